@@ -1,0 +1,1 @@
+"""A course on attention: full implementations, checks and grading."""

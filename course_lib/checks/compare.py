@@ -1,0 +1,120 @@
+"""Comparing what an answer returned with what was wanted, in words a student can act on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_lib.checks.subject import Failure
+from course_lib.checks.wire import Opaque
+
+# Relative and absolute tolerance: wide enough for another order of the same sums.
+TOLERANCES = {
+    torch.float16: (1e-2, 2e-3),
+    torch.bfloat16: (5e-2, 1e-2),
+    torch.float32: (1e-4, 1e-5),
+    torch.float64: (1e-7, 1e-9),
+}
+
+
+def difference(got: Any, want: Any, what: str = "the result", *, dtype: bool = True) -> str | None:
+    """Say how ``got`` differs from ``want``; None when it doesn't.
+
+    Args:
+        got: What the answer returned.
+        want: What the reference returned; decides type, shape, dtype and tolerance.
+        what: The name of the value in the sentence.
+        dtype: Whether the dtype of a tensor must agree, too.
+
+    Example:
+        >>> difference(torch.zeros(2, 3), torch.zeros(3, 2), "weights")
+        'weights has shape (2, 3), wanted (3, 2)'
+        >>> difference([1.0], [1.0]) is None
+        True
+    """
+    if isinstance(want, Tensor):
+        return _tensor_difference(got, want, what, dtype)
+    if isinstance(want, (list, tuple)):
+        if not isinstance(got, (list, tuple)):
+            return f"{what} is {kind(got)}, wanted {len(want)} values"
+        if len(got) != len(want):
+            return f"{what} has {len(got)} values, wanted {len(want)}"
+        for index, (g, w) in enumerate(zip(got, want, strict=True)):
+            if wrong := difference(g, w, f"{what}[{index}]", dtype=dtype):
+                return wrong
+        return None
+    if isinstance(want, dict):
+        if not isinstance(got, dict) or got.keys() != want.keys():
+            keys = sorted(got) if isinstance(got, dict) else kind(got)
+            return f"{what} has {keys}, wanted the keys {sorted(want)}"
+        for key, w in want.items():
+            if wrong := difference(got[key], w, f"{what}[{key!r}]", dtype=dtype):
+                return wrong
+        return None
+    if isinstance(want, float) and not isinstance(want, bool):
+        if isinstance(got, Tensor) and got.numel() == 1:
+            got = got.item()
+        if isinstance(got, bool) or not isinstance(got, (int, float)):
+            return f"{what} is {kind(got)}, wanted a number"
+        close = torch.isclose(
+            torch.tensor(float(got), dtype=torch.float64),
+            torch.tensor(want, dtype=torch.float64),
+            rtol=1e-4, atol=1e-6, equal_nan=True,
+        )  # fmt: skip
+        return None if close.item() else f"{what} is {got:.6g}, wanted {want:.6g}"
+    if type(got) is not type(want) or got != want:
+        return f"{what} is {got!r:.80}, wanted {want!r:.80}"
+    return None
+
+
+def _tensor_difference(got: Any, want: Tensor, what: str, dtype: bool) -> str | None:
+    if not isinstance(got, Tensor):
+        return f"{what} is {kind(got)}, wanted a tensor"
+    if got.shape != want.shape:
+        return f"{what} has shape {tuple(got.shape)}, wanted {tuple(want.shape)}"
+    if dtype and got.dtype != want.dtype:
+        return f"{what} has dtype {name(got)}, wanted {name(want)}"
+    if not want.is_floating_point():
+        same = got.eq(want)
+    else:
+        rtol, atol = TOLERANCES[want.dtype]
+        g, w = got.double(), want.double()
+        if g.isnan().any() and not w.isnan().any():
+            place = tuple(g.isnan().nonzero()[0].tolist())
+            return f"{what} has NaN at {place}, wanted {w[place].item():.4g}"
+        same = torch.isclose(g, w, rtol=rtol, atol=atol, equal_nan=True)
+    if same.all():
+        return None
+    place = tuple(same.logical_not().nonzero()[0].tolist())
+    at = f" at {place}" if place else ""
+    wrong = int(same.logical_not().sum())
+    return (
+        f"{what}{at} is {got[place].item():.6g}, wanted {want[place].item():.6g}"
+        f" ({wrong} of {same.numel()} entries differ)"
+    )
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two outcomes (values or failures) are the same within tolerance; for fingerprints."""
+    if isinstance(a, Failure) or isinstance(b, Failure):
+        return isinstance(a, Failure) and isinstance(b, Failure) and a.type == b.type
+    if isinstance(b, float) and isinstance(a, int):
+        a = float(a)
+    return type(a) is type(b) and difference(a, b) is None
+
+
+def name(tensor: Tensor) -> str:
+    """The dtype of a tensor as one word."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def kind(value: Any) -> str:
+    """What a value is, in words."""
+    if value is None:
+        return "None (is a `return` missing?)"
+    if isinstance(value, Opaque):
+        return f"a {value.type_name}"
+    article = "an" if type(value).__name__[0] in "aeiou" else "a"
+    return f"{article} {type(value).__name__}"

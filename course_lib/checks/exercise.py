@@ -1,0 +1,206 @@
+"""What a graded exercise is: a signature, its properties, and the banks of answers it is held to.
+
+An exercise lives in a module ``course_lib/checks/<topic>/<name>.py`` as the global ``exercise`` and
+is found by its id ``"<topic>.<name>"``. Properties, mistakes and alternatives register themselves
+by decorators; ``CONTRIBUTING.md`` shows one from start to end.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import inspect
+import pkgutil
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from course_lib.checks.trial import Trial
+
+# What the first cell of every assignment imports; answers of the banks may rely on it too.
+PRELUDE = """
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+"""
+
+
+@dataclass(frozen=True)
+class Property:
+    """One public requirement: what it says, its share of the points, what to do when it fails."""
+
+    name: str
+    says: str
+    points: float
+    hint: str
+    run: Callable[[Trial], None]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A banked answer as source code that defines the exercise's function.
+
+    For a mistake ``says`` is the misconception and ``hint`` what the student is told; for an
+    alternative ``says`` is what is different about it.
+    """
+
+    name: str
+    source: str
+    says: str
+    hint: str = ""
+
+
+@dataclass
+class Exercise:
+    """A graded exercise.
+
+    Args:
+        id: ``"<topic>.<name>"``, stable once released.
+        function: The name that the student defines.
+        reference: The full implementation it is compared with.
+        points: Maximum points; the properties' points must add up to it.
+        minutes: How long a good student needs.
+        difficulty: From 1 (a line) to 5 (an afternoon's puzzle).
+        chapter: Where the idea is explained, such as ``"03_attention.html#scale"``.
+        example: Arguments of the visible example.
+        given: Library functions that the notebook hands to the student above this exercise.
+    """
+
+    id: str
+    function: str
+    reference: Callable[..., Any]
+    points: float
+    minutes: int
+    difficulty: int
+    chapter: str
+    example: Callable[[Trial], tuple[Any, ...]]
+    given: tuple[Callable[..., Any], ...] = ()
+    properties: list[Property] = field(default_factory=list)
+    mistakes: list[Answer] = field(default_factory=list)
+    alternatives: list[Answer] = field(default_factory=list)
+
+    @property
+    def grade_id(self) -> str:
+        """The id of the graded cell: nbgrader allows no dot in it."""
+        return self.id.replace(".", "-")
+
+    def prop(
+        self, says: str, *, points: float, hint: str
+    ) -> Callable[[Callable[[Trial], None]], Callable[[Trial], None]]:
+        """Register a property; its name is the decorated function's."""
+
+        def register(run: Callable[[Trial], None]) -> Callable[[Trial], None]:
+            name = run.__name__.replace("_", " ")
+            self.properties.append(Property(name, says, points, hint, run))
+            return run
+
+        return register
+
+    def mistake(self, hint: str) -> Callable[[Any], Any]:
+        """Register a wrong answer; its docstring states the misconception in one sentence."""
+
+        def register(answer: Any) -> Any:
+            self.mistakes.append(self._bank(answer, hint))
+            return answer
+
+        return register
+
+    def alternative(self, answer: Any) -> Any:
+        """Register a right answer that is not the reference; its docstring says what differs."""
+        self.alternatives.append(self._bank(answer, ""))
+        return answer
+
+    def _bank(self, answer: Any, hint: str) -> Answer:
+        if not answer.__doc__:
+            raise ValueError(f"{self.id}: {answer.__name__} needs a docstring of one sentence")
+        says = " ".join(inspect.cleandoc(answer.__doc__).split("\n\n")[0].split())
+        return Answer(answer.__name__, source_as(answer, self.function), says, hint)
+
+    def validate(self) -> None:
+        """Raise ValueError with all that is wrong with the definition itself."""
+        wrong = []
+        total = sum(p.points for p in self.properties)
+        if abs(total - self.points) > 1e-9:
+            wrong.append(f"properties are worth {total:g} points, the exercise {self.points:g}")
+        names = [p.name for p in self.properties]
+        names += [a.name for a in [*self.mistakes, *self.alternatives]]
+        wrong += [f"two entries are called {n!r}" for n in {n for n in names if names.count(n) > 1}]
+        if not 3 <= len(self.mistakes) <= 8:
+            wrong.append(f"{len(self.mistakes)} mistakes, wanted 3 to 8")
+        if not self.alternatives:
+            wrong.append("no alternative")
+        if not 1 <= self.difficulty <= 5 or self.minutes <= 0:
+            wrong.append("difficulty is 1 to 5 and minutes are positive")
+        wrong += [f"mistake {m.name!r} has no hint" for m in self.mistakes if not m.hint]
+        if wrong:
+            raise ValueError(f"exercise {self.id}: " + "; ".join(wrong))
+
+
+def source_as(answer: Any, name: str) -> str:
+    """The source of a function or class, undecorated, without docstring and renamed to ``name``."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(answer)))
+    node = tree.body[0]
+    assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    node.decorator_list = []
+    node.name = name
+    if ast.get_docstring(node) is not None:
+        node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def namespace(exercise: Exercise, source: str) -> dict[str, Any]:
+    """The global names after running the prelude, the given functions and ``source``."""
+    names: dict[str, Any] = {"__name__": "__answer__"}
+    exec(_compiled(PRELUDE), names)
+    for function in exercise.given:
+        exec(_compiled(given_source(function)), names)
+    exec(_compiled(source), names)
+    return names
+
+
+@cache
+def _compiled(source: str) -> Any:
+    return compile(source, "<answer>", "exec")
+
+
+@cache
+def given_source(function: Callable[..., Any]) -> str:
+    """The source of a library function as it is handed to the student."""
+    return textwrap.dedent(inspect.getsource(function))
+
+
+@cache
+def topics() -> tuple[str, ...]:
+    """The packages under ``course_lib.checks`` that hold exercises."""
+    package = importlib.import_module("course_lib.checks")
+    return tuple(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg)
+
+
+@cache
+def identifiers() -> tuple[str, ...]:
+    """The ids of all exercises, by topic and then in the order of their module names."""
+    found = []
+    for topic in topics():
+        package = importlib.import_module(f"course_lib.checks.{topic}")
+        found += [f"{topic}.{m.name}" for m in pkgutil.iter_modules(package.__path__)]
+    return tuple(found)
+
+
+def find(identifier: str) -> Exercise:
+    """The exercise with this id.
+
+    Raises:
+        KeyError: There is none; the message names the nearest ids.
+    """
+    if identifier not in identifiers():
+        near = difflib.get_close_matches(identifier, identifiers()) or identifiers()
+        raise KeyError(f"no exercise {identifier!r}; did you mean {', '.join(near)}?")
+    exercise = importlib.import_module(f"course_lib.checks.{identifier}").exercise
+    assert isinstance(exercise, Exercise)
+    return exercise

@@ -1,0 +1,156 @@
+"""The answer's side of a check: runs the student's functions and sends back what they did.
+
+A ``Host`` lives beside the student's code: in the student's kernel, in stock nbgrader's kernel, or in
+the worker process of the judge. It knows no exercise and no reference.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.checks import fixtures
+from course_lib.checks.wire import Fixture, Handle, WireError, pack, unpack
+
+MAX_MESSAGE = 500
+
+
+class Host:
+    """Answers the verbs of a :class:`~course_lib.checks.subject.Subject` over a namespace.
+
+    Args:
+        namespace: The student's global names, read anew at every call.
+    """
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        """Serve the functions found in ``namespace``."""
+        self.namespace = namespace
+        self.handles: dict[int, Any] = {}
+        self.made = 0
+        self.verbs: dict[str, Callable[..., Any]] = {
+            "call": self.call,
+            "build": self.build,
+            "load": self.load,
+            "state": self.state,
+            "vjp": self.vjp,
+            "release": self.release,
+        }
+
+    def answer(self, frame: bytes) -> bytes:
+        """Run one packed request and return the packed reply; never raises for the student's code."""
+        request = unpack(frame)
+        verb = self.verbs.get(request.get("verb", ""))
+        if verb is None:
+            raise WireError(f"unknown verb {request.get('verb')!r}")
+        arguments: list[Any] = []
+        keywords: dict[str, Any] = {}
+        try:
+            arguments = [self.resolve(value) for value in request.get("args", [])]
+            keywords = {k: self.resolve(v) for k, v in request.get("kwargs", {}).items()}
+            value = verb(request.get("name"), arguments, keywords)
+            reply: dict[str, Any] = {"value": value, "error": None}
+        except (KeyboardInterrupt, MemoryError):
+            raise
+        except BaseException as error:  # student code may raise anything, SystemExit too
+            reply = {"value": None, "error": describe(error)}
+        after = [] if request.get("verb") == "load" else arguments
+        try:
+            return pack({**reply, "after": after})
+        except Exception as error:  # what was returned cannot cross: say so instead
+            return pack({"value": None, "error": describe(error), "after": []})
+
+    def resolve(self, value: Any) -> Any:
+        """Replace handles and fixtures by the objects they stand for."""
+        if isinstance(value, Handle):
+            return self.handles[value.key]
+        if isinstance(value, Fixture):
+            return fixtures.build(value.name, value.params)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.resolve(item) for item in value)
+        if isinstance(value, dict):
+            return {key: self.resolve(item) for key, item in value.items()}
+        return value
+
+    def find(self, name: str) -> Callable[..., Any]:
+        """The function, class, or method ``#handle.method`` called ``name``."""
+        if name.startswith("#"):
+            key, _, method = name[1:].partition(".")
+            return getattr(self.handles[int(key)], method)
+        if name not in self.namespace:
+            raise NameError(f"`{name}` is not defined: was its cell run, and not renamed?")
+        return self.namespace[name]
+
+    def call(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a function."""
+        return self.find(name)(*args, **kwargs)
+
+    def build(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Handle:
+        """Construct an object and keep it."""
+        self.made += 1
+        self.handles[self.made] = self.find(name)(*args, **kwargs)
+        return Handle(self.made)
+
+    def load(self, _: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Load a state dict into a module."""
+        module, state = args
+        module.load_state_dict(state)
+
+    def state(self, _: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Tensor]:
+        """The state dict of a module."""
+        return dict(args[0].state_dict())
+
+    def release(self, _: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Forget every object that was built."""
+        self.handles.clear()
+
+    def vjp(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Vector-Jacobian product: gradients of ``sum(output * cotangent)``.
+
+        ``args`` are the function's arguments, then the list of cotangents, one for each tensor that
+        it returns (``None`` leaves one out).
+        """
+        *args, cotangents = args
+        inputs = [a.requires_grad_() for a in args if _differentiable(a)]
+        function = self.find(name)
+        module = getattr(function, "__self__", function)
+        parameters = dict(module.named_parameters()) if isinstance(module, nn.Module) else {}
+        with torch.enable_grad():
+            value = function(*args, **kwargs)
+        outputs = value if isinstance(value, (list, tuple)) else [value]
+        pairs = [
+            (out, cot)
+            for out, cot in zip(outputs, cotangents, strict=False)
+            if cot is not None and isinstance(out, Tensor) and out.requires_grad
+        ]
+        wanted = [*inputs, *parameters.values()]
+        grads: list[Tensor | None] = [None] * len(wanted)
+        if pairs and wanted:
+            outs, cots = zip(*pairs, strict=True)
+            grads = list(torch.autograd.grad(outs, wanted, cots, allow_unused=True))
+        return {
+            "value": value,
+            "inputs": grads[: len(inputs)],
+            "parameters": dict(zip(parameters, grads[len(inputs) :], strict=True)),
+        }
+
+
+def _differentiable(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception as data: its type, its message, and the student's own line that raised it."""
+    line = None
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if "course_lib" not in frame.filename and "site-packages" not in frame.filename:
+            line = frame.line
+            break
+    try:
+        message = str(error)[:MAX_MESSAGE]
+    except Exception:
+        message = ""
+    return {"type": type(error).__name__, "message": message, "line": (line or "")[:200]}

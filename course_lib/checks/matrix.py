@@ -1,0 +1,149 @@
+"""The grade matrix: what must be true of the exercises before anybody is graded by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from course_lib.checks.compare import difference
+from course_lib.checks.exercise import Exercise, find, identifiers, namespace
+from course_lib.checks.report import Report, bank_reports, grade, grade_source, recognise
+from course_lib.checks.seeds import sample_seed
+from course_lib.checks.subject import Subject
+from course_lib.checks.trial import Trial
+
+Grader = Callable[[Exercise, str, str], Report]
+
+
+@dataclass
+class Tally:
+    """Counts over exercises, seeds and banks; ``faults`` says what is wrong with each miss."""
+
+    exercises: int = 0
+    seeds: int = 0
+    mistakes: int = 0
+    rejected: int = 0
+    named: int = 0
+    alternatives: int = 0
+    full_marks: int = 0
+    stubs: int = 0
+    zero: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def line(self) -> str:
+        """The summary line."""
+        return (
+            f"exercises {self.exercises}, mistakes {self.rejected}/{self.mistakes} rejected,"
+            f" {self.named}/{self.mistakes} named,"
+            f" alternatives {self.full_marks}/{self.alternatives} full marks,"
+            f" stubs {self.zero}/{self.stubs} zero, seeds {self.seeds}"
+        )
+
+    def data(self) -> dict[str, Any]:
+        """The counts as plain data, for ``--json``."""
+        return asdict(self)
+
+
+def matrix(
+    seeds: int = 20,
+    only: Iterable[str] | None = None,
+    grader: Grader | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Tally:
+    """Grade stub, reference, mistakes and alternatives of every exercise under every seed.
+
+    A mistake counts as rejected, or named, when it is under all seeds; an alternative as full and a
+    stub as zero likewise. The reference must have full marks too.
+
+    Args:
+        seeds: How many seeds.
+        only: Ids of the exercises; all when None.
+        grader: Grades source code; in this process by default, through a worker in the judge's test.
+        progress: Called with the id of each exercise as it begins.
+    """
+    tally = Tally(seeds=seeds)
+    for identifier in only or identifiers():
+        progress(identifier)
+        exercise = find(identifier)
+        tally.exercises += 1
+        try:
+            exercise.validate()
+            _well_formed(exercise)
+        except ValueError as error:
+            tally.faults.append(str(error))
+        _row(exercise, [f"{n:032x}" for n in range(seeds)], grader or grade_source, tally)
+    return tally
+
+
+def _row(exercise: Exercise, seeds: list[str], grader: Grader, tally: Tally) -> None:
+    def over_seeds(what: str, source: str, wanted: Callable[[Report, str], str | None]) -> bool:
+        for seed in seeds:
+            report = grader(exercise, source, seed)
+            if fault := wanted(report, seed):
+                tally.faults.append(f"{exercise.id}, {what}, seed {int(seed, 16)}: {fault}")
+                return False
+        return True
+
+    def full(report: Report, seed: str) -> str | None:
+        failed = [f"{r.name} ({r.why})" for r in report.rows if not r.passed]
+        return f"fails {'; '.join(failed)}" if failed else None
+
+    over_seeds("reference", reference_source(exercise), full)
+    tally.stubs += 1
+    stub = f"def {exercise.function}(*args, **kwargs):\n    raise NotImplementedError\n"
+    tally.zero += over_seeds(
+        "stub", stub, lambda r, _: f"earns {r.score:g}" if r.score or r.full else None
+    )
+    for answer in exercise.alternatives:
+        tally.alternatives += 1
+        tally.full_marks += over_seeds(f"alternative {answer.name}", answer.source, full)
+    for answer in exercise.mistakes:
+        tally.mistakes += 1
+        what = f"mistake {answer.name}"
+        tally.rejected += over_seeds(
+            what, answer.source, lambda r, _: "full marks" if r.score >= r.max_points else None
+        )
+
+        def name(report: Report, seed: str, wanted: str = answer.name) -> str | None:
+            found = recognise(exercise, report, seed)
+            if found is not None:
+                return None if found.name == wanted else f"named {found.name}"
+            twins = [m.name for m, r in bank_reports(exercise.id, seed) if r.fingerprint_of(report)]
+            return f"not named, fingerprint of {twins}"
+
+        tally.named += over_seeds(what, answer.source, name)
+
+
+def reference_source(exercise: Exercise) -> str:
+    """Source code that stands for the library's own implementation."""
+    function = exercise.reference
+    return f"from {function.__module__} import {function.__name__} as {exercise.function}\n"
+
+
+def _well_formed(exercise: Exercise) -> None:
+    """A mistake must look right at first sight: same shapes and dtypes on the visible example."""
+    trial = Trial(exercise, Subject.local({}), sample_seed("0", exercise.id, "example"))
+    args = exercise.example(trial)
+    want = trial.want(*args)
+    for answer in exercise.mistakes:
+        reply = Subject.local(namespace(exercise, answer.source)).call(exercise.function, *args)
+        blank = difference(_shapes(reply.value), _shapes(want))
+        if reply.error is not None or blank:
+            raise ValueError(
+                f"{exercise.id}: mistake {answer.name} gives itself away on the visible example:"
+                f" {reply.error or blank}"
+            )
+
+
+def _shapes(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_shapes(v) for v in value]
+    if isinstance(value, dict):
+        return {k: _shapes(v) for k, v in value.items()}
+    return (
+        f"{tuple(value.shape)} {value.dtype}" if hasattr(value, "shape") else type(value).__name__
+    )
+
+
+__all__ = ["Grader", "Tally", "grade", "matrix", "reference_source"]

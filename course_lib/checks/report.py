@@ -1,0 +1,125 @@
+"""Grading one exercise: verdicts, points, the mistake that was recognised, and the table shown."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from course_lib.checks.compare import alike
+from course_lib.checks.exercise import Answer, Exercise, find, namespace
+from course_lib.checks.seeds import sample_seed
+from course_lib.checks.subject import Subject
+from course_lib.checks.trial import Trial, attempt
+
+WIDTH = 96
+
+
+@dataclass(frozen=True)
+class Row:
+    """The verdict on one property."""
+
+    name: str
+    says: str
+    passed: bool
+    points: float
+    why: str = ""
+    hint: str = ""
+
+
+@dataclass
+class Report:
+    """The verdict on one exercise."""
+
+    exercise: str
+    rows: list[Row]
+    max_points: float
+    mistake: Answer | None = None
+    transcript: list[Any] = field(default_factory=list, repr=False)
+    note: str = ""
+
+    @property
+    def score(self) -> float:
+        """Points earned: a builtin float between 0 and the maximum, rounded to a hundredth."""
+        earned = sum(row.points for row in self.rows if row.passed)
+        return float(min(self.max_points, round(earned, 2)))
+
+    @property
+    def full(self) -> bool:
+        """Whether every property holds, also those worth no points."""
+        return all(row.passed for row in self.rows)
+
+    def fingerprint_of(self, other: Report) -> bool:
+        """Whether verdicts and every value returned are those of ``other``."""
+        return (
+            [r.passed for r in self.rows] == [r.passed for r in other.rows]
+            and len(self.transcript) == len(other.transcript)
+            and all(map(alike, self.transcript, other.transcript))
+        )
+
+    def hints(self) -> list[str]:
+        """What to tell the student: the mistake's hint, else those of the failing properties."""
+        if self.mistake is not None:
+            return [self.mistake.hint]
+        return list(dict.fromkeys(row.hint for row in self.rows if not row.passed))[:2]
+
+    def table(self) -> str:
+        """The report as plain text, for a terminal or the output of a cell."""
+        lines = [f"{self.exercise}: {self.score:g} of {self.max_points:g} points"]
+        for row in self.rows:
+            mark = "pass" if row.passed else "FAIL"
+            lines.append(f"  {mark}  {row.points:4g}  {row.name}: {row.says}")
+            if row.why:
+                lines.append(textwrap.fill(row.why, WIDTH, initial_indent=" " * 14,
+                                           subsequent_indent=" " * 14))  # fmt: skip
+        if self.note:
+            lines.append(self.note)
+        if self.mistake is not None:
+            lines.append(f"This looks like a known mistake: {self.mistake.name.replace('_', ' ')}.")
+            lines.append(textwrap.fill(f"It assumes: {self.mistake.says}", WIDTH))
+        lines += [textwrap.fill(f"Hint: {hint}", WIDTH) for hint in self.hints()]
+        return "\n".join(lines)
+
+
+def grade(exercise: Exercise, subject: Subject, seed: str, *, name_mistake: bool = True) -> Report:
+    """Try every property of an exercise on an answer.
+
+    Args:
+        exercise: The exercise.
+        subject: The answer.
+        seed: The grading seed; every property draws its samples from its own derived seed.
+        name_mistake: Whether to look for the answer in the bank of mistakes when it fails.
+
+    Raises:
+        SubjectLost: The answer's process died; a worker's caller decides what that costs.
+    """
+    rows, transcript = [], []
+    for prop in exercise.properties:
+        trial = Trial(exercise, subject, sample_seed(seed, exercise.id, prop.name))
+        _, why = attempt(prop.run, trial)
+        rows.append(Row(prop.name, prop.says, why is None, prop.points, why or "", prop.hint))
+        transcript += [*trial.transcript, prop.name]
+    report = Report(exercise.id, rows, exercise.points, None, transcript)
+    if name_mistake and not report.full:
+        report.mistake = recognise(exercise, report, seed)
+    return report
+
+
+def recognise(exercise: Exercise, report: Report, seed: str) -> Answer | None:
+    """The banked mistake with this fingerprint, if exactly one has it."""
+    matches = [m for m, r in bank_reports(exercise.id, seed) if report.fingerprint_of(r)]
+    return matches[0] if len(matches) == 1 else None
+
+
+@lru_cache(maxsize=256)
+def bank_reports(identifier: str, seed: str) -> tuple[tuple[Answer, Report], ...]:
+    """Every banked mistake of an exercise, graded with this seed in this process."""
+    exercise = find(identifier)
+    return tuple((m, grade_source(exercise, m.source, seed)) for m in exercise.mistakes)
+
+
+def grade_source(exercise: Exercise, source: str, seed: str, *, named: bool = False) -> Report:
+    """Grade an answer given as source code, in this process: for code of our own only."""
+    subject = Subject.local(namespace(exercise, source))
+    return grade(exercise, subject, seed, name_mistake=named)

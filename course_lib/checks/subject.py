@@ -1,0 +1,110 @@
+"""An answer as a check sees it: a few verbs over a byte channel.
+
+``Subject`` is the same class in the student's kernel, in the grade matrix and in the judge; only the
+channel differs. Locally the bytes go straight to a :class:`~course_lib.checks.host.Host`, so that
+what cannot cross a process boundary cannot pass a check at home either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from course_lib.checks.host import Host
+from course_lib.checks.wire import Handle, pack, unpack
+
+
+class SubjectLost(Exception):
+    """The answer's process died, hung or spoke nonsense; the message says which."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception that the answer raised: its type, its message and the line that raised it."""
+
+    type: str
+    message: str
+    line: str = ""
+
+    def __str__(self) -> str:
+        """One line for the student."""
+        where = f", at `{self.line.strip()}`" if self.line else ""
+        return f"{self.type}: {self.message or 'no message'}{where}"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one call did: the value it returned, its arguments afterwards, or its exception."""
+
+    value: Any = None
+    after: list[Any] = field(default_factory=list)
+    error: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Gradients of a call: one entry for each floating-point argument, and for each parameter."""
+
+    value: Any
+    inputs: list[Tensor | None]
+    parameters: dict[str, Tensor | None]
+
+
+class Subject:
+    """The only way in which a check reaches an answer.
+
+    Args:
+        exchange: Sends one packed request and returns the packed reply.
+
+    Example:
+        >>> subject = Subject.local({"double": lambda x: 2 * x})
+        >>> subject.call("double", 21).value
+        42
+        >>> str(subject.call("triple", 1).error)
+        'NameError: `triple` is not defined: was its cell run, and not renamed?'
+    """
+
+    def __init__(self, exchange: Callable[[bytes], bytes]) -> None:
+        """Talk to an answer through ``exchange``."""
+        self.exchange = exchange
+
+    @classmethod
+    def local(cls, namespace: Mapping[str, Any]) -> Subject:
+        """A subject in this process, over the given global names."""
+        return cls(Host(namespace).answer)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Reply:
+        """Call a function, or a method as ``handle.method("forward")``."""
+        return self._ask("call", name, args, kwargs)
+
+    def build(self, name: str, *args: Any, **kwargs: Any) -> Reply:
+        """Construct an object on the answer's side; the reply's value is a :class:`Handle`."""
+        return self._ask("build", name, args, kwargs)
+
+    def load(self, handle: Handle, state: dict[str, Tensor]) -> Reply:
+        """Load ``state`` into the module behind ``handle``."""
+        return self._ask("load", None, (handle, state), {})
+
+    def state(self, handle: Handle) -> Reply:
+        """The state dict of the module behind ``handle``."""
+        return self._ask("state", None, (handle,), {})
+
+    def release(self) -> Reply:
+        """Forget all handles."""
+        return self._ask("release", None, (), {})
+
+    def vjp(self, name: str, args: tuple[Any, ...], cotangents: list[Tensor | None]) -> Reply:
+        """Gradients of ``sum(output * cotangent)``; the reply's value is a :class:`Gradients`."""
+        reply = self._ask("vjp", name, (*args, cotangents), {})
+        if reply.error is not None or not isinstance(reply.value, dict):
+            return reply
+        return Reply(Gradients(**reply.value), reply.after, None)
+
+    def _ask(self, verb: str, name: str | None, args: Any, kwargs: dict[str, Any]) -> Reply:
+        request = {"verb": verb, "name": name, "args": list(args), "kwargs": kwargs}
+        reply = unpack(self.exchange(pack(request)))
+        error = Failure(**reply["error"]) if reply["error"] else None
+        return Reply(reply["value"], reply["after"], error)

@@ -1,0 +1,211 @@
+"""What a property is written with: seeded samples, calls of the answer, and expectations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from course_lib.checks.compare import difference, kind
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.subject import Gradients, Reply, Subject, SubjectLost
+
+T = TypeVar("T")
+
+
+class Wrong(Exception):
+    """A property does not hold; the message tells the student why."""
+
+
+class Trial:
+    """One property being tried on one answer.
+
+    Every reply is kept in ``transcript``: together with the verdicts it is the fingerprint by which
+    a mistake is recognised.
+    """
+
+    def __init__(self, exercise: Exercise, subject: Subject, seed: int) -> None:
+        """Try ``subject`` with samples drawn from ``seed``."""
+        self.exercise = exercise
+        self.subject = subject
+        self.generator = torch.Generator().manual_seed(seed)
+        self.transcript: list[Any] = []
+
+    # Samples.
+
+    def randn(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Standard normal numbers."""
+        return torch.randn(*shape, generator=self.generator, dtype=torch.float64).to(dtype)
+
+    def integers(self, low: int, high: int, *shape: int) -> Tensor:
+        """Integers from ``low`` to ``high`` inclusive."""
+        return torch.randint(low, high + 1, shape, generator=self.generator)
+
+    def integer(self, low: int, high: int) -> int:
+        """One integer from ``low`` to ``high`` inclusive."""
+        return int(self.integers(low, high).item())
+
+    def permutation(self, n: int) -> Tensor:
+        """A permutation of ``n`` that is not the identity."""
+        while True:
+            order = torch.randperm(n, generator=self.generator)
+            if n < 2 or not order.equal(torch.arange(n)):
+                return order
+
+    def keep_mask(self, *shape: int, keep: float = 0.6) -> Tensor:
+        """A boolean mask, True = may attend, with a True in every row and a False somewhere."""
+        mask = torch.rand(*shape, generator=self.generator) < keep
+        first = self.integers(0, shape[-1] - 1, *shape[:-1], 1)
+        mask.scatter_(-1, first, True)
+        if mask.all() and shape[-1] > 1:
+            mask.scatter_(-1, (first + 1) % shape[-1], False)
+        return mask
+
+    # The answer.
+
+    def reply(self, *args: Any, name: str | None = None, **kwargs: Any) -> Reply:
+        """Call the answer and keep what it did."""
+        reply = self.subject.call(name or self.exercise.function, *args, **kwargs)
+        self.transcript.append(reply.error or reply.value)
+        return reply
+
+    def call(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
+        """Call the answer; its value, or ``Wrong`` with what it raised."""
+        return self._value(self.reply(*args, name=name, **kwargs))
+
+    def vjp(self, args: tuple[Any, ...], cotangents: list[Tensor | None]) -> Gradients:
+        """Gradients of the answer, or ``Wrong`` with what it raised."""
+        reply = self.subject.vjp(self.exercise.function, args, cotangents)
+        value = self._value(reply)
+        self.transcript.append(value.inputs)
+        assert isinstance(value, Gradients)
+        return value
+
+    def _value(self, reply: Reply) -> Any:
+        if reply.error is not None:
+            raise Wrong(f"raised {reply.error}")
+        return reply.value
+
+    # Expectations.
+
+    def want(self, *args: Any, **kwargs: Any) -> Any:
+        """What the reference returns, on copies of the arguments."""
+        return self.exercise.reference(*copies(args), **copies(kwargs))
+
+    def same(self, *args: Any, note: str = "", dtype: bool = True, **kwargs: Any) -> Any:
+        """Expect the answer to agree with the reference; its value."""
+        want = self.want(*args, **kwargs)
+        got = self.call(*args, **kwargs)
+        self.close(got, want, note=note, dtype=dtype)
+        return got
+
+    def close(
+        self, got: Any, want: Any, what: str = "the result", *, note: str = "", dtype: bool = True
+    ) -> None:
+        """Expect ``got`` to equal ``want`` within the tolerance of its dtype."""
+        if wrong := difference(got, want, what, dtype=dtype):
+            raise Wrong(f"{note}: {wrong}" if note else wrong)
+
+    def expect(self, condition: bool | Tensor, why: str) -> None:
+        """Expect a condition."""
+        if not bool(condition):
+            raise Wrong(why)
+
+    def a_tensor(self, got: Any, shape: Sequence[int], what: str = "the result") -> Tensor:
+        """Expect a tensor of this shape and return it."""
+        if not isinstance(got, Tensor):
+            raise Wrong(f"{what} is {kind(got)}, wanted a tensor of shape {tuple(shape)}")
+        if tuple(got.shape) != tuple(shape):
+            raise Wrong(f"{what} has shape {tuple(got.shape)}, wanted {tuple(shape)}")
+        return got
+
+    def unchanged(self, *args: Any, **kwargs: Any) -> None:
+        """Expect a call to leave its arguments as they were, and to return something."""
+        reply = self.reply(*args, **kwargs)
+        value = self._value(reply)
+        if value is None:
+            raise Wrong(f"the result is {kind(value)}")
+        for index, (after, before) in enumerate(zip(reply.after, args, strict=True)):
+            if isinstance(before, Tensor) and difference(after, before):
+                raise Wrong(f"argument {index + 1} is not what it was before the call")
+
+    def raises(self, *args: Any, error: str = "ValueError", why: str, **kwargs: Any) -> None:
+        """Expect a call to raise ``error``."""
+        reply = self.reply(*args, **kwargs)
+        if reply.error is None:
+            raise Wrong(f"{why}: wanted a {error}, but a value came back")
+        if reply.error.type != error:
+            raise Wrong(f"{why}: wanted a {error}, raised {reply.error}")
+
+    def gradient(self, *args: Any, output: int | None = None) -> None:
+        """Expect gradients to agree with central differences of the answer's own values.
+
+        Args:
+            args: Arguments of the call; every float64 tensor among them is differentiated.
+            output: Which of several outputs to look at; all of them when None.
+        """
+        step = 1e-6
+        value = self.call(*args)
+        outputs = list(value) if isinstance(value, (list, tuple)) else [value]
+        outputs = [o if isinstance(o, Tensor) and o.is_floating_point() else None for o in outputs]
+        if not any(o is not None for o in outputs):
+            raise Wrong(f"the result is {kind(value)}, wanted a floating-point tensor")
+        cotangents = [
+            self.randn(*o.shape, dtype=o.dtype) if o is not None and output in (None, i) else None
+            for i, o in enumerate(outputs)
+        ]
+        gradients = self.vjp(args, cotangents).inputs
+        places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point()]
+        for place, gradient in zip(places, gradients, strict=True):
+            direction = self.randn(*args[place].shape, dtype=torch.float64)
+            ends = []
+            for sign in (1, -1):
+                moved = list(args)
+                moved[place] = args[place] + sign * step * direction
+                ends.append(_inner(self.call(*moved), cotangents))
+            slope = (ends[0] - ends[1]) / (2 * step)
+            if gradient is None:
+                if abs(slope) > 1e-6:
+                    raise Wrong(f"no gradient reaches argument {place + 1}: is the graph cut?")
+                continue
+            if not gradient.isfinite().all():
+                raise Wrong(f"the gradient of argument {place + 1} is not finite")
+            found = float((gradient.double() * direction).sum())
+            if abs(found - slope) > 1e-4 * max(1.0, abs(slope)):
+                raise Wrong(
+                    f"gradient of argument {place + 1}: {found:.5g} along a direction in which"
+                    f" the result changes by {slope:.5g}"
+                )
+
+
+def _inner(value: Any, cotangents: Sequence[Tensor | None]) -> float:
+    outputs = value if isinstance(value, (list, tuple)) else [value]
+    pairs = zip(outputs, cotangents, strict=True)
+    return sum(float((o * c).sum()) for o, c in pairs if c is not None)
+
+
+def copies(value: Any) -> Any:
+    """A deep copy of the tensors in a structure; everything else as it is."""
+    if isinstance(value, Tensor):
+        return value.clone()
+    if isinstance(value, (list, tuple)):
+        return type(value)(copies(v) for v in value)
+    if isinstance(value, dict):
+        return {k: copies(v) for k, v in value.items()}
+    return value
+
+
+def attempt(run: Callable[[Trial], T], trial: Trial) -> tuple[T | None, str | None]:
+    """Run a property: its result and None, or None and why it does not hold."""
+    try:
+        return run(trial), None
+    except Wrong as wrong:
+        return None, str(wrong)
+    except SubjectLost:
+        raise
+    except Exception as error:
+        # The property took the answer's value for what it should have been. The matrix, where every
+        # solution passes, is what tells this from a fault of the property itself.
+        return None, f"the result is not of the form that was asked for ({error})"

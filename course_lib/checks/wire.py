@@ -1,0 +1,192 @@
+"""The data-only protocol between a check and an answer: JSON and raw bytes, never pickle.
+
+A message is a dict of plain values: ``None``, booleans, numbers, strings, lists, tuples, dicts with
+string keys, tensors, and the three stand-ins :class:`Handle` (an object that stays on the answer's
+side), :class:`Fixture` (built there from public code) and :class:`Opaque` (something that cannot
+cross, known only by its type's name). ``pack`` and ``unpack`` are each other's inverse.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+MAX_FRAME = 64 * 2**20
+MAX_DEPTH = 20
+MAX_TEXT = 20_000
+
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64,
+        torch.complex128, torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
+    )
+}  # fmt: skip
+
+
+class WireError(ValueError):
+    """A message that is too large, too deep, malformed or of an unknown kind."""
+
+
+@dataclass(frozen=True)
+class Handle:
+    """An object kept by the answer's process, such as a module it has built."""
+
+    key: int
+
+    def method(self, name: str) -> str:
+        """The name under which a method of this object is called."""
+        return f"#{self.key}.{name}"
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """An argument that the answer's side builds itself, see :mod:`course_lib.checks.fixtures`."""
+
+    name: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A returned object that is not data; only its type's name crosses."""
+
+    type_name: str
+
+
+def pack(message: dict[str, Any]) -> bytes:
+    """Turn a message into bytes.
+
+    Raises:
+        WireError: The message is larger than ``MAX_FRAME`` or nested deeper than ``MAX_DEPTH``.
+
+    Example:
+        >>> unpack(pack({"x": torch.arange(3), "y": (1, None)}))
+        {'x': tensor([0, 1, 2]), 'y': (1, None)}
+    """
+    buffers: list[bytes] = []
+    tree = _encode(message, buffers, 0)
+    header = json.dumps({"tree": tree, "sizes": [len(b) for b in buffers]}).encode()
+    size = 4 + len(header) + sum(map(len, buffers))
+    if size > MAX_FRAME:
+        raise WireError(f"message of {size:,} bytes, at most {MAX_FRAME:,} may cross")
+    return b"".join([struct.pack(">I", len(header)), header, *buffers])
+
+
+def unpack(frame: bytes) -> dict[str, Any]:
+    """Turn bytes back into a message, trusting none of them.
+
+    Raises:
+        WireError: The bytes are not a message that ``pack`` could have made.
+    """
+    try:
+        (length,) = struct.unpack_from(">I", frame)
+        header = json.loads(frame[4 : 4 + length])
+        buffers, start = [], 4 + length
+        for size in header["sizes"]:
+            if not isinstance(size, int) or size < 0 or start + size > len(frame):
+                raise WireError("buffer outside the message")
+            buffers.append(frame[start : start + size])
+            start += size
+        if start != len(frame):
+            raise WireError(f"{len(frame) - start} bytes after the message")
+        message = _decode(header["tree"], buffers, 0)
+    except WireError:
+        raise
+    except (ValueError, KeyError, TypeError, IndexError, struct.error, RecursionError) as error:
+        raise WireError(f"malformed message: {error}") from None
+    if not isinstance(message, dict):
+        raise WireError(f"a message is a dict, this is a {type(message).__name__}")
+    return message
+
+
+def _encode(value: Any, buffers: list[bytes], depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise WireError(f"nested deeper than {MAX_DEPTH} levels")
+    deeper = depth + 1
+    if value is None or isinstance(value, bool):
+        return value
+    # `type(...) is` rather than isinstance: a subclass may lie about itself.
+    if type(value) is int or type(value) is float:
+        return value if abs(value) < 2**53 or isinstance(value, float) else {"int": str(value)}
+    if type(value) is str:
+        return value[:MAX_TEXT]
+    if isinstance(value, Tensor):
+        return _encode_tensor(value, buffers)
+    if isinstance(value, Handle):
+        return {"handle": value.key}
+    if isinstance(value, Fixture):
+        return {"fixture": value.name, "params": _encode(value.params, buffers, deeper)}
+    if isinstance(value, Opaque):
+        return {"opaque": value.type_name[:200]}
+    if isinstance(value, (list, tuple)):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [_encode(item, buffers, deeper) for item in value]}
+    if isinstance(value, dict) and all(type(key) is str for key in value):
+        return {"dict": {k[:MAX_TEXT]: _encode(v, buffers, deeper) for k, v in value.items()}}
+    return {"opaque": type(value).__name__[:200]}
+
+
+def _encode_tensor(tensor: Tensor, buffers: list[bytes]) -> dict[str, Any]:
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name not in DTYPES or tensor.layout != torch.strided or tensor.is_meta:
+        return {"opaque": f"{tensor.layout} tensor of {tensor.dtype}"}
+    if tensor.numel() * tensor.element_size() > MAX_FRAME:
+        raise WireError(f"tensor of shape {tuple(tensor.shape)} is too large to cross")
+    plain = torch.empty(tensor.shape, dtype=tensor.dtype)
+    plain.copy_(tensor.detach())
+    raw = plain.reshape(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b""
+    buffers.append(raw)
+    return {"tensor": len(buffers) - 1, "dtype": name, "shape": list(tensor.shape)}
+
+
+def _decode(tree: Any, buffers: list[bytes], depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise WireError(f"nested deeper than {MAX_DEPTH} levels")
+    deeper = depth + 1
+    if tree is None or isinstance(tree, (bool, int, float)):
+        return tree
+    if isinstance(tree, str):
+        return tree[:MAX_TEXT]
+    if not isinstance(tree, dict):
+        raise WireError(f"unexpected {type(tree).__name__}")
+    if "tensor" in tree:
+        return _decode_tensor(tree, buffers)
+    if "list" in tree:
+        return [_decode(item, buffers, deeper) for item in tree["list"]]
+    if "tuple" in tree:
+        return tuple(_decode(item, buffers, deeper) for item in tree["tuple"])
+    if "dict" in tree:
+        return {str(k): _decode(v, buffers, deeper) for k, v in tree["dict"].items()}
+    if "handle" in tree:
+        return Handle(int(tree["handle"]))
+    if "fixture" in tree:
+        return Fixture(str(tree["fixture"]), _decode(tree["params"], buffers, deeper))
+    if "int" in tree and len(tree["int"]) < 4000:
+        return int(tree["int"])
+    if "opaque" in tree:
+        return Opaque(str(tree["opaque"])[:200])
+    raise WireError(f"unknown kind {sorted(tree)[:3]}")
+
+
+def _decode_tensor(tree: dict[str, Any], buffers: list[bytes]) -> Tensor:
+    dtype = DTYPES.get(tree["dtype"])
+    shape = tree["shape"]
+    if dtype is None or not all(type(n) is int and n >= 0 for n in shape) or len(shape) > 16:
+        raise WireError(f"tensor of dtype {tree['dtype']!r} and shape {shape!r}")
+    raw = buffers[tree["tensor"]]
+    if math.prod(shape) * dtype.itemsize != len(raw):
+        raise WireError(f"{len(raw)} bytes for a tensor of {tree['dtype']} and shape {shape}")
+    if not raw:
+        return torch.empty(shape, dtype=dtype)
+    data = torch.frombuffer(bytearray(raw), dtype=torch.uint8)
+    if dtype == torch.bool:
+        # A byte other than 0 or 1 would make a bool that is neither.
+        return data.ne(0).reshape(shape)
+    return data.view(dtype).reshape(shape)

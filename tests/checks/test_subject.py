@@ -1,0 +1,95 @@
+"""Every verb, in this process; ``tests/grading/test_channel.py`` repeats them over a worker."""
+
+import pytest
+import torch
+from torch import nn
+
+from course_lib.checks.subject import Subject
+from course_lib.checks.wire import Fixture, Handle, Opaque
+
+
+class Scale(nn.Module):
+    def __init__(self, by=2.0):
+        super().__init__()
+        self.by = nn.Parameter(torch.tensor(by))
+
+    def forward(self, x):
+        return x * self.by
+
+
+def spoil(x):
+    x.zero_()
+    return x.sum()
+
+
+def apply(layer, x):
+    return layer(x)
+
+
+def draw(generator, n):
+    return torch.randn(n, generator=generator)
+
+
+def leave():
+    raise SystemExit(3)
+
+
+NAMES = {"Scale": Scale, "spoil": spoil, "apply": apply, "draw": draw, "leave": leave,
+         "square": lambda x: (x**2, x.shape[0]), "cut": lambda x: x.detach() ** 2,
+         "module": lambda: nn.Linear(1, 1)}  # fmt: skip
+
+
+@pytest.fixture
+def subject():
+    return Subject.local(NAMES)
+
+
+def test_call_returns_values_and_arguments_afterwards(subject):
+    x = torch.ones(3)
+    reply = subject.call("spoil", x)
+    assert reply.value.item() == 0 and reply.after[0].tolist() == [0, 0, 0]
+    assert x.tolist() == [1, 1, 1], "the check's own tensor must not be reachable"
+
+
+def test_exceptions_are_data(subject):
+    assert subject.call("leave").error.type == "SystemExit"
+    assert "not defined" in subject.call("absent").error.message
+    error = subject.call("square", "text").error
+    assert error.type == "TypeError" and "x**2" in error.line
+    assert "TypeError" in str(error)
+
+
+def test_handles_build_load_state_and_release(subject):
+    handle = subject.build("Scale", by=3.0).value
+    assert isinstance(handle, Handle)
+    assert subject.call(handle.method("forward"), torch.ones(2)).value.tolist() == [3, 3]
+    assert subject.load(handle, {"by": torch.tensor(5.0)}).error is None
+    assert subject.state(handle).value["by"].item() == 5
+    assert subject.call("apply", handle, torch.ones(1)).value.item() == 5
+    assert subject.load(handle, {"nonsense": torch.ones(1)}).error.type == "RuntimeError"
+    assert subject.release().error is None
+    assert subject.call(handle.method("forward"), torch.ones(2)).error.type == "KeyError"
+
+
+def test_fixtures_are_built_on_the_other_side(subject):
+    layer = Fixture("linear", {"weight": torch.eye(2) * 4})
+    assert subject.call("apply", layer, torch.ones(2)).value.tolist() == [4, 4]
+    seeded = Fixture("generator", {"seed": 7})
+    drawn = torch.randn(3, generator=torch.Generator().manual_seed(7))
+    assert torch.equal(subject.call("draw", seeded, 3).value, drawn)
+    assert "no fixture" in subject.call("apply", Fixture("nonsense"), 1).error.message
+
+
+def test_what_cannot_cross_is_opaque(subject):
+    assert subject.call("module").value == Opaque("Linear")
+
+
+def test_vjp_of_functions_and_modules(subject):
+    x = torch.tensor([1.0, -2.0])
+    gradients = subject.vjp("square", (x,), [torch.tensor([1.0, 10.0]), None]).value
+    assert gradients.inputs[0].tolist() == [2, -40]
+    assert subject.vjp("cut", (x,), [x]).value.inputs == [None]
+    handle = subject.build("Scale").value
+    gradients = subject.vjp(handle.method("forward"), (x,), [torch.ones(2)]).value
+    assert gradients.inputs[0].tolist() == [2, 2]
+    assert gradients.parameters["by"].item() == -1

@@ -1,0 +1,90 @@
+"""The protocol carries what it promises, and refuses everything else."""
+
+import random
+
+import pytest
+import torch
+
+from course_lib.checks.wire import DTYPES, Fixture, Handle, Opaque, WireError, pack, unpack
+
+
+def same(a, b):
+    if isinstance(a, torch.Tensor):
+        return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b)
+    if isinstance(a, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    return type(a) is type(b) and a == b
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES.keys())
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3, 4)])
+def test_tensors_survive(dtype, shape):
+    tensor = torch.randint(0, 2, shape).to(dtype)
+    assert same(unpack(pack({"x": tensor}))["x"], tensor)
+
+
+def test_views_and_strides_survive():
+    tensor = torch.arange(24.0).reshape(2, 3, 4).transpose(0, 2)[1:, ::2]
+    assert same(unpack(pack({"x": tensor}))["x"], tensor)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 0, -(2**70), 1.5, float("inf"), "ä\n", [], (), {}, [(1, [2])], {"a": {"b": None}},
+     Handle(3), Fixture("linear", {"weight": [1, 2]}), Opaque("Module")],
+    ids=repr,
+)  # fmt: skip
+def test_plain_values_survive(value):
+    assert same(unpack(pack({"x": value}))["x"], value)
+
+
+def test_what_is_not_data_becomes_its_type_name():
+    class Liar(int):
+        def __eq__(self, other):
+            return True
+
+        __hash__ = int.__hash__
+
+    assert unpack(pack({"x": Liar(3)}))["x"] == Opaque("Liar")
+    assert unpack(pack({"x": {1: 2}}))["x"] == Opaque("dict")
+    assert unpack(pack({"x": torch.eye(2).to_sparse()}))["x"].type_name.startswith("torch.sparse")
+
+
+def test_a_tensor_subclass_arrives_as_a_plain_tensor():
+    class Sly(torch.Tensor):
+        pass
+
+    arrived = unpack(pack({"x": torch.ones(2).as_subclass(Sly)}))["x"]
+    assert type(arrived) is torch.Tensor and arrived.tolist() == [1, 1]
+
+
+def test_too_large_and_too_deep_are_refused():
+    with pytest.raises(WireError, match="too large|may cross"):
+        pack({"x": torch.zeros(2**25, dtype=torch.float64)})
+    nested: list = []
+    for _ in range(30):
+        nested = [nested]
+    with pytest.raises(WireError, match="nested"):
+        pack({"x": nested})
+
+
+def test_no_bytes_make_unpack_do_anything_but_refuse():
+    frame = pack({"x": torch.arange(5), "y": [1, "two", (None,)]})
+    rng = random.Random(0)
+    for _ in range(3000):
+        damaged = bytearray(frame)
+        for _ in range(rng.randint(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        damaged = damaged[: rng.randint(0, len(damaged))]
+        try:
+            assert isinstance(unpack(bytes(damaged)), dict)
+        except WireError:
+            pass
+
+
+@pytest.mark.parametrize("frame", [b"", b"\0\0\0\2{}", b"\0\0\0\4null", b"\xff\xff\xff\xff"])
+def test_malformed_frames_are_named(frame):
+    with pytest.raises(WireError, match="malformed"):
+        unpack(frame)
