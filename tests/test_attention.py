@@ -1,0 +1,370 @@
+"""Attention: equal to torch's own where torch has it, and to the formula where it has not."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from course_lib import masks
+from course_lib.attention import (
+    MultiHeadAttention,
+    attention_weights,
+    fused_attention,
+    merge_heads,
+    scaled_dot_product_attention,
+    split_heads,
+)
+
+B, H, T, S, DH, DV = 2, 3, 4, 6, 8, 5
+
+
+def inputs(dtype=torch.float32, *, requires_grad=False):
+    generator = torch.Generator().manual_seed(0)
+    shapes = (B, H, T, DH), (B, H, S, DH), (B, H, S, DV)
+    return tuple(
+        torch.randn(shape, generator=generator).to(dtype).requires_grad_(requires_grad)
+        for shape in shapes
+    )
+
+
+def mask_with_an_empty_row():
+    mask = torch.rand(B, 1, T, S, generator=torch.Generator().manual_seed(1)) > 0.4
+    mask[0, :, 1] = False
+    return mask
+
+
+def some_bias():
+    return torch.randn(1, H, T, S, generator=torch.Generator().manual_seed(2))
+
+
+CASES = {
+    "plain": {},
+    "mask": {"mask": mask_with_an_empty_row()},
+    "padding": {"mask": masks.padding_mask(torch.tensor([0, 4]), S)},
+    "causal": {"mask": masks.causal_mask(T, S)},
+    "bias": {"bias": some_bias()},
+    "both": {"mask": mask_with_an_empty_row(), "bias": some_bias()},
+    "row": {"mask": torch.tensor([True] * 3 + [False] * 3), "bias": torch.zeros(S)},
+    "scale": {"scale": 0.7},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_explicit_and_fused_agree_in_output_and_gradients(case):
+    grads = []
+    for function in (lambda *a, **kw: scaled_dot_product_attention(*a, **kw)[0], fused_attention):
+        qkv = inputs(requires_grad=True)
+        out = function(*qkv, **CASES[case])
+        out.square().sum().backward()
+        grads.append((out, *(x.grad for x in qkv)))
+    for explicit, fused in zip(*grads, strict=True):
+        torch.testing.assert_close(explicit, fused, atol=1e-5, rtol=1e-4)
+
+
+def test_weights_and_output_follow_the_formula():
+    q, k, v = inputs(torch.float64)
+    out, weights = scaled_dot_product_attention(q, k, v)
+    for b in range(B):
+        for h in range(H):
+            for t in range(T):
+                exps = [math.exp(float(q[b, h, t] @ k[b, h, s]) / math.sqrt(DH)) for s in range(S)]
+                row = torch.tensor([e / sum(exps) for e in exps], dtype=torch.float64)
+                torch.testing.assert_close(weights[b, h, t], row)
+                torch.testing.assert_close(out[b, h, t], row @ v[b, h])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rows_of_the_weights_sum_to_one_or_to_zero(case):
+    q, k, _ = inputs()
+    arguments = CASES[case]
+    weights = attention_weights(q, k, **arguments)
+    mask = arguments.get("mask", torch.ones((), dtype=torch.bool)).expand(B, H, T, S)
+    torch.testing.assert_close(weights.sum(-1), mask.any(-1).float())
+    assert (weights[~mask] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_an_empty_row_gives_zero_and_a_finite_gradient(dtype):
+    q, k, v = inputs(dtype, requires_grad=True)
+    bias = some_bias().requires_grad_()
+    out, weights = scaled_dot_product_attention(q, k, v, mask_with_an_empty_row(), bias)
+    assert (out[0, :, 1] == 0).all() and (weights[0, :, 1] == 0).all()
+    out.sum().backward()
+    assert all(x.grad.isfinite().all() for x in (q, k, v, bias))
+    assert (q.grad[0, :, 1] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_close_to_single(dtype):
+    q, k, v = inputs()
+    arguments = CASES["both"]
+    exact, _ = scaled_dot_product_attention(q, k, v, **arguments)
+    half = [x.to(dtype) for x in (q, k, v)]
+    for out in (
+        scaled_dot_product_attention(*half, **arguments)[0],
+        fused_attention(*half, **arguments),
+    ):
+        assert out.dtype == dtype
+        torch.testing.assert_close(out.float(), exact, atol=0.05, rtol=0.05)
+
+
+def test_half_precision_survives_a_product_beyond_its_range():
+    x = torch.full((1, 64), 40.0, dtype=torch.float16)
+    assert float(x.float() @ x.float().T) > torch.finfo(torch.float16).max
+    out, weights = scaled_dot_product_attention(x, x, x)
+    assert weights.item() == 1 and torch.equal(out, x)
+
+
+def test_logits_of_ten_thousand():
+    q, k, v = torch.tensor([[1e2]]), torch.tensor([[1e2], [-1e2]]), torch.tensor([[1.0], [2.0]])
+    assert scaled_dot_product_attention(q, k, v)[0].tolist() == [[1.0]]
+
+
+def test_gradcheck_with_mask_and_bias():
+    q, k, v = inputs(torch.float64, requires_grad=True)
+    bias = some_bias().double().requires_grad_()
+    mask = mask_with_an_empty_row()
+    assert torch.autograd.gradcheck(
+        lambda q, k, v, bias: scaled_dot_product_attention(q, k, v, mask, bias),
+        (q, k, v, bias),
+        fast_mode=True,
+    )
+
+
+def test_inputs_are_not_changed():
+    qkv, case = inputs(), CASES["both"]
+    before = [x.clone() for x in (*qkv, *case.values())]
+    scaled_dot_product_attention(*qkv, **case)
+    fused_attention(*qkv, **case)
+    assert all(torch.equal(x, y) for x, y in zip((*qkv, *case.values()), before, strict=True))
+
+
+def test_permuting_keys_and_values_together_changes_nothing():
+    q, k, v = inputs(torch.float64)
+    order = torch.randperm(S, generator=torch.Generator().manual_seed(3))
+    permuted, _ = scaled_dot_product_attention(q, k[:, :, order], v[:, :, order])
+    torch.testing.assert_close(permuted, scaled_dot_product_attention(q, k, v)[0])
+
+
+def test_two_dimensional_inputs():
+    q, k, v = (x[0, 0] for x in inputs())
+    torch.testing.assert_close(scaled_dot_product_attention(q, k, v)[0], fused_attention(q, k, v))
+
+
+def test_fused_dropout_drops():
+    x = torch.ones(1, 1, 50, 4)
+    torch.manual_seed(0)
+    assert fused_attention(x, x, x, dropout=0.5).std() > 0.01
+
+
+def test_heads_survive_split_and_merge_and_match_slices():
+    x = torch.randn(B, T, H * DH)
+    heads = split_heads(x, H)
+    for h in range(H):
+        assert torch.equal(heads[:, h], x[..., h * DH : (h + 1) * DH])
+    assert torch.equal(merge_heads(heads), x)
+
+
+# ------------------------------------------------------------------------------ multi-head
+
+
+def copy_into_torch(ours: MultiHeadAttention) -> nn.MultiheadAttention:
+    theirs = nn.MultiheadAttention(ours.d_model, ours.n_heads, batch_first=True)
+    projections = ours.q_proj, ours.k_proj, ours.v_proj
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
+        theirs.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
+        theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
+    return theirs
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("mask", [None, masks.causal_mask(T), masks.causal_mask(T, S)])
+def test_multi_head_equals_torch_with_the_mask_inverted(mask, fused):
+    torch.manual_seed(0)
+    ours = MultiHeadAttention(12, 3, fused=fused)
+    theirs = copy_into_torch(ours)
+    x = torch.randn(B, T, 12)
+    memory = x if mask is None or mask.shape[1] == T else torch.randn(B, S, 12)
+    expected, expected_weights = theirs(
+        x,
+        memory,
+        memory,
+        attn_mask=None if mask is None else masks.to_blocked(mask),
+        average_attn_weights=False,
+    )
+    torch.testing.assert_close(ours(x, memory, mask=mask), expected)
+    out, weights = ours(x, memory, mask=mask, return_weights=True)
+    torch.testing.assert_close(out, expected)
+    torch.testing.assert_close(weights, expected_weights)
+
+
+def test_multi_head_with_padding_equals_torch():
+    torch.manual_seed(0)
+    ours = MultiHeadAttention(12, 3)
+    mask = masks.padding_mask(torch.tensor([2, 4]), T)
+    x = torch.randn(B, T, 12)
+    expected, _ = copy_into_torch(ours)(x, x, x, key_padding_mask=~mask[:, 0, 0])
+    torch.testing.assert_close(ours(x, mask=mask), expected)
+
+
+@pytest.mark.parametrize("n_heads", [1, 2, 4, 8])
+def test_parameters_do_not_depend_on_the_number_of_heads(n_heads):
+    def count(**kwargs):
+        return sum(p.numel() for p in MultiHeadAttention(64, n_heads, **kwargs).parameters())
+
+    assert count(bias=False) == 4 * 64**2
+    assert count() == 4 * 64**2 + 4 * 64
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_self_attention_is_permutation_equivariant(fused):
+    torch.manual_seed(0)
+    attend = MultiHeadAttention(12, 3, fused=fused).double()
+    x, order = torch.randn(B, T, 12, dtype=torch.float64), torch.tensor([2, 0, 3, 1])
+    torch.testing.assert_close(attend(x[:, order]), attend(x)[:, order])
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_causal_attention_has_no_gradient_from_the_future(fused):
+    torch.manual_seed(0)
+    attend = MultiHeadAttention(12, 3, fused=fused)
+    x = torch.randn(1, T, 12, requires_grad=True)
+    for t in range(T):
+        (grad,) = torch.autograd.grad(attend(x, mask=masks.causal_mask(T))[0, t].sum(), x)
+        assert (grad[0, t + 1 :] == 0).all()
+        assert (grad[0, : t + 1].abs().sum(-1) > 0).all()
+
+
+def test_padding_changes_neither_output_nor_gradient():
+    torch.manual_seed(0)
+    attend = MultiHeadAttention(12, 3)
+    x = torch.randn(1, T, 12)
+    padded = torch.cat([x, torch.full((1, 2, 12), 7.0)], dim=1)
+    mask = masks.padding_mask(torch.tensor([T]), T + 2)
+
+    def run(x, mask=None):
+        attend.zero_grad()
+        out = attend(x, mask=mask)[:, :T]
+        out.square().sum().backward()
+        return [out, *(p.grad.clone() for p in attend.parameters())]
+
+    for alone, batched in zip(run(x), run(padded, mask), strict=True):
+        torch.testing.assert_close(alone, batched, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_query_without_keys_gets_only_the_output_bias(fused):
+    attend = MultiHeadAttention(12, 3, fused=fused)
+    mask = masks.padding_mask(torch.tensor([0, T]), T)
+    out = attend(torch.randn(B, T, 12), mask=mask)
+    torch.testing.assert_close(out[0], attend.out_proj.bias.expand(T, 12))
+
+
+def test_returned_weights_are_those_before_dropout():
+    attend = MultiHeadAttention(12, 3, dropout=0.5)
+    x = torch.randn(B, T, 12)
+    out, weights = attend(x, return_weights=True)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(B, 3, T))
+    quiet, quiet_weights = attend.eval()(x, return_weights=True)
+    torch.testing.assert_close(weights, quiet_weights)
+    assert not torch.allclose(out, quiet)
+    torch.testing.assert_close(attend(x), quiet)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_dropout_works_on_both_paths_only_in_training(fused):
+    attend = MultiHeadAttention(12, 3, dropout=0.5, fused=fused)
+    x = torch.randn(B, T, 12)
+    assert not torch.equal(attend(x), attend(x))
+    attend.eval()
+    assert torch.equal(attend(x), attend(x))
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (
+            lambda q, k, v: scaled_dot_product_attention(q, k[..., :3], v),
+            r"q has shape \(2, 3, 4, 8\) and k \(2, 3, 6, 3\)",
+        ),
+        (
+            lambda q, k, v: scaled_dot_product_attention(q, k, v[:, :, :2]),
+            r"k has shape \(2, 3, 6, 8\) and v \(2, 3, 2, 5\).*one value for each key",
+        ),
+        (lambda q, k, v: scaled_dot_product_attention(q[0], k, v), r"\(3, 4, 8\) and k \(2, 3"),
+        (lambda q, k, v: scaled_dot_product_attention(q, k[0, 0, 0], v), r"and k \(8,\)|and v"),
+        (
+            lambda q, k, v: scaled_dot_product_attention(q, k, v, torch.ones(B, T, S).bool()),
+            r"mask has shape \(2, 4, 6\), wanted 2 or 4 dimensions",
+        ),
+        (
+            lambda q, k, v: scaled_dot_product_attention(q, k, v, torch.ones(T, S)),
+            "mask has dtype torch.float32, wanted torch.bool",
+        ),
+        (
+            lambda q, k, v: scaled_dot_product_attention(q, k, v, bias=torch.ones(H, T, S)),
+            r"bias has shape \(3, 4, 6\), wanted 2 or 4 dimensions",
+        ),
+        (
+            lambda q, k, v: scaled_dot_product_attention(q, k, v, torch.ones(S, T).bool()),
+            r"\(6, 4\), which does not broadcast to scores \(2, 3, 4, 6\)",
+        ),
+    ],
+)
+def test_both_paths_refuse_what_does_not_fit(call, text, monkeypatch):
+    with pytest.raises(ValueError, match=text):
+        call(*inputs())
+    monkeypatch.setitem(globals(), "scaled_dot_product_attention", fused_attention)
+    with pytest.raises(ValueError, match=text):
+        call(*inputs())
+
+
+def test_a_mask_per_batch_element_is_refused_even_where_it_would_fit_the_heads():
+    x = torch.randn(3, H, T, DH)
+    with pytest.raises(ValueError, match=r"insert an axis, e.g. mask\[:, None\]"):
+        scaled_dot_product_attention(x, x, x, torch.ones(3, T, T, dtype=torch.bool))
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: MultiHeadAttention(10, 3), "n_heads is 3, wanted a divisor of d_model 10"),
+        (lambda: MultiHeadAttention(10, 0), "n_heads is 0"),
+        (lambda: MultiHeadAttention(10, 2, dropout=1.0), "dropout is 1.0"),
+        (lambda: MultiHeadAttention(4, 2)(torch.ones(2, 3, 5)), r"q .*\(2, 3, 5\), wanted .* 4\)"),
+        (
+            lambda: MultiHeadAttention(4, 2)(torch.ones(2, 3, 4), torch.ones(3, 4)),
+            r"k has shape \(3, 4\)",
+        ),
+        (
+            lambda: MultiHeadAttention(4, 2)(
+                torch.ones(2, 3, 4), torch.ones(2, 3, 4), torch.ones(2, 2, 4), return_weights=True
+            ),
+            "one value for each key",
+        ),
+        (lambda: split_heads(torch.ones(2, 3), 1), r"\(2, 3\), wanted \(B, T, D\)"),
+        (lambda: split_heads(torch.ones(2, 3, 4), 3), "n_heads is 3, wanted a divisor of"),
+        (lambda: merge_heads(torch.ones(2, 3, 4)), r"\(2, 3, 4\), wanted \(B, H, T, Dh\)"),
+    ],
+)
+def test_module_errors_name_what_came_and_what_was_wanted(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+def test_a_small_memory_is_learnt_in_seconds():
+    """One cross-attention layer learns to look up values by key."""
+    torch.manual_seed(0)
+    attend = MultiHeadAttention(16, 2)
+    x, memory = torch.randn(4, 3, 16), torch.randn(4, 5, 16)
+    target = memory[:, [4, 0, 2]]
+    optimizer = torch.optim.Adam(attend.parameters(), lr=0.02)
+    for _ in range(200):
+        loss = F.mse_loss(attend(x, memory), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.05
