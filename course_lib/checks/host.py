@@ -1,6 +1,6 @@
 """The answer's side of a check: runs the student's functions and sends back what they did.
 
-A ``Host`` lives beside the student's code: in the student's kernel, in stock nbgrader's kernel, or in
+A ``Host`` lives beside the answer: in the student's kernel, in stock nbgrader's kernel, or in
 the worker process of the judge. It knows no exercise and no reference.
 """
 
@@ -41,7 +41,7 @@ class Host:
         }
 
     def answer(self, frame: bytes) -> bytes:
-        """Run one packed request and return the packed reply; never raises for the student's code."""
+        """Run one packed request; the packed reply holds what the answer raised, too."""
         request = unpack(frame)
         verb = self.verbs.get(request.get("verb", ""))
         if verb is None:

@@ -59,7 +59,7 @@ def matrix(
     Args:
         seeds: How many seeds.
         only: Ids of the exercises; all when None.
-        grader: Grades source code; in this process by default, through a worker in the judge's test.
+        grader: Grades source code; in this process by default, over a worker in the judge's test.
         progress: Called with the id of each exercise as it begins.
     """
     tally = Tally(seeds=seeds)

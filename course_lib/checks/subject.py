@@ -1,7 +1,7 @@
 """An answer as a check sees it: a few verbs over a byte channel.
 
-``Subject`` is the same class in the student's kernel, in the grade matrix and in the judge; only the
-channel differs. Locally the bytes go straight to a :class:`~course_lib.checks.host.Host`, so that
+``Subject`` is the same class in the student's kernel, in the grade matrix and in the judge; the
+channel alone differs. Locally the bytes go straight to a :class:`~course_lib.checks.host.Host`, so that
 what cannot cross a process boundary cannot pass a check at home either.
 """
 

@@ -1,0 +1,1 @@
+"""From a text source to a released notebook, and from a submission to points and feedback."""

@@ -1,0 +1,295 @@
+"""Text sources to notebooks: ``solutions/NN_slug/NN_slug.md`` to solution and release.
+
+The source is MyST Markdown. Its code cells need no nbgrader metadata, because what they are shows:
+
+- a cell with ``### BEGIN SOLUTION`` is a solution; the release has a stub in its place,
+- a cell whose last line is ``check("topic.name")`` is graded, with the exercise's points,
+- a cell that begins with ``# given: course_lib.module.name`` is locked and gets that source,
+- ``{{ exercise: topic.name }}`` in the text becomes what is asked: points, minutes, requirements.
+
+A manually graded cell states its nbgrader metadata itself (``+++ {"nbgrader": {...}}``).
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.preprocessors import (
+    CheckCellMetadata,
+    ClearOutput,
+    ClearSolutions,
+    ComputeChecksums,
+    LockCells,
+)
+from traitlets.config import PyFileConfigLoader
+
+from course_lib.checks.exercise import Exercise, find, given_source
+
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+CHECK = re.compile(r"""check\(\s*["']([\w.]+)["']\s*\)\s*;?\s*$""")
+CARD = re.compile(r"\{\{\s*exercise:\s*([\w.]+)\s*\}\}")
+GIVEN = re.compile(r"^# given: *([\w.]+) *$", re.MULTILINE)
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+class AuthoringError(ValueError):
+    """A source that cannot become an assignment; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One assignment: its name such as ``03_attention``, both notebooks, and its exercises."""
+
+    name: str
+    solution: NotebookNode
+    release: NotebookNode
+    exercises: tuple[Exercise, ...]
+
+    @property
+    def points(self) -> float:
+        """Maximum points of all graded cells, manual ones too."""
+        cells = [c.metadata.get("nbgrader", {}) for c in self.release.cells]
+        return float(sum(m["points"] for m in cells if m.get("grade")))
+
+
+def sources(root: Path) -> list[Path]:
+    """The text sources of all assignments, in order."""
+    return sorted(root.glob("solutions/[0-9][0-9]_*/[0-9][0-9]_*.md"))
+
+
+def load(source: Path, root: Path) -> Assignment:
+    """Read one text source and make both notebooks.
+
+    Raises:
+        AuthoringError: Something in the source is wrong; the message names file, cell and remedy.
+    """
+    name = source.stem
+    if source.parent.name != name:
+        raise AuthoringError(f"{source}: wanted {name}/{name}.md, so that file and folder agree")
+    notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="md:myst")
+    notebook.metadata = NotebookNode(
+        kernelspec=NotebookNode(KERNEL), language_info=NotebookNode(name="python")
+    )
+    exercises = _mark(notebook, name, book_url(root))
+    solution = _finish(notebook, name)
+    release = _release(solution, root)
+    _signatures_survive(solution, release, exercises, name)
+    return Assignment(name, solution, release, exercises)
+
+
+def _mark(notebook: NotebookNode, name: str, url: str) -> tuple[Exercise, ...]:
+    """Give every cell its nbgrader metadata and expand what is generated."""
+    exercises: list[Exercise] = []
+    pending: list[NotebookNode] = []
+    for number, cell in enumerate(notebook.cells, 1):
+        where = f"{name}, cell {number}"
+        if cell.cell_type == "markdown":
+            cell.source = CARD.sub(lambda m: card(_known(m[1], where), url), cell.source)
+            continue
+        if cell.cell_type != "code":
+            continue
+        cell.metadata = NotebookNode({k: v for k, v in cell.metadata.items() if k == "nbgrader"})
+        if (BEGIN in cell.source) != (END in cell.source):
+            raise AuthoringError(f"{where}: `{BEGIN}` and `{END}` belong together")
+        if GIVEN.search(cell.source):
+            first = GIVEN.findall(cell.source)[0].rpartition(".")[2]
+            cell.source = GIVEN.sub(lambda m: _given(m[1], where), cell.source).strip()
+            _tag(cell, f"given-{first}", locked=True)
+        elif match := CHECK.search(cell.source):
+            exercise = _known(match[1], where)
+            if not pending:
+                raise AuthoringError(f"{where}: no solution cell comes before `{match[0].strip()}`")
+            stated = cell.metadata.get("nbgrader", {}).get("points", exercise.points)
+            if stated != exercise.points:
+                raise AuthoringError(
+                    f"{where}: {stated} points, but the properties of {exercise.id} are worth"
+                    f" {exercise.points:g}; leave the points out or correct them"
+                )
+            _tag(cell, exercise.grade_id, grade=True, locked=True, points=exercise.points)
+            for part, solved in enumerate(pending):
+                suffix = f"-{part + 1}" if part else ""
+                _tag(solved, f"{exercise.grade_id}-solution{suffix}", solution=True)
+            exercises.append(exercise)
+            pending = []
+        elif BEGIN in cell.source:
+            pending.append(cell)
+    if pending:
+        raise AuthoringError(f"{name}: the last solution cell is not followed by a check")
+    if len({e.id for e in exercises}) != len(exercises):
+        raise AuthoringError(f"{name}: an exercise is checked twice")
+    return tuple(exercises)
+
+
+def _known(identifier: str, where: str) -> Exercise:
+    try:
+        exercise = find(identifier)
+        exercise.validate()
+    except (KeyError, ValueError) as error:
+        raise AuthoringError(f"{where}: {error.args[0]}") from None
+    return exercise
+
+
+def _given(path: str, where: str) -> str:
+    module, _, name = path.rpartition(".")
+    try:
+        return given_source(getattr(importlib.import_module(module), name))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise AuthoringError(f"{where}: `# given: {path}`: {error}") from None
+
+
+def _tag(cell: NotebookNode, grade_id: str, **flags: Any) -> None:
+    known = {"grade": False, "solution": False, "locked": False, "task": False, "schema_version": 3}
+    cell.metadata.nbgrader = NotebookNode({**known, **flags, "grade_id": grade_id})
+
+
+def _finish(notebook: NotebookNode, name: str) -> NotebookNode:
+    """Deterministic ids, no outputs: the same source gives the same bytes."""
+    for ordinal, cell in enumerate(notebook.cells):
+        digest = hashlib.sha256(f"{name}/{ordinal}".encode()).hexdigest()[:12]
+        cell.id = cell.metadata.get("nbgrader", {}).get("grade_id", digest)[:64]
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+        else:
+            cell.metadata.pop("lines_to_next_cell", None)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    nbformat.validate(notebook)
+    return notebook
+
+
+def _release(solution: NotebookNode, root: Path) -> NotebookNode:
+    config = nbgrader_config(root)
+    notebook, resources = nbformat.reads(nbformat.writes(solution), as_version=4), {}
+    steps = (LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ComputeChecksums)
+    for step in (*steps, CheckCellMetadata):
+        notebook, resources = step(config=config).preprocess(notebook, resources)
+    return notebook
+
+
+def nbgrader_config(root: Path) -> Any:
+    """The checkout's own nbgrader configuration, so that both ways to a release agree."""
+    return PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
+
+
+def _signatures_survive(
+    solution: NotebookNode, release: NotebookNode, exercises: tuple[Exercise, ...], name: str
+) -> None:
+    def signatures(notebook: NotebookNode) -> dict[str, str]:
+        found = {}
+        for number, cell in enumerate(notebook.cells, 1):
+            if not cell.metadata.get("nbgrader", {}).get("solution") or cell.cell_type != "code":
+                continue
+            try:
+                tree = ast.parse(cell.source)
+            except SyntaxError as error:
+                raise AuthoringError(f"{name}, cell {number}: {error}") from None
+            for node in tree.body:
+                if isinstance(node, ast.FunctionDef):
+                    found[node.name] = ast.dump(node.args)
+                elif isinstance(node, ast.ClassDef):
+                    found[node.name] = "class"
+        return found
+
+    before, after = signatures(solution), signatures(release)
+    for exercise in exercises:
+        if exercise.function not in before:
+            raise AuthoringError(f"{name}: no solution cell defines `{exercise.function}`")
+        if after.get(exercise.function) != before[exercise.function]:
+            raise AuthoringError(
+                f"{name}: the stub of `{exercise.function}` has not the signature of its solution;"
+                f" put `def` and docstring above `{BEGIN}`"
+            )
+
+
+def card(exercise: Exercise, url: str) -> str:
+    """What is asked, in Markdown: effort, points, and every requirement with its points."""
+    dots = "●" * exercise.difficulty + "○" * (5 - exercise.difficulty)
+    rows = "\n".join(f"- {p.says} ({p.points:g})" for p in exercise.properties)
+    link = f"{url}/chapters/{exercise.chapter}"
+    return (
+        f"**{exercise.points:g} points** · difficulty {dots} · about {exercise.minutes} minutes ·"
+        f" [the chapter]({link})\n\n"
+        f"<details><summary>What is checked, and for how many points</summary>\n\n{rows}\n\n"
+        "</details>"
+    )
+
+
+def book_url(root: Path) -> str:
+    """Where the book is published: ``[project.urls]`` in ``pyproject.toml`` is the one place."""
+    with (root / "pyproject.toml").open("rb") as file:
+        return str(tomllib.load(file)["project"]["urls"]["Documentation"]).rstrip("/")
+
+
+def run_solution(assignment: Assignment) -> None:
+    """Execute a solution's cells in this process and expect full points of every check.
+
+    Raises:
+        AuthoringError: A cell fails, or the solution does not earn full points.
+    """
+    from course_lib.checks.report import grade
+    from course_lib.checks.subject import Subject
+
+    names: dict[str, Any] = {"__name__": "__solution__"}
+    for number, cell in enumerate(assignment.solution.cells, 1):
+        if cell.cell_type != "code":
+            continue
+        match = CHECK.search(cell.source)
+        if match and cell.metadata.get("nbgrader", {}).get("grade"):
+            report = grade(find(match[1]), Subject.local(names), "0")
+            if not report.full:
+                raise AuthoringError(f"{assignment.name}: its solution fails\n{report.table()}")
+            continue
+        source = "\n".join(
+            line for line in cell.source.splitlines() if not line.startswith(("%", "!"))
+        )
+        try:
+            exec(compile(source, f"<{assignment.name}, cell {number}>", "exec"), names)
+        except Exception as error:
+            raise AuthoringError(
+                f"{assignment.name}, cell {number}: {type(error).__name__}: {error}"
+            ) from error
+
+
+def text(notebook: NotebookNode) -> str:
+    """The bytes of a notebook file, with a final newline."""
+    return nbformat.writes(notebook).rstrip("\n") + "\n"
+
+
+def generate(root: Path, into: Path, say: Callable[[str], None] = print) -> list[str]:
+    """Write every release under ``into`` and every solution notebook beside its source.
+
+    Returns:
+        The released files that differ from those committed under ``exercises/``.
+
+    Raises:
+        AuthoringError: The first source that is wrong; nothing of it is written.
+    """
+    stale, names = [], set()
+    for source in sources(root):
+        assignment = load(source, root)
+        run_solution(assignment)
+        names.add(assignment.name)
+        source.with_suffix(".ipynb").write_text(text(assignment.solution), encoding="utf-8")
+        committed = root / "exercises" / assignment.name / f"{assignment.name}.ipynb"
+        released = text(assignment.release)
+        if not committed.exists() or committed.read_text(encoding="utf-8") != released:
+            stale.append(str(committed.relative_to(root)))
+        target = into / assignment.name / f"{assignment.name}.ipynb"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(released, encoding="utf-8")
+        count = len(assignment.exercises)
+        say(f"{assignment.name}: {count} exercises, {assignment.points:g} points")
+    for folder in sorted(p for p in (root / "exercises").glob("[0-9][0-9]_*") if p.is_dir()):
+        if folder.name not in names:
+            stale.append(f"exercises/{folder.name} (has no source)")
+    return stale
