@@ -1,0 +1,33 @@
+"""The one error that every loader raises when data is missing, damaged or not what it should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class DataError(RuntimeError):
+    """Data cannot be used: says what is wrong, where, and what to do about it.
+
+    Args:
+        what: What is wrong, in one clause.
+        where: The file, folder or address concerned.
+        remedy: What the reader of the message can do next.
+
+    Example:
+        >>> raise DataError("the file is empty", "a.csv", "fetch it again")
+        Traceback (most recent call last):
+        ...
+        course_lib.data.errors.DataError: the file is empty
+          where:      a.csv
+          what to do: fetch it again
+    """
+
+    def __init__(self, what: str, where: str | Path, remedy: str) -> None:
+        super().__init__(f"{what}\n  where:      {where}\n  what to do: {remedy}")
+        self.what = what
+        self.where = str(where)
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type[DataError], tuple[str, str, str]]:
+        # The default would rebuild the error from its one formatted message and fail.
+        return type(self), (self.what, self.where, self.remedy)

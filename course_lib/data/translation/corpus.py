@@ -1,0 +1,116 @@
+"""Corpora of generated sentence pairs: deterministic, of chosen lengths, with disjoint splits."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from random import Random
+from typing import Literal, Protocol
+
+from course_lib.data.translation.german import GermanEnglish
+from course_lib.data.translation.korean import KoreanEnglish
+from course_lib.data.translation.pairs import SentencePair
+
+Split = Literal["train", "valid", "test"]
+_SPLITS = ("train", "valid", "test")
+
+
+class Grammar(Protocol):
+    """What a translation grammar offers: sentence pairs of an exact source length."""
+
+    min_length: int
+
+    def sample(self, rng: Random, length: int) -> SentencePair:
+        """Draw one pair whose source has ``length`` tokens."""
+
+
+def split_of(pair: SentencePair) -> Split:
+    """The split that a pair belongs to: a function of its translation alone.
+
+    Eight tenths of all translations are train, one tenth valid, one tenth test, whatever the seed
+    and however many are drawn. A source has one translation, so no source is in two splits either.
+
+    Example:
+        >>> split_of(SentencePair(("guten", "abend", "."), ("good", "evening", "."), ()))
+        'train'
+    """
+    fold = sha256(" ".join(pair.target).encode()).digest()[0] * 10 // 256
+    return "test" if fold == 0 else "valid" if fold == 1 else "train"
+
+
+def generate(
+    grammar: Grammar,
+    n: int,
+    seed: int,
+    split: Split = "train",
+    min_length: int = 3,
+    max_length: int = 20,
+) -> list[SentencePair]:
+    """Draw ``n`` pairs of one split, with source lengths uniform between the bounds.
+
+    Short sentences are few, so a large corpus repeats some of them, as real ones do.
+
+    Args:
+        grammar: The grammar to draw from.
+        n: Number of pairs.
+        seed: Same seed, same corpus.
+        split: Which split; the three share no sentence.
+        min_length: Shortest source, punctuation included.
+        max_length: Longest source, included.
+
+    Raises:
+        ValueError: For an unknown split, a negative ``n``, or bounds that the grammar cannot meet.
+    """
+    if split not in _SPLITS:
+        raise ValueError(f"split must be one of {', '.join(_SPLITS)}, got {split!r}")
+    if n < 0:
+        raise ValueError(f"n must not be negative, got {n}")
+    if not grammar.min_length <= min_length <= max_length:
+        raise ValueError(
+            f"lengths must satisfy {grammar.min_length} <= min_length <= max_length, "
+            f"got {min_length} and {max_length}"
+        )
+    rng = Random(f"{split}/{seed}")
+    pairs: list[SentencePair] = []
+    while len(pairs) < n:
+        length = rng.randint(min_length, max_length)
+        while split_of(pair := grammar.sample(rng, length)) != split:
+            pass
+        pairs.append(pair)
+    return pairs
+
+
+def korean_english(
+    n: int,
+    seed: int,
+    split: Split = "train",
+    min_length: int = 3,
+    max_length: int = 20,
+    script: str = "roman",
+) -> list[SentencePair]:
+    """Korean-English pairs, whose word order differs; arguments as in ``generate``.
+
+    Args:
+        n: Number of pairs.
+        seed: Same seed, same corpus.
+        split: ``"train"``, ``"valid"`` or ``"test"``.
+        min_length: Shortest source, punctuation included.
+        max_length: Longest source, included.
+        script: ``"roman"`` or ``"hangul"``; the sentences are the same.
+
+    Example:
+        >>> print(korean_english(1, seed=0, min_length=5, max_length=5)[0])
+        sodeuli geurimgwa muneul sassseubnida . -> the cows bought the picture and the door .
+    """
+    return generate(KoreanEnglish(script), n, seed, split, min_length, max_length)
+
+
+def german_english(
+    n: int, seed: int, split: Split = "train", min_length: int = 3, max_length: int = 20
+) -> list[SentencePair]:
+    """German-English pairs, whose word order is the same; arguments as in ``generate``.
+
+    Example:
+        >>> print(german_english(1, seed=0, min_length=5, max_length=5)[0])
+        ein kind malt paul . -> a child paints paul .
+    """
+    return generate(GermanEnglish(), n, seed, split, min_length, max_length)

@@ -1,0 +1,87 @@
+import pytest
+import torch
+
+from course_lib.data.translation import Vocabulary, batches, collate, korean_english
+
+PAIRS = korean_english(100, seed=0)
+SOURCE = Vocabulary.of(pair.source for pair in PAIRS)
+TARGET = Vocabulary.of(pair.target for pair in PAIRS)
+
+
+def test_special_tokens_come_first() -> None:
+    assert SOURCE.tokens[:4] == ("<pad>", "<bos>", "<eos>", "<unk>")
+    assert (SOURCE.pad, SOURCE.bos, SOURCE.eos, SOURCE.unk) == (0, 1, 2, 3)
+
+
+def test_encode_and_decode_are_inverse() -> None:
+    for pair in PAIRS:
+        ids = TARGET.encode(pair.target, bos=True, eos=True)
+        assert TARGET.decode(ids) == list(pair.target)
+        assert TARGET.decode(torch.tensor([*ids, 0, 0])) == list(pair.target)
+
+
+def test_unknown_words_become_unk_and_show_when_decoded() -> None:
+    assert TARGET.decode(TARGET.encode(["zebra"])) == ["<unk>"]
+
+
+def test_order_is_by_frequency_then_alphabet() -> None:
+    vocabulary = Vocabulary.of([["b", "a", "c"], ["c"]])
+    assert vocabulary.tokens[4:] == ("c", "a", "b")
+    assert Vocabulary.of([["b", "a", "c"], ["c"]], min_count=2).tokens[4:] == ("c",)
+
+
+@pytest.mark.parametrize("tokens", [["a", "a"], ["<pad>"]])
+def test_a_token_given_twice_is_refused(tokens: list[str]) -> None:
+    with pytest.raises(ValueError, match="differ"):
+        Vocabulary(tokens)
+
+
+def test_a_number_outside_the_vocabulary_is_refused() -> None:
+    with pytest.raises(ValueError, match="got 99"):
+        Vocabulary(["a"]).decode([99])
+
+
+def test_collate_pads_behind_and_counts_lengths() -> None:
+    batch = collate(PAIRS[:8], SOURCE, TARGET)
+    for row, pair in enumerate(PAIRS[:8]):
+        n, m = len(pair.source), len(pair.target)
+        assert batch.source_lengths[row] == n and batch.target_lengths[row] == m + 2
+        assert (batch.source[row, n:] == 0).all() and (batch.source[row, :n] > 3).all()
+        assert batch.target[row, 0] == TARGET.bos and batch.target[row, m + 1] == TARGET.eos
+        assert (batch.target[row, m + 2 :] == 0).all()
+    assert torch.equal(batch.target_in[:, 1:], batch.target_out[:, :-1])
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_batches_hold_every_pair_once(seed: int | None) -> None:
+    sentences = [
+        tuple(SOURCE.decode(row))
+        for batch in batches(PAIRS, SOURCE, TARGET, 16, seed)
+        for row in batch.source
+    ]
+    assert sorted(sentences) == sorted(pair.source for pair in PAIRS)
+    assert (sentences == [pair.source for pair in PAIRS]) == (seed is None)
+
+
+def test_batches_depend_on_the_seed_alone() -> None:
+    first = [batch.source for batch in batches(PAIRS, SOURCE, TARGET, 16, seed=1)]
+    again = [batch.source for batch in batches(PAIRS, SOURCE, TARGET, 16, seed=1)]
+    other = [batch.source for batch in batches(PAIRS, SOURCE, TARGET, 16, seed=2)]
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(
+        a.shape == b.shape and torch.equal(a, b) for a, b in zip(first, other, strict=True)
+    )
+
+
+def test_shuffled_batches_pad_less() -> None:
+    def padding(seed: int | None) -> int:
+        return sum(int((b.source == 0).sum()) for b in batches(PAIRS, SOURCE, TARGET, 10, seed))
+
+    assert padding(0) < 0.5 * padding(None)
+
+
+def test_empty_batch_and_bad_size_are_refused() -> None:
+    with pytest.raises(ValueError, match="got none"):
+        collate([], SOURCE, TARGET)
+    with pytest.raises(ValueError, match="got 0"):
+        list(batches(PAIRS, SOURCE, TARGET, 0))
