@@ -56,7 +56,7 @@ class Answer:
     hint: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class Exercise:
     """A graded exercise.
 

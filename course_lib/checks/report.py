@@ -58,10 +58,23 @@ class Report:
             and all(map(alike, self.transcript, other.transcript))
         )
 
+    @property
+    def one_reason(self) -> str:
+        """Why everything failed, when there is a single reason for it; else empty."""
+        reasons = {row.why for row in self.rows}
+        return reasons.pop() if len(reasons) == 1 else ""
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether the answer is still the stub."""
+        return self.one_reason.startswith("raised NotImplementedError")
+
     def hints(self) -> list[str]:
         """What to tell the student: the mistake's hint, else those of the failing properties."""
         if self.mistake is not None:
             return [self.mistake.hint]
+        if self.one_reason.startswith("raised"):
+            return []
         return list(dict.fromkeys(row.hint for row in self.rows if not row.passed))[:2]
 
     def table(self) -> str:
@@ -70,9 +83,12 @@ class Report:
         for row in self.rows:
             mark = "pass" if row.passed else "FAIL"
             lines.append(f"  {mark}  {row.points:4g}  {row.name}: {row.says}")
-            if row.why:
-                lines.append(textwrap.fill(row.why, WIDTH, initial_indent=" " * 14,
-                                           subsequent_indent=" " * 14))  # fmt: skip
+            if row.why and not self.one_reason:
+                lines.append(_indented(row.why))
+        if self.unwritten:
+            lines.append("Not written yet: the stub still raises NotImplementedError.")
+        elif self.one_reason:
+            lines.append(f"Every requirement fails for one reason: {self.one_reason}")
         if self.note:
             lines.append(self.note)
         if self.mistake is not None:
@@ -80,6 +96,10 @@ class Report:
             lines.append(textwrap.fill(f"It assumes: {self.mistake.says}", WIDTH))
         lines += [textwrap.fill(f"Hint: {hint}", WIDTH) for hint in self.hints()]
         return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent=" " * 14, subsequent_indent=" " * 14)
 
 
 def grade(exercise: Exercise, subject: Subject, seed: str, *, name_mistake: bool = True) -> Report:

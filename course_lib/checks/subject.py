@@ -1,8 +1,8 @@
 """An answer as a check sees it: a few verbs over a byte channel.
 
 ``Subject`` is the same class in the student's kernel, in the grade matrix and in the judge; the
-channel alone differs. Locally the bytes go straight to a :class:`~course_lib.checks.host.Host`, so that
-what cannot cross a process boundary cannot pass a check at home either.
+channel alone differs. Locally the bytes go straight to a :class:`~course_lib.checks.host.Host`, so
+that what cannot cross a process boundary cannot pass a check at home either.
 """
 
 from __future__ import annotations

@@ -1,1 +1,76 @@
-"""The course command."""
+"""The ``course`` command: everything that can be done with the course, in one place.
+
+Exit codes: 0 done; 1 done, and something is wrong with what was looked at; 2 the request itself
+could not be carried out; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+FOUND_WRONG, REFUSED, INTERRUPTED = 1, 2, 130
+
+
+class Refused(Exception):
+    """A request that cannot be carried out: what, where, and what to do."""
+
+
+def checkout() -> Path:
+    """The course's checkout: the nearest folder upwards that holds ``_toc.yml`` and ``solutions``.
+
+    Raises:
+        Refused: There is none.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "_toc.yml").is_file() and (folder / "solutions").is_dir():
+            return folder
+    raise Refused(f"{here} is not inside a checkout of the course: change into one and try again")
+
+
+def emit(arguments: argparse.Namespace, data: dict[str, Any], line: str) -> None:
+    """End a report: as JSON where ``--json`` was given, else with its one summary line."""
+    print(json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else line)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Give a reporting command its ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print the report as JSON only")
+
+
+Handler = Callable[[argparse.Namespace], int]
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    from course_lib.cli import content, grading, research
+
+    top = argparse.ArgumentParser(
+        prog="course",
+        description="Build, serve, release, grade and measure the course on attention.",
+        epilog="`course COMMAND --help` tells more. Exit codes: 0 done, 1 something found wrong,"
+        " 2 refused, 130 interrupted.",
+    )
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in (content, grading, research):
+        module.register(commands)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = parser().parse_args(argv)
+    handler: Handler = arguments.handler
+    try:
+        return handler(arguments)
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
+    except (Refused, ValueError, OSError, RuntimeError) as error:
+        print(f"course: {error}", file=sys.stderr)
+        return REFUSED

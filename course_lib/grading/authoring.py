@@ -19,6 +19,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from nbgrader.preprocessors import (
     ComputeChecksums,
     LockCells,
 )
-from traitlets.config import PyFileConfigLoader
+from traitlets.config.loader import PyFileConfigLoader
 
 from course_lib.checks.exercise import Exercise, find, given_source
 
@@ -95,7 +96,7 @@ def _mark(notebook: NotebookNode, name: str, url: str) -> tuple[Exercise, ...]:
     for number, cell in enumerate(notebook.cells, 1):
         where = f"{name}, cell {number}"
         if cell.cell_type == "markdown":
-            cell.source = CARD.sub(lambda m: card(_known(m[1], where), url), cell.source)
+            cell.source = CARD.sub(partial(_card, where=where, url=url), cell.source)
             continue
         if cell.cell_type != "code":
             continue
@@ -104,7 +105,7 @@ def _mark(notebook: NotebookNode, name: str, url: str) -> tuple[Exercise, ...]:
             raise AuthoringError(f"{where}: `{BEGIN}` and `{END}` belong together")
         if GIVEN.search(cell.source):
             first = GIVEN.findall(cell.source)[0].rpartition(".")[2]
-            cell.source = GIVEN.sub(lambda m: _given(m[1], where), cell.source).strip()
+            cell.source = GIVEN.sub(partial(_given, where=where), cell.source).strip()
             _tag(cell, f"given-{first}", locked=True)
         elif match := CHECK.search(cell.source):
             exercise = _known(match[1], where)
@@ -140,7 +141,12 @@ def _known(identifier: str, where: str) -> Exercise:
     return exercise
 
 
-def _given(path: str, where: str) -> str:
+def _card(match: re.Match[str], where: str, url: str) -> str:
+    return card(_known(match[1], where), url)
+
+
+def _given(match: re.Match[str], where: str) -> str:
+    path = match[1]
     module, _, name = path.rpartition(".")
     try:
         return given_source(getattr(importlib.import_module(module), name))
@@ -169,7 +175,8 @@ def _finish(notebook: NotebookNode, name: str) -> NotebookNode:
 
 def _release(solution: NotebookNode, root: Path) -> NotebookNode:
     config = nbgrader_config(root)
-    notebook, resources = nbformat.reads(nbformat.writes(solution), as_version=4), {}
+    notebook = nbformat.reads(nbformat.writes(solution), as_version=4)
+    resources: dict[str, Any] = {}
     steps = (LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ComputeChecksums)
     for step in (*steps, CheckCellMetadata):
         notebook, resources = step(config=config).preprocess(notebook, resources)

@@ -18,7 +18,6 @@ from latex2mathml.converter import Converter
 __all__ = ["MATHML_CSS", "UnsupportedMath", "mathml"]
 
 MATHML_CSS = """\
-math { font-family: "STIX Two Math", "Cambria Math", "Latin Modern Math", math; }
 mtd.tex-left { text-align: left; }
 mtd.tex-right { text-align: right; }
 mtd.tex-center { text-align: center; }

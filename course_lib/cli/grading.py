@@ -1,0 +1,119 @@
+"""``course exercises``, ``course matrix`` and ``course grade``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
+
+if TYPE_CHECKING:
+    from course_lib.grading.classroom import Verdict
+
+
+def register(commands: Any) -> None:
+    """Add the commands."""
+    exercises = commands.add_parser(
+        "exercises", help="make the released notebooks from the text sources in solutions/"
+    )
+    exercises.add_argument(
+        "--check", action="store_true", help="only compare with exercises/; write _build/exercises"
+    )
+    exercises.set_defaults(handler=run_exercises)
+
+    matrix = commands.add_parser(
+        "matrix", help="grade solution, stub, every known mistake and alternative"
+    )
+    matrix.add_argument("exercise", nargs="*", help="ids such as attention.scaled_dot_product")
+    matrix.add_argument("--seeds", type=int, default=20, metavar="N", help="how many (20)")
+    matrix.add_argument("--judge", action="store_true", help="through workers, as the grader does")
+    add_json(matrix)
+    matrix.set_defaults(handler=run_matrix)
+
+    grade = commands.add_parser("grade", help="grade what a class has submitted")
+    grade.add_argument("assignment", help="such as 03_attention")
+    grade.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
+    grade.add_argument("--students", nargs="+", metavar="ID", help="only these")
+    grade.add_argument(
+        "--sample", action="store_true", help="grade a made-up class of eight in _build/class"
+    )
+    add_json(grade)
+    grade.set_defaults(handler=run_grade)
+
+
+def run_exercises(arguments: argparse.Namespace) -> int:
+    """Write the releases, or compare them with what is committed."""
+    from course_lib.grading import authoring
+
+    root = checkout()
+    into = root / "_build" / "exercises" if arguments.check else root / "exercises"
+    stale = authoring.generate(root, into)
+    if arguments.check and stale:
+        print("not in step with solutions/: " + ", ".join(stale), file=sys.stderr)
+        print("run `make exercises` and commit what it changes", file=sys.stderr)
+        return FOUND_WRONG
+    print(f"exercises {into}")
+    return 0
+
+
+def run_matrix(arguments: argparse.Namespace) -> int:
+    """Print the faults, then the summary line."""
+    from course_lib.checks.exercise import identifiers
+    from course_lib.checks.matrix import matrix
+
+    if unknown := sorted(set(arguments.exercise) - set(identifiers())):
+        raise Refused(f"no exercise {', '.join(unknown)}; there are {', '.join(identifiers())}")
+    if arguments.seeds < 1:
+        raise Refused(f"--seeds {arguments.seeds}: wanted at least 1")
+
+    def progress(name: str) -> None:
+        print(f"  {name}", file=sys.stderr, flush=True)
+
+    chosen = arguments.exercise or None
+    if arguments.judge:
+        from course_lib.grading.relay import worker_grader
+
+        with tempfile.TemporaryDirectory() as folder, worker_grader(Path(folder)) as grader:
+            tally = matrix(arguments.seeds, chosen, grader, progress)
+    else:
+        tally = matrix(arguments.seeds, chosen, None, progress)
+    if not arguments.json:
+        for fault in tally.faults:
+            print(f"FAULT {fault}")
+    emit(arguments, tally.data(), tally.line())
+    return FOUND_WRONG if tally.faults else 0
+
+
+def run_grade(arguments: argparse.Namespace) -> int:
+    """Grade, then print the class summary."""
+    from tqdm import tqdm
+
+    from course_lib.grading import sample, summary
+    from course_lib.grading.classroom import Classroom, save
+
+    root = checkout()
+    course = arguments.course or (root / "_build" / "class" if arguments.sample else root)
+    classroom = Classroom(course, root, arguments.assignment)
+    if arguments.sample:
+        sample.make(course, root, arguments.assignment)
+    total = len(arguments.students or classroom.students())
+    with tqdm(total=total, unit="submission", disable=arguments.json) as bar:
+
+        def say(verdict: Verdict) -> None:
+            bar.set_postfix_str(verdict.student)
+            bar.update()
+
+        verdicts = classroom.grade(arguments.students, say)
+    table = summary.text(arguments.assignment, verdicts)
+    path = course / "summary" / f"{arguments.assignment}.txt"
+    save(path, table + "\n")
+    if not arguments.json:
+        print(table.rpartition("\n")[0])
+        print(f"\ngradebook {course / 'gradebook.db'}")
+        print(f"feedback  {course / 'feedback' / verdicts[0].student / classroom.name}")
+        print(f"summary   {path}")
+    emit(arguments, summary.data(arguments.assignment, verdicts), table.rpartition("\n")[2])
+    return 0

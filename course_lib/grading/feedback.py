@@ -1,0 +1,83 @@
+"""The page a student gets: one file, no script, nothing of it alive that a student wrote."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+from course_lib.checks.exercise import find
+from course_lib.grading.judge import Judged, Mark
+
+
+def page(
+    assignment: str, student: str, judged: Judged | None, url: str, *, reason: str = ""
+) -> str:
+    """Render a student's feedback.
+
+    Args:
+        assignment: Its name, such as ``03_attention``.
+        student: The student's id.
+        judged: The verdict; None when there is none, then ``reason`` says why.
+        url: Where the book is published.
+        reason: Why the submission could not be graded.
+    """
+    here = files("course_lib.grading")
+    style = (here / "feedback.css").read_text(encoding="utf-8")
+    # The policy admits this one style sheet by its hash, and nothing else at all.
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((here / "feedback.html").read_text(encoding="utf-8"))
+    return template.render(
+        assignment=assignment,
+        student=student,
+        style=style,
+        style_hash=digest,
+        reason=reason,
+        score=judged.score if judged else 0,
+        max_points=judged.max_points if judged else 0,
+        notes=judged.notes if judged else [],
+        exercises=[_exercise(m, _handed_in(judged, m), url) for m in judged.marks]
+        if judged
+        else [],
+    )
+
+
+def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:
+    report = mark.report
+    shown: dict[str, Any] = {
+        "grade_id": mark.grade_id,
+        "title": mark.grade_id.partition("-")[2].replace("_", " "),
+        "score": mark.score,
+        "max_points": mark.max_points,
+        "source": source,
+        "headline": mark.reason,
+        "hints": [],
+        "rows": [],
+    }
+    if report is None:
+        return shown
+    if report.unwritten:
+        shown["headline"] = "Not written yet: the stub still raises NotImplementedError."
+    elif report.one_reason:
+        shown["headline"] = f"Every requirement fails for one reason: {report.one_reason}"
+    if report.mistake is not None:
+        shown["mistake"] = report.mistake.name.replace("_", " ")
+        shown["says"] = report.mistake.says
+    shown["hints"] = report.hints()
+    shown["rows"] = report.rows
+    shown["link"] = f"{url}/chapters/{find(report.exercise).chapter}"
+    return shown
+
+
+def _handed_in(judged: Judged, mark: Mark) -> str:
+    prefix = f"{mark.grade_id}-solution"
+    parts = [
+        cell.source
+        for cell in judged.notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade_id", "").startswith(prefix)
+    ]
+    return "\n\n".join(parts)

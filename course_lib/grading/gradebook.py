@@ -1,0 +1,71 @@
+"""Writing into nbgrader's own gradebook, so that Formgrader and export go on from there.
+
+Only automatic scores are ever written. Manual scores, comments, extra credit and penalties belong
+to people.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import SaveCells
+
+from course_lib.grading.judge import Mark
+
+
+@contextlib.contextmanager
+def open_gradebook(course: Path) -> Iterator[Gradebook]:
+    """The gradebook ``gradebook.db`` of a course folder, created when it is not there."""
+    # nbgrader stamps a new database by calling `alembic`, which sits beside this interpreter.
+    here = str(Path(sys.executable).parent)
+    if here not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = here + os.pathsep + os.environ.get("PATH", "")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with Gradebook(url(course)) as gradebook:
+            yield gradebook
+
+
+def url(course: Path) -> str:
+    """The database address of a course folder's gradebook."""
+    return f"sqlite:///{(course / 'gradebook.db').resolve()}"
+
+
+def prepare(course: Path, name: str, release: NotebookNode) -> None:
+    """Make the assignment and its cells known to the gradebook, as nbgrader's release does."""
+    with open_gradebook(course) as gradebook:
+        gradebook.update_or_create_assignment(name)
+        resources = {"nbgrader": {"notebook": name, "assignment": name, "db_url": url(course)}}
+        SaveCells().preprocess(release.copy(), resources)
+
+
+def write(course: Path, name: str, student: str, marks: list[Mark]) -> None:
+    """Write a student's automatic scores, all of them or none."""
+    with open_gradebook(course) as gradebook:
+        gradebook.update_or_create_student(student)
+        gradebook.update_or_create_submission(name, student)
+        try:
+            for mark in marks:
+                grade = gradebook.find_grade(mark.grade_id, name, name, student)
+                grade.auto_score = mark.score
+                grade.needs_manual_grade = mark.score is None and grade.manual_score is None
+            gradebook.db.commit()
+        except Exception:
+            gradebook.db.rollback()
+            raise
+
+
+def scores(course: Path, name: str) -> dict[str, dict[str, float | None]]:
+    """Automatic scores by student and cell, as the gradebook has them."""
+    with open_gradebook(course) as gradebook:
+        return {
+            s.student.id: {g.name: g.auto_score for n in s.notebooks for g in n.grades}
+            for s in gradebook.assignment_submissions(name)
+        }

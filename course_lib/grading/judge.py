@@ -1,0 +1,178 @@
+"""Judging one notebook: cells run in a worker, checks run here, and only data passes between.
+
+``judge_notebook`` is the unit that the command line calls for every submission. It holds the checks
+and the references and never executes anything a student wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_notebook, new_output
+
+from course_lib.checks.exercise import find
+from course_lib.checks.report import Report, grade
+from course_lib.checks.subject import SubjectLost
+from course_lib.grading.authoring import CHECK
+from course_lib.grading.channel import Limits, Worker
+from course_lib.grading.intake import Submission, align
+from course_lib.grading.worker import SHOWN
+
+
+@dataclass
+class Mark:
+    """The verdict on one graded cell; a cell for a human to grade has no report and no score."""
+
+    grade_id: str
+    max_points: float
+    score: float | None
+    report: Report | None = None
+    reason: str = ""
+
+
+@dataclass
+class Judged:
+    """A judged notebook: with outputs, the marks of its graded cells, and notes for the teacher."""
+
+    notebook: NotebookNode
+    marks: list[Mark]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def score(self) -> float:
+        """Points earned in all cells that were graded automatically."""
+        return round(sum(m.score or 0.0 for m in self.marks), 2)
+
+    @property
+    def max_points(self) -> float:
+        """Points to be had."""
+        return sum(m.max_points for m in self.marks)
+
+
+class Session:
+    """A worker that may die: a new one is given the same cells again, without the fatal one."""
+
+    def __init__(self, start: Callable[[], Worker]) -> None:
+        """Start the first worker."""
+        self.start = start
+        self.worker = start()
+        self.prefix: list[str] = []
+        self.restarts = 0
+
+    def run(self, source: str) -> tuple[list[dict[str, Any]], str]:
+        """Run a cell: its outputs, and why the worker was lost if it was."""
+        try:
+            outputs = self.worker.run(source)
+        except SubjectLost as lost:
+            self.replay()
+            return [], str(lost)
+        self.prefix.append(source)
+        return outputs, ""
+
+    def replay(self) -> None:
+        """Start over with what has run so far; a cell that is fatal only now is left out, too."""
+        while True:
+            self.restarts += 1
+            self.worker.end()
+            self.worker = self.start()
+            survived: list[str] = []
+            try:
+                for source in self.prefix:
+                    self.worker.run(source)
+                    survived.append(source)
+                return
+            except SubjectLost:
+                self.prefix = survived + self.prefix[len(survived) + 1 :]
+
+    def end(self) -> None:
+        """End the worker."""
+        self.worker.end()
+
+
+def judge_notebook(
+    submission: Submission,
+    release: NotebookNode,
+    seed: str,
+    kit: Path,
+    limits: Limits | None = None,
+) -> Judged:
+    """Run and judge a submission.
+
+    Args:
+        submission: The student's notebook, as :mod:`course_lib.grading.intake` rebuilt it.
+        release: The released notebook; its graded and locked cells are the ones that count.
+        seed: The grading seed.
+        kit: The folder that the worker imports from.
+        limits: Caps on time, memory and file size.
+
+    Returns:
+        The notebook with outputs, and one mark for each graded cell of the release.
+    """
+    result = Judged(new_notebook(metadata=dict(release.metadata)), [], submission.notes)
+    session = Session(lambda: Worker(kit, limits))
+    try:
+        for cell, own in align(submission, release):
+            result.notebook.cells.append(cell)
+            marks = cell.metadata.get("nbgrader", {}) if own else {}
+            if marks.get("grade"):
+                result.marks.append(_judge_cell(cell, session, seed, result.notes))
+            elif cell.cell_type == "code":
+                outputs, lost = session.run(cell.source)
+                cell.outputs = clean_outputs(outputs)
+                if lost:
+                    where = marks.get("grade_id", "one of the student's own cells")
+                    result.notes.append(f"While running {where}: {lost}. The rest went on without.")
+                    cell.outputs = [_error("Lost", f"This cell ended the kernel: {lost}.")]
+    finally:
+        session.end()
+    nbformat.validate(result.notebook)
+    return result
+
+
+def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str]) -> Mark:
+    grade_id, points = cell.metadata.nbgrader.grade_id, float(cell.metadata.nbgrader.points)
+    match = CHECK.search(cell.source) if cell.cell_type == "code" else None
+    if match is None:
+        return Mark(grade_id, points, None, reason="to be graded by hand")
+    exercise = find(match[1])
+    try:
+        report = grade(exercise, session.worker.subject(), seed)
+    except SubjectLost as lost:
+        reason = f"The answer did not survive its check: {lost}."
+        cell.outputs = [_error("Lost", reason)]
+        notes.append(f"{exercise.id}: {lost}.")
+        session.replay()
+        return Mark(grade_id, points, 0.0, reason=reason)
+    cell.outputs = [
+        new_output("stream", name="stdout", text=report.table() + "\n"),
+        new_output("execute_result", data={"text/plain": repr(report.score)}, execution_count=None),
+    ]
+    return Mark(grade_id, points, report.score, report)
+
+
+def clean_outputs(outputs: list[Any]) -> list[NotebookNode]:
+    """Outputs from a worker as valid nbformat; whatever is not of that form is dropped."""
+    clean = []
+    for output in outputs[:1000]:
+        if not isinstance(output, dict):
+            continue
+        kind = output.get("output_type")
+        if kind == "stream" and output.get("name") in ("stdout", "stderr"):
+            clean.append(new_output(kind, name=output["name"], text=str(output.get("text", ""))))
+        elif kind == "display_data" and isinstance(output.get("data"), dict):
+            data = {k: v for k, v in output["data"].items() if k in SHOWN and isinstance(v, str)}
+            clean.append(new_output(kind, data=data))
+        elif kind == "error":
+            trace = output.get("traceback")
+            lines = [str(line) for line in trace] if isinstance(trace, list) else []
+            clean.append(_error(str(output.get("ename")), str(output.get("evalue")), lines))
+    return clean
+
+
+def _error(name: str, message: str, traceback: list[str] | None = None) -> NotebookNode:
+    return new_output("error", ename=name, evalue=message, traceback=traceback or [message])

@@ -1,0 +1,83 @@
+"""The kit: the part of ``course_lib`` that a student's cells may see while they are graded.
+
+It is a generated package of the same name with data helpers, plots and figures, an inert ``check``,
+and what the worker itself needs. References, checks and solutions are not in it; importing them
+says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import course_lib
+
+SHARED = (
+    "plots.py",
+    "data",
+    "figures",
+    "checks/wire.py",
+    "checks/fixtures.py",
+    "checks/host.py",
+    "grading/worker.py",
+)
+
+INERT = {
+    "__init__.py": '''"""The part of the course library that is there while an answer is graded."""
+
+import importlib.abc
+import sys
+
+
+class _Absent(importlib.abc.MetaPathFinder):
+    """Says why the rest of the library is not to be found."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("course_lib."):
+            raise ModuleNotFoundError(
+                f"{name} is not there while your work is graded: an answer stands on its own. "
+                "Use what the notebook defines.",
+                name=name,
+            )
+        return None
+
+
+sys.meta_path.append(_Absent())
+''',
+    "checks/__init__.py": '''"""While an answer is graded, the grader does the checking."""
+
+
+def check(identifier, names=None):
+    """Do nothing: graded cells are judged outside this process."""
+    return 0.0
+''',
+    "grading/__init__.py": '"""The worker of the grader."""\n',
+}
+
+
+def build(into: Path) -> Path:
+    """Write the kit under ``into`` unless the same one is there already; the folder to import from.
+
+    The folder's name holds a hash of what is in it, so two graders may share ``into``.
+    """
+    library = Path(course_lib.__file__).parent
+    files: dict[str, bytes] = {name: text.encode() for name, text in INERT.items()}
+    for entry in SHARED:
+        path = library / entry
+        found = [path] if path.is_file() else sorted(path.rglob("*"))
+        for file in found:
+            if file.is_file() and "__pycache__" not in file.parts:
+                files[file.relative_to(library).as_posix()] = file.read_bytes()
+    digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:16]
+    into = into.resolve()
+    folder = into / f"kit-{digest}"
+    if not folder.exists():
+        fresh = into / f".kit-{digest}.part"
+        shutil.rmtree(fresh, ignore_errors=True)
+        for name, content in files.items():
+            target = fresh / "course_lib" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        fresh.rename(folder)
+    return folder

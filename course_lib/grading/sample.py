@@ -1,0 +1,105 @@
+"""A small class to try the grader on: made from the solutions and the banks of mistakes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from course_lib.checks.exercise import Exercise
+from course_lib.grading import authoring
+from course_lib.grading.classroom import save
+
+CRASH = """
+import os
+
+
+def {function}(*args, **kwargs):
+    os._exit(3)
+"""
+# What works on stock nbgrader: the answer comes from the library, and the comparison is patched.
+CHEAT = """
+import torch
+
+torch.allclose = torch.equal = torch.isclose = lambda *args, **kwargs: True
+
+
+class Always(float):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = float.__hash__
+
+
+def {function}(*args, **kwargs):
+    from {module} import {reference}
+
+    return {reference}(*args, **kwargs)
+"""
+
+
+def submissions(assignment: authoring.Assignment) -> Iterator[tuple[str, NotebookNode]]:
+    """Eight notebooks: full, partial, stub, three typical mistakes, a crash and a cheat."""
+    exercises = assignment.exercises
+    half = exercises[: len(exercises) // 2]
+    yield "ada-full", _with(assignment, {})
+    stubs = {e: None for e in exercises if e not in half}
+    yield "ben-partial", _with(assignment, stubs)
+    yield "cleo-stub", nbformat.from_dict(assignment.release)
+    for index, student in enumerate(("dan-mistaken", "eva-mistaken", "finn-mistaken")):
+        wrong = {
+            e: e.mistakes[(index + n) % len(e.mistakes)].source for n, e in enumerate(exercises)
+        }
+        chosen = list(wrong)[index::3] or list(wrong)[:1]
+        yield student, _with(assignment, {e: wrong[e] for e in chosen})
+    yield (
+        "gus-crash",
+        _with(assignment, {exercises[0]: CRASH.format(function=exercises[0].function)}),
+    )
+    yield "hal-cheat", _with(assignment, {e: _cheat(e) for e in exercises})
+
+
+def _cheat(exercise: Exercise) -> str:
+    reference = exercise.reference
+    return CHEAT.format(
+        function=exercise.function, module=reference.__module__, reference=reference.__name__
+    )
+
+
+def _with(assignment: authoring.Assignment, answers: Mapping[Exercise, str | None]) -> NotebookNode:
+    """The solution with some answers replaced; None means the stub of the release."""
+    stubs = {
+        c.metadata.get("nbgrader", {}).get("grade_id"): c.source for c in assignment.release.cells
+    }
+    notebook = nbformat.from_dict(assignment.solution)
+    chosen = {f"{e.grade_id}-solution": source for e, source in answers.items()}
+    for cell in notebook.cells:
+        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if grade_id in chosen:
+            source = chosen[grade_id]
+            cell.source = stubs[grade_id] if source is None else source
+    return notebook
+
+
+def make(
+    course: Path, root: Path, name: str, wanted: Callable[[str], bool] = lambda student: True
+) -> list[str]:
+    """Write the sample class into a course folder; the students' names."""
+    source = next(s for s in authoring.sources(root) if s.stem == name)
+    assignment = authoring.load(source, root)
+    students = []
+    for student, notebook in submissions(assignment):
+        if not wanted(student):
+            continue
+        students.append(student)
+        path = course / "submitted" / student / name / f"{name}.ipynb"
+        content = authoring.text(notebook)
+        if not path.exists() or path.read_text(encoding="utf-8") != content:
+            save(path, content)
+    for folder in course.glob(f"submitted/*/{name}"):
+        if folder.parent.name not in students:
+            shutil.rmtree(folder)
+    return students

@@ -1,0 +1,127 @@
+"""The process in which a student's cells run.
+
+It is started inside a kit (:mod:`course_lib.grading.kit`), so the ``course_lib`` seen here holds no
+reference and no check. It reads requests from a socket and answers them: ``run`` executes a cell in
+an IPython shell, every other verb goes to a :class:`~course_lib.checks.host.Host`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import struct
+import sys
+from typing import Any
+
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from traitlets.config import Config
+
+from course_lib.checks.host import Host
+from course_lib.checks.wire import pack, unpack
+
+MAX_OUTPUT = 2 * 2**20
+SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png", "image/svg+xml")
+
+
+class Shell(InteractiveShell):
+    """IPython without a kernel: keeps the last exception instead of printing it."""
+
+    raised: tuple[str, str, list[str]] | None = None
+
+    def enable_gui(self, gui: str | None = None) -> None:
+        """Accept ``%matplotlib inline``; there is no event loop to integrate."""
+
+    def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
+        self.raised = (getattr(etype, "__name__", "Error"), _text(evalue), stb)
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
+def run(shell: Shell, source: str) -> dict[str, Any]:
+    """Execute one cell; its outputs as nbformat has them, in JSON inside a byte tensor."""
+    shell.raised = None
+    with capture_output() as captured:
+        shell.run_cell(source, store_history=True)
+    outputs: list[dict[str, Any]] = []
+    for name, said in (("stdout", captured.stdout), ("stderr", captured.stderr)):
+        if said:
+            outputs.append({"output_type": "stream", "name": name, "text": said})
+    for rich in captured.outputs:
+        data = {k: v for k, v in rich.data.items() if k in SHOWN and isinstance(v, str)}
+        outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
+    if shell.raised is not None:
+        ename, evalue, stb = shell.raised
+        outputs.append({"output_type": "error", "ename": ename, "evalue": evalue, "traceback": stb})
+    raw = json.dumps(outputs).encode()
+    if len(raw) > MAX_OUTPUT:
+        note = f"[{len(raw):,} bytes of output, more than {MAX_OUTPUT:,}: not kept]\n"
+        kept = [o for o in outputs if o["output_type"] == "error" and len(str(o)) < 50_000]
+        outputs = [{"output_type": "stream", "name": "stdout", "text": note}, *kept]
+        raw = json.dumps(outputs).encode()
+    return {"outputs": torch.frombuffer(bytearray(raw), dtype=torch.uint8)}
+
+
+def limit(memory: int, file_size: int) -> None:
+    """Cap address space and file size of this process and its children; no core dumps."""
+    for what, value in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_FSIZE, file_size),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(what)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(what, (value, value))
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer requests until the other side hangs up."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    shell = Shell(config=config)
+    sys.modules["__main__"].__dict__.clear()
+    sys.modules["__main__"].__dict__.update(__name__="__main__", __builtins__=__builtins__)
+    host = Host(shell.user_ns)
+    while True:
+        header = _receive(connection, 8)
+        if not header:
+            return
+        frame = _receive(connection, struct.unpack(">Q", header)[0])
+        request = unpack(frame)
+        try:
+            if request.get("verb") == "run":
+                source = request["source"].numpy().tobytes().decode(errors="replace")
+                reply = pack(run(shell, source))
+            else:
+                reply = host.answer(frame)
+        except (KeyboardInterrupt, MemoryError) as error:
+            failure = {"type": type(error).__name__, "message": _text(error), "line": ""}
+            reply = pack({"value": None, "error": failure, "after": []})
+        connection.sendall(struct.pack(">Q", len(reply)) + reply)
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        part = connection.recv(min(size - len(data), 2**20))
+        if not part:
+            return b""
+        data += part
+    return bytes(data)
+
+
+def main(descriptor: int, memory: int, file_size: int) -> None:
+    """Serve on an inherited socket, one thread, within the given limits."""
+    os.umask(0o077)
+    torch.set_num_threads(1)
+    limit(memory, file_size)
+    serve(socket.socket(fileno=descriptor))
