@@ -1,0 +1,118 @@
+"""Vision Transformer: exact counts, patches equal to a convolution, what positions change."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from course_lib.vit import ViT, ViTConfig, patchify
+
+
+def small(**kwargs):
+    settings = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "image_size": 12} | kwargs
+    return ViT(ViTConfig(**settings), generator=torch.Generator().manual_seed(0)).eval()
+
+
+def images(batch=3, size=12):
+    return torch.randn(batch, 3, size, size, generator=torch.Generator().manual_seed(1))
+
+
+def count(**kwargs):
+    return sum(p.numel() for p in ViT(ViTConfig(**kwargs)).parameters())
+
+
+def test_parameter_counts_of_the_report_and_of_the_paper():
+    assert count() == 6_347_082
+    assert count(positions="none") == 6_347_082
+    assert count(positions="learned") == 6_373_082
+    assert count(pooling="mean") == 6_347_082 - 400
+    base = {"image_size": 224, "patch_size": 16, "n_classes": 1000, "positions": "learned"}
+    tiny = {"d_model": 192, "n_layers": 12, "n_heads": 3, "d_ff": 768}
+    assert count(**base, **tiny) == 5_717_416
+    small = {"d_model": 384, "n_layers": 12, "n_heads": 6, "d_ff": 1536}
+    assert count(**base, **small) == 22_050_664
+
+
+def test_patches_under_a_linear_map_are_a_convolution():
+    x, kernel = images().double(), torch.randn(16, 3, 4, 4, dtype=torch.float64)
+    convolved = F.conv2d(x, kernel, stride=4).flatten(2).transpose(1, 2)
+    torch.testing.assert_close(F.linear(patchify(x, 4), kernel.flatten(1)), convolved)
+
+
+def test_patches_of_an_oblong_image_are_its_pixels():
+    x = images()[:, :, :8]
+    patches = patchify(x, 4)
+    assert patches.shape == (3, 6, 48)
+    torch.testing.assert_close(patches[:, 4], x[:, :, 4:8, 4:8].flatten(1))
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("positions", ["fixed", "learned", "none"])
+def test_only_without_positions_does_the_order_of_patches_not_matter(positions, pooling):
+    model = small(positions=positions, pooling=pooling)
+    x = images()
+    shuffled = torch.cat([x[:, :, 4:], x[:, :, :4]], dim=2)
+    same = torch.allclose(model(x), model(shuffled), atol=1e-5)
+    assert same is (positions == "none")
+
+
+@pytest.mark.parametrize("pooling, n_tokens", [("cls", 10), ("mean", 9)])
+def test_weights_are_returned_on_request_and_change_nothing(pooling, n_tokens):
+    model = small(pooling=pooling)
+    logits, weights = model(images(), return_weights=True)
+    assert weights.shape == (2, 3, 2, n_tokens, n_tokens)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3, 2, n_tokens))
+    torch.testing.assert_close(model(images()), logits)
+
+
+def test_fixed_positions_are_no_parameter_and_leave_the_class_token_alone():
+    model = small()
+    assert "positions" not in model.state_dict()
+    assert (model.positions[0] == 0).all() and (model.positions[1:].abs().sum(-1) > 0).all()
+
+
+def test_weights_depend_on_the_generator_alone():
+    torch.manual_seed(1)
+    first = small(positions="learned").state_dict()
+    torch.manual_seed(2)
+    second = small(positions="learned").state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_every_parameter_learns():
+    model = small(positions="learned")
+    model(images()).logsumexp(-1).sum().backward()
+    silent = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    # A constant added to all keys shifts each row of scores, which the softmax ignores.
+    assert all(name.endswith("k_proj.bias") for name in silent)
+
+
+def test_overfits_one_batch():
+    model = small().train()
+    x, y = images(batch=8), torch.arange(8)
+    torch.manual_seed(0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(60):
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert (model.eval()(x).argmax(-1) == y).all()
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: ViTConfig(positions="sine"), "positions is 'sine', wanted one of"),
+        (lambda: ViTConfig(pooling="max"), "pooling is 'max', wanted one of"),
+        (lambda: ViTConfig(patch_size=5), "patch_size is 5, wanted a divisor of image_size 32"),
+        (lambda: ViTConfig(n_heads=3), "n_heads is 3, wanted a divisor of d_model 400"),
+        (lambda: ViTConfig(n_layers=0), "n_layers is 0"),
+        (lambda: small(d_model=18), "d_model is 18, wanted a positive multiple of 4"),
+        (lambda: small()(images(size=8)), r"\(3, 3, 8, 8\), wanted \(B, \*\(3, 12, 12\)\)"),
+        (lambda: patchify(images(), 5), "patch_size is 5, wanted a divisor of 12 and 12"),
+        (lambda: patchify(images()[0], 4), r"\(3, 12, 12\), wanted \(B, C, height, width\)"),
+    ],
+)
+def test_errors_name_what_came_and_what_was_wanted(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
