@@ -1,0 +1,60 @@
+# `make` builds everything and says where to look; `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := all
+.PHONY: all install exercises check-exercises book class test test-all lint serve clean help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The environment is complete while this file is there; its name holds what it was made from.
+STAMP := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt | cksum | tr -d ' ')
+SAMPLE := 03_attention
+
+all: class ## environment, book, exercises, a sample class graded; prints where to look
+	@echo
+	@echo "book       $(CURDIR)/_build/html/index.html"
+	@echo "exercises  $(CURDIR)/exercises"
+	@echo "gradebook  $(CURDIR)/_build/class/gradebook.db"
+	@echo "feedback   $(CURDIR)/_build/class/feedback/dan-mistaken/$(SAMPLE)/$(SAMPLE).html"
+	@echo "summary    $(CURDIR)/_build/class/summary/$(SAMPLE).txt"
+
+$(STAMP):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wanted Python 3.11 or newer, %s is %s; set PYTHON=" % (sys.executable, sys.version.split()[0]))'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[book,grade,dev]'
+	@rm -f $(VENV)/.installed-*
+	@touch $@
+
+install: $(STAMP) ## the environment in .venv
+
+check-exercises: $(STAMP)
+	@$(BIN)/course exercises --check
+
+exercises: $(STAMP) ## write exercises/ anew from solutions/
+	@$(BIN)/course exercises
+
+book: check-exercises ## the book in _build/html
+	@$(BIN)/course book
+
+class: book ## grade a made-up class in _build/class
+	@$(BIN)/course grade $(SAMPLE) --sample
+
+test: book ## the tests, in about 15 minutes
+	@$(BIN)/python -m pytest -m "not slow"
+
+test-all: book lint ## everything, whole
+	@$(BIN)/python -m pytest
+	@$(BIN)/course matrix --seeds 20
+
+lint: $(STAMP) ## ruff, mypy, layers
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+serve: book ## serve the book on this machine
+	@$(BIN)/course serve
+
+clean: ## remove what was built; the environment stays
+	rm -rf _build solutions/*/*.ipynb
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
