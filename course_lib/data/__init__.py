@@ -1,1 +1,34 @@
-"""Data."""
+"""Data of the course: generated sentences and pictures, CIFAR-10, and ETT."""
+
+from course_lib.data.cifar import Cifar10, load_cifar10
+from course_lib.data.errors import DataError
+from course_lib.data.ett import Ett, Windows, ett_windows, load_ett
+from course_lib.data.shapes import ShapeImages, shape_images
+from course_lib.data.translation import (
+    Batch,
+    SentencePair,
+    Vocabulary,
+    batches,
+    collate,
+    german_english,
+    korean_english,
+)
+
+__all__ = [
+    "Batch",
+    "Cifar10",
+    "DataError",
+    "Ett",
+    "SentencePair",
+    "ShapeImages",
+    "Vocabulary",
+    "Windows",
+    "batches",
+    "collate",
+    "ett_windows",
+    "german_english",
+    "korean_english",
+    "load_cifar10",
+    "load_ett",
+    "shape_images",
+]

@@ -1,0 +1,186 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from course_lib.data import DataError, Ett, ett_windows, load_ett
+from course_lib.data.ett import COLUMNS, FILES, EttName, read_csv, time_features
+
+
+def made(name: EttName = "ETTh1", rows: int | None = None) -> Ett:
+    per_hour = 1 if name == "ETTh1" else 4
+    rows = rows or 17_420 * per_hour
+    step = np.timedelta64(60 // per_hour, "m")
+    dates = np.datetime64("2016-07-01T00:00", "m") + step * np.arange(rows)
+    values = np.random.default_rng(0).normal(3.0, 2.0, (rows, 7)) + np.arange(rows)[:, None] / 1000
+    return Ett(name, dates, values, "")
+
+
+@pytest.mark.parametrize(("name", "factor"), [("ETTh1", 1), ("ETTm1", 4)])
+def test_splits_are_twelve_four_and_four_months(name: EttName, factor: int) -> None:
+    ett = made(name)
+    sizes = [ett.rows(split).stop - ett.rows(split).start for split in ("train", "valid", "test")]
+    assert sizes == [8640 * factor, 2880 * factor, 2880 * factor]
+    assert ett.rows("train").stop == ett.rows("valid").start
+    assert ett.rows("valid").stop == ett.rows("test").start
+
+
+@pytest.mark.parametrize("pred_len", [1, 24, 168])
+def test_every_window_of_the_test_split_is_kept(pred_len: int) -> None:
+    windows = ett_windows(made(), "test", 96, pred_len)
+    assert len(windows) == 2880 - pred_len + 1
+    assert windows.x.shape == (2880 - pred_len + 1, 96, 7)
+    assert windows.y.shape == (2880 - pred_len + 1, pred_len, 7)
+    assert len(ett_windows(made(), "train", 96, pred_len)) == 8640 - 96 - pred_len + 1
+
+
+def test_windows_hold_the_rows_they_should() -> None:
+    ett = made()
+    for split, first in (("train", 0), ("valid", 8640 - 96), ("test", 11_520 - 96)):
+        windows = ett_windows(ett, split, 96, 24)  # type: ignore[arg-type]
+        for i in (0, 17, len(windows) - 1):
+            rows = ett.values[first + i : first + i + 120]
+            both = torch.cat([windows.x[i], windows.y[i]]) * windows.std + windows.mean
+            torch.testing.assert_close(both, torch.from_numpy(rows).float(), atol=1e-4, rtol=1e-4)
+    assert first + len(windows) - 1 + 120 == 14_400
+
+
+def test_scaling_is_fitted_on_training_rows_alone() -> None:
+    ett = made()
+    changed = Ett(ett.name, ett.dates, ett.values.copy(), "")
+    changed.values[8640:] *= 100
+    a, b = ett_windows(ett, "test", 96, 24), ett_windows(changed, "test", 96, 24)
+    assert torch.equal(a.mean, b.mean) and torch.equal(a.std, b.std)
+    train = ett_windows(ett, "train", 96, 24)
+    rows = torch.cat([train.x[:, 0], train.x[-1, 1:], train.y[-1]])
+    assert len(rows) == 8640
+    torch.testing.assert_close(rows.mean(0), torch.zeros(7), atol=1e-4, rtol=0)
+    torch.testing.assert_close(rows.std(0, correction=0), torch.ones(7), atol=1e-4, rtol=0)
+
+
+def test_windows_share_memory() -> None:
+    windows = ett_windows(made(), "test", 96, 24)
+    assert windows.x.untyped_storage().nbytes() < 100 * 2976 * 7
+
+
+def test_time_features_by_hand() -> None:
+    # A Monday, and the last minute of a leap year (a Saturday).
+    dates = np.array(["2016-07-04T00:00", "2016-12-31T23:59"], "datetime64[m]")
+    got = time_features(dates, minutes=True)
+    expected = [
+        [-0.5, -0.5, -0.5, 3 / 30 - 0.5, 185 / 365 - 0.5],
+        [0.5, 0.5, 5 / 6 - 0.5, 0.5, 0.5],
+    ]
+    torch.testing.assert_close(got, torch.tensor(expected), atol=1e-6, rtol=0)
+    assert torch.equal(time_features(dates), got[:, 1:])
+
+
+def test_time_features_agree_with_the_calendar() -> None:
+    ett = made(rows=9000)
+    got = time_features(ett.dates)
+    for i in range(0, 9000, 371):
+        moment = ett.dates[i].astype(object)
+        expected = [
+            moment.hour / 23,
+            moment.weekday() / 6,
+            (moment.day - 1) / 30,
+            (moment.timetuple().tm_yday - 1) / 365,
+        ]
+        torch.testing.assert_close(got[i], torch.tensor(expected) - 0.5, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize(("seq_len", "pred_len"), [(0, 24), (96, 0), (96, 3000), (9000, 24)])
+def test_windows_that_do_not_fit_are_refused(seq_len: int, pred_len: int) -> None:
+    split = "test" if seq_len < 9000 else "valid"
+    with pytest.raises(ValueError, match=f"seq_len={seq_len} and pred_len={pred_len}"):
+        ett_windows(made(), split, seq_len, pred_len)  # type: ignore[arg-type]
+
+
+def test_a_short_series_is_refused() -> None:
+    with pytest.raises(ValueError, match="the series has 12000"):
+        ett_windows(made(rows=12_000), "test", 96, 24)
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+HEADER = "date," + ",".join(COLUMNS)
+ROW = "2016-07-01 00:00:00,1,2,3,4,5,6,7"
+
+
+def test_columns_are_found_by_name(tmp_path: Path) -> None:
+    header = "OT,date," + ",".join(COLUMNS[:-1])
+    path = write(tmp_path / "a.csv", [header, "7,2016-07-01 00:00:00,1,2,3,4,5,6"])
+    dates, values = read_csv(path)
+    assert values.tolist() == [[1, 2, 3, 4, 5, 6, 7]]
+    assert dates.tolist() == np.array(["2016-07-01T00:00"], "datetime64[m]").tolist()
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([HEADER.replace(",MULL", ""), ROW], "column MULL is missing"),
+        ([HEADER, ROW, ROW.replace(",7", ",nan")], "line 3: OT is nan"),
+        ([HEADER, ROW.replace(",1,", ",inf,")], "line 2: HUFL is inf"),
+        ([HEADER, ROW.replace(",3,", ",,")], "line 2"),
+        ([HEADER, ROW, ROW[:-2]], "line 3"),
+        ([HEADER, ROW.replace("2016", "year")], "line 2"),
+        ([HEADER], "no rows"),
+        ([], "column date, HUFL"),
+    ],
+)
+def test_bad_files_are_named_with_the_line(tmp_path: Path, lines: list[str], message: str) -> None:
+    path = write(tmp_path / "bad.csv", lines)
+    with pytest.raises(DataError, match=message) as caught:
+        read_csv(path)
+    assert caught.value.where == str(path)
+
+
+def test_another_file_of_that_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "ETTh1.csv", [HEADER, ROW])
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    with pytest.raises(DataError, match="not the published file"):
+        load_ett("ETTh1")
+
+
+def test_missing_data_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(DataError, match="not on this machine") as caught:
+        load_ett("ETTm1", download=False)
+    assert FILES["ETTm1"].url in caught.value.remedy
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(ValueError, match="'ETTh9'"):
+        load_ett("ETTh9")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'dev'"):
+        ett_windows(made(), "dev", 96, 24)  # type: ignore[arg-type]
+
+
+# The real files.
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "last_date", "last"),
+    [
+        ("ETTh1", 17_420, "2018-06-26T19:00", 9.56700038909912),
+        ("ETTm1", 69_680, "2018-06-26T19:45", 9.777999877929688),
+    ],
+)
+def test_real_rows_first_and_last_values(
+    course_data: Path, name: EttName, rows: int, last_date: str, last: float
+) -> None:
+    ett = load_ett(name)
+    assert ett.values.shape == (rows, 7)
+    assert str(ett.dates[0]) == "2016-07-01T00:00" and str(ett.dates[-1]) == last_date
+    assert ett.values[0, [0, -1]].tolist() == [5.827000141143799, 30.5310001373291]
+    assert ett.values[-1, -1] == last
+    step = np.diff(ett.dates).astype(int)
+    assert (step == (60 if name == "ETTh1" else 15)).all()
+    assert f"sha256:{ett.sha256}" == FILES[name].checksum

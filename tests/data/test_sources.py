@@ -1,0 +1,79 @@
+from pathlib import Path
+
+import pytest
+
+from course_lib.data import DataError, sources
+
+
+@pytest.fixture
+def nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("COURSE_DATA", raising=False)
+    monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_every_source_is_complete() -> None:
+    for source in sources.SOURCES:
+        assert source.title and source.licence
+        assert bool(source.file) == bool(source.stored_as) == bool(source.homepage)
+        if source.file is not None:
+            assert source.file.size > 0 and source.file.checksum.split(":")[0] in ("md5", "sha256")
+            assert source.file.url.startswith("https://")
+            assert source.file.url.endswith(source.file.name)
+    assert len({source.name for source in sources.SOURCES}) == len(sources.SOURCES)
+
+
+def test_without_data_generated_sets_are_ready_and_the_others_say_how(nothing: Path) -> None:
+    for source in sources.SOURCES:
+        state = sources.status(source)
+        assert state.ready == (source.file is None)
+        assert state.ready or f"course data {source.name}" in state.note
+    assert not (nothing / "cache").exists()
+
+
+def test_with_course_data_set_the_address_is_named(
+    nothing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COURSE_DATA", str(nothing))
+    for source in sources.SOURCES:
+        if source.file is not None:
+            assert source.file.url in sources.status(source).note
+
+
+def test_a_wrong_folder_is_reported_and_not_raised(
+    nothing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COURSE_DATA", str(nothing / "nowhere"))
+    assert "does not exist" in sources.table()
+
+
+def test_damaged_files_are_not_ready(nothing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (nothing / "ETTh1.csv").write_text("date\n")
+    (nothing / "cifar-10-batches-bin").mkdir()
+    monkeypatch.setenv("COURSE_DATA", str(nothing))
+    state = {s.name: sources.status(s) for s in sources.SOURCES}
+    assert not state["etth1"].ready and "wrong checksum" in state["etth1"].note
+    assert not state["cifar10"].ready and "missing" in state["cifar10"].note
+
+
+def test_table_names_every_source_its_licence_and_its_address() -> None:
+    text = sources.table()
+    for source in sources.SOURCES:
+        assert source.title in text and source.licence in text
+        assert source.file is None or source.file.url in text
+
+
+def test_get_refuses_unknown_names_and_a_set_course_data(
+    nothing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match="'imagenet'"):
+        sources.get("imagenet")
+    assert sources.get("shapes").ready
+    monkeypatch.setenv("COURSE_DATA", str(nothing))
+    with pytest.raises(DataError, match="COURSE_DATA is set"):
+        sources.get("etth1")
+
+
+def test_real_files_are_ready(course_data: Path) -> None:
+    for source in sources.SOURCES:
+        assert sources.status(source).ready, source.name
