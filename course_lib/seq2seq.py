@@ -23,6 +23,7 @@ __all__ = [
     "Seq2SeqConfig",
     "attend",
     "bahdanau",
+    "exact_match",
     "luong_concat",
     "luong_dot",
     "luong_general",
@@ -183,6 +184,35 @@ def luong_readout(context: Tensor, hidden: Tensor, weight: Tensor) -> Tensor:
         tensor([[[0.7616, 0.7616, 0.0000, 0.0000]]])
     """
     return F.linear(torch.cat([context, hidden], dim=-1), weight).tanh()
+
+
+def exact_match(tokens: Tensor, target_out: Tensor, *, pad_id: int = 0) -> Tensor:
+    """Say which sentences are right from the first word to the end token.
+
+    Args:
+        tokens: Decoded tokens ``(B, T)``, filled up with padding after the end token.
+        target_out: True tokens without the start token ``(B, T')``, filled up likewise; T' may
+            differ from T.
+        pad_id: The padding.
+
+    Returns:
+        Boolean ``(B,)``.
+
+    Raises:
+        ValueError: If the shapes don't fit together.
+
+    Example:
+        >>> exact_match(torch.tensor([[7, 2], [7, 8]]), torch.tensor([[7, 2, 0], [7, 8, 2]]))
+        tensor([ True, False])
+    """
+    if tokens.ndim != 2 or target_out.ndim != 2 or len(tokens) != len(target_out):
+        raise ValueError(
+            f"tokens have shape {tuple(tokens.shape)} and target_out {tuple(target_out.shape)}, "
+            "wanted (B, T) and (B, T')"
+        )
+    width = max(tokens.shape[1], target_out.shape[1])
+    padded = [F.pad(x, (0, width - x.shape[1]), value=pad_id) for x in (tokens, target_out)]
+    return (padded[0] == padded[1]).all(dim=1)
 
 
 # --------------------------------------------------------------------------- modules

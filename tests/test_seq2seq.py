@@ -14,6 +14,7 @@ from course_lib.seq2seq import (
     Seq2SeqConfig,
     attend,
     bahdanau,
+    exact_match,
     luong_concat,
     luong_dot,
     luong_general,
@@ -236,6 +237,15 @@ def test_greedy_pads_after_the_end_and_stops_when_all_have_ended():
     assert tokens.tolist() == [[EOS]] * B and weights.shape == (B, 1, S)
 
 
+def test_a_sentence_is_right_only_as_a_whole():
+    truth = torch.tensor([[5, 6, EOS, PAD], [5, EOS, PAD, PAD], [5, 6, 7, EOS], [5, 6, 7, EOS]])
+    said = torch.tensor([[5, 6, EOS], [5, 6, EOS], [5, 6, 7], [6, 6, 7]])
+    assert exact_match(said, truth).tolist() == [True, False, False, False]
+    assert exact_match(truth, said).tolist() == [True, False, False, False]
+    longer = torch.cat([truth, torch.full((4, 2), PAD)], dim=1)
+    assert exact_match(longer, truth).all()
+
+
 def test_greedy_restores_the_mode_and_ignores_dropout():
     model = make("dot", dropout=0.5).train()
     source, lengths, _ = batch()
@@ -322,6 +332,10 @@ def test_overfits_one_batch(attention):
             r"\[3, 4\] are not all in 1..3",
         ),
         (lambda: make().greedy(*batch()[:2], max_len=0), "max_len is 0"),
+        (
+            lambda: exact_match(torch.zeros(2, 3), torch.zeros(3, 3)),
+            r"\(2, 3\) and target_out \(3, 3\)",
+        ),
     ],
 )
 def test_errors_name_what_came_and_what_was_wanted(call, text):
