@@ -1,0 +1,305 @@
+"""Four ways to let the positions of a sequence exchange information, and what each costs.
+
+The layers are as bare as they can be (one head, no bias, no normalisation), so that what is counted
+is what is written. Where a layer sees a window, that is a position and those before it, as in a
+decoder. :func:`layer_cost` predicts; the two functions after it measure.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Literal, NamedTuple, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.attention import scaled_dot_product_attention
+from course_lib.masks import masked_softmax
+
+__all__ = [
+    "Kind",
+    "LayerCost",
+    "convolution",
+    "layer_cost",
+    "layers_until_reached",
+    "longest_chain",
+    "recurrent",
+    "restricted_attention",
+    "self_attention",
+]
+
+# How autograd calls the products of matrices and vectors.
+PRODUCTS = ("MmBackward", "BmmBackward", "AddmmBackward", "MvBackward", "ConvolutionBackward")
+
+Kind = Literal["self-attention", "restricted", "recurrent", "convolution", "dilated"]
+
+
+# --------------------------------------------------------------------------- the layers
+
+
+def self_attention(
+    x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Let a sequence attend to itself: ``softmax(x w_q (x w_k)^T / sqrt(Dh)) x w_v``.
+
+    The layer knows no order: permuting the tokens permutes the outputs alike.
+
+    Source: Vaswani et al., Attention Is All You Need (2017), section 3.2, with one head.
+
+    Args:
+        x: Tokens ``(..., T, D)``.
+        w_q: Query projection ``(D, Dh)``.
+        w_k: Key projection ``(D, Dh)``.
+        w_v: Value projection ``(D, Dv)``.
+        mask: Boolean, broadcastable to ``(..., T, T)``; ``True`` = may attend.
+
+    Returns:
+        The output ``(..., T, Dv)`` and the weights ``(..., T, T)``.
+
+    Raises:
+        ValueError: If the shapes don't fit together or the mask is not boolean.
+
+    Example:
+        >>> x, eye = torch.tensor([[2.0, 0.0], [0.0, 2.0]]), torch.eye(2)
+        >>> out, weights = self_attention(x, eye, eye, eye)
+        >>> weights
+        tensor([[0.9442, 0.0558],
+                [0.0558, 0.9442]])
+        >>> torch.equal(self_attention(x.flip(0), eye, eye, eye)[0], out.flip(0))
+        True
+    """
+    for name, weight in (("w_q", w_q), ("w_k", w_k), ("w_v", w_v)):
+        if weight.ndim != 2 or weight.shape[0] != x.shape[-1]:
+            raise ValueError(
+                f"{name} has shape {tuple(weight.shape)}, wanted ({x.shape[-1]}, width) for "
+                f"tokens {tuple(x.shape)}"
+            )
+    return scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, mask)
+
+
+def restricted_attention(
+    x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, *, window: int
+) -> tuple[Tensor, Tensor]:
+    """Let a position attend to itself and the ``window - 1`` before it, and compute nothing else.
+
+    The result is that of :func:`self_attention` under a mask of this band. But a mask hides scores
+    that were computed; here only ``window`` scores a query exist.
+
+    Source: Vaswani et al., Attention Is All You Need (2017), section 4, there with the window
+    around the position.
+
+    Args:
+        x: Tokens ``(..., T, D)``.
+        w_q: Query projection ``(D, Dh)``.
+        w_k: Key projection ``(D, Dh)``.
+        w_v: Value projection ``(D, Dv)``.
+        window: Number of keys a query sees, itself the last of them.
+
+    Returns:
+        The output ``(..., T, Dv)`` and the weights ``(..., T, window)``, which are 0 before the
+        beginning of the sequence.
+
+    Raises:
+        ValueError: If the window is not positive.
+
+    Example:
+        >>> x, eye = torch.zeros(3, 2), torch.eye(2)
+        >>> restricted_attention(x, eye, eye, eye, window=2)[1]
+        tensor([[0.0000, 1.0000],
+                [0.5000, 0.5000],
+                [0.5000, 0.5000]])
+    """
+    if window < 1:
+        raise ValueError(f"window is {window}, wanted at least 1")
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    position = torch.arange(x.shape[-2], device=x.device)
+    seen = position[:, None] + torch.arange(1 - window, 1, device=x.device)
+    scores = (k[..., seen.clamp(min=0), :] @ (q * q.shape[-1] ** -0.5).unsqueeze(-1)).squeeze(-1)
+    weights = masked_softmax(scores, seen >= 0)
+    return (weights.unsqueeze(-2) @ v[..., seen.clamp(min=0), :]).squeeze(-2), weights
+
+
+def recurrent(x: Tensor, w_in: Tensor, w_state: Tensor) -> Tensor:
+    """Read a sequence from left to right: ``h_t = tanh(x_t w_in + h_{t-1} w_state)``.
+
+    Args:
+        x: Tokens ``(..., T, D)``.
+        w_in: What is taken from the token, ``(D, Dh)``.
+        w_state: What is kept of the state before, ``(Dh, Dh)``; the first state is 0.
+
+    Returns:
+        All states ``(..., T, Dh)``.
+
+    Example:
+        >>> x = torch.tensor([[1.0], [0.0], [0.0]])
+        >>> recurrent(x, torch.eye(1), 0.5 * torch.eye(1))
+        tensor([[0.7616],
+                [0.3634],
+                [0.1797]])
+    """
+    # Only the product with the state has to wait for the step before.
+    drive = x @ w_in
+    state = torch.zeros_like(drive[..., 0, :])
+    states = []
+    for step in range(x.shape[-2]):
+        state = (drive[..., step, :] + state @ w_state).tanh()
+        states.append(state)
+    return torch.stack(states, dim=-2)
+
+
+def convolution(x: Tensor, weight: Tensor, *, dilation: int = 1) -> Tensor:
+    """Mix each position with those before it, by the same weights everywhere.
+
+    Args:
+        x: Tokens ``(B, T, D)``.
+        weight: One matrix for each place in the window, ``(window, D, Dout)``, the last one for
+            the position itself.
+        dilation: Distance between the places of the window.
+
+    Returns:
+        ``(B, T, Dout)``; zeros stand before the beginning of the sequence.
+
+    Example:
+        >>> x = torch.tensor([[[1.0], [2.0], [3.0], [4.0]]])
+        >>> convolution(x, torch.ones(2, 1, 1)).flatten()
+        tensor([1., 3., 5., 7.])
+        >>> convolution(x, torch.ones(2, 1, 1), dilation=3).flatten()
+        tensor([1., 2., 3., 5.])
+    """
+    before = dilation * (weight.shape[0] - 1)
+    return F.conv1d(F.pad(x.mT, (before, 0)), weight.permute(2, 1, 0), dilation=dilation).mT
+
+
+# --------------------------------------------------------------------------- what they cost
+
+
+class LayerCost(NamedTuple):
+    """What one layer costs.
+
+    Args:
+        multiplications: Products of two numbers in all of the layer's matrix products.
+        sequential: Steps along the sequence that have to wait for one another.
+        path: Steps from position to position until the first has reached the last.
+    """
+
+    multiplications: int
+    sequential: int
+    path: int
+
+
+def layer_cost(kind: Kind, n: int, d_model: int, window: int = 2) -> LayerCost:
+    """Cost of one layer of this module over n tokens, all widths being ``d_model``.
+
+    Projections count. A window counts in full where it reaches back before the beginning.
+    ``"dilated"`` is a convolution in a stack whose layer i = 0, 1, ... has the dilation
+    ``window^i``; ``"restricted"`` is attention within a window.
+
+    Source: the counts behind the orders of Table 1 in Vaswani et al., Attention Is All You Need
+    (2017), which leaves the projections out and gives ``log_k(n)`` for dilated convolutions.
+
+    Args:
+        kind: Which layer.
+        n: Number of tokens.
+        d_model: Width of the tokens and of everything else.
+        window: Width of the convolution's kernel or of the neighbourhood, at least 2.
+
+    Returns:
+        Multiplications, sequential steps, and the path from the first to the last position.
+
+    Raises:
+        ValueError: If the kind is unknown, a size is not positive or the window is below 2.
+
+    Example:
+        >>> layer_cost("self-attention", n=8, d_model=4)
+        LayerCost(multiplications=896, sequential=1, path=1)
+        >>> layer_cost("recurrent", n=8, d_model=4)
+        LayerCost(multiplications=256, sequential=8, path=7)
+        >>> layer_cost("convolution", n=8, d_model=4, window=3).path
+        4
+        >>> layer_cost("dilated", n=8, d_model=4, window=3).path
+        2
+    """
+    if kind not in get_args(Kind):
+        raise ValueError(f"kind is {kind!r}, wanted one of {', '.join(get_args(Kind))}")
+    if min(n, d_model) < 1:
+        raise ValueError(f"n is {n} and d_model {d_model}, wanted at least 1")
+    if window < 2:
+        raise ValueError(f"window is {window}, wanted at least 2 to get from one place to another")
+    if kind == "self-attention":
+        return LayerCost(3 * n * d_model**2 + 2 * n**2 * d_model, 1, min(n - 1, 1))
+    if kind == "recurrent":
+        return LayerCost(2 * n * d_model**2, n, n - 1)
+    path = math.ceil((n - 1) / (window - 1))
+    if kind == "restricted":
+        return LayerCost(3 * n * d_model**2 + 2 * n * window * d_model, 1, path)
+    if kind == "dilated":
+        # log_window(n), rounded up; counted in whole numbers, because logarithms are rounded.
+        path = 0
+        while window**path < n:
+            path += 1
+    return LayerCost(window * n * d_model**2, 1, path)
+
+
+def longest_chain(out: Tensor) -> int:
+    """Count the matrix products on the longest path through what computed a tensor.
+
+    These have to be done one after the other, however many processors there are.
+
+    Args:
+        out: A tensor that autograd has recorded.
+
+    Returns:
+        Number of matrix products and convolutions in the longest chain.
+
+    Example:
+        >>> a = torch.ones(2, 2, requires_grad=True)
+        >>> longest_chain(a @ a + a @ a)
+        1
+        >>> longest_chain((a @ a) @ a)
+        2
+    """
+    longest: dict[object, int] = {}
+    stack = [out.grad_fn]
+    while stack:
+        node = stack[-1]
+        if node is None or node in longest:
+            stack.pop()
+            continue
+        before = [previous for previous, _ in node.next_functions if previous is not None]
+        waiting = [previous for previous in before if previous not in longest]
+        if waiting:
+            stack += waiting
+            continue
+        product = node.name().startswith(PRODUCTS)
+        longest[node] = int(product) + max((longest[previous] for previous in before), default=0)
+        stack.pop()
+    return longest.get(out.grad_fn, 0)
+
+
+def layers_until_reached(layers: Callable[[Tensor, int], Tensor], x: Tensor, most: int) -> int:
+    """Stack layers until the last position depends on the first.
+
+    Args:
+        layers: Called as ``layers(x, i)`` for the layer number i = 0, 1, ...
+        x: Tokens ``(B, T, D)``.
+        most: How many layers to try.
+
+    Returns:
+        The number of layers after which the gradient is not 0.
+
+    Raises:
+        ValueError: If the first position doesn't reach the last in ``most`` layers.
+
+    Example:
+        >>> x, weight = torch.ones(1, 6, 1), torch.ones(3, 1, 1)
+        >>> layers_until_reached(lambda x, i: convolution(x, weight), x, most=9)
+        3
+    """
+    x = x.detach().requires_grad_()
+    out = x
+    for depth in range(most):
+        out = layers(out, depth)
+        (gradient,) = torch.autograd.grad(out[:, -1].sum(), x, retain_graph=True)
+        if gradient[:, 0].any():
+            return depth + 1
+    raise ValueError(f"the first position does not reach the last in {most} layers")

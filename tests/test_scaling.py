@@ -1,0 +1,76 @@
+"""Predictions of course_lib.scaling against samples, autograd and the softmax itself."""
+
+import math
+
+import pytest
+import torch
+
+from course_lib.scaling import (
+    saturation_lead,
+    score_moments,
+    softmax_gradient,
+    softmax_sensitivity,
+)
+
+
+@pytest.mark.parametrize("correlation", [-1.0, -0.4, 0.0, 0.7, 1.0])
+@pytest.mark.parametrize("scale", [None, 0.3, -0.3])
+def test_moments_are_those_of_samples(correlation: float, scale: float | None) -> None:
+    draw = torch.Generator().manual_seed(1)
+    d_head, n = 24, 100_000
+    q, other = torch.randn(2, n, d_head, generator=draw, dtype=torch.float64)
+    k = correlation * q + math.sqrt(1 - correlation**2) * other
+    scores = (2.0 * q * (0.5 * k)).sum(-1) * (d_head**-0.5 if scale is None else scale)
+    mean, std = score_moments(d_head, 2.0, 0.5, correlation, scale=scale)
+    # Five standard errors; that of a standard deviation is widened by the excess kurtosis.
+    assert scores.mean().item() == pytest.approx(mean, abs=5 * std / math.sqrt(n))
+    assert scores.std().item() == pytest.approx(std, rel=5 / math.sqrt(n))
+
+
+def test_scaled_independent_scores_have_variance_one_at_any_width() -> None:
+    for d_head in (1, 7, 64, 1024):
+        assert score_moments(d_head) == (0.0, pytest.approx(1.0))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"d_head": 0}, {"d_head": 4, "q_std": -1.0}, {"d_head": 4, "correlation": 1.1}],
+)
+def test_moments_refuse_what_cannot_be(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="wanted"):
+        score_moments(**wrong)  # type: ignore[arg-type]
+
+
+def test_softmax_gradient_is_autograds() -> None:
+    draw = torch.Generator().manual_seed(2)
+    scores = torch.randn(2, 3, 5, generator=draw, dtype=torch.float64, requires_grad=True)
+    g = torch.randn(2, 3, 5, generator=draw, dtype=torch.float64)
+    weights = scores.softmax(-1)
+    (want,) = torch.autograd.grad(weights, scores, g)
+    torch.testing.assert_close(softmax_gradient(weights.detach(), g), want)
+    with pytest.raises(ValueError, match="wanted the same"):
+        softmax_gradient(weights, g[:1])
+
+
+def test_sensitivity_is_the_trace_of_the_jacobian() -> None:
+    scores = torch.randn(6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), scores)
+    torch.testing.assert_close(softmax_sensitivity(scores.softmax(-1)), jacobian.trace())
+
+
+@pytest.mark.parametrize("n_keys", [2, 3, 64, 5000])
+@pytest.mark.parametrize("share", [1.0, 0.3, 0.01, 1e-6])
+def test_at_the_lead_the_slope_has_fallen_to_the_share(n_keys: int, share: float) -> None:
+    lead = saturation_lead(n_keys, share)
+    scores = torch.zeros(n_keys, dtype=torch.float64)
+    scores[0] = lead
+    scores.requires_grad_()
+    (slope,) = torch.autograd.grad(scores.softmax(-1)[0], scores)
+    assert slope[0].item() == pytest.approx(share / 4, rel=1e-6)
+    assert scores.softmax(-1)[0].item() >= 0.5 - 1e-9
+
+
+@pytest.mark.parametrize(("n_keys", "share"), [(1, 0.1), (2, 0.0), (2, 1.5)])
+def test_lead_refuses_what_has_no_answer(n_keys: int, share: float) -> None:
+    with pytest.raises(ValueError, match="wanted"):
+        saturation_lead(n_keys, share)
