@@ -11,7 +11,7 @@ from course_lib.checks.exercise import Exercise, find, identifiers, namespace
 from course_lib.checks.report import Report, bank_reports, grade, grade_source, recognise
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.subject import Subject
-from course_lib.checks.trial import Trial
+from course_lib.checks.trial import Trial, shapes
 
 Grader = Callable[[Exercise, str, str], Report]
 
@@ -128,22 +128,12 @@ def _well_formed(exercise: Exercise) -> None:
     want = trial.want(*args)
     for answer in exercise.mistakes:
         reply = Subject.local(namespace(exercise, answer.source)).call(exercise.function, *args)
-        blank = difference(_shapes(reply.value), _shapes(want))
+        blank = difference(shapes(reply.value), shapes(want))
         if reply.error is not None or blank:
             raise ValueError(
                 f"{exercise.id}: mistake {answer.name} gives itself away on the visible example:"
                 f" {reply.error or blank}"
             )
-
-
-def _shapes(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_shapes(v) for v in value]
-    if isinstance(value, dict):
-        return {k: _shapes(v) for k, v in value.items()}
-    return (
-        f"{tuple(value.shape)} {value.dtype}" if hasattr(value, "shape") else type(value).__name__
-    )
 
 
 __all__ = ["Grader", "Tally", "grade", "matrix", "reference_source"]

@@ -49,7 +49,8 @@ def _text(value: Any) -> str:
 def run(shell: Shell, source: str) -> dict[str, Any]:
     """Execute one cell; its outputs as nbformat has them, in JSON inside a byte tensor."""
     shell.raised = None
-    with capture_output() as captured:
+    # Entered first, so that running the cell does not put IPython's own display hook back.
+    with shell.display_trap, capture_output() as captured:
         shell.run_cell(source, store_history=True)
     outputs: list[dict[str, Any]] = []
     for name, said in (("stdout", captured.stdout), ("stderr", captured.stderr)):
@@ -87,7 +88,7 @@ def serve(connection: socket.socket) -> None:
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "nocolor"
-    shell = Shell(config=config)
+    shell = Shell.instance(config=config)
     sys.modules["__main__"].__dict__.clear()
     sys.modules["__main__"].__dict__.update(__name__="__main__", __builtins__=__builtins__)
     host = Host(shell.user_ns)

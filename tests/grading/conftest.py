@@ -1,0 +1,76 @@
+"""One loaded assignment and one kit for all tests of the grader."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_lib.grading import authoring, intake, kit
+from course_lib.grading.channel import Limits
+from course_lib.grading.judge import judge_notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED = "5eed"
+
+
+@pytest.fixture(scope="session")
+def root():
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def assignment():
+    return authoring.load(ROOT / "solutions/03_attention/03_attention.md", ROOT)
+
+
+@pytest.fixture(scope="session")
+def kit_folder(tmp_path_factory):
+    return kit.build(tmp_path_factory.mktemp("kits"))
+
+
+@pytest.fixture
+def judge(assignment, kit_folder):
+    """Judge a notebook given as an object or as bytes."""
+
+    def run(notebook, limits=None):
+        content = notebook if isinstance(notebook, bytes) else nbformat.writes(notebook).encode()
+        submission = intake.parse(content)
+        limits = limits or Limits(cell=20, call=10)
+        return judge_notebook(submission, assignment.release, SEED, kit_folder, limits)
+
+    return run
+
+
+@pytest.fixture
+def solved(assignment):
+    """A fresh copy of the solution notebook."""
+    return nbformat.from_dict(assignment.solution)
+
+
+def cell_of(notebook, grade_id):
+    return next(
+        c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade_id") == grade_id
+    )
+
+
+@pytest.fixture
+def first(assignment):
+    """The first exercise of the assignment."""
+    return assignment.exercises[0]
+
+
+@pytest.fixture
+def answer(solved, first):
+    """Replace the first answer of the solution notebook."""
+
+    def put(source):
+        cell_of(solved, f"{first.grade_id}-solution").source = source
+        return solved
+
+    return put
+
+
+@pytest.fixture
+def others(assignment, first):
+    """Points of all exercises but the first."""
+    return assignment.points - first.points

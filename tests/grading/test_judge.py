@@ -1,0 +1,213 @@
+"""What students' notebooks do to the judge, with real workers."""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from course_lib.grading.channel import Limits, Worker, WorkerFailed
+
+RIGHT = """
+import sys, warnings
+
+def scaled_dot_product_attention(q, k, v, mask=None):
+    warnings.warn("an honest warning")
+    print("thinking", file=sys.stderr)
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -float("inf"))
+    weights = scores.softmax(-1)
+    return weights @ v, weights
+"""
+
+
+def test_solution_stub_and_mistake(judge, assignment, solved, answer, first, others):
+    assert judge(solved).score == assignment.points
+    stub = judge(assignment.release)
+    assert stub.score == 0 and not stub.notes
+    wrong = judge(answer(first.mistakes[0].source))
+    assert others < wrong.score < assignment.points
+    assert wrong.marks[0].report.mistake.name == first.mistakes[0].name
+
+
+def test_warnings_and_stderr_cost_nothing(judge, answer, assignment):
+    assert judge(answer(RIGHT)).score == assignment.points
+
+
+def test_outputs_are_kept(judge, solved):
+    solved.cells.insert(1, new_code_cell("print('hello')\n6 * 7"))
+    solved.cells.insert(
+        2, new_code_cell("%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);")
+    )
+    cells = judge(solved).notebook.cells
+    assert cells[1].outputs[0].text == "hello\n"
+    assert cells[1].outputs[1].data["text/plain"] == "42"
+    assert any("image/png" in o.get("data", {}) for o in cells[2].outputs)
+
+
+def test_a_failing_cell_is_shown_and_the_rest_goes_on(judge, solved, assignment):
+    solved.cells.insert(1, new_code_cell("1 / 0"))
+    judged = judge(solved)
+    assert judged.score == assignment.points
+    assert judged.notebook.cells[1].outputs[0].ename == "ZeroDivisionError"
+
+
+@pytest.mark.parametrize(
+    "fatal", ["import os; os._exit(3)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
+)
+def test_a_cell_that_kills_the_worker_costs_only_itself(judge, solved, assignment, fatal):
+    solved.cells.insert(1, new_code_cell(fatal))
+    judged = judge(solved)
+    assert judged.score == assignment.points
+    assert "ended" in " ".join(judged.notes)
+
+
+def test_an_answer_that_kills_the_worker_costs_its_own_exercise(judge, answer, others):
+    judged = judge(
+        answer("def scaled_dot_product_attention(*args):\n    import os\n    os._exit(3)")
+    )
+    assert judged.score == others
+    assert "did not survive" in judged.marks[0].reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while True: pass",
+        "while True:\n        try:\n            while True: pass\n"
+        "        except BaseException: pass",
+    ],
+)
+def test_an_endless_answer_costs_its_own_exercise(judge, answer, others, body):
+    source = f"def scaled_dot_product_attention(*args):\n    {body}"
+    judged = judge(answer(source), Limits(cell=20, call=3))
+    assert judged.score == others and "no answer within" in judged.marks[0].reason
+
+
+def test_memory_is_capped(judge, answer, others):
+    source = (
+        "def scaled_dot_product_attention(*args):\n    import torch\n    return torch.ones(2**33)"
+    )
+    judged = judge(answer(source), Limits(memory=6 * 2**30, call=20))
+    assert judged.score == others
+
+
+def test_a_flood_of_output_is_not_kept(judge, solved, assignment):
+    solved.cells.insert(1, new_code_cell("print('x' * 50_000_000)"))
+    judged = judge(solved)
+    assert judged.score == assignment.points
+    assert len(nbformat.writes(judged.notebook)) < 1_000_000
+
+
+def test_whatever_is_written_into_the_socket_is_refused(judge, solved):
+    source = """
+import os, stat
+for fd in range(3, 64):
+    try:
+        if stat.S_ISSOCK(os.fstat(fd).st_mode):
+            os.write(fd, b"\\0" * 7 + b"\\2{}" * 50)
+    except OSError:
+        pass
+"""
+    solved.cells.insert(1, new_code_cell(source))
+    judged = judge(solved)
+    assert "makes no sense" in " ".join(judged.notes) or "no output" in " ".join(judged.notes)
+
+
+def test_neither_references_nor_checks_are_there(judge, answer, others):
+    modules = "course_lib.attention", "course_lib.checks.report", "course_lib.checks.attention"
+    for module in modules:
+        judged = judge(answer(f"from {module} import *"))
+        cell = next(c for c in judged.notebook.cells if module in c.source)
+        assert "not there while your work is graded" in cell.outputs[0].evalue
+        assert judged.score == others
+
+
+def test_an_inert_check_gives_nothing_away(judge, solved, assignment):
+    solved.cells.append(new_code_cell('check("attention.scaled_dot_product")'))
+    judged = judge(solved)
+    assert judged.score == assignment.points
+
+
+def test_tampering_with_comparisons_changes_nothing(judge, answer, others):
+    judged = judge(
+        answer(
+            "import torch\n"
+            "torch.isclose = torch.allclose = torch.equal = lambda *a, **k: torch.tensor(True)\n"
+            "torch.testing.assert_close = lambda *a, **k: None\n"
+            "class Always(torch.Tensor):\n"
+            "    @classmethod\n"
+            "    def __torch_function__(cls, f, types, args=(), kwargs=None):\n"
+            "        return torch.tensor(True)\n"
+            "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+            "    return v.as_subclass(Always), v.as_subclass(Always)"
+        )
+    )
+    assert judged.score == others
+
+
+def test_transformers_that_strip_checks_find_none(judge, solved, assignment):
+    for cell in solved.cells:
+        if "-solution" in cell.metadata.get("nbgrader", {}).get("grade_id", ""):
+            cell.source = "pass"
+    solved.cells.insert(
+        1,
+        new_code_cell(
+            "get_ipython().input_transformers_post.append(lambda lines: ['6.0\\n'])\n"
+            "get_ipython().run_cell = None"
+        ),
+    )
+    assert judge(solved).score == 0
+
+
+def test_cells_in_another_order_or_shape_are_repaired(judge, solved, assignment, first):
+    graded = next(
+        c for c in solved.cells if c.metadata.get("nbgrader", {}).get("grade_id") == first.grade_id
+    )
+    graded.source = "6.0"
+    graded.cell_type, graded.metadata.nbgrader.points = "markdown", 100
+    solved.cells.append(nbformat.from_dict(graded))
+    solved.cells.insert(0, new_markdown_cell("<script>alert(1)</script>"))
+    judged = judge(solved)
+    assert judged.score == assignment.points
+    assert any("twice" in n for n in judged.notes) and any("reset" in n for n in judged.notes)
+
+
+def test_a_deleted_graded_cell_is_judged_at_the_end(judge, solved, assignment):
+    solved.cells = [c for c in solved.cells if not c.metadata.get("nbgrader", {}).get("grade")]
+    judged = judge(solved)
+    assert judged.score == assignment.points
+    assert len(judged.marks) == len(assignment.exercises)
+
+
+def test_a_copied_solution_cell_is_run_and_reported(judge, solved, assignment, first):
+    copy = nbformat.from_dict(
+        next(c for c in solved.cells if c.metadata.get("nbgrader", {}).get("solution"))
+    )
+    copy.source += "\n\ncopied = True"
+    solved.cells.append(copy)
+    judged = judge(solved)
+    assert judged.score == assignment.points
+    assert any("copy of the cell" in n for n in judged.notes)
+
+
+def test_a_worker_that_cannot_start_is_nobodys_zero(tmp_path):
+    with pytest.raises(WorkerFailed, match="No module named"):
+        Worker(tmp_path / "nothing-here")
+
+
+def test_a_worker_leaves_nothing_behind(kit_folder):
+    with Worker(kit_folder) as worker:
+        scratch, process = worker.scratch.name, worker.process
+        worker.run(
+            "import subprocess, sys\n"
+            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+            "open('pid', 'w').write(str(child.pid))"
+        )
+        with open(f"{scratch}/pid") as file:
+            child = int(file.read())
+    assert process.returncode is not None
+    import os
+
+    assert not os.path.exists(scratch)
+    stat = f"/proc/{child}/stat"
+    assert not os.path.exists(stat) or " Z " in open(stat).read()
