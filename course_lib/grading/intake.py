@@ -52,10 +52,11 @@ def read(folder: Path, name: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         raise Unreadable(f"`{wanted}` is a link, not a file.") from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise Unreadable(f"`{wanted}` is not a file.")
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise Unreadable(f"`{wanted}` is not a file.")
         if status.st_size > MAX_SUBMISSION:
             raise Unreadable(
                 f"`{wanted}` has {status.st_size / 2**20:.0f} MB, at most"

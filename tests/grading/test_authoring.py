@@ -1,0 +1,154 @@
+"""From text to notebooks: the same bytes every time, and every bad edit named."""
+
+import shutil
+
+import nbformat
+import pytest
+from nbgrader.apps import NbGraderAPI
+from traitlets.config import Config
+
+from course_lib.grading import authoring
+
+NAMES = ("02_lookup", "03_attention", "05_masks")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_releases_are_in_step(root, name):
+    assignment = authoring.load(root / f"solutions/{name}/{name}.md", root)
+    committed = (root / f"exercises/{name}/{name}.ipynb").read_text(encoding="utf-8")
+    assert authoring.text(assignment.release) == committed, "run `make exercises`"
+    assert len(assignment.exercises) >= 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_solutions_earn_full_points_from_top_to_bottom(root, name):
+    authoring.run_solution(authoring.load(root / f"solutions/{name}/{name}.md", root))
+
+
+def test_nbgraders_own_release_is_the_same_and_holds_no_answer(root, tmp_path):
+    """`nbgrader generate_assignment` would copy the text source, with its answers, too."""
+    for name in NAMES:
+        shutil.copytree(root / "solutions" / name, tmp_path / "solutions" / name)
+        assignment = authoring.load(root / f"solutions/{name}/{name}.md", root)
+        notebook = tmp_path / "solutions" / name / f"{name}.ipynb"
+        notebook.write_text(authoring.text(assignment.solution), encoding="utf-8")
+    config = Config(authoring.nbgrader_config(root))
+    config.CourseDirectory.root = str(tmp_path)
+    api = NbGraderAPI(config=config)
+    for name in NAMES:
+        assert api.generate_assignment(name)["success"]
+        released = tmp_path / "exercises" / name
+        assert [p.name for p in released.iterdir()] == [f"{name}.ipynb"]
+        theirs = nbformat.read(released / f"{name}.ipynb", as_version=4)
+        ours = nbformat.read(root / "exercises" / name / f"{name}.ipynb", as_version=4)
+        assert [(c.source, c.metadata) for c in theirs.cells] == [
+            (c.source, c.metadata) for c in ours.cells
+        ]
+
+
+def test_no_released_file_holds_solution_text(root):
+    """Every line of an answer that is long enough to be one must be absent from the release."""
+    for name in NAMES:
+        source = (root / f"solutions/{name}/{name}.md").read_text(encoding="utf-8")
+        released = "".join(
+            p.read_text(encoding="utf-8") for p in (root / "exercises").rglob("*") if p.is_file()
+        )
+        assert "BEGIN SOLUTION" not in released and "END SOLUTION" not in released
+        inside = False
+        for line in source.splitlines():
+            if authoring.END in line:
+                inside = False
+            if inside and len(line.strip()) > 25:
+                assert line.strip() not in released, f"{name}: {line.strip()}"
+            if authoring.BEGIN in line:
+                inside = True
+
+
+def test_ids_are_unique_and_stable(root, assignment):
+    again = authoring.load(root / "solutions/03_attention/03_attention.md", root)
+    ids = [c.id for c in assignment.release.cells]
+    assert ids == [c.id for c in again.release.cells] and len(set(ids)) == len(ids)
+
+
+SOURCE = """---
+kernelspec: {name: python3, display_name: Python 3}
+---
+
+# Test
+
+```{code-cell} ipython3
+import math
+from torch import Tensor
+from course_lib.checks import check
+```
+
+```{code-cell} ipython3
+def scaled_dot_product_attention(q, k, v, mask=None):
+    ### BEGIN SOLUTION
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    weights = scores.softmax(dim=-1)
+    return weights @ v, weights
+    ### END SOLUTION
+```
+
+```{code-cell} ipython3
+check("attention.scaled_dot_product")
+```
+"""
+
+
+def make(tmp_path, root, source):
+    tmp_path.mkdir(exist_ok=True)
+    (tmp_path / "nbgrader_config.py").write_text((root / "nbgrader_config.py").read_text())
+    (tmp_path / "pyproject.toml").write_text((root / "pyproject.toml").read_text())
+    path = tmp_path / "solutions" / "98_test" / "98_test.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(source)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('check("attention.scaled', 'check("attention.scale', "did you mean attention.scaled"),
+        ("### END SOLUTION", "", "belong together"),
+        ("    ### BEGIN SOLUTION\n", "", "belong together"),
+        (
+            "def scaled_dot_product_attention(q, k, v, mask=None):\n    ### BEGIN SOLUTION",
+            "### BEGIN SOLUTION\ndef scaled_dot_product_attention(q, k, v, mask=None):",
+            "has not the signature of its solution",
+        ),
+        ("def scaled_dot_product_attention", "def other", "no solution cell defines"),
+        ("{code-cell} ipython3\ncheck", "{code-cell} ipython3\n1\n```\n\n```python\ncheck",
+         "not followed by a check"),
+        ("import math", "# given: course_lib.masks.nonsense", "nonsense"),
+        ("# Test", "{{ exercise: attention.nonsense }}", "no exercise"),
+        ("ipython3\ncheck", "ipython3\n---\nnbgrader: {points: 99}\n---\ncheck", "99 points, but"),
+        ("mask=None):\n", "mask=None):\n  oops(\n", "cell 3"),
+    ],
+)  # fmt: skip
+def test_bad_edits_are_errors_that_say_where(tmp_path, root, old, new, words):
+    assert old in SOURCE
+    with pytest.raises(authoring.AuthoringError, match=words.replace("(", r"\(")):
+        authoring.load(make(tmp_path, root, SOURCE.replace(old, new, 1)), tmp_path)
+
+
+def test_a_solution_that_fails_its_own_check_is_an_error(tmp_path, root):
+    wrong = SOURCE.replace("math.sqrt(q.shape[-1])", "1.0")
+    assignment = authoring.load(make(tmp_path, root, wrong), tmp_path)
+    with pytest.raises(authoring.AuthoringError, match="its solution fails"):
+        authoring.run_solution(assignment)
+    authoring.run_solution(authoring.load(make(tmp_path / "good", root, SOURCE), tmp_path / "good"))
+
+
+def test_a_stale_or_orphaned_release_is_reported(tmp_path, root):
+    make(tmp_path, root, SOURCE)
+    (tmp_path / "exercises" / "97_gone").mkdir(parents=True)
+    stale = authoring.generate(tmp_path, tmp_path / "out", say=lambda text: None)
+    assert stale == ["exercises/98_test/98_test.ipynb", "exercises/97_gone (has no source)"]
+    assert authoring.generate(tmp_path, tmp_path / "exercises", say=lambda text: None)
+    assert authoring.generate(tmp_path, tmp_path / "out", say=lambda text: None) == [
+        "exercises/97_gone (has no source)"
+    ]

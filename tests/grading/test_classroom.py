@@ -1,0 +1,174 @@
+"""A class: the sample, bad submissions, interruption, and what people wrote into the gradebook."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_lib.grading import gradebook, sample, summary
+from course_lib.grading.channel import Limits
+from course_lib.grading.classroom import Classroom
+
+NAME = "03_attention"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory, root):
+    """The sample class, graded once."""
+    course = tmp_path_factory.mktemp("course")
+    sample.make(course, root, NAME)
+    room = Classroom(course, root, NAME, Limits(cell=30, call=10))
+    return course, room, room.grade()
+
+
+@pytest.fixture
+def empty(tmp_path, root):
+    """A course folder into which a test puts submissions, and its classroom."""
+
+    def put(student, content):
+        path = tmp_path / "submitted" / student / NAME / f"{NAME}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+
+    return tmp_path, put, lambda: Classroom(tmp_path, root, NAME, Limits(cell=30, call=10))
+
+
+def test_the_sample_class_gets_what_it_deserves(course, assignment):
+    _, _, verdicts = course
+    by_name = {v.student: v for v in verdicts}
+    points, first = assignment.points, assignment.exercises[0].points
+    assert by_name["ada-full"].score == points
+    assert 0 < by_name["ben-partial"].score < points
+    assert by_name["cleo-stub"].score == 0
+    assert by_name["gus-crash"].score == points - first
+    assert by_name["hal-cheat"].score == 0
+    for student in ("dan-mistaken", "eva-mistaken", "finn-mistaken"):
+        assert 0 < by_name[student].score < points
+        assert by_name[student].mistakes, "a banked mistake must be named"
+
+
+def test_the_summary_says_who_needs_a_look_and_why(course):
+    facts = summary.data(NAME, course[2])
+    assert set(facts["needs_a_look"]) == {"gus-crash"}
+    assert "exit code 3" in facts["needs_a_look"]["gus-crash"]
+    text = summary.text(NAME, course[2])
+    assert text.splitlines()[-1].startswith("graded 8 of 8, mean ")
+    json.dumps(facts)
+
+
+def test_a_second_run_does_nothing(course):
+    folder, room, verdicts = course
+    before = {p: p.stat().st_mtime_ns for p in folder.rglob("*.ipynb")}
+    again = room.grade()
+    assert not any(v.fresh for v in again)
+    assert [(v.student, v.score) for v in again] == [(v.student, v.score) for v in verdicts]
+    assert before == {p: p.stat().st_mtime_ns for p in folder.rglob("*.ipynb")}
+
+
+def test_nbgraders_own_tools_go_on_from_there(course, root):
+    folder, _, verdicts = course
+    (folder / "nbgrader_config.py").write_text((root / "nbgrader_config.py").read_text())
+    here = Path(sys.executable).parent
+    env = {**os.environ, "PATH": f"{here}:{os.environ['PATH']}"}
+    subprocess.run(
+        [here / "nbgrader", "export"], cwd=folder, env=env, check=True, capture_output=True
+    )
+    with (folder / "grades.csv").open() as file:
+        rows = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+    assert rows == {v.student: v.score for v in verdicts}
+    for verdict in verdicts:
+        path = folder / "autograded" / verdict.student / NAME / f"{NAME}.ipynb"
+        nbformat.validate(nbformat.read(path, as_version=4))
+
+
+def test_bad_submissions_get_a_reason_and_stop_nobody(empty, assignment):
+    course, put, room = empty
+    good = nbformat.writes(assignment.solution).encode()
+    put("a-empty", b"")
+    put("b-cut", good[: len(good) // 2])
+    put("c-none", b"just some text")
+    put("d-huge", b" " * (21 * 2**20))
+    html = nbformat.from_dict(assignment.solution)
+    html.cells.insert(0, nbformat.v4.new_markdown_cell("<script>alert(1)</script>" * 5000))
+    put("e-html", nbformat.writes(html).encode())
+    put("f-good", good)
+    renamed = course / "submitted" / "g-renamed" / NAME / "mine.ipynb"
+    renamed.parent.mkdir(parents=True)
+    renamed.write_bytes(good)
+    verdicts = {v.student: v for v in room().grade()}
+    assert verdicts["f-good"].score == verdicts["e-html"].score == assignment.points
+    for student in ("a-empty", "b-cut", "c-none", "d-huge", "g-renamed"):
+        assert verdicts[student].score is None and verdicts[student].reason
+        page = course / "feedback" / student / NAME / f"{NAME}.html"
+        assert "Not graded" in page.read_text()
+    assert "<script" not in (course / f"feedback/e-html/{NAME}/{NAME}.html").read_text()
+
+
+def test_an_interrupted_run_is_finished_by_the_next(empty, assignment):
+    course, put, room = empty
+    for student in ("a", "b", "c"):
+        put(student, nbformat.writes(assignment.solution).encode())
+
+    def interrupt(verdict):
+        if verdict.student == "b":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        room().grade(say=interrupt)
+    verdicts = room().grade()
+    assert [(v.student, v.fresh) for v in verdicts] == [("a", False), ("b", False), ("c", True)]
+    assert {v.score for v in verdicts} == {assignment.points}
+
+
+def test_what_people_wrote_is_left_alone(empty, assignment):
+    course, put, room = empty
+    put("a", nbformat.writes(assignment.solution).encode())
+    room().grade()
+    first = assignment.exercises[0]
+    with gradebook.open_gradebook(course) as book:
+        grade = book.find_grade(first.grade_id, NAME, NAME, "a")
+        grade.manual_score, grade.extra_credit = 1.5, 0.25
+        book.find_comment(f"{first.grade_id}-solution", NAME, NAME, "a").manual_comment = "see me"
+        book.db.commit()
+    path = course / "submitted" / "a" / NAME / f"{NAME}.ipynb"
+    path.write_text(path.read_text() + "\n")
+    assert room().grade()[0].fresh
+    with gradebook.open_gradebook(course) as book:
+        grade = book.find_grade(first.grade_id, NAME, NAME, "a")
+        assert (grade.manual_score, grade.extra_credit) == (1.5, 0.25)
+        assert grade.auto_score == first.points
+        comment = book.find_comment(f"{first.grade_id}-solution", NAME, NAME, "a")
+        assert comment.manual_comment == "see me"
+
+
+def test_a_new_submission_replaces_the_old_verdict(empty, assignment):
+    course, put, room = empty
+    put("a", nbformat.writes(assignment.release).encode())
+    assert room().grade()[0].score == 0
+    path = course / "submitted" / "a" / NAME / f"{NAME}.ipynb"
+    path.write_text(nbformat.writes(assignment.solution))
+    assert room().grade()[0].score == assignment.points
+    assert sum(gradebook.scores(course, NAME)["a"].values()) == assignment.points
+
+
+def test_the_grading_seed_is_kept_and_private(empty):
+    course, _, room = empty
+    seed = room().seed
+    assert room().seed == seed and len(seed) == 32
+    assert (course / ".grading-seeds.json").stat().st_mode & 0o077 == 0
+
+
+def test_unknown_assignments_and_students_are_named(empty, root):
+    course, put, room = empty
+    with pytest.raises(ValueError, match="there are .*03_attention"):
+        Classroom(course, root, "99_nothing")
+    with pytest.raises(ValueError, match="nothing in"):
+        room().grade()
+    put("a", b"")
+    with pytest.raises(ValueError, match="nothing submitted by zoe"):
+        room().grade(["zoe"])

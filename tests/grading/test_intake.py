@@ -1,0 +1,134 @@
+"""What can be handed in instead of a notebook."""
+
+import json
+import os
+
+import nbformat
+import pytest
+
+from course_lib.grading import intake
+
+NAME = "03_attention"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path
+
+
+def put(folder, content, name=f"{NAME}.ipynb"):
+    (folder / name).write_bytes(content)
+
+
+def reason(folder):
+    with pytest.raises(intake.Unreadable) as caught:
+        intake.parse(intake.read(folder, NAME))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b" \n ", "is empty"),
+        (b"hello", "breaks off or is damaged"),
+        (b"[]", "not a notebook"),
+        (b"{}", "no list of cells"),
+        (b'{"cells": null}', "no list of cells"),
+        (b'{"cells": [{"cell_type": "code", "source": "a"}', "breaks off"),
+        ("{'ä'}".encode("latin-1"), "not UTF-8"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"<html><body>sign in</body></html>", "breaks off or is damaged"),
+        (json.dumps({"cells": [{}] * 3000}).encode(), "3000 cells"),
+        (b'{"worksheets": 3}', "old format"),
+    ],
+)
+def test_what_is_no_notebook_gets_a_reason(folder, content, words):
+    put(folder, content)
+    assert words in reason(folder)
+
+
+def test_a_huge_file_is_not_read(folder):
+    with (folder / f"{NAME}.ipynb").open("wb") as file:
+        file.truncate(21 * 2**20)
+    assert "21 MB" in reason(folder)
+
+
+def test_a_renamed_file_is_named(folder):
+    put(folder, b"{}", "attention (1).ipynb")
+    assert "attention (1).ipynb: rename it" in reason(folder)
+    (folder / "attention (1).ipynb").unlink()
+    assert "no file `03_attention.ipynb`" in reason(folder)
+
+
+def test_links_and_pipes_are_refused(folder):
+    put(folder, b"{}", "other.ipynb")
+    (folder / f"{NAME}.ipynb").symlink_to(folder / "other.ipynb")
+    assert "a link" in reason(folder)
+    (folder / f"{NAME}.ipynb").unlink()
+    os.mkfifo(folder / f"{NAME}.ipynb")
+    assert "not a file" in reason(folder)
+    (folder / f"{NAME}.ipynb").unlink()
+    (folder / f"{NAME}.ipynb").mkdir()
+    assert "not a file" in reason(folder)
+
+
+def test_only_type_source_and_id_are_taken_over():
+    cell = {
+        "cell_type": "code",
+        "source": ["a = 1\n", "b"],
+        "outputs": [{"output_type": "x" * 10**6}],
+        "metadata": {"tags": ["skip-execution"], "nbgrader": {"grade_id": "g", "points": 100}},
+    }
+    notebook = {
+        "cells": [cell, 7, {"cell_type": "code", "source": 3}],
+        "metadata": {"kernelspec": 1},
+    }
+    submission = intake.parse(json.dumps(notebook).encode())
+    assert len(submission.notebook.cells) == 1 and len(submission.notes) == 2
+    clean = submission.notebook.cells[0]
+    assert clean.source == "a = 1\nb" and clean.outputs == []
+    assert dict(clean.metadata) == {"submitted_id": "g"}
+
+
+def test_lone_surrogates_are_repaired():
+    submission = intake.parse(
+        b'{"cells": [{"cell_type": "markdown", "source": "\\ud800", "metadata": {}}]}'
+    )
+    assert "repaired" in submission.notes[0]
+    nbformat.writes(submission.notebook).encode("utf-8")
+
+
+def test_old_format_is_converted():
+    cell = {"cell_type": "code", "input": "x = 1", "outputs": [], "language": "python"}
+    old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": [cell]}]}
+    submission = intake.parse(json.dumps(old).encode())
+    assert submission.notebook.cells[0].source == "x = 1"
+
+
+def test_no_bytes_raise_anything_else(solved):
+    """Damaged notebooks give a notebook or a reason, never another exception."""
+    import random
+
+    whole = nbformat.writes(solved).encode()
+    rng = random.Random(0)
+    for _ in range(300):
+        damaged = bytearray(whole[: rng.randint(1, len(whole))] if rng.random() < 0.3 else whole)
+        for _ in range(rng.randint(0, 6)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        try:
+            intake.parse(bytes(damaged))
+        except intake.Unreadable:
+            pass
+
+
+def test_align_puts_missing_given_cells_first(assignment):
+    submission = intake.Submission(nbformat.v4.new_notebook())
+    cells = intake.align(submission, assignment.release)
+    wanted = [
+        c.metadata["nbgrader"]["grade_id"]
+        for c in assignment.release.cells
+        if c.metadata.get("nbgrader", {}).get("grade_id")
+    ]
+    assert sorted(c.metadata["nbgrader"]["grade_id"] for c, _ in cells) == sorted(wanted)
+    assert len(submission.notes) == len(wanted)
