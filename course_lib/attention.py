@@ -157,6 +157,9 @@ def fused_attention(
         additive = bias.to(q.dtype)
         if mask is not None:
             additive = additive.expand(shape).masked_fill(~mask, float("-inf"))
+    if additive is not None:
+        # The kernel knows no mask of fewer than 2 dimensions.
+        additive = additive.expand(shape) if additive.ndim < 2 else additive
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=additive, dropout_p=dropout, scale=scale
     )

@@ -47,6 +47,11 @@ CASES = {
     "bias": {"bias": some_bias()},
     "both": {"mask": mask_with_an_empty_row(), "bias": some_bias()},
     "row": {"mask": torch.tensor([True] * 3 + [False] * 3), "bias": torch.zeros(S)},
+    "row mask": {"mask": torch.tensor([True] * 3 + [False] * 3)},
+    "row bias": {"bias": torch.arange(S).float()},
+    "scalars": {"mask": torch.tensor(True), "bias": torch.tensor(1.0)},
+    "nothing": {"mask": torch.tensor(False)},
+    "column": {"mask": torch.tensor([[True], [False], [True], [True]])},
     "scale": {"scale": 0.7},
 }
 
