@@ -150,18 +150,17 @@ def fused_attention(
     shape = (*q.shape[:-1], k.shape[-2])
     if mask is not None:
         check_mask(mask, shape)
-    if bias is None:
-        additive = mask
-    else:
+    attn_mask = mask
+    if bias is not None:
         check_broadcastable("bias", bias, shape)
-        additive = bias.to(q.dtype)
+        attn_mask = bias.to(q.dtype)
         if mask is not None:
-            additive = additive.expand(shape).masked_fill(~mask, float("-inf"))
-    if additive is not None:
+            attn_mask = attn_mask.expand(shape).masked_fill(~mask, float("-inf"))
+    if attn_mask is not None and attn_mask.ndim < 2:
         # The kernel knows no mask of fewer than 2 dimensions.
-        additive = additive.expand(shape) if additive.ndim < 2 else additive
+        attn_mask = attn_mask.expand(shape)
     return F.scaled_dot_product_attention(
-        q, k, v, attn_mask=additive, dropout_p=dropout, scale=scale
+        q, k, v, attn_mask=attn_mask, dropout_p=dropout, scale=scale
     )
 
 
