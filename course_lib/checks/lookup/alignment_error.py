@@ -1,0 +1,236 @@
+"""Exercise ``lookup.alignment_error``."""
+
+import torch
+from torch import Tensor
+
+from course_lib.alignment import alignment_error_rate, hard_alignment
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+
+
+def reference(weights: Tensor, gold: Tensor, threshold: float | None = None) -> float:
+    """What the exercise asks for, put together from the library."""
+    return alignment_error_rate(hard_alignment(weights, threshold), gold)
+
+
+exercise = Exercise(
+    id="lookup.alignment_error",
+    function="alignment_error",
+    reference=reference,
+    points=3,
+    minutes=18,
+    difficulty=3,
+    chapter="02_lookup.html",
+    example=lambda t: (t.randn(4, 4).softmax(-1), torch.eye(4).bool()),
+)
+
+RATE = "the error rate"
+
+
+def attention(t: Trial, best: list[int], n_source: int) -> Tensor:
+    """Weights whose rows have their maximum, between 0.55 and 0.7, at ``best``."""
+    most = 0.55 + 0.15 * torch.rand(len(best), generator=t.generator)
+    rest = torch.rand(len(best), n_source, generator=t.generator) + 0.2
+    rest[range(len(best)), best] = 0.0
+    weights = (1 - most)[:, None] * rest / rest.sum(-1, keepdim=True)
+    weights[range(len(best)), best] = most
+    return weights
+
+
+def links(n_target: int, n_source: int, *pairs: tuple[int, int]) -> Tensor:
+    """A boolean matrix from (target, source) pairs."""
+    matrix = torch.zeros(n_target, n_source, dtype=torch.bool)
+    for target, source in pairs:
+        matrix[target, source] = True
+    return matrix
+
+
+def two_sentences(t: Trial) -> tuple[Tensor, Tensor]:
+    """A long sentence with 3 hits among 6 links drawn and 5 true ones, a short one, all right."""
+    order = t.permutation(4).tolist()
+    long = attention(t, [order[0], order[1], order[2], order[0], order[1], order[3]], 4)
+    true = links(6, 4, (0, order[0]), (1, order[1]), (2, order[2]), (3, order[1]), (5, order[2]))
+    short = torch.zeros(6, 4)
+    short[:2, :2] = attention(t, [1, 0], 2)
+    return torch.stack([long, short]), torch.stack([true, links(6, 4, (0, 1), (1, 0))])
+
+
+@exercise.prop(
+    "each target word is linked to its strongest source word, and the rate is"
+    " 1 − 2 |A ∩ G| / (|A| + |G|)",
+    points=1,
+    hint="Draw both sets of links on paper: count A, count G, count what they share.",
+)
+def values(t: Trial) -> None:
+    weights, gold = two_sentences(t)
+    got = t.call(weights[0], gold[0])
+    t.close(got, t.want(weights[0], gold[0]), RATE, note="6 links drawn, 5 true, 3 in common")
+    order = t.permutation(5).tolist()
+    weights = attention(t, order[:3], 5)
+    gold = links(3, 5, (0, order[0]), (0, order[3]), (1, order[1]), (2, order[4]), (2, order[3]))
+    t.close(t.call(weights, gold), t.want(weights, gold), RATE, note="3 drawn, 5 true, 2 in common")
+
+
+@exercise.prop(
+    "the rate is 0 for the true links and 1 for none of them",
+    points=0.5,
+    hint="Put the true links in as weights, and then others: what should come out?",
+)
+def ends(t: Trial) -> None:
+    order = t.permutation(4).tolist()
+    weights = attention(t, order, 5)
+    gold = links(4, 5, *enumerate(order))
+    t.close(t.call(weights, gold), 0.0, RATE, note="all links right")
+    t.close(t.call(weights, gold.roll(1, dims=1)), 1.0, RATE, note="no link right")
+
+
+@exercise.prop(
+    "with a threshold, every pair with at least that weight is linked: many, one or none a word",
+    points=0.5,
+    hint="One source word for each target word cannot say that two words became one.",
+)
+def threshold(t: Trial) -> None:
+    order = t.permutation(4).tolist()
+    weights = torch.zeros(3, 4)
+    weights[0, order[:2]] = 0.5
+    weights[1, order] = torch.tensor([0.125, 0.25, 0.375, 0.25])
+    weights[2, order] = torch.tensor([0.0, 0.25, 0.0, 0.75])
+    gold = links(3, 4, (0, order[0]), (0, order[1]), (1, order[2]), (2, order[3]))
+    for least in (0.5, 0.25, 0.125):
+        got = t.call(weights, gold, least)
+        t.close(got, t.want(weights, gold, least), RATE, note=f"threshold {least}")
+
+
+@exercise.prop(
+    "a row of zeros, as padding has it, gets no link",
+    points=0.5,
+    hint="What does argmax answer for a row of zeros?",
+)
+def zero_rows(t: Trial) -> None:
+    order = t.permutation(3).tolist()
+    weights = torch.cat([attention(t, order, 3), torch.zeros(3, 3)])
+    gold = links(6, 3, *enumerate(order))
+    gold[2] = False
+    t.close(t.call(weights, gold), t.want(weights, gold), RATE)
+    nothing = torch.zeros(2, 3)
+    t.close(t.call(nothing, nothing.bool()), 0.0, RATE, note="no links on either side")
+
+
+@exercise.prop(
+    "for a batch the links of all sentences are counted together",
+    points=0.5,
+    hint="Which sentence should weigh more, one of two words or one of twenty?",
+)
+def pooled(t: Trial) -> None:
+    weights, gold = two_sentences(t)
+    t.close(t.call(weights, gold), t.want(weights, gold), RATE)
+
+
+@exercise.mistake("A target word with two true links, one of them found: is that no error?")
+def one_minus_accuracy(weights, gold, threshold=None):
+    """The error is the share of words whose strongest link is wrong."""
+    if threshold is None:
+        drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
+    else:
+        drawn = weights >= threshold
+    drawn = drawn & (weights > 0)
+    right = (drawn & gold).sum().item()
+    return 1 - right / drawn.sum().item() if drawn.any() else 0.0
+
+
+@exercise.mistake("Who chooses: each target word its source word, or the other way round?")
+def strongest_in_its_column(weights, gold, threshold=None):
+    """Each source word is linked to the target word that looks at it most."""
+    if threshold is None:
+        drawn = torch.zeros_like(gold).scatter(-2, weights.argmax(-2, keepdim=True), True)
+    else:
+        drawn = weights >= threshold
+    drawn = drawn & (weights > 0)
+    total = (drawn.sum() + gold.sum()).item()
+    return 1 - 2 * (drawn & gold).sum().item() / total if total else 0.0
+
+
+@exercise.mistake("Link every word to every word: what is your rate then?")
+def only_what_is_missed(weights, gold, threshold=None):
+    """Only true links that were missed are errors."""
+    if threshold is None:
+        drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
+    else:
+        drawn = weights >= threshold
+    drawn = drawn & (weights > 0)
+    return 1 - (drawn & gold).sum().item() / gold.sum().item() if gold.any() else 0.0
+
+
+@exercise.mistake("What stands below the fraction bar: the sum of two counts, or a union?")
+def of_the_union(weights, gold, threshold=None):
+    """The rate compares what is common with the union of both sets."""
+    if threshold is None:
+        drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
+    else:
+        drawn = weights >= threshold
+    drawn = drawn & (weights > 0)
+    union = (drawn | gold).sum().item()
+    return 1 - (drawn & gold).sum().item() / union if union else 0.0
+
+
+@exercise.mistake("What does argmax answer for a row in which all weights are 0?")
+def padding_is_linked(weights, gold, threshold=None):
+    """Every row has a strongest word."""
+    if threshold is None:
+        drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
+    else:
+        drawn = weights >= threshold
+    total = (drawn.sum() + gold.sum()).item()
+    return 1 - 2 * (drawn & gold).sum().item() / total if total else 0.0
+
+
+@exercise.mistake("Count the links of a short and of a long sentence: do they weigh the same?")
+def mean_of_rates(weights, gold, threshold=None):
+    """The rate of a corpus is the mean of the rates of its sentences."""
+    if threshold is None:
+        drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
+    else:
+        drawn = weights >= threshold
+    drawn = drawn & (weights > 0)
+    total = drawn.sum((-2, -1)) + gold.sum((-2, -1))
+    common = (drawn & gold).sum((-2, -1))
+    return (1 - 2 * common / total.clamp(min=1)).masked_fill(total == 0, 0.0).mean().item()
+
+
+@exercise.mistake("May a word have two links once there is a threshold? May it have none?")
+def threshold_on_the_strongest(weights, gold, threshold=None):
+    """A threshold only removes links that are too weak."""
+    drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
+    drawn = drawn & (weights > 0) & (weights >= (threshold or 0.0))
+    total = (drawn.sum() + gold.sum()).item()
+    return 1 - 2 * (drawn & gold).sum().item() / total if total else 0.0
+
+
+@exercise.alternative
+def with_sets(weights, gold, threshold=None):
+    """Sets of index tuples in plain Python."""
+    flat = weights.reshape(-1, *weights.shape[-2:]).tolist()
+    true = {tuple(place) for place in gold.reshape(-1, *gold.shape[-2:]).nonzero().tolist()}
+    drawn = set()
+    for b, sentence in enumerate(flat):
+        for i, row in enumerate(sentence):
+            if threshold is not None:
+                drawn |= {(b, i, j) for j, w in enumerate(row) if w >= threshold}
+            elif any(row):
+                drawn.add((b, i, row.index(max(row))))
+    count = len(drawn) + len(true)
+    return 1 - 2 * len(drawn & true) / count if count else 0.0
+
+
+@exercise.alternative
+def exclusive_or(weights, gold, threshold=None):
+    """The links on one side only, divided by all; with a warning."""
+    import warnings
+
+    warnings.warn("counting differences", stacklevel=1)
+    if threshold is None:
+        top = weights.max(dim=-1, keepdim=True).values
+        drawn = (weights == top) & (top > 0)
+    else:
+        drawn = weights.ge(threshold)
+    return float((drawn ^ gold).sum()) / max(1, int(drawn.sum()) + int(gold.sum()))
