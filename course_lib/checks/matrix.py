@@ -89,12 +89,14 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader, tally: Tally) -> 
         failed = [f"{r.name} ({r.why})" for r in report.rows if not r.passed]
         return f"fails {'; '.join(failed)}" if failed else None
 
+    def nothing(report: Report, seed: str) -> str | None:
+        passed = [r.name for r in report.rows if r.passed]
+        return f"passes {', '.join(passed)}" if passed else None
+
     over_seeds("reference", reference_source(exercise), full)
     tally.stubs += 1
     stub = f"def {exercise.function}(*args, **kwargs):\n    raise NotImplementedError\n"
-    tally.zero += over_seeds(
-        "stub", stub, lambda r, _: f"earns {r.score:g}" if r.score or r.full else None
-    )
+    tally.zero += over_seeds("stub", stub, nothing)
     for answer in exercise.alternatives:
         tally.alternatives += 1
         tally.full_marks += over_seeds(f"alternative {answer.name}", answer.source, full)

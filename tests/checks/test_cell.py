@@ -1,0 +1,88 @@
+"""``check`` in a kernel: a float for nbgrader, a table for the student, nothing on stderr."""
+
+import logging
+import os
+import sys
+import warnings
+
+import pytest
+
+from course_lib.checks import check, seeds
+from course_lib.checks.exercise import find, namespace
+
+EXERCISE = "attention.scaled_dot_product"
+
+
+def names(source=None):
+    exercise = find(EXERCISE)
+    return namespace(exercise, source or exercise.alternatives[0].source)
+
+
+def test_full_points_are_a_builtin_float(capsys):
+    points = check(EXERCISE, names())
+    assert type(points) is float and points == find(EXERCISE).points
+    assert "6 of 6 points" in capsys.readouterr().out
+
+
+def test_a_mistake_is_named_with_its_hint(capsys):
+    mistake = find(EXERCISE).mistakes[0]
+    points = check(EXERCISE, names(mistake.source))
+    said = capsys.readouterr().out
+    assert 0 < points < find(EXERCISE).points
+    assert "known mistake: unscaled" in said and mistake.hint in said
+    assert seeds.ENVIRONMENT in said, "a failing run can be repeated"
+
+
+def test_a_stub_says_that_it_is_one(capsys):
+    assert check(EXERCISE, {"scaled_dot_product_attention": _stub}) == 0.0
+    assert "Not written yet" in capsys.readouterr().out
+    assert check(EXERCISE, {}) == 0.0
+    assert "is not defined" in capsys.readouterr().out
+
+
+def _stub(*args):
+    raise NotImplementedError
+
+
+def test_nothing_reaches_stderr_whichever_way_it_is_written(capfd):
+    handler = logging.StreamHandler()  # holds today's sys.stderr
+    logger = logging.getLogger("noisy")
+    logger.addHandler(handler)
+    right = names()["scaled_dot_product_attention"]
+
+    def noisy(*args):
+        warnings.warn("by warning", stacklevel=1)
+        logger.warning("by logging")
+        print("by name", file=sys.stderr)
+        os.write(2, b"by descriptor\n")
+        return right(*args)
+
+    try:
+        points = check(EXERCISE, {"scaled_dot_product_attention": noisy})
+    finally:
+        logger.removeHandler(handler)
+    out, err = capfd.readouterr()
+    assert points == find(EXERCISE).points and err == ""
+    # pytest keeps warnings to itself; tests/grading/test_stock.py sees them in a real kernel.
+    for way in ("by logging", "by name", "by descriptor"):
+        assert way in out
+
+
+def test_stderr_works_again_afterwards(capfd):
+    check(EXERCISE, names())
+    print("still here", file=sys.stderr)
+    assert capfd.readouterr().err == "still here\n"
+
+
+def test_an_unknown_exercise_names_its_neighbours():
+    with pytest.raises(KeyError, match="did you mean attention.scaled_dot_product"):
+        check("attention.scaled_dot_produkt")
+
+
+def test_the_same_seed_gives_the_same_table(capsys, monkeypatch):
+    monkeypatch.setenv(seeds.ENVIRONMENT, "aa")
+    source = find(EXERCISE).mistakes[1].source
+    check(EXERCISE, names(source))
+    first = capsys.readouterr().out
+    check(EXERCISE, names(source))
+    assert capsys.readouterr().out == first

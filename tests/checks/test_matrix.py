@@ -1,0 +1,95 @@
+"""The grade matrix over every exercise, and that it would see what it is there to see."""
+
+import dataclasses
+
+import pytest
+
+from course_lib.checks import matrix as matrix_module
+from course_lib.checks.exercise import find, identifiers
+from course_lib.checks.matrix import matrix
+from course_lib.checks.report import grade_source
+from course_lib.grading.relay import worker_grader
+
+LOCAL_SEEDS = 2
+
+
+@pytest.mark.parametrize("identifier", identifiers())
+def test_everything_banked_gets_what_it_should(identifier):
+    tally = matrix(LOCAL_SEEDS, [identifier])
+    assert not tally.faults
+    assert tally.rejected == tally.named == tally.mistakes >= 3
+    assert tally.full_marks == tally.alternatives >= 1
+    assert tally.zero == 1
+
+
+@pytest.mark.slow
+def test_twenty_seeds_over_both_transports(tmp_path):
+    with worker_grader(tmp_path) as grader:
+        assert not matrix(20, None, grader).faults
+    assert not matrix(20).faults
+
+
+def test_both_transports_agree(tmp_path):
+    """One mistake and one alternative of every exercise: same verdicts, same values returned."""
+    with worker_grader(tmp_path) as over_worker:
+        for identifier in identifiers():
+            exercise = find(identifier)
+            for answer in (exercise.mistakes[0], exercise.alternatives[0]):
+                here = grade_source(exercise, answer.source, "7")
+                there = over_worker(exercise, answer.source, "7")
+                assert here.fingerprint_of(there), f"{identifier}: {answer.name}"
+
+
+@pytest.fixture
+def spoiled(monkeypatch):
+    """A copy of the first exercise that a test may spoil."""
+    exercise = dataclasses.replace(
+        find("attention.scaled_dot_product"),
+        mistakes=list(find("attention.scaled_dot_product").mistakes),
+        alternatives=list(find("attention.scaled_dot_product").alternatives),
+        properties=list(find("attention.scaled_dot_product").properties),
+    )
+    monkeypatch.setattr(matrix_module, "find", lambda identifier: exercise)
+    return exercise
+
+
+def faults(seeds=1):
+    return " ".join(matrix(seeds, ["attention.scaled_dot_product"]).faults)
+
+
+def test_an_accepted_mistake_is_a_fault(spoiled):
+    right = spoiled.alternatives[0]
+    spoiled.mistakes[0] = dataclasses.replace(spoiled.mistakes[0], source=right.source)
+    assert "mistake unscaled, seed 0: full marks" in faults()
+
+
+def test_a_rejected_alternative_is_a_fault(spoiled):
+    wrong = spoiled.mistakes[0].source
+    spoiled.alternatives[0] = dataclasses.replace(spoiled.alternatives[0], source=wrong)
+    assert "alternative einsum" in faults()
+
+
+def test_a_property_that_any_stub_passes_is_a_fault(spoiled):
+    spoiled.properties.append(
+        dataclasses.replace(spoiled.properties[0], name="idle", points=0, run=lambda trial: None)
+    )
+    assert "stub" in faults()
+
+
+def test_a_mistake_that_gives_itself_away_is_a_fault(spoiled):
+    crash = "def scaled_dot_product_attention(q, k, v, mask=None):\n    return v[..., :1], v"
+    spoiled.mistakes[0] = dataclasses.replace(spoiled.mistakes[0], source=crash)
+    assert "gives itself away on the visible example" in faults()
+
+
+def test_points_that_do_not_add_up_are_a_fault(spoiled):
+    spoiled.points = 7
+    assert "properties are worth 6 points, the exercise 7" in faults()
+
+
+def test_the_summary_line_has_its_form():
+    line = matrix(1, ["attention.scaled_dot_product"]).line()
+    assert line == (
+        "exercises 1, mistakes 8/8 rejected, 8/8 named, alternatives 3/3 full marks,"
+        " stubs 1/1 zero, seeds 1"
+    )
