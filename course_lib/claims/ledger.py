@@ -1,0 +1,153 @@
+"""The ledger of claims: reading it, and holding its verdicts against what the code finds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from importlib import import_module
+from pathlib import Path
+
+import yaml
+
+from course_lib.claims.finding import Finding
+
+__all__ = ["DOCUMENTS", "VERDICTS", "Claim", "contradiction", "load_claims", "shown"]
+
+DOCUMENTS = {
+    "lecture": "the lecture",
+    "cifar-report": "the CIFAR-10 report",
+    "ablation-report": "the ablation report",
+    "patterns-essay": "the patterns essay",
+    "space-essay": "the sequence-and-space essay",
+    "several": "several documents",
+}
+
+# What a function must have found for each verdict: (holds, corrected); ... = anything.
+VERDICTS: dict[str, tuple[object, object]] = {
+    "holds": (True, ...),
+    "with correction": (False, True),
+    "wrong": (False, ...),
+    "contested": (None, ...),
+    "measured here": (..., ...),
+    "not checkable": (..., ...),
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One entry of the ledger.
+
+    Attributes:
+        id: Stable name, cited by chapters.
+        document: Key of :data:`DOCUMENTS`.
+        claim: The statement, in our words.
+        verdict: Key of :data:`VERDICTS`.
+        chapter: Number of the chapter that deals with it.
+        note: The correction, or why the verdict is what it is.
+        show: Function in ``course_lib.claims`` that returns the :class:`Finding`, as
+            ``module.function``; empty only where the claim is not checkable.
+        stands: For a measured claim, whether the measurement bore it out: yes, no or undecided.
+    """
+
+    id: str
+    document: str
+    claim: str
+    verdict: str
+    chapter: int
+    note: str = ""
+    show: str = ""
+    stands: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse an entry that could not be shown.
+
+        Raises:
+            ValueError: Naming the entry and what is wrong with it.
+        """
+        if self.document not in DOCUMENTS:
+            raise ValueError(f"claim {self.id}: document {self.document!r}, not in {[*DOCUMENTS]}")
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"claim {self.id}: verdict {self.verdict!r}, not in {[*VERDICTS]}")
+        if bool(self.show) == (self.verdict == "not checkable"):
+            raise ValueError(f"claim {self.id}: wanted a function, unless it is not checkable")
+        if not self.note and self.verdict != "holds":
+            raise ValueError(f"claim {self.id}: wanted a note that says why it is {self.verdict}")
+        if (self.stands in ("yes", "no", "undecided")) != (self.verdict == "measured here"):
+            raise ValueError(f"claim {self.id}: stands (yes, no, undecided) belongs to measured")
+
+
+def load_claims(path: Path) -> list[Claim]:
+    """Read the ledger.
+
+    Args:
+        path: A YAML list with one mapping per claim.
+
+    Returns:
+        The claims in the order of the file.
+
+    Raises:
+        ValueError: If an entry has unknown keys, an id comes twice or :class:`Claim` refuses it.
+    """
+    known = {field.name for field in fields(Claim)}
+    claims: list[Claim] = []
+    for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+        if unknown := set(entry) - known:
+            raise ValueError(f"claim {entry.get('id')}: unknown keys {sorted(unknown)}")
+        claims.append(Claim(**{**entry, "id": str(entry["id"])}))
+    ids = [claim.id for claim in claims]
+    if twice := {name for name in ids if ids.count(name) > 1}:
+        raise ValueError(f"claims {sorted(twice)} come more than once")
+    return claims
+
+
+def shown(claim: Claim) -> Finding | None:
+    """Run the function of a claim.
+
+    Args:
+        claim: An entry of the ledger.
+
+    Returns:
+        What it found, or ``None`` if the claim is not checkable.
+
+    Raises:
+        ValueError: If there is no such function.
+    """
+    if not claim.show:
+        return None
+    module, _, name = claim.show.rpartition(".")
+    try:
+        function: Callable[[], Finding] = getattr(
+            import_module(f"course_lib.claims.{module}"), name
+        )
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"claim {claim.id}: no function course_lib.claims.{claim.show}") from error
+    return function()
+
+
+def contradiction(claim: Claim, finding: Finding | None) -> str | None:
+    """Compare a verdict with what the code found.
+
+    Args:
+        claim: An entry of the ledger.
+        finding: What its function returned.
+
+    Returns:
+        What does not fit, or ``None`` if the verdict stands.
+
+    Example:
+        >>> claim = Claim("0", "lecture", "2 + 2 = 4", "wrong", 0, note="no", show="none.none")
+        >>> contradiction(claim, Finding(holds=True, evidence="2 + 2 gives 4"))
+        'claim 0 is called wrong, but the code found holds=True (2 + 2 gives 4)'
+    """
+    if finding is None:
+        return None
+    holds, corrected = VERDICTS[claim.verdict]
+    if claim.verdict == "measured here":
+        holds = {"yes": True, "no": False, "undecided": None}[claim.stands]
+    if holds is not ... and finding.holds is not holds:
+        verdict = claim.stands or claim.verdict
+        return (
+            f"claim {claim.id} is called {verdict}, but the code found holds={finding.holds} "
+            f"({finding.evidence})"
+        )
+    if corrected is not ... and finding.corrected is not corrected:
+        return f"claim {claim.id}: the correction was not seen to hold ({finding.evidence})"
+    return None

@@ -1,0 +1,126 @@
+"""Claims about recurrent networks and the first attention on top of them."""
+
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from course_lib.attention import MultiHeadAttention, attention_weights
+from course_lib.claims.finding import Finding
+from course_lib.seq2seq import attend, luong_general, luong_readout
+
+__all__ = [
+    "attention_costs_less_than_recurrence",
+    "luong_shapes",
+    "memory_grows_with_length",
+    "vocabulary_decides",
+    "work_is_linear_in_length",
+]
+
+
+def _flops(module: nn.Module, length: int, width: int) -> int:
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        module(torch.zeros(1, length, width))
+    return counter.get_total_flops()
+
+
+class _Recurrence(nn.Module):
+    """The plain recurrence, step by step, so that every product is seen."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.cell = nn.RNNCell(width, width, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        state = x.new_zeros(x.shape[0], x.shape[-1])
+        for step in x.unbind(dim=1):
+            state = self.cell(step, state)
+        return state
+
+
+def luong_shapes() -> Finding:
+    """Query, scores, context and readout of attention on a decoder state of width 7."""
+    random = torch.Generator().manual_seed(0)
+    state = torch.randn(1, 1, 7, generator=random)
+    memory = torch.randn(1, 5, 7, generator=random)
+    w_a = torch.randn(7, 7, generator=random)
+    scores = luong_general(state, memory, w_a)
+    context, _ = attend(scores, memory)
+    new_state = luong_readout(context, state, torch.randn(7, 14, generator=random))
+    shapes = [tuple(x.shape[1:]) for x in (state @ w_a, scores, context, new_state)]
+    return Finding(
+        holds=shapes == [(1, 7), (1, 5), (1, 7), (1, 7)],
+        evidence=f"with 5 source words the query, the scores, the context and the new state have "
+        f"the shapes {', '.join(map(str, shapes))}",
+    )
+
+
+def memory_grows_with_length() -> Finding:
+    """Bytes kept for the backward pass, and bytes of the state that is carried on."""
+    kept, carried = [], []
+    for length in (16, 64):
+        network, seen = _Recurrence(32), dict[int, int]()
+
+        def note(saved: torch.Tensor, seen: dict[int, int] = seen) -> torch.Tensor:
+            seen[saved.data_ptr()] = saved.numel() * saved.element_size()
+            return saved
+
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+            state = network(torch.zeros(1, length, 32))
+        weights = {p.data_ptr() for p in network.parameters()}
+        kept.append(sum(size for pointer, size in seen.items() if pointer not in weights))
+        carried.append(state.numel() * state.element_size())
+    training = kept[1] / kept[0]
+    return Finding(
+        holds=training > 3 and carried[1] > carried[0],
+        corrected=3 < training < 5 and carried[1] == carried[0],
+        evidence=f"from 16 to 64 steps the memory kept for the gradient grows {training:.1f} "
+        f"times, the state stays at {carried[1]} bytes",
+    )
+
+
+def work_is_linear_in_length() -> Finding:
+    """Operations of a recurrence when its length and its width are doubled."""
+    base, longer, wider = (
+        _flops(_Recurrence(width), length, width) for length, width in ((8, 16), (16, 16), (8, 32))
+    )
+    return Finding(
+        holds=longer == 2 * base and wider == base,
+        corrected=longer == 2 * base and wider == 4 * base,
+        evidence=f"twice the length takes {longer / base:.0f} times the work, twice the width "
+        f"{wider / base:.0f} times",
+    )
+
+
+def attention_costs_less_than_recurrence() -> Finding:
+    """Operations of a whole attention layer against a recurrent layer, at n = 16 and d = 64."""
+    n, d = 16, 64
+    layer = _flops(MultiHeadAttention(d, n_heads=1, bias=False, fused=False), n, d)
+    recurrent = _flops(_Recurrence(d), n, d)
+    x = torch.zeros(1, n, d)
+    with FlopCounterMode(display=False) as counter:
+        attention_weights(x, x) @ x
+    products = counter.get_total_flops()
+    return Finding(
+        holds=layer < recurrent,
+        corrected=products < recurrent < layer,
+        evidence=f"at n = {n} and d = {d} scores and mixing take {products:,} operations, the "
+        f"recurrence {recurrent:,}, but the attention layer with its projections {layer:,}",
+    )
+
+
+def vocabulary_decides() -> Finding:
+    """Operations of an attention layer behind a small and behind a large vocabulary."""
+    attend_to_self = MultiHeadAttention(32, n_heads=1, fused=False)
+    counts = {}
+    for size, length in ((1_000, 16), (30_000, 16), (1_000, 32)):
+        embedding = nn.Embedding(size, 32)
+        with FlopCounterMode(display=False) as counter, torch.no_grad():
+            attend_to_self(embedding(torch.zeros(1, length, dtype=torch.long)))
+        counts[size, length] = counter.get_total_flops()
+    small, large, longer = counts.values()
+    return Finding(
+        holds=small != large,
+        corrected=small == large and longer > 2 * small,
+        evidence=f"1,000 or 30,000 words: {small:,} and {large:,} operations; twice the length: "
+        f"{longer:,}",
+    )

@@ -1,0 +1,113 @@
+"""Every verdict of the ledger is shown by code, and would be refuted were it negated."""
+
+import ast
+import inspect
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from course_lib.claims import Claim, contradiction, load_claims, shown
+from course_lib.claims.ledger import VERDICTS
+
+ROOT = Path(__file__).parents[2]
+CLAIMS = load_claims(ROOT / "book" / "claims.yml")
+CHECKED = [claim for claim in CLAIMS if claim.show]
+# What each verdict denies; a claim that is negated must no longer fit what the code finds.
+DENIALS = {
+    "holds": ["wrong", "with correction", "contested"],
+    "with correction": ["holds", "contested"],
+    "wrong": ["holds", "with correction", "contested"],
+    "contested": ["holds", "wrong", "with correction"],
+}
+
+
+@pytest.mark.parametrize("claim", CHECKED, ids=lambda claim: claim.id)
+def test_the_verdict_stands_and_its_negation_does_not(claim: Claim) -> None:
+    finding = shown(claim)
+    assert contradiction(claim, finding) is None
+    if claim.verdict == "measured here":
+        others = [{"stands": stands} for stands in ("yes", "no", "undecided")]
+        denials = [replace(claim, **other) for other in others if other["stands"] != claim.stands]
+    else:
+        denials = [
+            replace(claim, verdict=verdict, note="denied") for verdict in DENIALS[claim.verdict]
+        ]
+    for denial in denials:
+        assert contradiction(denial, finding) is not None, denial.verdict
+
+
+@pytest.mark.parametrize("claim", CHECKED, ids=lambda claim: claim.id)
+def test_a_finding_comes_from_numbers(claim: Claim) -> None:
+    """A function that returned a constant could not fail, whatever the code does."""
+    module, _, name = claim.show.rpartition(".")
+    function = getattr(import_module(f"course_lib.claims.{module}"), name)
+    assert name in import_module(f"course_lib.claims.{module}").__all__
+    calls = [
+        node
+        for node in ast.walk(ast.parse(inspect.getsource(function)))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding"
+    ]
+    assert calls
+    for call in calls:
+        for keyword in call.keywords:
+            assert not isinstance(keyword.value, ast.Constant), f"{keyword.arg} is a constant"
+
+
+@pytest.mark.parametrize("claim", CHECKED, ids=lambda claim: claim.id)
+def test_a_finding_is_the_same_at_every_run(claim: Claim) -> None:
+    assert shown(claim) == shown(claim)
+
+
+def test_every_function_is_used_by_a_claim() -> None:
+    used = {claim.show for claim in CLAIMS}
+    for path in (ROOT / "course_lib" / "claims").glob("*.py"):
+        if path.stem in ("__init__", "finding", "ledger"):
+            continue
+        module = import_module(f"course_lib.claims.{path.stem}")
+        for name in module.__all__:
+            assert f"{path.stem}.{name}" in used
+
+
+def entry(**changes: object) -> Claim:
+    base = {"id": "0", "document": "lecture", "claim": "c", "verdict": "holds", "chapter": 1}
+    return Claim(**{**base, "show": "cost.attention_is_quadratic", **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"document": "a blog"}, "document 'a blog'"),
+        ({"verdict": "true"}, "verdict 'true'"),
+        ({"show": ""}, "wanted a function"),
+        ({"verdict": "wrong"}, "wanted a note"),
+        ({"verdict": "measured here", "note": "n"}, "stands"),
+        ({"stands": "yes"}, "stands"),
+    ],
+)
+def test_an_entry_that_could_not_be_shown_is_refused(changes: dict, said: str) -> None:
+    with pytest.raises(ValueError, match="claim 0") as caught:
+        entry(**changes)
+    assert said in str(caught.value)
+
+
+def test_a_function_that_does_not_exist_is_named() -> None:
+    for show in ("cost.nothing", "nowhere.nothing"):
+        with pytest.raises(ValueError, match=f"claim 0: no function course_lib.claims.{show}"):
+            shown(entry(show=show))
+
+
+def test_ids_and_keys_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "claims.yml"
+    line = "- {id: 1, document: lecture, claim: c, verdict: holds, chapter: 1, show: a.b}\n"
+    path.write_text(line + line)
+    with pytest.raises(ValueError, match=r"\['1'\] come more than once"):
+        load_claims(path)
+    path.write_text("- {id: 1, verdikt: holds}\n")
+    with pytest.raises(ValueError, match="claim 1: unknown keys"):
+        load_claims(path)
+
+
+def test_all_verdicts_are_known_to_the_denials() -> None:
+    assert set(DENIALS) | {"measured here", "not checkable"} == set(VERDICTS)
