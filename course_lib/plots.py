@@ -1,0 +1,271 @@
+"""Pictures in the book's style: readable on light and on dark pages, in colour or without.
+
+Every function returns a :class:`Picture`, which shows itself as SVG where it stands last in a
+cell. The background is transparent and the ink of middle tone; curves differ by marker and dash as
+well as by colour. Nothing here touches matplotlib's global state.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from io import StringIO
+from typing import Any, Literal
+
+import matplotlib
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+__all__ = ["INK", "PALETTE", "Picture", "attention_map", "bars", "canvas", "curves"]
+
+Numbers = torch.Tensor | np.ndarray | Sequence[Any]
+
+INK = "#767676"
+"""Text and axes: contrast of about 4 and more against white and against the dark page."""
+
+PALETTE = ("#2B7BBA", "#D55E00", "#1A9870", "#B5629B", "#A07800", "#7A6FD0")
+"""Colours that differ for colour-blind readers too; at least 3 against both pages."""
+
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 2, 1, 2)), ":", (0, (8, 2)))
+_STYLE: Any = {
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "font.size": 10,
+    "grid.color": INK,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "svg.hashsalt": "course",
+}
+# One hue from nothing to full, so that an empty cell shows the page, whatever its colour.
+_HEAT = LinearSegmentedColormap.from_list("heat", [(0.17, 0.48, 0.73, 0), (0.17, 0.48, 0.73, 1)])
+
+
+class Picture:
+    """A matplotlib figure that a notebook shows as SVG, the same bytes at every run.
+
+    Attributes:
+        figure: The matplotlib figure.
+    """
+
+    def __init__(self, figure: Figure) -> None:
+        """Keep the figure.
+
+        Args:
+            figure: What to show.
+        """
+        self.figure = figure
+
+    @property
+    def axes(self) -> list[Axes]:
+        """The axes, to add to them."""
+        return self.figure.axes
+
+    def _repr_svg_(self) -> str:
+        text = StringIO()
+        with matplotlib.rc_context(_STYLE):
+            self.figure.savefig(text, format="svg", metadata={"Date": None}, bbox_inches="tight")
+        return text.getvalue()
+
+
+def canvas(
+    rows: int = 1, columns: int = 1, *, width: float = 6.4, height: float = 3.4
+) -> tuple[Picture, np.ndarray]:
+    """Make empty axes in the book's style.
+
+    Args:
+        rows: Rows of axes.
+        columns: Columns of axes.
+        width: Width of the whole in inches; 6.4 fills the text.
+        height: Its height in inches.
+
+    Returns:
+        The picture and an array ``(rows, columns)`` of its axes.
+
+    Example:
+        >>> picture, axes = canvas(1, 2)
+        >>> axes.shape
+        (1, 2)
+    """
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False)
+    return Picture(figure), axes
+
+
+def attention_map(
+    weights: Numbers,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    titles: Sequence[str] = (),
+    numbers: bool | None = None,
+) -> Picture:
+    """Draw attention weights between words: a row per query, a column per key.
+
+    Args:
+        weights: Weights ``(T, S)``, or ``(N, T, S)`` for several maps side by side.
+        queries: The T words that look.
+        keys: The S words that are looked at.
+        titles: One for each map.
+        numbers: Whether to print the weights; by default if a map has at most 80 cells.
+
+    Returns:
+        The picture.
+
+    Raises:
+        ValueError: If words, titles and weights don't fit together.
+
+    Example:
+        >>> picture = attention_map(torch.eye(2), ["good", "evening"], ["guten", "abend"])
+        >>> picture._repr_svg_().lstrip().startswith("<?xml")
+        True
+    """
+    maps = _array(weights)
+    maps = maps[None] if maps.ndim == 2 else maps
+    if maps.ndim != 3 or maps.shape[1:] != (len(queries), len(keys)):
+        raise ValueError(
+            f"weights have shape {maps.shape}, wanted (T, S) or (N, T, S) with "
+            f"T = {len(queries)} queries and S = {len(keys)} keys"
+        )
+    if titles and len(titles) != len(maps):
+        raise ValueError(f"got {len(titles)} titles for {len(maps)} maps")
+    n, rows, columns = maps.shape
+    numbers = rows * columns <= 80 and n <= 2 if numbers is None else numbers
+    picture, axes = canvas(1, n, width=min(7.0, 1.2 + 0.6 * columns * n), height=0.9 + 0.42 * rows)
+    for i, ax in enumerate(axes[0]):
+        with matplotlib.rc_context(_STYLE):
+            ax.imshow(maps[i], cmap=_HEAT, vmin=0, vmax=1, aspect="auto")
+            ax.set_xticks(range(columns), keys, rotation=45, ha="left", rotation_mode="anchor")
+            ax.set_yticks(range(rows), queries if i == 0 else [""] * rows)
+            ax.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
+            ax.spines[:].set_visible(True)
+            if titles:
+                ax.set_title(titles[i])
+            for (t, s), weight in np.ndenumerate(maps[i]) if numbers else ():
+                ink = "white" if weight > 0.55 else INK
+                ax.text(s, t, f"{weight:.2f}", ha="center", va="center", color=ink, fontsize=8)
+    return picture
+
+
+def curves(
+    x: Numbers,
+    runs: Mapping[str, Numbers],
+    *,
+    xlabel: str,
+    ylabel: str,
+    spread: Literal["range", "std"] = "range",
+    log: Literal["", "x", "y", "xy"] = "",
+    title: str = "",
+) -> Picture:
+    """Draw one curve per name; several runs become their mean and a band.
+
+    Args:
+        x: Positions ``(N,)``.
+        runs: For each name one curve ``(N,)``, or one per seed ``(R, N)``.
+        xlabel: What x is, with its unit.
+        ylabel: What y is, with its unit.
+        spread: The band: from the lowest to the highest run, or one standard deviation (ddof 1).
+        log: Axes to draw logarithmically.
+        title: A title above.
+
+    Returns:
+        The picture.
+
+    Raises:
+        ValueError: If a curve has not as many points as x, or there are more names than styles.
+
+    Example:
+        >>> picture = curves([1, 2], {"LSTM": [[0.9, 0.7], [0.8, 0.5]]}, xlabel="n", ylabel="acc")
+        >>> [float(y) for y in picture.axes[0].lines[0].get_ydata().round(2)]
+        [0.85, 0.6]
+    """
+    points = _array(x)
+    if len(runs) > len(PALETTE):
+        raise ValueError(f"got {len(runs)} curves, wanted at most {len(PALETTE)}")
+    picture, axes = canvas()
+    ax = axes[0, 0]
+    with matplotlib.rc_context(_STYLE):
+        for i, (name, values) in enumerate(runs.items()):
+            several = np.atleast_2d(_array(values))
+            if several.ndim != 2 or several.shape[1] != len(points):
+                raise ValueError(f"{name!r} has shape {several.shape}, wanted (R, {len(points)})")
+            middle = several.mean(axis=0)
+            style = {"color": PALETTE[i], "marker": _MARKERS[i], "linestyle": _DASHES[i]}
+            ax.plot(points, middle, label=name, markersize=4.5, linewidth=1.8, **style)
+            if len(several) > 1:
+                low, high = several.min(axis=0), several.max(axis=0)
+                if spread == "std":
+                    deviation = several.std(axis=0, ddof=1)
+                    low, high = middle - deviation, middle + deviation
+                ax.fill_between(points, low, high, color=PALETTE[i], alpha=0.2, linewidth=0)
+        if "x" in log:
+            ax.set_xscale("log")
+        if "y" in log:
+            ax.set_yscale("log")
+        ax.grid(axis="y")
+        ax.set(xlabel=xlabel, ylabel=ylabel, title=title)
+        if len(runs) > 1:
+            ax.legend()
+    return picture
+
+
+def bars(
+    values: Mapping[str, float | Numbers],
+    *,
+    ylabel: str,
+    highlight: Collection[str] = (),
+    title: str = "",
+    label: str = "{:.3g}",
+) -> Picture:
+    """Draw one bar per name; several runs become their mean with a dot for each.
+
+    Args:
+        values: For each name a number, or one per seed.
+        ylabel: What is measured, with its unit.
+        highlight: Names whose bars get a second colour.
+        title: A title above.
+        label: How to print each mean.
+
+    Returns:
+        The picture.
+
+    Example:
+        >>> picture = bars({"scaled": 0.81, "raw": [0.09, 0.07]}, ylabel="gradient")
+        >>> [round(float(bar.get_height()), 2) for bar in picture.axes[0].patches]
+        [0.81, 0.08]
+    """
+    picture, axes = canvas(height=3.0, width=min(6.4, 1.6 + 0.9 * len(values)))
+    ax = axes[0, 0]
+    with matplotlib.rc_context(_STYLE):
+        for i, (name, several) in enumerate(values.items()):
+            runs = np.atleast_1d(_array(several))
+            ax.bar(i, runs.mean(), width=0.6, color=PALETTE[name in highlight])
+            if len(runs) > 1:
+                ax.plot([i] * len(runs), runs, "o", color=INK, markersize=4)
+            high = max(float(runs.max()), 0.0)
+            text = label.format(runs.mean())
+            ax.annotate(text, (i, high), (0, 3), textcoords="offset points", ha="center")
+        ax.set_xticks(range(len(values)), list(values))
+        ax.tick_params(axis="x", length=0)
+        ax.axhline(0, color=INK, linewidth=0.8)
+        ax.set(ylabel=ylabel, title=title)
+        ax.margins(y=0.12)
+    return picture
+
+
+def _array(values: Any) -> np.ndarray:
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu().double().numpy()
+    return np.asarray(values, dtype=float)
