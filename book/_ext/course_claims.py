@@ -1,0 +1,146 @@
+"""The ledger of claims as a page, made by running every claim, and a role that cites one."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from course_lib.claims import Claim, contradiction, load_claims, shown
+from course_lib.claims.ledger import DOCUMENTS, VERDICTS
+
+LOGGER = logging.getLogger(__name__)
+HEADINGS = ("Claim and verdict", "What running it shows")
+
+
+class ClaimsTable(SphinxDirective):
+    """Counts of verdicts, then every claim by chapter with what its function found."""
+
+    def run(self) -> list[nodes.Node]:
+        """Run the claims and build the tables."""
+        path = Path(self.env.srcdir) / "book" / "claims.yml"
+        self.env.note_dependency(str(path))
+        claims = load_claims(path)
+        out: list[nodes.Node] = [self.counts(claims)]
+        for chapter in sorted({claim.chapter for claim in claims}):
+            section = nodes.section(ids=[f"claims-of-chapter-{chapter}"])
+            section += nodes.title("", "", *self.chapter_title(chapter))
+            rows = [self.row(claim) for claim in claims if claim.chapter == chapter]
+            section += table(HEADINGS, rows, (45, 55), "claims")
+            out.append(section)
+        return out
+
+    def counts(self, claims: list[Claim]) -> nodes.Node:
+        """Count verdicts by document."""
+        cells = Counter((claim.document, claim.verdict) for claim in claims)
+        used = [verdict for verdict in VERDICTS if any(c.verdict == verdict for c in claims)]
+        rows = []
+        for document in DOCUMENTS:
+            numbers = [cells[document, verdict] for verdict in used]
+            if any(numbers):
+                rows.append(row([DOCUMENTS[document], *map(str, numbers), str(sum(numbers))]))
+        totals = [sum(cells[d, verdict] for d in DOCUMENTS) for verdict in used]
+        rows.append(row(["all", *map(str, totals), str(len(claims))], classes=["total"]))
+        widths = (30, *[10] * (len(used) + 1))
+        return table(("Document", *used, "all"), rows, widths, "claim-counts")
+
+    def chapter_title(self, chapter: int) -> list[nodes.Node]:
+        """Link the chapter, if it has been written."""
+        for docname in sorted(self.env.found_docs):
+            if docname.startswith(f"book/chapters/{chapter:02d}_"):
+                return [
+                    addnodes.pending_xref(
+                        "",
+                        nodes.inline("", f"Chapter {chapter}"),
+                        refdomain="std",
+                        reftype="doc",
+                        reftarget=f"/{docname}",
+                        refdoc=self.env.docname,
+                        refexplicit=False,
+                        refwarn=True,
+                    )
+                ]
+        return [nodes.Text(f"Chapter {chapter} (to come)")]
+
+    def row(self, claim: Claim) -> nodes.row:
+        """Run one claim; a verdict that does not fit is a warning, and so ends the build."""
+        finding = shown(claim)
+        if fault := contradiction(claim, finding):
+            LOGGER.warning("%s", fault, location=self.get_location(), type="course")
+        name = f"claim-{claim.id.lower()}"
+        std = self.env.get_domain("std")
+        std.note_hyperlink_target(name, self.env.docname, name, f"claim {claim.id}")
+        stands = {"": "", "yes": ": stands", "no": ": does not stand", "undecided": ": undecided"}
+        badge = nodes.inline("", claim.verdict + stands[claim.stands])
+        badge["classes"] = ["verdict", "verdict-" + claim.verdict.replace(" ", "-")]
+        head = nodes.paragraph(classes=["claim-head"])
+        head += nodes.strong("", f"Claim {claim.id}")
+        head += nodes.Text(f" · {DOCUMENTS[claim.document]} · ")
+        head += badge
+        stated = nodes.container("", head, *self.parse_text_to_nodes(claim.claim), ids=[name])
+        shows: list[nodes.Node] = []
+        if claim.note:
+            shows += self.parse_text_to_nodes(claim.note)
+        if finding is not None:
+            shows += self.parse_text_to_nodes(f"Seen: {finding.evidence}.")
+            source = nodes.paragraph(classes=["claim-source"])
+            source += nodes.literal("", f"course_lib.claims.{claim.show}")
+            shows.append(source)
+        return row([[stated], shows])
+
+
+class ClaimRole(SphinxRole):
+    """A link to one claim."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Leave a reference that fails the build if there is no such claim."""
+        reference = addnodes.pending_xref(
+            "",
+            nodes.inline("", f"claim {self.text}"),
+            refdomain="std",
+            reftype="ref",
+            reftarget=f"claim-{self.text.lower()}",
+            refdoc=self.env.docname,
+            refexplicit=True,
+            refwarn=True,
+        )
+        return [reference], []
+
+
+def row(cells: Iterable[str | list[nodes.Node]], classes: Iterable[str] = ()) -> nodes.row:
+    """Build a row of a table from texts and nodes."""
+    made = nodes.row(classes=list(classes))
+    for cell in cells:
+        content = [nodes.paragraph("", cell)] if isinstance(cell, str) else cell
+        made += nodes.entry("", *content)
+    return made
+
+
+def table(
+    headings: Iterable[str], rows: Iterable[nodes.row], widths: Iterable[int], name: str
+) -> nodes.table:
+    """Build a table whose rows are ready."""
+    made = nodes.table(classes=[name])
+    group = nodes.tgroup(cols=len(list(widths)))
+    group += [nodes.colspec(colwidth=width) for width in widths]
+    group += nodes.thead("", row(headings))
+    group += nodes.tbody("", *rows)
+    made += group
+    return made
+
+
+def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:  # type: ignore[type-arg]
+    """Run the claims at every build: they read code that Sphinx does not watch."""
+    return ["book/claims"] if "book/claims" in app.env.found_docs else []
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    """Register the directive and the role."""
+    app.add_directive("claims-table", ClaimsTable)
+    app.add_role("claim", ClaimRole())
+    app.connect("env-get-outdated", outdated)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,97 @@
+"""What the site as a whole needs: nothing from other hosts, alt text, a way to an assignment."""
+
+import json
+import re
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from docutils import nodes
+from myst_nb.sphinx_ import NbMetadataCollector
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+from course_lib.book.report import EXECUTION_FILE
+
+LOGGER = logging.getLogger(__name__)
+
+
+def forget_thebe(app: Sphinx, config: Config) -> None:
+    """Unplug sphinx-thebe, which jupyter-book always loads and which points at another host."""
+    for listeners in app.events.listeners.values():
+        listeners[:] = [entry for entry in listeners if entry.handler.__module__ != "sphinx_thebe"]
+    styles = app.registry.css_files
+    styles[:] = [entry for entry in styles if entry[0] != "sphinx-thebe.css"]
+
+
+def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Warn of an image that says nothing to somebody who can't see it."""
+    for image in doctree.findall(nodes.image):
+        alt = image.get("alt", "")
+        if not alt.strip() or "/" in alt or re.search(r"\.\w{3,4}$", alt):
+            LOGGER.warning("image without alt text", location=image, type="course", subtype="alt")
+
+
+def tidy_up(app: Sphinx, error: Exception | None) -> None:
+    """Drop source maps, which only a developer of the theme reads, and note the seconds."""
+    if error or app.builder.format != "html":
+        return
+    for path in (Path(app.outdir) / "_static").rglob("*.map"):
+        path.unlink()
+    seconds = {
+        docname: round(data["exec_data"]["runtime"] or 0.0, 1)
+        for docname, data in NbMetadataCollector.get_doc_data(app.env).items()
+        if data.get("exec_data")
+    }
+    target = Path(app.outdir).parent / EXECUTION_FILE
+    target.write_text(json.dumps(seconds, indent=1, sort_keys=True))
+
+
+class Assignment(SphinxDirective):
+    """Ways to work on an assignment: download it, or open it on the hub or on Binder."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Make a box with the links."""
+        name = self.arguments[0]
+        notebook = f"exercises/{name}/{name}.ipynb"
+        options = self.config.html_theme_options
+        repository, branch = options["repository_url"], options["repository_branch"]
+        launch = options["launch_buttons"]
+        pull = {
+            "repo": repository,
+            "branch": branch,
+            "urlpath": f"lab/tree/{repository.rpartition('/')[2]}/{notebook}",
+        }
+        box = nodes.admonition(classes=["assignment"])
+        box += nodes.title("", f"Assignment {name[:2]}")
+        box += self.parse_content_to_nodes()
+        line = nodes.paragraph()
+        line += addnodes.download_reference(
+            "", "", nodes.Text("Download the notebook"), refdoc=self.env.docname,
+            refdomain="", reftarget=f"/{notebook}", reftype="download", refexplicit=True,
+        )  # fmt: skip
+        hub = f"{launch['jupyterhub_url']}/hub/user-redirect/git-pull?{urlencode(pull)}"
+        github = repository.partition("github.com/")[2]
+        binder = f"{launch['binderhub_url']}/v2/gh/{github}/{branch}?urlpath=lab/tree/"
+        for text, url in (
+            ("open it on the hub", hub),
+            ("open it on Binder", binder + quote(notebook)),
+        ):
+            line += nodes.Text(" · ")
+            line += nodes.reference("", text, refuri=url)
+        box += line
+        return [box]
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    """Connect."""
+    app.connect("config-inited", forget_thebe)
+    app.connect("doctree-resolved", require_alt_text)
+    app.connect("build-finished", tidy_up)
+    app.add_directive("assignment", Assignment)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,36 @@
+// Predict, then reveal: shows the reason for the chosen option, and the right one with it.
+(() => {
+  const reason = (option) => option.querySelector(".question-why");
+
+  function reveal(form) {
+    const chosen = form.querySelector("input:checked")?.closest(".question-option");
+    const answer = form.querySelector(".question-answer");
+    if (!chosen) {
+      answer.textContent = "Choose an option first.";
+      return;
+    }
+    for (const option of form.querySelectorAll(".question-option")) {
+      option.classList.toggle("is-right", option.dataset.right === "true");
+      option.classList.toggle("is-wrong", option === chosen && option.dataset.right !== "true");
+    }
+    answer.replaceChildren(reason(chosen).cloneNode(true));
+    answer.firstChild.hidden = false;
+    if (chosen.dataset.right !== "true") {
+      const right = form.querySelector('.question-option[data-right="true"]');
+      const also = reason(right).cloneNode(true);
+      also.hidden = false;
+      const label = [...right.querySelector("label").childNodes].map((n) => n.cloneNode(true));
+      also.querySelector("strong").replaceChildren("Better: ", ...label, ".");
+      answer.append(also);
+    }
+  }
+
+  for (const form of document.querySelectorAll("form.question")) {
+    for (const why of form.querySelectorAll(".question-why")) why.hidden = true;
+    form.querySelector("button").hidden = false;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      reveal(form);
+    });
+  }
+})();

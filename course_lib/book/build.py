@@ -1,0 +1,184 @@
+"""Build the rendered book, and only as much of it as needed.
+
+Two hashes decide. The *sources* (pages, configuration, ``course_lib``, records, exercises) decide
+whether to build at all. The *code* that executed pages can see (``course_lib`` without comments and
+docstrings, the locked versions, the records) decides whether the outputs of their cells still
+hold: neither Sphinx nor its execution cache looks outside of a page.
+"""
+
+import ast
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from course_lib.book.report import EXECUTION_FILE
+
+__all__ = ["BuildError", "build", "code_key", "source_key"]
+
+_STAMP = ".book-stamp"
+_CODE = ".book-code"
+_FRAME = ".book-frame"
+_LOG = "book.log"
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_PROGRESS = re.compile(r"^(?:\S+: Execut\w+ notebook.*|reading sources\.\.\. .*|.*WARNING: .*)")
+
+
+class BuildError(RuntimeError):
+    """The book could not be built; the message holds what Sphinx complained about."""
+
+
+def build(
+    root: Path,
+    out: Path | None = None,
+    *,
+    force: bool = False,
+    echo: Callable[[str], None] = print,
+) -> Path:
+    """Build the book, with every warning an error and every cell executed.
+
+    Args:
+        root: The checkout, with ``_config.yml``, ``_toc.yml`` and ``book/``.
+        out: Where ``_build/`` goes; the checkout if not given.
+        force: Whether to execute and write everything again.
+        echo: Receives one line of progress at a time.
+
+    Returns:
+        Path of the first page, ``_build/html/index.html``.
+
+    Raises:
+        BuildError: If a page has a warning or a cell fails. An interrupted or failed build leaves
+            no stamp, so that the next one starts again with the pages that are missing.
+    """
+    folder = (out or root) / "_build"
+    index, stamp = folder / "html" / "index.html", folder / _STAMP
+    sources = source_key(root)
+    if not force and index.exists() and _holds(stamp, sources):
+        echo("book: nothing changed since the last build")
+        return index
+    stamp.unlink(missing_ok=True)
+    _drop_stale(root, folder, force)
+    _run(root, folder, echo)
+    if source_key(root) == sources:
+        _write(stamp, sources)
+    else:
+        echo("book: sources changed meanwhile, so the next build will look again")
+    return index
+
+
+def source_key(root: Path) -> str:
+    """Hash everything that the book is made from.
+
+    Args:
+        root: The checkout.
+
+    Returns:
+        A hexadecimal digest that changes with any byte of any source.
+    """
+    digest = hashlib.sha256(_surroundings(root))
+    for path in _files(root, "book", "course_lib", "exercises"):
+        digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    for name in ("_config.yml", "_toc.yml", "CITATION.cff", "LICENSE"):
+        if (root / name).exists():
+            digest.update((root / name).read_bytes())
+    return digest.hexdigest()
+
+
+def code_key(root: Path) -> str:
+    """Hash what the outputs of executed cells depend on, besides the cells.
+
+    Args:
+        root: The checkout.
+
+    Returns:
+        A hexadecimal digest that does not change with a comment, a docstring or a line break.
+    """
+    digest = hashlib.sha256(_surroundings(root))
+    for path in _files(root, "course_lib", "book/results"):
+        content = path.read_bytes()
+        if path.suffix == ".py":
+            content = _without_remarks(content.decode()).encode()
+        digest.update(f"{path.relative_to(root)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def _surroundings(root: Path) -> bytes:
+    constraints = root / "constraints.txt"
+    return sys.version.encode() + (constraints.read_bytes() if constraints.exists() else b"")
+
+
+def _files(root: Path, *folders: str) -> Iterable[Path]:
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*")):
+            parts = path.relative_to(root).parts
+            hidden = any(part.startswith((".", "__pycache__")) for part in parts)
+            if path.is_file() and not hidden:
+                yield path
+
+
+def _without_remarks(source: str) -> str:
+    """The syntax tree of a module without its docstrings, as text."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def _holds(path: Path, key: str) -> bool:
+    return path.exists() and path.read_text() == key
+
+
+def _write(path: Path, key: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(key)
+    fresh.replace(path)
+
+
+def _drop_stale(root: Path, folder: Path, force: bool) -> None:
+    """Drop the outputs that the present code would not give, and pages read by older directives."""
+    code, frame = code_key(root), hashlib.sha256()
+    for path in _files(root, "book/_ext"):
+        frame.update(path.read_bytes())
+    frame.update((root / "_config.yml").read_bytes())
+    if force or not _holds(folder / _CODE, code):
+        shutil.rmtree(folder / ".jupyter_cache", ignore_errors=True)
+        shutil.rmtree(folder / ".doctrees", ignore_errors=True)
+    if not _holds(folder / _FRAME, frame.hexdigest()):
+        shutil.rmtree(folder / ".doctrees", ignore_errors=True)
+    _write(folder / _CODE, code)
+    _write(folder / _FRAME, frame.hexdigest())
+
+
+def _run(root: Path, folder: Path, echo: Callable[[str], None]) -> None:
+    """Run jupyter-book in a process of its own and pass on what a reader wants to see."""
+    start = "from jupyter_book.cli.main import main; main()"
+    command = [sys.executable, "-c", start, "build", str(root)]
+    command += ["--path-output", str(folder.parent), "-W", "-n", "--keep-going"]
+    env = os.environ | {"COURSE_BOOK": "1", "PYTHONUTF8": "1"}
+    log = folder / _LOG
+    (folder / EXECUTION_FILE).unlink(missing_ok=True)
+    warnings: list[str] = []
+    with (
+        log.open("w", encoding="utf-8") as lines,
+        subprocess.Popen(
+            command, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        for coloured in process.stdout:
+            line = _COLOUR.sub("", coloured)
+            lines.write(line)
+            if _PROGRESS.match(line):
+                echo(f"book: {line.strip()}")
+            if "WARNING: " in line or "ERROR: " in line or "CRITICAL: " in line:
+                warnings.append(line.strip())
+    if process.returncode or not (folder / "html" / "index.html").exists():
+        last = log.read_text(encoding="utf-8").strip().splitlines()[-15:]
+        raise BuildError("the book did not build:\n" + "\n".join(warnings or last) + f"\n({log})")
