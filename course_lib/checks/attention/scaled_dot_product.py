@@ -16,7 +16,7 @@ exercise = Exercise(
     points=6,
     minutes=20,
     difficulty=2,
-    chapter="03_attention.html",
+    chapter="03_attention.html#attention-formula",
     example=lambda t: (t.randn(2, 4, 8), t.randn(2, 4, 8), t.randn(2, 4, 8)),
 )
 

@@ -1,0 +1,152 @@
+"""Exercise ``attention.softmax_gradient``."""
+
+import torch
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+from course_lib.scaling import softmax_gradient
+
+exercise = Exercise(
+    id="attention.softmax_gradient",
+    function="softmax_gradient",
+    reference=softmax_gradient,
+    points=4,
+    minutes=15,
+    difficulty=3,
+    chapter="03_attention.html#attention-saturation",
+    example=lambda t: (t.randn(2, 3, 5).softmax(-1), t.randn(2, 3, 5)),
+)
+
+
+@exercise.prop(
+    "it is the gradient that torch finds",
+    points=1,
+    hint="Write the derivative of one weight with respect to one score, for the same key and for"
+    " another one. Then apply the chain rule: a score is reached through every weight of its row.",
+)
+def values(t: Trial) -> None:
+    scores = t.randn(4, 6, dtype=torch.float64).requires_grad_()
+    grad_weights = t.randn(4, 6, dtype=torch.float64)
+    weights = scores.softmax(-1)
+    (want,) = torch.autograd.grad(weights, scores, grad_weights)
+    t.close(t.call(weights.detach(), grad_weights), want)
+
+
+@exercise.prop(
+    "one row, or any leading axes; every row for itself",
+    points=1,
+    hint="One softmax runs over the last axis alone: over which axes do you sum?",
+)
+def leading_axes(t: Trial) -> None:
+    for shape in ((7,), (2, 3, 5), (2, 3, 4, 5)):
+        t.same(t.randn(*shape).softmax(-1), t.randn(*shape), note=f"shape {shape}")
+
+
+@exercise.prop(
+    "adding a constant to a row of the incoming gradient changes nothing",
+    points=0.5,
+    hint="The weights of a row always sum to 1. Can all of them grow at once?",
+)
+def constant_gradient(t: Trial) -> None:
+    weights, grad_weights = t.randn(3, 5).softmax(-1), t.randn(3, 5)
+    shift = 3 + t.randn(3, 1).abs()
+    got = t.call(weights, grad_weights + shift)
+    t.close(got, t.want(weights, grad_weights), "after adding a constant, the result")
+
+
+@exercise.prop(
+    "exactly 0 for a key without weight, for a row with one winner and for a row of zeros",
+    points=1,
+    hint="What is left of your formula where a weight is exactly 0, or exactly 1?",
+)
+def exact_zeros(t: Trial) -> None:
+    weights = t.randn(4, 6).masked_fill(~t.keep_mask(4, 6), -torch.inf).softmax(-1)
+    weights[1] = torch.eye(6)[t.integer(0, 5)]
+    weights[2] = 0
+    grad_weights = 1 + t.randn(4, 6).abs()
+    got = t.a_tensor(t.same(weights, grad_weights), (4, 6))
+    t.expect((got[weights == 0] == 0).all(), "a key without weight still gets a gradient")
+
+
+@exercise.prop(
+    "half precision comes back as half precision; the arguments are left as they were",
+    points=0.5,
+    hint="Is the result computed from the arguments alone, and are they written to?",
+)
+def half_and_no_side_effect(t: Trial) -> None:
+    t.same(t.randn(3, 4).softmax(-1).half(), t.randn(3, 4).half(), note="half precision")
+    t.unchanged(t.randn(3, 4).softmax(-1), t.randn(3, 4))
+
+
+@exercise.mistake("Raise one score. Do the other weights of the row stay where they are?")
+def own_score_only(weights, grad_weights):
+    """Each weight depends on its own score alone, as with a sigmoid."""
+    return weights * (1 - weights) * grad_weights
+
+
+@exercise.mistake("You differentiated exp. What is it divided by, and does that depend on scores?")
+def normaliser_is_constant(weights, grad_weights):
+    """The sum that a softmax divides by is a constant."""
+    return weights * grad_weights
+
+
+@exercise.mistake(
+    "Does a key that has hardly any weight move the normaliser as much as the winner?"
+)
+def plain_mean(weights, grad_weights):
+    """All keys of a row have the same share in the normaliser."""
+    return weights * (grad_weights - grad_weights.mean(dim=-1, keepdim=True))
+
+
+@exercise.mistake("If a key has weight 0, how much does its score change anything?")
+def only_centred(weights, grad_weights):
+    """A softmax hands the gradient on after taking off its average."""
+    return grad_weights - (grad_weights * weights).sum(dim=-1, keepdim=True)
+
+
+@exercise.mistake("Do two rows of scores share one normaliser?")
+def sums_over_everything(weights, grad_weights):
+    """The normaliser is one number for the whole tensor."""
+    return weights * (grad_weights - (grad_weights * weights).sum())
+
+
+@exercise.mistake("One of your two terms has one factor `weights` too few: check against torch.")
+def others_unweighted(weights, grad_weights):
+    """What a score takes from the other keys does not depend on its own weight."""
+    pull = (weights * grad_weights).sum(dim=-1, keepdim=True) - weights * grad_weights
+    return weights * (1 - weights) * grad_weights - weights.mean(dim=-1, keepdim=True) * pull
+
+
+@exercise.alternative
+def whole_jacobian(weights, grad_weights):
+    """Builds the Jacobian diag(w) - w wᵀ and multiplies."""
+    jacobian = torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
+    return (jacobian @ grad_weights.unsqueeze(-1)).squeeze(-1)
+
+
+@exercise.alternative
+def key_by_key(weights, grad_weights):
+    """Loops over the pairs of keys, and prints to stderr."""
+    import sys
+
+    print("looping", file=sys.stderr)
+    n_keys = weights.shape[-1]
+    columns = []
+    for j in range(n_keys):
+        column = torch.zeros_like(weights[..., 0])
+        for i in range(n_keys):
+            slope = weights[..., i] * ((1.0 if i == j else 0.0) - weights[..., j])
+            column = column + grad_weights[..., i] * slope
+        columns.append(column)
+    return torch.stack(columns, dim=-1)
+
+
+@exercise.alternative
+def autograd(weights, grad_weights):
+    """Recovers scores as log(w) and lets torch differentiate."""
+    visible = weights > 0
+    scores = torch.where(visible, weights, 1.0).log().masked_fill(~visible, -1e4)
+    scores = scores.detach().requires_grad_()
+    with torch.enable_grad():
+        (gradient,) = torch.autograd.grad(scores.softmax(-1), scores, grad_weights)
+    return torch.where(visible, gradient, 0.0)
