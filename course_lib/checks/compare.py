@@ -19,7 +19,14 @@ TOLERANCES = {
 }
 
 
-def difference(got: Any, want: Any, what: str = "the result", *, dtype: bool = True) -> str | None:
+def difference(
+    got: Any,
+    want: Any,
+    what: str = "the result",
+    *,
+    dtype: bool = True,
+    names: tuple[str, ...] = (),
+) -> str | None:
     """Say how ``got`` differs from ``want``; None when it doesn't.
 
     Args:
@@ -27,6 +34,7 @@ def difference(got: Any, want: Any, what: str = "the result", *, dtype: bool = T
         want: What the reference returned; decides type, shape, dtype and tolerance.
         what: The name of the value in the sentence.
         dtype: Whether the dtype of a tensor must agree, too.
+        names: What the values of a returned tuple are called.
 
     Example:
         >>> difference(torch.zeros(2, 3), torch.zeros(3, 2), "weights")
@@ -42,7 +50,8 @@ def difference(got: Any, want: Any, what: str = "the result", *, dtype: bool = T
         if len(got) != len(want):
             return f"{what} has {len(got)} values, wanted {len(want)}"
         for index, (g, w) in enumerate(zip(got, want, strict=True)):
-            if wrong := difference(g, w, f"{what}[{index}]", dtype=dtype):
+            part = names[index] if index < len(names) else f"{what}[{index}]"
+            if wrong := difference(g, w, part, dtype=dtype):
                 return wrong
         return None
     if isinstance(want, dict):

@@ -70,6 +70,7 @@ class Exercise:
         chapter: Where the idea is explained, such as ``"03_attention.html#scale"``.
         example: Arguments of the visible example.
         given: Library functions that the notebook hands to the student above this exercise.
+        returns: What the values are called when a tuple is returned.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Exercise:
     chapter: str
     example: Callable[[Trial], tuple[Any, ...]]
     given: tuple[Callable[..., Any], ...] = ()
+    returns: tuple[str, ...] = ()
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Answer] = field(default_factory=list)
     alternatives: list[Answer] = field(default_factory=list)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from course_lib.checks.compare import difference, kind
+from course_lib.checks.compare import difference, kind, name
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.subject import Gradients, Reply, Subject, SubjectLost
 
@@ -98,7 +98,9 @@ class Trial:
         """Expect the answer to agree with the reference; its value."""
         want = self.want(*args, **kwargs)
         got = self.call(*args, **kwargs)
-        self.close(got, want, note=note, dtype=dtype)
+        if wrong := difference(got, want, dtype=dtype, names=self.exercise.returns):
+            shown = ", ".join(brief(a) for a in (*args, *kwargs.values()))
+            raise Wrong(f"{note + ': ' if note else ''}{wrong}; called with {shown}")
         return got
 
     def close(
@@ -195,6 +197,14 @@ def shapes(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: shapes(v) for k, v in value.items()}
     return kind(value)
+
+
+def brief(value: Any) -> str:
+    """An argument in a few characters: a tensor's shape, a short value itself."""
+    if isinstance(value, Tensor):
+        return f"{name(value)} {tuple(value.shape)}"
+    text = repr(value)
+    return text if len(text) <= 24 else kind(value)
 
 
 def copies(value: Any) -> Any:

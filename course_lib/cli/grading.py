@@ -96,9 +96,11 @@ def run_grade(arguments: argparse.Namespace) -> int:
 
     root = checkout()
     course = arguments.course or (root / "_build" / "class" if arguments.sample else root)
-    classroom = Classroom(course, root, arguments.assignment)
+    if arguments.sample and arguments.course is not None:
+        raise Refused("--sample has its own folder, _build/class: leave out --course")
     if arguments.sample:
         sample.make(course, root, arguments.assignment)
+    classroom = Classroom(course, root, arguments.assignment)
     total = len(arguments.students or classroom.students())
     with tqdm(total=total, unit="submission", disable=arguments.json) as bar:
 

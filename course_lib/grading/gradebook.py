@@ -39,11 +39,22 @@ def url(course: Path) -> str:
 
 
 def prepare(course: Path, name: str, release: NotebookNode) -> None:
-    """Make the assignment and its cells known to the gradebook, as nbgrader's release does."""
+    """Make the assignment and its cells known to the gradebook, as nbgrader's release does.
+
+    Raises:
+        ValueError: It is known already, with other cells, and has submissions.
+    """
     with open_gradebook(course) as gradebook:
         gradebook.update_or_create_assignment(name)
         resources = {"nbgrader": {"notebook": name, "assignment": name, "db_url": url(course)}}
-        SaveCells().preprocess(release.copy(), resources)
+        try:
+            SaveCells().preprocess(release.copy(), resources)
+        except RuntimeError as error:
+            raise ValueError(
+                f"{course / 'gradebook.db'}: {name} has submissions, and its cells have changed"
+                " since they were graded. Cells of a released assignment stay; give the changed"
+                f" one a new name, or grade in another course folder. (nbgrader: {error})"
+            ) from None
 
 
 def write(course: Path, name: str, student: str, marks: list[Mark]) -> None:

@@ -21,6 +21,7 @@ from course_lib.checks.subject import SubjectLost
 from course_lib.grading.authoring import CHECK
 from course_lib.grading.channel import Limits, Worker
 from course_lib.grading.intake import Submission, align
+from course_lib.grading.kit import ABSENT
 from course_lib.grading.worker import SHOWN
 
 
@@ -148,6 +149,8 @@ def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str
         notes.append(f"{exercise.id}: {lost}.")
         session.replay()
         return Mark(grade_id, points, 0.0, reason=reason)
+    if ABSENT in report.one_reason:
+        notes.append(f"{exercise.id}: the answer takes the library's instead of being one.")
     cell.outputs = [
         new_output("stream", name="stdout", text=report.table() + "\n"),
         new_output("execute_result", data={"text/plain": repr(report.score)}, execution_count=None),

@@ -23,6 +23,9 @@ SHARED = (
     "grading/worker.py",
 )
 
+# What an import of anything else is told.
+ABSENT = "is not there while your work is graded"
+
 INERT = {
     "__init__.py": '''"""The part of the course library that is there while an answer is graded."""
 
@@ -36,7 +39,7 @@ class _Absent(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name.startswith("course_lib."):
             raise ModuleNotFoundError(
-                f"{name} is not there while your work is graded: an answer stands on its own. "
+                f"{name} ABSENT: an answer stands on its own. "
                 "Use what the notebook defines.",
                 name=name,
             )
@@ -44,7 +47,7 @@ class _Absent(importlib.abc.MetaPathFinder):
 
 
 sys.meta_path.append(_Absent())
-''',
+'''.replace("ABSENT", ABSENT),
     "checks/__init__.py": '''"""While an answer is graded, the grader does the checking."""
 
 

@@ -87,9 +87,18 @@ def _with(assignment: authoring.Assignment, answers: Mapping[Exercise, str | Non
 def make(
     course: Path, root: Path, name: str, wanted: Callable[[str], bool] = lambda student: True
 ) -> list[str]:
-    """Write the sample class into a course folder; the students' names."""
+    """Write the sample class into a course folder; the students' names.
+
+    The folder is the sample's own: it is emptied when the assignment has other cells than before,
+    which a gradebook with submissions would refuse.
+    """
     source = next(s for s in authoring.sources(root) if s.stem == name)
     assignment = authoring.load(source, root)
+    cells = "\n".join(c.id for c in assignment.release.cells) + "\n"
+    known = course / ".sample-cells"
+    if not known.exists() or known.read_text() != cells:
+        shutil.rmtree(course, ignore_errors=True)
+        save(known, cells)
     students = []
     for student, notebook in submissions(assignment):
         if not wanted(student):

@@ -54,7 +54,8 @@ def test_the_sample_class_gets_what_it_deserves(course, assignment):
 
 def test_the_summary_says_who_needs_a_look_and_why(course):
     facts = summary.data(NAME, course[2])
-    assert set(facts["needs_a_look"]) == {"gus-crash"}
+    assert set(facts["needs_a_look"]) == {"gus-crash", "hal-cheat"}
+    assert "takes the library's" in facts["needs_a_look"]["hal-cheat"]
     assert "exit code 3" in facts["needs_a_look"]["gus-crash"]
     text = summary.text(NAME, course[2])
     assert text.splitlines()[-1].startswith("graded 8 of 8, mean ")
@@ -172,3 +173,14 @@ def test_unknown_assignments_and_students_are_named(empty, root):
     put("a", b"")
     with pytest.raises(ValueError, match="nothing submitted by zoe"):
         room().grade(["zoe"])
+
+
+def test_changed_cells_are_refused_and_nothing_is_lost(empty, assignment):
+    course, put, room = empty
+    put("a", nbformat.writes(assignment.solution).encode())
+    room().grade()
+    release = nbformat.from_dict(assignment.release)
+    release.cells = [c for c in release.cells if not c.metadata.get("nbgrader", {}).get("grade")]
+    with pytest.raises(ValueError, match="give the changed one a new name"):
+        gradebook.prepare(course, NAME, release)
+    assert sum(gradebook.scores(course, NAME)["a"].values()) == assignment.points

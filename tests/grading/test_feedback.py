@@ -1,0 +1,74 @@
+"""The page a student gets: says what to do, and nothing on it is alive."""
+
+import re
+
+import nbformat
+import pytest
+
+from course_lib.checks.exercise import find
+from course_lib.grading import feedback
+from course_lib.grading.judge import Judged, Mark
+
+URL = "https://book.example"
+
+
+@pytest.fixture(scope="module")
+def wrong(assignment, kit_folder):
+    """The solution with a named mistake in the first exercise and hostile text around it."""
+    from course_lib.grading import intake
+    from course_lib.grading.judge import judge_notebook
+
+    notebook = nbformat.from_dict(assignment.solution)
+    first = assignment.exercises[0]
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == f"{first.grade_id}-solution":
+            cell.source = first.mistakes[0].source + "\n# </pre><script>alert(1)</script>"
+    submission = intake.parse(nbformat.writes(notebook).encode())
+    submission.notes.append("<img src=x onerror=alert(1)>")
+    return judge_notebook(submission, assignment.release, "1", kit_folder)
+
+
+def test_the_mistake_its_hint_and_the_example_are_there(wrong, assignment):
+    page = feedback.page("03_attention", "dan", wrong, URL)
+    mistake = assignment.exercises[0].mistakes[0]
+    assert mistake.name in page and "This looks like a known mistake" in page
+    row = next(r for r in wrong.marks[0].report.rows if not r.passed)
+    assert row.why.split(" is ")[0] in page.replace("&#39;", "'")
+    assert f'href="{URL}/chapters/03_attention.html"' in page
+
+
+def test_nothing_is_alive(wrong):
+    page = feedback.page("03_attention", "<script>x</script>", wrong, URL)
+    assert (
+        "<script" not in page
+        and "<img" not in page
+        and "onerror=" not in re.sub(r"&lt;.*?&gt;", "", page)
+    )
+    assert "default-src 'none'" in page
+    assert "http" not in re.sub(r'href="https://book\.example[^"]*"', "", page).replace(
+        'http-equiv="', ""
+    )
+
+
+def test_no_test_source_no_reference_no_seed(wrong):
+    page = feedback.page("03_attention", "dan", wrong, URL)
+    for secret in ("t.randn", "@exercise", "COURSE_SEED", "Trial", "course_lib.attention"):
+        assert secret not in page
+
+
+def test_reasons_and_manual_cells():
+    assert "is empty" in feedback.page("a", "s", None, URL, reason="`a.ipynb` is empty.")
+    marks = [Mark("essay-thoughts", 3, None, reason="to be graded by hand")]
+    judged = Judged(nbformat.v4.new_notebook(), marks)
+    assert "for a person to grade" in feedback.page("a", "s", judged, URL)
+
+
+def test_stub_and_crash_have_one_line_instead_of_a_row_of_errors(assignment):
+    from course_lib.checks.report import grade_source
+
+    exercise = find("attention.scaled_dot_product")
+    stub = "def scaled_dot_product_attention(*a):\n    raise NotImplementedError"
+    report = grade_source(exercise, stub, "1")
+    judged = Judged(nbformat.v4.new_notebook(), [Mark(exercise.grade_id, 6, 0.0, report)])
+    page = feedback.page("a", "s", judged, URL)
+    assert page.count("NotImplementedError") == 1 and "Hint" not in page
