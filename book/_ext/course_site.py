@@ -13,7 +13,7 @@ from sphinx.config import Config
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from course_lib.book.report import EXECUTION_FILE
+from course_lib.book.inspection import EXECUTION_FILE
 
 LOGGER = logging.getLogger(__name__)
 
@@ -35,17 +35,21 @@ def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None
 
 
 def tidy_up(app: Sphinx, error: Exception | None) -> None:
-    """Drop source maps, which only a developer of the theme reads, and note the seconds."""
+    """Drop source maps and pages whose source is gone, and note how long pages ran."""
     if error or app.builder.format != "html":
         return
-    for path in (Path(app.outdir) / "_static").rglob("*.map"):
+    html = Path(app.outdir)
+    for path in (html / "_static").rglob("*.map"):
         path.unlink()
+    for path in (html / "book").rglob("*.html"):
+        if path.relative_to(html).with_suffix("").as_posix() not in app.env.found_docs:
+            path.unlink()
     seconds = {
         docname: round(data["exec_data"]["runtime"] or 0.0, 1)
         for docname, data in NbMetadataCollector.get_doc_data(app.env).items()
         if data.get("exec_data")
     }
-    target = Path(app.outdir).parent / EXECUTION_FILE
+    target = html.parent / EXECUTION_FILE
     target.write_text(json.dumps(seconds, indent=1, sort_keys=True))
 
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from course_lib.book.report import EXECUTION_FILE
+from course_lib.book.inspection import EXECUTION_FILE
 
 __all__ = ["BuildError", "build", "code_key", "source_key"]
 
@@ -24,8 +24,13 @@ _STAMP = ".book-stamp"
 _CODE = ".book-code"
 _FRAME = ".book-frame"
 _LOG = "book.log"
+_TRACEBACKS = "reports"  # where MyST-NB puts what a failing cell said
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
-_PROGRESS = re.compile(r"^(?:\S+: Execut\w+ notebook.*|reading sources\.\.\. .*|.*WARNING: .*)")
+_PROGRESS = re.compile(
+    r"reading sources\.\.\. (\[ *\d+%\]) (\S+)"
+    r"|(\S+): Executed notebook (in [\d.]+ seconds)"
+    r"|(.*WARNING: .*)"
+)
 
 
 class BuildError(RuntimeError):
@@ -164,6 +169,7 @@ def _run(root: Path, folder: Path, echo: Callable[[str], None]) -> None:
     env = os.environ | {"COURSE_BOOK": "1", "PYTHONUTF8": "1"}
     log = folder / _LOG
     (folder / EXECUTION_FILE).unlink(missing_ok=True)
+    shutil.rmtree(folder / "html" / _TRACEBACKS, ignore_errors=True)
     warnings: list[str] = []
     with (
         log.open("w", encoding="utf-8") as lines,
@@ -175,10 +181,12 @@ def _run(root: Path, folder: Path, echo: Callable[[str], None]) -> None:
         for coloured in process.stdout:
             line = _COLOUR.sub("", coloured)
             lines.write(line)
-            if _PROGRESS.match(line):
-                echo(f"book: {line.strip()}")
+            if progress := _PROGRESS.match(line.replace(f"{root}/", "")):
+                echo("book: " + " ".join(filter(None, progress.groups())))
             if "WARNING: " in line or "ERROR: " in line or "CRITICAL: " in line:
                 warnings.append(line.strip())
     if process.returncode or not (folder / "html" / "index.html").exists():
         last = log.read_text(encoding="utf-8").strip().splitlines()[-15:]
+        for path in sorted((folder / "html" / _TRACEBACKS).rglob("*.err.log")):
+            warnings.append(path.read_text(encoding="utf-8").strip())
         raise BuildError("the book did not build:\n" + "\n".join(warnings or last) + f"\n({log})")

@@ -1,0 +1,202 @@
+"""What is built again, and what is left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import course_lib.book.builder as build_module
+from course_lib.book.builder import BuildError, build, code_key, source_key
+
+MODULE = '''"""A module."""
+
+
+def double(x):
+    """Twice x."""
+    return 2 * x  # doubled
+'''
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with one module, one page and one record."""
+    root = tmp_path / "checkout"
+    files = {
+        "course_lib/numbers_of.py": MODULE,
+        "course_lib/figure.js": "(x) => 2 * x;",
+        "book/intro.md": "# Hello\n",
+        "book/_ext/course_own.py": "X = 1\n",
+        "book/results/run.json": "{}",
+        "constraints.txt": "torch==2.13.0\n",
+        "_config.yml": "title: Small\n",
+        "_toc.yml": "format: jb-book\nroot: book/intro\n",
+    }
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def change(root: Path, name: str, old: str, new: str) -> None:
+    path = root / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("course_lib/numbers_of.py", "# doubled", "# times two"),
+        ("course_lib/numbers_of.py", "Twice x.", "Two times x."),
+        ("course_lib/numbers_of.py", "\n\n\n", "\n\n\n\n"),
+        ("book/intro.md", "Hello", "Good day"),
+    ],
+)
+def test_words_keep_the_outputs_but_ask_for_a_build(
+    checkout: Path, name: str, old: str, new: str
+) -> None:
+    code, sources = code_key(checkout), source_key(checkout)
+    change(checkout, name, old, new)
+    assert code_key(checkout) == code
+    assert source_key(checkout) != sources
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("course_lib/numbers_of.py", "2 * x", "3 * x"),
+        ("course_lib/figure.js", "2 * x", "3 * x"),
+        ("constraints.txt", "2.13.0", "2.14.0"),
+        ("book/results/run.json", "{}", '{"seed": 1}'),
+    ],
+)
+def test_code_lock_and_records_drop_the_outputs(
+    checkout: Path, name: str, old: str, new: str
+) -> None:
+    code = code_key(checkout)
+    change(checkout, name, old, new)
+    assert code_key(checkout) != code
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Stand in for Sphinx: notes the calls and leaves what Sphinx leaves."""
+    calls: list[Path] = []
+
+    def run(root: Path, folder: Path, echo: object) -> None:
+        calls.append(folder)
+        for name in ("html/index.html", ".jupyter_cache/cell", ".doctrees/page"):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("")
+
+    monkeypatch.setattr(build_module, "_run", run)
+    return calls
+
+
+def quiet(line: str) -> None:
+    """Swallow progress."""
+
+
+def test_nothing_changed_builds_nothing(checkout: Path, runs: list[Path]) -> None:
+    said: list[str] = []
+    index = build(checkout, echo=said.append)
+    assert index == checkout / "_build" / "html" / "index.html" and index.exists()
+    assert build(checkout, echo=said.append) == index
+    assert len(runs) == 1
+    assert said == ["book: nothing changed since the last build"]
+    build(checkout, force=True, echo=quiet)
+    index.unlink()
+    build(checkout, echo=quiet)
+    assert len(runs) == 3
+
+
+def test_only_code_drops_the_execution_cache(checkout: Path, runs: list[Path]) -> None:
+    folder = checkout / "_build"
+    build(checkout, echo=quiet)
+    kept = folder / ".jupyter_cache" / "kept"
+    read = folder / ".doctrees" / "read"
+
+    def rebuilt_with(name: str, old: str, new: str) -> tuple[bool, bool]:
+        kept.touch()
+        read.touch()
+        change(checkout, name, old, new)
+        build(checkout, echo=quiet)
+        return kept.exists(), read.exists()
+
+    assert rebuilt_with("book/intro.md", "Hello", "Hi") == (True, True)
+    assert rebuilt_with("book/_ext/course_own.py", "1", "2") == (True, False)
+    assert rebuilt_with("course_lib/numbers_of.py", "2 * x", "3 * x") == (False, False)
+
+
+def test_a_build_that_fails_or_is_interrupted_leaves_no_stamp(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, runs: list[Path]
+) -> None:
+    build(checkout, echo=quiet)
+    change(checkout, "book/intro.md", "Hello", "Hi")
+    for error in (BuildError, KeyboardInterrupt):
+        with monkeypatch.context() as patch:
+
+            def fail(*args: object, error: type[BaseException] = error) -> None:
+                raise error
+
+            patch.setattr(build_module, "_run", fail)
+            with pytest.raises(error):
+                build(checkout, echo=quiet)
+    build(checkout, echo=quiet)
+    assert len(runs) == 2
+
+
+def test_a_source_that_changes_meanwhile_is_looked_at_again(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, runs: list[Path]
+) -> None:
+    whole = build_module._run
+
+    def edit_and_run(root: Path, folder: Path, echo: object) -> None:
+        whole(root, folder, echo)
+        change(root, "book/intro.md", "Hello", "Hi")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(build_module, "_run", edit_and_run)
+        build(checkout, echo=quiet)
+    build(checkout, echo=quiet)
+    assert len(runs) == 2
+
+
+@pytest.mark.slow
+def test_a_real_book_builds_and_a_failing_cell_does_not(tmp_path: Path) -> None:
+    """With jupyter-book itself: a page that runs, a cell that fails, a warning."""
+    root = tmp_path / "small"
+    (root / "book").mkdir(parents=True)
+    (root / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")
+    (root / "_config.yml").write_text(
+        "title: Small\nonly_build_toc_files: true\nexecute: {execute_notebooks: cache}\n"
+    )
+    head = "---\nfile_format: mystnb\nkernelspec: {name: python3}\n---\n# Hello\n\n"
+    page = root / "book" / "intro.md"
+    for text, fault in [
+        ("```{code-cell}\nprint(6 * 7)\n```\n", ""),
+        ("```{code-cell}\nprint(1 / 0)\n```\n", "ZeroDivisionError"),
+        ("[nowhere](nothing.md)\n", "nothing.md"),
+    ]:
+        page.write_text(head + text)
+        if fault:
+            with pytest.raises(BuildError) as caught:
+                build(root, echo=quiet)
+            said = str(caught.value) + (root / "_build" / "book.log").read_text()
+            assert "WARNING" in str(caught.value) and fault in said
+        else:
+            build(root, echo=quiet)
+            shown = (root / "_build" / "html" / "book" / "intro.html").read_text()
+            assert "<span></span>42" in shown
+
+
+def test_the_package_needs_no_sphinx_to_be_imported() -> None:
+    """``course`` starts without the packages of the book."""
+    code = "import sys, course_lib.book; sys.exit('sphinx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,135 @@
+"""What every page of the built book must have, and what none may have."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import yaml
+
+from course_lib.book import report
+from course_lib.claims import load_claims
+
+ROOT = Path(__file__).parents[2]
+BOOK = ROOT / "book"
+
+
+class Page(HTMLParser):
+    """The elements of a page, with their attributes and their text."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.visible = ""
+        self._silent = 0
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        # Code shows LaTeX and paths on purpose.
+        self._silent += tag in ("script", "style", "pre", "code")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent -= tag in ("script", "style", "pre", "code")
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.visible += data
+
+
+def toc() -> list[str]:
+    """Every page that the table of contents names."""
+    table = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    chapters = [chapter["file"] for part in table["parts"] for chapter in part["chapters"]]
+    return [table["root"], *chapters]
+
+
+@pytest.fixture(scope="module")
+def pages(built_book: Path) -> dict[str, Page]:
+    return {name: Page(built_book / f"{name}.html") for name in toc()}
+
+
+def test_the_table_of_contents_is_complete(built_book: Path) -> None:
+    written = {
+        path.relative_to(ROOT).with_suffix("").as_posix()
+        for path in [*BOOK.glob("*.md"), *BOOK.glob("chapters/*.md")]
+    }
+    assert set(toc()) == written
+    built = {
+        path.relative_to(built_book).with_suffix("").as_posix()
+        for path in (built_book / "book").rglob("*.html")
+    }
+    assert built == written
+
+
+def test_nothing_comes_from_another_host(built_book: Path) -> None:
+    assert report(built_book)["third_party"] == []
+    for path in built_book.rglob("*.html"):
+        assert "unpkg.com" not in path.read_text(encoding="utf-8")
+
+
+def test_every_picture_says_what_it_shows(pages: dict[str, Page]) -> None:
+    for name, page in pages.items():
+        for tag, attributes in page.elements:
+            if tag == "img":
+                alt = attributes.get("alt", "")
+                assert len(alt) > 10 and "/" not in alt, f"{name}: {attributes}"
+
+
+def test_formulas_are_mathml_and_nothing_is_left_of_latex(pages: dict[str, Page]) -> None:
+    formulas = 0
+    for name, page in pages.items():
+        formulas += sum(tag == "math" for tag, _ in page.elements)
+        for tag, attributes in page.elements:
+            assert tag != "math" or attributes.get("alttext"), name
+        left = re.search(r"\\(?:\(|\[|frac|text|mathbb|begin)|\$[^$\s]+\$", page.visible)
+        assert left is None, f"{name}: {left}"
+    assert formulas > 50
+
+
+def test_ids_are_unique_on_each_page(pages: dict[str, Page]) -> None:
+    for name, page in pages.items():
+        ids = Counter(attributes["id"] for _, attributes in page.elements if "id" in attributes)
+        # The theme itself shows its search field and its sidebar twice.
+        twice = {i for i, n in ids.items() if n > 1 and not i.startswith(("pst-", "search-"))}
+        assert not twice, f"{name}: {twice}"
+
+
+def test_inputs_have_labels(pages: dict[str, Page]) -> None:
+    """Of the questions; the figures make their own, which the browser tests look at."""
+    for name, page in pages.items():
+        labels = {attributes.get("for") for tag, attributes in page.elements if tag == "label"}
+        for tag, attributes in page.elements:
+            if tag == "input" and attributes.get("type") == "radio":
+                assert attributes["id"] in labels, f"{name}: {attributes}"
+
+
+def test_every_claim_is_on_its_page(pages: dict[str, Page]) -> None:
+    anchors = {attributes.get("id") for _, attributes in pages["book/claims"].elements}
+    for claim in load_claims(BOOK / "claims.yml"):
+        assert f"claim-{claim.id.lower()}" in anchors
+
+
+def test_only_cited_papers_are_listed() -> None:
+    listed = re.findall(r"^@\w+\{([^,]+),", (BOOK / "references.bib").read_text(), re.M)
+    sources = [*BOOK.glob("*.md"), *BOOK.glob("chapters/*.md"), BOOK / "claims.yml"]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    cited = {
+        key.strip()
+        for keys in re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", text)
+        for key in keys.split(",")
+    }
+    assert set(listed) == cited
+    assert len(listed) == len(set(listed))
+
+
+def test_no_page_tells_where_it_was_built(pages: dict[str, Page]) -> None:
+    for name, page in pages.items():
+        assert str(ROOT) not in page.visible, name
+
+
+def test_no_source_maps_are_shipped(built_book: Path) -> None:
+    assert not [*built_book.rglob("*.map")]
