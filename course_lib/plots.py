@@ -132,11 +132,11 @@ def attention_map(
         >>> picture._repr_svg_().lstrip().startswith("<?xml")
         True
     """
-    maps = _array(weights)
-    maps = maps[None] if maps.ndim == 2 else maps
+    given = _array(weights)
+    maps = given[None] if given.ndim == 2 else given
     if maps.ndim != 3 or maps.shape[1:] != (len(queries), len(keys)):
         raise ValueError(
-            f"weights have shape {maps.shape}, wanted (T, S) or (N, T, S) with "
+            f"weights have shape {given.shape}, wanted (T, S) or (N, T, S) with "
             f"T = {len(queries)} queries and S = {len(keys)} keys"
         )
     if titles and len(titles) != len(maps):

@@ -1,0 +1,150 @@
+"""The Python side of the interactive figures: their numbers, their widgets, their pages."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from importlib import import_module
+from importlib.resources import files
+
+import pytest
+
+from course_lib.figures import NAMES, figure
+from course_lib.figures.alignment_reader import alignment_reader
+from course_lib.figures.base import Page
+from course_lib.figures.mask_builder import CONVENTIONS, mask_builder
+from course_lib.figures.softmax_temperature import softmax_temperature
+
+
+def test_scaling_undoes_the_width() -> None:
+    scores = [1.0, 0.0, -1.0]
+    plain = softmax_temperature(scores)
+    assert softmax_temperature(scores, d_head=256)["weights"] == plain["weights"]
+    unscaled = softmax_temperature(scores, d_head=256, scaled=False)
+    assert unscaled["weights"] == softmax_temperature(scores, temperature=1 / 16)["weights"]
+    assert unscaled["entropy"] < plain["entropy"] and unscaled["slope"] < plain["slope"]
+
+
+def test_equal_scores_have_the_largest_entropy() -> None:
+    found = softmax_temperature([2.0] * 5, temperature=0.1)
+    assert found["entropy"] == pytest.approx(math.log(5))
+    assert found["slope"] == pytest.approx(0.8)
+    with pytest.raises(ValueError, match="temperature is 0, wanted more than 0"):
+        softmax_temperature([1.0], temperature=0)
+
+
+@pytest.mark.parametrize(
+    ("parts", "pairs", "empty", "lengths"),
+    [
+        ({"causal": False}, 16, [], [4]),
+        ({"causal": True}, 10, [], None),
+        ({"causal": False, "real": 2}, 8, [], [2]),
+        ({"causal": True, "real": 2, "side": "left"}, 3, [1, 2], None),
+        ({"causal": False, "real": 2, "side": "left"}, 8, [], None),
+        ({"causal": True, "radius": 1}, 7, [], None),
+        ({"causal": False, "real": 0}, 0, [1, 2, 3, 4], [0]),
+    ],
+)
+def test_parts_of_a_mask_combine(
+    parts: dict, pairs: int, empty: list[int], lengths: list[int] | None
+) -> None:
+    found = mask_builder(4, **parts)
+    assert (found["pairs"], found["empty"], found["values"]["lengths"]) == (pairs, empty, lengths)
+
+
+def test_the_five_conventions_say_the_same() -> None:
+    values = mask_builder(5, causal=True, real=3, side="left")["values"]
+    assert set(values) == set(CONVENTIONS)
+    for i in range(5):
+        for j in range(5):
+            may = values["may attend"][i][j]
+            assert values["blocked"][i][j] is not may
+            assert values["additive"][i][j] == (0 if may else "-inf")
+            assert values["integers"][i][j] == int(may)
+
+
+def test_rows_add_up_and_columns_need_not() -> None:
+    found = alignment_reader([[5.0, 0.0, 0.0], [5.0, 0.0, 0.0]], row=1)
+    assert sum(found["weights"]) == pytest.approx(1)
+    assert sum(found["columns"]) == pytest.approx(2)
+    assert found["columns"][0] > 1.9
+    flat = alignment_reader([[5.0, 0.0, 0.0]], sharpness=0)
+    assert flat["entropy"] == pytest.approx(math.log(3))
+
+
+def test_a_figure_is_a_widget_here_and_a_page_in_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        monkeypatch.delenv("COURSE_BOOK", raising=False)
+        assert type(figure(name)).__name__ == "VBox"
+        monkeypatch.setenv("COURSE_BOOK", "1")
+        assert isinstance(figure(name), Page)
+
+
+def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COURSE_BOOK", raising=False)
+    for name, described, value in [
+        ("softmax-temperature", "temperature", 4.0),
+        ("softmax-temperature", "divide by its root", False),
+        ("mask-builder", "causal", False),
+        ("mask-builder", "real tokens", 2),
+        ("mask-builder", "written as", "additive"),
+        ("alignment-reader", "word", 5),
+        ("alignment-reader", "sharpness", 0.0),
+    ]:
+        box = figure(name)
+        before = box.children[-1].value
+        control = next(c for c in box.children if getattr(c, "description", "") == described)
+        control.value = value
+        assert box.children[-1].value != before, f"{name}: {described}"
+
+
+def test_a_widget_shows_the_numbers_of_its_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COURSE_BOOK", raising=False)
+    picture = figure("softmax-temperature", scores=[1.0, 0.0], d_head=16).children[-1].value
+    weights = softmax_temperature([1.0, 0.0], 16)["weights"]
+    assert all(f"{weight:.3f}" in picture for weight in weights)
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(ValueError, match="no figure 'softmax'"):
+        figure("softmax")
+    with pytest.raises(ValueError, match=r"figure 'mask-builder' has no option \['heads'\]"):
+        figure("mask-builder", heads=2)
+    with pytest.raises(ValueError, match=r"scores have shape \(1, 2\), wanted .*\(1, 3\)"):
+        figure("alignment-reader", source=["a", "b", "c"], target=["d"], scores=[[1.0, 2.0]])
+
+
+def test_a_page_reads_without_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COURSE_BOOK", "1")
+    for name in NAMES:
+        page = figure(name)
+        fragment = page._repr_html_()
+        assert fragment.count("<script>") == fragment.count("</script>") == 1
+        fallback = html.unescape(re.search(r"<noscript><p>(.*?)</p>", fragment)[1])
+        assert fallback == page.description.text and re.search(r"\d", fallback)
+        assert fallback in repr(page)
+
+
+def test_words_of_a_reader_cannot_break_out_of_the_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COURSE_BOOK", "1")
+    evil = "</script><script>alert(1)</script>"
+    page = figure("alignment-reader", source=[evil], target=["a"], scores=[[1.0]], row=0)
+    assert evil not in page._repr_html_()
+
+
+def test_scripts_are_short_and_ask_for_nothing() -> None:
+    scripts = [path for path in files("course_lib.figures").iterdir() if path.name.endswith(".js")]
+    assert len(scripts) == len(NAMES) + 1
+    for path in scripts:
+        text = path.read_text()
+        assert len(text.splitlines()) < 200, path.name
+        assert not re.search(r"fetch\(|XMLHttpRequest|import\(|innerHTML|eval\(", text), path.name
+        assert "http" not in text.replace("http://www.w3.org/2000/svg", ""), path.name
+
+
+def test_every_figure_has_what_the_frame_asks_for() -> None:
+    for name in NAMES:
+        module = import_module(f"course_lib.figures.{name.replace('-', '_')}")
+        for attribute in ("Options", "describe", "widget", name.replace("-", "_")):
+            assert hasattr(module, attribute), f"{name}: {attribute}"

@@ -1,0 +1,126 @@
+"""Pictures of the book: contrast, determinism, and what they draw."""
+
+from __future__ import annotations
+
+import matplotlib
+import numpy as np
+import pytest
+import torch
+
+from course_lib.plots import INK, PALETTE, attention_map, bars, canvas, curves
+
+LIGHT, DARK = "#ffffff", "#14181e"
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of WCAG 2."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colour", [INK, *PALETTE])
+def test_ink_and_colours_are_seen_on_light_and_on_dark(colour: str) -> None:
+    assert contrast(colour, LIGHT) >= 3 and contrast(colour, DARK) >= 3
+
+
+def seen_without_green(colour: str) -> np.ndarray:
+    """The colour as a deuteranope sees it (Viénot, Brettel and Mollon 1999)."""
+    linear = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]) ** 2.2
+    cones = np.array([[17.8824, 43.5161, 4.1194], [3.4557, 27.1554, 3.8671], [0.03, 0.1843, 1.467]])
+    simulate = np.array([[1, 0, 0], [0.494207, 0, 1.24827], [0, 0, 1]])
+    return np.linalg.inv(cones) @ simulate @ cones @ linear
+
+
+def test_the_first_colours_differ_without_green() -> None:
+    seen = [seen_without_green(colour) for colour in PALETTE[:3]]
+    for i in range(3):
+        for j in range(i):
+            assert np.abs(seen[i] - seen[j]).max() > 0.08
+
+
+def some_pictures() -> list:
+    weights = torch.tensor([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]])
+    return [
+        attention_map(weights, ["good", "evening"], ["guten", "abend", "!"]),
+        attention_map(torch.stack([weights] * 3), ["a", "b"], ["c", "d", "e"], titles="xyz"),
+        curves([1, 2, 4], {"a": [[1, 2, 3], [2, 3, 5]], "b": [3, 2, 1]}, xlabel="n", ylabel="y"),
+        bars({"a": 1.0, "b": [1.0, 3.0]}, ylabel="y"),
+    ]
+
+
+def test_pictures_are_the_same_at_every_run_and_have_no_background() -> None:
+    for one, other in zip(some_pictures(), some_pictures(), strict=True):
+        svg = one._repr_svg_()
+        assert svg == other._repr_svg_()
+        assert "<svg" in svg and "fill: #ffffff" not in svg.split("</g>")[0]
+
+
+def test_nothing_global_is_changed() -> None:
+    # The backend is looked for when it is first asked for, by whoever asks.
+    before = {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}
+    for picture in some_pictures():
+        picture._repr_svg_()
+    assert {name: matplotlib.rcParams[name] for name in before} == before
+
+
+def test_an_attention_map_shows_words_and_numbers() -> None:
+    picture = some_pictures()[0]
+    ax = picture.axes[0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["good", "evening"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["guten", "abend", "!"]
+    assert [text.get_text() for text in ax.texts] == [
+        "0.90",
+        "0.10",
+        "0.00",
+        "0.20",
+        "0.30",
+        "0.50",
+    ]
+    large = attention_map(torch.eye(12), [str(i) for i in range(12)], [str(i) for i in range(12)])
+    assert not large.axes[0].texts
+
+
+def test_curves_show_the_mean_and_the_spread() -> None:
+    runs = torch.tensor([[1.0, 2.0], [3.0, 6.0]])
+    (line,) = curves([0, 1], {"a": runs}, xlabel="x", ylabel="y").axes[0].lines
+    assert line.get_ydata().tolist() == [2.0, 4.0]
+    for spread, low, high in [("range", 2.0, 6.0), ("std", 4 - 8**0.5, 4 + 8**0.5)]:
+        picture = curves([0, 1], {"a": runs}, xlabel="x", ylabel="y", spread=spread)
+        vertices = picture.axes[0].collections[0].get_paths()[0].vertices
+        at_one = vertices[vertices[:, 0] == 1][:, 1]
+        assert (at_one.min(), at_one.max()) == pytest.approx((low, high))
+
+
+def test_curves_differ_by_more_than_colour() -> None:
+    names = {str(i): [0, i] for i in range(len(PALETTE))}
+    lines = curves([0, 1], names, xlabel="x", ylabel="y").axes[0].lines
+    assert len({line.get_marker() for line in lines}) == len(lines)
+    assert len({str(line._dash_pattern) for line in lines}) == len(lines)
+
+
+def test_bars_mark_what_is_highlighted() -> None:
+    first, second = bars({"a": 1, "b": 2}, ylabel="y", highlight=["b"]).axes[0].patches
+    assert first.get_facecolor() != second.get_facecolor()
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"weights have shape \(2, 2\), wanted"):
+        attention_map(torch.eye(2), ["a"], ["b", "c"])
+    with pytest.raises(ValueError, match="got 2 titles for 1 maps"):
+        attention_map(torch.eye(1), ["a"], ["b"], titles=["x", "y"])
+    with pytest.raises(ValueError, match=r"'a' has shape \(1, 3\), wanted \(R, 2\)"):
+        curves([0, 1], {"a": [1, 2, 3]}, xlabel="x", ylabel="y")
+    with pytest.raises(ValueError, match="wanted at most 6"):
+        curves([0], {str(i): [0] for i in range(7)}, xlabel="x", ylabel="y")
+
+
+def test_a_canvas_has_the_axes_asked_for() -> None:
+    picture, axes = canvas(2, 3, width=5, height=4)
+    assert axes.shape == (2, 3) and len(picture.axes) == 6
+    assert picture.figure.get_size_inches().tolist() == [5, 4]
