@@ -1,0 +1,116 @@
+"""The command line: help, exit codes, errors that say what to do."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from course_lib.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMANDS = ("book", "serve", "exercises", "grade", "matrix", "run", "data", "bench")
+
+
+@pytest.fixture(autouse=True)
+def in_the_checkout(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command, capsys):
+    with pytest.raises(SystemExit) as done:
+        main([command, "--help"])
+    assert done.value.code == 0 and "usage: course" in capsys.readouterr().out
+
+
+def test_no_command_and_an_unknown_one_are_refused(capsys):
+    for arguments in ([], ["nonsense"]):
+        with pytest.raises(SystemExit) as done:
+            main(arguments)
+        assert done.value.code == 2
+
+
+def refused(capsys, *arguments):
+    assert main(arguments) == 2
+    return capsys.readouterr().err
+
+
+def test_refusals_say_what_there_is(capsys, tmp_path, monkeypatch):
+    assert "there are 02_lookup, 03_attention" in refused(capsys, "grade", "99_nothing")
+    assert "attention.scaled_dot_product" in refused(capsys, "matrix", "attention.nothing")
+    assert "at least 1" in refused(capsys, "matrix", "--seeds", "0")
+    assert "must be one of" in refused(capsys, "data", "nothing")
+    assert "there are" in refused(capsys, "run", "nothing")
+    assert "its own folder" in refused(
+        capsys, "grade", "03_attention", "--sample", "--course", str(tmp_path)
+    )
+    assert "nothing in" in refused(capsys, "grade", "03_attention", "--course", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert "not inside a checkout" in refused(capsys, "exercises", "--check")
+
+
+def test_matrix_ends_with_its_line_and_speaks_json(capsys):
+    arguments = ["matrix", "attention.scaled_dot_product", "--seeds", "1"]
+    assert main(arguments) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith("exercises 1, mistakes 8/8 rejected")
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rejected"] == 8
+
+
+def test_exercises_are_in_step(capsys):
+    assert main(["exercises", "--check"]) == 0
+
+
+def test_data_lists_licences(capsys):
+    assert main(["data"]) == 0
+    assert "CC BY-ND 4.0" in capsys.readouterr().out
+
+
+def test_run_lists_experiments(capsys):
+    assert main(["run"]) == 0
+    out = capsys.readouterr().out
+    assert "seq2seq-bottleneck" in out and "vit-cifar10" in out
+
+
+def test_a_killed_grading_run_is_finished_by_the_next(tmp_path):
+    """Ctrl-C in the middle, for real: the same command goes on from there."""
+    from course_lib.grading import sample
+
+    sample.make(tmp_path, ROOT, "03_attention")
+    command = [sys.executable, "-m", "course_lib.cli", "grade", "03_attention",
+               "--course", str(tmp_path)]  # fmt: skip
+    first = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    done = tmp_path / "autograded"
+    while len(list(done.glob("*/*/verdict.json"))) < 2 and first.poll() is None:
+        time.sleep(0.1)
+    os.kill(first.pid, signal.SIGINT)
+    _, said = first.communicate(timeout=60)
+    assert first.returncode == 130 and "goes on from here" in said
+    again = subprocess.run(
+        [*command, "--json"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    facts = json.loads(again.stdout)
+    assert len(facts["students"]) == 8 and 0 < facts["graded_now"] < 8
+
+
+def test_serve_serves_the_book(built_book):
+    server = subprocess.Popen(
+        [sys.executable, "-m", "course_lib.cli", "serve", "--port", "0"],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        address = server.stdout.readline().split()[0]
+        with urllib.request.urlopen(address) as page:
+            assert page.status == 200
+    finally:
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=20) == 0

@@ -1,0 +1,133 @@
+"""The repository's promises about itself: its root, its sizes, its commands, its layers."""
+
+import io
+import re
+import subprocess
+import sys
+import tokenize
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+SET_BY_DESIGN = {
+    "book", "exercises", "solutions", "course_lib", "tests",
+    "_config.yml", "_toc.yml", "environment.yml", "README.md",
+}  # fmt: skip
+DEMANDED_BY_TOOLS = {
+    "pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "CITATION.cff", "CONTRIBUTING.md",
+    "nbgrader_config.py", ".ci", ".gitignore", ".gitattributes", ".pre-commit-config.yaml",
+}  # fmt: skip
+MODULES = sorted((ROOT / "course_lib").rglob("*.py"))
+
+
+def tracked():
+    result = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [Path(line) for line in result.stdout.splitlines()]
+
+
+def test_the_root_holds_what_it_should_and_nothing_else():
+    root = {path.parts[0] for path in tracked()}
+    assert root - SET_BY_DESIGN - DEMANDED_BY_TOOLS == set()
+    assert SET_BY_DESIGN - root == set()
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_a_module_is_read_in_one_sitting(module):
+    assert lines_of_code(module.read_text(encoding="utf-8")) <= 300
+
+
+def lines_of_code(source):
+    """Lines that hold code: no blank, comment or docstring."""
+    counted = set()
+    previous = tokenize.NEWLINE
+    skip = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+            tokenize.ENCODING, tokenize.ENDMARKER}  # fmt: skip
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        starts_statement = previous in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+        docstring = token.type == tokenize.STRING and starts_statement
+        if token.type not in skip and not docstring:
+            counted.update(range(token.start[0], token.end[0] + 1))
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            previous = token.type
+    return len(counted)
+
+
+def test_lines_of_code_are_counted_as_meant():
+    source = (
+        '"""Doc."""\n\nx = 1  # why\n# a comment\n\n\n'
+        'def f():\n    """Doc\n    string."""\n    return """a\nb"""\n'
+    )
+    assert lines_of_code(source) == 4
+
+
+def test_layers_import_downwards_only():
+    result = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stdout[-3000:]
+
+
+def test_the_readmes_commands_are_those_that_ci_runs():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"```\n(make\nmake test)\n```", readme)
+    assert block, "the two commands"
+    assert (ROOT / ".ci/run").read_text().rstrip().endswith("make test")
+
+
+def test_every_command_in_the_readme_exists():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    from course_lib.cli import parser
+
+    known = set(parser()._subparsers._group_actions[0].choices)
+    assert set(re.findall(r"^\| `course (\w+)", readme, re.MULTILINE)) == known
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)`", readme)) <= targets
+
+
+def test_addresses_agree():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        urls = tomllib.load(file)["project"]["urls"]
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    assert config["repository"]["url"] == urls["Repository"]
+    assert config["html"]["baseurl"].rstrip("/") == urls["Documentation"]
+
+
+def test_conda_and_pip_ask_for_the_same():
+    conda = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    asked = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    pip = {re.split(r"[<>=]", a)[0].lower(): a.replace(" ", "") for a in asked}
+    pip["pytorch"] = pip.pop("torch").replace("torch", "pytorch")
+    for entry in conda:
+        if isinstance(entry, dict) or re.split(r"[ <>=]", entry)[0] in ("python", "make", "pip"):
+            continue
+        assert pip[re.split(r"[ <>=]", entry)[0]] == entry.replace(" ", "")
+
+
+def test_constraints_pin_what_is_installed_and_what_is_asked_for():
+    from importlib.metadata import version
+
+    pins = dict(
+        line.split("==")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if "==" in line and not line.startswith("#")
+    )
+    for name in ("torch", "jupyter-book", "Sphinx", "sphinx-book-theme", "nbgrader", "numpy"):
+        assert version(name).split("+")[0] == pins[name]
+    assert pins["Sphinx"].startswith("7.4")
+
+
+def test_no_machine_and_no_workshop_in_the_text():
+    words = re.compile(r"(?<![\w.])/(?:tmp|work|root|home)/|\bsubagent\b|\bTODO\b|\bFIXME\b")
+    kinds = {".md", ".py", ".yml", ".toml", ".ipynb", ".json", ".css", ".js", ".html"}
+    this = Path(__file__).resolve()
+    for path in tracked():
+        if path.suffix in kinds and (ROOT / path).resolve() != this and (ROOT / path).is_file():
+            found = words.search((ROOT / path).read_text(encoding="utf-8"))
+            assert not found, f"{path}: {found[0]}"
