@@ -13,8 +13,10 @@ A manually graded cell states its nbgrader metadata itself (``+++ {"nbgrader": {
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import importlib
+import io
 import re
 import tomllib
 from collections.abc import Callable
@@ -232,9 +234,10 @@ def card(exercise: Exercise, url: str) -> str:
 
 
 def book_url(root: Path) -> str:
-    """Where the book is published: ``[project.urls]`` in ``pyproject.toml`` is the one place."""
+    """Where the book's pages are: ``[project.urls]`` in ``pyproject.toml`` is the one place."""
     with (root / "pyproject.toml").open("rb") as file:
-        return str(tomllib.load(file)["project"]["urls"]["Documentation"]).rstrip("/")
+        site = str(tomllib.load(file)["project"]["urls"]["Documentation"])
+    return f"{site.rstrip('/')}/book"
 
 
 def run_solution(assignment: Assignment) -> None:
@@ -260,7 +263,8 @@ def run_solution(assignment: Assignment) -> None:
             line for line in cell.source.splitlines() if not line.startswith(("%", "!"))
         )
         try:
-            exec(compile(source, f"<{assignment.name}, cell {number}>", "exec"), names)
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(source, f"<{assignment.name}, cell {number}>", "exec"), names)
         except Exception as error:
             raise AuthoringError(
                 f"{assignment.name}, cell {number}: {type(error).__name__}: {error}"

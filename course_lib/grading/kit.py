@@ -1,7 +1,7 @@
 """The kit: the part of ``course_lib`` that a student's cells may see while they are graded.
 
-It is a generated package of the same name with data helpers, plots and figures, an inert ``check``,
-and what the worker itself needs. References, checks and solutions are not in it; importing them
+It is a generated package of the same name with data helpers and plots, an inert ``check`` and
+``figure``, and what the worker itself needs. References, checks and solutions are not in it; importing them
 says so.
 """
 
@@ -16,7 +16,6 @@ import course_lib
 SHARED = (
     "plots.py",
     "data",
-    "figures",
     "checks/wire.py",
     "checks/fixtures.py",
     "checks/host.py",
@@ -54,6 +53,13 @@ sys.meta_path.append(_Absent())
 def check(identifier, names=None):
     """Do nothing: graded cells are judged outside this process."""
     return 0.0
+''',
+    "figures/__init__.py": '''"""Interactive figures draw nothing while an answer is graded."""
+
+
+def figure(name, **settings):
+    """Do nothing: nobody is there to move it, and it is computed by the library."""
+    return None
 ''',
     "grading/__init__.py": '"""The worker of the grader."""\n',
 }
