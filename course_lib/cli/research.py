@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
+from course_lib.cli import FOUND_WRONG, add_json, checkout, emit
 
 
 def register(commands: Any) -> None:
@@ -16,9 +16,10 @@ def register(commands: Any) -> None:
     data.set_defaults(handler=run_data)
 
     run = commands.add_parser("run", help="run an experiment and write its records")
-    run.add_argument("experiment", nargs="?", help="its name; all names when left out")
+    run.add_argument("experiment", nargs="?", help="its name; lists all when left out")
     run.add_argument("--size", choices=("cpu", "full"), default="cpu", help="cpu")
-    run.add_argument("--seeds", type=int, metavar="N", help="only the first N seeds")
+    run.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="only these")
+    run.add_argument("--arms", nargs="+", metavar="ARM", help="only these")
     run.add_argument("--dry-run", action="store_true", help="only say what it would take")
     run.add_argument("--results", type=Path, help="folder of the records (book/results)")
     run.set_defaults(handler=run_experiment)
@@ -41,24 +42,29 @@ def run_data(arguments: argparse.Namespace) -> int:
 
 
 def run_experiment(arguments: argparse.Namespace) -> int:
-    """Run, or list what can be run."""
+    """Run what is not done yet, then say what the records say; or list what can be run."""
     from course_lib import experiments
 
     if arguments.experiment is None:
-        for name, says in experiments.catalogue().items():
-            print(f"{name:24} {says}")
+        for experiment in experiments.EXPERIMENTS.values():
+            print(f"{experiment.name:22} {experiment.title}")
         return 0
-    if arguments.experiment not in experiments.catalogue():
-        known = ", ".join(experiments.catalogue())
-        raise Refused(f"no experiment {arguments.experiment!r}; there are {known}")
-    results = arguments.results or checkout() / "book" / "results"
+    experiment = experiments.get(arguments.experiment)
+    root = checkout()
+    results = arguments.results or root / "book" / "results"
     experiments.run(
-        arguments.experiment,
-        size=arguments.size,
-        n_seeds=arguments.seeds,
-        results=results,
+        experiment,
+        arguments.size,
+        seeds=arguments.seeds,
+        arms=arguments.arms,
+        results_dir=results,
+        runs_dir=root / "_build" / "runs",
         dry_run=arguments.dry_run,
     )
+    if not arguments.dry_run:
+        records = experiments.load_records(results)
+        for conclusion in experiments.conclusions(experiment, records, arguments.size):
+            print(conclusion)
     return 0
 
 
