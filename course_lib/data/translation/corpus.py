@@ -99,7 +99,7 @@ def korean_english(
 
     Example:
         >>> print(korean_english(1, seed=0, min_length=5, max_length=5)[0])
-        sodeuli geurimgwa muneul sassseubnida . -> the cows bought the picture and the door .
+        geuneun ppalri geudeuleul bobnida . -> he sees them quickly .
     """
     return generate(KoreanEnglish(script), n, seed, split, min_length, max_length)
 

@@ -84,8 +84,8 @@ class KoreanEnglish:
         ValueError: If ``script`` is neither.
 
     Example:
-        >>> print(KoreanEnglish().sample(Random(3), length=6))
-        geunyeoneun ppalri jagi uisareul ttaragabnida . -> she follows her doctor quickly .
+        >>> print(KoreanEnglish().sample(Random(0), length=6))
+        junsuga maeil jageun uijareul geuribnida . -> junsu draws the small chair every day .
     """
 
     min_length = MIN_LENGTH
@@ -215,7 +215,9 @@ class KoreanEnglish:
                     options.append((2, partial(setattr, phrase, "number", number)))
                 if single and phrase is clause.object and phrase.head not in _NOT_OWNED:
                     options.append((1, partial(setattr, phrase, "own", True)))
-            if len(phrase.items) < 3 and not (phrase.number or phrase.own):
+            # Without the dice lists would be everywhere: for a name they are the only way to grow.
+            listing = len(phrase.items) < 3 and rng.random() < 0.4
+            if listing and not (phrase.number or phrase.own):
                 subject = phrase is clause.subject
                 kinds = (words.PEOPLE, words.NAMES) if subject else _objects(clause.verb)
                 options.append((1, partial(self._add_item, rng, phrase, kinds, used)))
