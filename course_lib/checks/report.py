@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import textwrap
+import warnings
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -140,6 +143,15 @@ def bank_reports(identifier: str, seed: str) -> tuple[tuple[Answer, Report], ...
 
 
 def grade_source(exercise: Exercise, source: str, seed: str, *, named: bool = False) -> Report:
-    """Grade an answer given as source code, in this process: for code of our own only."""
-    subject = Subject.local(namespace(exercise, source))
-    return grade(exercise, subject, seed, name_mistake=named)
+    """Grade an answer given as source code, in this process: for code of our own only.
+
+    What the answer prints or warns about is dropped.
+    """
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        subject = Subject.local(namespace(exercise, source))
+        return grade(exercise, subject, seed, name_mistake=named)
