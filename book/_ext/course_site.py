@@ -39,10 +39,12 @@ def tidy_up(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html":
         return
     html = Path(app.outdir)
-    for path in (html / "_static").rglob("*.map"):
-        path.unlink()
-    for path in (html / "book").rglob("*.html"):
-        if path.relative_to(html).with_suffix("").as_posix() not in app.env.found_docs:
+    for pattern in ("*.map", "*.html"):  # the theme ships its templates, too
+        for path in (html / "_static").rglob(pattern):
+            path.unlink()
+    own = {"index", "genindex", "search"} | app.env.found_docs
+    for path in html.rglob("*.html"):
+        if path.relative_to(html).with_suffix("").as_posix() not in own:
             path.unlink()
     seconds = {
         docname: round(data["exec_data"]["runtime"] or 0.0, 1)

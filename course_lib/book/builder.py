@@ -68,6 +68,7 @@ def build(
     stamp.unlink(missing_ok=True)
     _drop_stale(root, folder, force)
     _run(root, folder, echo)
+    _open_front_door(index)
     if source_key(root) == sources:
         _write(stamp, sources)
     else:
@@ -161,6 +162,19 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> None:
     _write(folder / _FRAME, frame.hexdigest())
 
 
+def _open_front_door(index: Path) -> None:
+    """Give the bare redirect that jupyter-book writes a title, an icon and a link."""
+    target = re.search(r"url=([^\"]+)", index.read_text(encoding="utf-8"))
+    if target is None:
+        return
+    index.write_text(
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>The book</title>'
+        f'<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={target[1]}">'
+        f'</head><body><a href="{target[1]}">Open the book</a></body></html>\n',
+        encoding="utf-8",
+    )
+
+
 def _run(root: Path, folder: Path, echo: Callable[[str], None]) -> None:
     """Run jupyter-book in a process of its own and pass on what a reader wants to see."""
     start = "from jupyter_book.cli.main import main; main()"
@@ -188,5 +202,5 @@ def _run(root: Path, folder: Path, echo: Callable[[str], None]) -> None:
     if process.returncode or not (folder / "html" / "index.html").exists():
         last = log.read_text(encoding="utf-8").strip().splitlines()[-15:]
         for path in sorted((folder / "html" / _TRACEBACKS).rglob("*.err.log")):
-            warnings.append(path.read_text(encoding="utf-8").strip())
+            warnings.append(_COLOUR.sub("", path.read_text(encoding="utf-8")).strip())
         raise BuildError("the book did not build:\n" + "\n".join(warnings or last) + f"\n({log})")

@@ -1,6 +1,7 @@
 (root, data, { element, control, speaker }) => {
   const state = {
-    length: data.length, causal: data.causal, real: data.real, side: data.side, radius: data.radius,
+    length: data.length, causal: data.causal, side: data.side,
+    real: data.real ?? data.length, radius: data.radius ?? data.length,
   };
   let convention = data.convention;
   const { length } = state;

@@ -36,17 +36,17 @@ class Options:
     Attributes:
         length: Number of positions.
         causal: Whether a query sees only itself and what comes before.
-        real: How many positions are real tokens; the rest is padding.
+        real: How many positions are real tokens, all if not given; the rest is padding.
         side: Where the padding stands, ``right`` or ``left``.
-        radius: How far a query sees to both sides; ``length`` = all the way.
+        radius: How far a query sees to both sides, all the way if not given.
         convention: Key of :data:`CONVENTIONS`.
     """
 
     length: int = 6
     causal: bool = True
-    real: int = 6
+    real: int | None = None
     side: str = "right"
-    radius: int = 6
+    radius: int | None = None
     convention: str = "may attend"
 
 
@@ -161,11 +161,21 @@ def widget(options: Options) -> Any:
     length = options.length
     controls = {
         "causal": ipywidgets.Checkbox(options.causal, description="causal"),
-        "real": ipywidgets.IntSlider(options.real, min=0, max=length, description="real tokens"),
+        "real": ipywidgets.IntSlider(
+            length if options.real is None else options.real,
+            min=0,
+            max=length,
+            description="real tokens",
+        ),
         "side": ipywidgets.Dropdown(
             options=["right", "left"], value=options.side, description="padding"
         ),
-        "radius": ipywidgets.IntSlider(options.radius, min=0, max=length, description="radius"),
+        "radius": ipywidgets.IntSlider(
+            length if options.radius is None else options.radius,
+            min=0,
+            max=length,
+            description="radius",
+        ),
         "convention": ipywidgets.Dropdown(
             options=[(text, name) for name, text in CONVENTIONS.items()],
             value=options.convention,

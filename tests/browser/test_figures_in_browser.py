@@ -1,0 +1,228 @@
+"""The scripts of the figures compute what their Python functions compute."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course_lib.figures import NAMES, figure
+from course_lib.figures.alignment_reader import alignment_reader
+from course_lib.figures.mask_builder import mask_builder
+from course_lib.figures.softmax_temperature import softmax_temperature
+
+pytestmark = pytest.mark.browser
+
+COMPUTES = {
+    "alignment-reader": alignment_reader,
+    "mask-builder": mask_builder,
+    "softmax-temperature": softmax_temperature,
+}
+STYLE = Path(__file__).parents[2] / "book" / "_static" / "course.css"
+
+
+@pytest.fixture
+def shown(
+    chromium: Any, serve: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Any]]:
+    """Show figures alone on a page; any error of theirs fails the test."""
+    monkeypatch.setenv("COURSE_BOOK", "1")
+    errors: list[str] = []
+    context = chromium.new_context(viewport={"width": 900, "height": 900})
+
+    def show(name: str, **options: Any) -> Any:
+        style = STYLE.read_text(encoding="utf-8")
+        body = figure(name, **options)._repr_html_()
+        (tmp_path / "page.html").write_text(
+            "<!doctype html><meta charset=utf-8>"
+            "<meta name=viewport content='width=device-width, initial-scale=1'>"
+            f"<link rel=icon href=data:,><title>t</title>"
+            f"<style>{style}</style><main>{body}</main>",
+            encoding="utf-8",
+        )
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+        page.goto(serve(tmp_path) + "page.html")
+        return page
+
+    yield show
+    context.close()
+    assert not errors
+
+
+def state(page: Any) -> dict[str, Any]:
+    """What the figure says that it shows."""
+    return json.loads(page.evaluate("document.querySelector('figure').dataset.state"))
+
+
+def settle(page: Any) -> str:
+    """What the live region says once the reader pauses."""
+    page.wait_for_timeout(200)
+    return page.locator("[aria-live]").inner_text()
+
+
+def agree(mine: Any, theirs: Any) -> bool:
+    """Whether two nested results are equal up to rounding."""
+    if isinstance(mine, dict):
+        return mine.keys() == theirs.keys() and all(agree(mine[k], theirs[k]) for k in mine)
+    if isinstance(mine, list):
+        return len(mine) == len(theirs) and all(map(agree, mine, theirs))
+    if isinstance(mine, float) or (isinstance(theirs, float) and not isinstance(mine, bool)):
+        return mine == pytest.approx(theirs, abs=1e-9)
+    return mine == theirs and isinstance(mine, bool) == isinstance(theirs, bool)
+
+
+def check(name: str, page: Any) -> dict[str, Any]:
+    """Compute again in Python what the page shows now."""
+    now = state(page)
+    expected = COMPUTES[name](**now["inputs"])
+    assert agree(expected, now["outputs"]), (now, expected)
+    return now
+
+
+def drive(page: Any, label: str, value: Any) -> None:
+    """Set a control as a reader would, whatever its kind."""
+    control = page.get_by_label(label, exact=False).first
+    if isinstance(value, bool):
+        control.set_checked(value)
+    elif control.evaluate("(c) => c.tagName") == "SELECT":
+        control.select_option(value)
+    else:
+        control.fill(str(value))
+
+
+def test_softmax_agrees_over_its_controls(shown: Callable[..., Any]) -> None:
+    page = shown("softmax-temperature")
+    seen = {json.dumps(check("softmax-temperature", page)["outputs"])}
+    for power in (0, 2, 5):
+        for scaled in (True, False):
+            for temperature in (0.1, 1.0, 4.0):
+                drive(page, "head width", power)
+                drive(page, "divide by", scaled)
+                drive(page, "temperature", temperature)
+                now = check("softmax-temperature", page)
+                assert now["inputs"]["d_head"] == 4**power
+                seen.add(json.dumps(now["outputs"]))
+    assert len(seen) >= 8
+
+
+def test_a_score_is_dragged_by_mouse_and_moved_by_keys(shown: Callable[..., Any]) -> None:
+    page = shown("softmax-temperature")
+    knob = page.get_by_role("slider", name="Score of key 2")
+    before = check("softmax-temperature", page)
+    said = settle(page)
+    box = knob.locator("circle").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y - 40, steps=4)
+    page.mouse.up()
+    dragged = check("softmax-temperature", page)
+    assert dragged["inputs"]["scores"][1] > before["inputs"]["scores"][1] + 0.5
+    assert settle(page) != said
+    knob.focus()
+    page.keyboard.press("ArrowDown")
+    moved = check("softmax-temperature", page)["inputs"]["scores"][1]
+    assert moved == pytest.approx(dragged["inputs"]["scores"][1] - 0.1)
+    assert knob.get_attribute("aria-valuenow") == str(moved)
+    page.keyboard.press("End")
+    assert check("softmax-temperature", page)["inputs"]["scores"][1] == 3
+    page.mouse.move(5, 5)
+    assert check("softmax-temperature", page)["inputs"]["scores"][1] == 3
+
+
+def test_masks_agree_over_their_controls(shown: Callable[..., Any]) -> None:
+    page = shown("mask-builder", length=5)
+    for causal in (True, False):
+        for left in (True, False):
+            for real, radius in ((5, 5), (3, 5), (3, 1), (0, 2)):
+                drive(page, "causal", causal)
+                drive(page, "padding on the left", left)
+                drive(page, "real tokens", real)
+                drive(page, "window radius", radius)
+                now = check("mask-builder", page)
+                assert f"{now['outputs']['pairs']} of 25 pairs" in settle(page)
+
+
+def test_the_cells_of_a_mask_are_walked_by_arrows(shown: Callable[..., Any]) -> None:
+    page = shown("mask-builder", causal=True, convention="additive")
+    page.get_by_role("gridcell", name="query 1, key 1").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowUp", "ArrowUp"):
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == (
+        "query 1, key 3: \N{MINUS SIGN}\N{INFINITY}, blocked"
+    )
+    assert page.locator("td[tabindex='0']").count() == 1
+    drive(page, "written as", "blocked")
+    assert page.get_by_role("gridcell", name="query 1, key 3").inner_text() == "True"
+    drive(page, "written as", "lengths")
+    assert "No length says this mask." in settle(page)
+    drive(page, "causal", False)
+    assert "Valid length: 6." in settle(page)
+
+
+def test_an_alignment_is_read_by_mouse_and_by_keys(shown: Callable[..., Any]) -> None:
+    page = shown("alignment-reader")
+    assert check("alignment-reader", page)["inputs"]["row"] == 1
+    page.get_by_role("row", name="book").hover()
+    assert check("alignment-reader", page)["inputs"]["row"] == 3
+    assert settle(page).startswith("\N{LEFT DOUBLE QUOTATION MARK}book")
+    page.get_by_role("radio", name="book").focus()
+    page.keyboard.press("ArrowDown")
+    assert check("alignment-reader", page)["inputs"]["row"] == 4
+    for sharpness in (0, 2.5, 10):
+        drive(page, "sharpness", sharpness)
+        found = check("alignment-reader", page)["outputs"]
+        assert sum(found["weights"]) == pytest.approx(1)
+
+
+def test_own_words_and_scores_are_shown(shown: Callable[..., Any]) -> None:
+    evil = "<b>bold</b>"
+    page = shown(
+        "alignment-reader",
+        source=["a", evil],
+        target=["x"],
+        scores=[[0.5, -1.0]],
+        row=0,
+        sharpness=1.0,
+    )
+    check("alignment-reader", page)
+    assert page.get_by_role("columnheader", name=evil).inner_text() == evil
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any) -> None:
+    """Nothing but taps, on a telephone."""
+    page = shown(name)
+    context = chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    touched = context.new_page()
+    touched.goto(page.url)
+    before = state(touched)
+    target = {
+        "alignment-reader": touched.get_by_role("radio", name="train"),
+        "mask-builder": touched.get_by_label("causal"),
+        "softmax-temperature": touched.get_by_label("divide by"),
+    }[name]
+    target.tap()
+    assert state(touched) != before
+    assert touched.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_control_has_a_name(name: str, shown: Callable[..., Any]) -> None:
+    page = shown(name)
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll("input, select, [role=slider]")]
+          .filter((c) => !(c.labels?.length && c.labels[0].textContent.trim())
+            && !c.getAttribute("aria-label"))
+          .map((c) => c.outerHTML)"""
+    )
+    assert unnamed == []
+    assert page.locator("[aria-live=polite]").count() == 1
