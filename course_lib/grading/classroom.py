@@ -176,11 +176,11 @@ def grading_seed(course: Path, name: str) -> str:
     return str(known[name])
 
 
-def engine_hash(root: Path) -> str:
-    """A hash of all that decides a grade: the library and the sources of the assignments."""
+def engine_hash(root: Path, *more: Path) -> str:
+    """A hash of all that decides a grade: the library, the sources of the assignments, and more."""
     digest = hashlib.sha256()
     library = Path(course_lib.__file__).parent
     for path in sorted([*library.rglob("*.py"), *library.rglob("*.html"), *library.rglob("*.css"),
-                        *root.glob("solutions/*/*.md")]):  # fmt: skip
+                        *root.glob("solutions/*/*.md"), *more]):  # fmt: skip
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
