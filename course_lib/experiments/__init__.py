@@ -1,0 +1,54 @@
+"""Named experiments, the records they leave, and the rule that judges their conclusions."""
+
+from course_lib.experiments import seq2seq_bottleneck, vit_cifar10
+from course_lib.experiments.record import (
+    DataUse,
+    Record,
+    RecordError,
+    load_record,
+    load_records,
+    pair_by_seed,
+    validate,
+)
+from course_lib.experiments.registry import Conclusion, Experiment, Size
+from course_lib.experiments.runner import Bill, bill, conclusions, run
+from course_lib.experiments.verdict import Verdict, verdict
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (seq2seq_bottleneck.EXPERIMENT, vit_cifar10.EXPERIMENT)
+}
+"""All experiments by name."""
+
+
+def get(name: str) -> Experiment:
+    """The experiment of that name.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    if name not in EXPERIMENTS:
+        raise ValueError(f"experiments are {', '.join(EXPERIMENTS)}, got {name!r}")
+    return EXPERIMENTS[name]
+
+
+__all__ = [
+    "EXPERIMENTS",
+    "Bill",
+    "Conclusion",
+    "DataUse",
+    "Experiment",
+    "Record",
+    "RecordError",
+    "Size",
+    "Verdict",
+    "bill",
+    "conclusions",
+    "get",
+    "load_record",
+    "load_records",
+    "pair_by_seed",
+    "run",
+    "validate",
+    "verdict",
+]

@@ -1,0 +1,163 @@
+"""Where a result comes from: hardware, versions, commit, source, and the time that it took."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import platform
+import subprocess
+import time
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+
+import course_lib
+
+_ROOT = Path(course_lib.__file__).resolve().parent
+
+
+def hardware(device: torch.device) -> dict[str, str | int | float]:
+    """Kind of device, processor, cores, threads and memory; never the machine's name."""
+    found: dict[str, str | int | float] = {
+        "device": device.type,
+        "processor": _processor(),
+        "architecture": platform.machine(),
+        "system": platform.system(),
+        "threads": torch.get_num_threads(),
+    }
+    cores = _cores()
+    if cores:
+        found["cores"] = cores
+    memory = _memory_gib()
+    if memory:
+        found["memory_gib"] = memory
+    if device.type == "cuda":
+        properties = torch.cuda.get_device_properties(device)
+        found["gpu"] = properties.name
+        found["gpu_memory_gib"] = round(properties.total_memory / 2**30, 1)
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, the course and the libraries that numbers depend on."""
+    names = {"course": "attention-course", "numpy": "numpy", "torch": "torch"}
+    found = {label: version(package) for label, package in names.items()}
+    # The build tag (+cpu, +cu128) matters for numbers; the package's metadata leaves it out.
+    found["torch"] = torch.__version__
+    return {"python": platform.python_version(), **found}
+
+
+def parent_commit() -> str:
+    """The checkout's last commit, or "" where there is none."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"],
+            cwd=_ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+def source_files(module: str) -> dict[str, Path]:
+    """Modules of ``course_lib`` that ``module`` depends on, itself included, and their files.
+
+    Found by reading the import statements, so that it does not matter what else is loaded.
+
+    Args:
+        module: Full name of a module of ``course_lib``.
+
+    Example:
+        >>> sorted(source_files("course_lib.masks"))
+        ['course_lib', 'course_lib.masks']
+    """
+    found: dict[str, Path] = {}
+    todo = [module]
+    while todo:
+        name = todo.pop()
+        if name in found or name.split(".")[0] != "course_lib":
+            continue
+        try:
+            spec = find_spec(name)
+        except ModuleNotFoundError:
+            continue  # "from module import name" where the name is no module
+        if spec is None or spec.origin is None:
+            continue
+        found[name] = Path(spec.origin)
+        if "." in name:
+            todo.append(name.rpartition(".")[0])  # importing a module runs its packages first
+        for node in ast.walk(ast.parse(found[name].read_bytes())):
+            if isinstance(node, ast.Import):
+                todo += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                todo += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found
+
+
+def source_sha256(module: str) -> str:
+    """SHA-256 over the names and contents of ``source_files(module)``."""
+    digest = hashlib.sha256()
+    for name, path in sorted(source_files(module).items()):
+        digest.update(f"{name}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class Clock:
+    """Seconds since the last lap, on the wall and on the device.
+
+    On a CPU, device seconds are those of all threads together, so that other work on the machine
+    does not count; on a GPU they are the wall's, as the GPU is the run's own.
+
+    Example:
+        >>> sorted(Clock(torch.device("cpu")).lap())
+        ['device_seconds', 'wall_seconds']
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._last = self._now()
+
+    def lap(self) -> dict[str, float]:
+        """Wall and device seconds since the last lap, or since the clock was made."""
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        now = self._now()
+        wall, device = (b - a for a, b in zip(self._last, now, strict=True))
+        self._last = now
+        return {"wall_seconds": round(wall, 3), "device_seconds": round(device, 3)}
+
+    def _now(self) -> tuple[float, float]:
+        wall = time.perf_counter()
+        return wall, wall if self._device.type == "cuda" else time.process_time()
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    # The cores that this process may use, which a container may have cut.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 0
+
+
+def _memory_gib() -> float:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, OSError, ValueError):
+        return 0.0

@@ -1,0 +1,260 @@
+"""Records: what an experiment leaves behind, one JSON file a run.
+
+The book prints no number that is not in a record. So a record says all that is needed to judge the
+number and to make it again, and nothing about whose machine it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import platform
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+SCHEMA = 1
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_COMMIT = re.compile(r"([0-9a-f]{40})?")
+# An absolute path of two parts or more, a home folder, a drive.
+_PATH = re.compile(r"(^|[\s\"'=:(])(/[^\s/]+/[^\s]*|~/|[A-Za-z]:\\)")
+
+
+class RecordError(ValueError):
+    """A record does not satisfy the schema; the message names the file, if any, and the field."""
+
+
+@dataclass(frozen=True)
+class DataUse:
+    """A data set that a run used.
+
+    Args:
+        name: Its name.
+        variant: Which edition: for CIFAR-10 whether it is the official one or a lossy copy, for
+            generated data the settings that matter.
+        sha256: Of its content.
+    """
+
+    name: str
+    variant: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """One finished run.
+
+    Args:
+        experiment: Name of the experiment.
+        arm: What was varied.
+        size: ``"cpu"`` or ``"full"``.
+        seed: Seed of everything random in the run.
+        config: All settings.
+        data: The data sets used.
+        metrics: One row an epoch.
+        results: Final numbers; tables as nested mappings.
+        wall_seconds: Time that passed.
+        device_seconds: Time that processor (summed over its threads) or GPU worked.
+        hardware: Kind of device, processor and memory.
+        versions: Of Python and the libraries.
+        commit: The checkout's last commit before the run; empty outside a checkout.
+        source_sha256: Of the modules of ``course_lib`` that the experiment depends on.
+        finished: When, in UTC.
+        schema: Version of this schema.
+
+    Raises:
+        RecordError: If a field does not satisfy the schema.
+    """
+
+    experiment: str
+    arm: str
+    size: str
+    seed: int
+    config: dict[str, Any]
+    data: list[DataUse]
+    metrics: list[dict[str, float]]
+    results: dict[str, Any]
+    wall_seconds: float
+    device_seconds: float
+    hardware: dict[str, str | int | float]
+    versions: dict[str, str]
+    commit: str
+    source_sha256: str
+    finished: str
+    schema: int = field(default=SCHEMA)
+
+    def __post_init__(self) -> None:
+        problems = list(_problems(self))
+        if problems:
+            raise RecordError("; ".join(problems))
+
+    @property
+    def file_name(self) -> str:
+        """Name of its file, unique within the experiment."""
+        return record_name(self.arm, self.size, self.seed)
+
+    def to_json(self) -> str:
+        """The record as JSON text, fields in a fixed order."""
+        values = dataclasses.asdict(self)
+        return json.dumps({"schema": values.pop("schema")} | values, indent=1) + "\n"
+
+
+def record_name(arm: str, size: str, seed: int) -> str:
+    """File name of a record.
+
+    Example:
+        >>> record_name("gru", "cpu", 0)
+        'gru-cpu-0.json'
+    """
+    return f"{arm}-{size}-{seed}.json"
+
+
+def validate(values: Mapping[str, Any]) -> Record:
+    """Turn the content of a JSON file into a record.
+
+    Raises:
+        RecordError: If a field is missing, unknown or not as it should be.
+    """
+    if not isinstance(values, Mapping):
+        raise RecordError(f"expected an object, got {type(values).__name__}")
+    names = {f.name for f in dataclasses.fields(Record)}
+    missing, unknown = sorted(names - set(values)), sorted(set(values) - names)
+    if missing or unknown:
+        raise RecordError(f"missing fields {missing}, unknown fields {unknown}")
+    content = dict(values)
+    try:
+        content["data"] = [DataUse(**data) for data in content["data"]]
+    except TypeError as error:
+        raise RecordError(f"data: {error}") from error
+    return Record(**content)
+
+
+def load_record(path: Path) -> Record:
+    """Read one record.
+
+    Raises:
+        RecordError: If the file is no valid record, or is not named after its content.
+    """
+    try:
+        record = validate(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, OSError) as error:
+        raise RecordError(f"{path}: {error}") from error
+    wanted = Path(record.experiment, record.file_name)
+    if path.parts[-2:] != wanted.parts:
+        raise RecordError(f"{path}: holds the record {wanted}")
+    return record
+
+
+def load_records(results_dir: Path, experiment: str | None = None) -> list[Record]:
+    """Read all records of a folder, or those of one experiment, in the order of their names.
+
+    Raises:
+        RecordError: If one of them is not valid.
+    """
+    pattern = f"{experiment or '*'}/*.json"
+    return [load_record(path) for path in sorted(results_dir.glob(pattern))]
+
+
+def write_record(record: Record, results_dir: Path) -> Path:
+    """Write a record to its place; a file that is there is replaced in one step."""
+    path = results_dir / record.experiment / record.file_name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".partial")
+    temporary.write_text(record.to_json(), encoding="utf-8")
+    os.replace(temporary, path)
+    return path
+
+
+def pair_by_seed(
+    records: Sequence[Record], larger: str, smaller: str, size: str = "cpu"
+) -> list[tuple[Record, Record]]:
+    """Records of two arms that share a seed, in the order of the seeds."""
+    by_arm: dict[str, dict[int, Record]] = {larger: {}, smaller: {}}
+    for record in records:
+        if record.size == size and record.arm in by_arm:
+            by_arm[record.arm][record.seed] = record
+    seeds = sorted(by_arm[larger].keys() & by_arm[smaller].keys())
+    return [(by_arm[larger][seed], by_arm[smaller][seed]) for seed in seeds]
+
+
+def _problems(record: Record) -> Iterator[str]:
+    if record.schema != SCHEMA:
+        yield f"schema is {record.schema!r}, expected {SCHEMA}"
+        return
+    for name in ("experiment", "arm", "size"):
+        if not _matches(_NAME, getattr(record, name)):
+            yield f"{name} is {getattr(record, name)!r}, expected lower-case words with hyphens"
+    if type(record.seed) is not int or record.seed < 0:
+        yield f"seed is {record.seed!r}, expected an integer from 0"
+    for name in ("config", "results", "hardware", "versions"):
+        if not isinstance(getattr(record, name), dict) or not getattr(record, name):
+            yield f"{name} is {getattr(record, name)!r}, expected an object that is not empty"
+    for use in record.data:
+        if not (use.name and use.variant and _matches(_SHA256, use.sha256)):
+            yield f"data is {use}, expected a name, a variant and a SHA-256"
+    if not record.data:
+        yield "data is empty"
+    yield from _metric_problems(record.metrics)
+    for name in ("wall_seconds", "device_seconds"):
+        value = getattr(record, name)
+        if not _is_number(value) or not value >= 0:
+            yield f"{name} is {value!r}, expected seconds"
+    if not _matches(_COMMIT, record.commit):
+        yield f"commit is {record.commit!r}, expected 40 hexadecimal digits"
+    if not _matches(_SHA256, record.source_sha256):
+        yield f"source_sha256 is {record.source_sha256!r}, expected 64 hexadecimal digits"
+    try:
+        if datetime.fromisoformat(record.finished).utcoffset() is None:
+            raise ValueError
+    except (TypeError, ValueError):
+        yield f"finished is {record.finished!r}, expected a time with its zone"
+    yield from _private(dataclasses.asdict(record), "record")
+
+
+def _metric_problems(metrics: list[dict[str, float]]) -> Iterator[str]:
+    if not isinstance(metrics, list) or not metrics:
+        yield "metrics is empty, expected a row an epoch"
+        return
+    for i, row in enumerate(metrics):
+        if not isinstance(row, dict) or not all(_is_number(value) for value in row.values()):
+            yield f"metrics[{i}] is {row!r}, expected finite numbers"
+        elif row.get("epoch") != i + 1:
+            yield f"metrics[{i}] has epoch {row.get('epoch')!r}, expected {i + 1}"
+        elif row.keys() != metrics[0].keys():
+            yield f"metrics[{i}] has other columns than the first row"
+
+
+def _private(value: Any, where: str) -> Iterator[str]:
+    """Paths and the host's name: they say whose machine it was, and help nobody."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _private(part, f"{where}.{key}")
+    elif isinstance(value, list):
+        for i, part in enumerate(value):
+            yield from _private(part, f"{where}[{i}]")
+    elif isinstance(value, str):
+        if _PATH.search(value):
+            yield f"{where} holds a path: {value!r}"
+        host = platform.node()
+        # A short name may be an ordinary word.
+        if len(host) > 5 and host.lower() in value.lower():
+            yield f"{where} holds this machine's name"
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield f"{where} is {value}, expected a finite number"
+    elif not isinstance(value, bool | int | float | type(None)):
+        yield f"{where} is of type {type(value).__name__}, which JSON does not have"
+
+
+def _matches(pattern: re.Pattern[str], value: object) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,134 @@
+"""What an experiment is: arms, sizes, a function that runs one arm, and what it is to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large an experiment is run.
+
+    Args:
+        config: All settings that the arms share.
+        seeds: Seeds of the committed set.
+        minutes: Expected time of one arm and seed.
+        machine: On what that time is expected.
+    """
+
+    config: Mapping[str, Any]
+    seeds: tuple[int, ...]
+    minutes: float
+    machine: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run that is to be done.
+
+    Args:
+        arm: Name of the arm.
+        config: All settings, the arm's own included.
+        seed: Seed of everything random.
+        device: Where to compute.
+        checkpoint: Where training keeps its state between epochs, to go on after a kill.
+        progress: Whether to show progress.
+    """
+
+    arm: str
+    config: Mapping[str, Any]
+    seed: int
+    device: torch.device
+    checkpoint: Path
+    progress: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gives back.
+
+    Args:
+        data: The data sets used.
+        metrics: One row an epoch, with ``wall_seconds`` and ``device_seconds``.
+        results: Final numbers.
+    """
+
+    data: list[DataUse]
+    metrics: list[dict[str, float]]
+    results: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """A claim and what the records say about it.
+
+    Args:
+        claim: The claim, in the course's words.
+        document: Who makes it.
+        verdict: The rule's verdict.
+        control: Whether this is a positive control: a difference known to be there.
+    """
+
+    claim: str
+    document: str
+    verdict: Verdict
+    control: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.document}: {self.claim}\n    {self.verdict}"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named experiment.
+
+    Args:
+        name: Name, as in ``course run NAME``.
+        title: What it measures, in a line.
+        arms: Settings of each arm, by its name.
+        sizes: ``"cpu"`` and ``"full"``.
+        train: Runs one job.
+        conclude: From records of one size to verdicts.
+    """
+
+    name: str
+    title: str
+    arms: Mapping[str, Mapping[str, Any]]
+    sizes: Mapping[str, Size]
+    train: Callable[[Job], Outcome]
+    conclude: Callable[[Sequence[Record]], list[Conclusion]]
+
+    def config(self, arm: str, size: str) -> dict[str, Any]:
+        """All settings of an arm.
+
+        Raises:
+            ValueError: If there is no such arm or size.
+        """
+        if arm not in self.arms:
+            raise ValueError(f"{self.name} has the arms {', '.join(self.arms)}, got {arm!r}")
+        if size not in self.sizes:
+            raise ValueError(f"{self.name} has the sizes {', '.join(self.sizes)}, got {size!r}")
+        return {**self.sizes[size].config, **self.arms[arm]}
+
+
+def experiment(
+    name: str,
+    title: str,
+    arms: Mapping[str, Mapping[str, Any]],
+    sizes: Mapping[str, Size],
+    conclude: Callable[[Sequence[Record]], list[Conclusion]],
+) -> Callable[[Callable[[Job], Outcome]], Experiment]:
+    """Make an experiment of the function that runs one job; arguments as in ``Experiment``."""
+
+    def decorate(train: Callable[[Job], Outcome]) -> Experiment:
+        return Experiment(name, title, arms, sizes, train, conclude)
+
+    return decorate

@@ -1,0 +1,205 @@
+"""Running experiments: the bill first, then what is not done yet, each run into its record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import course_lib
+from course_lib.experiments import provenance
+from course_lib.experiments.record import Record, load_record, record_name, write_record
+from course_lib.experiments.registry import Conclusion, Experiment, Job
+
+RESULTS_DIR = Path("book/results")
+# Beside the package, which is the checkout's _build wherever one stands in it.
+RUNS_DIR = Path(course_lib.__file__).resolve().parent.parent / "_build" / "runs"
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What is to be run, what is done, and what it will take.
+
+    Args:
+        experiment: The experiment.
+        size: Its size.
+        todo: Arms and seeds still to be run.
+        done: Arms and seeds whose records are there.
+    """
+
+    experiment: Experiment
+    size: str
+    todo: list[tuple[str, int]]
+    done: list[tuple[str, int]]
+
+    @property
+    def minutes(self) -> float:
+        """Expected time for what is still to be run."""
+        return len(self.todo) * self.experiment.sizes[self.size].minutes
+
+    def __str__(self) -> str:
+        size = self.experiment.sizes[self.size]
+        lines = [f"{self.experiment.name} ({self.size}): {self.experiment.title}"]
+        for arm in dict.fromkeys(arm for arm, _ in sorted(self.todo + self.done)):
+            todo = [str(seed) for name, seed in self.todo if name == arm]
+            done = [str(seed) for name, seed in self.done if name == arm]
+            seeds = f"seeds {', '.join(todo) or '-'}; done: {', '.join(done) or '-'}"
+            lines.append(f"  {arm:<20} to run: {seeds}")
+        lines.append(
+            f"  {len(self.todo)} runs x {size.minutes:g} min = {self.minutes:g} min "
+            f"on {size.machine}"
+        )
+        return "\n".join(lines)
+
+
+def bill(
+    experiment: Experiment,
+    size: str = "cpu",
+    seeds: Sequence[int] | None = None,
+    arms: Sequence[str] | None = None,
+    results_dir: Path = RESULTS_DIR,
+) -> Bill:
+    """Look what is to be run.
+
+    A run is done when its record is there and was made with the settings of now.
+
+    Args:
+        experiment: The experiment.
+        size: ``"cpu"`` or ``"full"``.
+        seeds: Instead of those of the size.
+        arms: Instead of all.
+        results_dir: Folder of the records.
+
+    Raises:
+        ValueError: If there is no such size or arm, or a seed is negative.
+    """
+    todo: list[tuple[str, int]] = []
+    done: list[tuple[str, int]] = []
+    # Seed by seed, so that an interrupted series leaves complete pairs.
+    if size not in experiment.sizes:
+        known = ", ".join(experiment.sizes)
+        raise ValueError(f"{experiment.name} has the sizes {known}, got {size!r}")
+    for seed in experiment.sizes[size].seeds if seeds is None else seeds:
+        if seed < 0:
+            raise ValueError(f"seeds must not be negative, got {seed}")
+        for arm in experiment.arms if arms is None else arms:
+            config = experiment.config(arm, size)
+            path = results_dir / experiment.name / record_name(arm, size, seed)
+            (done if _is_done(path, config) else todo).append((arm, seed))
+    return Bill(experiment, size, todo, done)
+
+
+def run(
+    experiment: Experiment,
+    size: str = "cpu",
+    seeds: Sequence[int] | None = None,
+    arms: Sequence[str] | None = None,
+    results_dir: Path = RESULTS_DIR,
+    runs_dir: Path = RUNS_DIR,
+    dry_run: bool = False,
+    progress: bool = True,
+    device: torch.device | str | None = None,
+    report: Callable[[str], None] = print,
+) -> list[Path]:
+    """Run what is not done yet.
+
+    Interrupt it whenever you like: finished runs have their records, and a run that was cut off
+    goes on from its last epoch.
+
+    Args:
+        experiment: The experiment.
+        size: ``"cpu"`` or ``"full"``.
+        seeds: Instead of those of the size.
+        arms: Instead of all.
+        results_dir: Folder of the records.
+        runs_dir: Folder of the checkpoints.
+        dry_run: Whether to say only what would be run.
+        progress: Whether to show progress.
+        device: Where to compute: a GPU if there is one for ``"full"``, else the CPU.
+        report: Takes the lines that tell how it goes.
+
+    Returns:
+        Paths of the records written now.
+
+    Raises:
+        ValueError: If there is no such size or arm, or a seed is negative.
+        DataError: If data is needed that is not there.
+    """
+    to_pay = bill(experiment, size, seeds, arms, results_dir)
+    report(str(to_pay))
+    if dry_run:
+        return []
+    if device is None:
+        device = "cuda" if size == "full" and torch.cuda.is_available() else "cpu"
+    written: list[Path] = []
+    for i, (arm, seed) in enumerate(to_pay.todo):
+        report(f"[{i + 1}/{len(to_pay.todo)}] {experiment.name} {arm} {size} seed {seed}")
+        record = _run_one(experiment, arm, size, seed, runs_dir, torch.device(device), progress)
+        written.append(write_record(record, results_dir))
+        report(f"    {_summary(record)} -> {written[-1]}")
+    return written
+
+
+def conclusions(experiment: Experiment, records: Sequence[Record], size: str) -> list[Conclusion]:
+    """Verdicts over the records of one size; none if there are no records."""
+    chosen = [r for r in records if r.experiment == experiment.name and r.size == size]
+    return experiment.conclude(chosen) if chosen else []
+
+
+def _run_one(
+    experiment: Experiment,
+    arm: str,
+    size: str,
+    seed: int,
+    runs_dir: Path,
+    device: torch.device,
+    progress: bool,
+) -> Record:
+    config = experiment.config(arm, size)
+    module = experiment.train.__module__
+    commit, source = provenance.parent_commit(), provenance.source_sha256(module)
+    # A checkpoint of other settings or of other code must not be taken up.
+    key = hashlib.sha256(f"{_canonical(config)}{source}".encode()).hexdigest()[:12]
+    name = record_name(arm, size, seed).removesuffix(".json")
+    checkpoint = runs_dir / experiment.name / f"{name}-{key}.pt"
+    outcome = experiment.train(Job(arm, config, seed, device, checkpoint, progress))
+    record = Record(
+        experiment=experiment.name,
+        arm=arm,
+        size=size,
+        seed=seed,
+        config=json.loads(_canonical(config)),
+        data=outcome.data,
+        metrics=outcome.metrics,
+        results=outcome.results,
+        wall_seconds=round(sum(row["wall_seconds"] for row in outcome.metrics), 1),
+        device_seconds=round(sum(row["device_seconds"] for row in outcome.metrics), 1),
+        hardware=provenance.hardware(device),
+        versions=provenance.versions(),
+        commit=commit,
+        source_sha256=source,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    checkpoint.unlink(missing_ok=True)
+    return record
+
+
+def _is_done(path: Path, config: dict[str, Any]) -> bool:
+    if not path.exists():
+        return False
+    return load_record(path).config == json.loads(_canonical(config))
+
+
+def _canonical(config: dict[str, Any]) -> str:
+    return json.dumps(config, sort_keys=True)
+
+
+def _summary(record: Record) -> str:
+    numbers = [f"{k} {v:.3f}" for k, v in record.results.items() if isinstance(v, float)]
+    return f"{', '.join(numbers)}; {record.wall_seconds:.0f} s"

@@ -1,0 +1,154 @@
+import json
+import platform
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course_lib.experiments.record import (
+    DataUse,
+    Record,
+    RecordError,
+    load_record,
+    load_records,
+    pair_by_seed,
+    validate,
+    write_record,
+)
+
+
+def make(**changes: Any) -> Record:
+    values: dict[str, Any] = {
+        "experiment": "a-test",
+        "arm": "plain",
+        "size": "cpu",
+        "seed": 0,
+        "config": {"d_model": 8, "attention": None},
+        "data": [DataUse("shapes", "generated", "0" * 64)],
+        "metrics": [{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 1.0}],
+        "results": {"accuracy": 0.5, "by_length": {"3": 1.0}},
+        "wall_seconds": 1.5,
+        "device_seconds": 2.5,
+        "hardware": {"device": "cpu", "cores": 2},
+        "versions": {"python": "3.12.1"},
+        "commit": "a" * 40,
+        "source_sha256": "b" * 64,
+        "finished": "2026-01-01T00:00:00+00:00",
+    }
+    return Record(**(values | changes))
+
+
+def test_a_record_survives_its_file(tmp_path: Path) -> None:
+    path = write_record(make(), tmp_path)
+    assert path == tmp_path / "a-test" / "plain-cpu-0.json"
+    assert load_record(path) == make()
+    assert [p.name for p in path.parent.iterdir()] == ["plain-cpu-0.json"]
+
+
+def test_records_are_found_by_experiment(tmp_path: Path) -> None:
+    for experiment in ("a-test", "another"):
+        for seed in (1, 0):
+            write_record(make(experiment=experiment, seed=seed), tmp_path)
+    assert [r.seed for r in load_records(tmp_path, "another")] == [0, 1]
+    assert len(load_records(tmp_path)) == 4
+    assert load_records(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"experiment": "A Test"}, "experiment is 'A Test'"),
+        ({"arm": "../up"}, r"arm is '\.\./up'"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": True}, "seed is True"),
+        ({"config": {}}, "config is {}"),
+        ({"data": []}, "data is empty"),
+        ({"data": [DataUse("x", "", "0" * 64)]}, "expected a name, a variant"),
+        ({"data": [DataUse("x", "y", "0" * 63)]}, "SHA-256"),
+        ({"metrics": []}, "metrics is empty"),
+        ({"metrics": [{"epoch": 2, "loss": 1.0}]}, "has epoch 2, expected 1"),
+        ({"metrics": [{"epoch": 1, "loss": float("nan")}]}, "expected finite numbers"),
+        ({"metrics": [{"epoch": 1, "a": 1.0}, {"epoch": 2, "b": 1.0}]}, "other columns"),
+        ({"results": {"accuracy": float("inf")}}, "results.accuracy is inf"),
+        ({"results": {"model": object()}}, "of type object"),
+        ({"wall_seconds": -1.0}, "wall_seconds is -1.0"),
+        ({"commit": "main"}, "commit is 'main'"),
+        ({"source_sha256": ""}, "source_sha256 is ''"),
+        ({"finished": "yesterday"}, "finished is 'yesterday'"),
+        ({"finished": "2026-01-01T00:00:00"}, "a time with its zone"),
+        ({"schema": 2}, "schema is 2"),
+    ],
+)
+def test_what_breaks_the_schema_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        make(**changes)
+
+
+@pytest.mark.parametrize(
+    "leak",
+    ["/home/ann/data", "data at /srv/cifar/x.bin", "~/data", "C:\\data", "path=/opt/data/x"],
+)
+def test_paths_are_refused_wherever_they_stand(leak: str) -> None:
+    for changes in (
+        {"config": {"deep": [{"er": leak}]}},
+        {"data": [DataUse("x", leak, "0" * 64)]},
+        {"hardware": {"device": leak}},
+    ):
+        with pytest.raises(RecordError, match="holds a path"):
+            make(**changes)
+
+
+def test_the_host_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "node", lambda: "anns-laptop")
+    with pytest.raises(RecordError, match="this machine's name"):
+        make(hardware={"device": "cpu of Anns-Laptop"})
+
+
+@pytest.mark.parametrize("harmless", ["Intel(R) Xeon(R) CPU @ 2.20GHz", "w/o crop", "1/2", "a / b"])
+def test_harmless_text_is_kept(harmless: str) -> None:
+    assert make(hardware={"processor": harmless}).hardware["processor"] == harmless
+
+
+def test_missing_and_unknown_fields_are_named() -> None:
+    values = json.loads(make().to_json())
+    del values["seed"]
+    values["sed"] = 0
+    with pytest.raises(RecordError, match=r"missing fields \['seed'\], unknown fields \['sed'\]"):
+        validate(values)
+    with pytest.raises(RecordError, match="expected an object"):
+        validate([])  # type: ignore[arg-type]
+
+
+def test_a_file_must_be_named_after_its_content(tmp_path: Path) -> None:
+    path = write_record(make(), tmp_path)
+    renamed = path.rename(path.with_name("plain-cpu-1.json"))
+    with pytest.raises(RecordError, match="holds the record"):
+        load_record(renamed)
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "null"])
+def test_a_broken_file_is_named(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a-test" / "plain-cpu-0.json"
+    path.parent.mkdir()
+    path.write_text(content)
+    with pytest.raises(RecordError, match=r"plain-cpu-0\.json"):
+        load_record(path)
+
+
+def test_pairs_share_their_seed() -> None:
+    def seeded(arm: str, *seeds: int) -> list[Record]:
+        return [make(arm=arm, seed=seed) for seed in seeds]
+
+    records = seeded("a", 0, 2, 1) + seeded("b", 1, 3, 2) + [make(arm="b", seed=0, size="full")]
+    pairs = pair_by_seed(records, "a", "b")
+    assert [(x.arm, x.seed, y.arm, y.seed) for x, y in pairs] == [
+        ("a", 1, "b", 1),
+        ("a", 2, "b", 2),
+    ]
+
+
+def test_records_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        make().seed = 1  # type: ignore[misc]
+    assert replace(make(), seed=1).seed == 1

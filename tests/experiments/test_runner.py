@@ -1,0 +1,152 @@
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from course_lib.experiments import EXPERIMENTS, bill, conclusions, get, load_records, run
+from course_lib.experiments.record import DataUse, Record, pair_by_seed
+from course_lib.experiments.registry import Conclusion, Experiment, Job, Outcome, Size, experiment
+from course_lib.experiments.verdict import verdict
+
+
+def toy(calls: list[tuple[str, int]], fail_on: tuple[str, int] | None = None) -> Experiment:
+    """An experiment that takes no time; ``calls`` tells what was run."""
+
+    def conclude(records: Sequence[Record]) -> list[Conclusion]:
+        pairs = pair_by_seed(records, "big", "small")
+        gains = [a.results["score"] - b.results["score"] for a, b in pairs]
+        return [Conclusion("Big is better.", "nobody", verdict(gains, 1))]
+
+    @experiment(
+        "toy",
+        "a toy",
+        arms={"small": {"width": 1}, "big": {"width": 2}},
+        sizes={"cpu": Size({"epochs": 1}, (0, 1, 2), 2.5, "a desk")},
+        conclude=conclude,
+    )
+    def train(job: Job) -> Outcome:
+        calls.append((job.arm, job.seed))
+        if (job.arm, job.seed) == fail_on:
+            raise KeyboardInterrupt
+        row = {"epoch": 1.0, "wall_seconds": 1.0, "device_seconds": 2.0}
+        score = job.config["width"] + 0.01 * job.seed
+        return Outcome([DataUse("none", "none", "0" * 64)], [row], {"score": score})
+
+    return train
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+def go(what: Experiment, folder: Path, **kwargs: object) -> list[Path]:
+    return run(
+        what, results_dir=folder / "results", runs_dir=folder / "runs", report=quiet, **kwargs
+    )  # type: ignore[arg-type]
+
+
+def test_every_arm_and_seed_gets_a_record(tmp_path: Path) -> None:
+    calls: list[tuple[str, int]] = []
+    paths = go(toy(calls), tmp_path)
+    names = sorted(path.name for path in paths)
+    assert names == [f"{arm}-cpu-{seed}.json" for arm in ("big", "small") for seed in range(3)]
+    record = load_records(tmp_path / "results", "toy")[0]
+    assert record.config == {"epochs": 1, "width": 2}
+    assert (record.wall_seconds, record.device_seconds) == (1.0, 2.0)
+
+
+def test_pairs_are_completed_seed_by_seed(tmp_path: Path) -> None:
+    calls: list[tuple[str, int]] = []
+    go(toy(calls), tmp_path)
+    assert calls[:4] == [("small", 0), ("big", 0), ("small", 1), ("big", 1)]
+
+
+def test_what_is_done_is_not_run_again(tmp_path: Path) -> None:
+    calls: list[tuple[str, int]] = []
+    with pytest.raises(KeyboardInterrupt):
+        go(toy(calls, fail_on=("big", 1)), tmp_path)
+    assert len(load_records(tmp_path / "results")) == 3
+    calls.clear()
+    go(toy(calls), tmp_path)
+    assert calls == [("big", 1), ("small", 2), ("big", 2)]
+    calls.clear()
+    assert go(toy(calls), tmp_path) == [] and calls == []
+
+
+def test_a_record_of_other_settings_is_not_taken_for_done(tmp_path: Path) -> None:
+    calls: list[tuple[str, int]] = []
+    go(toy(calls), tmp_path, seeds=[0])
+    changed = toy(calls)
+    changed.arms["big"]["width"] = 3  # type: ignore[index]
+    calls.clear()
+    go(changed, tmp_path, seeds=[0])
+    assert calls == [("big", 0)]
+
+
+def test_dry_run_prints_the_bill_and_runs_nothing(tmp_path: Path) -> None:
+    calls: list[tuple[str, int]] = []
+    go(toy(calls), tmp_path, seeds=[0])
+    calls.clear()
+    said: list[str] = []
+    run(toy(calls), results_dir=tmp_path / "results", dry_run=True, report=said.append)
+    assert calls == []
+    assert "4 runs x 2.5 min = 10 min on a desk" in said[0]
+    assert "big                  to run: seeds 1, 2; done: 0" in said[0]
+
+
+def test_seeds_and_arms_can_be_chosen(tmp_path: Path) -> None:
+    made = bill(toy([]), seeds=[7], arms=["big"], results_dir=tmp_path)
+    assert made.todo == [("big", 7)] and made.minutes == 2.5
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"size": "huge"}, "'huge'"),
+        ({"arms": ["medium"]}, "'medium'"),
+        ({"seeds": [-1]}, "-1"),
+    ],
+)
+def test_what_is_not_there_is_refused(
+    tmp_path: Path, kwargs: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        bill(toy([]), results_dir=tmp_path, **kwargs)  # type: ignore[arg-type]
+
+
+def test_conclusions_come_from_the_records(tmp_path: Path) -> None:
+    what = toy([])
+    assert conclusions(what, [], "cpu") == []
+    go(what, tmp_path)
+    (found,) = conclusions(what, load_records(tmp_path / "results"), "cpu")
+    assert found.verdict.outcome == "stands" and "Big is better" in str(found)
+
+
+def test_a_checkpoint_is_gone_once_the_record_is_there(tmp_path: Path) -> None:
+    @experiment("toy", "", {"a": {}}, {"cpu": Size({"x": 1}, (0,), 1, "")}, lambda _: [])
+    def train(job: Job) -> Outcome:
+        job.checkpoint.parent.mkdir(parents=True)
+        torch.save({}, job.checkpoint)
+        row = {"epoch": 1.0, "wall_seconds": 1.0, "device_seconds": 2.0}
+        return Outcome([DataUse("none", "none", "0" * 64)], [row], {"score": 1.0})
+
+    go(train, tmp_path)
+    assert list((tmp_path / "runs" / "toy").iterdir()) == []
+
+
+def test_experiments_are_well_formed() -> None:
+    for name, what in EXPERIMENTS.items():
+        assert get(name) is what and what.title
+        assert set(what.sizes) == {"cpu", "full"}
+        for size in what.sizes:
+            assert len(what.sizes[size].seeds) >= 3
+            for arm in what.arms:
+                assert set(what.config(arm, size)) >= set(what.arms[arm])
+        # An arm of under 2 minutes has five seeds.
+        assert what.sizes["cpu"].minutes > 2 or len(what.sizes["cpu"].seeds) >= 5
+
+
+def test_unknown_experiments_are_refused() -> None:
+    with pytest.raises(ValueError, match="'vit'"):
+        get("vit")

@@ -1,0 +1,128 @@
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from course_lib.experiments import seq2seq_bottleneck as bottleneck
+from course_lib.experiments.record import Record
+from course_lib.experiments.registry import Job
+
+TINY = bottleneck.BottleneckConfig(
+    n_train=64, n_test=40, max_length=6, d_model=8, epochs=2, batch_size=32
+)
+
+
+def job(folder: Path, epochs: int = 2, **config: object) -> Job:
+    settings = asdict(replace(TINY, epochs=epochs)) | {"cell": "gru", "attention": "general"}
+    return Job("gru-attention", settings | config, 0, torch.device("cpu"), folder / "c.pt", False)
+
+
+def test_an_arm_is_measured_over_length(tmp_path: Path) -> None:
+    outcome = bottleneck.EXPERIMENT.train(job(tmp_path))
+    assert [row["epoch"] for row in outcome.metrics] == [1, 2]
+    counts = outcome.results["n_by_length"]
+    assert sum(counts.values()) == 40 and set(counts) == {"3", "4", "5", "6"}
+    mean = sum(outcome.results["exact_by_length"][k] * n for k, n in counts.items()) / 40
+    assert mean == pytest.approx(outcome.results["exact"], abs=1e-3)
+
+
+def test_same_seed_same_result(tmp_path: Path) -> None:
+    def clean(rows: list[dict[str, float]]) -> list[dict[str, float]]:
+        return [{k: v for k, v in row.items() if "seconds" not in k} for row in rows]
+
+    a = bottleneck.EXPERIMENT.train(job(tmp_path / "a"))
+    b = bottleneck.EXPERIMENT.train(job(tmp_path / "b"))
+    assert clean(a.metrics) == clean(b.metrics) and a.results == b.results and a.data == b.data
+
+
+def test_a_run_cut_off_goes_on_from_its_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = bottleneck.EXPERIMENT.train(job(tmp_path / "whole"))
+    real = bottleneck.exact_matches
+    calls = []
+
+    def interrupted(*args: object) -> list[bool]:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bottleneck, "exact_matches", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        bottleneck.EXPERIMENT.train(job(tmp_path / "cut"))
+    monkeypatch.setattr(bottleneck, "exact_matches", real)
+    resumed = bottleneck.EXPERIMENT.train(job(tmp_path / "cut"))
+    assert resumed.results == whole.results
+    assert resumed.metrics[1]["loss"] == whole.metrics[1]["loss"]
+
+
+def test_data_of_two_seeds_share_the_test_sentences() -> None:
+    a, b = bottleneck.make_data(TINY, 0), bottleneck.make_data(TINY, 1)
+    assert a.test == b.test and a.train != b.train and a.sha256 != b.sha256
+    assert not {pair.source for pair in a.train} & {pair.source for pair in a.test}
+
+
+def test_exact_match_needs_every_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that knows all answers gets 1, and 0 once each answer lacks a word."""
+    data = bottleneck.make_data(TINY, 0)
+    config = bottleneck.Seq2SeqConfig(len(data.source), len(data.target), d_model=8)
+    model = bottleneck.Seq2Seq(config)
+    known = [pair for pair in data.test if data.target.unk not in data.target.encode(pair.target)]
+    rows = [torch.tensor(data.target.encode(pair.target, eos=True)) for pair in known]
+    answers = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    monkeypatch.setattr(model, "greedy", lambda *a, **k: (answers, None))
+    assert all(bottleneck.exact_matches(model, data, known))
+    monkeypatch.setattr(model, "greedy", lambda *a, **k: (answers[:, 1:], None))
+    assert not any(bottleneck.exact_matches(model, data, known))
+
+
+def record(arm: str, seed: int, short: float, long: float) -> Record:
+    return Record(
+        experiment="seq2seq-bottleneck",
+        arm=arm,
+        size="cpu",
+        seed=seed,
+        config={"a": 1},
+        data=[bottleneck.DataUse("x", "y", "0" * 64)],
+        metrics=[{"epoch": 1, "exact": 0.0}, {"epoch": 2, "exact": short / 2 + 0.001 * seed}],
+        results={
+            "exact_by_length": {"4": short, "8": 0.5, "12": long, "16": long},
+            "n_by_length": {"4": 10, "8": 10, "12": 10, "16": 30},
+        },
+        wall_seconds=1.0,
+        device_seconds=1.0,
+        hardware={"device": "cpu"},
+        versions={"python": "3"},
+        commit="",
+        source_sha256="0" * 64,
+        finished="2026-01-01T00:00:00+00:00",
+    )
+
+
+def test_share_weighs_lengths_by_their_counts() -> None:
+    made = record("gru", 0, short=1.0, long=0.2)
+    assert bottleneck.share(made, shortest=11) == pytest.approx(0.2)
+    assert bottleneck.share(made, longest=5) == 1.0
+    assert bottleneck.share(made) == pytest.approx((10 * 1 + 10 * 0.5 + 40 * 0.2) / 60)
+
+
+def test_conclusions_follow_the_numbers() -> None:
+    def outcomes(gain: float) -> list[str]:
+        records = [record("gru", s, 0.9 + 0.01 * s, 0.1) for s in range(5)]
+        records += [record("gru-attention", s, 0.95, 0.1 + gain + 0.01 * s) for s in range(5)]
+        return [c.verdict.outcome for c in bottleneck.conclude(records)]
+
+    assert outcomes(0.6) == ["stands", "stands", "stands", "stands"]
+    assert outcomes(-0.09)[1] == "does not"
+    assert outcomes(-0.02)[1] == "undecided"
+
+
+def test_the_live_setting_is_smaller_than_the_recorded_one() -> None:
+    live = bottleneck.live_config()
+    cpu = bottleneck.CPU
+    assert (
+        live.n_train * live.epochs * live.max_length
+        < 0.5 * cpu.n_train * cpu.epochs * cpu.max_length
+    )
