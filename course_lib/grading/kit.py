@@ -1,8 +1,8 @@
 """The kit: the part of ``course_lib`` that a student's cells may see while they are graded.
 
 It is a generated package of the same name with data helpers and plots, an inert ``check`` and
-``figure``, and what the worker itself needs. References, checks and solutions are not in it; importing them
-says so.
+``figure``, and what the worker itself needs. References, checks and solutions are not in it;
+importing them says so.
 """
 
 from __future__ import annotations
