@@ -279,6 +279,8 @@ def longest_chain(out: Tensor) -> int:
 def layers_until_reached(layers: Callable[[Tensor, int], Tensor], x: Tensor, most: int) -> int:
     """Stack layers until the last position depends on the first.
 
+    A gradient that fades over many layers can become 0 before it is: use double precision.
+
     Args:
         layers: Called as ``layers(x, i)`` for the layer number i = 0, 1, ...
         x: Tokens ``(B, T, D)``.
