@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+# Tests are small: more threads only wait for each other, on a busy machine ten times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 def missing(what: str) -> None:
     """Skip the test, or fail it where everything must be there (``COURSE_CI=1``)."""
