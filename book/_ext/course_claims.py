@@ -74,8 +74,8 @@ class ClaimsTable(SphinxDirective):
         name = f"claim-{claim.id.lower()}"
         std = self.env.get_domain("std")
         std.note_hyperlink_target(name, self.env.docname, name, f"claim {claim.id}")
-        stands = {"": "", "yes": ": stands", "no": ": does not stand", "undecided": ": undecided"}
-        badge = nodes.inline("", claim.verdict + stands[claim.stands])
+        outcome = {"": "", "does not": ": does not stand"}.get(claim.outcome, f": {claim.outcome}")
+        badge = nodes.inline("", claim.verdict + outcome)
         badge["classes"] = ["verdict", "verdict-" + claim.verdict.replace(" ", "-")]
         head = nodes.paragraph(classes=["claim-head"])
         head += nodes.strong("", f"Claim {claim.id}")

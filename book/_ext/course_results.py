@@ -1,18 +1,78 @@
-"""The table of experiments, read from their records."""
+"""The results page: every experiment, its conclusions and its numbers, read from the records."""
 
+from pathlib import Path
+
+from course_claims import row, table
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+PAGE = "book/results"
+NUMBERS = ("Arm", "Number", "Mean", "Lowest to highest", "Seeds", "The document's")
+VERDICTS = ("Claim", "Made by", "Outcome", "Difference and 95 % interval", "Pairs")
+
 
 class ResultsTable(SphinxDirective):
-    """Every record, or the plain statement that there is none."""
+    """Every experiment with a record, and the plain statement where there is none."""
 
     def run(self) -> list[nodes.Node]:
-        return [nodes.paragraph("", "No record yet.")]
+        """Read the records and build a section per experiment."""
+        from course_lib.book.results import load_printed
+        from course_lib.experiments import EXPERIMENTS, load_records
+
+        book = Path(self.env.srcdir) / "book"
+        self.env.note_dependency(str(book / "results.yml"))
+        for path in (book / "results").rglob("*.json"):
+            self.env.note_dependency(str(path))
+        printed = load_printed(book / "results.yml")
+        out: list[nodes.Node] = []
+        for experiment in EXPERIMENTS.values():
+            records = load_records(book / "results", experiment.name)
+            section = nodes.section(ids=[f"results-{experiment.name}"])
+            title = experiment.title[0].upper() + experiment.title[1:]
+            section += nodes.title("", title)
+            name = nodes.literal("", f"course run {experiment.name}")
+            section += nodes.paragraph("", "", name)
+            if not records:
+                section += nodes.paragraph("", "No record yet.")
+            for size in dict.fromkeys(record.size for record in records):
+                chosen = [record for record in records if record.size == size]
+                section += self.size(experiment, size, chosen, printed)
+            out.append(section)
+        return out
+
+    def size(self, experiment, size, records, printed) -> list[nodes.Node]:  # type: ignore[no-untyped-def]
+        """Describe the records of one size."""
+        from course_lib.book.results import scalar_table, summary, tables
+
+        made: list[nodes.Node] = [nodes.paragraph("", f"Size {size}: {summary(records)}")]
+        verdicts = []
+        for conclusion in experiment.conclude(records):
+            v = conclusion.verdict
+            difference = f"{v.mean:+.3g} ({v.low:+.3g} to {v.high:+.3g})"
+            if v.outcome == "undecided":
+                difference += f"; less than {v.detectable:.3g} could not have been seen"
+            outcome = {"does not": "does not stand"}.get(v.outcome, v.outcome)
+            cells = [conclusion.claim, conclusion.document, outcome, difference, str(v.n)]
+            verdicts.append(row(cells))
+        if verdicts:
+            made.append(table(VERDICTS, verdicts, (38, 18, 14, 22, 8), "verdicts"))
+        numbers = [row(cells) for cells in scalar_table(experiment, records, printed)]
+        made.append(table(NUMBERS, numbers, (15, 20, 12, 18, 10, 25), "numbers"))
+        for name, cells in tables(experiment, records).items():
+            made.append(nodes.paragraph("", f"Mean {name}:"))
+            widths = (10,) * len(cells[0])
+            made.append(table(cells[0], map(row, cells[1:]), widths, "numbers"))
+        return made
+
+
+def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:  # type: ignore[type-arg]
+    """Read the page at every build: a new record is a new file, which Sphinx does not watch."""
+    return [PAGE] if PAGE in app.env.found_docs else []
 
 
 def setup(app: Sphinx) -> dict[str, object]:
     """Register the directive."""
     app.add_directive("results-table", ResultsTable)
+    app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

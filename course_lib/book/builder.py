@@ -200,7 +200,7 @@ def _run(root: Path, folder: Path, echo: Callable[[str], None]) -> None:
             if "WARNING: " in line or "ERROR: " in line or "CRITICAL: " in line:
                 warnings.append(line.strip())
     if process.returncode or not (folder / "html" / "index.html").exists():
-        last = log.read_text(encoding="utf-8").strip().splitlines()[-15:]
+        last = log.read_text(encoding="utf-8").strip().splitlines()[-40:]
         for path in sorted((folder / "html" / _TRACEBACKS).rglob("*.err.log")):
             warnings.append(_COLOUR.sub("", path.read_text(encoding="utf-8")).strip())
         raise BuildError("the book did not build:\n" + "\n".join(warnings or last) + f"\n({log})")

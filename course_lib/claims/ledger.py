@@ -9,7 +9,7 @@ import yaml
 
 from course_lib.claims.finding import Finding
 
-__all__ = ["DOCUMENTS", "VERDICTS", "Claim", "contradiction", "load_claims", "shown"]
+__all__ = ["DOCUMENTS", "OUTCOMES", "VERDICTS", "Claim", "contradiction", "load_claims", "shown"]
 
 DOCUMENTS = {
     "lecture": "the lecture",
@@ -30,6 +30,9 @@ VERDICTS: dict[str, tuple[object, object]] = {
     "not checkable": (..., ...),
 }
 
+# The outcomes of course_lib.experiments.verdict, and what a function must have found for each.
+OUTCOMES: dict[str, object] = {"stands": True, "does not": False, "undecided": None}
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -44,7 +47,7 @@ class Claim:
         note: The correction, or why the verdict is what it is.
         show: Function in ``course_lib.claims`` that returns the :class:`Finding`, as
             ``module.function``; empty only where the claim is not checkable.
-        stands: For a measured claim, whether the measurement bore it out: yes, no or undecided.
+        outcome: For a measured claim, what its experiment's rule says: key of :data:`OUTCOMES`.
     """
 
     id: str
@@ -54,7 +57,7 @@ class Claim:
     chapter: int
     note: str = ""
     show: str = ""
-    stands: str = ""
+    outcome: str = ""
 
     def __post_init__(self) -> None:
         """Refuse an entry that could not be shown.
@@ -70,8 +73,11 @@ class Claim:
             raise ValueError(f"claim {self.id}: wanted a function, unless it is not checkable")
         if not self.note and self.verdict != "holds":
             raise ValueError(f"claim {self.id}: wanted a note that says why it is {self.verdict}")
-        if (self.stands in ("yes", "no", "undecided")) != (self.verdict == "measured here"):
-            raise ValueError(f"claim {self.id}: stands (yes, no, undecided) belongs to measured")
+        if (self.outcome in OUTCOMES) != (self.verdict == "measured here"):
+            raise ValueError(
+                f"claim {self.id}: outcome {self.outcome!r}, wanted one of {[*OUTCOMES]} "
+                "if it is measured here, and none otherwise"
+            )
 
 
 def load_claims(path: Path) -> list[Claim]:
@@ -141,9 +147,9 @@ def contradiction(claim: Claim, finding: Finding | None) -> str | None:
         return None
     holds, corrected = VERDICTS[claim.verdict]
     if claim.verdict == "measured here":
-        holds = {"yes": True, "no": False, "undecided": None}[claim.stands]
+        holds = OUTCOMES[claim.outcome]
     if holds is not ... and finding.holds is not holds:
-        verdict = claim.stands or claim.verdict
+        verdict = claim.outcome or claim.verdict
         return (
             f"claim {claim.id} is called {verdict}, but the code found holds={finding.holds} "
             f"({finding.evidence})"

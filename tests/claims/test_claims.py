@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.claims import Claim, contradiction, load_claims, shown
-from course_lib.claims.ledger import VERDICTS
+from course_lib.claims import Claim, Finding, contradiction, load_claims, shown
+from course_lib.claims.ledger import OUTCOMES, VERDICTS
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = load_claims(ROOT / "book" / "claims.yml")
@@ -28,8 +28,7 @@ def test_the_verdict_stands_and_its_negation_does_not(claim: Claim) -> None:
     finding = shown(claim)
     assert contradiction(claim, finding) is None
     if claim.verdict == "measured here":
-        others = [{"stands": stands} for stands in ("yes", "no", "undecided")]
-        denials = [replace(claim, **other) for other in others if other["stands"] != claim.stands]
+        denials = [replace(claim, outcome=outcome) for outcome in {*OUTCOMES} - {claim.outcome}]
     else:
         denials = [
             replace(claim, verdict=verdict, note="denied") for verdict in DENIALS[claim.verdict]
@@ -82,8 +81,8 @@ def entry(**changes: object) -> Claim:
         ({"verdict": "true"}, "verdict 'true'"),
         ({"show": ""}, "wanted a function"),
         ({"verdict": "wrong"}, "wanted a note"),
-        ({"verdict": "measured here", "note": "n"}, "stands"),
-        ({"stands": "yes"}, "stands"),
+        ({"verdict": "measured here", "note": "n"}, "outcome ''"),
+        ({"outcome": "stands"}, "outcome 'stands'"),
     ],
 )
 def test_an_entry_that_could_not_be_shown_is_refused(changes: dict, said: str) -> None:
@@ -107,6 +106,14 @@ def test_ids_and_keys_are_checked(tmp_path: Path) -> None:
     path.write_text("- {id: 1, verdikt: holds}\n")
     with pytest.raises(ValueError, match="claim 1: unknown keys"):
         load_claims(path)
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_a_measured_claim_follows_its_experiment(outcome: str) -> None:
+    measured = entry(verdict="measured here", note="n", outcome=outcome)
+    for holds in (True, False, None):
+        fits = contradiction(measured, Finding(holds=holds, evidence="e")) is None
+        assert fits == (holds is OUTCOMES[outcome])
 
 
 def test_all_verdicts_are_known_to_the_denials() -> None:

@@ -1,0 +1,170 @@
+"""The results page as data: what the records say, and what a document said before."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import yaml
+
+from course_lib.claims.ledger import DOCUMENTS
+from course_lib.experiments import Experiment, Record
+
+__all__ = ["Printed", "load_printed", "number", "scalar_table", "summary", "tables"]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A number that a document prints.
+
+    Attributes:
+        experiment: Name of the experiment that measures it again.
+        arm: Its arm.
+        metric: Key of the record's results.
+        document: Key of :data:`course_lib.claims.ledger.DOCUMENTS`.
+        value: The number, in the record's unit.
+        setting: Under which conditions the document got it, where they differ from ours.
+    """
+
+    experiment: str
+    arm: str
+    metric: str
+    document: str
+    value: float
+    setting: str
+
+
+def load_printed(path: Path) -> list[Printed]:
+    """Read the numbers of the documents.
+
+    Args:
+        path: A YAML list with one mapping per number.
+
+    Returns:
+        The numbers.
+
+    Raises:
+        ValueError: If an entry has other keys or names no document.
+    """
+    wanted = {field.name for field in fields(Printed)}
+    entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+    for entry in entries:
+        if set(entry) != wanted or entry["document"] not in DOCUMENTS:
+            raise ValueError(f"{path.name}: {entry} has not just {sorted(wanted)} of a document")
+    return [Printed(**entry) for entry in entries]
+
+
+def number(value: float) -> str:
+    """Write a number short enough to be read.
+
+    Args:
+        value: Any number.
+
+    Returns:
+        Whole numbers with separators, others with four digits.
+
+    Example:
+        >>> number(1234567), number(0.87654), number(1.0)
+        ('1,234,567', '0.8765', '1')
+    """
+    return f"{value:,.0f}" if value == int(value) else f"{value:.4g}"
+
+
+def scalar_table(
+    experiment: Experiment, records: Sequence[Record], printed: Sequence[Printed]
+) -> list[list[str]]:
+    """One row per arm and number: ours over the seeds, the document's beside it.
+
+    Args:
+        experiment: The experiment.
+        records: Its records of one size, at least one.
+        printed: Numbers of documents.
+
+    Returns:
+        Rows of the cells: arm, number, mean, lowest to highest, seeds, the document's.
+    """
+    rows = []
+    for arm in (arm for arm in experiment.arms if any(r.arm == arm for r in records)):
+        runs = [record for record in records if record.arm == arm]
+        for metric, first in runs[0].results.items():
+            if isinstance(first, Mapping):
+                continue
+            values = [float(record.results[metric]) for record in runs]
+            said = [
+                f"{number(p.value)} ({DOCUMENTS[p.document]}: {p.setting})"
+                for p in printed
+                if (p.experiment, p.arm, p.metric) == (experiment.name, arm, metric)
+            ]
+            low, high = number(min(values)), number(max(values))
+            spread = "" if low == high else f"{low} to {high}"
+            seeds = ", ".join(str(record.seed) for record in runs)
+            cells = [arm, words(metric), number(mean(values)), spread, seeds, "; ".join(said)]
+            rows.append(cells)
+    return rows
+
+
+def tables(experiment: Experiment, records: Sequence[Record]) -> dict[str, list[list[str]]]:
+    """The nested results, such as an accuracy for each length, as means over the seeds.
+
+    Args:
+        experiment: The experiment.
+        records: Its records of one size, at least one.
+
+    Returns:
+        For each nested result a table whose first row holds the arms.
+    """
+    arms = [arm for arm in experiment.arms if any(r.arm == arm for r in records)]
+    made = {}
+    for metric, first in records[0].results.items():
+        if not isinstance(first, Mapping):
+            continue
+        table = [["", *arms]]
+        for key in first:
+            cells = []
+            for arm in arms:
+                runs = [r.results[metric] for r in records if r.arm == arm]
+                values = [float(run[key]) for run in runs if key in run]
+                cells.append(number(mean(values)) if values else "")
+            table.append([str(key), *cells])
+        made[words(metric)] = table
+    return made
+
+
+def summary(records: Sequence[Record]) -> str:
+    """How many runs there are, how long they took and on what.
+
+    Args:
+        records: Records of one experiment and size, at least one.
+
+    Returns:
+        A sentence.
+    """
+    minutes = sum(record.wall_seconds for record in records) / 60
+    machines = sorted({_machine(record.hardware) for record in records})
+    data = sorted({f"{use.name} ({use.variant})" for record in records for use in record.data})
+    shown = data if len(data) <= 3 else [re.sub(r", seed \d+", "", data[0]), "and other seeds"]
+    return (
+        f"{len(records)} runs, together {minutes:,.0f} minutes on {'; '.join(machines)}. "
+        f"Data: {', '.join(shown)}."
+    )
+
+
+def words(name: str) -> str:
+    """Turn a key of a record into words.
+
+    Args:
+        name: Such as ``n_parameters``.
+
+    Returns:
+        Such as "number of parameters".
+    """
+    return re.sub("^n_", "number of ", name).replace("_", " ")
+
+
+def _machine(hardware: Mapping[str, Any]) -> str:
+    if "gpu" in hardware:
+        return str(hardware["gpu"])
+    cores = hardware.get("threads", hardware.get("cores", ""))
+    return f"{cores} threads of {hardware.get('processor', hardware.get('device'))}"

@@ -1,0 +1,85 @@
+"""The results page says what the records say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course_lib.book.results import Printed, load_printed, scalar_table, summary, tables
+from course_lib.experiments import EXPERIMENTS, DataUse, Experiment, Record
+
+ROOT = Path(__file__).parents[2]
+EXPERIMENT = next(iter(EXPERIMENTS.values()))
+ARMS = list(EXPERIMENT.arms)[:2]
+
+
+def record(arm: str, seed: int, results: Mapping[str, Any]) -> Record:
+    return Record(
+        experiment=EXPERIMENT.name,
+        arm=arm,
+        size="cpu",
+        seed=seed,
+        config={"epochs": 1},
+        data=[DataUse("made-up", f"three words, seed {seed}", "0" * 64)],
+        metrics=[{"epoch": 1, "loss": 1.0}],
+        results=dict(results),
+        wall_seconds=90.0,
+        device_seconds=180.0,
+        hardware={"device": "cpu", "processor": "a processor", "threads": 2},
+        versions={"torch": "2"},
+        commit="",
+        source_sha256="0" * 64,
+        finished="2026-01-01T00:00:00+00:00",
+    )
+
+
+RECORDS = [
+    record(ARMS[0], 0, {"exact": 0.5, "n_parameters": 1000, "by_length": {"3": 1.0, "4": 0.5}}),
+    record(ARMS[0], 1, {"exact": 0.7, "n_parameters": 1000, "by_length": {"3": 0.5, "4": 0.5}}),
+    record(ARMS[1], 0, {"exact": 0.9, "n_parameters": 2000, "by_length": {"3": 1.0, "4": 1.0}}),
+]
+
+
+def test_numbers_are_means_with_their_spread_and_the_document_beside() -> None:
+    printed = [
+        Printed(EXPERIMENT.name, ARMS[0], "exact", "lecture", 0.95, "somewhere else"),
+        Printed("another", ARMS[0], "exact", "lecture", 0.1, "not here"),
+    ]
+    rows = scalar_table(EXPERIMENT, RECORDS, printed)
+    assert rows[0] == [
+        *(ARMS[0], "exact", "0.6", "0.5 to 0.7", "0, 1"),
+        "0.95 (the lecture: somewhere else)",
+    ]
+    assert rows[1] == [ARMS[0], "number of parameters", "1,000", "", "0, 1", ""]
+    assert rows[2][:3] == [ARMS[1], "exact", "0.9"]
+    assert len(rows) == 4
+
+
+def test_nested_results_become_tables() -> None:
+    assert tables(EXPERIMENT, RECORDS) == {
+        "by length": [["", *ARMS], ["3", "0.75", "1"], ["4", "0.5", "1"]]
+    }
+
+
+def test_the_summary_tells_time_and_machine() -> None:
+    said = summary(RECORDS)
+    assert said.startswith("3 runs, together 4 minutes on 2 threads of a processor.")
+    many = [replace(RECORDS[0], data=[DataUse("d", f"v, seed {i}", "0" * 64)]) for i in range(5)]
+    assert "and other seeds" in summary(many)
+
+
+def test_numbers_of_documents_belong_to_experiments() -> None:
+    experiments: Mapping[str, Experiment] = EXPERIMENTS
+    for number in load_printed(ROOT / "book" / "results.yml"):
+        assert number.arm in experiments[number.experiment].arms
+
+
+def test_a_number_without_its_setting_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "results.yml"
+    path.write_text("- {experiment: e, arm: a, metric: m, document: lecture, value: 1}\n")
+    with pytest.raises(ValueError, match=r"results\.yml"):
+        load_printed(path)
