@@ -46,7 +46,7 @@ def rectangular(t: Trial) -> None:
 
 @exercise.prop(
     "where the mask is False the weight is exactly 0 and each row still sums to 1",
-    points=1.5,
+    points=1,
     hint="What must a score be for its softmax to be exactly 0? And when must it be so?",
 )
 def mask(t: Trial) -> None:
@@ -64,6 +64,16 @@ def mask(t: Trial) -> None:
 )
 def large_scores(t: Trial) -> None:
     t.same(1e4 * t.randn(1, 3, 4), t.randn(1, 3, 4), t.randn(1, 3, 4))
+
+
+@exercise.prop(
+    "half precision works, mask and all, and stays half precision",
+    points=0.5,
+    hint="Which numbers fit into float16? Its largest is 65504; is yours larger?",
+)
+def half_precision(t: Trial) -> None:
+    q, k, v = (t.randn(2, 3, 4, dtype=torch.float16) for _ in range(3))
+    t.same(q, k, v, t.keep_mask(2, 3, 3))
 
 
 @exercise.prop(
