@@ -92,12 +92,12 @@ class Report:
             lines.append("Not written yet: the stub still raises NotImplementedError.")
         elif self.one_reason:
             lines.append(f"Every requirement fails for one reason: {self.one_reason}")
-        if self.note:
-            lines.append(self.note)
         if self.mistake is not None:
             lines.append(f"This looks like a known mistake: {self.mistake.name.replace('_', ' ')}.")
             lines.append(textwrap.fill(f"It assumes: {self.mistake.says}", WIDTH))
         lines += [textwrap.fill(f"Hint: {hint}", WIDTH) for hint in self.hints()]
+        if self.note and not self.one_reason:
+            lines.append(self.note)
         return "\n".join(lines)
 
 
