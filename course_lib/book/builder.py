@@ -1,9 +1,9 @@
 """Build the rendered book, and only as much of it as needed.
 
 Two hashes decide. The *sources* (pages, configuration, ``course_lib``, records, exercises) decide
-whether to build at all. The *code* that executed pages can see (``course_lib`` without comments and
-docstrings, the locked versions, the records) decides whether the outputs of their cells still
-hold: neither Sphinx nor its execution cache looks outside of a page.
+whether to build at all. The *code* that executed pages can see (the modules that they import,
+without comments and docstrings, the locked versions, the records) decides whether the outputs of
+their cells still hold: neither Sphinx nor its execution cache looks outside of a page.
 """
 
 import ast
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from course_lib.book.inspection import EXECUTION_FILE
+from course_lib.book.reach import reachable
 
 __all__ = ["BuildError", "build", "code_key", "source_key"]
 
@@ -104,7 +105,7 @@ def code_key(root: Path) -> str:
         A hexadecimal digest that does not change with a comment, a docstring or a line break.
     """
     digest = hashlib.sha256(_surroundings(root))
-    for path in _files(root, "course_lib", "book/results"):
+    for path in [*reachable(root), *_files(root, "book/results")]:
         content = path.read_bytes()
         if path.suffix == ".py":
             content = _without_remarks(content.decode()).encode()
@@ -192,13 +193,17 @@ def _run(root: Path, folder: Path, echo: Callable[[str], None]) -> None:
         ) as process,
     ):
         assert process.stdout is not None
-        for coloured in process.stdout:
-            line = _COLOUR.sub("", coloured)
-            lines.write(line)
-            if progress := _PROGRESS.match(line.replace(f"{root}/", "")):
-                echo("book: " + " ".join(filter(None, progress.groups())))
-            if "WARNING: " in line or "ERROR: " in line or "CRITICAL: " in line:
-                warnings.append(line.strip())
+        try:
+            for coloured in process.stdout:
+                line = _COLOUR.sub("", coloured)
+                lines.write(line)
+                if progress := _PROGRESS.match(line.replace(f"{root}/", "")):
+                    echo("book: " + " ".join(filter(None, progress.groups())))
+                if "WARNING: " in line or "ERROR: " in line or "CRITICAL: " in line:
+                    warnings.append(line.strip())
+        except BaseException:
+            process.terminate()
+            raise
     if process.returncode or not (folder / "html" / "index.html").exists():
         last = log.read_text(encoding="utf-8").strip().splitlines()[-40:]
         for path in sorted((folder / "html" / _TRACEBACKS).rglob("*.err.log")):

@@ -27,7 +27,7 @@ def checkout(tmp_path: Path) -> Path:
     files = {
         "course_lib/numbers_of.py": MODULE,
         "course_lib/figure.js": "(x) => 2 * x;",
-        "book/intro.md": "# Hello\n",
+        "book/intro.md": "# Hello\n\nfrom course_lib.numbers_of import double\n",
         "book/_ext/course_own.py": "X = 1\n",
         "book/results/run.json": "{}",
         "constraints.txt": "torch==2.13.0\n",
