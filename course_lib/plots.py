@@ -15,6 +15,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 __all__ = ["INK", "PALETTE", "Picture", "attention_map", "bars", "canvas", "curves"]
 
@@ -26,6 +27,7 @@ INK = "#767676"
 PALETTE = ("#2B7BBA", "#D55E00", "#1A9870", "#B5629B", "#A07800", "#7A6FD0")
 """Colours that differ for colour-blind readers too; at least 3 against both pages."""
 
+_OUTLINE = "#123A5C"
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 2, 1, 2)), ":", (0, (8, 2)))
 _STYLE: Any = {
@@ -154,8 +156,11 @@ def attention_map(
             if titles:
                 ax.set_title(titles[i])
             for (t, s), weight in np.ndenumerate(maps[i]) if numbers else ():
-                ink = "white" if weight > 0.55 else INK
-                ax.text(s, t, f"{weight:.2f}", ha="center", va="center", color=ink, fontsize=8)
+                shown = ax.text(s, t, f"{weight:.2f}", ha="center", va="center", fontsize=8)
+                if weight > 0.25:
+                    # A half-filled cell is neither light nor dark: the outline serves both pages.
+                    shown.set_color("white")
+                    shown.set_path_effects([withStroke(linewidth=1.3, foreground=_OUTLINE)])
     return picture
 
 

@@ -50,10 +50,13 @@
       cells.forEach((cell, s) => {
         cell.style.setProperty("--weight", matrix[t][s].toFixed(4));
         cell.textContent = matrix[t][s].toFixed(2);
-        cell.classList.toggle("strong", matrix[t][s] >= 0.5);
+        cell.classList.toggle("strong", matrix[t][s] >= 0.68);
       });
     });
-    heads.forEach((head, s) => head.style.setProperty("--weight", found.weights[s].toFixed(4)));
+    heads.forEach((head, s) => {
+      head.style.setProperty("--weight", found.weights[s].toFixed(4));
+      head.classList.toggle("strong", found.weights[s] >= 0.68);
+    });
     sums.forEach((cell, s) => { cell.textContent = found.columns[s].toFixed(2); });
     const ranked = [...source.keys()].sort((a, b) => found.weights[b] - found.weights[a]).slice(0, 3);
     const best = ranked.map((s) => `${source[s]} ${found.weights[s].toFixed(2)}`).join(", ");
