@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import yaml
 
 import course_lib.book.builder as build_module
 from course_lib.book.builder import BuildError, build, code_key, source_key
+from course_lib.claims import load_claims
+
+ROOT = Path(__file__).parents[2]
 
 MODULE = '''"""A module."""
 
@@ -194,6 +200,53 @@ def test_a_real_book_builds_and_a_failing_cell_does_not(tmp_path: Path) -> None:
             build(root, echo=quiet)
             shown = (root / "_build" / "html" / "book" / "intro.html").read_text()
             assert "<span></span>42" in shown
+
+
+FAULTS = """# Hello
+
+![](picture.svg)
+
+$\\softmax x$ and {claim}`99`
+
+```{question} Bad_Name
+stem: What?
+options: []
+```
+"""
+
+
+@pytest.mark.slow
+def test_the_frame_refuses_what_readers_should_not_meet(tmp_path: Path) -> None:
+    """A picture without words, a formula that fails, a claim that is not there or not true."""
+    root = tmp_path / "small"
+    book = root / "book"
+    shutil.copytree(ROOT / "book" / "_ext", book / "_ext")
+    (root / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/intro\nchapters:\n  - file: book/claims\n"
+    )
+    (root / "_config.yml").write_text(
+        "title: Small\nonly_build_toc_files: true\nsphinx:\n  local_extensions:\n"
+        + "".join(
+            f"    course_{name}: book/_ext\n" for name in ("site", "math", "question", "claims")
+        )
+        + "  config: {html_math_renderer: mathml}\n"
+    )
+    (book / "picture.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    (book / "intro.md").write_text(FAULTS)
+    (book / "claims.md").write_text("# Claims\n\n```{claims-table}\n```\n")
+    claim = load_claims(ROOT / "book" / "claims.yml")[0]
+    assert claim.verdict == "with correction"
+    (book / "claims.yml").write_text(yaml.safe_dump([{**asdict(claim), "verdict": "holds"}]))
+    with pytest.raises(BuildError) as caught:
+        build(root, echo=quiet)
+    for said in (
+        "image without alt text",
+        "unknown command \\softmax",
+        "question Bad_Name: a name is lower-case words joined by hyphens",
+        "claim-99",
+        f"claim {claim.id} is called holds, but the code found holds=False",
+    ):
+        assert said in str(caught.value)
 
 
 def test_the_package_needs_no_sphinx_to_be_imported() -> None:
