@@ -18,7 +18,8 @@ FORMULAS = [
     r"\frac{\partial p_i}{\partial x_j} = p_i(\mathbf{1}[i=j] - p_j)",
     r"e_{tj} = v^\top \tanh(W_s s_{t-1} + W_h h_j), \tilde{h}_t = \tanh(W_c[c_t; h_t])",
     r"\theta^* = \arg\min_{\theta} \mathcal{L}(\theta) + \lambda \lVert \theta \rVert_2^2",
-    r"x \sim \mathcal{N}(0, 1), \quad f : \mathbb{R}^{T \times D} \to \mathbb{R}, \; \{x \mid x > 0\}",
+    r"x \sim \mathcal{N}(0, 1), \quad f : \mathbb{R}^{T \times D} \to \mathbb{R}",
+    r"\{x \in A \mid x > 0\} + \hat{y}",
     r"\underbrace{q^\top k}_{\text{score}} + \overline{x} + \left\lfloor \frac{n}{2} \right\rfloor",
 ]
 
