@@ -33,7 +33,9 @@ def run_book(arguments: argparse.Namespace) -> int:
     html = root / "_build" / "html"
     if not arguments.report:
         try:
-            index = build(root, force=arguments.force)
+            progress = sys.stderr if arguments.json else sys.stdout
+            echo = functools.partial(print, file=progress, flush=True)
+            index = build(root, force=arguments.force, echo=echo)
         except BuildError as error:
             print(f"course book: {error}", file=sys.stderr)
             return FOUND_WRONG
