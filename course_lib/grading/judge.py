@@ -131,6 +131,11 @@ def judge_notebook(
                     cell.outputs = [_error("Lost", f"This cell ended the kernel: {lost}.")]
     finally:
         session.end()
+    taken = [m.report.exercise for m in result.marks if m.report and ABSENT in m.report.one_reason]
+    if taken:
+        result.notes.append(
+            f"Takes the library's answer instead of giving one: {', '.join(taken)}."
+        )
     nbformat.validate(result.notebook)
     return result
 
@@ -149,8 +154,6 @@ def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str
         notes.append(f"{exercise.id}: {lost}.")
         session.replay()
         return Mark(grade_id, points, 0.0, reason=reason)
-    if ABSENT in report.one_reason:
-        notes.append(f"{exercise.id}: the answer takes the library's instead of being one.")
     cell.outputs = [
         new_output("stream", name="stdout", text=report.table() + "\n"),
         new_output("execute_result", data={"text/plain": repr(report.score)}, execution_count=None),
