@@ -141,12 +141,13 @@ def summary(records: Sequence[Record]) -> str:
     Returns:
         A sentence.
     """
-    minutes = sum(record.wall_seconds for record in records) / 60
+    # Wall time tells as much about what else ran on the machine.
+    minutes = sum(record.device_seconds for record in records) / 60
     machines = sorted({_machine(record.hardware) for record in records})
     data = sorted({f"{use.name} ({use.variant})" for record in records for use in record.data})
     shown = data if len(data) <= 3 else [re.sub(r", seed \d+", "", data[0]), "and other seeds"]
     return (
-        f"{len(records)} runs, together {minutes:,.0f} minutes on {'; '.join(machines)}. "
+        f"{len(records)} runs, together {minutes:,.0f} minutes of computing on {'; '.join(machines)}. "
         f"Data: {', '.join(shown)}."
     )
 
@@ -167,4 +168,5 @@ def _machine(hardware: Mapping[str, Any]) -> str:
     if "gpu" in hardware:
         return str(hardware["gpu"])
     cores = hardware.get("threads", hardware.get("cores", ""))
-    return f"{cores} threads of {hardware.get('processor', hardware.get('device'))}"
+    threads = "1 thread" if cores == 1 else f"{cores} threads"
+    return f"{threads} of {hardware.get('processor', hardware.get('device'))}"

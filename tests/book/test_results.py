@@ -67,7 +67,9 @@ def test_nested_results_become_tables() -> None:
 
 def test_the_summary_tells_time_and_machine() -> None:
     said = summary(RECORDS)
-    assert said.startswith("3 runs, together 4 minutes on 2 threads of a processor.")
+    assert said.startswith("3 runs, together 9 minutes of computing on 2 threads of a processor.")
+    alone = replace(RECORDS[0], hardware={"processor": "a processor", "threads": 1})
+    assert "on 1 thread of a processor" in summary([alone])
     many = [replace(RECORDS[0], data=[DataUse("d", f"v, seed {i}", "0" * 64)]) for i in range(5)]
     assert "and other seeds" in summary(many)
 
