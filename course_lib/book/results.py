@@ -147,7 +147,8 @@ def summary(records: Sequence[Record]) -> str:
     data = sorted({f"{use.name} ({use.variant})" for record in records for use in record.data})
     shown = data if len(data) <= 3 else [re.sub(r", seed \d+", "", data[0]), "and other seeds"]
     return (
-        f"{len(records)} runs, together {minutes:,.0f} minutes of computing on {'; '.join(machines)}. "
+        f"{len(records)} runs, together {minutes:,.0f} minutes of computing on "
+        f"{'; '.join(machines)}. "
         f"Data: {', '.join(shown)}."
     )
 

@@ -16,7 +16,8 @@ from course_lib.checks.seeds import sample_seed
 from course_lib.checks.subject import Subject
 from course_lib.checks.trial import Trial, attempt
 
-WIDTH = 96
+# Fits a page of the book without scrolling.
+WIDTH = 84
 
 
 @dataclass(frozen=True)
