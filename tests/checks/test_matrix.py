@@ -23,10 +23,10 @@ def test_everything_banked_gets_what_it_should(identifier):
 
 
 @pytest.mark.slow
-def test_twenty_seeds_over_both_transports(tmp_path):
+def test_twenty_seeds_over_workers(tmp_path):
+    """`make test-all` runs the other transport as `course matrix`."""
     with worker_grader(tmp_path) as grader:
         assert not matrix(20, None, grader).faults
-    assert not matrix(20).faults
 
 
 def test_both_transports_agree(tmp_path):
