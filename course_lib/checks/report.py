@@ -17,7 +17,7 @@ from course_lib.checks.subject import Subject
 from course_lib.checks.trial import Trial, attempt
 
 # Fits a page of the book without scrolling.
-WIDTH = 84
+WIDTH = 76
 
 
 @dataclass(frozen=True)
@@ -86,19 +86,21 @@ class Report:
         lines = [f"{self.exercise}: {self.score:g} of {self.max_points:g} points"]
         for row in self.rows:
             mark = "pass" if row.passed else "FAIL"
-            lines.append(f"  {mark}  {row.points:4g}  {row.name}: {row.says}")
+            line = f"  {mark}  {row.points:4g}  {row.name}: {row.says}"
+            lines.append(textwrap.fill(line, WIDTH, subsequent_indent=" " * 14))
             if row.why and not self.one_reason:
                 lines.append(_indented(row.why))
         if self.unwritten:
             lines.append("Not written yet: the stub still raises NotImplementedError.")
         elif self.one_reason:
-            lines.append(f"Every requirement fails for one reason: {self.one_reason}")
+            reason = f"Every requirement fails for one reason: {self.one_reason}"
+            lines.append(textwrap.fill(reason, WIDTH))
         if self.mistake is not None:
             lines.append(f"This looks like a known mistake: {self.mistake.name.replace('_', ' ')}.")
             lines.append(textwrap.fill(f"It assumes: {self.mistake.says}", WIDTH))
         lines += [textwrap.fill(f"Hint: {hint}", WIDTH) for hint in self.hints()]
         if self.note and not self.one_reason:
-            lines.append(self.note)
+            lines.append(textwrap.fill(self.note, WIDTH))
         return "\n".join(lines)
 
 
