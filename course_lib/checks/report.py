@@ -69,9 +69,13 @@ class Report:
         return reasons.pop() if len(reasons) == 1 else ""
 
     @property
-    def unwritten(self) -> bool:
-        """Whether the answer is still the stub."""
-        return self.one_reason.startswith("raised NotImplementedError")
+    def headline(self) -> str:
+        """One sentence in place of a reason in every row; empty when the rows differ."""
+        if self.one_reason.startswith("raised NotImplementedError"):
+            return "Not written yet: the stub still raises NotImplementedError."
+        if self.one_reason:
+            return f"Every requirement fails for one reason: {self.one_reason}"
+        return ""
 
     def hints(self) -> list[str]:
         """What to tell the student: the mistake's hint, else those of the failing properties."""
@@ -90,11 +94,8 @@ class Report:
             lines.append(textwrap.fill(line, WIDTH, subsequent_indent=" " * 14))
             if row.why and not self.one_reason:
                 lines.append(_indented(row.why))
-        if self.unwritten:
-            lines.append("Not written yet: the stub still raises NotImplementedError.")
-        elif self.one_reason:
-            reason = f"Every requirement fails for one reason: {self.one_reason}"
-            lines.append(textwrap.fill(reason, WIDTH))
+        if self.headline:
+            lines.append(textwrap.fill(self.headline, WIDTH))
         if self.mistake is not None:
             lines.append(f"This looks like a known mistake: {self.mistake.name.replace('_', ' ')}.")
             lines.append(textwrap.fill(f"It assumes: {self.mistake.says}", WIDTH))

@@ -60,10 +60,7 @@ def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:
     }
     if report is None:
         return shown
-    if report.unwritten:
-        shown["headline"] = "Not written yet: the stub still raises NotImplementedError."
-    elif report.one_reason:
-        shown["headline"] = f"Every requirement fails for one reason: {report.one_reason}"
+    shown["headline"] = report.headline
     if report.mistake is not None:
         shown["mistake"] = report.mistake.name.replace("_", " ")
         shown["says"] = report.mistake.says
