@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import Any
 
 from course_lib.checks.compare import difference
 from course_lib.checks.exercise import Exercise, find, identifiers, namespace
-from course_lib.checks.report import Report, bank_reports, grade, grade_source, recognise
+from course_lib.checks.report import Report, bank_reports, grade_source, recognise
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.subject import Subject
 from course_lib.checks.trial import Trial, shapes
@@ -77,9 +78,14 @@ def matrix(
 
 
 def _row(exercise: Exercise, seeds: list[str], grader: Grader, tally: Tally) -> None:
+    @cache
+    def graded(source: str, seed: str) -> Report:
+        # A mistake is asked two questions: whether it is rejected, and whether it is named.
+        return grader(exercise, source, seed)
+
     def over_seeds(what: str, source: str, wanted: Callable[[Report, str], str | None]) -> bool:
         for seed in seeds:
-            report = grader(exercise, source, seed)
+            report = graded(source, seed)
             if fault := wanted(report, seed):
                 tally.faults.append(f"{exercise.id}, {what}, seed {int(seed, 16)}: {fault}")
                 return False
@@ -136,6 +142,3 @@ def _well_formed(exercise: Exercise) -> None:
                 f"{exercise.id}: mistake {answer.name} gives itself away on the visible example:"
                 f" {reply.error or blank}"
             )
-
-
-__all__ = ["Grader", "Tally", "grade", "matrix", "reference_source"]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from course_lib.checks.exercise import PRELUDE, Exercise, given_source
-from course_lib.checks.matrix import reference_source
+from course_lib.checks.matrix import Grader, reference_source
 from course_lib.checks.report import Report, grade, grade_source
 from course_lib.grading import kit
 from course_lib.grading.channel import Worker
-
-Grader = Callable[[Exercise, str, str], Report]
 
 
 @contextlib.contextmanager
