@@ -1,0 +1,92 @@
+"""Attention itself: the function and its multi-head form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from course_lib.attention import (
+    MultiHeadAttention,
+    fused_attention,
+    scaled_dot_product_attention,
+)
+from course_lib.mechanisms.contract import Calls, Mechanism, Rival
+
+__all__ = ["MECHANISMS", "torch_multi_head"]
+
+
+def _function(*, fast: bool, **sizes: int) -> nn.Module:
+    if fast:
+        return Calls(fused_attention)
+    return Calls(lambda q, k, v: scaled_dot_product_attention(q, k, v)[0])
+
+
+def _heads(
+    generator: Generator, *, batch: int, n_heads: int, length: int, d_head: int
+) -> tuple[Tensor, ...]:
+    shape = (batch, n_heads, length, d_head)
+    return tuple(torch.randn(shape, generator=generator) for _ in range(3))
+
+
+def _multi_head(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
+    return MultiHeadAttention(d_model, n_heads, fused=fast)
+
+
+def _tokens(
+    generator: Generator, *, batch: int, length: int, d_model: int, memory: int = 0, **sizes: int
+) -> tuple[Tensor, ...]:
+    lengths = (length, memory) if memory else (length,)
+    return tuple(torch.randn(batch, n, d_model, generator=generator) for n in lengths)
+
+
+def torch_multi_head(attend: MultiHeadAttention) -> nn.MultiheadAttention:
+    """``nn.MultiheadAttention`` with the same weights, which keeps its three maps in one matrix."""
+    weight = attend.q_proj.weight
+    peer = nn.MultiheadAttention(attend.d_model, attend.n_heads, batch_first=True)
+    maps = (attend.q_proj, attend.k_proj, attend.v_proj)
+    with torch.no_grad():
+        peer.in_proj_weight.copy_(torch.cat([part.weight for part in maps]))
+        peer.in_proj_bias.copy_(torch.cat([part.bias for part in maps]))
+    peer.out_proj.load_state_dict(attend.out_proj.state_dict())
+    return peer.to(weight).eval()
+
+
+def _torch_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+    peer = torch_multi_head(attend)
+
+    def call(q: Tensor, memory: Tensor | None = None) -> Tensor:
+        memory = q if memory is None else memory
+        return peer(q, memory, memory, need_weights=False)[0]
+
+    return Rival(call, inputs)
+
+
+MECHANISMS = (
+    Mechanism(
+        name="scaled_dot_product",
+        source="Vaswani et al. (2017), equation 1",
+        build=_function,
+        inputs=_heads,
+        tiny={"batch": 2, "n_heads": 3, "length": 5, "d_head": 4},
+        peer=lambda module, inputs: Rival(F.scaled_dot_product_attention, inputs),
+    ),
+    Mechanism(
+        name="multi_head",
+        source="Vaswani et al. (2017), section 3.2.2",
+        build=_multi_head,
+        inputs=_tokens,
+        tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
+        peer=_torch_peer,
+    ),
+    Mechanism(
+        name="cross_attention",
+        source="Vaswani et al. (2017), section 3.2.3",
+        build=_multi_head,
+        inputs=_tokens,
+        tiny={"batch": 2, "length": 3, "memory": 5, "d_model": 8, "n_heads": 2},
+        peer=_torch_peer,
+    ),
+)

@@ -1,0 +1,152 @@
+"""What the course says of every mechanism, in one form that tests and benchmarks share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Calls", "Mechanism", "Rival", "floats"]
+
+
+class Calls(nn.Module):
+    """A function as a module without weights.
+
+    Args:
+        function: Called with what the module is called with.
+        fixed: Keyword arguments of every call.
+
+    Example:
+        >>> Calls(torch.add, alpha=2)(torch.tensor(1.0), torch.tensor(3.0))
+        tensor(7.)
+    """
+
+    def __init__(self, function: Callable[..., Any], **fixed: Any) -> None:
+        """Keep the function."""
+        super().__init__()
+        self.function = function
+        self.fixed = fixed
+
+    def forward(self, *inputs: Any) -> Any:
+        """Call it."""
+        return self.function(*inputs, **self.fixed)
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another way to compute the same: a peer from another library, or an independent oracle.
+
+    Args:
+        call: Takes ``inputs`` and returns what the mechanism's module returns.
+        inputs: What to call it with. They share memory with the mechanism's own inputs where the
+            two want the same layout; changing the layout is not part of what is timed.
+    """
+
+    call: Callable[..., Any]
+    inputs: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One mechanism: how to make it, how to feed it, what to hold it against.
+
+    Args:
+        name: As in ``table.toml``.
+        source: Paper and equation or section.
+        build: ``build(fast=..., **sizes)`` makes a module in evaluation mode; with ``fast=False``
+            the same mechanism on its explicit path, with the same names of weights. Weights come
+            from torch's global generator, which the caller seeds.
+        inputs: ``inputs(generator, **sizes)`` draws the arguments of one call.
+        tiny: Sizes for tests, which take milliseconds.
+        peer: ``peer(module, inputs)`` makes the peer with the module's weights. ``None`` where no
+            library computes the same.
+        oracle: ``oracle(module, inputs)`` makes a second, independent route of our own; wanted
+            where there is no peer.
+        fast: Whether there is a fast path beside the explicit one.
+        peer_double: Whether the peer runs in float64, where a test of parity is sharper.
+        tolerance: Largest difference allowed in float32, in units of the largest output.
+        half: Whether it runs in half precision and bfloat16.
+        trains: Whether gradients flow from the output to weights or inputs.
+        compiles: Whether ``torch.compile`` can trace it in one graph.
+        note: Why one of the switches is off; wanted when it is.
+
+    Raises:
+        ValueError: If nothing holds the mechanism, or a switch is off without a reason.
+    """
+
+    name: str
+    source: str
+    build: Callable[..., nn.Module]
+    inputs: Callable[..., tuple[Any, ...]]
+    tiny: dict[str, int]
+    peer: Callable[[Any, tuple[Any, ...]], Rival] | None = None
+    oracle: Callable[[Any, tuple[Any, ...]], Rival] | None = None
+    fast: bool = True
+    peer_double: bool = True
+    tolerance: float = 1e-5
+    half: bool = True
+    trains: bool = True
+    compiles: bool = True
+    note: str = field(default="")
+
+    def __post_init__(self) -> None:
+        if self.peer is None and self.oracle is None and not self.fast:
+            raise ValueError(f"{self.name} has no peer, no oracle and no second path")
+        if not (self.half and self.trains and self.compiles and self.peer_double) and not self.note:
+            raise ValueError(f"{self.name} switches a test off without a note that says why")
+
+    def make(
+        self,
+        sizes: dict[str, int],
+        *,
+        fast: bool,
+        seed: int = 0,
+        dtype: torch.dtype = torch.float32,
+        device: str = "cpu",
+    ) -> tuple[nn.Module, tuple[Any, ...]]:
+        """Make the module and the arguments of one call.
+
+        Args:
+            sizes: Keyword arguments of ``build`` and ``inputs``.
+            fast: On the fast path or the explicit one; both get the same weights.
+            seed: Of weights and arguments.
+            dtype: Of weights and of floating-point arguments.
+            device: Where both lie.
+
+        Returns:
+            The module, in evaluation mode, and its arguments.
+        """
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            module = self.build(fast=fast, **sizes).eval().to(device, dtype)
+        generator = torch.Generator().manual_seed(seed + 1)
+        inputs = self.inputs(generator, **sizes)
+        return module, tuple(_cast(x, dtype, device) for x in inputs)
+
+
+def _cast(x: Any, dtype: torch.dtype, device: str) -> Any:
+    if not isinstance(x, Tensor):
+        return x
+    return x.to(device, dtype) if x.is_floating_point() else x.to(device)
+
+
+def floats(outputs: Any) -> list[Tensor]:
+    """The floating-point tensors in what a module returned, in order.
+
+    Args:
+        outputs: A tensor, or tuples, lists and mappings of them to any depth.
+
+    Example:
+        >>> floats((torch.ones(2), None, {"weights": torch.zeros(1)}))
+        [tensor([1., 1.]), tensor([0.])]
+    """
+    if isinstance(outputs, Tensor):
+        return [outputs] if outputs.is_floating_point() else []
+    if isinstance(outputs, dict):
+        outputs = outputs.values()
+    elif not isinstance(outputs, (tuple, list)):
+        return []
+    return [tensor for part in outputs for tensor in floats(part)]

@@ -1,0 +1,197 @@
+"""What every mechanism must keep, whatever it is."""
+
+import copy
+from importlib.metadata import version
+
+import pytest
+import torch
+
+from course_lib.mechanisms import Mechanism, floats, load_table, mechanisms
+
+ALL = mechanisms()
+NAMES = sorted(ALL)
+
+
+def with_gradients(module, inputs, call=None):
+    """Outputs, and the gradients of their weighted sum with respect to inputs and weights."""
+    inputs = tuple(
+        x.clone().requires_grad_() if torch.is_tensor(x) and x.is_floating_point() else x
+        for x in inputs
+    )
+    outputs = floats((call or module)(*inputs))
+    leaves = [x for x in inputs if torch.is_tensor(x) and x.requires_grad]
+    leaves += [p for p in module.parameters() if p.requires_grad] if call is None else []
+    generator = torch.Generator().manual_seed(7)
+    total = sum(
+        (out * torch.randn(out.shape, generator=generator).to(out)).sum()
+        for out in outputs
+        if out.requires_grad
+    )
+    if not torch.is_tensor(total):
+        return outputs, []
+    return outputs, torch.autograd.grad(total, leaves, allow_unused=True)
+
+
+def assert_same(ours, theirs, tolerance):
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        if a is None or b is None:
+            # A path may leave out a tensor that has no influence.
+            assert all(g is None or not g.any() for g in (a, b))
+            continue
+        assert a.shape == b.shape
+        scale = max(b.abs().max().item(), 1.0) if b.numel() else 1.0
+        torch.testing.assert_close(a, b, atol=tolerance * scale, rtol=0)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if ALL[n].fast])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+def test_explicit_and_fast_path_agree_in_outputs_and_gradients(name, dtype):
+    mechanism = ALL[name]
+    tolerance = mechanism.tolerance if dtype == torch.float32 else 1e-10
+    fast, inputs = mechanism.make(mechanism.tiny, fast=True, dtype=dtype)
+    explicit, _ = mechanism.make(mechanism.tiny, fast=False, dtype=dtype)
+    explicit.load_state_dict(fast.state_dict())
+    for ours, theirs in zip(
+        with_gradients(fast, inputs), with_gradients(explicit, inputs), strict=True
+    ):
+        assert_same(ours, theirs, tolerance)
+
+
+@pytest.mark.parametrize("role", ["peer", "oracle"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_as_a_peer_or_an_independent_route(name, role):
+    mechanism = ALL[name]
+    make_rival = getattr(mechanism, role)
+    if make_rival is None:
+        assert mechanism.peer or mechanism.oracle or mechanism.fast
+        return
+    double = mechanism.peer_double or role == "oracle"
+    dtype, tolerance = (torch.float64, 1e-9) if double else (torch.float32, mechanism.tolerance)
+    for fast in {False, mechanism.fast}:
+        module, inputs = mechanism.make(mechanism.tiny, fast=fast, dtype=dtype)
+        rival = make_rival(module, inputs)
+        with torch.no_grad():
+            assert_same(floats(module(*inputs)), floats(rival.call(*rival.inputs)), tolerance)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if ALL[n].peer and ALL[n].trains])
+def test_gradients_with_respect_to_the_inputs_are_the_peers(name):
+    mechanism = ALL[name]
+    double = mechanism.peer_double
+    dtype, tolerance = (torch.float64, 1e-9) if double else (torch.float32, mechanism.tolerance)
+    module, inputs = mechanism.make(mechanism.tiny, fast=mechanism.fast, dtype=dtype)
+    rival = mechanism.peer(module, inputs)
+    same_layout = len(rival.inputs) == len(inputs) and all(
+        a is b for a, b in zip(rival.inputs, inputs, strict=True)
+    )
+    if not same_layout:
+        # Gradients in another layout say nothing; the outputs are compared all the same.
+        return
+    theirs = with_gradients(module, inputs, rival.call)[1]
+    ours = with_gradients(module, inputs)[1][: len(theirs)]
+    assert_same(ours, theirs, tolerance)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if ALL[n].half])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
+def test_low_precision_stays_finite(name, dtype):
+    mechanism = ALL[name]
+    for fast in {False, mechanism.fast}:
+        module, inputs = mechanism.make(mechanism.tiny, fast=fast, dtype=dtype)
+        outputs, gradients = with_gradients(module, inputs)
+        assert outputs
+        for tensor in [*outputs, *gradients]:
+            assert tensor is None or tensor.isfinite().all()
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if ALL[n].trains])
+def test_gradients_reach_every_weight(name):
+    mechanism = ALL[name]
+    module, inputs = mechanism.make(mechanism.tiny, fast=mechanism.fast)
+    outputs = floats(module(*inputs))
+    if not list(module.parameters()):
+        inputs = tuple(x.requires_grad_() if x.is_floating_point() else x for x in inputs)
+        outputs = floats(module(*inputs))
+    sum(out.square().sum() for out in outputs if out.requires_grad).backward()
+    unreached = [n for n, p in module.named_parameters() if p.requires_grad and p.grad is None]
+    assert not unreached
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if ALL[n].compiles])
+def test_compile_traces_it_whole(name):
+    mechanism = ALL[name]
+    torch._dynamo.reset()
+    for fast in {False, mechanism.fast}:
+        module, inputs = mechanism.make(mechanism.tiny, fast=fast)
+        # The tracing is what may fail; the code it generates is the compiler's affair.
+        compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
+        with torch.no_grad():
+            assert_same(floats(compiled(*inputs)), floats(module(*inputs)), 1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_saved_and_loaded_it_is_the_same(name):
+    mechanism = ALL[name]
+    module, inputs = mechanism.make(mechanism.tiny, fast=mechanism.fast)
+    other, _ = mechanism.make(mechanism.tiny, fast=mechanism.fast, seed=1)
+    other.load_state_dict(copy.deepcopy(module.state_dict()))
+    with torch.no_grad():
+        assert_same(floats(other(*inputs)), floats(module(*inputs)), 0.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_generator_gives_the_same(name):
+    mechanism = ALL[name]
+    results = []
+    for _ in range(2):
+        module, inputs = mechanism.make(mechanism.tiny, fast=mechanism.fast)
+        before = torch.random.get_rng_state()
+        with torch.no_grad():
+            results.append(floats(module(*inputs)))
+        assert torch.equal(before, torch.random.get_rng_state()), "draws from the global generator"
+    assert_same(*results, 0.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_are_left_as_they_were(name):
+    mechanism = ALL[name]
+    for fast in {False, mechanism.fast}:
+        module, inputs = mechanism.make(mechanism.tiny, fast=fast)
+        before = copy.deepcopy(inputs)
+        with torch.no_grad():
+            module(*inputs)
+        for x, y in zip(inputs, before, strict=True):
+            assert torch.equal(x, y) if torch.is_tensor(x) else x == y
+
+
+@pytest.mark.parametrize("name", NAMES if torch.cuda.is_available() else [])
+def test_on_cuda_it_is_the_same(name):
+    mechanism = ALL[name]
+    module, inputs = mechanism.make(mechanism.tiny, fast=mechanism.fast, dtype=torch.float64)
+    with torch.no_grad():
+        here = floats(module(*inputs))
+        module.to("cuda")
+        there = floats(module(*(x.cuda() if torch.is_tensor(x) else x for x in inputs)))
+    assert_same([out.cpu() for out in there], here, 1e-9)
+
+
+def test_rows_and_mechanisms_name_the_same_peers():
+    for name, mechanism in ALL.items():
+        row = load_table()[name]
+        assert bool(row.peer) == (mechanism.peer is not None), name
+
+
+@pytest.mark.parametrize("row", load_table().values(), ids=lambda row: row.name)
+def test_the_peer_is_the_version_in_the_table(row):
+    if "==" in row.package:
+        package, pinned = row.package.split("==")
+        assert version(package).split("+")[0] == pinned
+
+
+def test_a_mechanism_that_nothing_holds_is_refused():
+    arguments = dict(name="x", source="", build=None, inputs=None, tiny={})
+    with pytest.raises(ValueError, match="no peer, no oracle"):
+        Mechanism(**arguments, fast=False)
+    with pytest.raises(ValueError, match="without a note"):
+        Mechanism(**arguments, half=False)
