@@ -85,7 +85,7 @@ def alignment_error_rate(predicted: Tensor, gold: Tensor) -> float:
 
     Args:
         predicted: Boolean ``(..., T, S)``.
-        gold: Boolean, of the same shape.
+        gold: Boolean ``(..., T, S)``.
 
     Returns:
         A number between 0 (the same links) and 1 (no link in common); 0 if there are no links.

@@ -180,6 +180,10 @@ class LayerCost(NamedTuple):
         multiplications: Products of two numbers in all of the layer's matrix products.
         sequential: Steps along the sequence that have to wait for one another.
         path: Steps from position to position until the first has reached the last.
+
+    Example:
+        >>> layer_cost("self-attention", n=10, d_model=4).path
+        1
     """
 
     multiplications: int
@@ -246,7 +250,7 @@ def longest_chain(out: Tensor) -> int:
     These have to be done one after the other, however many processors there are.
 
     Args:
-        out: A tensor that autograd has recorded.
+        out: A tensor of any shape that autograd has recorded.
 
     Returns:
         Number of matrix products and convolutions in the longest chain.

@@ -31,7 +31,7 @@ def rnn_step(
         weight_ih: ``W``, ``(D, Dx)``.
         weight_hh: ``U``, ``(D, D)``.
         bias_ih: One half of ``b``, ``(D,)``.
-        bias_hh: The other half.
+        bias_hh: The other half, ``(D,)``.
 
     Returns:
         The next state ``(B, D)``.

@@ -25,6 +25,20 @@ def register(commands: Any) -> None:
     run.set_defaults(handler=run_experiment)
 
     bench = commands.add_parser("bench", help="measure ratios of speed on this machine")
+    bench.add_argument(
+        "topic",
+        nargs="?",
+        choices=("attention", "paths"),
+        default="paths",
+        help="`attention`: every mechanism beside its fastest peer, and the growth of its cost;"
+        " `paths` (when left out): what the course's own choices cost",
+    )
+    bench.add_argument("mechanisms", nargs="*", metavar="MECHANISM", help="only these; all")
+    bench.add_argument(
+        "--repeats", type=int, default=30, metavar="N", help="of each comparison; 30"
+    )
+    bench.add_argument("--again", action="store_true", help="also what has been measured already")
+    bench.add_argument("--results", type=Path, help="folder of the records (book/results)")
     add_json(bench)
     bench.set_defaults(handler=run_bench)
 
@@ -69,7 +83,9 @@ def run_experiment(arguments: argparse.Namespace) -> int:
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
-    """Print each ratio, then how many there were."""
+    """Print each ratio, then the worst or how many there were."""
+    if arguments.topic == "attention":
+        return bench_attention(arguments)
     from course_lib.benchmarks import measure
 
     rows = measure()
@@ -82,3 +98,47 @@ def run_bench(arguments: argparse.Namespace) -> int:
         f"benchmarks {len(rows)}",
     )
     return 0
+
+
+def bench_attention(arguments: argparse.Namespace) -> int:
+    """Print each mechanism as it is measured, the exponents, and the worst ratio."""
+    import torch
+
+    from course_lib.benchmarks import bench, exponents, worst
+
+    # One thread: a second one is at the mercy of whatever else the machine does.
+    torch.set_num_threads(1)
+    results = arguments.results or checkout() / "book" / "results"
+    found = []
+    for row in bench(
+        results, arguments.mechanisms, repeats=arguments.repeats, again=arguments.again
+    ):
+        found.append(row)
+        if not arguments.json:
+            print(f"{row.name}: {row.peer or 'no peer'}", flush=True)
+            for key, seconds in row.seconds.items():
+                print(f"  {_bench_line(row, key, seconds)}", flush=True)
+    growth = {} if arguments.mechanisms else exponents(results)
+    if not arguments.json:
+        for name, values in growth.items():
+            print(
+                f"{name}: time T^{values['time']:.2f} (theory {values['time in theory']:.1f}),"
+                f" memory T^{values['memory']:.2f} (theory {values['memory in theory']:.1f})"
+            )
+    data = {
+        "bounds": {row.name: row.bound for row in found if row.ratios},
+        "without peer": [row.name for row in found if not row.ratios],
+        "exponents": growth,
+    }
+    emit(arguments, data, worst(found))
+    return 0
+
+
+def _bench_line(row: Any, key: str, seconds: float) -> str:
+    memory = row.peak_bytes.get(f"{key} ours", 0) / 2**20
+    line = f"{key:26} {1e3 * seconds:9.3f} ms {memory:9.2f} MiB"
+    if key in row.ratios:
+        ratio = row.ratios[key]
+        peer = row.peak_bytes[f"{key} peer"] / 2**20
+        line += f"  {ratio.ratio:6.2f} x [{ratio.low:.2f}, {ratio.high:.2f}]  peer {peer:.2f} MiB"
+    return line

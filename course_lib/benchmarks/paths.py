@@ -1,14 +1,8 @@
-"""Ratios of speed: two ways of doing the same, measured in turn in one run.
-
-Seconds say more about the machine than about the code; a ratio from one run says what one way costs
-compared with the other.
-"""
+"""What the course's own choices cost: explicit or fused attention, one process or two."""
 
 from __future__ import annotations
 
-import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +10,14 @@ from pathlib import Path
 import torch
 
 from course_lib.attention import fused_attention, scaled_dot_product_attention
+from course_lib.benchmarks.timing import compare
 from course_lib.masks import causal_mask
+
+__all__ = ["Comparison", "measure"]
 
 
 @dataclass(frozen=True)
-class Ratio:
+class Comparison:
     """How many times as long the first way takes as the second."""
 
     name: str
@@ -29,33 +26,18 @@ class Ratio:
 
 
 def ratio(
-    name: str,
-    says: str,
-    slow: Callable[[], object],
-    fast: Callable[[], object],
-    repeats: int = 7,
-    inner: int = 1,
-) -> Ratio:
-    """Median over interleaved repeats of the time of ``slow`` over that of ``fast``."""
-    slow(), fast()
-    quotients = []
-    for _ in range(repeats):
-        seconds = []
-        for way in (slow, fast):
-            start = time.perf_counter()
-            for _ in range(inner):
-                way()
-            seconds.append(time.perf_counter() - start)
-        quotients.append(seconds[0] / seconds[1])
-    return Ratio(name, says, statistics.median(quotients))
+    name: str, says: str, slow: Callable[[], object], fast: Callable[[], object]
+) -> Comparison:
+    """Compare two ways, briefly."""
+    return Comparison(name, says, compare(slow, fast, repeats=7).ratio)
 
 
-def measure() -> list[Ratio]:
+def measure() -> list[Comparison]:
     """All benchmarks."""
     return [*attention_paths(), *transports()]
 
 
-def attention_paths() -> Iterator[Ratio]:
+def attention_paths() -> Iterator[Comparison]:
     """Explicit against fused attention, as sequences grow."""
     generator = torch.Generator().manual_seed(0)
     for length in (64, 256, 1024):
@@ -69,7 +51,7 @@ def attention_paths() -> Iterator[Ratio]:
         )
 
 
-def transports() -> Iterator[Ratio]:
+def transports() -> Iterator[Comparison]:
     """What it costs to grade an answer outside the grader's process."""
     from course_lib.checks.exercise import find
     from course_lib.checks.report import grade_source

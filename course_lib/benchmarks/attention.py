@@ -1,0 +1,269 @@
+"""Every mechanism's fast path against its fastest peer, and how its cost grows with the length.
+
+One record a mechanism, written when it is measured; what has a record of the same source is not
+measured again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from course_lib.benchmarks.timing import Ratio, compare, peak_memory
+from course_lib.experiments.provenance import (
+    Clock,
+    hardware,
+    parent_commit,
+    source_sha256,
+    versions,
+)
+from course_lib.experiments.record import (
+    DataUse,
+    Record,
+    load_record,
+    record_name,
+    write_record,
+)
+from course_lib.mechanisms import Mechanism, Row, floats, load_table, mechanisms
+
+__all__ = ["EXPERIMENT", "Measured", "bench", "exponents", "worst"]
+
+EXPERIMENT = "attention-speed"
+_TABLE = Path(__file__).parents[1] / "mechanisms" / "table.toml"
+_CPU = torch.device("cpu")
+_LENGTHS = (512, 1024, 2048, 4096)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One mechanism's numbers.
+
+    Args:
+        name: Of the mechanism.
+        peer: Full name of the peer, or ``""``.
+        ratios: By shape and pass, such as ``"large forward"``; empty without a peer.
+        peak_bytes: By the same keys with ``ours`` or ``peer`` behind: ``"large forward ours"``.
+        seconds: By shape and pass, of our own path.
+    """
+
+    name: str
+    peer: str
+    ratios: dict[str, Ratio]
+    peak_bytes: dict[str, int]
+    seconds: dict[str, float]
+
+    @property
+    def bound(self) -> float:
+        """The largest lower bound among its ratios; 0 without a peer."""
+        return max((ratio.low for ratio in self.ratios.values()), default=0.0)
+
+
+def worst(measured: Sequence[Measured]) -> str:
+    """The last line of a report: the largest lower bound and whose it is.
+
+    Example:
+        >>> ratio = Ratio(1.1, 1.02, 1.2, 0.5)
+        >>> worst([Measured("tiled", "torch", {"small forward": ratio}, {}, {})])
+        'worst ratio 1.02 (tiled)'
+    """
+    with_peer = [m for m in measured if m.ratios]
+    if not with_peer:
+        return "worst ratio none (no peer)"
+    largest = max(with_peer, key=lambda m: m.bound)
+    return f"worst ratio {largest.bound:.2f} ({largest.name})"
+
+
+def bench(
+    results_dir: Path, names: Sequence[str] = (), *, repeats: int = 30, again: bool = False
+) -> Iterator[Measured]:
+    """Measure mechanisms one after the other; a record each, written at once.
+
+    Args:
+        results_dir: Folder of the records.
+        names: Which mechanisms; all if empty.
+        repeats: Interleaved repetitions of each comparison.
+        again: Also measure what has a record of the same source.
+
+    Yields:
+        The numbers of each, old or new.
+
+    Raises:
+        ValueError: If a name is unknown, or ours and the peer do not agree.
+    """
+    known = mechanisms()
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise ValueError(f"no mechanism {', '.join(unknown)}; there are {', '.join(known)}")
+    for name, row in load_table().items():
+        if name not in known or (names and name not in names):
+            continue
+        digest = source_sha256(known[name].build.__module__)
+        path = results_dir / EXPERIMENT / record_name(_arm(name), "cpu", 0)
+        if not again and path.exists():
+            record = load_record(path)
+            if record.source_sha256 == digest and record.config["repeats"] >= repeats:
+                yield _from_record(name, record)
+                continue
+        clock = Clock(_CPU)
+        measured = _measure(known[name], row, repeats)
+        config = {"repeats": repeats, "dtype": "float32", **asdict(row)}
+        write_record(_record(_arm(name), config, _as_results(measured), digest, clock), results_dir)
+        yield measured
+
+
+def _arm(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _measure(mechanism: Mechanism, row: Row, repeats: int) -> Measured:
+    ratios: dict[str, Ratio] = {}
+    peak_bytes: dict[str, int] = {}
+    seconds: dict[str, float] = {}
+    for shape in ("small", "large"):
+        module, inputs = mechanism.make(getattr(row, shape), fast=True)
+        rival = mechanism.peer(module, inputs) if mechanism.peer else None
+        if rival:
+            _agree(mechanism, module(*inputs), rival.call(*rival.inputs))
+        passes: list[tuple[str, Callable[..., Callable[[], object]]]] = [("forward", _forward)]
+        if mechanism.trains:
+            passes.append(("forward + backward", _backward))
+        for label, prepare in passes:
+            key = f"{shape} {label}"
+            ours = prepare(module, inputs)
+            peak_bytes[f"{key} ours"] = peak_memory(ours)
+            if rival:
+                theirs = prepare(rival.call, rival.inputs)
+                ratios[key] = compare(ours, theirs, repeats)
+                peak_bytes[f"{key} peer"] = peak_memory(theirs)
+                seconds[key] = ratios[key].seconds
+            else:
+                seconds[key] = compare(ours, ours, max(2, repeats // 10)).seconds
+    return Measured(mechanism.name, row.peer, ratios, peak_bytes, seconds)
+
+
+def _agree(mechanism: Mechanism, ours: Any, theirs: Any) -> None:
+    """A benchmark of two different things says nothing."""
+    for a, b in zip(floats(ours), floats(theirs), strict=True):
+        scale = max(1.0, b.abs().max().item())
+        difference = (a - b).abs().max().item()
+        if not difference <= 100 * mechanism.tolerance * scale:
+            raise ValueError(
+                f"{mechanism.name} differs from its peer by {difference:.2g}, wanted equality"
+            )
+
+
+def _forward(call: Callable[..., Any], inputs: tuple[Any, ...]) -> Callable[[], object]:
+    def run() -> object:
+        with torch.no_grad():
+            return call(*inputs)
+
+    return run
+
+
+def _backward(call: Callable[..., Any], inputs: tuple[Any, ...]) -> Callable[[], object]:
+    leaves = tuple(
+        x.detach().requires_grad_() if torch.is_tensor(x) and x.is_floating_point() else x
+        for x in inputs
+    )
+
+    def run() -> object:
+        for leaf in leaves:
+            if torch.is_tensor(leaf):
+                leaf.grad = None
+        outputs = [out for out in floats(call(*leaves)) if out.requires_grad]
+        torch.autograd.backward([out.sum() for out in outputs])
+        return None
+
+    return run
+
+
+def _as_results(measured: Measured) -> dict[str, Any]:
+    values = asdict(measured)
+    return {key: values[key] for key in ("ratios", "peak_bytes", "seconds")}
+
+
+def _from_record(name: str, record: Record) -> Measured:
+    results = record.results
+    ratios = {key: Ratio(**values) for key, values in results["ratios"].items()}
+    peer = record.config["peer"]
+    return Measured(name, peer, ratios, results["peak_bytes"], results["seconds"])
+
+
+def _record(
+    arm: str, config: dict[str, Any], results: dict[str, Any], digest: str, clock: Clock
+) -> Record:
+    lap = clock.lap()
+    packages = dict(versions())
+    if "==" in str(config.get("package", "")):
+        package = config["package"].split("==")[0]
+        packages[package] = version(package)
+    return Record(
+        experiment=EXPERIMENT,
+        arm=arm,
+        size="cpu",
+        seed=0,
+        config=config,
+        data=[DataUse("table", "shapes", hashlib.sha256(_TABLE.read_bytes()).hexdigest())],
+        metrics=[{"epoch": 1, **{k: v for k, v in results["seconds"].items()}}],
+        results=results,
+        wall_seconds=lap["wall_seconds"],
+        device_seconds=lap["device_seconds"],
+        hardware=hardware(_CPU),
+        versions=packages,
+        commit=parent_commit(),
+        source_sha256=digest,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def exponents(
+    results_dir: Path | None = None, lengths: Sequence[int] = _LENGTHS, repeats: int = 5
+) -> dict[str, dict[str, float]]:
+    """How time and peak memory grow with the length: the slope between their logarithms.
+
+    Args:
+        results_dir: Folder of the records; nothing is written without it.
+        lengths: At least two lengths T.
+        repeats: Calls at each length, of which the fastest counts.
+
+    Returns:
+        By variant: the measured ``time`` and ``memory`` exponents and those of the theory.
+    """
+    from course_lib.mechanisms.scaling import SCALING
+
+    clock = Clock(_CPU)
+    found = {}
+    for name, scaling in SCALING.items():
+        times, bytes_held = [], []
+        for length in lengths:
+            call = scaling.make(length, torch.Generator().manual_seed(0))
+            times.append(compare(call, call, max(2, repeats)).seconds)
+            bytes_held.append(peak_memory(call))
+        found[name] = {
+            "time": _slope(lengths, times),
+            "memory": _slope(lengths, bytes_held),
+            "time in theory": float(scaling.time_exponent),
+            "memory in theory": float(scaling.memory_exponent),
+        }
+    if results_dir is not None:
+        seconds = {f"{name} {kind}": v for name, row in found.items() for kind, v in row.items()}
+        config = {"lengths": list(lengths), "repeats": repeats}
+        digest = source_sha256("course_lib.mechanisms.scaling")
+        results = {"seconds": seconds, "exponents": found}
+        write_record(_record("exponents", config, results, digest, clock), results_dir)
+    return found
+
+
+def _slope(lengths: Sequence[int], values: Sequence[float]) -> float:
+    # The last doubling alone would be noise, the whole range bends at the short end.
+    x = [math.log(n) for n in lengths]
+    return round(float(np.polyfit(x, [math.log(max(v, 1e-12)) for v in values], 1)[0]), 3)

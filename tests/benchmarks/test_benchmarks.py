@@ -1,0 +1,79 @@
+"""Benchmarks: what they compute from timings, what they write; never how long something took."""
+
+import pytest
+import torch
+
+from course_lib.benchmarks import Measured, Ratio, bench, compare, peak_memory, worst
+from course_lib.benchmarks.attention import EXPERIMENT
+from course_lib.cli import main
+from course_lib.experiments import load_records
+
+
+def test_a_way_against_itself_is_about_one():
+    x = torch.randn(64, 64)
+    found = compare(lambda: x @ x, lambda: x @ x, repeats=6)
+    assert found.low <= found.ratio <= found.high and found.seconds > 0
+
+
+def test_one_repetition_is_too_few():
+    with pytest.raises(ValueError, match="at least 2"):
+        compare(lambda: None, lambda: None, repeats=1)
+
+
+def test_peak_memory_counts_what_lives_at_the_same_time():
+    x = torch.ones(1000)
+    both = peak_memory(lambda: (x + 1) + (x + 2))
+    one_after_the_other = peak_memory(lambda: ((x + 1).sum(), (x + 2).sum()))
+    assert 3 * 4000 <= both < 4 * 4000
+    assert 4000 <= one_after_the_other < 2 * 4000
+
+
+def test_the_worst_is_the_largest_lower_bound():
+    rows = [
+        Measured("a", "p", {"small forward": Ratio(1.4, 0.9, 2.0, 1.0)}, {}, {}),
+        Measured("b", "p", {"small forward": Ratio(1.1, 1.06, 1.2, 1.0)}, {}, {}),
+        Measured("c", "", {}, {}, {}),
+    ]
+    assert worst(rows) == "worst ratio 1.06 (b)"
+    assert worst(rows[2:]) == "worst ratio none (no peer)"
+
+
+def test_a_mechanism_is_measured_once_and_then_read(tmp_path):
+    first = list(bench(tmp_path, ["scaled_dot_product"], repeats=2))
+    (record,) = load_records(tmp_path, EXPERIMENT)
+    assert record.arm == "scaled-dot-product" and record.results["ratios"].keys() == {
+        f"{shape} {label}"
+        for shape in ("small", "large")
+        for label in ("forward", "forward + backward")
+    }
+    assert list(bench(tmp_path, ["scaled_dot_product"], repeats=2)) == first
+    assert list(bench(tmp_path, ["scaled_dot_product"], repeats=2, again=True)) != first
+
+
+def test_the_command_ends_with_the_worst(tmp_path, capsys):
+    arguments = ["bench", "attention", "scaled_dot_product", "--repeats", "2"]
+    assert main([*arguments, "--results", str(tmp_path)]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "scaled_dot_product: torch.nn.functional.scaled_dot_product_attention"
+    assert out[-1].startswith("worst ratio ") and out[-1].endswith("(scaled_dot_product)")
+
+
+def test_an_unknown_mechanism_is_refused(tmp_path, capsys):
+    assert main(["bench", "attention", "nothing", "--results", str(tmp_path)]) == 2
+    assert "no mechanism nothing; there are" in capsys.readouterr().err
+
+
+def test_ours_and_a_peer_that_differ_are_not_timed(monkeypatch, tmp_path):
+    import dataclasses
+
+    import course_lib.benchmarks.attention as benchmark
+    from course_lib.mechanisms import Rival, mechanisms
+
+    wrong = dataclasses.replace(
+        mechanisms()["scaled_dot_product"],
+        peer=lambda module, inputs: Rival(lambda q, k, v: v + 1, inputs),
+    )
+    monkeypatch.setattr(benchmark, "mechanisms", lambda: {"scaled_dot_product": wrong})
+    with pytest.raises(ValueError, match="differs from its peer"):
+        list(bench(tmp_path, ["scaled_dot_product"]))
+    assert not load_records(tmp_path)
