@@ -1,0 +1,385 @@
+"""Writing a sequence with a model that says what may come next.
+
+Nothing here knows what the model is. It is given as a function ``step(tokens, state)``, which takes
+the last token of N sequences and whatever the model remembers of the tokens before (a recurrent
+state, a cache of keys and values), and returns log-probabilities of the next token and the state
+after the last one.
+"""
+
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+import torch
+from torch import Generator, Tensor
+
+__all__ = [
+    "Decoded",
+    "beam_search",
+    "greedy",
+    "keep_top_k",
+    "keep_top_p",
+    "length_norm",
+    "sample",
+]
+
+State = TypeVar("State")
+# Tokens (N,) and a state to log-probabilities (N, V) and the next state.
+Step = Callable[[Tensor, State], tuple[Tensor, State]]
+
+
+class Decoded(NamedTuple, Generic[State]):
+    """What was written.
+
+    Attributes:
+        tokens: ``(B, T)``, from a beam ``(B, K, T)`` with the best first. The start token is not
+            part of it; the end token is, and after it comes padding.
+        log_probs: Log-probability of the tokens up to the end, under the model as it is,
+            ``(B,)`` or ``(B, K)``.
+        scores: What hypotheses are ranked by, of the same shape; the log-probability itself,
+            unless a beam search weighs it by length.
+        state: Of the model after the last step, in the order of ``tokens`` (a beam's K sequences
+            follow one another).
+
+    Example:
+        >>> uniform = torch.full((1, 4), 0.25).log()
+        >>> decoded = greedy(lambda tokens, state: (uniform, state), torch.tensor([0]), None,
+        ...                  max_len=3)
+        >>> decoded.tokens, decoded.log_probs.exp()
+        (tensor([[0, 0, 0]]), tensor([0.0156]))
+    """
+
+    tokens: Tensor
+    log_probs: Tensor
+    scores: Tensor
+    state: State
+
+
+# --------------------------------------------------------------------------- one token at a time
+
+
+def greedy(
+    step: Step[State],
+    start: Tensor,
+    state: State,
+    *,
+    max_len: int,
+    end: int | None = None,
+    pad: int | None = None,
+) -> Decoded[State]:
+    """Take the most probable token at every step.
+
+    Args:
+        step: Maps tokens ``(B,)`` and a state to log-probabilities ``(B, V)`` and the next state.
+        start: First token of each sequence, integers ``(B,)``.
+        state: What the model remembers before it reads ``start``.
+        max_len: Number of tokens after which to stop.
+        end: Token that ends a sequence; none does if not given.
+        pad: What to write after the end; ``end`` if not given.
+
+    Returns:
+        Tokens ``(B, T)`` with ``T <= max_len``, their log-probabilities ``(B,)``, and the last
+        state. It stops early when all sequences have ended.
+
+    Raises:
+        ValueError: If ``start`` is not an integer vector, ``max_len`` is below 1 or the
+            log-probabilities are not ``(B, V)``.
+
+    Example:
+        Each row says what may follow one token: here mostly the next one, until 3 ends it all.
+
+        >>> table = torch.tensor([[0, 7, 2, 1], [1, 0, 8, 1], [1, 1, 0, 8], [1, 1, 1, 7]]) / 10
+        >>> follow = lambda tokens, state: (table.log()[tokens], state)
+        >>> decoded = greedy(follow, torch.tensor([0, 2]), None, max_len=9, end=3)
+        >>> decoded.tokens
+        tensor([[1, 2, 3],
+                [3, 3, 3]])
+        >>> decoded.log_probs.exp()
+        tensor([0.4480, 0.8000])
+    """
+    return _write(step, start, state, lambda x: x.argmax(dim=-1), max_len, end, pad)
+
+
+def sample(
+    step: Step[State],
+    start: Tensor,
+    state: State,
+    *,
+    max_len: int,
+    end: int | None = None,
+    pad: int | None = None,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: Generator | None = None,
+) -> Decoded[State]:
+    """Draw each token from what the model expects, or from the likelier part of it.
+
+    The temperature is applied first, then ``top_k``, then ``top_p`` to what is left.
+
+    Args:
+        step: Maps tokens ``(B,)`` and a state to log-probabilities ``(B, V)`` and the next state.
+        start: First token of each sequence, integers ``(B,)``.
+        state: What the model remembers before it reads ``start``.
+        max_len: Number of tokens after which to stop.
+        end: Token that ends a sequence; none does if not given.
+        pad: What to write after the end; ``end`` if not given.
+        temperature: Divides the log-probabilities: below 1 sharper, above 1 flatter.
+        top_k: Draw from the k likeliest tokens only.
+        top_p: Draw from the fewest tokens that hold this probability together.
+        generator: Source of the draws, on the device of the log-probabilities; torch's global one
+            if not given.
+
+    Returns:
+        Tokens ``(B, T)`` with ``T <= max_len``, their log-probabilities ``(B,)`` under the model
+        as it is, without temperature or cuts, and the last state.
+
+    Raises:
+        ValueError: As in :func:`greedy`, or if temperature, ``top_k`` or ``top_p`` is out of range.
+
+    Example:
+        >>> probs = torch.tensor([[0.5, 0.3, 0.15, 0.05]])
+        >>> coin = lambda tokens, state: (probs.log(), state)
+        >>> draw = lambda **kw: sample(coin, torch.tensor([0]), None, max_len=12,
+        ...                            generator=torch.Generator().manual_seed(0), **kw).tokens
+        >>> set(draw(top_p=0.7).flatten().tolist())
+        {0, 1}
+        >>> torch.equal(draw(), draw()), draw(top_k=1).max().item(), draw(temperature=1e-3).sum()
+        (True, 0, tensor(0))
+    """
+    if not temperature > 0:
+        raise ValueError(
+            f"temperature is {temperature}, wanted more than 0; its limit at 0 is greedy"
+        )
+
+    def choose(log_probs: Tensor) -> Tensor:
+        # Half precision is too coarse for a cumulative sum over a vocabulary.
+        log_probs = log_probs.to(torch.promote_types(log_probs.dtype, torch.float32)) / temperature
+        if top_k is not None:
+            log_probs = keep_top_k(log_probs, top_k)
+        if top_p is not None:
+            log_probs = keep_top_p(log_probs, top_p)
+        return log_probs.softmax(dim=-1).multinomial(1, generator=generator)[:, 0]
+
+    return _write(step, start, state, choose, max_len, end, pad)
+
+
+@torch.no_grad()
+def _write(
+    step: Step[State],
+    start: Tensor,
+    state: State,
+    choose: Callable[[Tensor], Tensor],
+    max_len: int,
+    end: int | None,
+    pad: int | None,
+) -> Decoded[State]:
+    _check_start(start, max_len)
+    pad = end if pad is None else pad
+    last, done = start, torch.zeros_like(start, dtype=torch.bool)
+    tokens, total = [], torch.zeros(start.shape, device=start.device)
+    for _ in range(max_len):
+        log_probs, state = step(last, state)
+        _check_log_probs(log_probs, len(start))
+        last = choose(log_probs)
+        chosen = log_probs.gather(-1, last[:, None])[:, 0]
+        total = total + chosen.masked_fill(done, 0.0)
+        if end is not None and pad is not None:
+            last = last.masked_fill(done, pad)
+            done = done | (last == end)
+        tokens.append(last)
+        if end is not None and done.all():
+            break
+    return Decoded(torch.stack(tokens, dim=1), total, total, state)
+
+
+def keep_top_k(log_probs: Tensor, top_k: int) -> Tensor:
+    """Leave the k likeliest tokens; of equal ones the first come first.
+
+    Source: Fan et al., Hierarchical Neural Story Generation (2018), section 5.4.
+
+    Args:
+        log_probs: ``(..., V)``, normalised or not.
+        top_k: Number of tokens to keep; all if there are no more.
+
+    Returns:
+        ``(..., V)`` with ``-inf`` for the others, not normalised again.
+
+    Raises:
+        ValueError: If ``top_k`` is below 1.
+
+    Example:
+        >>> keep_top_k(torch.tensor([0.1, 0.4, 0.4, 0.1]).log(), 3).exp()
+        tensor([0.1000, 0.4000, 0.4000, 0.0000])
+    """
+    if top_k < 1:
+        raise ValueError(f"top_k is {top_k}, wanted at least 1")
+    best = log_probs.sort(dim=-1, descending=True, stable=True).indices[..., :top_k]
+    keep = torch.zeros_like(log_probs, dtype=torch.bool).scatter(-1, best, True)
+    return log_probs.masked_fill(~keep, -torch.inf)
+
+
+def keep_top_p(log_probs: Tensor, top_p: float) -> Tensor:
+    """Leave the nucleus: the fewest tokens that together have at least the probability p.
+
+    Source: Holtzman et al., The Curious Case of Neural Text Degeneration (2020), equation 2.
+
+    Args:
+        log_probs: ``(..., V)``, normalised or not.
+        top_p: Probability to keep, in (0, 1]; the likeliest token always stays.
+
+    Returns:
+        ``(..., V)`` with ``-inf`` for the others, not normalised again.
+
+    Raises:
+        ValueError: If ``top_p`` is not in (0, 1].
+
+    Example:
+        The token that crosses the threshold belongs to the set.
+
+        >>> keep_top_p(torch.tensor([0.1, 0.5, 0.3, 0.1]).log(), 0.6).exp()
+        tensor([0.0000, 0.5000, 0.3000, 0.0000])
+    """
+    if not 0 < top_p <= 1:
+        raise ValueError(f"top_p is {top_p}, wanted a probability in (0, 1]")
+    if top_p == 1:
+        return log_probs
+    probs, order = log_probs.softmax(dim=-1).sort(dim=-1, descending=True, stable=True)
+    before = probs.cumsum(dim=-1).roll(1, dims=-1)
+    before[..., 0] = 0.0
+    keep = torch.zeros_like(log_probs, dtype=torch.bool).scatter(-1, order, before < top_p)
+    return log_probs.masked_fill(~keep, -torch.inf)
+
+
+# --------------------------------------------------------------------------- several at a time
+
+
+def length_norm(lengths: Tensor, length_penalty: float) -> Tensor:
+    """What a beam search divides log-probabilities by: ``((5 + length) / 6) ^ penalty``.
+
+    Every token lowers a log-probability, so that short hypotheses would win without it.
+
+    Source: Wu et al., Google's Neural Machine Translation System (2016), equation 14.
+
+    Args:
+        lengths: Tokens of each hypothesis, the end token among them, of any shape ``(...)``.
+        length_penalty: The exponent; 0 leaves the log-probability as it is.
+
+    Returns:
+        Divisors ``(...)``, 1 for one token.
+
+    Example:
+        >>> length_norm(torch.tensor([1, 7, 13]), 1.0)
+        tensor([1., 2., 3.])
+    """
+    return ((5 + lengths) / 6) ** length_penalty
+
+
+@torch.no_grad()
+def beam_search(
+    step: Step[State],
+    start: Tensor,
+    state: State,
+    *,
+    reorder: Callable[[State, Tensor], State],
+    beam_size: int,
+    max_len: int,
+    end: int | None = None,
+    pad: int | None = None,
+    length_penalty: float = 0.0,
+) -> Decoded[State]:
+    """Follow the best K hypotheses at once.
+
+    At every step each hypothesis is extended by all tokens and the K best of all extensions stay.
+    One that has ended keeps its place and its score, so that it competes with the others until it
+    is pushed out. A beam of 1 is :func:`greedy`; a beam that holds all sequences finds the best.
+
+    Source: Sutskever et al., Sequence to Sequence Learning with Neural Networks (2014), section
+    3.2; Wu et al. (2016), section 7, for the weight of the length.
+
+    Args:
+        step: Maps tokens ``(N,)`` and a state to log-probabilities ``(N, V)`` and the next state.
+            N is B at the first step and then grows to ``B * K``.
+        start: First token of each sequence, integers ``(B,)``.
+        state: What the model remembers before it reads ``start``.
+        reorder: ``reorder(state, indices)`` with ``indices (N,)`` gives the state in which
+            sequence n continues the former sequence ``indices[n]``.
+        beam_size: Number of hypotheses K.
+        max_len: Number of tokens after which to stop.
+        end: Token that ends a sequence; none does if not given.
+        pad: What to write after the end; ``end`` if not given.
+        length_penalty: Exponent of :func:`length_norm`; the Transformer paper takes 0.6.
+
+    Returns:
+        Tokens ``(B, K, T)``, the best hypothesis first, with log-probabilities and scores
+        ``(B, K)``. Where there are fewer than K sequences, K is their number or the score ``-inf``.
+
+    Raises:
+        ValueError: As in :func:`greedy`, or if ``beam_size`` is below 1.
+
+    Example:
+        The likeliest first token leads into a split; the beam sees that the other is better.
+
+        >>> table = torch.tensor([[0, 6, 4, 0], [0, 5, 0, 5], [0, 0, 0, 10], [0, 0, 0, 10]]) / 10
+        >>> follow = lambda tokens, state: (table.log()[tokens], state)
+        >>> start = torch.tensor([0])
+        >>> greedy(follow, start, None, max_len=2, end=3).log_probs.exp()
+        tensor([0.3000])
+        >>> beam = beam_search(follow, start, None, reorder=lambda state, indices: state,
+        ...                    beam_size=2, max_len=2, end=3)
+        >>> beam.tokens[0, 0], beam.log_probs[0].exp()
+        (tensor([2, 3]), tensor([0.4000, 0.3000]))
+    """
+    _check_start(start, max_len)
+    if beam_size < 1:
+        raise ValueError(f"beam_size is {beam_size}, wanted at least 1")
+    B, K = len(start), 1
+    pad = end if pad is None else pad
+    tokens = torch.empty(B, 1, 0, dtype=torch.long, device=start.device)
+    lengths = torch.zeros(B, 1, dtype=torch.long, device=start.device)
+    done = torch.zeros_like(lengths, dtype=torch.bool)
+    total = scores = torch.zeros(B, 1, device=start.device)
+    last = start
+    for _ in range(max_len):
+        log_probs, state = step(last, state)
+        _check_log_probs(log_probs, B * K)
+        log_probs = log_probs.unflatten(0, (B, K))
+        V = log_probs.shape[-1]
+        if pad is not None:
+            # What has ended goes on in one way only, which costs nothing.
+            forced = torch.arange(V, device=start.device) != pad
+            after = torch.zeros_like(log_probs[0, 0]).masked_fill(forced, -torch.inf)
+            log_probs = torch.where(done[..., None], after, log_probs)
+        longer = lengths + (~done).long()
+        extended = total[..., None] + log_probs
+        ranked = extended / length_norm(longer.to(extended), length_penalty)[..., None]
+        first_row = torch.arange(B, device=start.device)[:, None] * K
+        K = min(beam_size, K * V)
+        scores, best = ranked.flatten(1).topk(K)
+        parent, token = best // V, best % V
+        total = extended.flatten(1).gather(1, best)
+        lengths, done = longer.gather(1, parent), done.gather(1, parent)
+        tokens = tokens.gather(1, parent[..., None].expand(-1, -1, tokens.shape[-1]))
+        tokens = torch.cat([tokens, token[..., None]], dim=-1)
+        state, last = reorder(state, (first_row + parent).flatten()), token.flatten()
+        if end is not None:
+            done = done | (token == end)
+            if (done | (total == -torch.inf)).all():
+                break
+    return Decoded(tokens, total, scores, state)
+
+
+def _check_start(start: Tensor, max_len: int) -> None:
+    if start.ndim != 1 or start.is_floating_point() or start.dtype == torch.bool:
+        raise ValueError(
+            f"start has shape {tuple(start.shape)} and dtype {start.dtype}, wanted integers (B,)"
+        )
+    if max_len < 1:
+        raise ValueError(f"max_len is {max_len}, wanted at least 1")
+
+
+def _check_log_probs(log_probs: Tensor, count: int) -> None:
+    if log_probs.ndim != 2 or log_probs.shape[0] != count:
+        raise ValueError(
+            f"step returned log-probabilities of shape {tuple(log_probs.shape)}, "
+            f"wanted ({count}, V)"
+        )
