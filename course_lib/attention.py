@@ -4,19 +4,28 @@ Every function exists on an explicit path, which follows the formula line by lin
 weights, and on a fused path, which computes the same output faster and keeps no weights.
 """
 
+from collections.abc import Callable, Iterable
+
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.masks import check_broadcastable, check_mask, masked_softmax
 
 __all__ = [
+    "KVCache",
     "MultiHeadAttention",
+    "Rotate",
     "attention_weights",
     "fused_attention",
     "merge_heads",
     "scaled_dot_product_attention",
     "split_heads",
 ]
+
+# ``rotate(q, k, offset)`` turns queries ``(B, H, T, Dh)`` and keys ``(B, H, S, Dh)`` by their
+# positions, which begin at ``offset``, and returns both.
+Rotate = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
 
 
 def scaled_dot_product_attention(
@@ -220,6 +229,80 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(-2)
 
 
+class KVCache:
+    """Keys and values that one attention layer has computed and need not compute again.
+
+    In self-attention the cache grows: a call with T new tokens appends theirs, and the queries see
+    old keys and new. They are the *last* T positions then, so that a causal mask has to be aligned
+    at the bottom right, as :func:`course_lib.masks.causal_mask` does. In cross-attention the cache
+    is fixed: the first call projects the memory, later calls find it.
+
+    Keys are kept as they enter the scores, that is, rotated if the layer rotates them.
+
+    Args:
+        fixed: Whether the cache holds a memory, which does not grow.
+
+    Example:
+        >>> cache = KVCache()
+        >>> attend = MultiHeadAttention(8, n_heads=2)
+        >>> x = torch.randn(1, 5, 8)
+        >>> outs = [attend(x[:, t : t + 1], cache=cache) for t in range(5)]
+        >>> cache.length, torch.allclose(outs[-1], attend(x)[:, -1:], atol=1e-6)
+        (5, True)
+    """
+
+    def __init__(self, *, fixed: bool = False) -> None:
+        """Begin empty."""
+        self.fixed = fixed
+        self.keys: Tensor | None = None
+        self.values: Tensor | None = None
+
+    @property
+    def length(self) -> int:
+        """Number of keys S that are cached."""
+        return 0 if self.keys is None else self.keys.shape[-2]
+
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Take in new keys and values.
+
+        Args:
+            keys: ``(B, H, T, Dh)``.
+            values: ``(B, H, T, Dh)``.
+
+        Returns:
+            All keys and all values ``(B, H, S, Dh)``, the new ones last.
+
+        Raises:
+            ValueError: If they don't fit what is cached, or a fixed cache is filled again.
+        """
+        if self.keys is not None and self.values is not None:
+            if self.fixed:
+                raise ValueError("the cache is fixed and holds a memory; make a new one")
+            if self.keys[..., 0, :].shape != keys[..., 0, :].shape:
+                raise ValueError(
+                    f"keys have shape {tuple(keys.shape)}, wanted {tuple(self.keys.shape)} but "
+                    "for the length, as in the cache"
+                )
+            keys = torch.cat([self.keys, keys], dim=-2)
+            values = torch.cat([self.values, values], dim=-2)
+        self.keys, self.values = keys, values
+        return keys, values
+
+    def reorder(self, indices: Tensor) -> "KVCache":
+        """Let sequence n continue what was sequence ``indices[n]``, as a beam search wants it.
+
+        Args:
+            indices: Integers ``(N,)``.
+
+        Returns:
+            A new cache for N sequences.
+        """
+        other = KVCache(fixed=self.fixed)
+        if self.keys is not None and self.values is not None:
+            other.keys, other.values = self.keys[indices], self.values[indices]
+        return other
+
+
 class MultiHeadAttention(nn.Module):
     """Attention in H subspaces at once, for one sequence or between two.
 
@@ -229,8 +312,9 @@ class MultiHeadAttention(nn.Module):
     Source: Vaswani et al., Attention Is All You Need (2017), section 3.2.2.
 
     Args:
-        d_model: Width D of the inputs and of the output.
+        d_model: Width D of the queries and of the output.
         n_heads: Number of heads H, which divides D.
+        d_memory: Width M of what is searched, k and v; D if not given.
         dropout: Probability of dropping a weight while training.
         bias: Whether the four projections add a bias vector.
         fused: Whether to use the fused kernel when no weights are asked for.
@@ -256,6 +340,7 @@ class MultiHeadAttention(nn.Module):
         d_model: int,
         n_heads: int,
         *,
+        d_memory: int | None = None,
         dropout: float = 0.0,
         bias: bool = True,
         fused: bool = True,
@@ -267,12 +352,14 @@ class MultiHeadAttention(nn.Module):
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
         self.d_model = d_model
+        self.d_memory = d_model if d_memory is None else d_memory
         self.n_heads = n_heads
+        self.d_head = d_model // n_heads
         self.dropout = dropout
         self.fused = fused
         self.q_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(self.d_memory, d_model, bias=bias)
+        self.v_proj = nn.Linear(self.d_memory, d_model, bias=bias)
         self.out_proj = nn.Linear(d_model, d_model, bias=bias)
 
     def forward(
@@ -283,43 +370,132 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Tensor | None = None,
         bias: Tensor | None = None,
+        rotate: Rotate | None = None,
+        cache: KVCache | None = None,
+        head_mask: Tensor | None = None,
         return_weights: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
+        return_heads: bool = False,
+    ) -> Tensor | tuple[Tensor, ...]:
         """Attend from q to k and v.
 
         Args:
             q: What asks, ``(B, T, D)``.
-            k: What is searched, ``(B, S, D)``; ``q`` if not given.
-            v: What is returned, ``(B, S, D)``; ``k`` if not given.
+            k: What is searched, ``(B, S, M)``; ``q`` if not given.
+            v: What is returned, ``(B, S, M)``; ``k`` if not given.
             mask: Boolean, broadcastable to ``(B, H, T, S)``; ``True`` = may attend.
             bias: Added to the scaled scores, broadcastable to ``(B, H, T, S)``.
+            rotate: Turns projected queries and keys by their positions before they meet; it gets
+                the number of cached keys, where the positions of the new tokens begin.
+            cache: Keys and values of earlier calls, to which this one adds its own; S counts both.
+                A fixed one holds a memory: the call that gives k fills it, later ones find it.
+            head_mask: Factors on the output of each head, ``(H,)`` or ``(B, H)``; 0 silences it.
             return_weights: Whether to return the weights too.
+            return_heads: Whether to return the output of each head too.
 
         Returns:
-            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, S)`` as they were
-            before dropout, so that their rows sum to 1 in training too.
+            The output ``(B, T, D)``; then, if asked for, the weights ``(B, H, T, S)`` as they were
+            before dropout, so that their rows sum to 1 in training too, and the heads
+            ``(B, H, T, Dh)`` as they enter the last projection.
 
         Raises:
-            ValueError: If the shapes don't fit together or the mask is not boolean.
+            ValueError: If the shapes don't fit together, the mask is not boolean, or the cache is
+                of the wrong kind.
         """
-        k = q if k is None else k
-        v = k if v is None else v
-        for name, x in (("q", q), ("k", k), ("v", v)):
-            if x.ndim != 3 or x.shape[-1] != self.d_model:
-                raise ValueError(
-                    f"{name} has shape {tuple(x.shape)}, wanted (B, length, {self.d_model})"
-                )
+        _check_tokens("q", q, self.d_model)
         q_heads = split_heads(self.q_proj(q), self.n_heads)
-        k_heads = split_heads(self.k_proj(k), self.n_heads)
-        v_heads = split_heads(self.v_proj(v), self.n_heads)
+        if cache is not None:
+            _check_cache(cache, k, rotate)
+        if (
+            cache is not None
+            and cache.keys is not None
+            and cache.values is not None
+            and cache.fixed
+        ):
+            k_heads, v_heads = cache.keys, cache.values
+        else:
+            k = q if k is None else k
+            v = k if v is None else v
+            _check_tokens("k", k, self.d_memory)
+            _check_tokens("v", v, self.d_memory)
+            k_heads = split_heads(self.k_proj(k), self.n_heads)
+            v_heads = split_heads(self.v_proj(v), self.n_heads)
+            if rotate is not None:
+                q_heads, k_heads = rotate(q_heads, k_heads, 0 if cache is None else cache.length)
+            if cache is not None:
+                _check_values(k_heads, v_heads)
+                k_heads, v_heads = cache.append(k_heads, v_heads)
         dropout = self.dropout if self.training else 0.0
+        results: tuple[Tensor, ...] = ()
         if self.fused and not return_weights:
             heads = fused_attention(q_heads, k_heads, v_heads, mask, bias, dropout=dropout)
-            return self.out_proj(merge_heads(heads))
-        _check_values(k_heads, v_heads)
-        weights = attention_weights(q_heads, k_heads, mask, bias)
-        out = self.out_proj(merge_heads(F.dropout(weights, dropout) @ v_heads))
-        return (out, weights) if return_weights else out
+        else:
+            _check_values(k_heads, v_heads)
+            weights = attention_weights(q_heads, k_heads, mask, bias)
+            heads = F.dropout(weights, dropout) @ v_heads
+            results = (weights,) if return_weights else ()
+        if head_mask is not None:
+            _check_head_mask(head_mask, *heads.shape[:2])
+            heads = heads * head_mask[..., None, None].to(heads.dtype)
+        out = self.out_proj(merge_heads(heads))
+        if return_heads:
+            results = (*results, heads)
+        return (out, *results) if results else out
+
+    def prune_heads(self, heads: Iterable[int]) -> None:
+        """Take heads out for good: the same output as a 0 in the head mask, for less work.
+
+        The rest keep their order and are numbered anew. The last projection keeps its bias.
+
+        Source: Michel et al., Are Sixteen Heads Really Better than One? (2019).
+
+        Args:
+            heads: Numbers of the heads to remove, from 0.
+
+        Raises:
+            ValueError: If there is no such head or none would be left.
+        """
+        heads = set(heads)
+        if not heads < set(range(self.n_heads)):
+            raise ValueError(
+                f"heads are {sorted(heads)}, wanted some but not all of 0..{self.n_heads - 1}"
+            )
+        keep = [h for h in range(self.n_heads) if h not in heads]
+        channels = torch.arange(self.n_heads * self.d_head).unflatten(0, (self.n_heads, -1))
+        index = channels[keep].flatten().to(self.q_proj.weight.device)
+        for part in (self.q_proj, self.k_proj, self.v_proj):
+            _replace(part, "weight", part.weight[index])
+            if part.bias is not None:
+                _replace(part, "bias", part.bias[index])
+            part.out_features = len(index)
+        _replace(self.out_proj, "weight", self.out_proj.weight[:, index])
+        self.out_proj.in_features = len(index)
+        self.n_heads = len(keep)
+
+
+def _replace(part: nn.Module, name: str, value: Tensor) -> None:
+    old = getattr(part, name)
+    setattr(part, name, nn.Parameter(value.detach().clone(), requires_grad=old.requires_grad))
+
+
+def _check_tokens(name: str, x: Tensor, width: int) -> None:
+    if x.ndim != 3 or x.shape[-1] != width:
+        raise ValueError(f"{name} has shape {tuple(x.shape)}, wanted (B, length, {width})")
+
+
+def _check_cache(cache: KVCache, k: Tensor | None, rotate: Rotate | None) -> None:
+    if not cache.fixed and k is not None:
+        raise ValueError("got k and a cache that grows, wanted KVCache(fixed=True) for a memory")
+    if cache.fixed and k is None and cache.keys is None:
+        raise ValueError("got an empty cache for a memory and no k, wanted k to fill it with")
+    if cache.fixed and rotate is not None:
+        raise ValueError("got rotate and a fixed cache; a memory has no position beside a query's")
+
+
+def _check_head_mask(head_mask: Tensor, B: int, H: int) -> None:
+    if tuple(head_mask.shape) not in ((H,), (B, H)):
+        raise ValueError(
+            f"head_mask has shape {tuple(head_mask.shape)}, wanted ({H},) or ({B}, {H})"
+        )
 
 
 def _check_queries(q: Tensor, k: Tensor) -> None:
