@@ -1,0 +1,65 @@
+"""Words and images in one model: towers apart, one sequence for both, and what lies between."""
+
+from course_lib.multimodal.bert import BertText, BertTextConfig, bert_base, mask_words
+from course_lib.multimodal.contrastive import (
+    Temperature,
+    contrastive_loss,
+    pair_similarities,
+    retrieval_accuracy,
+)
+from course_lib.multimodal.fusion import (
+    ConcatenationBlock,
+    GatedCrossAttention,
+    PooledFusion,
+    preceding_image_mask,
+)
+from course_lib.multimodal.interleaved import (
+    Segment,
+    interleaved_mask,
+    interleaved_positions,
+    token_count,
+)
+from course_lib.multimodal.layout import LayoutEmbedding, normalise_boxes
+from course_lib.multimodal.query import QueryDecoderLayer
+from course_lib.multimodal.towers import (
+    DualEncoder,
+    DualEncoderConfig,
+    ImageTower,
+    TextTower,
+    clip_vit_b32,
+)
+from course_lib.multimodal.unified import UnifiedConfig, UnifiedEncoder, unified_positions
+from course_lib.multimodal.video import FactorisedBlock, factorised_mask, video_positions
+
+__all__ = [
+    "BertText",
+    "BertTextConfig",
+    "ConcatenationBlock",
+    "DualEncoder",
+    "DualEncoderConfig",
+    "FactorisedBlock",
+    "GatedCrossAttention",
+    "ImageTower",
+    "LayoutEmbedding",
+    "PooledFusion",
+    "QueryDecoderLayer",
+    "Segment",
+    "Temperature",
+    "TextTower",
+    "UnifiedConfig",
+    "UnifiedEncoder",
+    "bert_base",
+    "clip_vit_b32",
+    "contrastive_loss",
+    "factorised_mask",
+    "interleaved_mask",
+    "interleaved_positions",
+    "mask_words",
+    "normalise_boxes",
+    "pair_similarities",
+    "preceding_image_mask",
+    "retrieval_accuracy",
+    "token_count",
+    "unified_positions",
+    "video_positions",
+]

@@ -1,0 +1,222 @@
+"""A text encoder that reads both ways, with a token in front that stands for the whole text."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.layers import EncoderBlock
+
+__all__ = ["BertText", "BertTextConfig", "bert_base", "mask_words"]
+
+
+@dataclass(frozen=True)
+class BertTextConfig:
+    """What a :class:`BertText` is made of.
+
+    Attributes:
+        n_words: Size of the vocabulary.
+        max_len: Longest text, the token in front included.
+        n_segments: Number of texts that can be told apart in one sequence.
+        d_model: Width D.
+        n_layers: Number of blocks.
+        n_heads: Heads per block, a divisor of D.
+        d_ff: Hidden width of the feed-forward parts.
+        dropout: Probability of dropping channels and weights while training.
+        pad: Number of the padding token, which nobody attends to.
+        eps: Added to the variance in the norms.
+
+    Raises:
+        ValueError: If ``n_heads`` does not divide ``d_model``.
+
+    Example:
+        >>> BertTextConfig(d_model=64, n_heads=5)
+        Traceback (most recent call last):
+        ...
+        ValueError: n_heads is 5, wanted a divisor of d_model 64
+    """
+
+    n_words: int = 100
+    max_len: int = 64
+    n_segments: int = 2
+    d_model: int = 64
+    n_layers: int = 2
+    n_heads: int = 4
+    d_ff: int = 256
+    dropout: float = 0.0
+    pad: int = 0
+    eps: float = 1e-12
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        if self.n_heads < 1 or self.d_model % self.n_heads:
+            raise ValueError(
+                f"n_heads is {self.n_heads}, wanted a divisor of d_model {self.d_model}"
+            )
+
+
+def bert_base() -> BertTextConfig:
+    """The sizes of BERT-base, uncased.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = BertText(bert_base())
+        >>> sum(p.numel() for p in model.parameters())
+        109482240
+    """
+    return BertTextConfig(
+        n_words=30_522, max_len=512, d_model=768, n_layers=12, n_heads=12, d_ff=3072, dropout=0.1
+    )
+
+
+class BertText(nn.Module):
+    """Post-norm encoder blocks over words, positions and segments; a summary from token 0.
+
+    Source: Devlin et al., BERT: Pre-training of Deep Bidirectional Transformers for Language
+    Understanding (2019), section 3 and figure 2.
+
+    Args:
+        config: What to build.
+        fused: Whether the blocks use the fused attention kernel.
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Example:
+        A later word changes what an earlier one becomes: nothing is causal here.
+
+        >>> model = BertText(BertTextConfig()).eval()
+        >>> hidden, summary = model(torch.tensor([[1, 7, 8, 9]]))
+        >>> hidden.shape, summary.shape
+        (torch.Size([1, 4, 64]), torch.Size([1, 64]))
+        >>> other, _ = model(torch.tensor([[1, 7, 8, 5]]))
+        >>> bool((hidden[:, 1] == other[:, 1]).all())
+        False
+    """
+
+    def __init__(
+        self,
+        config: BertTextConfig,
+        *,
+        fused: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Make tables, blocks and the summary."""
+        super().__init__()
+        self.config = config
+        d_model = config.d_model
+        self.embedding = nn.Embedding(config.n_words, d_model)
+        self.positions = nn.Parameter(torch.empty(config.max_len, d_model))
+        self.segments = nn.Embedding(config.n_segments, d_model)
+        self.in_norm = nn.LayerNorm(d_model, eps=config.eps)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(
+            EncoderBlock(
+                d_model,
+                config.n_heads,
+                config.d_ff,
+                dropout=config.dropout,
+                norm="post",
+                eps=config.eps,
+                fused=fused,
+            )
+            for _ in range(config.n_layers)
+        )
+        self.summary_proj = nn.Linear(d_model, d_model)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=0.02, generator=generator)
+                nn.init.zeros_(module.bias)
+        for table in (self.embedding.weight, self.positions, self.segments.weight):
+            nn.init.normal_(table, std=0.02, generator=generator)
+
+    def forward(self, tokens: Tensor, segments: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Encode texts.
+
+        Args:
+            tokens: Numbers of words ``(B, T)``; the first of each row is the token that becomes
+                the summary, rows are filled up with ``pad``.
+            segments: To which text each token belongs, ``(B, T)``; 0 for all if not given.
+
+        Returns:
+            All tokens ``(B, T, D)`` and the summaries ``(B, D)``.
+
+        Raises:
+            ValueError: If the tokens are not a matrix, are longer than ``max_len``, or the
+                segments have another shape.
+        """
+        if tokens.ndim != 2 or tokens.shape[1] > self.config.max_len:
+            raise ValueError(
+                f"tokens have shape {tuple(tokens.shape)}, wanted (B, T) with T at most "
+                f"{self.config.max_len}"
+            )
+        if segments is not None and segments.shape != tokens.shape:
+            raise ValueError(
+                f"segments have shape {tuple(segments.shape)}, wanted that of the tokens "
+                f"{tuple(tokens.shape)}"
+            )
+        kind = self.segments.weight[0] if segments is None else self.segments(segments)
+        x = self.embedding(tokens) + kind + self.positions[: tokens.shape[1]]
+        x = self.dropout(self.in_norm(x))
+        keep = (tokens != self.config.pad)[:, None, None, :]
+        for block in self.blocks:
+            x = block(x, mask=keep)
+        return x, self.summary_proj(x[:, 0]).tanh()
+
+
+def mask_words(
+    tokens: Tensor,
+    generator: torch.Generator,
+    *,
+    mask_id: int,
+    n_words: int,
+    keep: Tensor | None = None,
+    share: float = 0.15,
+) -> tuple[Tensor, Tensor]:
+    """Hide words that the model shall guess from both sides.
+
+    Of the chosen words 80 % become the mask token, 10 % another word and 10 % stay, so that the
+    model must have an opinion on every word, not only where it sees a mask.
+
+    Source: Devlin et al. (2019), section 3.1.
+
+    Args:
+        tokens: Numbers of words ``(B, T)``; left as they are.
+        generator: Source of the choice.
+        mask_id: Number of the mask token.
+        n_words: Size of the vocabulary, from which other words are drawn.
+        keep: Boolean ``(B, T)``, ``True`` where a word may be chosen: neither padding nor special
+            tokens. Everywhere if not given.
+        share: Probability of choosing a word.
+
+    Returns:
+        What the model reads ``(B, T)``, and boolean ``(B, T)`` where it is asked.
+
+    Raises:
+        ValueError: If ``share`` is no probability or ``keep`` is not boolean of the same shape.
+
+    Example:
+        >>> tokens = torch.full((4, 1000), 7)
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> hidden, asked = mask_words(tokens, generator, mask_id=3, n_words=100)
+        >>> round(asked.float().mean().item(), 2)
+        0.15
+        >>> round((hidden[asked] == 3).float().mean().item(), 1), bool((hidden[~asked] == 7).all())
+        (0.8, True)
+    """
+    if not 0 <= share <= 1:
+        raise ValueError(f"share is {share}, wanted a probability")
+    if keep is not None and (keep.dtype != torch.bool or keep.shape != tokens.shape):
+        raise ValueError(
+            f"keep is {keep.dtype} {tuple(keep.shape)}, wanted boolean {tuple(tokens.shape)}"
+        )
+    device = tokens.device
+
+    def uniform() -> Tensor:
+        return torch.rand(tokens.shape, generator=generator).to(device)
+
+    asked = uniform() < share
+    if keep is not None:
+        asked = asked & keep
+    fate = uniform()
+    others = torch.randint(n_words, tokens.shape, generator=generator).to(device)
+    hidden = torch.where(asked & (fate < 0.8), mask_id, tokens)
+    return torch.where(asked & (fate >= 0.9), others, hidden), asked

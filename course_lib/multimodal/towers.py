@@ -1,0 +1,357 @@
+"""Two encoders that meet only in the end: one for images, one for text."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.layers import EncoderBlock
+from course_lib.masks import causal_mask
+from course_lib.multimodal.contrastive import Temperature, pair_similarities
+from course_lib.vit import patchify
+
+__all__ = ["DualEncoder", "DualEncoderConfig", "ImageTower", "TextTower", "clip_vit_b32"]
+
+
+@dataclass(frozen=True)
+class DualEncoderConfig:
+    """What a :class:`DualEncoder` is made of; the two towers need not have the same width.
+
+    Attributes:
+        image_size: Side of the square images.
+        patch_size: Side of a patch, which divides it.
+        n_channels: Colour channels.
+        image_d_model: Width of the image tower.
+        image_n_layers: Its blocks.
+        image_n_heads: Its heads per block.
+        image_d_ff: Hidden width of its feed-forward parts.
+        n_words: Size of the vocabulary.
+        max_len: Longest text.
+        end: Number of the token that ends a text and stands for all of it.
+        text_d_model: Width of the text tower.
+        text_n_layers: Its blocks.
+        text_n_heads: Its heads per block.
+        text_d_ff: Hidden width of its feed-forward parts.
+        d_embedding: Width of the space in which both meet.
+        dropout: Probability of dropping channels and weights while training.
+
+    Raises:
+        ValueError: If the sizes don't divide or ``end`` is not in the vocabulary.
+
+    Example:
+        >>> DualEncoderConfig().n_patches
+        16
+    """
+
+    image_size: int = 32
+    patch_size: int = 8
+    n_channels: int = 3
+    image_d_model: int = 64
+    image_n_layers: int = 2
+    image_n_heads: int = 4
+    image_d_ff: int = 256
+    n_words: int = 100
+    max_len: int = 16
+    end: int = 2
+    text_d_model: int = 64
+    text_n_layers: int = 2
+    text_n_heads: int = 4
+    text_d_ff: int = 256
+    d_embedding: int = 64
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        for part, whole in (
+            ("patch_size", "image_size"),
+            ("image_n_heads", "image_d_model"),
+            ("text_n_heads", "text_d_model"),
+        ):
+            divisor, total = getattr(self, part), getattr(self, whole)
+            if divisor < 1 or total % divisor:
+                raise ValueError(f"{part} is {divisor}, wanted a divisor of {whole} {total}")
+        if not 0 <= self.end < self.n_words:
+            raise ValueError(f"end is {self.end}, wanted a number of one of {self.n_words} words")
+
+    @property
+    def n_patches(self) -> int:
+        """Patches of an image."""
+        return (self.image_size // self.patch_size) ** 2
+
+
+def clip_vit_b32() -> DualEncoderConfig:
+    """The sizes of CLIP with a ViT-B/32.
+
+    The released weights want the activation ``x sigmoid(1.702 x)``; ours is the exact GELU.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = DualEncoder(clip_vit_b32())
+        >>> sum(p.numel() for p in model.parameters())
+        151277313
+    """
+    return DualEncoderConfig(
+        image_size=224,
+        patch_size=32,
+        image_d_model=768,
+        image_n_layers=12,
+        image_n_heads=12,
+        image_d_ff=3072,
+        n_words=49_408,
+        max_len=77,
+        end=49_407,
+        text_d_model=512,
+        text_n_layers=12,
+        text_n_heads=8,
+        text_d_ff=2048,
+        d_embedding=512,
+    )
+
+
+class ImageTower(nn.Module):
+    """A ViT with a norm before its blocks, read at the class token.
+
+    Source: Radford et al. (2021), section 2.4.
+
+    Args:
+        config: Sizes; those of the text are not used.
+        fused: Whether the blocks use the fused attention kernel.
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Example:
+        >>> ImageTower(DualEncoderConfig())(torch.zeros(5, 3, 32, 32)).shape
+        torch.Size([5, 64])
+    """
+
+    def __init__(
+        self,
+        config: DualEncoderConfig,
+        *,
+        fused: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Make patches, positions and blocks."""
+        super().__init__()
+        d_model = config.image_d_model
+        self.config = config
+        self.patch_proj = nn.Linear(config.n_channels * config.patch_size**2, d_model, bias=False)
+        self.cls_token = nn.Parameter(torch.empty(d_model))
+        self.positions = nn.Parameter(torch.empty(1 + config.n_patches, d_model))
+        self.in_norm = nn.LayerNorm(d_model)
+        self.blocks = _blocks(
+            config.image_n_layers,
+            d_model,
+            config.image_n_heads,
+            config.image_d_ff,
+            config,
+            fused,
+            generator,
+        )
+        self.out_norm = nn.LayerNorm(d_model)
+        nn.init.normal_(self.patch_proj.weight, std=0.02, generator=generator)
+        for table in (self.cls_token, self.positions):
+            nn.init.normal_(table, std=d_model**-0.5, generator=generator)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Encode images.
+
+        Args:
+            images: ``(B, C, height, width)``.
+
+        Returns:
+            One vector an image, ``(B, D)``.
+
+        Raises:
+            ValueError: If the images are not of the configured size.
+        """
+        config = self.config
+        want = (config.n_channels, config.image_size, config.image_size)
+        if images.ndim != 4 or images.shape[1:] != want:
+            raise ValueError(f"images have shape {tuple(images.shape)}, wanted (B, *{want})")
+        patches = self.patch_proj(patchify(images, config.patch_size))
+        x = torch.cat([self.cls_token.expand(len(images), 1, -1), patches], dim=1)
+        x = self.in_norm(x + self.positions)
+        for block in self.blocks:
+            x = block(x)
+        return self.out_norm(x[:, 0])
+
+
+class TextTower(nn.Module):
+    """A causal Transformer, read where the text ends.
+
+    Under the causal mask the end token alone has seen every word, and whatever is padded behind it
+    cannot be seen by it: no padding mask is needed.
+
+    Source: Radford et al. (2021), section 2.4.
+
+    Args:
+        config: Sizes; those of the image are not used.
+        fused: Whether the blocks use the fused attention kernel.
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Example:
+        >>> tower = TextTower(DualEncoderConfig(end=2)).eval()
+        >>> short, padded = torch.tensor([[5, 6, 2]]), torch.tensor([[5, 6, 2, 0, 9, 0]])
+        >>> torch.allclose(tower(short), tower(padded), atol=1e-6)
+        True
+    """
+
+    mask: Tensor
+
+    def __init__(
+        self,
+        config: DualEncoderConfig,
+        *,
+        fused: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Make embeddings, positions and blocks."""
+        super().__init__()
+        d_model = config.text_d_model
+        self.config = config
+        self.embedding = nn.Embedding(config.n_words, d_model)
+        self.positions = nn.Parameter(torch.empty(config.max_len, d_model))
+        self.blocks = _blocks(
+            config.text_n_layers,
+            d_model,
+            config.text_n_heads,
+            config.text_d_ff,
+            config,
+            fused,
+            generator,
+        )
+        self.out_norm = nn.LayerNorm(d_model)
+        self.register_buffer("mask", causal_mask(config.max_len), persistent=False)
+        nn.init.normal_(self.embedding.weight, std=0.02, generator=generator)
+        nn.init.normal_(self.positions, std=0.01, generator=generator)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Encode texts.
+
+        Args:
+            tokens: Numbers of words ``(B, T)``, each row with at least one ``end``; what stands
+                behind the first is not looked at.
+
+        Returns:
+            One vector a text, ``(B, D)``.
+
+        Raises:
+            ValueError: If the tokens are not a matrix, or longer than ``max_len``.
+        """
+        if tokens.ndim != 2 or tokens.shape[1] > self.config.max_len:
+            raise ValueError(
+                f"tokens have shape {tuple(tokens.shape)}, wanted (B, T) with T at most "
+                f"{self.config.max_len}"
+            )
+        length = tokens.shape[1]
+        x = self.embedding(tokens) + self.positions[:length]
+        for block in self.blocks:
+            x = block(x, mask=self.mask[:length, :length])
+        end = (tokens == self.config.end).int().argmax(dim=1)
+        return self.out_norm(x[torch.arange(len(x), device=x.device), end])
+
+
+class DualEncoder(nn.Module):
+    """Map images and texts into one space, in which pairs shall lie close.
+
+    The towers share nothing and never attend to each other, so the embeddings of a million images
+    can be computed once and searched with any text. What this cannot see is which word belongs to
+    which part of the picture.
+
+    Source: Radford et al. (2021), figures 1 and 3.
+
+    Args:
+        config: Sizes of both towers.
+        fused: Whether the blocks use the fused attention kernel.
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Example:
+        >>> model = DualEncoder(DualEncoderConfig(end=2))
+        >>> tokens = torch.tensor([[7, 8, 2], [9, 2, 0]])
+        >>> similarities = model(torch.zeros(4, 3, 32, 32), tokens)
+        >>> similarities.shape
+        torch.Size([4, 2])
+    """
+
+    def __init__(
+        self,
+        config: DualEncoderConfig,
+        *,
+        fused: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Build both towers and draw their weights."""
+        super().__init__()
+        self.config = config
+        self.image_tower = ImageTower(config, fused=fused, generator=generator)
+        self.text_tower = TextTower(config, fused=fused, generator=generator)
+        self.image_proj = nn.Linear(config.image_d_model, config.d_embedding, bias=False)
+        self.text_proj = nn.Linear(config.text_d_model, config.d_embedding, bias=False)
+        self.temperature = Temperature()
+        for proj in (self.image_proj, self.text_proj):
+            nn.init.normal_(proj.weight, std=proj.in_features**-0.5, generator=generator)
+
+    def embed_images(self, images: Tensor) -> Tensor:
+        """Where images lie in the shared space.
+
+        Args:
+            images: ``(N, C, height, width)``.
+
+        Returns:
+            ``(N, d_embedding)``, of any length.
+        """
+        return self.image_proj(self.image_tower(images))
+
+    def embed_texts(self, tokens: Tensor) -> Tensor:
+        """Where texts lie in the shared space.
+
+        Args:
+            tokens: ``(M, T)``.
+
+        Returns:
+            ``(M, d_embedding)``, of any length.
+        """
+        return self.text_proj(self.text_tower(tokens))
+
+    def forward(self, images: Tensor, tokens: Tensor) -> Tensor:
+        """Compare every image with every text.
+
+        Args:
+            images: ``(N, C, height, width)``.
+            tokens: ``(M, T)``, each row with an end token.
+
+        Returns:
+            Cosines times the learned factor, ``(N, M)``.
+        """
+        return pair_similarities(
+            self.embed_images(images), self.embed_texts(tokens), self.temperature()
+        )
+
+
+def _blocks(
+    n_layers: int,
+    d_model: int,
+    n_heads: int,
+    d_ff: int,
+    config: DualEncoderConfig,
+    fused: bool,
+    generator: torch.Generator | None,
+) -> nn.ModuleList:
+    """Blocks that add the less to the residual path the more of them there are."""
+    small = (2 * n_layers * d_model) ** -0.5
+    blocks = nn.ModuleList()
+    for _ in range(n_layers):
+        block = EncoderBlock(d_model, n_heads, d_ff, dropout=config.dropout, fused=fused)
+        attend, feed = block.attention, block.feed_forward
+        for layer, std in (
+            (attend.q_proj, d_model**-0.5),
+            (attend.k_proj, d_model**-0.5),
+            (attend.v_proj, d_model**-0.5),
+            (attend.out_proj, small),
+            (feed.in_proj, (2 * d_model) ** -0.5),
+            (feed.out_proj, small),
+        ):
+            nn.init.normal_(layer.weight, std=std, generator=generator)
+            nn.init.zeros_(layer.bias)
+        blocks.append(block)
+    return blocks
