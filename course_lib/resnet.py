@@ -1,0 +1,221 @@
+"""Residual convolutional network: what vision transformers are compared with."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+__all__ = ["BasicBlock", "ResNet", "ResNetConfig", "ResNetStage", "resnet18"]
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions whose result is added to what came in.
+
+    ``relu(shortcut(x) + norm(conv(relu(norm(conv(x))))))``. The shortcut is the identity unless
+    the number of channels or the resolution changes; then it is a 1x1 convolution with a norm.
+
+    Source: He et al., Deep Residual Learning for Image Recognition (2016), figure 2 and section
+    3.3, option B.
+
+    Args:
+        in_channels: Channels C that come in.
+        out_channels: Channels that go out.
+        stride: Of the first convolution: 2 halves the resolution.
+
+    Example:
+        >>> block = BasicBlock(8, 16, stride=2)
+        >>> block(torch.zeros(1, 8, 6, 6)).shape
+        torch.Size([1, 16, 3, 3])
+        >>> block.shortcut is None, BasicBlock(8, 8).shortcut is None
+        (False, True)
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, *, stride: int = 1) -> None:
+        """Make the two convolutions, and the shortcut where it has to do something."""
+        super().__init__()
+        self.conv1 = nn.Conv2d(in_channels, out_channels, 3, stride, padding=1, bias=False)
+        self.norm1 = nn.BatchNorm2d(out_channels)
+        self.conv2 = nn.Conv2d(out_channels, out_channels, 3, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(out_channels)
+        self.shortcut: nn.Sequential | None = None
+        if stride != 1 or in_channels != out_channels:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(in_channels, out_channels, 1, stride, bias=False),
+                nn.BatchNorm2d(out_channels),
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Add what two convolutions make of x to x.
+
+        Args:
+            x: Features ``(B, C, height, width)``.
+
+        Returns:
+            Features ``(B, out_channels, height / stride, width / stride)``, rounded up.
+        """
+        # What a norm returns belongs to nobody else, so that it may be overwritten.
+        hidden = F.relu_(self.norm1(self.conv1(x)))
+        residual = x if self.shortcut is None else self.shortcut(x)
+        return F.relu_(self.norm2(self.conv2(hidden)).add_(residual))
+
+
+class ResNetStage(nn.Sequential):
+    """Blocks of one resolution; the first of them may halve it.
+
+    Args:
+        in_channels: Channels C that come in.
+        out_channels: Channels that go out.
+        n_blocks: Number of blocks.
+        stride: Of the first block.
+
+    Raises:
+        ValueError: If there is no block.
+
+    Example:
+        >>> stage = ResNetStage(8, 16, n_blocks=2, stride=2)
+        >>> stage(torch.zeros(1, 8, 6, 6)).shape
+        torch.Size([1, 16, 3, 3])
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, *, n_blocks: int = 2, stride: int = 1
+    ) -> None:
+        """Make the blocks."""
+        if n_blocks < 1:
+            raise ValueError(f"n_blocks is {n_blocks}, wanted at least 1")
+        super().__init__(
+            BasicBlock(in_channels, out_channels, stride=stride),
+            *(BasicBlock(out_channels, out_channels) for _ in range(n_blocks - 1)),
+        )
+
+
+@dataclass(frozen=True)
+class ResNetConfig:
+    """What a :class:`ResNet` is made of; the defaults are ResNet-18 for small images.
+
+    Attributes:
+        n_channels: Colour channels.
+        n_classes: Number of classes.
+        widths: Channels of each stage. The stem has as many as the first.
+        n_blocks: Blocks of each stage.
+
+    Raises:
+        ValueError: If a stage has a width but no number of blocks, or the other way round.
+
+    Example:
+        Two convolutions a block, the stem, and the classifier make 18 layers.
+
+        >>> 2 * sum(ResNetConfig().n_blocks) + 2
+        18
+    """
+
+    n_channels: int = 3
+    n_classes: int = 10
+    widths: tuple[int, ...] = (64, 128, 256, 512)
+    n_blocks: tuple[int, ...] = (2, 2, 2, 2)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        if not self.widths or len(self.widths) != len(self.n_blocks):
+            raise ValueError(
+                f"widths has {len(self.widths)} stages and n_blocks {len(self.n_blocks)}, "
+                "wanted the same number, at least 1"
+            )
+
+
+class ResNet(nn.Module):
+    """Classify images with stages of residual blocks and a mean over what is left of the image.
+
+    The stem for small images is one 3x3 convolution. That of ImageNet, a 7x7 convolution with
+    stride 2 and a pooling with stride 2, would leave 8 x 8 of 32 x 32 pixels to the first stage.
+
+    Source: He et al. (2016); the stem is that of section 4.2 for CIFAR-10.
+
+    Args:
+        config: What to build.
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Example:
+        >>> model = ResNet(ResNetConfig(widths=(8, 16), n_blocks=(1, 1))).eval()
+        >>> model(torch.zeros(5, 3, 32, 32)).shape
+        torch.Size([5, 10])
+        >>> [tuple(x.shape) for x in model.features(torch.zeros(5, 3, 32, 32))]
+        [(5, 8, 32, 32), (5, 16, 16, 16)]
+    """
+
+    def __init__(self, config: ResNetConfig, *, generator: torch.Generator | None = None) -> None:
+        """Build the model and draw its weights."""
+        super().__init__()
+        self.config = config
+        first, last = config.widths[0], config.widths[-1]
+        self.stem = nn.Sequential(
+            nn.Conv2d(config.n_channels, first, 3, padding=1, bias=False), nn.BatchNorm2d(first)
+        )
+        self.stages = nn.ModuleList(
+            ResNetStage(before, width, n_blocks=n_blocks, stride=1 if i == 0 else 2)
+            for i, (before, width, n_blocks) in enumerate(
+                zip((first, *config.widths), config.widths, config.n_blocks, strict=False)
+            )
+        )
+        self.head = nn.Linear(last, config.n_classes)
+        for part in self.modules():
+            if isinstance(part, nn.Conv2d):
+                nn.init.kaiming_normal_(part.weight, mode="fan_out", generator=generator)
+        nn.init.xavier_normal_(self.head.weight, generator=generator)
+        nn.init.zeros_(self.head.bias)
+
+    def features(self, images: Tensor) -> list[Tensor]:
+        """What each stage makes of the images.
+
+        Args:
+            images: ``(B, C, height, width)``.
+
+        Returns:
+            For each stage features ``(B, width of the stage, height / s, width / s)``, where s
+            doubles from stage to stage.
+
+        Raises:
+            ValueError: If the images have another shape or another number of channels.
+        """
+        n_channels = self.config.n_channels
+        if images.ndim != 4 or images.shape[1] != n_channels:
+            raise ValueError(
+                f"images have shape {tuple(images.shape)}, wanted (B, {n_channels}, height, width)"
+            )
+        x = F.relu_(self.stem(images))
+        found = []
+        for stage in self.stages:
+            x = stage(x)
+            found.append(x)
+        return found
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Classify a batch.
+
+        Args:
+            images: ``(B, C, height, width)``.
+
+        Returns:
+            Logits ``(B, n_classes)``.
+
+        Raises:
+            ValueError: If the images have another shape or another number of channels.
+        """
+        return self.head(self.features(images)[-1].mean(dim=(2, 3)))
+
+
+def resnet18(n_classes: int = 10, *, generator: torch.Generator | None = None) -> ResNet:
+    """ResNet-18 with the stem for small images: 11,173,962 parameters with 10 classes.
+
+    Args:
+        n_classes: Number of classes.
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Example:
+        >>> with torch.device("meta"):  # no memory, no weights
+        ...     model = resnet18()
+        >>> sum(p.numel() for p in model.parameters())
+        11173962
+    """
+    return ResNet(ResNetConfig(n_classes=n_classes), generator=generator)
