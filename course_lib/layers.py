@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.attention import MultiHeadAttention
+from course_lib.attention import KVCache, MultiHeadAttention, Rotate
 
-__all__ = ["EncoderBlock", "FeedForward", "xavier_init"]
+__all__ = ["DecoderBlock", "EncoderBlock", "FeedForward", "TiedEmbedding", "xavier_init"]
 
 Activation = Literal["relu", "gelu"]
 Norm = Literal["pre", "post"]
@@ -74,11 +74,85 @@ class FeedForward(nn.Module):
         return self.out_proj(self.dropout(hidden))
 
 
-class EncoderBlock(nn.Module):
+class TiedEmbedding(nn.Embedding):
+    """One matrix that turns tokens into vectors and, transposed, vectors into logits.
+
+    Source: Press and Wolf, Using the Output Embedding to Improve Language Models (2017); Vaswani
+    et al. (2017), section 3.4, for the factor ``sqrt(D)`` on the vectors.
+
+    Args:
+        vocab_size: Number of tokens V.
+        d_model: Width D of the vectors.
+        scaled: Whether vectors are multiplied by ``sqrt(D)``. The matrix is drawn with a variance
+            of 1 / D then, so that vectors have channels of variance 1 and logits are of order 1.
+
+    Example:
+        >>> embedding = TiedEmbedding(10, 16, scaled=True)
+        >>> x = embedding(torch.tensor([[3, 1]]))
+        >>> x.shape, embedding.logits(x).shape
+        (torch.Size([1, 2, 16]), torch.Size([1, 2, 10]))
+        >>> embedding.logits(x)[0, 0].argmax().item()  # a vector is most like its own token
+        3
+        >>> sum(p.numel() for p in embedding.parameters())
+        160
+    """
+
+    def __init__(self, vocab_size: int, d_model: int, *, scaled: bool = False) -> None:
+        """Make the matrix."""
+        super().__init__(vocab_size, d_model)
+        self.scaled = scaled
+        nn.init.normal_(self.weight, std=d_model**-0.5)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Look tokens up.
+
+        Args:
+            input: Integers of any shape ``(...)``.
+
+        Returns:
+            Vectors ``(..., D)``.
+        """
+        x = super().forward(input)
+        return x * self.embedding_dim**0.5 if self.scaled else x
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Compare vectors with all tokens.
+
+        Args:
+            x: ``(..., D)``.
+
+        Returns:
+            Inner products ``(..., V)``.
+        """
+        return F.linear(x, self.weight)
+
+
+class _Block(nn.Module):
+    """What both kinds of blocks share: a residual connection and a norm around each part."""
+
+    def __init__(self, dropout: float, norm: Norm) -> None:
+        super().__init__()
+        if norm not in get_args(Norm):
+            raise ValueError(f"norm is {norm!r}, wanted one of {get_args(Norm)}")
+        self.norm = norm
+        self.dropout = nn.Dropout(dropout)
+
+    def _around(
+        self, x: Tensor, norm: nn.Module, part: Callable[[Tensor], Tensor | tuple[Tensor, ...]]
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """``x + part(norm(x))`` or ``norm(x + part(x))``, and what the part returns besides."""
+        result = part(norm(x) if self.norm == "pre" else x)
+        out, *rest = result if isinstance(result, tuple) else (result,)
+        x = x + self.dropout(out)
+        return (x if self.norm == "pre" else norm(x)), tuple(rest)
+
+
+class EncoderBlock(_Block):
     """Self-attention, then feed-forward, each with a residual connection and a norm.
 
     Pre-norm, ``x + f(norm(x))``, leaves the residual path untouched and needs one more norm after
-    the last block. Post-norm, ``norm(x + f(x))``, is the original order.
+    the last block. Post-norm, ``norm(x + f(x))``, is the original order. With a causal mask this is
+    the block of a model that has a decoder only.
 
     Source: Vaswani et al. (2017), section 3.1, for post-norm; Xiong et al., On Layer Normalization
     in the Transformer Architecture (2020), for pre-norm.
@@ -91,6 +165,7 @@ class EncoderBlock(nn.Module):
         norm: ``"pre"`` or ``"post"``.
         activation: ``"relu"`` or ``"gelu"``.
         eps: Added to the variance in the norms.
+        bias: Whether projections, both maps of the feed-forward part and norms add a bias vector.
         fused: Whether to use the fused attention kernel when no weights are asked for.
 
     Raises:
@@ -113,18 +188,19 @@ class EncoderBlock(nn.Module):
         norm: Norm = "pre",
         activation: Activation = "gelu",
         eps: float = 1e-5,
+        bias: bool = True,
         fused: bool = True,
     ) -> None:
         """Make both parts and their norms."""
-        super().__init__()
-        if norm not in get_args(Norm):
-            raise ValueError(f"norm is {norm!r}, wanted one of {get_args(Norm)}")
-        self.norm = norm
-        self.attention_norm = nn.LayerNorm(d_model, eps=eps)
-        self.attention = MultiHeadAttention(d_model, n_heads, dropout=dropout, fused=fused)
-        self.feed_forward_norm = nn.LayerNorm(d_model, eps=eps)
-        self.feed_forward = FeedForward(d_model, d_ff, activation=activation, dropout=dropout)
-        self.dropout = nn.Dropout(dropout)
+        super().__init__(dropout, norm)
+        self.attention_norm = nn.LayerNorm(d_model, eps=eps, bias=bias)
+        self.attention = MultiHeadAttention(
+            d_model, n_heads, dropout=dropout, bias=bias, fused=fused
+        )
+        self.feed_forward_norm = nn.LayerNorm(d_model, eps=eps, bias=bias)
+        self.feed_forward = FeedForward(
+            d_model, d_ff, activation=activation, dropout=dropout, bias=bias
+        )
 
     def forward(
         self,
@@ -132,46 +208,166 @@ class EncoderBlock(nn.Module):
         *,
         mask: Tensor | None = None,
         bias: Tensor | None = None,
+        rotate: Rotate | None = None,
+        cache: KVCache | None = None,
+        head_mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Let the tokens exchange information, then transform each.
 
         Args:
             x: Tokens ``(B, T, D)``.
-            mask: Boolean, broadcastable to ``(B, H, T, T)``; ``True`` = may attend.
-            bias: Added to the scaled scores, broadcastable to ``(B, H, T, T)``.
+            mask: Boolean, broadcastable to ``(B, H, T, S)``; ``True`` = may attend. S is T and
+                what is cached.
+            bias: Added to the scaled scores, broadcastable to ``(B, H, T, S)``.
+            rotate: Turns queries and keys by their positions.
+            cache: Keys and values of earlier tokens, to which these are added.
+            head_mask: Factors on the output of each head, ``(H,)`` or ``(B, H)``.
             return_weights: Whether to return the attention weights too.
 
         Returns:
-            Tokens ``(B, T, D)``, and if asked for the weights ``(B, H, T, T)`` before dropout.
+            Tokens ``(B, T, D)``, and if asked for the weights ``(B, H, T, S)`` before dropout.
 
         Raises:
             ValueError: If the shapes don't fit together or the mask is not boolean.
         """
-        weights = None
-        before = self.attention_norm(x) if self.norm == "pre" else x
-        out = self.attention(before, mask=mask, bias=bias, return_weights=return_weights)
-        if return_weights:
-            out, weights = out
-        x = x + self.dropout(out)
-        if self.norm == "pre":
-            x = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
-        else:
-            x = self.attention_norm(x)
-            x = self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
-        return x if weights is None else (x, weights)
+
+        def attend(x: Tensor) -> Tensor | tuple[Tensor, ...]:
+            return self.attention(
+                x, mask=mask, bias=bias, rotate=rotate, cache=cache, head_mask=head_mask,
+                return_weights=return_weights,
+            )  # fmt: skip
+
+        x, weights = self._around(x, self.attention_norm, attend)
+        x, _ = self._around(x, self.feed_forward_norm, self.feed_forward)
+        return (x, weights[0]) if weights else x
 
 
-def xavier_init(module: nn.Module, *, generator: torch.Generator | None = None) -> None:
-    """Draw all linear weights from ``N(0, 2 / (n_in + n_out))`` and set their biases to 0.
+class DecoderBlock(_Block):
+    """Self-attention, attention to a memory, feed-forward, each with a residual and a norm.
+
+    Source: Vaswani et al. (2017), section 3.1 and figure 1.
+
+    Args:
+        d_model: Width D.
+        n_heads: Number of heads, which divides D.
+        d_ff: Hidden width of the feed-forward part.
+        d_memory: Width M of the memory; D if not given.
+        dropout: Probability of dropping weights, hidden channels and the output of each part.
+        norm: ``"pre"`` or ``"post"``.
+        activation: ``"relu"`` or ``"gelu"``.
+        eps: Added to the variance in the norms.
+        bias: Whether projections, both maps of the feed-forward part and norms add a bias vector.
+        fused: Whether to use the fused attention kernel when no weights are asked for.
+
+    Raises:
+        ValueError: If the norm or activation is unknown or ``n_heads`` does not divide D.
+
+    Example:
+        >>> block = DecoderBlock(8, n_heads=2, d_ff=16)
+        >>> x, memory = torch.randn(1, 3, 8), torch.randn(1, 5, 8)
+        >>> out, weights, memory_weights = block(x, memory, return_weights=True)
+        >>> out.shape, weights.shape, memory_weights.shape
+        (torch.Size([1, 3, 8]), torch.Size([1, 2, 3, 3]), torch.Size([1, 2, 3, 5]))
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        d_memory: int | None = None,
+        dropout: float = 0.0,
+        norm: Norm = "pre",
+        activation: Activation = "gelu",
+        eps: float = 1e-5,
+        bias: bool = True,
+        fused: bool = True,
+    ) -> None:
+        """Make the three parts and their norms."""
+        super().__init__(dropout, norm)
+        self.attention_norm = nn.LayerNorm(d_model, eps=eps, bias=bias)
+        self.attention = MultiHeadAttention(
+            d_model, n_heads, dropout=dropout, bias=bias, fused=fused
+        )
+        self.cross_attention_norm = nn.LayerNorm(d_model, eps=eps, bias=bias)
+        self.cross_attention = MultiHeadAttention(
+            d_model, n_heads, d_memory=d_memory, dropout=dropout, bias=bias, fused=fused
+        )
+        self.feed_forward_norm = nn.LayerNorm(d_model, eps=eps, bias=bias)
+        self.feed_forward = FeedForward(
+            d_model, d_ff, activation=activation, dropout=dropout, bias=bias
+        )
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        rotate: Rotate | None = None,
+        cache: tuple[KVCache, KVCache] | None = None,
+        return_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
+        """Let the tokens look at each other, then at the memory, then transform each.
+
+        Args:
+            x: Tokens ``(B, T, D)``.
+            memory: What the encoder has made of the source, ``(B, S, M)``. It may be left out once
+                the cache holds it.
+            mask: Who sees whom among the tokens: boolean, broadcastable to ``(B, H, T, T')``, where
+                T' is T and what is cached; ``True`` = may attend.
+            memory_mask: Who sees what of the memory: boolean, broadcastable to ``(B, H, T, S)``.
+            bias: Added to the scaled scores of the tokens, broadcastable to ``(B, H, T, T')``.
+            rotate: Turns queries and keys of the tokens by their positions.
+            cache: Of the tokens, which grows, and of the memory, which is fixed.
+            return_weights: Whether to return the attention weights too.
+
+        Returns:
+            Tokens ``(B, T, D)``, and if asked for the weights among the tokens ``(B, H, T, T')``
+            and on the memory ``(B, H, T, S)``, both before dropout.
+
+        Raises:
+            ValueError: If the shapes don't fit together, a mask is not boolean, or there is no
+                memory.
+        """
+        token_cache, memory_cache = cache or (None, None)
+        if memory is None and (memory_cache is None or memory_cache.length == 0):
+            raise ValueError("got no memory, wanted one or a cache that holds it")
+
+        def attend(x: Tensor) -> Tensor | tuple[Tensor, ...]:
+            return self.attention(
+                x, mask=mask, bias=bias, rotate=rotate, cache=token_cache,
+                return_weights=return_weights,
+            )  # fmt: skip
+
+        def look_up(x: Tensor) -> Tensor | tuple[Tensor, ...]:
+            return self.cross_attention(
+                x, memory, mask=memory_mask, cache=memory_cache, return_weights=return_weights
+            )
+
+        x, weights = self._around(x, self.attention_norm, attend)
+        x, memory_weights = self._around(x, self.cross_attention_norm, look_up)
+        x, _ = self._around(x, self.feed_forward_norm, self.feed_forward)
+        return (x, weights[0], memory_weights[0]) if weights else x
+
+
+def xavier_init(
+    module: nn.Module, *, uniform: bool = False, generator: torch.Generator | None = None
+) -> None:
+    """Draw all linear weights with variance ``2 / (n_in + n_out)`` and set their biases to 0.
 
     Norms keep scale 1 and shift 0; other parameters keep what they have.
 
     Source: Glorot and Bengio, Understanding the Difficulty of Training Deep Feedforward Neural
-    Networks (2010).
+    Networks (2010), equation 16 for the uniform draw.
 
     Args:
         module: Changed in place, with all modules inside it.
+        uniform: Whether to draw from a uniform distribution, not from a normal one.
         generator: Source of the weights; torch's global one if not given.
 
     Example:
@@ -179,9 +375,13 @@ def xavier_init(module: nn.Module, *, generator: torch.Generator | None = None) 
         >>> xavier_init(layer, generator=torch.Generator().manual_seed(0))
         >>> round(layer.weight.var().item() * 400, 2)
         1.0
+        >>> xavier_init(layer, uniform=True)
+        >>> layer.weight.abs().max().item() <= (6 / 800) ** 0.5
+        True
     """
+    draw = nn.init.xavier_uniform_ if uniform else nn.init.xavier_normal_
     for part in module.modules():
         if isinstance(part, nn.Linear):
-            nn.init.xavier_normal_(part.weight, generator=generator)
+            draw(part.weight, generator=generator)
             if part.bias is not None:
                 nn.init.zeros_(part.bias)
