@@ -1,19 +1,15 @@
-"""The judge's end of a worker: start it, speak to it within a deadline, end it and its children."""
+"""The judge's end of a worker: speak to it within a deadline, end it and its children."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import select
 import signal
-import socket
 import struct
-import subprocess
-import sys
-import tempfile
 import time
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any
 
@@ -22,19 +18,7 @@ from torch import Tensor
 
 from course_lib.checks.subject import Subject, SubjectLost
 from course_lib.checks.wire import MAX_FRAME, WireError, pack, unpack
-
-# Runs in the worker before anything else: only the kit may provide `course_lib`, even where the
-# real one is installed in the same environment.
-START = """
-import os, sys
-kit, descriptor, memory, file_size = sys.argv[1], *map(int, sys.argv[2:5])
-sys.meta_path = [f for f in sys.meta_path if "editable" not in getattr(f, "__module__", "")
-                 and "editable" not in getattr(f, "__name__", "")]
-sys.path = [kit] + [p for p in sys.path if not os.path.isdir(os.path.join(p, "course_lib"))]
-sys.argv = [""]
-from course_lib.grading.worker import main
-main(descriptor, memory, file_size)
-"""
+from course_lib.grading.nursery import Nursery
 
 
 @dataclass(frozen=True)
@@ -42,60 +26,45 @@ class Limits:
     """What one submission may use.
 
     Args:
-        start: Seconds until the worker answers for the first time.
         cell: Seconds for one cell.
         call: Seconds for one call of a check.
-        memory: Bytes of address space; torch alone maps about 3 GiB.
+        memory: Bytes of address space of any one process; torch alone maps about 3 GiB.
         file_size: Bytes of any one file.
+        scratch: Bytes of all files together, which lie in memory.
+        cpu: Seconds of processor time.
+        processes: Processes and threads at the same time.
     """
 
-    start: float = 120
     cell: float = 60
     call: float = 20
     memory: int = 8 * 2**30
     file_size: int = 64 * 2**20
-
-
-class WorkerFailed(RuntimeError):
-    """A worker that did not even start: a fault of the installation, never of a student."""
+    scratch: int = 256 * 2**20
+    cpu: int = 300
+    processes: int = 128
 
 
 class Worker:
     """A running worker process; use it as a context manager.
 
     Args:
-        kit: The folder of :func:`course_lib.grading.kit.build`.
+        nursery: Where it comes from.
         limits: What it may use.
+        judge: Which of the nursery's judges asks.
 
     Raises:
-        WorkerFailed: It does not answer; the message holds what it said on stderr.
+        WorkerFailed: None can be had on this machine.
+        NurseryLost: The warm parent is gone.
     """
 
-    def __init__(self, kit: Path, limits: Limits | None = None) -> None:
-        """Start the process and wait until it answers."""
+    def __init__(self, nursery: Nursery, limits: Limits | None = None, judge: int = 0) -> None:
+        """Have it forked."""
         self.limits = limits or Limits()
-        self.scratch = tempfile.TemporaryDirectory(prefix="course-worker-")
-        self.last_words = b""
-        ours, theirs = socket.socketpair()
-        said = Path(self.scratch.name, "start.log")
-        with theirs, said.open("wb") as log:
-            self.process = subprocess.Popen(
-                launch(kit, theirs.fileno(), self.limits),
-                pass_fds=[theirs.fileno()],
-                cwd=self.scratch.name,
-                env=environment(self.scratch.name),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                start_new_session=True,
-            )
-        self.socket = ours
-        try:
-            self.exchange(pack({"verb": "release"}), self.limits.start)
-        except SubjectLost as lost:
-            text = self.last_words.decode(errors="replace").strip()
-            raise WorkerFailed(f"the grading worker did not start: {lost}\n{text}") from None
-        said.unlink()
+        wanted = asdict(self.limits)
+        caps = {k: v for k, v in wanted.items() if k not in ("cell", "call")}
+        self.socket, self.pid, self.ended = nursery.fork(caps, judge)
+        self.walls = nursery.walls
+        self.alive = True
 
     def subject(self) -> Subject:
         """The student's functions, as a check sees them."""
@@ -165,26 +134,31 @@ class Worker:
         return bytes(data)
 
     def _obituary(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            # It hung up, so it is about to exit: its own exit code says more than our kill.
-            self.process.wait(1)
+        # It hung up, so it is about to end: its own exit code says more than our kill.
+        ready = select.select([self.ended], [], [], 1)[0] if self.alive else []
+        said = os.read(self.ended, 16).decode() if ready else ""
         self.end()
-        code = self.process.returncode
-        if code is not None and code < 0:
+        if not said:
+            return "the process was ended, with all it had started"
+        code = int(said)
+        if code < 0:
             with contextlib.suppress(ValueError):
                 return f"the process was ended by {signal.Signals(-code).name}"
         return f"the process ended with exit code {code}"
 
     def end(self) -> None:
-        """Kill the process and all it has started, and remove its scratch folder."""
+        """Kill the process and all it has started, and with it its scratch folder."""
+        if not self.alive:
+            return
+        self.alive = False
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+            if self.walls:
+                # The first process of a namespace takes all others with it.
+                os.kill(self.pid, signal.SIGKILL)
+            else:
+                os.killpg(self.pid, signal.SIGKILL)
         self.socket.close()
-        with contextlib.suppress(OSError):
-            self.last_words = Path(self.scratch.name, "start.log").read_bytes()[-4000:]
-        with contextlib.suppress(OSError):
-            self.scratch.cleanup()
+        os.close(self.ended)
 
     def __enter__(self) -> Worker:
         """The worker itself."""
@@ -204,17 +178,3 @@ def as_bytes(text: str) -> Tensor:
     """Text as a byte tensor, for text that may be longer than a message's strings."""
     raw = text.encode(errors="surrogatepass")
     return torch.frombuffer(bytearray(raw or b"\n"), dtype=torch.uint8)
-
-
-def launch(kit: Path, descriptor: int, limits: Limits) -> list[str]:
-    """The command that starts a worker: the one place where a sandbox goes around it."""
-    numbers = [str(n) for n in (descriptor, limits.memory, limits.file_size)]
-    return [sys.executable, "-I", "-X", "utf8", "-c", START, str(kit), *numbers]
-
-
-def environment(home: str) -> dict[str, str]:
-    """The few variables that a worker gets."""
-    one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
-    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    return {**one, "HOME": home, "TMPDIR": home, "PATH": path, "MPLBACKEND": "agg",
-            "IPYTHONDIR": home, "LANG": "C.UTF-8"}  # fmt: skip

@@ -18,8 +18,9 @@ from typing import Any
 import course_lib
 from course_lib.checks import seeds
 from course_lib.grading import authoring, feedback, gradebook, intake, kit
-from course_lib.grading.channel import Limits, WorkerFailed
+from course_lib.grading.channel import Limits
 from course_lib.grading.judge import Judged, judge_notebook
+from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
 
 
 @dataclass
@@ -86,15 +87,15 @@ class Classroom:
         if not chosen:
             raise ValueError(f"nothing in {self.course / 'submitted'} for {self.name}")
         gradebook.prepare(self.course, self.name, self.assignment.release)
-        folder = kit.build(self.course / ".kits")
         verdicts = []
-        for student in chosen:
-            verdict = self._one(student, folder)
-            say(verdict)
-            verdicts.append(verdict)
+        with Nursery(kit.build(self.course / ".kits")) as nursery:
+            for student in chosen:
+                verdict = self._one(student, nursery)
+                say(verdict)
+                verdicts.append(verdict)
         return verdicts
 
-    def _one(self, student: str, folder: Path) -> Verdict:
+    def _one(self, student: str, nursery: Nursery) -> Verdict:
         out = self.course / "autograded" / student / self.name
         page = self.course / "feedback" / student / self.name / f"{self.name}.html"
         reason, content = "", b""
@@ -113,11 +114,11 @@ class Classroom:
             try:
                 submission = intake.parse(content)
                 judged = judge_notebook(
-                    submission, self.assignment.release, self.seed, folder, self.limits
+                    submission, self.assignment.release, self.seed, nursery, self.limits
                 )
             except intake.Unreadable as unreadable:
                 reason = str(unreadable)
-            except WorkerFailed:
+            except (WorkerFailed, NurseryLost):
                 raise
             except Exception as error:
                 # One submission never stops a class; the instructor sees what happened.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -22,6 +21,7 @@ from course_lib.grading.authoring import CHECK
 from course_lib.grading.channel import Limits, Worker
 from course_lib.grading.intake import Submission, align
 from course_lib.grading.kit import ABSENT
+from course_lib.grading.nursery import Nursery
 from course_lib.grading.worker import SHOWN
 
 
@@ -99,8 +99,9 @@ def judge_notebook(
     submission: Submission,
     release: NotebookNode,
     seed: str,
-    kit: Path,
+    nursery: Nursery,
     limits: Limits | None = None,
+    judge: int = 0,
 ) -> Judged:
     """Run and judge a submission.
 
@@ -108,14 +109,15 @@ def judge_notebook(
         submission: The student's notebook, as :mod:`course_lib.grading.intake` rebuilt it.
         release: The released notebook; its graded and locked cells are the ones that count.
         seed: The grading seed.
-        kit: The folder that the worker imports from.
+        nursery: Where workers come from.
         limits: Caps on time, memory and file size.
+        judge: Which of the nursery's judges this is.
 
     Returns:
         The notebook with outputs, and one mark for each graded cell of the release.
     """
     result = Judged(new_notebook(metadata=dict(release.metadata)), [], submission.notes)
-    session = Session(lambda: Worker(kit, limits))
+    session = Session(lambda: Worker(nursery, limits, judge))
     try:
         for cell, own in align(submission, release):
             result.notebook.cells.append(cell)

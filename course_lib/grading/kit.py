@@ -19,7 +19,9 @@ SHARED = (
     "checks/wire.py",
     "checks/fixtures.py",
     "checks/host.py",
+    "grading/sandbox.py",
     "grading/worker.py",
+    "grading/zygote.py",
 )
 
 # What an import of anything else is told.
@@ -88,5 +90,8 @@ def build(into: Path) -> Path:
             target = fresh / "course_lib" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
+        # Workers may be other users than the grader.
+        for path in [fresh, *fresh.rglob("*")]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
         fresh.rename(folder)
     return folder

@@ -11,6 +11,7 @@ from course_lib.checks.matrix import Grader, reference_source
 from course_lib.checks.report import Report, grade, grade_source
 from course_lib.grading import kit
 from course_lib.grading.channel import Worker
+from course_lib.grading.nursery import Nursery
 
 
 @contextlib.contextmanager
@@ -20,7 +21,7 @@ def worker_grader(folder: Path) -> Iterator[Grader]:
     The library's own implementation cannot be imported there, which is the point of a worker: it is
     graded in this process.
     """
-    with Worker(kit.build(folder)) as worker:
+    with Nursery(kit.build(folder)) as nursery, Worker(nursery) as worker:
 
         def grader(exercise: Exercise, source: str, seed: str) -> Report:
             if source == reference_source(exercise):

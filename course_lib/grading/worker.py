@@ -1,20 +1,21 @@
 """The process in which a student's cells run.
 
-It is started inside a kit (:mod:`course_lib.grading.kit`), so the ``course_lib`` seen here holds no
-reference and no check. It reads requests from a socket and answers them: ``run`` executes a cell in
+It is forked from the warm parent (:mod:`course_lib.grading.zygote`) inside a kit
+(:mod:`course_lib.grading.kit`), so the ``course_lib`` seen here holds no reference and no check. It
+reads requests from a socket and answers them: ``run`` executes a cell in
 an IPython shell, every other verb goes to a :class:`~course_lib.checks.host.Host`.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import resource
+import random
 import socket
 import struct
 import sys
 from typing import Any
 
+import numpy
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
@@ -22,6 +23,7 @@ from traitlets.config import Config
 
 from course_lib.checks.host import Host
 from course_lib.checks.wire import pack, unpack
+from course_lib.grading import sandbox
 
 MAX_OUTPUT = 2 * 2**20
 SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png", "image/svg+xml")
@@ -71,27 +73,22 @@ def run(shell: Shell, source: str) -> dict[str, Any]:
     return {"outputs": torch.frombuffer(bytearray(raw), dtype=torch.uint8)}
 
 
-def limit(memory: int, file_size: int) -> None:
-    """Cap address space and file size of this process and its children; no core dumps."""
-    for what, value in (
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_FSIZE, file_size),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        hard = resource.getrlimit(what)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(what, (value, value))
+def shell() -> Shell:
+    """The one shell of this process."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    found: Shell = Shell.instance(config=config)
+    return found
 
 
 def serve(connection: socket.socket) -> None:
     """Answer requests until the other side hangs up."""
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.InteractiveShell.colors = "nocolor"
-    shell = Shell.instance(config=config)
+    here = shell()
+    here.reset(new_session=True)
     sys.modules["__main__"].__dict__.clear()
     sys.modules["__main__"].__dict__.update(__name__="__main__", __builtins__=__builtins__)
-    host = Host(shell.user_ns)
+    host = Host(here.user_ns)
     while True:
         header = _receive(connection, 8)
         if not header:
@@ -101,7 +98,7 @@ def serve(connection: socket.socket) -> None:
         try:
             if request.get("verb") == "run":
                 source = request["source"].numpy().tobytes().decode(errors="replace")
-                reply = pack(run(shell, source))
+                reply = pack(run(here, source))
             else:
                 reply = host.answer(frame)
         except (KeyboardInterrupt, MemoryError) as error:
@@ -120,9 +117,11 @@ def _receive(connection: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-def main(descriptor: int, memory: int, file_size: int) -> None:
-    """Serve on an inherited socket, one thread, within the given limits."""
-    os.umask(0o077)
-    torch.set_num_threads(1)
-    limit(memory, file_size)
-    serve(socket.socket(fileno=descriptor))
+def main(connection: socket.socket, limits: dict[str, int]) -> None:
+    """Serve on a socket, one thread, within the given limits, with fresh random states."""
+    sandbox.limit(limits["memory"], limits["file_size"], limits["cpu"], limits["processes"])
+    # A fork inherits the parent's random states: two students would draw the same numbers.
+    random.seed()
+    numpy.random.seed()
+    torch.seed()
+    serve(connection)

@@ -7,6 +7,7 @@ from course_lib.checks.subject import Subject
 from course_lib.checks.wire import Fixture, Handle, Opaque
 from course_lib.grading import kit
 from course_lib.grading.channel import Worker
+from course_lib.grading.nursery import Nursery
 
 SOURCE = """
 import torch
@@ -54,7 +55,7 @@ def module():
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    with Worker(kit.build(tmp_path_factory.mktemp("kit"))) as worker:
+    with Nursery(kit.build(tmp_path_factory.mktemp("kit"))) as nursery, Worker(nursery) as worker:
         assert worker.run(SOURCE) == []
         yield worker
 

@@ -8,6 +8,7 @@ import pytest
 from course_lib.grading import authoring, intake, kit
 from course_lib.grading.channel import Limits
 from course_lib.grading.judge import judge_notebook
+from course_lib.grading.nursery import Nursery
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = "5eed"
@@ -28,15 +29,21 @@ def kit_folder(tmp_path_factory):
     return kit.build(tmp_path_factory.mktemp("kits"))
 
 
+@pytest.fixture(scope="session")
+def nursery(kit_folder):
+    with Nursery(kit_folder) as nursery:
+        yield nursery
+
+
 @pytest.fixture
-def judge(assignment, kit_folder):
+def judge(assignment, nursery):
     """Judge a notebook given as an object or as bytes."""
 
     def run(notebook, limits=None):
         content = notebook if isinstance(notebook, bytes) else nbformat.writes(notebook).encode()
         submission = intake.parse(content)
         limits = limits or Limits(cell=20, call=10)
-        return judge_notebook(submission, assignment.release, SEED, kit_folder, limits)
+        return judge_notebook(submission, assignment.release, SEED, nursery, limits)
 
     return run
 

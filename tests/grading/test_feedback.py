@@ -13,7 +13,7 @@ URL = "https://book.example"
 
 
 @pytest.fixture(scope="module")
-def wrong(assignment, kit_folder):
+def wrong(assignment, nursery):
     """The solution with a named mistake in the first exercise and hostile text around it."""
     from course_lib.grading import intake
     from course_lib.grading.judge import judge_notebook
@@ -25,7 +25,7 @@ def wrong(assignment, kit_folder):
             cell.source = first.mistakes[0].source + "\n# </pre><script>alert(1)</script>"
     submission = intake.parse(nbformat.writes(notebook).encode())
     submission.notes.append("<img src=x onerror=alert(1)>")
-    return judge_notebook(submission, assignment.release, "1", kit_folder)
+    return judge_notebook(submission, assignment.release, "1", nursery)
 
 
 def test_the_mistake_its_hint_and_the_example_are_there(wrong, assignment):

@@ -1,10 +1,14 @@
 """What students' notebooks do to the judge, with real workers."""
 
+import subprocess
+import time
+
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course_lib.grading.channel import Limits, Worker, WorkerFailed
+from course_lib.grading.channel import Limits, Worker
+from course_lib.grading.nursery import Nursery, WorkerFailed
 
 RIGHT = """
 import sys, warnings
@@ -191,23 +195,26 @@ def test_a_copied_solution_cell_is_run_and_reported(judge, solved, assignment, f
 
 
 def test_a_worker_that_cannot_start_is_nobodys_zero(tmp_path):
-    with pytest.raises(WorkerFailed, match="No module named"):
-        Worker(tmp_path / "nothing-here")
+    (tmp_path / "nothing-here").mkdir()
+    with Nursery(tmp_path / "nothing-here") as nursery:
+        with pytest.raises(WorkerFailed, match="No module named"):
+            Worker(nursery)
 
 
-def test_a_worker_leaves_nothing_behind(kit_folder):
-    with Worker(kit_folder) as worker:
-        scratch, process = worker.scratch.name, worker.process
+def test_a_worker_leaves_nothing_behind(nursery):
+    mark = "course-left-behind"
+    with Worker(nursery) as worker:
         worker.run(
             "import subprocess, sys\n"
-            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-            "open('pid', 'w').write(str(child.pid))"
+            f"code = 'import time; time.sleep(600) # {mark}'\n"
+            "child = subprocess.Popen([sys.executable, '-c', code], start_new_session=True)"
         )
-        with open(f"{scratch}/pid") as file:
-            child = int(file.read())
-    assert process.returncode is not None
-    import os
+        assert running(mark)
+    deadline = time.monotonic() + 10
+    while running(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not running(mark)
 
-    assert not os.path.exists(scratch)
-    stat = f"/proc/{child}/stat"
-    assert not os.path.exists(stat) or " Z " in open(stat).read()
+
+def running(mark):
+    return subprocess.run(["pgrep", "-f", mark], stdout=subprocess.DEVNULL).returncode == 0

@@ -1,0 +1,201 @@
+"""The judge's side of the warm parent: start it once, ask it for workers, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+
+from course_lib.grading import sandbox
+from course_lib.grading.cgroup import Group
+
+# Runs in the warm parent before anything else: only the kit may provide `course_lib`, even where
+# the real one is installed in the same environment.
+START = """
+import json, os, sys
+kit, controls, settings = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+sys.meta_path = [f for f in sys.meta_path if "editable" not in getattr(f, "__module__", "")
+                 and "editable" not in getattr(f, "__name__", "")]
+sys.path = [kit] + [p for p in sys.path if not os.path.isdir(os.path.join(p, "course_lib"))]
+sys.argv = [""]
+from course_lib.grading.zygote import main
+main(controls, settings)
+"""
+_START_SECONDS = 180.0
+
+
+class WorkerFailed(RuntimeError):
+    """No worker can start here: a fault of the installation, never of a student."""
+
+
+class NurseryLost(RuntimeError):
+    """The warm parent is gone; a new one has to be started."""
+
+
+class Nursery:
+    """A running warm parent; use it as a context manager.
+
+    Args:
+        kit: The folder of :func:`course_lib.grading.kit.build`.
+        judges: How many processes will ask it for workers.
+        walls: Whether students' processes are enclosed. Without, they can read and write
+            whatever the grader's account can.
+
+    Raises:
+        WorkerFailed: It does not start; the message holds what it said.
+    """
+
+    def __init__(self, kit: Path, *, judges: int = 1, walls: bool = True) -> None:
+        """Start the process; :meth:`ready` waits for it."""
+        self.kit, self.walls = kit, walls
+        self.folder = tempfile.TemporaryDirectory(prefix="course-grader-")
+        self.own_users = False
+        root = Path(self.folder.name, "root")
+        root.mkdir()
+        self._log = Path(self.folder.name, "start.log")
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(judges)]
+        self.controls = [ours for ours, _ in pairs]
+        theirs = [other.fileno() for _, other in pairs]
+        settings = {
+            "walls": walls,
+            "readable": [*sandbox.python_folders(), str(kit)],
+            "at": str(root),
+        }
+        numbers = json.dumps(theirs), json.dumps(settings)
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-X", "utf8", "-c", START, str(kit), *numbers],
+                pass_fds=theirs,
+                cwd="/",
+                env=environment(self.home),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+                # The parent's parent may be killed where nothing can be cleaned up any more.
+                preexec_fn=_die_with_parent,
+            )
+        for _, other in pairs:
+            other.close()
+        self._ready = 0
+        self.made = 0
+        self.group = Group.create()
+
+    @property
+    def home(self) -> str:
+        """Where a worker starts: a folder in its own memory, or without walls a shared one."""
+        return f"{sandbox.SCRATCH}/home" if self.walls else f"{self.folder.name}/home"
+
+    def ready(self, judge: int = 0) -> None:
+        """Wait until workers can be had.
+
+        Raises:
+            WorkerFailed: The warm parent ended, or did not answer in time.
+        """
+        if self._ready & (1 << judge):
+            return
+        control = self.controls[judge]
+        control.settimeout(_START_SECONDS)
+        try:
+            answer = control.recv(4096)
+        except (TimeoutError, OSError):
+            answer = b""
+        if not answer:
+            self.process.kill()
+            self.process.wait()
+            said = self._log.read_text(errors="replace").strip()[-4000:]
+            raise WorkerFailed(f"the grading worker did not start\n{said}")
+        control.settimeout(None)
+        self.own_users = json.loads(answer)["own_users"]
+        self._ready |= 1 << judge
+
+    def fork(self, limits: dict[str, int], judge: int = 0) -> tuple[socket.socket, int, int]:
+        """Ask for a worker.
+
+        Args:
+            limits: As :func:`course_lib.grading.worker.main` wants them.
+            judge: Which of the control sockets is the caller's.
+
+        Returns:
+            The worker's socket, the process to kill in order to end it and all that it has
+            started, and a descriptor from which its exit status can be read when it has ended.
+
+        Raises:
+            WorkerFailed: No worker can be had on this machine.
+            NurseryLost: The warm parent is gone.
+        """
+        self.ready(judge)
+        ours, theirs = socket.socketpair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        ended, ending = os.pipe()
+        self.made += 1
+        home = f"{self.home}/{judge}-{self.made}"
+        message = json.dumps({**limits, "home": home}).encode()
+        try:
+            socket.send_fds(self.controls[judge], [message], [theirs.fileno(), ending])
+            theirs.close()
+            os.close(ending)
+            ours.settimeout(30)
+            said, extra, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(12))
+            if not said:
+                raise WorkerFailed(f"the grading worker did not start\n{self._said()}")
+            pid = struct.unpack("iII", extra[0][2])[0]
+            self.group.add(pid)
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+            ours.send(b"g")
+        except (BrokenPipeError, ConnectionResetError, TimeoutError) as error:
+            ours.close()
+            os.close(ended)
+            raise NurseryLost(f"the warm parent is gone: {error}") from None
+        return ours, pid, ended
+
+    def _said(self) -> str:
+        time.sleep(0.05)
+        return self._log.read_text(errors="replace").strip()[-4000:]
+
+    def end(self) -> None:
+        """End the parent and all workers."""
+        for control in self.controls:
+            control.close()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.group.remove()
+        with contextlib.suppress(OSError):
+            self.folder.cleanup()
+
+    def __enter__(self) -> Nursery:
+        """The nursery itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End it."""
+        self.end()
+
+
+def _die_with_parent() -> None:
+    import ctypes
+
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def environment(home: str) -> dict[str, str]:
+    """The few variables that a worker gets."""
+    one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    return {**one, "HOME": home, "TMPDIR": home, "PATH": path, "MPLBACKEND": "agg",
+            "IPYTHONDIR": home, "MPLCONFIGDIR": home, "LANG": "C.UTF-8"}  # fmt: skip
