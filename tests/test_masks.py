@@ -92,6 +92,24 @@ def test_window_counts(radius):
         assert sum(row) == min(T, i + radius + 1) - max(0, i - radius)
 
 
+@pytest.mark.parametrize("radius, dilation", [(0, 2), (1, 2), (2, 3), (9, 4)])
+def test_a_dilated_window_is_a_plain_one_on_every_track(radius, dilation):
+    T = 13
+    mask = masks.dilated_window_mask(T, radius, dilation)
+    for i in range(T):
+        offsets = [i + dilation * step for step in range(-radius, radius + 1)]
+        assert mask[i].nonzero()[:, 0].tolist() == [j for j in offsets if 0 <= j < T]
+    for track in range(dilation):
+        tokens = mask[track::dilation, track::dilation]
+        assert torch.equal(tokens, masks.sliding_window_mask(len(tokens), radius))
+
+
+def test_a_window_said_by_its_size_means_one_of_three():
+    # Who reads "window 4" as a radius sees more than twice what the other means.
+    seen = [int(masks.sliding_window_mask(20, radius)[10].sum()) for radius in (4, 4 // 2)]
+    assert seen == [9, 5]
+
+
 def test_longformer_is_the_window_and_full_rows_and_columns():
     mask = masks.longformer_mask(32, radius=4, global_positions=[0, -1])
     window = masks.sliding_window_mask(32, 4)
@@ -109,6 +127,14 @@ def test_padding_hides_the_same_keys_from_all_heads_and_queries():
     mask = masks.padding_mask(torch.tensor([0, 2, 3]), 3)
     assert mask.shape == (3, 1, 1, 3)
     assert mask.flatten(1).sum(1).tolist() == [0, 2, 3]
+
+
+def test_combined_is_what_all_allow():
+    causal, padding = masks.causal_mask(4), masks.padding_mask(torch.tensor([2, 4]), 4)
+    both = masks.combine_masks(causal, None, padding)
+    assert torch.equal(both, causal & padding) and both.shape == (2, 1, 4, 4)
+    assert masks.combine_masks(None, None) is None
+    assert torch.equal(masks.combine_masks(causal), causal)
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (2, 1, 1, 4), (3,)])
@@ -160,6 +186,17 @@ def test_additive_and_boolean_masks_give_the_same_softmax():
         (lambda: masks.padding_mask(torch.tensor([-1]), 3), r"\[-1\] are not all in 0..3"),
         (lambda: masks.padding_mask(torch.ones(2, 3), 3), r"shape \(2, 3\) and dtype torch.float"),
         (lambda: masks.sliding_window_mask(4, -1), "radius is -1"),
+        (lambda: masks.dilated_window_mask(4, 1, 0), "dilation is 0"),
+        (lambda: masks.dilated_window_mask(4, -1, 2), "radius is -1"),
+        (
+            lambda: masks.combine_masks(random_mask(2, 4, 4), random_mask(2, 2, 4, 4)),
+            r"\(2, 4, 4\), wanted 2 or 4 dimensions",
+        ),
+        (
+            lambda: masks.combine_masks(random_mask(4, 4), random_mask(3, 4)),
+            r"\(3, 4\), which does not broadcast to scores \(4, 4\)",
+        ),
+        (lambda: masks.combine_masks(torch.ones(2, 2)), "torch.float32, wanted torch.bool"),
         (lambda: masks.longformer_mask(4, 1, [4]), r"\[4\] are not all in -4..3"),
         (lambda: masks.block_mask(4, 0), "block_size is 0"),
         (lambda: masks.from_additive(torch.tensor([0.0, -0.5])), "holds -0.5, .* bias"),

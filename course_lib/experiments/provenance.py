@@ -75,8 +75,8 @@ def source_files(module: str) -> dict[str, Path]:
         module: Full name of a module of ``course_lib``.
 
     Example:
-        >>> sorted(source_files("course_lib.masks"))
-        ['course_lib', 'course_lib.masks']
+        >>> sorted(source_files("course_lib.plots"))
+        ['course_lib', 'course_lib.plots']
     """
     found: dict[str, Path] = {}
     todo = [module]

@@ -66,7 +66,7 @@ def test_only_what_is_seen_decides(checkout: Path) -> None:
 
 def test_the_chapters_see_the_library_but_not_the_grader() -> None:
     seen = {path.relative_to(ROOT).as_posix() for path in reachable(ROOT)}
-    for name in ("attention.py", "masks.py", "plots.py", "figures/mask_builder.js"):
+    for name in ("attention.py", "masks/softmax.py", "plots.py", "figures/mask_builder.js"):
         assert f"course_lib/{name}" in seen
     assert "course_lib/grading/judge.py" not in seen
     assert not any(name.startswith("course_lib/cli/") for name in seen)

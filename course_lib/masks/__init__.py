@@ -1,0 +1,46 @@
+"""Who may attend to whom.
+
+One convention holds everywhere in the course: a mask is a boolean tensor, ``True`` means *may
+attend*, it broadcasts to the scores ``(B, H, T, S)``, and masks are combined with ``&``. Masks are
+built, applied, and translated from and to the conventions of other libraries.
+"""
+
+from course_lib.masks.building import (
+    block_mask,
+    causal_mask,
+    combine_masks,
+    dilated_window_mask,
+    longformer_mask,
+    padding_mask,
+    sliding_window_mask,
+)
+from course_lib.masks.conventions import (
+    from_additive,
+    from_blocked,
+    from_integers,
+    to_additive,
+    to_blocked,
+    to_integers,
+    to_lengths,
+)
+from course_lib.masks.softmax import check_broadcastable, check_mask, masked_softmax
+
+__all__ = [
+    "block_mask",
+    "causal_mask",
+    "check_broadcastable",
+    "check_mask",
+    "combine_masks",
+    "dilated_window_mask",
+    "from_additive",
+    "from_blocked",
+    "from_integers",
+    "longformer_mask",
+    "masked_softmax",
+    "padding_mask",
+    "sliding_window_mask",
+    "to_additive",
+    "to_blocked",
+    "to_integers",
+    "to_lengths",
+]

@@ -1,0 +1,108 @@
+"""Applying a mask: the softmax over visible keys, and what makes a mask fit its scores."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["check_broadcastable", "check_mask", "masked_softmax"]
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Softmax over the keys that a query may attend to; blocked keys get exactly 0.
+
+    A row without any visible key becomes a row of zeros with a zero gradient. Plain
+    ``masked_fill(-inf).softmax()`` would give NaN there, and a large finite number such as -1e9
+    would give equal weights to keys that are all forbidden.
+
+    Args:
+        scores: Similarities ``(..., T, S)``; ``-inf`` counts as blocked.
+        mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend.
+
+    Returns:
+        Weights ``(..., T, S)``; each row sums to 1, or to 0 where nothing is visible.
+
+    Raises:
+        ValueError: If the mask is not boolean or does not fit the scores.
+
+    Example:
+        >>> scores = torch.zeros(2, 4)
+        >>> mask = torch.tensor([[True, True, False, False], [False] * 4])
+        >>> masked_softmax(scores, mask)
+        tensor([[0.5000, 0.5000, 0.0000, 0.0000],
+                [0.0000, 0.0000, 0.0000, 0.0000]])
+    """
+    if mask is not None:
+        check_mask(mask, scores.shape)
+        scores = scores.masked_fill(~mask, -math.inf)
+    # Empty rows pass through the softmax as zeros, so that no NaN arises even on the way.
+    empty = (scores == -math.inf).all(dim=-1, keepdim=True)
+    weights = scores.masked_fill(empty, 0.0).softmax(dim=-1)
+    return weights.masked_fill(empty, 0.0)
+
+
+def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
+    """Refuse a mask that is not boolean or does not fit scores of the given shape.
+
+    Args:
+        mask: The mask to check.
+        shape: Shape of the scores, ``(..., T, S)``.
+
+    Raises:
+        ValueError: If the mask is not boolean, or as in :func:`check_broadcastable`.
+
+    Example:
+        >>> check_mask(torch.ones(4, 4), (2, 8, 4, 4))
+        Traceback (most recent call last):
+        ...
+        ValueError: mask has dtype torch.float32, wanted torch.bool with True = may attend; \
+convert it first: from_additive, from_blocked, from_integers or padding_mask
+    """
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"mask has dtype {mask.dtype}, wanted torch.bool with True = may attend; convert it "
+            "first: from_additive, from_blocked, from_integers or padding_mask"
+        )
+    check_broadcastable("mask", mask, shape)
+
+
+def check_broadcastable(name: str, tensor: Tensor, shape: Sequence[int]) -> None:
+    """Refuse a tensor that doesn't broadcast to scores, or does so along the wrong axis.
+
+    Broadcasting aligns shapes from the right. A ``(B, T, S)`` mask against ``(B, H, T, S)`` scores
+    therefore meets the heads with its batch axis, and if ``B == H`` nothing complains. So a tensor
+    must have at most 2 dimensions or as many as the scores.
+
+    Args:
+        name: What to call the tensor in the error.
+        tensor: A mask or a bias.
+        shape: Shape of the scores, ``(..., T, S)``.
+
+    Raises:
+        ValueError: If the number of dimensions is ambiguous or a size is neither 1 nor equal.
+
+    Example:
+        >>> check_broadcastable("mask", torch.ones(8, 1, 1, 5), (8, 8, 5, 5))
+        >>> check_broadcastable("mask", torch.ones(8, 5, 5), (8, 8, 5, 5))
+        Traceback (most recent call last):
+        ...
+        ValueError: mask has shape (8, 5, 5), wanted 2 or 4 dimensions for scores (8, 8, 5, 5): \
+with 3 its first axis would be matched with the wrong axis of the scores; insert an axis, e.g. \
+mask[:, None]
+    """
+    have, want = tuple(tensor.shape), tuple(shape)
+    if len(have) > 2 and len(have) != len(want):
+        raise ValueError(
+            f"{name} has shape {have}, wanted 2 or {len(want)} dimensions for scores {want}: with "
+            f"{len(have)} its first axis would be matched with the wrong axis of the scores; "
+            f"insert an axis, e.g. {name}[:, None]"
+        )
+    if any(h not in (1, w) for h, w in zip(reversed(have), reversed(want), strict=False)):
+        raise ValueError(f"{name} has shape {have}, which does not broadcast to scores {want}")
+
+
+def require_bool(mask: Tensor) -> None:
+    """Refuse a mask that is not boolean, whatever its shape."""
+    if mask.dtype != torch.bool:
+        raise ValueError(f"mask has dtype {mask.dtype}, wanted torch.bool")
