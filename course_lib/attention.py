@@ -203,7 +203,8 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
         raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, T, D)")
     if n_heads < 1 or x.shape[-1] % n_heads:
         raise ValueError(f"n_heads is {n_heads}, wanted a divisor of the width {x.shape[-1]}")
-    return x.unflatten(-1, (n_heads, x.shape[-1] // n_heads)).transpose(1, 2)
+    B, T, D = x.shape
+    return x.reshape(B, T, n_heads, D // n_heads).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -499,7 +500,8 @@ def _check_head_mask(head_mask: Tensor, B: int, H: int) -> None:
 
 
 def _check_queries(q: Tensor, k: Tensor) -> None:
-    if min(q.ndim, k.ndim) < 2 or q.shape[:-2] != k.shape[:-2] or q.shape[-1] != k.shape[-1]:
+    queries, keys = q.shape, k.shape
+    if min(len(queries), len(keys)) < 2 or queries != (*keys[:-2], queries[-2], keys[-1]):
         raise ValueError(
             f"q has shape {tuple(q.shape)} and k {tuple(k.shape)}, wanted (..., T, Dh) and "
             "(..., S, Dh) with the same leading sizes and the same Dh"

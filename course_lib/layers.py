@@ -71,7 +71,8 @@ class FeedForward(nn.Module):
             Tokens ``(..., D)``.
         """
         hidden = _ACTIVATIONS[self.activation](self.in_proj(x))
-        return self.out_proj(self.dropout(hidden))
+        # Outside of training even a module that does nothing takes time in a small model.
+        return self.out_proj(self.dropout(hidden) if self.dropout.training else hidden)
 
 
 class TiedEmbedding(nn.Embedding):
@@ -143,7 +144,7 @@ class _Block(nn.Module):
         """``x + part(norm(x))`` or ``norm(x + part(x))``, and what the part returns besides."""
         result = part(norm(x) if self.norm == "pre" else x)
         out, *rest = result if isinstance(result, tuple) else (result,)
-        x = x + self.dropout(out)
+        x = x + (self.dropout(out) if self.dropout.training else out)
         return (x if self.norm == "pre" else norm(x)), tuple(rest)
 
 
