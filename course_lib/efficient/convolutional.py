@@ -1,0 +1,397 @@
+"""Attention on a grid that gets cheaper by convolutions, or by looking along stripes.
+
+CvT makes queries, keys and values by convolutions, and keys and values at a coarser resolution; PVT
+shrinks what keys and values are made of; CSWin lets half of the heads look along horizontal
+stripes and half along vertical ones. All take and return a grid ``(B, rows, columns, D)``.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.attention import attention_weights, fused_attention, merge_heads, split_heads
+
+__all__ = [
+    "ConvolutionalAttention",
+    "CrossShapedAttention",
+    "ReducedAttention",
+    "stripe_masks",
+]
+
+
+class ConvolutionalAttention(nn.Module):
+    """Attention whose queries, keys and values see their neighbourhood (CvT).
+
+    Each of the three is a depth-wise convolution with a batch norm, then a linear map of each
+    token. With stride s the keys and values are fewer by a factor of s^2, and so are the scores.
+    Every query still sees the whole grid.
+
+    Scores are divided by ``sqrt(D)`` as in the published code, not by ``sqrt(Dh)`` as elsewhere.
+
+    Source: Wu et al., CvT: Introducing Convolutions to Vision Transformers (2021), section 3.2.
+
+    Args:
+        d_model: Width D.
+        n_heads: Number of heads H, which divides D.
+        kernel_size: Side of the convolutions' kernels, odd.
+        stride: Of the convolutions of keys and values.
+        scale: Factor on ``q k^T``; ``1 / sqrt(D)`` if not given.
+        bias: Whether the linear maps of queries, keys and values add a bias vector.
+        dropout: Probability of dropping a weight while training.
+        fused: Whether to use the fused kernel when no weights are asked for.
+
+    Raises:
+        ValueError: If H does not divide D, the kernel is even or the stride is below 1.
+
+    Example:
+        A quarter of the scores of full attention:
+
+        >>> attend = ConvolutionalAttention(8, n_heads=2, stride=2).eval()
+        >>> out, weights = attend(torch.zeros(1, 4, 4, 8), return_weights=True)
+        >>> out.shape, weights.shape
+        (torch.Size([1, 4, 4, 8]), torch.Size([1, 2, 16, 4]))
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        kernel_size: int = 3,
+        stride: int = 2,
+        scale: float | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        fused: bool = True,
+    ) -> None:
+        """Make three convolutions and four linear maps."""
+        super().__init__()
+        _check_heads(d_model, n_heads)
+        if kernel_size < 1 or kernel_size % 2 == 0:
+            raise ValueError(f"kernel_size is {kernel_size}, wanted an odd number")
+        if stride < 1:
+            raise ValueError(f"stride is {stride}, wanted at least 1")
+        self.d_model, self.n_heads = d_model, n_heads
+        self.scale = d_model**-0.5 if scale is None else scale
+        self.dropout, self.fused = dropout, fused
+        self.q_conv = _depthwise(d_model, kernel_size, stride=1)
+        self.k_conv = _depthwise(d_model, kernel_size, stride=stride)
+        self.v_conv = _depthwise(d_model, kernel_size, stride=stride)
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x: Tensor, *, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        """Let every token attend to the coarser grid of keys.
+
+        Args:
+            x: Tokens ``(B, rows, columns, D)``.
+            return_weights: Whether to return the weights too.
+
+        Returns:
+            Tokens ``(B, rows, columns, D)``, and if asked for the weights ``(B, H, N, S)`` with
+            ``N = rows * columns`` and ``S = ceil(rows / stride) * ceil(columns / stride)``.
+
+        Raises:
+            ValueError: If x has another number of dimensions or another width.
+        """
+        _check_grid(x, self.d_model)
+        image = x.permute(0, 3, 1, 2)
+        q, k, v = (
+            split_heads(proj(conv(image).permute(0, 2, 3, 1).flatten(1, 2)), self.n_heads)
+            for conv, proj in (
+                (self.q_conv, self.q_proj),
+                (self.k_conv, self.k_proj),
+                (self.v_conv, self.v_proj),
+            )
+        )
+        dropout = self.dropout if self.training else 0.0
+        heads, weights = _attend(
+            q, k, v, self.scale, dropout, fused=self.fused and not return_weights
+        )
+        out = self.out_proj(merge_heads(heads)).unflatten(1, x.shape[1:3])
+        return (out, weights) if return_weights and weights is not None else out
+
+
+class ReducedAttention(nn.Module):
+    """Attention to a grid of keys that is coarser by a factor R in both directions (PVT).
+
+    A convolution whose kernel and stride are R merges R^2 tokens to one; a layer norm follows, then
+    keys and values are made of what is left. Scores and their memory shrink by R^2.
+
+    Source: Wang et al., Pyramid Vision Transformer (2021), section 3.3.
+
+    Args:
+        d_model: Width D.
+        n_heads: Number of heads H, which divides D.
+        reduction: Factor R, which divides rows and columns; 1 is full attention.
+        bias: Whether the linear maps of queries, keys and values add a bias vector.
+        dropout: Probability of dropping a weight while training.
+        eps: Added to the variance in the norm.
+        fused: Whether to use the fused kernel when no weights are asked for.
+
+    Raises:
+        ValueError: If H does not divide D or R is below 1.
+
+    Example:
+        >>> attend = ReducedAttention(8, n_heads=2, reduction=4)
+        >>> out, weights = attend(torch.zeros(1, 8, 8, 8), return_weights=True)
+        >>> out.shape, weights.shape
+        (torch.Size([1, 8, 8, 8]), torch.Size([1, 2, 64, 4]))
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        reduction: int,
+        bias: bool = True,
+        dropout: float = 0.0,
+        eps: float = 1e-5,
+        fused: bool = True,
+    ) -> None:
+        """Make the reduction and four linear maps."""
+        super().__init__()
+        _check_heads(d_model, n_heads)
+        if reduction < 1:
+            raise ValueError(f"reduction is {reduction}, wanted at least 1")
+        self.d_model, self.n_heads, self.reduction = d_model, n_heads, reduction
+        self.dropout, self.fused = dropout, fused
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model)
+        if reduction > 1:
+            self.reduce = nn.Conv2d(d_model, d_model, reduction, stride=reduction)
+            self.norm = nn.LayerNorm(d_model, eps=eps)
+
+    def forward(self, x: Tensor, *, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        """Let every token attend to the reduced grid.
+
+        Args:
+            x: Tokens ``(B, rows, columns, D)``.
+            return_weights: Whether to return the weights too.
+
+        Returns:
+            Tokens ``(B, rows, columns, D)``, and if asked for the weights ``(B, H, N, N / R^2)``
+            with ``N = rows * columns``.
+
+        Raises:
+            ValueError: If x has another number of dimensions or another width, or R does not divide
+                rows and columns.
+        """
+        _check_grid(x, self.d_model, reduction=self.reduction)
+        tokens = memory = x.flatten(1, 2)
+        if self.reduction > 1:
+            memory = self.reduce(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1).flatten(1, 2)
+            memory = self.norm(memory)
+        q = split_heads(self.q_proj(tokens), self.n_heads)
+        k = split_heads(self.k_proj(memory), self.n_heads)
+        v = split_heads(self.v_proj(memory), self.n_heads)
+        dropout = self.dropout if self.training else 0.0
+        heads, weights = _attend(q, k, v, None, dropout, fused=self.fused and not return_weights)
+        out = self.out_proj(merge_heads(heads)).unflatten(1, x.shape[1:3])
+        return (out, weights) if return_weights and weights is not None else out
+
+
+def stripe_masks(
+    rows: int, columns: int, stripe: int, *, device: torch.device | None = None
+) -> Tensor:
+    """Who shares a stripe with whom: horizontally, and vertically.
+
+    Args:
+        rows: Rows of the grid.
+        columns: Columns of the grid.
+        stripe: Height of a horizontal and width of a vertical stripe; divides both sides.
+        device: Where the mask lies.
+
+    Returns:
+        Boolean ``(2, N, N)`` with ``N = rows * columns``, row after row; ``True`` = may attend.
+
+    Raises:
+        ValueError: If the stripe does not divide rows and columns.
+
+    Example:
+        Token 0 of a 2 x 2 grid shares its row with token 1 and its column with token 2.
+
+        >>> stripe_masks(2, 2, stripe=1)[:, 0].int()
+        tensor([[1, 1, 0, 0],
+                [1, 0, 1, 0]], dtype=torch.int32)
+    """
+    _check_sides(rows, columns, stripe=stripe)
+    y = torch.arange(rows, device=device).repeat_interleave(columns) // stripe
+    x = torch.arange(columns, device=device).repeat(rows) // stripe
+    return torch.stack([y[:, None] == y, x[:, None] == x])
+
+
+class CrossShapedAttention(nn.Module):
+    """Half of the heads look along horizontal stripes, half along vertical ones (CSWin).
+
+    Together they see a cross around each token; two such layers see the whole grid. With stripes of
+    s rows a grid of N tokens has about ``N * s * sqrt(N)`` scores a head instead of ``N^2``.
+
+    A position code is made of the values themselves (LePE): a depth-wise 3x3 convolution of v,
+    which does not look beyond its stripe, is added to what attention returns. The published code
+    gives the first half of the heads the vertical stripes: its weights have their halves swapped.
+
+    Source: Dong et al., CSWin Transformer (2022), section 3.2.
+
+    Args:
+        d_model: Width D.
+        n_heads: Number of heads H, even, which divides D.
+        stripe: Width s of the stripes, which divides rows and columns.
+        lepe: Whether to add the position code.
+        bias: Whether the linear maps of queries, keys and values add a bias vector.
+        dropout: Probability of dropping a weight while training.
+        fused: Whether to cut the grid into stripes when no weights are asked for, instead of
+            masking the scores of all pairs.
+
+    Raises:
+        ValueError: If H does not divide D or is odd, or the stripe is below 1.
+
+    Example:
+        >>> attend = CrossShapedAttention(8, n_heads=2, stripe=1)
+        >>> out, weights = attend(torch.zeros(1, 2, 4, 8), return_weights=True)
+        >>> weights[0, 0, 0]  # the first token in the head that looks along rows
+        tensor([0.2500, 0.2500, 0.2500, 0.2500, 0.0000, 0.0000, 0.0000, 0.0000],
+               grad_fn=<SelectBackward0>)
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        stripe: int,
+        lepe: bool = True,
+        bias: bool = True,
+        dropout: float = 0.0,
+        fused: bool = True,
+    ) -> None:
+        """Make four linear maps and the two convolutions."""
+        super().__init__()
+        _check_heads(d_model, n_heads)
+        if n_heads % 2:
+            raise ValueError(
+                f"n_heads is {n_heads}, wanted an even number: half for each direction"
+            )
+        if stripe < 1:
+            raise ValueError(f"stripe is {stripe}, wanted at least 1")
+        self.d_model, self.n_heads, self.stripe = d_model, n_heads, stripe
+        self.dropout, self.fused = dropout, fused
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model)
+        half = d_model // 2
+        self.lepe = nn.ModuleList(
+            nn.Conv2d(half, half, 3, padding=1, groups=half) for _ in range(2 if lepe else 0)
+        )
+
+    def forward(self, x: Tensor, *, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        """Let every token attend along its stripes.
+
+        Args:
+            x: Tokens ``(B, rows, columns, D)``.
+            return_weights: Whether to return the weights too.
+
+        Returns:
+            Tokens ``(B, rows, columns, D)``, and if asked for the weights ``(B, H, N, N)`` with
+            ``N = rows * columns``, which are 0 outside of the stripes.
+
+        Raises:
+            ValueError: If x has another number of dimensions or another width, or the stripe does
+                not divide rows and columns.
+        """
+        _check_grid(x, self.d_model, stripe=self.stripe)
+        q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        if self.fused and not return_weights:
+            out = torch.cat([self._along(axis, q, k, v) for axis in (0, 1)], dim=-1)
+            return self.out_proj(out)
+        rows, columns = x.shape[1:3]
+        masks = stripe_masks(rows, columns, self.stripe, device=x.device)
+        mask = masks.repeat_interleave(self.n_heads // 2, dim=0)
+        q, k, v_heads = (split_heads(part.flatten(1, 2), self.n_heads) for part in (q, k, v))
+        weights = attention_weights(q, k, mask[None])
+        dropout = self.dropout if self.training else 0.0
+        heads = F.dropout(weights, dropout) @ v_heads
+        out = merge_heads(heads).unflatten(1, (rows, columns))
+        if self.lepe:
+            halves = v.chunk(2, dim=-1)
+            out = out + torch.cat([self._lepe(axis, halves[axis]) for axis in (0, 1)], dim=-1)
+        out = self.out_proj(out)
+        return (out, weights) if return_weights else out
+
+    def _along(self, axis: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """One direction's half of the heads, ``(B, rows, columns, D / 2)``."""
+        half = self.d_model // 2
+        d_head = self.d_model // self.n_heads
+        parts = [part[..., axis * half : (axis + 1) * half] for part in (q, k, v)]
+        if axis == 1:
+            parts = [part.transpose(1, 2) for part in parts]
+        batch, rows, columns, _ = parts[0].shape
+        # Rows that follow each other are a stripe already; only columns had to be turned.
+        stripes = [
+            part.reshape(-1, self.stripe * columns, self.n_heads // 2, d_head).transpose(1, 2)
+            for part in parts
+        ]
+        dropout = self.dropout if self.training else 0.0
+        heads = fused_attention(*stripes, dropout=dropout)
+        out = heads.transpose(1, 2).reshape(batch, rows, columns, half)
+        if self.lepe:
+            # The kernel knows down from right: for it, the columns are turned back.
+            order = (0, 3, 1, 2) if axis == 0 else (0, 3, 2, 1)
+            values = parts[2].reshape(-1, self.stripe, columns, half).permute(order)
+            code = self.lepe[axis](values)
+            code = code.permute(0, 2, 3, 1) if axis == 0 else code.permute(0, 3, 2, 1)
+            out = out + code.reshape(out.shape)
+        return out.transpose(1, 2) if axis == 1 else out
+
+    def _lepe(self, axis: int, values: Tensor) -> Tensor:
+        """The position code of ``(B, rows, columns, D / 2)``, stripe by stripe."""
+        image = values.permute(0, 3, 1, 2)
+        codes = [self.lepe[axis](part) for part in image.split(self.stripe, dim=2 + axis)]
+        return torch.cat(codes, dim=2 + axis).permute(0, 2, 3, 1)
+
+
+def _depthwise(d_model: int, kernel_size: int, *, stride: int) -> nn.Sequential:
+    conv = nn.Conv2d(
+        d_model,
+        d_model,
+        kernel_size,
+        stride,
+        padding=kernel_size // 2,
+        groups=d_model,
+        bias=False,
+    )
+    return nn.Sequential(conv, nn.BatchNorm2d(d_model))
+
+
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, scale: float | None, dropout: float, *, fused: bool
+) -> tuple[Tensor, Tensor | None]:
+    if fused:
+        return fused_attention(q, k, v, scale=scale, dropout=dropout), None
+    weights = attention_weights(q, k, scale=scale)
+    return F.dropout(weights, dropout) @ v, weights
+
+
+def _check_heads(d_model: int, n_heads: int) -> None:
+    if n_heads < 1 or d_model % n_heads:
+        raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+
+
+def _check_grid(x: Tensor, d_model: int, **divisors: int) -> None:
+    if x.ndim != 4 or x.shape[-1] != d_model:
+        raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, rows, columns, {d_model})")
+    _check_sides(*x.shape[1:3], **divisors)
+
+
+def _check_sides(rows: int, columns: int, **divisors: int) -> None:
+    for name, part in divisors.items():
+        if part < 1 or rows % part or columns % part:
+            raise ValueError(
+                f"{name} is {part}, wanted a divisor of {rows} rows and {columns} columns"
+            )
