@@ -1,0 +1,225 @@
+"""Linformer: attend to a few learned mixtures of the keys instead of to the keys themselves."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.attention import attention_weights, fused_attention, merge_heads, split_heads
+from course_lib.masks import check_mask
+
+__all__ = ["LinformerAttention", "linformer_attention"]
+
+
+def linformer_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mix_keys: Tensor,
+    mix_values: Tensor,
+    mask: Tensor | None = None,
+    *,
+    dropout: float = 0.0,
+) -> tuple[Tensor, Tensor]:
+    """Attend to mixtures of the keys: ``softmax(q (E k)^T / sqrt(Dh)) (F v)``.
+
+    The weights belong to mixtures, each of which holds a bit of every key. So nothing can be
+    hidden after the mixing, neither padding nor the future: padding is hidden by mixing zeros in
+    its place, and a causal Linformer does not exist.
+
+    Source: Wang et al., Linformer: Self-Attention with Linear Complexity (2020), equation 7.
+
+    Args:
+        q: Queries ``(B, H, T, Dh)``.
+        k: Keys ``(B, H, S, Dh)``, or ``(B, 1, S, Dh)`` for all heads.
+        v: Values ``(B, H, S, Dv)``, or ``(B, 1, S, Dv)`` for all heads.
+        mix_keys: The paper's E, ``(rank, length)`` with ``length >= S``; of a shorter sequence the
+            first S columns count.
+        mix_values: The paper's F, ``(rank, length)``.
+        mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = the key may be mixed in.
+        dropout: Probability of dropping a weight. Always applied: pass 0 for evaluation.
+
+    Returns:
+        The output ``(B, H, T, Dv)`` and the weights of the mixtures before dropout,
+        ``(B, H, T, rank)``. Where no key may be seen the output is 0.
+
+    Raises:
+        ValueError: If the shapes don't fit together, the sequence is longer than the mixtures, or
+            the mask is not boolean or differs between queries or heads.
+
+    Example:
+        With as many mixtures as keys, each of them one key, it is attention as ever.
+
+        >>> from course_lib.attention import scaled_dot_product_attention
+        >>> q, k, v = torch.randn(3, 1, 2, 6, 4, generator=torch.Generator().manual_seed(0))
+        >>> out, weights = linformer_attention(q, k, v, torch.eye(6), torch.eye(6))
+        >>> torch.allclose(out, scaled_dot_product_attention(q, k, v)[0], atol=1e-6)
+        True
+        >>> mix = torch.ones(2, 6) / 6  # all keys in equal parts, twice
+        >>> linformer_attention(q, k, v, mix, mix)[1].shape
+        torch.Size([1, 2, 6, 2])
+    """
+    if q.ndim != 4 or k.ndim != 4 or v.ndim != 4 or k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            f"q, k, v have the shapes {tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}, wanted "
+            "(B, H, T, Dh), (B, H, S, Dh), (B, H, S, Dv)"
+        )
+    S = k.shape[-2]
+    for name, mix in (("mix_keys", mix_keys), ("mix_values", mix_values)):
+        _check_length(name, S, mix.shape[-1])
+    if mask is not None:
+        keep = _keep(mask, len(q), S)
+        k, v = k.masked_fill(~keep, 0.0), v.masked_fill(~keep, 0.0)
+    heads = (-1, q.shape[1], -1, -1)
+    mixed_k = (mix_keys[:, :S] @ k).expand(heads)
+    mixed_v = (mix_values[:, :S] @ v).expand(heads)
+    weights = attention_weights(q, mixed_k)
+    return F.dropout(weights, dropout) @ mixed_v, weights
+
+
+class LinformerAttention(nn.Module):
+    """Self- or cross-attention whose cost grows with T times rank.
+
+    Source: Wang et al. (2020), section 4; the options ``share_kv`` and ``one_kv_head`` and the
+    initialisation follow the package ``linformer``.
+
+    Args:
+        d_model: Width D of the inputs and of the output.
+        n_heads: Number of heads H, which divides D.
+        length: Longest sequence of keys there can be; shorter ones use the first columns.
+        rank: Number of mixtures.
+        share_projection: Whether keys and values are mixed alike, ``E = F``.
+        share_kv: Whether the values are the keys; implies ``share_projection``.
+        one_kv_head: Whether all heads search the same keys and values, of width Dh.
+        dropout: Probability of dropping a weight while training.
+        fused: Whether to mix the tokens before they become keys and values, which gives the same
+            for less work, and to use the fused kernel when no weights are asked for.
+
+    Raises:
+        ValueError: If H does not divide D, a size is not positive or ``dropout`` not in [0, 1).
+
+    Example:
+        The mixtures cost ``2 * rank * length`` weights, here more than the four projections.
+
+        >>> attend = LinformerAttention(512, n_heads=8, length=4096, rank=256)
+        >>> sum(p.numel() for p in attend.parameters()) == 4 * 512**2 + 512 + 2 * 256 * 4096
+        True
+        >>> attend(torch.zeros(1, 1000, 512)).shape
+        torch.Size([1, 1000, 512])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        length: int,
+        rank: int,
+        *,
+        share_projection: bool = False,
+        share_kv: bool = False,
+        one_kv_head: bool = False,
+        dropout: float = 0.0,
+        fused: bool = True,
+    ) -> None:
+        """Make the projections and the mixtures."""
+        super().__init__()
+        if n_heads < 1 or d_model % n_heads:
+            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+        if length < 1 or rank < 1:
+            raise ValueError(f"length is {length} and rank {rank}, wanted at least 1 of each")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
+        self.d_model, self.n_heads, self.length, self.rank = d_model, n_heads, length, rank
+        self.kv_heads = 1 if one_kv_head else n_heads
+        self.dropout = dropout
+        self.fused = fused
+        d_kv = self.kv_heads * (d_model // n_heads)
+        # Without a bias a token that is masked to 0 gives a key and a value of 0.
+        self.q_proj = nn.Linear(d_model, d_model, bias=False)
+        self.k_proj = nn.Linear(d_model, d_kv, bias=False)
+        self.v_proj = None if share_kv else nn.Linear(d_model, d_kv, bias=False)
+        self.out_proj = nn.Linear(d_model, d_model)
+        self.mix_keys = _mixtures(rank, length)
+        self.mix_values = None if share_projection or share_kv else _mixtures(rank, length)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        return_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Attend from x to mixtures of the memory.
+
+        Args:
+            x: What asks, ``(B, T, D)``.
+            memory: What is searched, ``(B, S, D)`` with ``S <= length``; ``x`` if not given.
+            mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be seen.
+            return_weights: Whether to return the weights too.
+
+        Returns:
+            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, rank)``.
+
+        Raises:
+            ValueError: If a shape does not fit, the memory is too long, or the mask is not boolean
+                or differs between queries or heads.
+        """
+        memory = x if memory is None else memory
+        for name, tokens in (("x", x), ("memory", memory)):
+            if tokens.ndim != 3 or tokens.shape[-1] != self.d_model:
+                raise ValueError(
+                    f"{name} has shape {tuple(tokens.shape)}, wanted (B, length, {self.d_model})"
+                )
+        _check_length("memory", memory.shape[1], self.length)
+        q = split_heads(self.q_proj(x), self.n_heads)
+        dropout = self.dropout if self.training else 0.0
+        if self.fused and not return_weights:
+            mixed_k, mixed_v = self._mix_tokens(memory, mask)
+            heads = fused_attention(q, mixed_k, mixed_v, dropout=dropout)
+            return self.out_proj(merge_heads(heads))
+        k = split_heads(self.k_proj(memory), self.kv_heads)
+        v = k if self.v_proj is None else split_heads(self.v_proj(memory), self.kv_heads)
+        mix_values = self.mix_keys if self.mix_values is None else self.mix_values
+        heads, weights = linformer_attention(
+            q, k, v, self.mix_keys, mix_values, mask, dropout=dropout
+        )
+        out = self.out_proj(merge_heads(heads))
+        return (out, weights) if return_weights else out
+
+    def _mix_tokens(self, memory: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Mixed keys and values ``(B, H, rank, Dh)``; ``E (x W) = (E x) W``, and rank << S."""
+        S = memory.shape[1]
+        if mask is not None:
+            memory = memory.masked_fill(~_keep(mask, len(memory), S).squeeze(1), 0.0)
+        mix = self.mix_keys[:, :S]
+        if self.mix_values is not None:
+            mix = torch.cat([mix, self.mix_values[:, :S]])
+        mixed = torch.bmm(mix.expand(len(memory), -1, -1), memory)
+        for_keys, for_values = mixed[:, : self.rank], mixed[:, -self.rank :]
+        k = split_heads(self.k_proj(for_keys), self.kv_heads)
+        v = k if self.v_proj is None else split_heads(self.v_proj(for_values), self.kv_heads)
+        heads = (-1, self.n_heads, -1, -1)
+        return k.expand(heads), v.expand(heads)
+
+
+def _mixtures(rank: int, length: int) -> nn.Parameter:
+    bound = rank**-0.5
+    return nn.Parameter(torch.empty(rank, length).uniform_(-bound, bound))
+
+
+def _check_length(name: str, S: int, length: int) -> None:
+    if S > length:
+        raise ValueError(f"{name}: there are {S} keys, wanted at most {length}, the length mixed")
+
+
+def _keep(mask: Tensor, B: int, S: int) -> Tensor:
+    """The mask of the keys as ``(B, 1, S, 1)``."""
+    if max(mask.shape[-3:-1], default=1) > 1:
+        raise ValueError(
+            f"mask has shape {tuple(mask.shape)}, wanted (B, 1, 1, S) or (S,): after the mixing "
+            "nothing can be hidden from a single query or head"
+        )
+    check_mask(mask, (B, 1, 1, S))
+    return mask.expand(B, 1, 1, S).transpose(-2, -1)
