@@ -7,7 +7,7 @@ after the last one.
 """
 
 from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import torch
 from torch import Generator, Tensor
@@ -15,6 +15,7 @@ from torch import Generator, Tensor
 __all__ = [
     "Decoded",
     "beam_search",
+    "decode",
     "greedy",
     "keep_top_k",
     "keep_top_p",
@@ -25,6 +26,7 @@ __all__ = [
 State = TypeVar("State")
 # Tokens (N,) and a state to log-probabilities (N, V) and the next state.
 Step = Callable[[Tensor, State], tuple[Tensor, State]]
+Method = Literal["greedy", "sample", "beam"]
 
 
 class Decoded(NamedTuple, Generic[State]):
@@ -366,6 +368,54 @@ def beam_search(
             if (done | (total == -torch.inf)).all():
                 break
     return Decoded(tokens, total, scores, state)
+
+
+def decode(
+    step: Step[State],
+    start: Tensor,
+    state: State,
+    *,
+    reorder: Callable[[State, Tensor], State],
+    method: Method = "greedy",
+    max_len: int,
+    end: int | None = None,
+    pad: int | None = None,
+    **options: Any,
+) -> Decoded[State]:
+    """Choose one of the three ways by its name.
+
+    Args:
+        step: As in :func:`beam_search`.
+        start: First token of each sequence, integers ``(B,)``.
+        state: What the model remembers before it reads ``start``.
+        reorder: As in :func:`beam_search`.
+        method: ``"greedy"``, ``"sample"`` or ``"beam"``.
+        max_len: Number of tokens after which to stop.
+        end: Token that ends a sequence; none does if not given.
+        pad: What to write after the end; ``end`` if not given.
+        options: ``temperature``, ``top_k``, ``top_p`` and ``generator`` of :func:`sample`, or
+            ``beam_size`` and ``length_penalty`` of :func:`beam_search`.
+
+    Returns:
+        Tokens ``(B, T)``, from a beam ``(B, K, T)``.
+
+    Raises:
+        ValueError: If the method is unknown, or as the function of that name.
+
+    Example:
+        >>> uniform = torch.full((1, 4), 0.25).log()
+        >>> decode(lambda tokens, state: (uniform, state), torch.tensor([0]), None, max_len=2,
+        ...        reorder=lambda state, indices: state, method="greedy").tokens
+        tensor([[0, 0]])
+    """
+    if method not in get_args(Method):
+        raise ValueError(f"method is {method!r}, wanted one of {get_args(Method)}")
+    if method == "beam":
+        return beam_search(
+            step, start, state, reorder=reorder, max_len=max_len, end=end, pad=pad, **options
+        )
+    write = greedy if method == "greedy" else sample
+    return write(step, start, state, max_len=max_len, end=end, pad=pad, **options)
 
 
 def _check_start(start: Tensor, max_len: int) -> None:
