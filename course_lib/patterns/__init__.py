@@ -1,15 +1,91 @@
-"""Reading attention: maps and how far heads look."""
+"""Reading attention: maps, numbers, kinds of map, probes, and whether any of it matters."""
 
+from course_lib.patterns.archetypes import (
+    ARCHETYPES,
+    Archetype,
+    archetype,
+    archetype_scores,
+    synthetic_map,
+)
+from course_lib.patterns.faithfulness import (
+    curve_area,
+    deletion_curve,
+    gradient_importance,
+    random_importance,
+)
+from course_lib.patterns.flow import (
+    cross_attention_gradients,
+    effective_receptive_field,
+    field_side,
+    gradient_norms,
+    layers_to_reach_all,
+    reachability,
+)
 from course_lib.patterns.maps import (
     attention_distance,
     attention_maps,
     attention_rollout,
     grid_distances,
 )
+from course_lib.patterns.metrics import (
+    block_score,
+    column_score,
+    diagonality,
+    entropy,
+    keys_for_mass,
+    max_weight,
+    mean_relative_position,
+    monotonicity,
+    offset_score,
+    received,
+    relation_baseline,
+    relation_score,
+    stripe_score,
+    top_mass,
+)
+from course_lib.patterns.probes import (
+    LinearProbe,
+    ProbeResult,
+    control_labels,
+    probe_selectivity,
+)
 
 __all__ = [
+    "ARCHETYPES",
+    "Archetype",
+    "LinearProbe",
+    "ProbeResult",
+    "archetype",
+    "archetype_scores",
     "attention_distance",
     "attention_maps",
     "attention_rollout",
+    "block_score",
+    "column_score",
+    "control_labels",
+    "cross_attention_gradients",
+    "curve_area",
+    "deletion_curve",
+    "diagonality",
+    "effective_receptive_field",
+    "entropy",
+    "field_side",
+    "gradient_importance",
+    "gradient_norms",
     "grid_distances",
+    "keys_for_mass",
+    "layers_to_reach_all",
+    "max_weight",
+    "mean_relative_position",
+    "monotonicity",
+    "offset_score",
+    "probe_selectivity",
+    "random_importance",
+    "reachability",
+    "received",
+    "relation_baseline",
+    "relation_score",
+    "stripe_score",
+    "synthetic_map",
+    "top_mass",
 ]

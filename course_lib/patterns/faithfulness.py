@@ -1,0 +1,146 @@
+"""Whether what gets attention matters for the answer: take it away and see."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+__all__ = [
+    "curve_area",
+    "deletion_curve",
+    "gradient_importance",
+    "random_importance",
+]
+
+
+def deletion_curve(
+    score: Callable[[Tensor], Tensor],
+    importance: Tensor,
+    *,
+    present: Tensor | None = None,
+    n_steps: int | None = None,
+) -> Tensor:
+    """Take tokens away, the most important first, and follow the answer.
+
+    If importance means anything, the curve falls faster than when tokens are taken away at random.
+
+    Source: Samek et al., Evaluating the Visualization of What a Deep Neural Network Has Learned
+    (2017); for words, DeYoung et al., ERASER (2020), as comprehensiveness.
+
+    Args:
+        score: Called with a boolean ``(B, T)``, ``True`` where a token is kept; returns ``(B,)``,
+            such as the probability of the class that was predicted with all tokens. It decides what
+            taking away means: a mask in attention, a mask token, a grey patch.
+        importance: Of each token, ``(B, T)``; among equals the first goes first.
+        present: Boolean ``(B, T)``: tokens that are there and may be taken away. All if not given.
+            The others stay in ``keep`` as they are: ``False`` for padding.
+        n_steps: In how many equal steps all are taken away; one by one if not given.
+
+    Returns:
+        ``(n_steps + 1, B)``: the score with all tokens, then after each step.
+
+    Raises:
+        ValueError: If the shapes don't fit or ``n_steps`` is below 1.
+
+    Example:
+        The answer is the sum of what is left.
+
+        >>> values = torch.tensor([[1.0, 5.0, 3.0]])
+        >>> deletion_curve(lambda keep: (values * keep).sum(dim=1), importance=values)[:, 0]
+        tensor([9., 4., 1., 0.])
+    """
+    if importance.ndim != 2:
+        raise ValueError(f"importance has shape {tuple(importance.shape)}, wanted (B, T)")
+    if present is None:
+        present = torch.ones_like(importance, dtype=torch.bool)
+    if present.shape != importance.shape or present.dtype != torch.bool:
+        raise ValueError(
+            f"present is {present.dtype} {tuple(present.shape)}, wanted boolean "
+            f"{tuple(importance.shape)}"
+        )
+    n_steps = importance.shape[1] if n_steps is None else n_steps
+    if n_steps < 1:
+        raise ValueError(f"n_steps is {n_steps}, wanted at least 1")
+    order = importance.masked_fill(~present, -torch.inf).argsort(
+        dim=1, descending=True, stable=True
+    )
+    rank = order.argsort(dim=1)
+    n_present = present.sum(dim=1, keepdim=True)
+    curve = []
+    with torch.no_grad():
+        for step in range(n_steps + 1):
+            # Rounded up, so that the last step leaves nothing whatever the length.
+            gone = (n_present * step + n_steps - 1) // n_steps
+            answer = score(present & (rank >= gone))
+            if answer.shape != importance.shape[:1]:
+                raise ValueError(
+                    f"score returned {tuple(answer.shape)}, wanted ({len(importance)},)"
+                )
+            curve.append(answer)
+    return torch.stack(curve)
+
+
+def curve_area(curve: Tensor) -> Tensor:
+    """Mean height of a curve, by the trapezoidal rule: small if the score falls early.
+
+    Args:
+        curve: ``(n_steps + 1, B)``.
+
+    Returns:
+        ``(B,)``.
+
+    Raises:
+        ValueError: If there are fewer than 2 points.
+
+    Example:
+        >>> curve_area(torch.tensor([[1.0], [0.0], [0.0]]))
+        tensor([0.2500])
+    """
+    if curve.ndim < 1 or len(curve) < 2:
+        raise ValueError(f"curve has shape {tuple(curve.shape)}, wanted at least 2 points")
+    return torch.trapezoid(curve, dim=0) / (len(curve) - 1)
+
+
+def gradient_importance(score: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """How much each token moves the answer: the size of gradient times input.
+
+    Args:
+        score: Called with x; returns ``(B,)``.
+        x: Embedded tokens ``(B, T, D)``.
+
+    Returns:
+        ``|sum_d x_d dscore/dx_d|``, ``(B, T)``.
+
+    Raises:
+        ValueError: If x is not three-dimensional.
+
+    Example:
+        >>> x = torch.tensor([[[1.0], [2.0], [3.0]]])
+        >>> weight = torch.tensor([[0.0], [-2.0], [1.0]])
+        >>> gradient_importance(lambda x: (x * weight).sum(dim=(1, 2)), x)
+        tensor([[0., 4., 3.]])
+    """
+    if x.ndim != 3:
+        raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, T, D)")
+    x = x.detach().requires_grad_()
+    with torch.enable_grad():
+        (gradient,) = torch.autograd.grad(score(x).sum(), x)
+    return (x * gradient).sum(dim=-1).abs().detach()
+
+
+def random_importance(shape: tuple[int, int], generator: torch.Generator) -> Tensor:
+    """Importances that know nothing: what others are compared with.
+
+    Args:
+        shape: B and T.
+        generator: Source of the numbers.
+
+    Returns:
+        ``(B, T)``, each row a random order.
+
+    Example:
+        >>> random_importance((2, 3), torch.Generator().manual_seed(0)).sort(dim=1).values
+        tensor([[0., 1., 2.],
+                [0., 1., 2.]])
+    """
+    return torch.rand(shape, generator=generator).argsort(dim=1).float()

@@ -1,0 +1,295 @@
+"""Who can hear of whom, and by which way gradients come back."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from course_lib.attention import MultiHeadAttention
+
+__all__ = [
+    "cross_attention_gradients",
+    "effective_receptive_field",
+    "field_side",
+    "gradient_norms",
+    "layers_to_reach_all",
+    "reachability",
+]
+
+
+# --------------------------------------------------------------------------- by masks
+
+
+def reachability(masks: Tensor | Sequence[Tensor], n_layers: int | None = None) -> Tensor:
+    """Which inputs each output can depend on after several layers of masked attention.
+
+    Along ways of one step a layer; the residual path lets a token stay where it is.
+
+    Args:
+        masks: Boolean ``(T, T)`` for all layers, or one for each, the first layer first;
+            ``True`` = may attend. Layers of shifted windows take turns: ``[a, b, a, b]``.
+        n_layers: Number of layers; with several masks they are repeated in turn. As many layers as
+            masks if not given.
+
+    Returns:
+        Boolean ``(T, T)``: row i holds what output i can depend on.
+
+    Raises:
+        ValueError: If a mask is not boolean and square, or ``n_layers`` is negative.
+
+    Example:
+        Each layer of a window of radius 1 reaches one token further.
+
+        >>> from course_lib.masks import sliding_window_mask
+        >>> window = sliding_window_mask(6, radius=1)
+        >>> reachability(window, 1)[0].int().tolist(), reachability(window, 3)[0].int().tolist()
+        ([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0])
+    """
+    masks = _square_masks(masks)
+    n_layers = len(masks) if n_layers is None else n_layers
+    if n_layers < 0:
+        raise ValueError(f"n_layers is {n_layers}, wanted at least 0")
+    reached = torch.eye(masks[0].shape[0], dtype=torch.bool, device=masks[0].device)
+    for layer in range(n_layers):
+        reached = _step(masks[layer % len(masks)], reached)
+    return reached
+
+
+def layers_to_reach_all(masks: Tensor | Sequence[Tensor], pairs: Tensor | None = None) -> int:
+    """How many layers it takes until every output depends on every input.
+
+    Args:
+        masks: Boolean ``(T, T)``, one or several that are repeated in turn, as in
+            :func:`reachability`.
+        pairs: Boolean ``(T, T)``: which outputs must depend on which inputs, such as the two
+            corners of an image, or only earlier tokens under a causal mask. All if not given.
+
+    Returns:
+        Number of layers.
+
+    Raises:
+        ValueError: If it never happens.
+
+    Example:
+        >>> from course_lib.masks import sliding_window_mask
+        >>> layers_to_reach_all(sliding_window_mask(16, radius=3))
+        5
+    """
+    masks = _square_masks(masks)
+    size = masks[0].shape[0]
+    wanted = torch.ones_like(masks[0]) if pairs is None else pairs
+    if wanted.shape != (size, size):
+        raise ValueError(f"pairs has shape {tuple(wanted.shape)}, wanted {(size, size)}")
+    reached = torch.eye(size, dtype=torch.bool, device=masks[0].device)
+    layer, quiet = 0, 0
+    while not bool((reached | ~wanted).all()):
+        before = reached
+        reached = _step(masks[layer % len(masks)], reached)
+        layer += 1
+        # When a whole turn of the masks has added nothing, nothing will.
+        quiet = quiet + 1 if torch.equal(before, reached) else 0
+        if quiet == len(masks):
+            missing = int((wanted & ~reached).sum())
+            raise ValueError(f"masks leave {missing} of the pairs wanted unreached for ever")
+    return layer
+
+
+def _step(mask: Tensor, reached: Tensor) -> Tensor:
+    return reached | ((mask.float() @ reached.float()) > 0)
+
+
+def _square_masks(masks: Tensor | Sequence[Tensor]) -> list[Tensor]:
+    masks = [masks] if isinstance(masks, Tensor) else list(masks)
+    if not masks:
+        raise ValueError("masks is empty, wanted at least one")
+    for mask in masks:
+        if mask.dtype != torch.bool or mask.ndim != 2 or len(set(masks[0].shape + mask.shape)) > 1:
+            raise ValueError(
+                f"mask is {mask.dtype} {tuple(mask.shape)}, wanted boolean (T, T), the same T for "
+                "all layers"
+            )
+    return masks
+
+
+# --------------------------------------------------------------------------- by gradients
+
+
+def effective_receptive_field(
+    layer: Callable[[Tensor], Tensor],
+    x: Tensor,
+    generator: torch.Generator,
+    *,
+    at: tuple[int, int] | None = None,
+    n_draws: int = 8,
+) -> Tensor:
+    """How much each pixel moves one place of a feature map.
+
+    The root mean square over channels, images and random directions in the output's channels. (A
+    plain sum over channels would be wrong after a layer norm: it is constant, its gradient is 0.)
+    What a convolution *could* see is far larger than this.
+
+    Source: Luo et al., Understanding the Effective Receptive Field in Deep Convolutional Neural
+    Networks (2016), section 3; its signal is 1 in place of random.
+
+    Args:
+        layer: Maps images to a feature map ``(B, C', rows, columns)``.
+        x: Images ``(B, C, height, width)``.
+        generator: Source of the directions.
+        at: Row and column of the feature map; its middle if not given.
+        n_draws: How many directions.
+
+    Returns:
+        ``(height, width)``, which sums to 1.
+
+    Raises:
+        ValueError: If x or the feature map is not four-dimensional, or no pixel has an influence.
+
+    Example:
+        >>> kernel = torch.ones(1, 1, 3, 3)
+        >>> field = effective_receptive_field(
+        ...     lambda x: torch.conv2d(x, kernel, padding=1),
+        ...     torch.zeros(1, 1, 5, 5),
+        ...     torch.Generator().manual_seed(0),
+        ... )
+        >>> (9 * field).round().int().tolist()
+        [[0, 0, 0, 0, 0], [0, 1, 1, 1, 0], [0, 1, 1, 1, 0], [0, 1, 1, 1, 0], [0, 0, 0, 0, 0]]
+    """
+    if x.ndim != 4:
+        raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, C, height, width)")
+    x = x.detach().requires_grad_()
+    with torch.enable_grad():
+        out = layer(x)
+    if out.ndim != 4:
+        raise ValueError(f"layer returned {tuple(out.shape)}, wanted (B, C, rows, columns)")
+    row, column = at if at is not None else (out.shape[2] // 2, out.shape[3] // 2)
+    place = out[:, :, row, column]
+    total = torch.zeros_like(x)
+    for draw in range(n_draws):
+        direction = torch.randn(place.shape, generator=generator).to(place)
+        (gradient,) = torch.autograd.grad(place, x, direction, retain_graph=draw + 1 < n_draws)
+        total = total + gradient.square()
+    field = total.mean(dim=(0, 1)).sqrt()
+    if not field.any():
+        raise ValueError("no pixel moves that place of the feature map")
+    return field / field.sum()
+
+
+def field_side(field: Tensor, share: float = 0.95) -> int:
+    """Side of the smallest square around the middle that holds a share of a receptive field.
+
+    Args:
+        field: ``(height, width)``, not negative.
+        share: Which share.
+
+    Returns:
+        An odd number of pixels.
+
+    Raises:
+        ValueError: If the field is not a matrix or ``share`` not in (0, 1].
+
+    Example:
+        >>> field_side(torch.tensor([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
+        1
+    """
+    if field.ndim != 2 or not 0 < share <= 1:
+        raise ValueError(
+            f"field has shape {tuple(field.shape)} and share is {share}, wanted (height, width) "
+            "and a share above 0 and at most 1"
+        )
+    height, width = field.shape
+    rows = (torch.arange(height) - height // 2).abs()
+    columns = (torch.arange(width) - width // 2).abs()
+    distance = torch.maximum(rows[:, None], columns).to(field.device)
+    held = torch.stack([field[distance <= r].sum() for r in range(int(distance.max()) + 1)])
+    # Rounding may leave the sum of all a little below the share of all.
+    enough = held >= share * held[-1] * (1 - 1e-6)
+    return 2 * int(enough.int().argmax()) + 1
+
+
+def gradient_norms(loss: Tensor, groups: Mapping[str, Iterable[Tensor]]) -> dict[str, float]:
+    """How large the gradient is that reaches each group of weights.
+
+    Nothing is added to the weights' own ``grad``. A group that the loss cannot reach, because it is
+    frozen or detached, has 0.
+
+    Args:
+        loss: A scalar; its graph is kept.
+        groups: Names and weights, such as ``{"encoder": encoder.parameters()}``.
+
+    Returns:
+        Euclidean norm of the gradient of each group.
+
+    Raises:
+        ValueError: If the loss is not a scalar with a gradient.
+
+    Example:
+        >>> x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+        >>> norms = gradient_norms((3 * x).sum() + (4 * w.detach()).sum(), {"x": [x], "w": [w]})
+        >>> {name: round(norm, 2) for name, norm in norms.items()}
+        {'x': 4.24, 'w': 0.0}
+    """
+    if loss.numel() != 1 or not loss.requires_grad:
+        raise ValueError(
+            f"loss has shape {tuple(loss.shape)} and requires_grad {loss.requires_grad}, wanted a "
+            "scalar with a gradient"
+        )
+    norms = {}
+    for name, weights in groups.items():
+        reached = [weight for weight in weights if weight.requires_grad]
+        gradients = (
+            torch.autograd.grad(loss, reached, retain_graph=True, allow_unused=True)
+            if reached
+            else ()
+        )
+        squares = [g.square().sum() for g in gradients if g is not None]
+        norms[name] = float(torch.stack(squares).sum().sqrt()) if squares else 0.0
+    return norms
+
+
+def cross_attention_gradients(
+    attend: MultiHeadAttention,
+    x: Tensor,
+    memory: Tensor,
+    grad_out: Tensor,
+    *,
+    mask: Tensor | None = None,
+) -> dict[str, Tensor]:
+    """Split what cross-attention tells the two sides into its ways.
+
+    To the decoder it is one way, through the queries. To the encoder there are two: through the
+    values, *be more like this*, weighted by how much was looked; and through the keys, *be looked
+    at more*. The second vanishes where the softmax is saturated, the first does not.
+
+    Args:
+        attend: Cross-attention.
+        x: The side that asks, ``(B, T, D)``.
+        memory: The side that is searched, ``(B, S, D)``.
+        grad_out: Gradient of the loss with respect to the output, ``(B, T, D)``.
+        mask: Boolean, broadcastable to ``(B, H, T, S)``; ``True`` = may attend.
+
+    Returns:
+        Gradients ``"queries"`` ``(B, T, D)`` with respect to x, and ``"keys"`` and ``"values"``
+        ``(B, S, D)`` with respect to the memory, which add up to its whole gradient.
+
+    Raises:
+        ValueError: If ``grad_out`` has not the shape of x.
+
+    Example:
+        >>> attend = MultiHeadAttention(8, n_heads=2)
+        >>> x, memory = torch.randn(2, 1, 4, 8, generator=torch.Generator().manual_seed(0))
+        >>> ways = cross_attention_gradients(attend, x, memory, torch.ones_like(x))
+        >>> memory.requires_grad_() is memory
+        True
+        >>> attend(x, memory).sum().backward()
+        >>> torch.allclose(ways["keys"] + ways["values"], memory.grad, atol=1e-6)
+        True
+    """
+    if grad_out.shape != x.shape:
+        raise ValueError(
+            f"grad_out has shape {tuple(grad_out.shape)}, wanted that of x {tuple(x.shape)}"
+        )
+    asks, keys, values = (t.detach().clone().requires_grad_() for t in (x, memory, memory))
+    with torch.enable_grad():
+        out = attend(asks, keys, values, mask=mask)
+        found = torch.autograd.grad(out, (asks, keys, values), grad_out)
+    return dict(zip(("queries", "keys", "values"), found, strict=True))

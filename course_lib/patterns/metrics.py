@@ -1,0 +1,558 @@
+"""What one attention map is like, in numbers.
+
+Every function takes weights ``(..., T, S)`` and returns one number a map ``(...)``, a mean over its
+queries. A query whose row is empty does not count; ``queries`` leaves out others, such as padding.
+A map without any query that counts gives NaN.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from course_lib.masks import check_mask
+
+__all__ = [
+    "block_score",
+    "column_score",
+    "diagonality",
+    "entropy",
+    "keys_for_mass",
+    "max_weight",
+    "mean_relative_position",
+    "monotonicity",
+    "offset_score",
+    "received",
+    "relation_baseline",
+    "relation_score",
+    "stripe_score",
+    "top_mass",
+]
+
+
+# --------------------------------------------------------------------------- how concentrated
+
+
+def entropy(
+    weights: Tensor,
+    *,
+    mask: Tensor | None = None,
+    queries: Tensor | None = None,
+    normalised: bool = False,
+) -> Tensor:
+    """How widely attention is spread: ``- sum_j w_ij ln w_ij``, from 0 for one key to ln S.
+
+    Under a causal mask query 0 has entropy 0 whatever the head does. ``normalised`` divides each
+    row by the logarithm of the number of keys that it may see, and leaves out rows that have no
+    choice.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend. All keys if not
+            given.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+        normalised: Whether to divide by the largest value possible.
+
+    Returns:
+        Mean over queries ``(...)``, in nats or from 0 to 1.
+
+    Raises:
+        ValueError: If a shape is wrong or a mask is not boolean.
+
+    Example:
+        >>> entropy(torch.full((3, 8), 1 / 8)), entropy(torch.eye(3)).abs()
+        (tensor(2.0794), tensor(0.))
+        >>> causal = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1 / 3] * 3])
+        >>> entropy(causal, mask=causal > 0, normalised=True)
+        tensor(1.)
+    """
+    counted = _counted(weights, queries)
+    rows = torch.special.entr(weights).sum(dim=-1)
+    if normalised:
+        visible = _visible(weights, mask)
+        counted = counted & (visible > 1)
+        rows = rows / visible.clamp(min=2).log()
+    return _mean(rows, counted)
+
+
+def max_weight(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
+    """How much the most attended key of each query gets.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+
+    Returns:
+        Mean over queries ``(...)``, from 1 / S to 1.
+
+    Raises:
+        ValueError: If a shape is wrong or ``queries`` is not boolean.
+
+    Example:
+        >>> max_weight(torch.tensor([[0.7, 0.3], [0.5, 0.5], [0.0, 0.0]]))
+        tensor(0.6000)
+    """
+    return _mean(weights.amax(dim=-1), _counted(weights, queries))
+
+
+def top_mass(weights: Tensor, k: int, *, queries: Tensor | None = None) -> Tensor:
+    """How much of the attention the k most attended keys of each query get together.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        k: Number of keys, at most S.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+
+    Returns:
+        Mean over queries ``(...)``, from k / S to 1.
+
+    Raises:
+        ValueError: If k is not in 1 .. S or a shape is wrong.
+
+    Example:
+        >>> top_mass(torch.tensor([[0.6, 0.1, 0.3]]), k=2)
+        tensor(0.9000)
+    """
+    if not 1 <= k <= weights.shape[-1]:
+        raise ValueError(f"k is {k}, wanted 1 to {weights.shape[-1]} keys")
+    return _mean(weights.topk(k, dim=-1).values.sum(dim=-1), _counted(weights, queries))
+
+
+def keys_for_mass(weights: Tensor, share: float, *, queries: Tensor | None = None) -> Tensor:
+    """How few keys hold a share of the attention.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        share: Which share, above 0 and at most 1.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+
+    Returns:
+        Mean over queries of the smallest number of keys ``(...)``.
+
+    Raises:
+        ValueError: If ``share`` is out of range or a shape is wrong.
+
+    Example:
+        >>> keys_for_mass(torch.tensor([[0.5, 0.25, 0.25, 0.0]]), share=0.75)
+        tensor(2.)
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"share is {share}, wanted above 0 and at most 1")
+    held = weights.sort(dim=-1, descending=True).values.cumsum(dim=-1)
+    # Sums of rounded weights fall short of their share by a rounding error.
+    slack = 8 * torch.finfo(weights.dtype).eps
+    enough = held < share * held[..., -1:] - slack
+    return _mean(1.0 + enough.sum(dim=-1).to(weights.dtype), _counted(weights, queries))
+
+
+# --------------------------------------------------------------------------- where it goes
+
+
+def mean_relative_position(
+    weights: Tensor, *, queries: Tensor | None = None, first_query: int = 0
+) -> Tensor:
+    """How far behind (negative) or ahead of itself a query looks on average.
+
+    A head that looks both ways and one that looks at itself both have 0.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+        first_query: Position of query 0 among the keys, above 0 with cached keys.
+
+    Returns:
+        Mean over queries of ``sum_j w_ij (j - i)``, ``(...)``.
+
+    Raises:
+        ValueError: If a shape is wrong or ``queries`` is not boolean.
+
+    Example:
+        >>> previous = torch.eye(4).roll(-1, dims=1)
+        >>> mean_relative_position(previous, queries=torch.tensor([False, True, True, True]))
+        tensor(-1.)
+    """
+    own, keys = _places(weights, first_query)
+    looks = (weights * keys).sum(dim=-1) - own * weights.sum(dim=-1)
+    return _mean(looks, _counted(weights, queries))
+
+
+def offset_score(
+    weights: Tensor, offset: int, *, queries: Tensor | None = None, first_query: int = 0
+) -> Tensor:
+    """How much attention goes to the key at a fixed distance: -1 the previous, 1 the next token.
+
+    Queries whose key would lie outside do not count, so a perfect previous-token head has 1.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        offset: Position of the key minus that of the query.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+        first_query: Position of query 0 among the keys.
+
+    Returns:
+        Mean over queries ``(...)``.
+
+    Raises:
+        ValueError: If a shape is wrong or ``queries`` is not boolean.
+
+    Example:
+        >>> previous = torch.eye(4).roll(-1, dims=1)
+        >>> offset_score(previous, -1), offset_score(previous, 1)
+        (tensor(1.), tensor(0.))
+    """
+    own, keys = _places(weights, first_query)
+    there = keys == own[:, None] + offset
+    return _mean((weights * there).sum(dim=-1), _counted(weights, queries) & there.any(dim=-1))
+
+
+def diagonality(
+    weights: Tensor,
+    radius: int = 0,
+    *,
+    queries: Tensor | None = None,
+    first_query: int = 0,
+    stretch: bool = False,
+) -> Tensor:
+    """How much attention falls on the diagonal, or on a band around it.
+
+    With radius 0 a previous-token head has 0, although its map is a diagonal too: use radius 1, or
+    :func:`offset_score`.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        radius: Half the width of the band.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+        first_query: Position of query 0 among the keys.
+        stretch: Whether the diagonal runs from corner to corner of an oblong map, as it does for
+            an alignment in the same order between sentences of different lengths.
+
+    Returns:
+        Mean over queries ``(...)``, from 0 to 1.
+
+    Raises:
+        ValueError: If the radius is negative or a shape is wrong.
+
+    Example:
+        >>> previous = torch.eye(8).roll(-1, dims=1)
+        >>> diagonality(previous), diagonality(previous, radius=1)
+        (tensor(0.), tensor(0.8750))
+    """
+    if radius < 0:
+        raise ValueError(f"radius is {radius}, wanted at least 0")
+    own, keys = _places(weights, first_query)
+    if stretch:
+        n_queries, n_keys = weights.shape[-2:]
+        own = own * ((n_keys - 1) / max(n_queries - 1, 1))
+    near = (keys - own[:, None]).abs() <= radius + 0.5
+    return _mean((weights * near).sum(dim=-1), _counted(weights, queries))
+
+
+def monotonicity(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
+    """Whether later queries look at later keys: Kendall's tau of where they look on average.
+
+    1 for an alignment in the same order, -1 for one in the reverse order, about 0 for scattered
+    ones.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+
+    Returns:
+        Over all pairs of queries that count, ``(...)``; pairs that look at the same place are
+        neither in order nor out of it.
+
+    Raises:
+        ValueError: If a shape is wrong or ``queries`` is not boolean.
+
+    Example:
+        >>> monotonicity(torch.eye(5)), monotonicity(torch.eye(5).flip(0))
+        (tensor(1.), tensor(-1.))
+    """
+    counted = _counted(weights, queries)
+    _, keys = _places(weights, 0)
+    place = (weights * keys).sum(dim=-1) / weights.sum(dim=-1).clamp(min=1e-9)
+    step = place[..., None, :] - place[..., None]
+    # Rounding makes equal places differ.
+    order = torch.where(step.abs() < 1e-4, 0.0, step.sign())
+    pairs = (counted[..., None, :] & counted[..., None]).triu(diagonal=1)
+    return (order * pairs).sum(dim=(-2, -1)) / pairs.sum(dim=(-2, -1))
+
+
+def received(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
+    """How much attention each key gets from a query on average; the first one may be a sink.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+
+    Returns:
+        ``(..., S)``, which sums to 1.
+
+    Raises:
+        ValueError: If a shape is wrong or ``queries`` is not boolean.
+
+    Example:
+        >>> received(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
+        tensor([0.7500, 0.2500])
+    """
+    counted = _counted(weights, queries)[..., None]
+    return _mean_rows(weights, counted)
+
+
+def stripe_score(weights: Tensor, n_columns: int = 1, *, queries: Tensor | None = None) -> Tensor:
+    """How much attention goes to the same few keys from everywhere: vertical stripes.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        n_columns: Number of keys, those that receive most.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+
+    Returns:
+        Share of all attention ``(...)``, from n / S to 1.
+
+    Raises:
+        ValueError: If ``n_columns`` is not in 1 .. S or a shape is wrong.
+
+    Example:
+        >>> stripe = torch.tensor([[1.0, 0.0, 0.0]]).expand(3, 3)
+        >>> stripe_score(stripe), stripe_score(torch.eye(4))
+        (tensor(1.), tensor(0.2500))
+    """
+    if not 1 <= n_columns <= weights.shape[-1]:
+        raise ValueError(f"n_columns is {n_columns}, wanted 1 to {weights.shape[-1]}")
+    return received(weights, queries=queries).topk(n_columns, dim=-1).values.sum(dim=-1)
+
+
+def block_score(
+    weights: Tensor,
+    query_blocks: Tensor,
+    key_blocks: Tensor | None = None,
+    *,
+    queries: Tensor | None = None,
+) -> Tensor:
+    """How much attention stays within a query's own block, such as a phrase or a sentence.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        query_blocks: Number of each query's block, ``(T,)`` or broadcastable to ``(..., T)``.
+        key_blocks: Number of each key's block, ``(S,)`` or broadcastable to ``(..., S)``; those of
+            the queries if not given.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+
+    Returns:
+        Mean over queries ``(...)``, from 0 to 1.
+
+    Raises:
+        ValueError: If a shape is wrong or ``queries`` is not boolean.
+
+    Example:
+        >>> blocks = torch.tensor([0, 0, 1, 1, 1])
+        >>> block_score(torch.block_diag(torch.ones(2, 2) / 2, torch.ones(3, 3) / 3), blocks)
+        tensor(1.)
+    """
+    key_blocks = query_blocks if key_blocks is None else key_blocks
+    query_blocks = _fitted("query_blocks", query_blocks, weights.shape[:-1])
+    key_blocks = _fitted("key_blocks", key_blocks, (*weights.shape[:-2], weights.shape[-1]))
+    own = query_blocks[..., :, None] == key_blocks[..., None, :]
+    return _mean((weights * own).sum(dim=-1), _counted(weights, queries))
+
+
+# --------------------------------------------------------------------------- what it finds
+
+
+def column_score(
+    weights: Tensor,
+    columns: Tensor,
+    *,
+    mask: Tensor | None = None,
+    queries: Tensor | None = None,
+    relative: bool = False,
+) -> Tensor:
+    """How much attention goes to marked keys: punctuation, rare words, the class token.
+
+    A separator head has a high score on punctuation, a copy head on rare words and names. Half of
+    all keys marked means a score of 1/2 by chance; ``relative`` divides by that.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        columns: Boolean ``(S,)`` or broadcastable to ``(..., S)``: the marked keys.
+        mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend. All keys if not
+            given.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+        relative: Whether to divide by what a query would give that attends to all visible keys
+            alike, and leave out those that see no marked key.
+
+    Returns:
+        Mean over queries ``(...)``.
+
+    Raises:
+        ValueError: If a shape is wrong or a mask is not boolean.
+
+    Example:
+        >>> weights = torch.tensor([[0.1, 0.1, 0.8], [0.2, 0.2, 0.6]])
+        >>> full_stop = torch.tensor([False, False, True])
+        >>> column_score(weights, full_stop), column_score(weights, full_stop, relative=True)
+        (tensor(0.7000), tensor(2.1000))
+    """
+    if columns.dtype != torch.bool:
+        raise ValueError(f"columns has dtype {columns.dtype}, wanted torch.bool")
+    columns = _fitted("columns", columns, (*weights.shape[:-2], weights.shape[-1]))
+    marked = columns[..., None, :]
+    rows = (weights * marked).sum(dim=-1)
+    counted = _counted(weights, queries)
+    if relative:
+        seen = (
+            torch.ones_like(weights, dtype=torch.bool) if mask is None else _checked(mask, weights)
+        )
+        expected = (seen & marked).sum(dim=-1) / _visible(weights, mask).clamp(min=1)
+        counted = counted & (expected > 0)
+        rows = rows / expected.clamp(min=torch.finfo(weights.dtype).tiny)
+    return _mean(rows, counted)
+
+
+def relation_score(
+    weights: Tensor,
+    links: Tensor,
+    *,
+    queries: Tensor | None = None,
+    by: Literal["best", "mass"] = "best",
+) -> Tensor:
+    """How often a query finds the word that it is related to: a verb its subject, "it" its noun.
+
+    Source: Clark et al., What Does BERT Look At? (2019), section 4.2, for ``"best"``.
+
+    Args:
+        weights: Attention weights ``(..., T, S)``.
+        links: Boolean, broadcastable to ``(..., T, S)``: ``True`` where a query (row) is related
+            to a key (column). Queries without a link do not count.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+        by: ``"best"`` asks whether the most attended key is linked, ``"mass"`` how much attention
+            linked keys get.
+
+    Returns:
+        Mean over queries ``(...)``, from 0 to 1. Compare with :func:`relation_baseline`.
+
+    Raises:
+        ValueError: If a shape is wrong, ``by`` is unknown or ``links`` is not boolean.
+
+    Example:
+        "the dogs bark": the verb 2 agrees with 1.
+
+        >>> links = torch.zeros(3, 3, dtype=torch.bool)
+        >>> links[2, 1] = True
+        >>> weights = torch.tensor([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.3, 0.4, 0.3]])
+        >>> relation_score(weights, links), relation_score(weights, links, by="mass")
+        (tensor(1.), tensor(0.4000))
+    """
+    if by not in ("best", "mass"):
+        raise ValueError(f"by is {by!r}, wanted 'best' or 'mass'")
+    _checked(links, weights, "links")
+    links = links.expand(weights.shape)
+    if by == "best":
+        best = weights.argmax(dim=-1, keepdim=True)
+        rows = links.gather(-1, best).squeeze(-1).to(weights.dtype)
+    else:
+        rows = (weights * links).sum(dim=-1)
+    return _mean(rows, _counted(weights, queries) & links.any(dim=-1))
+
+
+def relation_baseline(links: Tensor, *, queries: Tensor | None = None) -> tuple[float, int]:
+    """What a head gets that always looks at the same distance: the best of them.
+
+    A head that beats chance may know no more than that subjects come two words before their verb.
+
+    Source: Clark et al. (2019), section 4.2.
+
+    Args:
+        links: Boolean ``(..., T, S)``, as in :func:`relation_score`.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
+
+    Returns:
+        The score over all queries with a link, and the offset that reaches it.
+
+    Raises:
+        ValueError: If ``links`` is not boolean or holds no link.
+
+    Example:
+        >>> links = torch.zeros(2, 4, 4, dtype=torch.bool)
+        >>> links[0, 2, 1] = links[0, 3, 2] = links[1, 3, 1] = True
+        >>> score, offset = relation_baseline(links)
+        >>> round(score, 2), offset
+        (0.67, -1)
+    """
+    if links.dtype != torch.bool or links.ndim < 2:
+        raise ValueError(f"links is {links.dtype} {tuple(links.shape)}, wanted boolean (..., T, S)")
+    if queries is not None:
+        links = links & _fitted("queries", queries, links.shape[:-1])[..., None]
+    with_link = int(links.any(dim=-1).sum())
+    if not with_link:
+        raise ValueError("links holds no link")
+    n_queries, n_keys = links.shape[-2:]
+    hits = {
+        offset: int(links.diagonal(offset, dim1=-2, dim2=-1).sum())
+        for offset in range(1 - n_queries, n_keys)
+    }
+    best = max(hits, key=lambda offset: (hits[offset], -abs(offset)))
+    return hits[best] / with_link, best
+
+
+# --------------------------------------------------------------------------- shared
+
+
+def _counted(weights: Tensor, queries: Tensor | None) -> Tensor:
+    """Which queries ``(..., T)`` count: asked for, and with a row that is not empty."""
+    if weights.ndim < 2 or not weights.is_floating_point():
+        raise ValueError(
+            f"weights is {weights.dtype} {tuple(weights.shape)}, wanted floats (..., T, S)"
+        )
+    filled = weights.sum(dim=-1) > 0
+    if queries is None:
+        return filled
+    if queries.dtype != torch.bool:
+        raise ValueError(f"queries has dtype {queries.dtype}, wanted torch.bool")
+    return filled & _fitted("queries", queries, filled.shape)
+
+
+def _fitted(name: str, tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """The tensor in a shape; its axes must be one or all, or a batch could meet the heads."""
+    fits = tensor.ndim in (1, len(shape)) and all(
+        have in (1, want) for have, want in zip(tensor.shape[::-1], shape[::-1], strict=False)
+    )
+    if not fits:
+        raise ValueError(
+            f"{name} has shape {tuple(tensor.shape)}, wanted 1 or {len(shape)} dimensions that "
+            f"broadcast to {tuple(shape)}"
+        )
+    return tensor.expand(tuple(shape))
+
+
+def _visible(weights: Tensor, mask: Tensor | None) -> Tensor:
+    """How many keys each query ``(..., T)`` may see."""
+    if mask is None:
+        return weights.new_full(weights.shape[:-1], weights.shape[-1])
+    return _checked(mask, weights).expand(weights.shape).sum(dim=-1).to(weights.dtype)
+
+
+def _checked(mask: Tensor, weights: Tensor, name: str = "mask") -> Tensor:
+    try:
+        check_mask(mask, weights.shape)
+    except ValueError as error:
+        raise ValueError(str(error).replace("mask has", f"{name} has", 1)) from None
+    return mask
+
+
+def _places(weights: Tensor, first_query: int) -> tuple[Tensor, Tensor]:
+    """Positions of queries ``(T,)`` and keys ``(S,)``."""
+    n_queries, n_keys = weights.shape[-2:]
+    places = torch.arange(max(n_queries + first_query, n_keys), device=weights.device)
+    places = places.to(weights.dtype)
+    return places[first_query : first_query + n_queries], places[:n_keys]
+
+
+def _mean(rows: Tensor, counted: Tensor) -> Tensor:
+    return torch.where(counted, rows, 0.0).sum(dim=-1) / counted.sum(dim=-1)
+
+
+def _mean_rows(rows: Tensor, counted: Tensor) -> Tensor:
+    return torch.where(counted, rows, 0.0).sum(dim=-2) / counted.sum(dim=-2)
