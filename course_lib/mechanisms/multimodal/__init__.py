@@ -1,0 +1,7 @@
+"""Two modalities: towers, fusions, videos, queries, pages."""
+
+from course_lib.mechanisms.multimodal import fusion, places, towers
+
+__all__ = ["MECHANISMS"]
+
+MECHANISMS = (*towers.MECHANISMS, *fusion.MECHANISMS, *places.MECHANISMS)

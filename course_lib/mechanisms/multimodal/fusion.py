@@ -1,0 +1,213 @@
+"""Two sequences brought together, beside oracles of our own and ViLT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from course_lib.attention import merge_heads, scaled_dot_product_attention
+from course_lib.mechanisms.contract import Mechanism, Rival
+from course_lib.mechanisms.multimodal.shared import Inputs, copy_weights, draw_texts
+from course_lib.multimodal import (
+    ConcatenationBlock,
+    GatedCrossAttention,
+    UnifiedConfig,
+    UnifiedEncoder,
+)
+
+__all__ = ["MECHANISMS"]
+
+
+# --------------------------------------------------------------------------- fusion
+
+
+def _two_sequences(
+    generator: Generator, *, batch: int, length: int, memory: int, d_model: int, **sizes: int
+) -> Inputs:
+    return tuple(torch.randn(batch, n, d_model, generator=generator) for n in (length, memory))
+
+
+def _gated(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
+    # At gate 0 the layer is the identity and would hide every mistake.
+    return GatedCrossAttention(d_model, n_heads, 4 * d_model, gate=0.5, fused=fast)
+
+
+def _gated_by_hand(module: GatedCrossAttention, inputs: Inputs) -> Rival:
+    """One query and one head at a time, from the weights alone."""
+    attend, feed = module.attention, module.feed_forward
+    d_head = attend.q_proj.weight.shape[0] // attend.n_heads
+
+    def call(x: Tensor, memory: Tensor) -> Tensor:
+        rows = []
+        for text, image in zip(x, memory, strict=True):
+            for word in text:
+                asked = attend.q_proj.weight @ module.attention_norm(word)
+                found = []
+                for head in range(attend.n_heads):
+                    part = slice(head * d_head, (head + 1) * d_head)
+                    keys = image @ attend.k_proj.weight[part].T
+                    values = image @ attend.v_proj.weight[part].T
+                    odds = torch.exp(keys @ asked[part] / d_head**0.5)
+                    found.append((odds / odds.sum()) @ values)
+                seen = attend.out_proj.weight @ torch.cat(found)
+                word = word + torch.tanh(module.attention_gate) * seen
+                hidden = feed.in_proj.weight @ module.feed_forward_norm(word)
+                hidden = hidden * (1 + torch.erf(hidden / 2**0.5)) / 2
+                rows.append(
+                    word + torch.tanh(module.feed_forward_gate) * (feed.out_proj.weight @ hidden)
+                )
+        return torch.stack(rows).view_as(x)
+
+    return Rival(call, inputs)
+
+
+def _concatenation(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
+    return ConcatenationBlock(d_model, n_heads, 4 * d_model, fused=fast)
+
+
+def _concatenation_in_parts(module: ConcatenationBlock, inputs: Inputs) -> Rival:
+    """Attention to each sequence by itself, mixed in the ratio of the softmax sums."""
+    block = module.block
+    attend = block.attention
+
+    def heads(tokens: Tensor, proj: Any) -> Tensor:
+        return proj(tokens).unflatten(-1, (attend.n_heads, -1)).transpose(1, 2)
+
+    def to_one(q: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        k, v = heads(tokens, attend.k_proj), heads(tokens, attend.v_proj)
+        total = (q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5).logsumexp(dim=-1)
+        return scaled_dot_product_attention(q, k, v)[0], total
+
+    def call(x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        parts = [x, module.memory_proj(memory)]
+        normed = [block.attention_norm(part) for part in parts]
+        out = []
+        for part, ask in zip(parts, normed, strict=True):
+            q = heads(ask, attend.q_proj)
+            found, totals = zip(*(to_one(q, tokens) for tokens in normed), strict=True)
+            shares = torch.stack(totals).softmax(dim=0)[..., None]
+            mixed = (torch.stack(found) * shares).sum(dim=0)
+            part = part + attend.out_proj(merge_heads(mixed))
+            out.append(part + block.feed_forward(block.feed_forward_norm(part)))
+        return out[0], out[1]
+
+    return Rival(call, inputs)
+
+
+# --------------------------------------------------------------------------- one sequence
+
+
+def _unified(
+    *,
+    fast: bool,
+    length: int,
+    image_size: int,
+    patch_size: int,
+    d_model: int,
+    n_heads: int,
+    d_ff: int,
+    n_layers: int,
+    n_words: int,
+    **sizes: int,
+) -> nn.Module:
+    config = UnifiedConfig(
+        image_size=image_size,
+        patch_size=patch_size,
+        n_words=n_words,
+        max_len=length,
+        d_model=d_model,
+        n_layers=n_layers,
+        n_heads=n_heads,
+        d_ff=d_ff,
+    )
+    return UnifiedEncoder(config, fused=fast)
+
+
+def _texts_and_pictures(
+    generator: Generator, *, batch: int, length: int, image_size: int, n_words: int, **sizes: int
+) -> Inputs:
+    tokens = draw_texts(generator, batch, length, n_words, first=2, end=1, pad=0)
+    return tokens, torch.randn(batch, 3, image_size, image_size, generator=generator)
+
+
+def _vilt(model: UnifiedEncoder, inputs: Inputs) -> Rival:
+    """The encoder of ViLT over our embeddings; it lets its positions be learned."""
+    from transformers import ViltConfig
+    from transformers.models.vilt.modeling_vilt import ViltEncoder
+
+    config = model.config
+    peer: Any = ViltEncoder(
+        ViltConfig(
+            hidden_size=config.d_model,
+            num_hidden_layers=config.n_layers,
+            num_attention_heads=config.n_heads,
+            intermediate_size=config.d_ff,
+            layer_norm_eps=1e-5,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+    )
+    blocks: Any = model.blocks
+    for ours, layer in zip(blocks, peer.layer, strict=True):
+        for name, part in (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj")):
+            copy_weights(getattr(layer.attention.attention, name), getattr(ours.attention, part))
+        copy_weights(layer.attention.output.dense, ours.attention.out_proj)
+        copy_weights(layer.layernorm_before, ours.attention_norm)
+        copy_weights(layer.layernorm_after, ours.feed_forward_norm)
+        copy_weights(layer.intermediate.dense, ours.feed_forward.in_proj)
+        copy_weights(layer.output.dense, ours.feed_forward.out_proj)
+    peer = peer.to(model.kinds).eval()
+    side, width = config.image_size // config.patch_size, config.patch_size
+
+    def call(tokens: Tensor, images: Tensor) -> tuple[Tensor, Tensor]:
+        kernel = model.patch_proj.weight.view(-1, config.n_channels, width, width)
+        patches = torch.conv2d(images, kernel, model.patch_proj.bias, stride=width)
+        patches = patches.flatten(2).transpose(1, 2) + model.kinds[1]
+        words = nn.functional.embedding(tokens, model.embedding.weight) + model.kinds[0]
+        x = torch.cat([words, patches], dim=1) + model.positions
+        keep = torch.cat([tokens != config.pad, torch.ones(len(x), side * side).bool()], dim=1)
+        blocked = torch.zeros(keep.shape, dtype=x.dtype).masked_fill(~keep, float("-inf"))
+        x = model.norm(peer(x, blocked[:, None, None]).last_hidden_state)
+        return x[:, : config.max_len], x[:, config.max_len :]
+
+    return Rival(call, inputs)
+
+
+MECHANISMS = (
+    Mechanism(
+        name="gated_cross_attention",
+        source="Alayrac et al. (2022), section 2.2",
+        build=_gated,
+        inputs=_two_sequences,
+        tiny={"batch": 2, "length": 3, "memory": 4, "d_model": 8, "n_heads": 2},
+        oracle=_gated_by_hand,
+    ),
+    Mechanism(
+        name="fusion_by_concatenation",
+        source="Liu et al. (2023), section 4.1; Kim et al. (2021), section 3",
+        build=_concatenation,
+        inputs=_two_sequences,
+        tiny={"batch": 2, "length": 3, "memory": 4, "d_model": 8, "n_heads": 2},
+        oracle=_concatenation_in_parts,
+    ),
+    Mechanism(
+        name="unified_sequence",
+        source="Kim et al. (2021), section 3",
+        build=_unified,
+        inputs=_texts_and_pictures,
+        tiny={
+            "batch": 2,
+            "length": 5,
+            "image_size": 8,
+            "patch_size": 4,
+            "d_model": 8,
+            "n_heads": 2,
+            "d_ff": 16,
+            "n_layers": 2,
+            "n_words": 20,
+        },
+        peer=_vilt,
+    ),
+)

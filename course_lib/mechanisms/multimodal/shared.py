@@ -1,0 +1,27 @@
+"""What the peers of two modalities have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+__all__ = ["Inputs", "copy_weights", "draw_texts"]
+
+Inputs = tuple[Any, ...]
+
+
+def copy_weights(target: Any, source: Any) -> None:
+    """Give a part of a peer the weights of ours, which have the same names."""
+    target.load_state_dict(source.state_dict())
+
+
+def draw_texts(
+    generator: Generator, batch: int, length: int, n_words: int, *, first: int, end: int, pad: int
+) -> Tensor:
+    """Texts of 3 to ``length`` words that end and are filled up."""
+    tokens = torch.randint(first, n_words, (batch, length), generator=generator)
+    lengths = torch.randint(3, length + 1, (batch,), generator=generator)
+    tokens[torch.arange(batch), lengths - 1] = end
+    return tokens.masked_fill(torch.arange(length) >= lengths[:, None], pad)

@@ -1,0 +1,230 @@
+"""Two encoders, and one for text alone, beside CLIP and BERT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from course_lib.mechanisms.contract import Mechanism, Rival
+from course_lib.mechanisms.multimodal.shared import Inputs, copy_weights, draw_texts
+from course_lib.multimodal import (
+    BertText,
+    BertTextConfig,
+    DualEncoder,
+    DualEncoderConfig,
+)
+
+__all__ = ["MECHANISMS"]
+
+
+# --------------------------------------------------------------------------- dual encoder
+
+_N_CLIP_WORDS = 100
+
+
+def _dual_encoder(
+    *,
+    fast: bool,
+    image_size: int,
+    patch_size: int,
+    length: int,
+    d_model: int,
+    n_heads: int,
+    n_layers: int,
+    **sizes: int,
+) -> nn.Module:
+    tower = {"d_model": d_model, "n_layers": n_layers, "n_heads": n_heads, "d_ff": 4 * d_model}
+    towers = {f"{side}_{k}": v for side in ("image", "text") for k, v in tower.items()}
+    config = DualEncoderConfig(
+        image_size=image_size,
+        patch_size=patch_size,
+        n_words=_N_CLIP_WORDS,
+        max_len=length,
+        end=_N_CLIP_WORDS - 1,
+        d_embedding=d_model // 2,
+        **towers,
+    )
+    return DualEncoder(config, fused=fast)
+
+
+def _pictures_and_texts(
+    generator: Generator, *, batch: int, image_size: int, length: int, **sizes: int
+) -> Inputs:
+    images = torch.randn(batch, 3, image_size, image_size, generator=generator)
+    end = _N_CLIP_WORDS - 1
+    return images, draw_texts(generator, batch, length, end, first=1, end=end, pad=0)
+
+
+def _clip(model: DualEncoder, inputs: Inputs) -> Rival:
+    from transformers import CLIPConfig, CLIPModel
+
+    config = model.config
+    shared = {"hidden_act": "gelu", "projection_dim": config.d_embedding}
+    sides = {
+        side: {
+            "hidden_size": getattr(config, f"{side}_d_model"),
+            "intermediate_size": getattr(config, f"{side}_d_ff"),
+            "num_hidden_layers": getattr(config, f"{side}_n_layers"),
+            "num_attention_heads": getattr(config, f"{side}_n_heads"),
+            **shared,
+        }
+        for side in ("image", "text")
+    }
+    text = {
+        "vocab_size": config.n_words,
+        "max_position_embeddings": config.max_len,
+        "eos_token_id": config.end,
+        "bos_token_id": 0,
+        "pad_token_id": 0,
+    }
+    image = {"image_size": config.image_size, "patch_size": config.patch_size}
+    peer: Any = CLIPModel(
+        CLIPConfig(
+            text_config=sides["text"] | text,
+            vision_config=sides["image"] | image,
+            projection_dim=config.d_embedding,
+        )
+    )
+    seen, read = model.image_tower, model.text_tower
+    vision, words = peer.vision_model, peer.text_model
+    with torch.no_grad():
+        kernel = vision.embeddings.patch_embedding.weight
+        kernel.copy_(seen.patch_proj.weight.view_as(kernel))
+        vision.embeddings.class_embedding.copy_(seen.cls_token)
+        vision.embeddings.position_embedding.weight.copy_(seen.positions)
+        words.embeddings.token_embedding.weight.copy_(read.embedding.weight)
+        words.embeddings.position_embedding.weight.copy_(read.positions)
+        peer.logit_scale.copy_(model.temperature.log_factor)
+    copy_weights(vision.pre_layrnorm, seen.in_norm)
+    copy_weights(vision.post_layernorm, seen.out_norm)
+    copy_weights(words.final_layer_norm, read.out_norm)
+    copy_weights(peer.visual_projection, model.image_proj)
+    copy_weights(peer.text_projection, model.text_proj)
+    for tower, other in ((seen, vision), (read, words)):
+        blocks: Any = tower.blocks
+        for block, layer in zip(blocks, other.encoder.layers, strict=True):
+            copy_weights(layer.self_attn, block.attention)
+            copy_weights(layer.layer_norm1, block.attention_norm)
+            copy_weights(layer.layer_norm2, block.feed_forward_norm)
+            copy_weights(layer.mlp.fc1, block.feed_forward.in_proj)
+            copy_weights(layer.mlp.fc2, block.feed_forward.out_proj)
+    peer = peer.to(model.image_proj.weight).eval()
+
+    def call(images: Tensor, tokens: Tensor) -> Tensor:
+        return peer(pixel_values=images, input_ids=tokens).logits_per_image
+
+    return Rival(call, inputs)
+
+
+# --------------------------------------------------------------------------- BERT
+
+
+def _bert_text(
+    *,
+    fast: bool,
+    length: int,
+    d_model: int,
+    n_heads: int,
+    d_ff: int,
+    n_layers: int,
+    n_words: int,
+    **sizes: int,
+) -> nn.Module:
+    config = BertTextConfig(
+        n_words=n_words,
+        max_len=length,
+        d_model=d_model,
+        n_layers=n_layers,
+        n_heads=n_heads,
+        d_ff=d_ff,
+    )
+    return BertText(config, fused=fast)
+
+
+def _two_segments(
+    generator: Generator, *, batch: int, length: int, n_words: int, **sizes: int
+) -> Inputs:
+    tokens = draw_texts(generator, batch, length, n_words, first=2, end=1, pad=0)
+    return tokens, (torch.arange(length) >= length // 2).long().expand(batch, -1).clone()
+
+
+def _bert(model: BertText, inputs: Inputs) -> Rival:
+    from transformers import BertConfig, BertModel
+
+    config = model.config
+    peer: Any = BertModel(
+        BertConfig(
+            vocab_size=config.n_words,
+            hidden_size=config.d_model,
+            num_hidden_layers=config.n_layers,
+            num_attention_heads=config.n_heads,
+            intermediate_size=config.d_ff,
+            max_position_embeddings=config.max_len,
+            type_vocab_size=config.n_segments,
+            layer_norm_eps=config.eps,
+            pad_token_id=config.pad,
+        )
+    )
+    tables = peer.embeddings
+    with torch.no_grad():
+        tables.word_embeddings.weight.copy_(model.embedding.weight)
+        tables.position_embeddings.weight.copy_(model.positions)
+        tables.token_type_embeddings.weight.copy_(model.segments.weight)
+    copy_weights(tables.LayerNorm, model.in_norm)
+    copy_weights(peer.pooler.dense, model.summary_proj)
+    blocks: Any = model.blocks
+    for ours, layer in zip(blocks, peer.encoder.layer, strict=True):
+        attend = layer.attention
+        for name, part in (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj")):
+            copy_weights(getattr(attend.self, name), getattr(ours.attention, part))
+        copy_weights(attend.output.dense, ours.attention.out_proj)
+        copy_weights(attend.output.LayerNorm, ours.attention_norm)
+        copy_weights(layer.intermediate.dense, ours.feed_forward.in_proj)
+        copy_weights(layer.output.dense, ours.feed_forward.out_proj)
+        copy_weights(layer.output.LayerNorm, ours.feed_forward_norm)
+    peer = peer.to(model.summary_proj.weight).eval()
+
+    def call(tokens: Tensor, keep: Tensor, segments: Tensor) -> tuple[Tensor, Tensor]:
+        out = peer(input_ids=tokens, attention_mask=keep, token_type_ids=segments)
+        return out.last_hidden_state, out.pooler_output
+
+    tokens, segments = inputs
+    return Rival(call, (tokens, tokens != config.pad, segments))
+
+
+MECHANISMS = (
+    Mechanism(
+        name="dual_encoder",
+        source="Radford et al. (2021), section 2 and figure 3",
+        build=_dual_encoder,
+        inputs=_pictures_and_texts,
+        tiny={
+            "batch": 3,
+            "image_size": 8,
+            "patch_size": 4,
+            "length": 6,
+            "d_model": 8,
+            "n_heads": 2,
+            "n_layers": 2,
+        },
+        peer=_clip,
+    ),
+    Mechanism(
+        name="bert_text",
+        source="Devlin et al. (2019), section 3",
+        build=_bert_text,
+        inputs=_two_segments,
+        tiny={
+            "batch": 3,
+            "length": 6,
+            "d_model": 8,
+            "n_heads": 2,
+            "d_ff": 16,
+            "n_layers": 2,
+            "n_words": 20,
+        },
+        peer=_bert,
+    ),
+)
