@@ -1,0 +1,78 @@
+"""Cheaper attention: exact by tiles, sparse by pattern, low-rank, and by random features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from course_lib.attention import scaled_dot_product_attention
+from course_lib.efficient.linformer import LinformerAttention
+from course_lib.efficient.tiled import online_attention, tiled_attention
+from course_lib.mechanisms.contract import Calls, Mechanism, Rival
+
+__all__ = ["MECHANISMS"]
+
+
+def _heads(
+    generator: Generator, *, batch: int, n_heads: int, length: int, d_head: int, **sizes: int
+) -> tuple[Tensor, ...]:
+    shape = (batch, n_heads, length, d_head)
+    return tuple(torch.randn(shape, generator=generator) for _ in range(3))
+
+
+def _tokens(
+    generator: Generator, *, batch: int, length: int, d_model: int, **sizes: int
+) -> tuple[Tensor, ...]:
+    return (torch.randn(batch, length, d_model, generator=generator),)
+
+
+def _tiled(*, fast: bool, **sizes: int) -> nn.Module:
+    if fast:
+        return Calls(tiled_attention)
+    return Calls(lambda q, k, v: scaled_dot_product_attention(q, k, v)[0])
+
+
+def _linformer(
+    *, fast: bool, d_model: int, n_heads: int, length: int, rank: int, **sizes: int
+) -> nn.Module:
+    return LinformerAttention(d_model, n_heads, length, rank, fused=fast)
+
+
+def _linformer_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+    from linformer import LinformerSelfAttention
+
+    peer = LinformerSelfAttention(
+        attend.d_model, attend.length, k=attend.rank, heads=attend.n_heads
+    ).to(inputs[0])
+    with torch.no_grad():
+        peer.to_q.weight.copy_(attend.q_proj.weight)
+        peer.to_k.weight.copy_(attend.k_proj.weight)
+        peer.to_v.weight.copy_(attend.v_proj.weight)
+        peer.proj_k.copy_(attend.mix_keys.T)
+        peer.proj_v.copy_(attend.mix_values.T)
+    peer.to_out.load_state_dict(attend.out_proj.state_dict())
+    return Rival(peer.eval(), inputs)
+
+
+MECHANISMS = (
+    Mechanism(
+        name="tiled",
+        source="Dao et al. (2022), algorithms 1 and 4",
+        build=_tiled,
+        inputs=_heads,
+        tiny={"batch": 2, "n_heads": 3, "length": 7, "d_head": 4},
+        peer=lambda module, inputs: Rival(F.scaled_dot_product_attention, inputs),
+        oracle=lambda module, inputs: Rival(lambda *qkv: online_attention(*qkv, tile=3), inputs),
+    ),
+    Mechanism(
+        name="linformer",
+        source="Wang et al. (2020), equation 7",
+        build=_linformer,
+        inputs=_tokens,
+        tiny={"batch": 2, "length": 9, "d_model": 8, "n_heads": 2, "rank": 3},
+        peer=_linformer_peer,
+    ),
+)
