@@ -1,10 +1,12 @@
 """Vision Transformer: exact counts, patches equal to a convolution, what positions change."""
 
+from typing import get_args
+
 import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.vit import ViT, ViTConfig, patchify
+from course_lib.vit import Positions, ViT, ViTConfig, patchify
 
 
 def small(**kwargs):
@@ -32,6 +34,19 @@ def test_parameter_counts_of_the_report_and_of_the_paper():
     assert count(**base, **small) == 22_050_664
 
 
+def test_seeds_give_the_models_that_the_committed_records_were_measured_with():
+    x = torch.linspace(-1, 1, 3 * 144).view(1, 3, 12, 12)
+    logits = small()(x)[0, :4].tolist()
+    assert logits == pytest.approx([-0.628183, -0.637946, 0.566013, 0.696711], abs=1e-4)
+    names = list(small().state_dict())
+    assert names[:3] == ["cls_token", "patch_proj.weight", "patch_proj.bias"]
+    assert names[3:13:2] == [f"blocks.0.{part}.weight" for part in (
+        "attention_norm", "attention.q_proj", "attention.k_proj", "attention.v_proj",
+        "attention.out_proj",
+    )]  # fmt: skip
+    assert len(names) == 3 + 2 * 16 + 4
+
+
 def test_patches_under_a_linear_map_are_a_convolution():
     x, kernel = images().double(), torch.randn(16, 3, 4, 4, dtype=torch.float64)
     convolved = F.conv2d(x, kernel, stride=4).flatten(2).transpose(1, 2)
@@ -46,13 +61,31 @@ def test_patches_of_an_oblong_image_are_its_pixels():
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-@pytest.mark.parametrize("positions", ["fixed", "learned", "none"])
+@pytest.mark.parametrize("positions", get_args(Positions))
 def test_only_without_positions_does_the_order_of_patches_not_matter(positions, pooling):
     model = small(positions=positions, pooling=pooling)
     x = images()
     shuffled = torch.cat([x[:, :, 4:], x[:, :, :4]], dim=2)
     same = torch.allclose(model(x), model(shuffled), atol=1e-5)
     assert same is (positions == "none")
+
+
+def test_added_sinusoids_confuse_places_that_mirror_each_other():
+    added, apart = small(positions="added").positions[1:], small().positions[1:]
+    assert len(added.unique(dim=0)) == 6 and len(apart.unique(dim=0)) == 9
+    grid = added.unflatten(0, (3, 3))
+    assert torch.equal(grid[0, 2], grid[2, 0])
+
+
+def test_a_sequence_of_patches_has_the_next_row_far_away():
+    line = small(positions="sinusoid", d_model=64).positions[1:].unflatten(0, (3, 3))
+    square = small(d_model=64).positions[1:].unflatten(0, (3, 3))
+
+    def distance(table, a, b):
+        return (table[a] - table[b]).norm().item()
+
+    assert distance(line, (0, 0), (1, 0)) > distance(line, (0, 0), (0, 1)) + 0.1
+    assert distance(square, (0, 0), (1, 0)) == pytest.approx(distance(square, (0, 0), (0, 1)))
 
 
 @pytest.mark.parametrize("pooling, n_tokens", [("cls", 10), ("mean", 9)])
@@ -108,7 +141,9 @@ def test_overfits_one_batch():
         (lambda: ViTConfig(n_heads=3), "n_heads is 3, wanted a divisor of d_model 400"),
         (lambda: ViTConfig(n_layers=0), "n_layers is 0"),
         (lambda: small(d_model=18), "d_model is 18, wanted a positive multiple of 4"),
-        (lambda: small()(images(size=8)), r"\(3, 3, 8, 8\), wanted \(B, \*\(3, 12, 12\)\)"),
+        (lambda: small()(images()[:, :1]), r"\(3, 1, 12, 12\), wanted \(B, 3, 12, 12\)"),
+        (lambda: small()(images()[..., :8]), r"\(3, 3, 12, 8\), wanted \(B, 3, 12, 12\)"),
+        (lambda: small()(images(size=8)), r"\(3, 3, 8, 8\), wanted \(B, 3, 12, 12\)"),
         (lambda: patchify(images(), 5), "patch_size is 5, wanted a divisor of 12 and 12"),
         (lambda: patchify(images()[0], 4), r"\(3, 12, 12\), wanted \(B, C, height, width\)"),
     ],

@@ -15,6 +15,7 @@ from course_lib.efficient.convolutional import (
 )
 from course_lib.mechanisms.contract import Mechanism, Rival
 from course_lib.resnet import ResNetStage
+from course_lib.vit import DistilledViT, ViT, ViTConfig
 
 __all__ = ["MECHANISMS", "copy_weights"]
 
@@ -35,6 +36,94 @@ def copy_weights(target: nn.Module, source: nn.Module) -> None:
     target.load_state_dict(dict(zip(theirs, ours.values(), strict=True)))
     dtype = next(x.dtype for x in ours.values() if x.is_floating_point())
     target.to(dtype).train(source.training)
+
+
+def _vit_config(
+    *, image_size: int, patch_size: int, d_model: int, n_heads: int, d_ff: int, n_layers: int
+) -> ViTConfig:
+    return ViTConfig(
+        image_size=image_size,
+        patch_size=patch_size,
+        d_model=d_model,
+        n_layers=n_layers,
+        n_heads=n_heads,
+        d_ff=d_ff,
+        positions="learned",
+    )
+
+
+def _vit(*, fast: bool, batch: int, **sizes: int) -> nn.Module:
+    return ViT(_vit_config(**sizes), fused=fast)
+
+
+def _distilled_vit(*, fast: bool, batch: int, **sizes: int) -> nn.Module:
+    return DistilledViT(_vit_config(**sizes), fused=fast)
+
+
+def _images(
+    generator: Generator, *, batch: int, image_size: int, **sizes: int
+) -> tuple[Tensor, ...]:
+    return (torch.randn(batch, 3, image_size, image_size, generator=generator),)
+
+
+def _transformers_settings(config: ViTConfig) -> dict[str, Any]:
+    return {
+        "image_size": config.image_size,
+        "patch_size": config.patch_size,
+        "num_channels": config.n_channels,
+        "num_labels": config.n_classes,
+        "hidden_size": config.d_model,
+        "num_hidden_layers": config.n_layers,
+        "num_attention_heads": config.n_heads,
+        "intermediate_size": config.d_ff,
+        "hidden_act": "gelu",
+        "layer_norm_eps": config.eps,
+        "attn_implementation": "sdpa",
+    }
+
+
+def _copy_encoder(peer: Any, model: Any) -> None:
+    """Everything but the classifiers, from ours to the encoder of the library's model."""
+    with torch.no_grad():
+        peer.embeddings.cls_token.copy_(model.cls_token[None])
+        peer.embeddings.position_embeddings.copy_(model.positions[None])
+        kernel = peer.embeddings.patch_embeddings.projection
+        kernel.weight.copy_(model.patch_proj.weight.view_as(kernel.weight))
+        kernel.bias.copy_(model.patch_proj.bias)
+    for theirs, ours in zip(peer.layers, model.blocks, strict=True):
+        # Both define the parts of attention, and of the feed-forward part, in the same order.
+        for target, source in (
+            (theirs.layernorm_before, ours.attention_norm),
+            (theirs.attention, ours.attention),
+            (theirs.layernorm_after, ours.feed_forward_norm),
+            (theirs.mlp, ours.feed_forward),
+        ):
+            copy_weights(target, source)
+    copy_weights(peer.layernorm, model.norm)
+
+
+def _vit_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
+    from transformers import ViTConfig as PeerConfig
+    from transformers import ViTForImageClassification
+
+    peer = ViTForImageClassification(PeerConfig(**_transformers_settings(model.config)))
+    peer = peer.to(model.head.weight.dtype).eval()
+    _copy_encoder(peer.vit, model)
+    copy_weights(peer.classifier, model.head)
+    return Rival(lambda images: peer(images).logits, inputs)
+
+
+def _distilled_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
+    from transformers import DeiTConfig, DeiTForImageClassificationWithTeacher
+
+    peer = DeiTForImageClassificationWithTeacher(DeiTConfig(**_transformers_settings(model.config)))
+    peer = peer.to(model.head.weight.dtype).eval()
+    _copy_encoder(peer.deit, model)
+    with torch.no_grad():
+        peer.deit.embeddings.distillation_token.copy_(model.distillation_token[None])
+    copy_weights(peer.cls_classifier, model.head)
+    copy_weights(peer.distillation_classifier, model.distillation_head)
+    return Rival(lambda images: peer(images).logits, inputs)
 
 
 def _stage(*, in_channels: int, out_channels: int, **sizes: int) -> nn.Module:
@@ -178,7 +267,33 @@ def _cswin_oracle(attend: Any, inputs: tuple[Any, ...]) -> Rival:
     return Rival(call, inputs)
 
 
+_TINY_VIT = {
+    "batch": 2,
+    "image_size": 8,
+    "patch_size": 4,
+    "d_model": 8,
+    "n_heads": 2,
+    "d_ff": 16,
+    "n_layers": 2,
+}
+
 MECHANISMS = (
+    Mechanism(
+        name="vit",
+        source="Dosovitskiy et al., An Image is Worth 16x16 Words (2021), equations 1 to 4",
+        build=_vit,
+        inputs=_images,
+        tiny=_TINY_VIT,
+        peer=_vit_peer,
+    ),
+    Mechanism(
+        name="distilled_vit",
+        source="Touvron et al., Training Data-Efficient Image Transformers (2021), section 4",
+        build=_distilled_vit,
+        inputs=_images,
+        tiny=_TINY_VIT,
+        peer=_distilled_peer,
+    ),
     Mechanism(
         name="resnet_stage",
         source="He et al., Deep Residual Learning for Image Recognition (2016), section 3.3",

@@ -1,0 +1,95 @@
+"""The block of a vision transformer, whose parts can be taken out one by one."""
+
+from torch import Tensor, nn
+
+from course_lib.attention import MultiHeadAttention, Rotate
+from course_lib.layers import FeedForward
+
+__all__ = ["VisionBlock"]
+
+
+class VisionBlock(nn.Module):
+    """A pre-norm :class:`~course_lib.layers.EncoderBlock`, complete or without some of its parts.
+
+    What is taken out leaves no weights behind; what is left keeps its names.
+
+    Args:
+        d_model: Width D.
+        n_heads: Number of heads, which divides D.
+        d_ff: Hidden width of the feed-forward part.
+        dropout: Probability of dropping weights, hidden channels and the output of each part.
+        eps: Added to the variance in the norms.
+        residual: Whether each part adds to what comes in, or replaces it.
+        layer_norm: Whether each part sees its input normalised.
+        feed_forward: Whether a feed-forward part follows attention.
+        fused: Whether to use the fused attention kernel when no weights are asked for.
+
+    Raises:
+        ValueError: If ``n_heads`` does not divide D.
+
+    Example:
+        >>> import torch
+        >>> x = torch.randn(1, 5, 8)
+        >>> whole, bare = (VisionBlock(8, 2, 16, feed_forward=has) for has in (True, False))
+        >>> whole(x).shape == bare(x).shape
+        True
+        >>> sorted({name.split(".")[0] for name, _ in bare.named_parameters()})
+        ['attention', 'attention_norm']
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        eps: float = 1e-5,
+        residual: bool = True,
+        layer_norm: bool = True,
+        feed_forward: bool = True,
+        fused: bool = True,
+    ) -> None:
+        """Make the parts that are wanted."""
+        super().__init__()
+        self.residual = residual
+        self.attention_norm = _norm(d_model, eps, layer_norm)
+        self.attention = MultiHeadAttention(d_model, n_heads, dropout=dropout, fused=fused)
+        self.feed_forward: FeedForward | None = None
+        if feed_forward:
+            self.feed_forward_norm = _norm(d_model, eps, layer_norm)
+            self.feed_forward = FeedForward(d_model, d_ff, activation="gelu", dropout=dropout)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Tensor, *, rotate: Rotate | None = None, return_weights: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Let the tokens exchange information, then transform each.
+
+        Args:
+            x: Tokens ``(B, T, D)``.
+            rotate: Turns queries and keys by their positions.
+            return_weights: Whether to return the attention weights too.
+
+        Returns:
+            Tokens ``(B, T, D)``, and if asked for the weights ``(B, H, T, T)`` before dropout.
+
+        Raises:
+            ValueError: If x has another number of dimensions or another width.
+        """
+        weights = None
+        out = self.attention(self.attention_norm(x), rotate=rotate, return_weights=return_weights)
+        if return_weights:
+            out, weights = out
+        x = self._join(x, out)
+        if self.feed_forward is not None:
+            x = self._join(x, self.feed_forward(self.feed_forward_norm(x)))
+        return x if weights is None else (x, weights)
+
+    def _join(self, x: Tensor, out: Tensor) -> Tensor:
+        out = self.dropout(out)
+        return x + out if self.residual else out
+
+
+def _norm(d_model: int, eps: float, wanted: bool) -> nn.Module:
+    return nn.LayerNorm(d_model, eps=eps) if wanted else nn.Identity()

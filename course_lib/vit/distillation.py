@@ -1,0 +1,167 @@
+"""Learning from a teacher: a token of its own for what the teacher says."""
+
+from typing import Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.layers import xavier_init
+from course_lib.vit.config import ViTConfig
+from course_lib.vit.model import ViT
+
+__all__ = ["DistilledViT", "distillation_loss"]
+
+Kind = Literal["soft", "hard"]
+
+
+class DistilledViT(ViT):
+    """A vision transformer with a second learned token, whose classifier learns from a teacher.
+
+    The class token answers for the labels, the distillation token for the teacher; what counts is
+    the mean of their logits.
+
+    Source: Touvron et al., Training Data-Efficient Image Transformers & Distillation through
+    Attention (2021), section 4.
+
+    Args:
+        config: What to build; pooling must be ``"cls"``.
+        fused: Whether to use the fused attention kernel when no weights are asked for.
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Raises:
+        ValueError: If there is no class token or D does not suit the positions.
+
+    Example:
+        Besides a token and a classifier, a learned table of positions grows by a row.
+
+        >>> config = ViTConfig(d_model=16, n_layers=1, n_heads=2, d_ff=32, positions="learned")
+        >>> plain, distilled = (sum(p.numel() for p in kind(config).parameters())
+        ...                     for kind in (ViT, DistilledViT))
+        >>> distilled - plain == 2 * 16 + 10 * (16 + 1)
+        True
+        >>> by_label, by_teacher = DistilledViT(config)(torch.zeros(5, 3, 32, 32), apart=True)
+        >>> by_label.shape, by_teacher.shape
+        (torch.Size([5, 10]), torch.Size([5, 10]))
+    """
+
+    extra_tokens = 1
+
+    def __init__(
+        self,
+        config: ViTConfig,
+        *,
+        fused: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Build the model, then the second token and its classifier."""
+        if config.pooling != "cls":
+            raise ValueError(f"pooling is {config.pooling!r}, wanted 'cls': two tokens classify")
+        super().__init__(config, fused=fused, generator=generator)
+        self.distillation_token = nn.Parameter(torch.empty(1, config.d_model))
+        self.distillation_head = nn.Linear(config.d_model, config.n_classes)
+        xavier_init(self.distillation_head, generator=generator)
+        nn.init.normal_(self.distillation_token, std=0.02, generator=generator)
+
+    def forward(
+        self, images: Tensor, *, return_weights: bool = False, apart: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Classify a batch.
+
+        Args:
+            images: ``(B, C, height, width)``.
+            return_weights: Whether to return the attention weights too.
+            apart: Whether to return the logits of both tokens, for the loss, instead of their mean.
+
+        Returns:
+            Logits ``(B, n_classes)``, and if asked for the weights of all layers
+            ``(L, B, H, T, T)``; tokens 0 and 1 are no patches. With ``apart`` the logits of the
+            class token and those of the distillation token, ``(B, n_classes)`` each.
+
+        Raises:
+            ValueError: If the images are not of the configured size, or logits apart and weights
+                are wanted at once.
+        """
+        if apart and return_weights:
+            raise ValueError("return_weights and apart are both True, wanted one of them")
+        x, weights = self.encode(images, return_weights=return_weights)
+        by_label, by_teacher = self.head(x[:, 0]), self.distillation_head(x[:, 1])
+        if apart:
+            return by_label, by_teacher
+        logits = (by_label + by_teacher) / 2
+        return logits if weights is None else (logits, weights)
+
+    def prefix(self) -> Tensor:
+        """The class token and the distillation token, ``(2, D)``."""
+        return torch.cat([self.cls_token, self.distillation_token])
+
+
+def distillation_loss(
+    by_label: Tensor,
+    by_teacher: Tensor,
+    teacher: Tensor,
+    labels: Tensor,
+    *,
+    kind: Kind = "hard",
+    weight: float = 0.5,
+    temperature: float = 3.0,
+) -> Tensor:
+    """Learn from labels and from a teacher at once.
+
+    ``(1 - w) CE(by_label, labels) + w D(by_teacher, teacher)``. Hard distillation takes the
+    teacher's answer for a label: ``D = CE(by_teacher, argmax(teacher))``. Soft distillation
+    compares distributions at a temperature: ``D = t^2 KL(softmax(teacher / t) ||
+    softmax(by_teacher / t))``, where ``t^2`` keeps the size of gradients. Both are means over the
+    batch; the published code divides the soft one by the number of classes besides.
+
+    No gradient flows into the teacher. A model with one token passes the same logits twice.
+
+    Source: Touvron et al. (2021), equations 2 and 3; Hinton et al., Distilling the Knowledge in a
+    Neural Network (2015), section 2, for the temperature.
+
+    Args:
+        by_label: Logits ``(B, n_classes)`` that learn from the labels.
+        by_teacher: Logits ``(B, n_classes)`` that learn from the teacher.
+        teacher: The teacher's logits ``(B, n_classes)``.
+        labels: Integers ``(B,)``.
+        kind: ``"hard"`` or ``"soft"``.
+        weight: Share w of the teacher, in [0, 1].
+        temperature: t, positive; a hard teacher has none.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        ValueError: If the kind is unknown, the weight is no share, the temperature is not positive
+            or the shapes don't fit together.
+
+    Example:
+        A student that answers as the teacher does has nothing left to learn from it.
+
+        >>> teacher = torch.tensor([[2.0, 0.0, -1.0]])
+        >>> labels = torch.tensor([1])
+        >>> distillation_loss(teacher, teacher, teacher, labels, kind="soft", weight=1.0)
+        tensor(0.)
+        >>> distillation_loss(teacher, teacher, teacher, labels, kind="hard", weight=1.0)
+        tensor(0.1698)
+    """
+    if kind not in get_args(Kind):
+        raise ValueError(f"kind is {kind!r}, wanted one of {get_args(Kind)}")
+    if not 0 <= weight <= 1:
+        raise ValueError(f"weight is {weight}, wanted a share in [0, 1]")
+    if temperature <= 0:
+        raise ValueError(f"temperature is {temperature}, wanted a positive number")
+    shapes = [tuple(x.shape) for x in (by_label, by_teacher, teacher)]
+    if by_label.ndim != 2 or len(set(shapes)) > 1 or labels.shape != by_label.shape[:1]:
+        raise ValueError(
+            f"logits have shapes {shapes} and labels {tuple(labels.shape)}, "
+            "wanted three times (B, n_classes) and (B,)"
+        )
+    teacher = teacher.detach()
+    if kind == "hard":
+        learned = F.cross_entropy(by_teacher, teacher.argmax(-1))
+    else:
+        student, target = (F.log_softmax(x / temperature, -1) for x in (by_teacher, teacher))
+        learned = F.kl_div(student, target, reduction="batchmean", log_target=True)
+        learned = learned * temperature**2
+    return (1 - weight) * F.cross_entropy(by_label, labels) + weight * learned

@@ -1,0 +1,152 @@
+"""Vision Transformer: an image becomes a sequence of patches."""
+
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.layers import xavier_init
+from course_lib.positions import sinusoidal_encoding, sinusoidal_positions, spatial_positions
+from course_lib.vit.block import VisionBlock
+from course_lib.vit.config import ViTConfig
+from course_lib.vit.patches import check_images, patchify
+
+__all__ = ["ViT"]
+
+
+class ViT(nn.Module):
+    """Classify images with a stack of pre-norm encoder blocks.
+
+    Positions are added after the class token has been put in front. A learned table has a row for
+    it; a fixed one leaves it as it is.
+
+    Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), equations 1 to 4.
+
+    Args:
+        config: What to build.
+        fused: Whether to use the fused attention kernel when no weights are asked for.
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Raises:
+        ValueError: If D does not suit the positions.
+
+    Example:
+        >>> sum(p.numel() for p in ViT(ViTConfig()).parameters())
+        6347082
+        >>> model = ViT(ViTConfig(d_model=16, n_layers=2, n_heads=2, d_ff=32))
+        >>> logits, weights = model(torch.zeros(5, 3, 32, 32), return_weights=True)
+        >>> logits.shape, weights.shape
+        (torch.Size([5, 10]), torch.Size([2, 5, 2, 65, 65]))
+    """
+
+    # Learned tokens besides the class token; a subclass that has some says so here.
+    extra_tokens = 0
+
+    def __init__(
+        self,
+        config: ViTConfig,
+        *,
+        fused: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Build the model and draw its weights."""
+        super().__init__()
+        self.config = config
+        d_model, n_cls = config.d_model, int(config.pooling == "cls")
+        self.n_prefix = n_cls + self.extra_tokens
+        self.patch_proj = nn.Linear(config.n_channels * config.patch_size**2, d_model)
+        # Without a class token this is a table of no rows, so that both cases are one.
+        self.cls_token = nn.Parameter(torch.empty(n_cls, d_model))
+        if config.positions == "learned":
+            self.positions = nn.Parameter(torch.empty(self.n_prefix + config.n_patches, d_model))
+        elif config.positions != "none":
+            self.register_buffer("positions", self._fixed_positions(), persistent=False)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(
+            VisionBlock(
+                d_model,
+                config.n_heads,
+                config.d_ff,
+                dropout=config.dropout,
+                eps=config.eps,
+                residual=config.residual,
+                layer_norm=config.layer_norm,
+                feed_forward=config.feed_forward,
+                fused=fused,
+            )
+            for _ in range(config.n_layers)
+        )
+        self.norm = nn.LayerNorm(d_model, eps=config.eps) if config.layer_norm else nn.Identity()
+        self.head = nn.Linear(d_model, config.n_classes)
+        xavier_init(self, generator=generator)
+        nn.init.normal_(self.cls_token, std=0.02, generator=generator)
+        if config.positions == "learned":
+            nn.init.normal_(self.positions, std=0.02, generator=generator)
+
+    def forward(
+        self, images: Tensor, *, return_weights: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Classify a batch.
+
+        Args:
+            images: ``(B, C, height, width)``.
+            return_weights: Whether to return the attention weights too.
+
+        Returns:
+            Logits ``(B, n_classes)``, and if asked for the weights of all layers
+            ``(L, B, H, T, T)`` before dropout. Token 0 is the class token, if there is one.
+
+        Raises:
+            ValueError: If the images are not of the configured size.
+        """
+        x, weights = self.encode(images, return_weights=return_weights)
+        logits = self.head(x[:, 0] if self.config.pooling == "cls" else x.mean(dim=1))
+        return logits if weights is None else (logits, weights)
+
+    def encode(
+        self, images: Tensor, *, return_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """Turn images into tokens that know of each other.
+
+        Args:
+            images: ``(B, C, height, width)``.
+            return_weights: Whether to return the attention weights too.
+
+        Returns:
+            Tokens ``(B, T, D)`` after the last norm: the class token, if there is one, then the
+            patches, row after row; and the weights ``(L, B, H, T, T)``, or ``None``.
+
+        Raises:
+            ValueError: If the images are not of the configured size.
+        """
+        config = self.config
+        check_images(images, config.n_channels, config.image_size)
+        x = self.patch_proj(patchify(images, config.patch_size))
+        if self.n_prefix:
+            x = torch.cat([self.prefix().expand(len(x), -1, -1), x], dim=1)
+        if config.positions != "none":
+            x = x + self.positions
+        x = self.dropout(x)
+        maps = []
+        for block in self.blocks:
+            if return_weights:
+                x, weights = block(x, return_weights=True)
+                maps.append(weights)
+            else:
+                x = block(x)
+        return self.norm(x), torch.stack(maps) if return_weights else None
+
+    def prefix(self) -> Tensor:
+        """The learned tokens that stand before the patches, ``(P, D)``."""
+        return self.cls_token
+
+    def _fixed_positions(self) -> Tensor:
+        """Sinusoids of the patches; tokens that are no patches stand nowhere."""
+        config, side = self.config, self.config.side
+        if config.positions == "fixed":
+            table = spatial_positions(side, side, config.d_model)
+        elif config.positions == "added":
+            along = sinusoidal_encoding(torch.arange(side), config.d_model)
+            table = (along[:, None] + along).flatten(0, 1)
+        else:
+            table = sinusoidal_positions(config.n_patches, config.d_model)
+        return torch.cat([table.new_zeros(self.n_prefix, config.d_model), table])

@@ -1,0 +1,65 @@
+"""An image as a sequence of patches."""
+
+from torch import Tensor
+
+__all__ = ["check_images", "patchify"]
+
+
+def patchify(images: Tensor, patch_size: int) -> Tensor:
+    """Cut images into square patches and flatten each.
+
+    A linear map of these vectors is the same as a convolution whose kernel and stride are one
+    patch wide.
+
+    Args:
+        images: ``(B, C, height, width)``.
+        patch_size: Side P of a patch, which divides height and width.
+
+    Returns:
+        ``(B, N, C * P * P)`` with ``N = height / P * width / P``, row after row.
+
+    Raises:
+        ValueError: If the images are not four-dimensional or P does not divide their sides.
+
+    Example:
+        >>> import torch
+        >>> images = torch.arange(16).reshape(1, 1, 4, 4)
+        >>> patchify(images, patch_size=2)[0]
+        tensor([[ 0,  1,  4,  5],
+                [ 2,  3,  6,  7],
+                [ 8,  9, 12, 13],
+                [10, 11, 14, 15]])
+    """
+    if images.ndim != 4:
+        raise ValueError(f"images have shape {tuple(images.shape)}, wanted (B, C, height, width)")
+    height, width = images.shape[-2:]
+    if patch_size < 1 or height % patch_size or width % patch_size:
+        raise ValueError(f"patch_size is {patch_size}, wanted a divisor of {height} and {width}")
+    rows, columns = height // patch_size, width // patch_size
+    grid = images.unflatten(3, (columns, patch_size)).unflatten(2, (rows, patch_size))
+    return grid.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
+
+
+def check_images(images: Tensor, n_channels: int, image_size: int) -> None:
+    """Refuse images that a model was not made for.
+
+    Args:
+        images: ``(B, C, height, width)``.
+        n_channels: Wanted number of channels C.
+        image_size: Wanted height and width.
+
+    Raises:
+        ValueError: If the images have another shape.
+
+    Example:
+        >>> import torch
+        >>> check_images(torch.zeros(1, 3, 32, 28), 3, 32)
+        Traceback (most recent call last):
+            ...
+        ValueError: images have shape (1, 3, 32, 28), wanted (B, 3, 32, 32)
+    """
+    want = (n_channels, image_size, image_size)
+    if images.ndim != 4 or images.shape[1:] != want:
+        raise ValueError(
+            f"images have shape {tuple(images.shape)}, wanted (B, {', '.join(map(str, want))})"
+        )
