@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -39,6 +40,19 @@ def register(commands: Any) -> None:
     grade.add_argument("--students", nargs="+", metavar="ID", help="only these")
     grade.add_argument(
         "--sample", action="store_true", help="grade a made-up class of eight in _build/class"
+    )
+    grade.add_argument("--jobs", type=int, metavar="N", help="judged at a time (one per core)")
+    grade.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on where a run ended; done anyway, said for clarity",
+    )
+    grade.add_argument("--dry-run", action="store_true", help="only say what would be graded")
+    grade.add_argument(
+        "--unsafe",
+        action="store_true",
+        help="without walls around students' processes, which then can read and write whatever you"
+        " can: only for code you trust",
     )
     add_json(grade)
     grade.set_defaults(handler=run_grade)
@@ -110,14 +124,29 @@ def run_grade(arguments: argparse.Namespace) -> int:
     if arguments.sample:
         sample.make(course, root, arguments.assignment)
     classroom = Classroom(course, root, arguments.assignment)
-    total = len(arguments.students or classroom.students())
-    with tqdm(total=total, unit="submission", disable=arguments.json) as bar:
+    chosen = classroom.choose(arguments.students)
+    if arguments.dry_run:
+        _, tasks = classroom.sort_out(chosen)
+        if not arguments.json:
+            for task in tasks:
+                print(f"  {task.student}")
+        emit(
+            arguments,
+            {"to_grade": [task.student for task in tasks], "graded": len(chosen) - len(tasks)},
+            f"{len(tasks)} of {len(chosen)} to grade",
+        )
+        return 0
+    jobs = arguments.jobs or len(os.sched_getaffinity(0))
+    failed = 0
+    with tqdm(total=len(chosen), unit="submission", disable=arguments.json) as bar:
 
         def say(verdict: Verdict) -> None:
-            bar.set_postfix_str(verdict.student)
+            nonlocal failed
+            failed += verdict.score is None
+            bar.set_postfix_str(f"{verdict.student}, {failed} failed")
             bar.update()
 
-        verdicts = classroom.grade(arguments.students, say)
+        verdicts = classroom.grade(arguments.students, say, jobs=jobs, walls=not arguments.unsafe)
     table = summary.text(arguments.assignment, verdicts)
     path = course / "summary" / f"{arguments.assignment}.txt"
     save(path, table + "\n")

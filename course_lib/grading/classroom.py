@@ -7,13 +7,17 @@ in, ``autograded/``, ``feedback/`` and ``gradebook.db`` go out. Beside each auto
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from nbgrader.api import Gradebook
 
 import course_lib
 from course_lib.checks import seeds
@@ -21,6 +25,7 @@ from course_lib.grading import authoring, feedback, gradebook, intake, kit
 from course_lib.grading.channel import Limits
 from course_lib.grading.judge import Judged, judge_notebook
 from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
+from course_lib.grading.pool import JudgeDied, judge_all
 
 
 @dataclass
@@ -41,6 +46,26 @@ class Verdict:
     def look(self) -> str:
         """Why a person should look at it; empty when nobody needs to."""
         return self.reason or "; ".join(self.notes)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A submission to be judged: its bytes, or why there are none, and the hash of all of that."""
+
+    student: str
+    content: bytes
+    reason: str
+    key: str
+
+
+@dataclass
+class Result:
+    """What a judge sends back: plain data, for the one process that writes."""
+
+    verdict: Verdict
+    page: str
+    notebook: str = ""
+    marks: list[tuple[str, float | None]] = field(default_factory=list)
 
 
 class Classroom:
@@ -72,13 +97,51 @@ class Classroom:
         return sorted(p.parent.name for p in self.course.glob(f"submitted/*/{self.name}"))
 
     def grade(
-        self, only: Iterable[str] | None = None, say: Callable[[Verdict], None] = lambda v: None
+        self,
+        only: Iterable[str] | None = None,
+        say: Callable[[Verdict], None] = lambda v: None,
+        *,
+        jobs: int = 1,
+        walls: bool = True,
     ) -> list[Verdict]:
         """Grade everybody, or those named; what is already graded from the same bytes stays.
+
+        Args:
+            only: Names of students; everybody if not given.
+            say: Called with each verdict as soon as it is written down.
+            jobs: How many submissions are judged at the same time.
+            walls: Whether students' processes are enclosed.
 
         Raises:
             ValueError: A named student has submitted nothing, or nobody has.
             WorkerFailed: Nothing can be graded on this machine.
+        """
+        chosen = self.choose(only)
+        with lock(self.course):
+            verdicts, tasks = self.sort_out(chosen)
+            for verdict in verdicts.values():
+                say(verdict)
+            if tasks:
+                folder = kit.build(self.course / ".kits")
+                jobs = min(jobs, len(tasks))
+                gradebook.prepare(self.course, self.name, self.assignment.release)
+                with gradebook.open_gradebook(self.course) as book:
+                    for task, done in judge_all(
+                        tasks, self._judge, lambda: Nursery(folder, judges=jobs, walls=walls), jobs
+                    ):
+                        result = (
+                            self._failed(task, str(done)) if isinstance(done, JudgeDied) else done
+                        )
+                        self._write(task, result, book)
+                        verdicts[task.student] = result.verdict
+                        say(result.verdict)
+        return [verdicts[student] for student in chosen]
+
+    def choose(self, only: Iterable[str] | None) -> list[str]:
+        """Everybody who has submitted, or those named.
+
+        Raises:
+            ValueError: A named student has submitted nothing, or nobody has.
         """
         everybody = self.students()
         chosen = sorted(set(only)) if only is not None else everybody
@@ -86,52 +149,86 @@ class Classroom:
             raise ValueError(f"{self.name}: nothing submitted by {', '.join(missing)}")
         if not chosen:
             raise ValueError(f"nothing in {self.course / 'submitted'} for {self.name}")
-        gradebook.prepare(self.course, self.name, self.assignment.release)
-        verdicts = []
-        with Nursery(kit.build(self.course / ".kits")) as nursery:
-            for student in chosen:
-                verdict = self._one(student, nursery)
-                say(verdict)
-                verdicts.append(verdict)
-        return verdicts
+        return chosen
 
-    def _one(self, student: str, nursery: Nursery) -> Verdict:
-        out = self.course / "autograded" / student / self.name
-        page = self.course / "feedback" / student / self.name / f"{self.name}.html"
-        reason, content = "", b""
-        try:
-            content = intake.read(self.course / "submitted" / student / self.name, self.name)
-        except intake.Unreadable as unreadable:
-            reason = str(unreadable)
-        key = hashlib.sha256(
-            b"\0".join([content, reason.encode(), self.engine.encode(), self.seed.encode()])
-        ).hexdigest()
-        done = out / "verdict.json"
-        if page.exists() and (old := _read_verdict(done)) and old.key == key:
-            return old
-        judged: Judged | None = None
-        if not reason:
+    def sort_out(self, chosen: Iterable[str]) -> tuple[dict[str, Verdict], list[Task]]:
+        """What is graded already, and what is to be done."""
+        verdicts, tasks = {}, []
+        for student in chosen:
+            reason, content = "", b""
             try:
-                submission = intake.parse(content)
-                judged = judge_notebook(
-                    submission, self.assignment.release, self.seed, nursery, self.limits
-                )
+                content = intake.read(self.course / "submitted" / student / self.name, self.name)
             except intake.Unreadable as unreadable:
                 reason = str(unreadable)
-            except (WorkerFailed, NurseryLost):
-                raise
-            except Exception as error:
-                # One submission never stops a class; the instructor sees what happened.
-                reason = f"The grader itself failed: {type(error).__name__}: {error}"
-        verdict = _verdict(student, key, judged, reason, self.assignment.points)
-        html = feedback.page(self.name, student, judged, self.url, reason=reason)
-        if judged is not None:
-            save(out / f"{self.name}.ipynb", authoring.text(judged.notebook))
-            gradebook.write(self.course, self.name, student, judged.marks)
-        save(page, html)
+            key = hashlib.sha256(
+                b"\0".join([content, reason.encode(), self.engine.encode(), self.seed.encode()])
+            ).hexdigest()
+            old = _read_verdict(self._out(student) / "verdict.json")
+            if old and old.key == key and self._page(student).exists():
+                verdicts[student] = old
+            else:
+                tasks.append(Task(student, content, reason, key))
+        return verdicts, tasks
+
+    def _out(self, student: str) -> Path:
+        return self.course / "autograded" / student / self.name
+
+    def _page(self, student: str) -> Path:
+        return self.course / "feedback" / student / self.name / f"{self.name}.html"
+
+    def _judge(self, task: Task, nursery: Nursery, judge: int) -> Result:
+        """In a judge's process: everything but writing."""
+        if task.reason:
+            return self._failed(task, task.reason)
+        try:
+            submission = intake.parse(task.content)
+            judged = judge_notebook(
+                submission, self.assignment.release, self.seed, nursery, self.limits, judge
+            )
+        except intake.Unreadable as unreadable:
+            return self._failed(task, str(unreadable))
+        except (WorkerFailed, NurseryLost):
+            raise
+        except Exception as error:
+            # One submission never stops a class; the instructor sees what happened.
+            return self._failed(task, f"The grader itself failed: {type(error).__name__}: {error}")
+        verdict = _verdict(task.student, task.key, judged, "", self.assignment.points)
+        page = feedback.page(self.name, task.student, judged, self.url)
+        # Reports hold functions of the checks, which need not travel.
+        marks = [(m.grade_id, m.score) for m in judged.marks]
+        return Result(verdict, page, authoring.text(judged.notebook), marks)
+
+    def _failed(self, task: Task, reason: str) -> Result:
+        verdict = _verdict(task.student, task.key, None, reason, self.assignment.points)
+        page = feedback.page(self.name, task.student, None, self.url, reason=reason)
+        return Result(verdict, page)
+
+    def _write(self, task: Task, result: Result, book: Gradebook) -> None:
+        out = self._out(task.student)
+        if result.notebook:
+            save(out / f"{self.name}.ipynb", result.notebook)
+            gradebook.write(book, self.name, task.student, result.marks)
+        save(self._page(task.student), result.page)
         # Last, so that a run that was broken off does this submission again.
-        save(done, json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
-        return verdict
+        save(out / "verdict.json", json.dumps(asdict(result.verdict), indent=1, ensure_ascii=False))
+
+
+@contextlib.contextmanager
+def lock(course: Path) -> Iterator[None]:
+    """One grader at a time for a course folder.
+
+    Raises:
+        ValueError: Another one is at work.
+    """
+    course.mkdir(parents=True, exist_ok=True)
+    with (course / ".grading.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ValueError(
+                f"{course}: another `course grade` is at work here; wait for it, or end it"
+            ) from None
+        yield
 
 
 def _verdict(

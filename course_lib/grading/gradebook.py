@@ -17,8 +17,6 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import SaveCells
 
-from course_lib.grading.judge import Mark
-
 
 @contextlib.contextmanager
 def open_gradebook(course: Path) -> Iterator[Gradebook]:
@@ -57,20 +55,28 @@ def prepare(course: Path, name: str, release: NotebookNode) -> None:
             ) from None
 
 
-def write(course: Path, name: str, student: str, marks: list[Mark]) -> None:
-    """Write a student's automatic scores, all of them or none."""
-    with open_gradebook(course) as gradebook:
+def write(
+    gradebook: Gradebook, name: str, student: str, marks: list[tuple[str, float | None]]
+) -> None:
+    """Write a student's automatic scores, all of them or none.
+
+    Args:
+        gradebook: An open one.
+        name: The assignment.
+        student: The student's id.
+        marks: Graded cells and their scores; None for a cell that a person grades.
+    """
+    try:
         gradebook.update_or_create_student(student)
         gradebook.update_or_create_submission(name, student)
-        try:
-            for mark in marks:
-                grade = gradebook.find_grade(mark.grade_id, name, name, student)
-                grade.auto_score = mark.score
-                grade.needs_manual_grade = mark.score is None and grade.manual_score is None
-            gradebook.db.commit()
-        except Exception:
-            gradebook.db.rollback()
-            raise
+        for grade_id, score in marks:
+            grade = gradebook.find_grade(grade_id, name, name, student)
+            grade.auto_score = score
+            grade.needs_manual_grade = score is None and grade.manual_score is None
+        gradebook.db.commit()
+    except Exception:
+        gradebook.db.rollback()
+        raise
 
 
 def scores(course: Path, name: str) -> dict[str, dict[str, float | None]]:
