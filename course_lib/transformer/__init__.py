@@ -1,0 +1,29 @@
+"""Transformers: an encoder, a decoder, both together, and a decoder alone.
+
+Stacks take vectors and know nothing of words. Models add embeddings, positions and logits, and can
+write: :meth:`EncoderDecoder.generate` translates, :meth:`DecoderOnly.generate` goes on with a text.
+"""
+
+from course_lib.transformer.config import (
+    DecoderOnlyConfig,
+    TransformerConfig,
+    gpt2_small,
+    transformer_base,
+)
+from course_lib.transformer.decoder_only import DecoderOnly
+from course_lib.transformer.embedding import PositionedEmbedding
+from course_lib.transformer.encoder_decoder import EncoderDecoder, TransformerWeights
+from course_lib.transformer.stacks import Decoder, Encoder
+
+__all__ = [
+    "Decoder",
+    "DecoderOnly",
+    "DecoderOnlyConfig",
+    "Encoder",
+    "EncoderDecoder",
+    "PositionedEmbedding",
+    "TransformerConfig",
+    "TransformerWeights",
+    "gpt2_small",
+    "transformer_base",
+]

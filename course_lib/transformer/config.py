@@ -1,0 +1,172 @@
+"""What a Transformer is made of, and the two best known ones."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from course_lib.layers import Activation, Norm
+
+__all__ = ["DecoderOnlyConfig", "Positions", "TransformerConfig", "gpt2_small", "transformer_base"]
+
+Positions = Literal["sinusoidal", "learned", "rotary", "none"]
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """What an :class:`~course_lib.transformer.EncoderDecoder` is made of.
+
+    Attributes:
+        source_vocab_size: Number of source tokens.
+        target_vocab_size: Number of target tokens V.
+        d_model: Width D of the tokens.
+        n_heads: Attention heads H.
+        d_ff: Hidden width of the feed-forward parts.
+        n_layers: Blocks L of the encoder, and as many of the decoder.
+        dropout: Probability of dropping channels of embeddings, weights, hidden channels, and the
+            output of each part.
+        norm: ``"post"`` as in the paper, or ``"pre"`` with a norm after the last block.
+        activation: ``"relu"`` or ``"gelu"``.
+        positions: ``"sinusoidal"``, ``"learned"`` or ``"none"``.
+        max_len: Longest sentence on either side.
+        tied: Whether the matrix of the target embedding gives the logits too.
+        shared: Whether source and target have one embedding.
+        pad_id: Token that fills up short sentences.
+        bos_id: Token before the first target word.
+        eos_id: Token after the last target word.
+
+    Raises:
+        ValueError: If a name is unknown, a number out of range, or a shared embedding has two
+            sizes.
+
+    Example:
+        >>> TransformerConfig(100, 120, shared=True)
+        Traceback (most recent call last):
+        ...
+        ValueError: source_vocab_size is 100 and target_vocab_size 120, wanted one size for a \
+shared embedding
+    """
+
+    source_vocab_size: int
+    target_vocab_size: int
+    d_model: int = 512
+    n_heads: int = 8
+    d_ff: int = 2048
+    n_layers: int = 6
+    dropout: float = 0.1
+    norm: Norm = "post"
+    activation: Activation = "relu"
+    positions: Positions = "sinusoidal"
+    max_len: int = 1024
+    tied: bool = True
+    shared: bool = False
+    pad_id: int = 0
+    bos_id: int = 1
+    eos_id: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        if self.positions == "rotary":
+            raise ValueError("positions is 'rotary', wanted 'sinusoidal', 'learned' or 'none'")
+        if self.shared and self.source_vocab_size != self.target_vocab_size:
+            raise ValueError(
+                f"source_vocab_size is {self.source_vocab_size} and target_vocab_size "
+                f"{self.target_vocab_size}, wanted one size for a shared embedding"
+            )
+        _check(self)
+
+
+@dataclass(frozen=True)
+class DecoderOnlyConfig:
+    """What a :class:`~course_lib.transformer.DecoderOnly` is made of; the defaults are GPT-2's.
+
+    Attributes:
+        vocab_size: Number of tokens V.
+        max_len: Longest sequence.
+        d_model: Width D of the tokens.
+        n_heads: Attention heads H.
+        d_ff: Hidden width of the feed-forward parts.
+        n_layers: Blocks L.
+        dropout: Probability of dropping channels of embeddings, weights, hidden channels, and the
+            output of each part.
+        norm: ``"pre"`` with a norm after the last block, or ``"post"``.
+        activation: ``"gelu"`` or ``"relu"``. (GPT-2 approximates the first by a tanh.)
+        positions: ``"learned"`` or ``"sinusoidal"``, which are added to the embeddings,
+            ``"rotary"``, which turn queries and keys, or ``"none"``.
+        rotary_base: Ratio of the longest rotary period to the shortest.
+        bias: Whether projections, feed-forward parts and norms add a bias vector.
+        tied: Whether the matrix of the embedding gives the logits too.
+
+    Raises:
+        ValueError: If a name is unknown or a number out of range.
+
+    Example:
+        >>> DecoderOnlyConfig(n_heads=7)
+        Traceback (most recent call last):
+        ...
+        ValueError: n_heads is 7, wanted a divisor of d_model 768
+    """
+
+    vocab_size: int = 50257
+    max_len: int = 1024
+    d_model: int = 768
+    n_heads: int = 12
+    d_ff: int = 3072
+    n_layers: int = 12
+    dropout: float = 0.1
+    norm: Norm = "pre"
+    activation: Activation = "gelu"
+    positions: Positions = "learned"
+    rotary_base: float = 10_000.0
+    bias: bool = True
+    tied: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        _check(self)
+        if self.positions == "rotary" and self.d_model // self.n_heads % 2:
+            raise ValueError(
+                f"a head has {self.d_model // self.n_heads} channels, wanted an even number to turn"
+            )
+
+
+def _check(config: TransformerConfig | DecoderOnlyConfig) -> None:
+    for name, kind in (("norm", Norm), ("activation", Activation), ("positions", Positions)):
+        value = getattr(config, name)
+        if value not in get_args(kind):
+            raise ValueError(f"{name} is {value!r}, wanted one of {get_args(kind)}")
+    if config.n_heads < 1 or config.d_model % config.n_heads:
+        raise ValueError(
+            f"n_heads is {config.n_heads}, wanted a divisor of d_model {config.d_model}"
+        )
+    for name in ("n_layers", "max_len"):
+        if getattr(config, name) < 1:
+            raise ValueError(f"{name} is {getattr(config, name)}, wanted at least 1")
+
+
+def transformer_base(vocab_size: int = 37_000) -> TransformerConfig:
+    """The base model of the paper: one vocabulary and one matrix for both sides and the logits.
+
+    Source: Vaswani et al., Attention Is All You Need (2017), sections 3.4 and 5.1 and table 3,
+    which gives 65 million parameters. With 37,000 word pieces these are 63.1 million: 18.9 of the
+    embedding and 44.1 of the blocks.
+
+    Args:
+        vocab_size: Number of word pieces.
+
+    Example:
+        >>> transformer_base().n_layers
+        6
+    """
+    return TransformerConfig(vocab_size, vocab_size, shared=True)
+
+
+def gpt2_small() -> DecoderOnlyConfig:
+    """The smallest GPT-2: 124,439,808 parameters.
+
+    Source: Radford et al., Language Models are Unsupervised Multitask Learners (2019), table 2,
+    whose first row says 117 million.
+
+    Example:
+        >>> gpt2_small().n_layers
+        12
+    """
+    return DecoderOnlyConfig()

@@ -1,0 +1,94 @@
+"""From tokens to vectors that know their place."""
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.layers import TiedEmbedding
+from course_lib.positions import sinusoidal_positions
+from course_lib.transformer.config import Positions
+
+__all__ = ["PositionedEmbedding"]
+
+
+class PositionedEmbedding(nn.Module):
+    """Look tokens up and add a vector for the position.
+
+    Source: Vaswani et al. (2017), sections 3.4 and 3.5.
+
+    Args:
+        vocab_size: Number of tokens V.
+        d_model: Width D.
+        max_len: Longest sequence.
+        positions: ``"sinusoidal"`` or ``"learned"``; any other adds nothing.
+        scaled: Whether embeddings are multiplied by ``sqrt(D)`` before positions are added.
+        dropout: Probability of dropping a channel of the sum while training.
+
+    Example:
+        >>> embed = PositionedEmbedding(10, 4, max_len=8, positions="sinusoidal").eval()
+        >>> embed(torch.tensor([[5, 5, 5]])).unique(dim=1).shape  # the same word, three vectors
+        torch.Size([1, 3, 4])
+        >>> torch.equal(embed(torch.tensor([[5, 6]]))[:, 1:], embed(torch.tensor([[6]]), offset=1))
+        True
+    """
+
+    positions: Tensor | None
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        *,
+        max_len: int,
+        positions: Positions,
+        scaled: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        """Make the matrix and the table of positions."""
+        super().__init__()
+        self.max_len = max_len
+        self.tokens = TiedEmbedding(vocab_size, d_model, scaled=scaled)
+        if positions == "learned":
+            self.positions = nn.Parameter(torch.empty(max_len, d_model))
+            nn.init.normal_(self.positions, std=0.02)
+        else:
+            fixed = positions == "sinusoidal"
+            table = sinusoidal_positions(max_len, d_model) if fixed else None
+            self.register_buffer("positions", table, persistent=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens: Tensor, *, offset: int = 0) -> Tensor:
+        """Embed a batch.
+
+        Args:
+            tokens: Integers ``(B, T)``.
+            offset: Position of the first one.
+
+        Returns:
+            Vectors ``(B, T, D)``.
+
+        Raises:
+            ValueError: If the tokens are no integers ``(B, T)`` or reach beyond ``max_len``.
+        """
+        if tokens.ndim != 2 or tokens.is_floating_point() or tokens.dtype == torch.bool:
+            raise ValueError(
+                f"tokens have shape {tuple(tokens.shape)} and dtype {tokens.dtype}, "
+                "wanted integers (B, T)"
+            )
+        end = offset + tokens.shape[1]
+        if end > self.max_len:
+            raise ValueError(f"got {end} positions, wanted at most max_len {self.max_len}")
+        x = self.tokens(tokens)
+        if self.positions is not None:
+            x = x + self.positions[offset:end]
+        return self.dropout(x)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Compare vectors with all tokens, positions aside.
+
+        Args:
+            x: ``(..., D)``.
+
+        Returns:
+            Inner products ``(..., V)``.
+        """
+        return self.tokens.logits(x)

@@ -1,0 +1,360 @@
+"""The two models: counts of parameters, what they may see, and what ties them."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from course_lib.masks import padding_mask
+from course_lib.transformer import (
+    Decoder,
+    DecoderOnly,
+    DecoderOnlyConfig,
+    Encoder,
+    EncoderDecoder,
+    PositionedEmbedding,
+    TransformerConfig,
+    gpt2_small,
+    transformer_base,
+)
+
+SEEDS = st.integers(0, 2**31)
+V, T, S = 11, 5, 4
+POSITIONS = ["learned", "sinusoidal", "rotary", "none"]
+SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 20, "n_layers": 2, "max_len": 16, "dropout": 0.0}
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def language_model(seed=0, **options):
+    config = DecoderOnlyConfig(vocab_size=V, **{**SMALL, **options})
+    model = DecoderOnly(config, generator=seeded(seed)).double()
+    for parameter in model.parameters():
+        # Larger than at the start of training, so that a mistake anywhere is seen.
+        nn.init.normal_(parameter, std=0.5, generator=seeded(seed))
+    return model
+
+
+def translator(seed=0, **options):
+    return EncoderDecoder(
+        TransformerConfig(V, V + 2, **{**SMALL, **options}), generator=seeded(seed)
+    ).double()
+
+
+def text(seed=0, shape=(2, T)):
+    return torch.randint(3, V, shape, generator=seeded(seed))
+
+
+def count(model):
+    return sum(p.numel() for p in model.parameters())
+
+
+# ------------------------------------------------------------------------------ counts
+
+
+def test_the_base_model_has_the_parameters_of_its_formula():
+    with torch.device("meta"):
+        model = EncoderDecoder(transformer_base())
+    d, f = 512, 2048
+    attention = 4 * d * d + 4 * d
+    feed_forward = 2 * d * f + f + d
+    encoder, decoder = attention + feed_forward + 4 * d, 2 * attention + feed_forward + 6 * d
+    assert count(model) == 37_000 * d + 6 * (encoder + decoder) == 63_082_496
+    assert sum(p.numel() for p in model.encoder.blocks[0].attention.parameters()) == attention
+    # torch's own class adds a norm after each stack, which the paper has not.
+    with torch.device("meta"):
+        theirs = nn.Transformer(d, 8, 6, 6, f, batch_first=True)
+    assert count(theirs) == 6 * (encoder + decoder) + 4 * d
+
+
+def test_gpt2_has_the_published_number_of_parameters():
+    with torch.device("meta"):
+        assert count(DecoderOnly(gpt2_small())) == 124_439_808
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_language_model_has_the_parameters_of_its_formula(positions, tied, bias):
+    d, f = 12, 20
+    block = 4 * d * d + 2 * d * f + 2 * d + bias * (4 * d + f + d + 2 * d)
+    expected = V * d * (2 - tied) + 16 * d * (positions == "learned") + 2 * block + d + bias * d
+    assert count(language_model(positions=positions, tied=tied, bias=bias)) == expected
+
+
+@pytest.mark.parametrize(
+    "options, extra",
+    [({}, 0), ({"tied": False}, (V + 2) * 12), ({"positions": "learned"}, 2 * 16 * 12)],
+)
+def test_a_translator_has_the_parameters_of_its_formula(options, extra):
+    d, f = 12, 20
+    attention, feed_forward = 4 * d * d + 4 * d, 2 * d * f + f + d
+    blocks = 2 * (3 * attention + 2 * feed_forward + 10 * d)
+    assert count(translator(**options)) == (2 * V + 2) * d + blocks + extra
+
+
+# ------------------------------------------------------------------------------ what is seen
+
+
+@given(seed=SEEDS, norm=st.sampled_from(["pre", "post"]), fused=st.booleans())
+@settings(max_examples=10, deadline=None)
+def test_an_encoder_is_permutation_equivariant(seed, norm, fused):
+    torch.manual_seed(seed)
+    encoder = Encoder(12, 3, 20, 2, norm=norm, fused=fused).double()
+    x = torch.randn(2, T, 12, generator=seeded(seed), dtype=torch.float64)
+    order = torch.randperm(T, generator=seeded(seed))
+    torch.testing.assert_close(encoder(x[:, order]), encoder(x)[:, order])
+
+
+def test_positions_end_the_equivariance_and_so_does_the_causal_mask_in_two_layers():
+    tokens, order = text(shape=(1, T)), torch.tensor([1, 0, 2, 3, 4])
+    for positions in POSITIONS:
+        for n_layers in (1, 2):
+            model = language_model(positions=positions, n_layers=n_layers)
+            # The last token of one block sees only which tokens there are. In the second block
+            # they differ by how many tokens they could see themselves.
+            same = torch.allclose(model(tokens[:, order])[:, -1], model(tokens)[:, -1])
+            assert same == (positions == "none" and n_layers == 1), (positions, n_layers)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("fused", [True, False])
+def test_no_gradient_comes_from_the_future(positions, fused):
+    model = language_model(positions=positions)
+    for block in model.blocks.blocks:
+        block.attention.fused = fused
+    embedded = []
+    model.embedding.register_forward_hook(lambda *a: embedded.append(a[-1].requires_grad_()))
+    logits = model(text(shape=(1, T)))
+    for t in range(T):
+        (grad,) = torch.autograd.grad(logits[0, t].sum(), embedded[0], retain_graph=True)
+        assert (grad[0, t + 1 :] == 0).all()
+        assert (grad[0, : t + 1].abs().sum(-1) > 0).all()
+
+
+def test_a_decoder_looks_back_and_at_all_of_the_memory():
+    torch.manual_seed(0)
+    decoder = Decoder(12, 3, 20, 2)
+    x, memory = torch.randn(1, T, 12, requires_grad=True), torch.randn(1, S, 12, requires_grad=True)
+    for t in range(T):
+        own, seen = torch.autograd.grad(decoder(x, memory)[0, t, 0], (x, memory))
+        assert (own[0, t + 1 :] == 0).all() and (own[0, : t + 1].abs().sum(-1) > 0).all()
+        assert (seen.abs().sum(-1) > 0).all()
+
+
+@given(seed=SEEDS, length=st.integers(1, S))
+@settings(max_examples=10, deadline=None)
+def test_padding_of_the_source_changes_nothing(seed, length):
+    model = translator(seed).eval()
+    source, target = text(seed, (1, S)), text(seed + 1, (1, T))
+    padded = torch.cat([source[:, :length], torch.full((1, 3), 9)], dim=1)
+    alone = model(source[:, :length], torch.tensor([length]), target)
+    torch.testing.assert_close(model(padded, torch.tensor([length]), target), alone)
+
+
+def test_a_row_that_sees_nothing_gets_exactly_nothing():
+    torch.manual_seed(0)
+    encoder = Encoder(12, 3, 20, 1, norm="post")
+    x = torch.randn(2, T, 12, requires_grad=True)
+    heads = []
+    encoder.blocks[0].attention.out_proj.register_forward_pre_hook(lambda m, a: heads.append(a[0]))
+    for fused in (True, False):
+        encoder.blocks[0].attention.fused = fused
+        out = encoder(x, mask=padding_mask(torch.tensor([0, T]), T))
+        out.square().sum().backward()
+        assert out.isfinite().all() and x.grad.isfinite().all()
+        assert (heads[-1][0] == 0).all() and (heads[-1][1] != 0).any()
+    # Left padding under a causal mask makes such rows; later ones don't feel them.
+    model = language_model(positions="rotary")
+    keep = torch.tensor([False, False, True, True, True])[None, None, None]
+    tokens = text(shape=(1, T))
+    padded = model(tokens, mask=keep)
+    assert padded.isfinite().all()
+    torch.testing.assert_close(padded[:, 2:], model(tokens[:, 2:]))
+
+
+def test_weights_of_all_three_kinds_are_returned():
+    model = translator().eval()
+    lengths = torch.tensor([S, 2])
+    logits, weights = model(text(0, (2, S)), lengths, text(1), return_weights=True)
+    torch.testing.assert_close(logits, model(text(0, (2, S)), lengths, text(1)))
+    assert [tuple(w.shape) for w in weights] == [(2, 2, 3, S, S), (2, 2, 3, T, T), (2, 2, 3, T, S)]
+    for each in weights:
+        torch.testing.assert_close(each.sum(-1), torch.ones_like(each[..., 0]))
+    assert (weights.encoder[:, 1, ..., 2:] == 0).all() and (weights.cross[:, 1, ..., 2:] == 0).all()
+    assert (weights.decoder.triu(1) == 0).all()
+    model = language_model()
+    logits, maps = model(text(), return_weights=True)
+    torch.testing.assert_close(logits, model(text()))
+    assert maps.shape == (2, 2, 3, T, T)
+
+
+def test_a_head_mask_silences_heads_layer_by_layer():
+    model = language_model()
+    keep = torch.ones(2, 3)
+    torch.testing.assert_close(model(text(), head_mask=keep), model(text()))
+    keep[1, 2] = 0
+    silenced = model(text(), head_mask=keep)
+    model.blocks.blocks[1].attention.prune_heads([2])
+    torch.testing.assert_close(model(text()), silenced)
+
+
+# ------------------------------------------------------------------------------ ties
+
+
+@pytest.mark.parametrize("make", [language_model, translator])
+def test_tied_matrices_are_one_before_and_after_a_checkpoint(make):
+    model, other = make(0), make(1)
+    embedding = (model.embedding if make is language_model else model.target_embedding).tokens
+    pointers = [p.data_ptr() for p in model.parameters()]
+    assert len(set(pointers)) == len(pointers) and model.head is None
+    shapes = [tuple(t.shape) for t in model.state_dict().values()]
+    assert shapes.count(tuple(embedding.weight.shape)) == 1
+    other.load_state_dict(model.state_dict())
+    # A change of the loaded embedding is one of the logits.
+    args = (text(),) if make is language_model else (text(), torch.tensor([T, T]), text(1))
+    model.eval(), other.eval()
+    torch.testing.assert_close(other(*args), model(*args))
+    tied = (other.embedding if make is language_model else other.target_embedding).tokens
+    with torch.no_grad():
+        tied.weight[V - 1] += 1.0
+    assert not torch.allclose(other(*args)[..., V - 1], model(*args)[..., V - 1])
+
+
+def test_a_shared_embedding_serves_both_sides_and_gets_both_gradients():
+    config = TransformerConfig(V, V, shared=True, **SMALL)
+    model = EncoderDecoder(config, generator=seeded(0))
+    assert model.source_embedding is None
+    source = torch.tensor([[5, 6]])
+    logits = model(source, torch.tensor([2]), torch.tensor([[1, 7]]))
+    logits[..., 9].sum().backward()
+    rows = model.target_embedding.tokens.weight.grad.abs().sum(-1).nonzero().flatten()
+    assert rows.tolist() == [1, 5, 6, 7, 9]
+
+
+def test_embeddings_are_scaled_to_the_size_of_the_positions():
+    embed = PositionedEmbedding(1000, 64, max_len=1000, positions="none", scaled=True)
+    assert abs(embed(torch.arange(1000)[None]).var().item() - 1) < 0.05
+    torch.testing.assert_close(
+        embed.logits(embed(torch.tensor([[3]])))[0, 0, 3], 8 * embed.tokens.weight[3].square().sum()
+    )
+
+
+# ------------------------------------------------------------------------------ weights, training
+
+
+def test_a_generator_draws_the_same_weights_and_no_others():
+    for make in (
+        lambda g: DecoderOnly(DecoderOnlyConfig(vocab_size=V, **SMALL), generator=g),
+        lambda g: EncoderDecoder(
+            TransformerConfig(V, V, positions="learned", **SMALL), generator=g
+        ),
+    ):
+        torch.manual_seed(1)
+        first = make(seeded(0)).state_dict()
+        torch.manual_seed(2)
+        again, other = make(seeded(0)).state_dict(), make(seeded(1)).state_dict()
+        for name, value in first.items():
+            assert torch.equal(value, again[name]), name
+            assert "norm" in name or "bias" in name or not torch.equal(value, other[name]), name
+
+
+def test_gpt2s_residual_parts_start_smaller():
+    config = DecoderOnlyConfig(vocab_size=V, d_model=128, n_heads=4, d_ff=512, n_layers=8)
+    model = DecoderOnly(config, generator=seeded(0))
+    block = model.blocks.blocks[3]
+    for part, std in (
+        (block.attention.q_proj, 0.02),
+        (block.attention.out_proj, 0.005),
+        (block.feed_forward.in_proj, 0.02),
+        (block.feed_forward.out_proj, 0.005),
+    ):
+        assert abs(part.weight.std().item() / std - 1) < 0.05
+        assert (part.bias == 0).all()
+
+
+def test_both_models_learn_to_copy():
+    torch.manual_seed(0)
+    source = text(0, (16, S))
+    lengths = torch.full((16,), S)
+    target = torch.cat([torch.full((16, 1), 1), source, torch.full((16, 1), 2)], dim=1)
+    model = translator(norm="pre").float()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(80):
+        optimizer.zero_grad()
+        loss = model.loss(source, lengths, target)
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.1
+    written = model.generate(source, lengths, max_len=S + 1)
+    assert torch.equal(written.tokens, target[:, 1:]) and model.training
+    whole = torch.cat([source, source], dim=1)
+    model = DecoderOnly(DecoderOnlyConfig(vocab_size=V, **SMALL), generator=seeded(0))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(150):
+        optimizer.zero_grad()
+        loss = model.loss(whole)
+        loss.backward()
+        optimizer.step()
+    assert torch.equal(model.generate(source, max_len=S).tokens, source)
+
+
+def test_label_smoothing_and_padding_in_the_loss():
+    model = translator().eval()
+    source, lengths = text(0, (2, S)), torch.tensor([S, S])
+    target = torch.tensor([[1, 5, 6, 2], [1, 7, 2, 0]])
+    logits = model(source, lengths, target[:, :-1]).log_softmax(-1)
+    real = target[:, 1:] != 0
+    true = -logits.gather(-1, target[:, 1:, None])[..., 0][real]
+    torch.testing.assert_close(model.loss(source, lengths, target), true.mean())
+    uniform = -logits.mean(-1)[real]
+    torch.testing.assert_close(
+        model.loss(source, lengths, target, label_smoothing=0.1),
+        (0.9 * true + 0.1 * uniform).mean(),
+    )
+
+
+# ------------------------------------------------------------------------------ errors
+
+
+@pytest.mark.parametrize(
+    "call, text_of_error",
+    [
+        (lambda: TransformerConfig(9, 9, norm="mid"), "norm is 'mid', wanted one of"),
+        (lambda: TransformerConfig(9, 9, activation="tanh"), "activation is 'tanh'"),
+        (lambda: TransformerConfig(9, 9, positions="rotary"), "positions is 'rotary', wanted"),
+        (lambda: DecoderOnlyConfig(positions="here"), "positions is 'here', wanted one of"),
+        (lambda: TransformerConfig(9, 8, shared=True), "source_vocab_size is 9 and target_vocab"),
+        (lambda: DecoderOnlyConfig(n_heads=5), "n_heads is 5, wanted a divisor of d_model 768"),
+        (lambda: DecoderOnlyConfig(n_layers=0), "n_layers is 0, wanted at least 1"),
+        (
+            lambda: DecoderOnlyConfig(d_model=9, n_heads=3, positions="rotary"),
+            "a head has 3 channels, wanted an even number",
+        ),
+        (lambda: language_model()(torch.ones(2, 3)), r"tokens have shape \(2, 3\) and dtype"),
+        (lambda: language_model()(text(0, (1, 17))), "got 17 positions, wanted at most max_len 16"),
+        (lambda: language_model().generate(text(0, (1, 10)), max_len=8), "got 17 positions"),
+        (lambda: language_model().generate(text()[:, :0], max_len=1), r"wanted \(B, T\) with T"),
+        (lambda: language_model().generate(text(), max_len=1, method="best"), "method is 'best'"),
+        (
+            lambda: language_model()(text(), head_mask=torch.ones(3, 3)),
+            "head_mask has 3 entries, wanted one for each of 2",
+        ),
+        (
+            lambda: language_model()(text(), caches=language_model().make_caches()[:1]),
+            "caches has 1 entries, wanted one for each of 2",
+        ),
+        (
+            lambda: translator()(text(), torch.tensor([T]), text()),
+            r"source has shape \(2, 5\) and source_lengths \(1,\)",
+        ),
+        (lambda: translator()(text(), torch.tensor([T, 9]), text()), "not all in 0..5"),
+        (lambda: Decoder(12, 3, 20, 2)(torch.ones(1, 2, 12)), "got no memory"),
+    ],
+)
+def test_errors_name_what_came_and_what_was_wanted(call, text_of_error):
+    with pytest.raises(ValueError, match=text_of_error):
+        call()
