@@ -1,0 +1,81 @@
+"""The relative positions inside a window."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_lib.positions import WindowBias, window_index
+
+SIDES = st.integers(1, 6)
+
+
+def naive_index(rows, columns, multiplier):
+    """The formula, pair by pair."""
+    tokens = [(r, c) for r in range(rows) for c in range(columns)]
+    return torch.tensor(
+        [
+            [(r - s + rows - 1) * multiplier + (c - d + columns - 1) for s, d in tokens]
+            for r, c in tokens
+        ]
+    )
+
+
+def test_the_index_of_the_original_on_two_by_two():
+    wanted = [[4, 3, 1, 0], [5, 4, 2, 1], [7, 6, 4, 3], [8, 7, 5, 4]]
+    assert window_index(2, 2).tolist() == wanted
+
+
+@settings(max_examples=15, deadline=None)
+@given(SIDES, SIDES)
+def test_each_offset_has_one_number_and_each_number_one_offset(rows, columns):
+    index = window_index(rows, columns)
+    assert torch.equal(index, naive_index(rows, columns, 2 * columns - 1))
+    assert index.unique().tolist() == list(range((2 * rows - 1) * (2 * columns - 1)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "multiplier", "distinct"), [(3, 7, 5, 33), (7, 7, 1, 25), (7, 7, 13, 169)]
+)
+def test_a_wrong_multiplier_lets_offsets_collide(rows, columns, multiplier, distinct):
+    assert naive_index(rows, columns, multiplier).unique().numel() == distinct
+
+
+def test_the_wrong_axis_in_the_multiplier_shows_only_off_the_square():
+    assert torch.equal(naive_index(4, 4, 2 * 4 - 1), window_index(4, 4))
+    assert window_index(3, 7).unique().numel() == 65
+
+
+@settings(max_examples=10, deadline=None)
+@given(SIDES, SIDES, SIDES, SIDES)
+def test_a_smaller_window_reads_the_same_offsets(rows, columns, up, left):
+    bias = WindowBias(2, rows, columns)
+    height, width = min(up, rows), min(left, columns)
+    whole = bias().unflatten(2, (rows, columns)).unflatten(1, (rows, columns))
+    corner = whole[:, :height, :width, :height, :width].flatten(3).flatten(1, 2)
+    assert torch.equal(bias(height, width), corner)
+
+
+def test_the_table_is_drawn_from_the_generator():
+    first, second = (
+        WindowBias(64, 7, 7, generator=torch.Generator().manual_seed(0)).table for _ in range(2)
+    )
+    assert torch.equal(first, second)
+    assert first.std().item() == pytest.approx(0.02, rel=0.05)
+    assert set(WindowBias(3, 7, 7).state_dict()) == {"table"}
+
+
+def test_gradients_count_how_often_an_offset_occurs():
+    bias = WindowBias(1, 2, 3)
+    bias().sum().backward()
+    counts = window_index(2, 3).flatten().bincount().float()
+    assert torch.equal(bias.table.grad[:, 0], counts)
+
+
+def test_wrong_sizes_are_refused():
+    with pytest.raises(ValueError, match="window is 0 x 3"):
+        window_index(0, 3)
+    with pytest.raises(ValueError, match="n_heads is 0"):
+        WindowBias(0, 2, 2)
+    with pytest.raises(ValueError, match="3 x 2, wanted at most 2 x 2"):
+        WindowBias(1, 2, 2)(3, 2)
