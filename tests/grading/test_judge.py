@@ -218,3 +218,10 @@ def test_a_worker_leaves_nothing_behind(nursery):
 
 def running(mark):
     return subprocess.run(["pgrep", "-f", mark], stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_the_solution_runs_without_an_error_where_pictures_draw_nothing(judge, solved):
+    judged = judge(solved)
+    outputs = [o for c in judged.notebook.cells if c.cell_type == "code" for o in c.outputs]
+    assert not [o for o in outputs if o.output_type == "error"]
+    assert "not drawn while an answer is graded" in str(outputs)
