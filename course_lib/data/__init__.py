@@ -4,6 +4,7 @@ from course_lib.data.cifar import Cifar10, load_cifar10
 from course_lib.data.errors import DataError
 from course_lib.data.ett import Ett, Windows, ett_windows, load_ett
 from course_lib.data.shapes import ShapeImages, shape_images
+from course_lib.data.text import TextBatch, TextSentence, annotated_text, collate_text
 from course_lib.data.translation import (
     Batch,
     SentencePair,
@@ -21,10 +22,14 @@ __all__ = [
     "Ett",
     "SentencePair",
     "ShapeImages",
+    "TextBatch",
+    "TextSentence",
     "Vocabulary",
     "Windows",
+    "annotated_text",
     "batches",
     "collate",
+    "collate_text",
     "ett_windows",
     "german_english",
     "korean_english",

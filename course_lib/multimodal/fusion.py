@@ -115,13 +115,9 @@ class GatedCrossAttention(nn.Module):
     ) -> None:
         """Make both parts, their norms and their gates."""
         super().__init__()
-        # Keys and values read the image in the width of the text.
-        self.memory_proj = (
-            nn.Identity() if d_memory in (None, d_model) else nn.Linear(int(d_memory or 0), d_model)
-        )
         self.attention_norm = nn.LayerNorm(d_model)
         self.attention = MultiHeadAttention(
-            d_model, n_heads, dropout=dropout, bias=False, fused=fused
+            d_model, n_heads, d_memory=d_memory, dropout=dropout, bias=False, fused=fused
         )
         self.attention_gate = nn.Parameter(torch.tensor(gate))
         self.feed_forward_norm = nn.LayerNorm(d_model)
@@ -150,7 +146,7 @@ class GatedCrossAttention(nn.Module):
         """
         found = self.attention(
             self.attention_norm(x),
-            self.memory_proj(memory),
+            memory,
             mask=mask,
             return_weights=return_weights,
         )

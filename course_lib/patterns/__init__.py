@@ -49,6 +49,7 @@ from course_lib.patterns.probes import (
     control_labels,
     probe_selectivity,
 )
+from course_lib.patterns.roles import head_roles
 
 __all__ = [
     "ARCHETYPES",
@@ -73,6 +74,7 @@ __all__ = [
     "gradient_importance",
     "gradient_norms",
     "grid_distances",
+    "head_roles",
     "keys_for_mass",
     "layers_to_reach_all",
     "max_weight",
