@@ -1,4 +1,4 @@
-"""Vision: transformers, a residual network, a hybrid, and attention made cheaper on a grid."""
+"""Models that see: transformers, a residual network, a hybrid."""
 
 from __future__ import annotations
 
@@ -8,34 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from course_lib.efficient.convolutional import (
-    ConvolutionalAttention,
-    CrossShapedAttention,
-    ReducedAttention,
-)
+from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
 from course_lib.mechanisms.contract import Mechanism, Rival
+from course_lib.mechanisms.copying import copy_weights, settled
 from course_lib.resnet import ResNetStage
 from course_lib.vit import DistilledViT, ViT, ViTConfig
 
-__all__ = ["MECHANISMS", "copy_weights"]
-
-
-def copy_weights(target: nn.Module, source: nn.Module) -> None:
-    """Copy parameters and buffers in the order in which the modules define them.
-
-    Args:
-        target: Changed in place; put into the mode and the number format of ``source``.
-        source: Where they come from.
-
-    Raises:
-        ValueError: If numbers or shapes differ.
-    """
-    theirs, ours = target.state_dict(), source.state_dict()
-    if [x.shape for x in theirs.values()] != [x.shape for x in ours.values()]:
-        raise ValueError(f"{type(target).__name__} and {type(source).__name__} differ in shapes")
-    target.load_state_dict(dict(zip(theirs, ours.values(), strict=True)))
-    dtype = next(x.dtype for x in ours.values() if x.is_floating_point())
-    target.to(dtype).train(source.training)
+__all__ = ["MECHANISMS"]
 
 
 def _vit_config(
@@ -127,18 +106,7 @@ def _distilled_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
 
 
 def _stage(*, in_channels: int, out_channels: int, **sizes: int) -> nn.Module:
-    return _settled(ResNetStage(in_channels, out_channels, n_blocks=2, stride=2))
-
-
-def _settled(module: nn.Module) -> nn.Module:
-    """Norms as after training: at the start a batch norm in evaluation does nothing."""
-    for part in module.modules():
-        if isinstance(part, nn.BatchNorm2d):
-            statistics = part.running_mean, part.running_var, part.weight, part.bias
-            for values, low in zip(statistics, (-0.5, 0.5, 0.5, -0.5), strict=True):
-                assert values is not None
-                nn.init.uniform_(values, low, low + 1.0)
-    return module
+    return settled(ResNetStage(in_channels, out_channels, n_blocks=2, stride=2))
 
 
 def _features(
@@ -166,103 +134,80 @@ def _stage_peer(stage: Any, inputs: tuple[Any, ...]) -> Rival:
     return Rival(peer.to(first.weight).eval(), inputs)
 
 
-def _grid(
-    generator: Generator, *, batch: int, rows: int, columns: int, d_model: int, **sizes: int
-) -> tuple[Tensor, ...]:
-    return (torch.randn(batch, rows, columns, d_model, generator=generator),)
+def _hybrid(*, fast: bool, image_size: int, **sizes: int) -> nn.Module:
+    return settled(hybrid_cifar(image_size=image_size, fused=fast))
 
 
-def _cvt(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
-    return _settled(ConvolutionalAttention(d_model, n_heads, fused=fast))
+def _hybrid_oracle(model: Any, inputs: tuple[Any, ...]) -> Rival:
+    """The definition, on the weights alone: sums over pixels, and a loop over offsets."""
 
+    def conv(x: Tensor, part: nn.Conv2d) -> Tensor:
+        side, stride, groups = part.kernel_size[0], part.stride[0], part.groups
+        padded = F.pad(x, [side // 2] * 4)
+        rows, columns = ((n - 1) // stride + 1 for n in x.shape[2:])
+        out = x.new_zeros(len(x), part.out_channels, rows, columns)
+        for i in range(side):
+            for j in range(side):
+                moved = padded[:, :, i:, j:][:, :, : x.shape[2] : stride, : x.shape[3] : stride]
+                kernel = part.weight[:, :, i, j]
+                out += (
+                    torch.einsum("bchw,oc->bohw", moved, kernel)
+                    if groups == 1
+                    else moved * kernel[:, :1, None]
+                )
+        return out if part.bias is None else out + part.bias[:, None, None]
 
-def _cvt_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
-    from transformers.models.cvt.modeling_cvt import CvtAttention
+    def batch_norm(x: Tensor, part: Any) -> Tensor:
+        factor = part.weight / (part.running_var + part.eps).sqrt()
+        return (x - part.running_mean[:, None, None]) * factor[:, None, None] + part.bias[
+            :, None, None
+        ]
 
-    peer = CvtAttention(
-        attend.n_heads,
-        attend.d_model,
-        kernel_size=3,
-        padding_q=1,
-        padding_kv=1,
-        stride_q=1,
-        stride_kv=2,
-        qkv_projection_method="dw_bn",
-        qkv_bias=True,
-        attention_drop_rate=0.0,
-        drop_rate=0.0,
-        with_cls_token=False,
-    )
-    # Both define convolutions, maps, output in the order q, k, v.
-    copy_weights(peer, attend)
-    return _on_grid(peer, inputs)
+    def around(x: Tensor, part: Any) -> Tensor:
+        if isinstance(part, nn.Identity):
+            return x
+        pool, last = part
+        return conv(halved(x) if isinstance(pool, nn.AvgPool2d) else x, last)
 
+    def halved(x: Tensor) -> Tensor:
+        return sum(x[:, :, i::2, j::2] for i in (0, 1) for j in (0, 1)) / 4  # type: ignore[return-value]
 
-def _on_grid(peer: nn.Module, inputs: tuple[Any, ...]) -> Rival:
-    """A peer that wants a sequence and the sides of the grid; both are views of the same."""
+    def bottleneck(x: Tensor, block: InvertedBottleneck) -> Tensor:
+        hidden = F.gelu(
+            batch_norm(conv(batch_norm(x, block.norm), block.expand), block.expand_norm)
+        )
+        hidden = F.gelu(batch_norm(conv(hidden, block.depthwise), block.depthwise_norm))
+        gate = block.squeeze_excitation
+        factors = gate.excite(F.gelu(gate.squeeze(hidden.mean((2, 3))))).sigmoid()
+        hidden = torch.einsum("bchw,bc->bchw", hidden, factors)
+        return around(x, block.shortcut) + conv(hidden, block.project)
 
-    def call(x: Tensor) -> Tensor:
-        rows, columns = x.shape[1:3]
-        out = peer(x.flatten(1, 2), rows, columns)
-        return (out[0] if isinstance(out, tuple) else out).unflatten(1, (rows, columns))
+    def attend(x: Tensor, block: RelativeBlock) -> Tensor:
+        side, heads = block.side, block.attention.n_heads
+        tokens = block.attention_norm(x.movedim(1, -1)).movedim(-1, 1)
+        tokens = block.enter((halved(tokens) if block.stride == 2 else tokens).movedim(1, -1))
+        q, k, v = (
+            part(tokens).unflatten(-1, (heads, -1))
+            for part in (block.attention.q_proj, block.attention.k_proj, block.attention.v_proj)
+        )
+        scores = torch.einsum("bijhd,bklhd->bhijkl", q, k) / q.shape[-1] ** 0.5
+        table = block.bias.table.T.unflatten(1, (2 * side - 1, 2 * side - 1))
+        for i in range(side):
+            for j in range(side):
+                # The number of offset (i - k, j - l) for all k and l.
+                corner = table[:, i : i + side, j : j + side].flip(1, 2)
+                scores[:, :, i, j] += corner
+        weights = scores.flatten(-2).softmax(-1).unflatten(-1, (side, side))
+        out = torch.einsum("bhijkl,bklhd->bijhd", weights, v).flatten(-2)
+        out = block.attention.out_proj(out) + around(x, block.shortcut).movedim(1, -1)
+        return (out + block.feed_forward(block.feed_forward_norm(out))).movedim(-1, 1)
 
-    return Rival(call, inputs)
-
-
-def _pvt(*, fast: bool, d_model: int, n_heads: int, reduction: int, **sizes: int) -> nn.Module:
-    return ReducedAttention(d_model, n_heads, reduction=reduction, fused=fast)
-
-
-def _pvt_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
-    from transformers import PvtConfig
-    from transformers.models.pvt.modeling_pvt import PvtAttention
-
-    config = PvtConfig(layer_norm_eps=attend.norm.eps, qkv_bias=True)
-    peer = PvtAttention(config, attend.d_model, attend.n_heads, attend.reduction)
-    for theirs, ours in (
-        (peer.self.query, attend.q_proj),
-        (peer.self.key, attend.k_proj),
-        (peer.self.value, attend.v_proj),
-        (peer.self.sequence_reduction, attend.reduce),
-        (peer.self.layer_norm, attend.norm),
-        (peer.output.dense, attend.out_proj),
-    ):
-        copy_weights(theirs, ours)
-    return _on_grid(peer.eval(), inputs)
-
-
-def _cswin(*, fast: bool, d_model: int, n_heads: int, stripe: int, **sizes: int) -> nn.Module:
-    return CrossShapedAttention(d_model, n_heads, stripe=stripe, fused=fast)
-
-
-def _cswin_oracle(attend: Any, inputs: tuple[Any, ...]) -> Rival:
-    """Head by head and token by token, from the definition."""
-    d_head, s = attend.d_model // attend.n_heads, attend.stripe
-
-    def call(x: Tensor) -> Tensor:
-        q, k, v = attend.q_proj(x), attend.k_proj(x), attend.v_proj(x)
-        _, rows, columns, width = x.shape
-        out = torch.zeros_like(x)
-        for head in range(attend.n_heads):
-            part = slice(head * d_head, (head + 1) * d_head)
-            vertical = head >= attend.n_heads // 2
-            for i in range(rows):
-                for j in range(columns):
-                    # The corner and the sides of the stripe that (i, j) lies in.
-                    top, left = (0, j // s * s) if vertical else (i // s * s, 0)
-                    tall, wide = (rows, s) if vertical else (s, columns)
-                    keys = k[:, top : top + tall, left : left + wide, part].flatten(1, 2)
-                    values = v[:, top : top + tall, left : left + wide, part].flatten(1, 2)
-                    scores = torch.einsum("bd,bsd->bs", q[:, i, j, part], keys) / d_head**0.5
-                    out[:, i, j, part] = torch.einsum("bs,bsd->bd", scores.softmax(-1), values)
-                    for a in range(max(i - 1, top), min(i + 2, top + tall)):
-                        for b in range(max(j - 1, left), min(j + 2, left + wide)):
-                            kernel = attend.lepe[int(vertical)].weight[:, 0, a - i + 1, b - j + 1]
-                            kernel = torch.cat([kernel, kernel])[part]
-                            out[:, i, j, part] += kernel * v[:, a, b, part]
-        shift = torch.cat([conv.bias for conv in attend.lepe])
-        assert shift.shape == (width,)
-        return F.linear(out + shift, attend.out_proj.weight, attend.out_proj.bias)
+    def call(images: Tensor) -> Tensor:
+        first, norm, _, second = model.stem
+        x = conv(F.gelu(batch_norm(conv(images, first), norm)), second)
+        for block in model.blocks:
+            x = attend(x, block) if isinstance(block, RelativeBlock) else bottleneck(x, block)
+        return model.head(model.norm(x.mean((2, 3))))
 
     return Rival(call, inputs)
 
@@ -304,27 +249,11 @@ MECHANISMS = (
         fast=False,
     ),
     Mechanism(
-        name="cvt_projection",
-        source="Wu et al., CvT (2021), section 3.2",
-        build=_cvt,
-        inputs=_grid,
-        tiny={"batch": 2, "rows": 5, "columns": 4, "d_model": 8, "n_heads": 2},
-        peer=_cvt_peer,
-    ),
-    Mechanism(
-        name="pvt_reduction",
-        source="Wang et al., Pyramid Vision Transformer (2021), section 3.3",
-        build=_pvt,
-        inputs=_grid,
-        tiny={"batch": 2, "rows": 6, "columns": 4, "d_model": 8, "n_heads": 2, "reduction": 2},
-        peer=_pvt_peer,
-    ),
-    Mechanism(
-        name="cswin_stripes",
-        source="Dong et al., CSWin Transformer (2022), section 3.2",
-        build=_cswin,
-        inputs=_grid,
-        tiny={"batch": 2, "rows": 6, "columns": 4, "d_model": 8, "n_heads": 4, "stripe": 2},
-        oracle=_cswin_oracle,
+        name="hybrid",
+        source="Dai et al., CoAtNet (2021), section 2",
+        build=_hybrid,
+        inputs=_images,
+        tiny={"batch": 2, "image_size": 16},
+        oracle=_hybrid_oracle,
     ),
 )
