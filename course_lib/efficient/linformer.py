@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.attention import attention_weights, fused_attention, merge_heads, split_heads
-from course_lib.masks import check_mask
+from course_lib.efficient.keys import key_mask
 
 __all__ = ["LinformerAttention", "linformer_attention"]
 
@@ -69,7 +69,7 @@ def linformer_attention(
     for name, mix in (("mix_keys", mix_keys), ("mix_values", mix_values)):
         _check_length(name, S, mix.shape[-1])
     if mask is not None:
-        keep = _keep(mask, len(q), S)
+        keep = key_mask(mask, len(q), S)
         k, v = k.masked_fill(~keep, 0.0), v.masked_fill(~keep, 0.0)
     heads = (-1, q.shape[1], -1, -1)
     mixed_k = (mix_keys[:, :S] @ k).expand(heads)
@@ -192,7 +192,7 @@ class LinformerAttention(nn.Module):
         """Mixed keys and values ``(B, H, rank, Dh)``; ``E (x W) = (E x) W``, and rank << S."""
         S = memory.shape[1]
         if mask is not None:
-            memory = memory.masked_fill(~_keep(mask, len(memory), S).squeeze(1), 0.0)
+            memory = memory.masked_fill(~key_mask(mask, len(memory), S).squeeze(1), 0.0)
         mix = self.mix_keys[:, :S]
         if self.mix_values is not None:
             mix = torch.cat([mix, self.mix_values[:, :S]])
@@ -212,14 +212,3 @@ def _mixtures(rank: int, length: int) -> nn.Parameter:
 def _check_length(name: str, S: int, length: int) -> None:
     if S > length:
         raise ValueError(f"{name}: there are {S} keys, wanted at most {length}, the length mixed")
-
-
-def _keep(mask: Tensor, B: int, S: int) -> Tensor:
-    """The mask of the keys as ``(B, 1, S, 1)``."""
-    if max(mask.shape[-3:-1], default=1) > 1:
-        raise ValueError(
-            f"mask has shape {tuple(mask.shape)}, wanted (B, 1, 1, S) or (S,): after the mixing "
-            "nothing can be hidden from a single query or head"
-        )
-    check_mask(mask, (B, 1, 1, S))
-    return mask.expand(B, 1, 1, S).transpose(-2, -1)

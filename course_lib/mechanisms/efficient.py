@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import io
 from typing import Any
 
 import torch
@@ -10,6 +13,7 @@ from torch import Generator, Tensor, nn
 
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.efficient.linformer import LinformerAttention
+from course_lib.efficient.performer import RandomFeatureAttention
 from course_lib.efficient.tiled import online_attention, tiled_attention
 from course_lib.mechanisms.contract import Calls, Mechanism, Rival
 
@@ -57,6 +61,31 @@ def _linformer_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
     return Rival(peer.eval(), inputs)
 
 
+def _performer(
+    *, fast: bool, d_head: int, n_features: int, causal: bool = False, **sizes: int
+) -> nn.Module:
+    # The package adds 1e-6 to the sums of its causal form alone.
+    return RandomFeatureAttention(
+        d_head,
+        n_features,
+        causal=causal,
+        sum_eps=1e-6 if causal else 0.0,
+        generator=Generator().manual_seed(0),
+        fused=fast,
+    )
+
+
+def _performer_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+    from performer_pytorch import FastAttention
+
+    n_features, d_head = attend.directions.shape
+    # Announces on stdout that its extension for CUDA is missing.
+    with contextlib.redirect_stdout(io.StringIO()):
+        peer = FastAttention(d_head, n_features, causal=attend.causal)
+    peer.projection_matrix = attend.directions.clone()
+    return Rival(peer.eval(), inputs)
+
+
 MECHANISMS = (
     Mechanism(
         name="tiled",
@@ -74,5 +103,21 @@ MECHANISMS = (
         inputs=_tokens,
         tiny={"batch": 2, "length": 9, "d_model": 8, "n_heads": 2, "rank": 3},
         peer=_linformer_peer,
+    ),
+    Mechanism(
+        name="performer",
+        source="Choromanski et al. (2021), section 2",
+        build=_performer,
+        inputs=_heads,
+        tiny={"batch": 2, "n_heads": 2, "length": 9, "d_head": 4, "n_features": 10},
+        peer=_performer_peer,
+    ),
+    Mechanism(
+        name="causal_performer",
+        source="Choromanski et al. (2021), appendix B",
+        build=functools.partial(_performer, causal=True),
+        inputs=_heads,
+        tiny={"batch": 2, "n_heads": 2, "length": 9, "d_head": 4, "n_features": 10},
+        peer=_performer_peer,
     ),
 )

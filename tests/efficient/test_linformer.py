@@ -159,7 +159,7 @@ def test_what_does_not_fit_is_named():
         module(draw(1, 5, D), draw(1, 5))
     for mask in (causal_mask(5), torch.ones(2, H, 1, 5, dtype=torch.bool)):
         for attend in both_paths():
-            with pytest.raises(ValueError, match="nothing can be hidden from a single query"):
+            with pytest.raises(ValueError, match="hidden from a single query"):
                 attend(draw(2, 5, D), mask=mask)
     with pytest.raises(ValueError, match="q, k, v have the shapes"):
         linformer_attention(draw(5, 3), draw(5, 3), draw(5, 3), draw(2, 5), draw(2, 5))

@@ -1,0 +1,438 @@
+"""Performer: similarity as a product of random features, so that keys can be summed first.
+
+``exp(q . k)`` is the mean of ``phi(q) . phi(k)`` over random directions. Once the similarity is a
+product, ``(phi(q) phi(k)^T) v`` can be bracketed as ``phi(q) (phi(k)^T v)``, and no matrix of all
+pairs is needed. What it costs is noise, which grows fast with the norms of queries and keys.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Generator, Tensor, nn
+
+from course_lib.attention import merge_heads, split_heads
+from course_lib.efficient.keys import key_mask
+
+__all__ = [
+    "PerformerAttention",
+    "RandomFeatureAttention",
+    "orthogonal_features",
+    "performer_attention",
+    "performer_linear_attention",
+    "softmax_features",
+]
+
+# Positions whose prefix sums are taken together.
+_CHUNK = 128
+
+
+def orthogonal_features(
+    n_features: int, d_head: int, *, generator: Generator | None = None
+) -> Tensor:
+    """Draw random directions, orthogonal within blocks of ``d_head`` and as long as normal ones.
+
+    Each row alone is distributed like a standard normal vector, so the estimate stays unbiased;
+    that no two rows of a block point the same way makes it less noisy.
+
+    Source: Choromanski et al., Rethinking Attention with Performers (2021), section 2.4.
+
+    Args:
+        n_features: Number of directions m.
+        d_head: Width Dh.
+        generator: Where the randomness comes from.
+
+    Returns:
+        Directions ``(m, Dh)``.
+
+    Raises:
+        ValueError: If a size is not positive.
+
+    Example:
+        >>> rows = orthogonal_features(4, 4, generator=torch.Generator().manual_seed(0))
+        >>> gram = rows @ rows.T
+        >>> torch.allclose(gram, torch.diag(gram.diagonal()), atol=1e-5)
+        True
+    """
+    if n_features < 1 or d_head < 1:
+        raise ValueError(f"n_features is {n_features} and d_head {d_head}, wanted at least 1")
+    blocks = []
+    for _ in range(math.ceil(n_features / d_head)):
+        q, r = torch.linalg.qr(torch.randn(d_head, d_head, generator=generator))
+        # The sign that QR leaves open is chosen so that each direction is equally likely.
+        blocks.append((q * r.diagonal().sign()).T)
+    lengths = torch.randn(n_features, d_head, generator=generator).norm(dim=1, keepdim=True)
+    return torch.cat(blocks)[:n_features] * lengths
+
+
+def softmax_features(x: Tensor, directions: Tensor, *, query: bool, eps: float = 1e-4) -> Tensor:
+    """Positive features whose products estimate ``exp(q . k / sqrt(Dh))``, up to a factor.
+
+    ``phi(x) = (exp(w . x' - |x'|^2 / 2 - c) + eps) / sqrt(m)`` with ``x' = x / Dh^(1/4)``. The
+    stabiliser c is the largest ``w . x'``: of each query for itself, of all keys together. It
+    cancels when the weights are normalised, as long as eps is negligible.
+
+    Source: Choromanski et al. (2021), lemma 1; stabilisers and eps as in the
+    authors' code.
+
+    Args:
+        x: Queries or keys ``(..., T, Dh)``.
+        directions: Random directions ``(m, Dh)``.
+        query: Whether x are queries.
+        eps: Keeps every feature, and so every sum of weights, away from 0.
+
+    Returns:
+        Features ``(..., T, m)``, none of them negative.
+
+    Raises:
+        ValueError: If the widths differ.
+
+    Example:
+        >>> directions = orthogonal_features(8, 4, generator=torch.Generator().manual_seed(0))
+        >>> phi = softmax_features(torch.zeros(1, 4), directions, query=True, eps=0.0)
+        >>> round((phi @ phi.T).item(), 5)  # exp(0)
+        1.0
+    """
+    return _features(x, directions, query=query, eps=eps) / math.sqrt(len(directions))
+
+
+def _features(x: Tensor, directions: Tensor, *, query: bool, eps: float) -> Tensor:
+    """The features without their factor, which cancels in an average."""
+    if x.ndim < 2 or directions.ndim != 2 or x.shape[-1] != directions.shape[-1]:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)} and directions {tuple(directions.shape)}, wanted "
+            "(..., T, Dh) and (m, Dh)"
+        )
+    x = x * x.shape[-1] ** -0.25
+    projected = x @ directions.to(x.dtype).T
+    axes = (-1,) if query else (-2, -1)
+    stabiliser = projected.detach().amax(dim=axes, keepdim=True)
+    half_norm = x.square().sum(dim=-1, keepdim=True) / 2
+    return projected.sub_(half_norm + stabiliser).exp() + eps
+
+
+def performer_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    directions: Tensor,
+    mask: Tensor | None = None,
+    *,
+    causal: bool = False,
+    eps: float = 1e-4,
+    sum_eps: float = 0.0,
+) -> tuple[Tensor, Tensor]:
+    """Attend with estimated weights, written out: ``D^-1 phi(q) phi(k)^T v``.
+
+    D holds the sums of the rows of ``phi(q) phi(k)^T``. Without dividing by them the result is no
+    average of the values and not even of their size.
+
+    Source: Choromanski et al. (2021), section 2.2.
+
+    Args:
+        q: Queries ``(B, H, T, Dh)``.
+        k: Keys ``(B, H, S, Dh)``.
+        v: Values ``(B, H, S, Dv)``.
+        directions: Random directions ``(m, Dh)``.
+        mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
+        causal: Whether each query sees only its own position and those before; needs T = S. The
+            stabiliser of the keys is taken over all of them, later ones included, so an eps above
+            0 lets a trace of the future through.
+        eps: Added to every feature.
+        sum_eps: Added, for each feature, to the sum of the keys in D.
+
+    Returns:
+        The output ``(B, H, T, Dv)`` and the weights ``(B, H, T, S)``, 0 where nothing is visible.
+
+    Raises:
+        ValueError: If the shapes don't fit together, the mask is not boolean or differs between
+            queries or heads, or ``causal`` meets another number of keys than of queries.
+
+    Example:
+        With enough features, and short queries and keys, it comes close.
+
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> q, k, v = torch.randn(3, 1, 1, 32, 8, generator=generator)
+        >>> from course_lib.attention import scaled_dot_product_attention
+        >>> exact, _ = scaled_dot_product_attention(q / 2, k / 2, v)
+        >>> for n_features in (16, 4096):
+        ...     directions = orthogonal_features(n_features, 8, generator=generator)
+        ...     out, _ = performer_attention(q / 2, k / 2, v, directions)
+        ...     print(round(((out - exact).norm() / exact.norm()).item(), 2))
+        0.29
+        0.02
+    """
+    phi_q, phi_k, v, like = _prepare(q, k, v, directions, mask, causal, eps)
+    similarity = phi_q @ phi_k.transpose(-2, -1)
+    if causal:
+        similarity = similarity.tril()
+    total = similarity.sum(dim=-1, keepdim=True)
+    if sum_eps:
+        total = total + sum_eps * math.sqrt(len(directions)) * phi_q.sum(dim=-1, keepdim=True)
+    weights = similarity / _positive(total)
+    return (weights @ v).to(like), weights.to(like)
+
+
+def performer_linear_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    directions: Tensor,
+    mask: Tensor | None = None,
+    *,
+    causal: bool = False,
+    eps: float = 1e-4,
+    sum_eps: float = 0.0,
+) -> Tensor:
+    """Compute :func:`performer_attention` without the weights: ``D^-1 phi(q) (phi(k)^T v)``.
+
+    The causal form goes by chunks: what lies before a chunk comes from sums over earlier chunks,
+    what lies within it from the weights of the chunk alone.
+
+    Source: Choromanski et al. (2021), appendix B.
+
+    Args:
+        q: Queries ``(B, H, T, Dh)``.
+        k: Keys ``(B, H, S, Dh)``.
+        v: Values ``(B, H, S, Dv)``.
+        directions: Random directions ``(m, Dh)``.
+        mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
+        causal: Whether each query sees only its own position and those before; needs T = S.
+        eps: Added to every feature.
+        sum_eps: Added, for each feature, to the sum of the keys in D.
+
+    Returns:
+        The output ``(B, H, T, Dv)``, 0 where nothing is visible.
+
+    Raises:
+        ValueError: As :func:`performer_attention`.
+
+    Example:
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> q, k, v = torch.randn(3, 1, 1, 300, 8, generator=generator)
+        >>> directions = orthogonal_features(32, 8, generator=generator)
+        >>> for causal in (False, True):
+        ...     out = performer_linear_attention(q, k, v, directions, causal=causal)
+        ...     written_out, _ = performer_attention(q, k, v, directions, causal=causal)
+        ...     print(torch.allclose(out, written_out, atol=1e-4))
+        True
+        True
+    """
+    phi_q, phi_k, v, like = _prepare(q, k, v, directions, mask, causal, eps)
+    floor = sum_eps * math.sqrt(len(directions))
+    if causal:
+        return _causal(phi_q, phi_k, v, floor).to(like)
+    context = phi_k.transpose(-2, -1) @ v
+    sums = phi_k.sum(dim=-2).unsqueeze(-1) + floor
+    return (phi_q @ context / _positive(phi_q @ sums)).to(like)
+
+
+def _causal(phi_q: Tensor, phi_k: Tensor, v: Tensor, floor: float) -> Tensor:
+    T, size = phi_q.shape[-2], min(_CHUNK, phi_q.shape[-2])
+    missing = -T % size
+    if missing:
+        phi_q, phi_k, v = (nn.functional.pad(x, (0, 0, 0, missing)) for x in (phi_q, phi_k, v))
+    phi_q, phi_k, v = (x.unflatten(-2, (-1, size)) for x in (phi_q, phi_k, v))
+    context, sums = _before(phi_k.transpose(-2, -1) @ v), _before(phi_k.sum(dim=-2).unsqueeze(-1))
+    within = (phi_q @ phi_k.transpose(-2, -1)).tril()
+    total = phi_q @ (sums + floor) + within.sum(dim=-1, keepdim=True)
+    out = (phi_q @ context + within @ v) / _positive(total)
+    return out.flatten(-3, -2)[..., :T, :]
+
+
+def _before(x: Tensor) -> Tensor:
+    """Sum over earlier chunks, on the third axis from the end."""
+    return x.cumsum(dim=-3) - x
+
+
+def _prepare(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    directions: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor, torch.dtype]:
+    """Features of queries and keys, and values; masked keys are 0 in both."""
+    if q.ndim != 4 or k.shape[:2] != q.shape[:2] or k.shape[:-1] != v.shape[:-1]:
+        raise ValueError(
+            f"q, k, v have the shapes {tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}, wanted "
+            "(B, H, T, Dh), (B, H, S, Dh), (B, H, S, Dv)"
+        )
+    if causal and q.shape[-2] != k.shape[-2]:
+        raise ValueError(
+            f"causal with {q.shape[-2]} queries and {k.shape[-2]} keys, wanted as many"
+        )
+    like = q.dtype
+    if like in (torch.float16, torch.bfloat16):
+        # Sums over all keys leave the range of half precision.
+        q, k, v = q.float(), k.float(), v.float()
+    keep = None if mask is None else key_mask(mask, len(q), k.shape[-2])
+    if keep is not None:
+        # Before the features, so that padding does not reach the keys' common stabiliser.
+        k = k.masked_fill(~keep, 0.0)
+    phi_q = _features(q, directions, query=True, eps=eps)
+    phi_k = _features(k, directions, query=False, eps=eps)
+    if keep is not None:
+        phi_k = phi_k.masked_fill(~keep, 0.0)
+    return phi_q, phi_k, v, like
+
+
+def _positive(total: Tensor) -> Tensor:
+    """Sums to divide by; 1 for a query that sees nothing, whose output is 0 already."""
+    return total.masked_fill(total == 0, 1.0)
+
+
+class RandomFeatureAttention(nn.Module):
+    """Performer attention on heads, with directions that are saved with the weights.
+
+    Source: Choromanski et al. (2021).
+
+    Args:
+        d_head: Width Dh.
+        n_features: Number of directions m; ``int(Dh * ln Dh)`` if not given.
+        causal: Whether each query sees only its own position and those before.
+        eps: As in :func:`performer_attention`.
+        sum_eps: As in :func:`performer_attention`.
+        generator: Where the directions come from.
+        fused: Whether to bracket so that no weights arise.
+
+    Raises:
+        ValueError: If a size is not positive.
+
+    Example:
+        >>> attend = RandomFeatureAttention(64, generator=torch.Generator().manual_seed(0))
+        >>> attend.directions.shape
+        torch.Size([266, 64])
+        >>> attend(*torch.zeros(3, 1, 2, 10, 64)).shape
+        torch.Size([1, 2, 10, 64])
+    """
+
+    directions: Tensor
+
+    def __init__(
+        self,
+        d_head: int,
+        n_features: int | None = None,
+        *,
+        causal: bool = False,
+        eps: float = 1e-4,
+        sum_eps: float = 0.0,
+        generator: Generator | None = None,
+        fused: bool = True,
+    ) -> None:
+        """Draw the directions."""
+        super().__init__()
+        if n_features is None:
+            n_features = max(int(d_head * math.log(d_head)), 1) if d_head > 0 else 1
+        self.causal, self.eps, self.sum_eps, self.fused = causal, eps, sum_eps, fused
+        directions = orthogonal_features(n_features, d_head, generator=generator)
+        self.register_buffer("directions", directions)
+
+    def redraw(self, generator: Generator | None = None) -> None:
+        """Draw new directions, as the paper does from time to time while training.
+
+        Args:
+            generator: Where the randomness comes from.
+        """
+        self.directions.copy_(orthogonal_features(*self.directions.shape, generator=generator))
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None) -> Tensor:
+        """Attend.
+
+        Args:
+            q: Queries ``(B, H, T, Dh)``.
+            k: Keys ``(B, H, S, Dh)``.
+            v: Values ``(B, H, S, Dv)``.
+            mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
+
+        Returns:
+            The output ``(B, H, T, Dv)``.
+
+        Raises:
+            ValueError: As :func:`performer_attention`.
+        """
+        causal, eps, sum_eps = self.causal, self.eps, self.sum_eps
+        if self.fused:
+            return performer_linear_attention(
+                q, k, v, self.directions, mask, causal=causal, eps=eps, sum_eps=sum_eps
+            )
+        return performer_attention(
+            q, k, v, self.directions, mask, causal=causal, eps=eps, sum_eps=sum_eps
+        )[0]
+
+
+class PerformerAttention(nn.Module):
+    """Multi-head self- or cross-attention by random features.
+
+    Source: Choromanski et al. (2021).
+
+    Args:
+        d_model: Width D of the inputs and of the output.
+        n_heads: Number of heads H, which divides D; all use the same directions.
+        n_features: Number of directions m; ``int(Dh * ln Dh)`` if not given.
+        causal: Whether each query sees only its own position and those before.
+        bias: Whether the projections add a bias vector.
+        generator: Where the directions come from.
+        fused: Whether to bracket so that no weights arise.
+
+    Raises:
+        ValueError: If H does not divide D.
+
+    Example:
+        The directions are drawn, not learned: there are as many weights as ever.
+
+        >>> attend = PerformerAttention(64, n_heads=2, generator=torch.Generator().manual_seed(0))
+        >>> sum(p.numel() for p in attend.parameters()) == 4 * (64 * 64 + 64)
+        True
+        >>> attend(torch.zeros(1, 10, 64)).shape
+        torch.Size([1, 10, 64])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        n_features: int | None = None,
+        *,
+        causal: bool = False,
+        bias: bool = True,
+        generator: Generator | None = None,
+        fused: bool = True,
+    ) -> None:
+        """Make the projections and draw the directions."""
+        super().__init__()
+        if n_heads < 1 or d_model % n_heads:
+            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+        self.d_model, self.n_heads = d_model, n_heads
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.attend = RandomFeatureAttention(
+            d_model // n_heads, n_features, causal=causal, generator=generator, fused=fused
+        )
+
+    def forward(
+        self, x: Tensor, memory: Tensor | None = None, *, mask: Tensor | None = None
+    ) -> Tensor:
+        """Attend from x to the memory.
+
+        Args:
+            x: What asks, ``(B, T, D)``.
+            memory: What is searched, ``(B, S, D)``; ``x`` if not given.
+            mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
+
+        Returns:
+            The output ``(B, T, D)``.
+
+        Raises:
+            ValueError: If a shape does not fit or as :func:`performer_attention`.
+        """
+        memory = x if memory is None else memory
+        q = split_heads(self.q_proj(x), self.n_heads)
+        k = split_heads(self.k_proj(memory), self.n_heads)
+        v = split_heads(self.v_proj(memory), self.n_heads)
+        return self.out_proj(merge_heads(self.attend(q, k, v, mask=mask)))
