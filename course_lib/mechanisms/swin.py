@@ -1,0 +1,162 @@
+"""Attention inside windows, and the whole model of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from course_lib.mechanisms.contract import Mechanism, Rival
+from course_lib.swin import Layout, Swin, SwinConfig, WindowAttention, window_mask
+
+__all__ = ["MECHANISMS", "transformers_swin"]
+
+
+def _window_attention(
+    *, fast: bool, d_model: int, n_heads: int, window: int, **sizes: int
+) -> nn.Module:
+    return WindowAttention(d_model, n_heads, (window, window), fused=fast)
+
+
+def _windows(
+    generator: Generator,
+    *,
+    batch: int,
+    rows: int,
+    columns: int,
+    d_model: int,
+    window: int,
+    **_: int,
+) -> tuple[Tensor, Tensor]:
+    """Moved windows, whose mask matters."""
+    side = (window, window)
+    layout = Layout(grid=(rows, columns), window=side, shift=(window // 2, window // 2))
+    x = torch.randn(batch * layout.n_windows, window**2, d_model, generator=generator)
+    return x, window_mask(layout)
+
+
+def _swin_attention(module: Any, inputs: tuple[Any, ...]) -> Rival:
+    from transformers.models.swin.modeling_swin import SwinAttention
+
+    rows = module.bias.rows
+    config = _config(embed_dim=module.d_model, num_heads=[module.n_heads], window_size=rows)
+    peer = SwinAttention(config, module.d_model, module.n_heads, rows).to(inputs[0].dtype).eval()
+    _copy_attention(peer, module)
+    # Blocked pairs get -100 there.
+    mask = torch.zeros(inputs[1].shape, dtype=inputs[0].dtype).masked_fill(~inputs[1], -100.0)
+    return Rival(lambda x, _: peer(x, mask)[0], inputs)
+
+
+def _swin(
+    *, fast: bool, image_size: int, patch_size: int, window: int, d_model: int, **sizes: int
+) -> nn.Module:
+    # Three stages: on a fourth the map would be smaller than the window, where the peer fails.
+    n_heads = tuple(max(1, d_model // 32) * 2**stage for stage in range(3))
+    config = SwinConfig(
+        image_size=image_size,
+        patch_size=patch_size,
+        n_classes=10,
+        d_model=d_model,
+        depths=(2, 2, 2),
+        n_heads=n_heads,
+        window=window,
+        drop_path=0.0,
+    )
+    return Swin(config, fused=fast)
+
+
+def _images(generator: Generator, *, batch: int, image_size: int, **sizes: int) -> tuple[Tensor]:
+    return (torch.randn(batch, 3, image_size, image_size, generator=generator),)
+
+
+def transformers_swin(model: Swin) -> Any:
+    """``SwinForImageClassification`` with the same weights.
+
+    Its windows must be as large in every stage, and it drops whole paths after attention only.
+    """
+    from transformers import SwinForImageClassification
+
+    ours = model.config
+    config = _config(
+        image_size=ours.image_size,
+        patch_size=ours.patch_size,
+        num_channels=ours.n_channels,
+        num_labels=ours.n_classes,
+        embed_dim=ours.d_model,
+        depths=list(ours.depths),
+        num_heads=list(ours.n_heads),
+        window_size=ours.window,
+        mlp_ratio=ours.mlp_ratio,
+        drop_path_rate=ours.drop_path,
+    )
+    peer: Any = SwinForImageClassification(config).eval()
+    peer.to(model.head.weight.dtype)
+    weight = model.patch_proj.weight
+    shape = (-1, ours.n_channels, ours.patch_size, ours.patch_size)
+    patches = peer.swin.embeddings.patch_embeddings.projection
+    patches.load_state_dict({"weight": weight.view(shape), "bias": model.patch_proj.bias})
+    peer.swin.embeddings.norm.load_state_dict(model.patch_norm.state_dict())
+    layers: Any = peer.swin.encoder.layers
+    stages: Any = model.stages
+    for i, stage in enumerate(stages):
+        if i:
+            layers[i - 1].downsample.norm.load_state_dict(stage.merge.norm.state_dict())
+            layers[i - 1].downsample.reduction.load_state_dict(stage.merge.proj.state_dict())
+        for theirs, block in zip(layers[i].blocks, stage.blocks, strict=True):
+            _copy_attention(theirs.attention, block.attention)
+            theirs.layernorm_before.load_state_dict(block.attention_norm.state_dict())
+            theirs.layernorm_after.load_state_dict(block.feed_forward_norm.state_dict())
+            theirs.mlp.fc1.load_state_dict(block.feed_forward.in_proj.state_dict())
+            theirs.mlp.fc2.load_state_dict(block.feed_forward.out_proj.state_dict())
+    peer.swin.layernorm.load_state_dict(model.norm.state_dict())
+    peer.classifier.load_state_dict(model.head.state_dict())
+    return peer
+
+
+def _swin_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
+    peer = transformers_swin(model)
+    return Rival(lambda images: peer(images).logits, inputs)
+
+
+def _config(**fields: Any) -> Any:
+    from transformers import SwinConfig as TheirConfig
+
+    config = TheirConfig(**fields)
+    # The kernel of torch, which is faster and keeps float64.
+    config._attn_implementation = "sdpa"
+    return config
+
+
+def _copy_attention(peer: Any, ours: WindowAttention) -> None:
+    maps = zip(
+        (peer.q_proj, peer.k_proj, peer.v_proj),
+        ours.qkv_proj.weight.chunk(3),
+        ours.qkv_proj.bias.chunk(3),
+        strict=True,
+    )
+    for part, weight, bias in maps:
+        part.load_state_dict({"weight": weight, "bias": bias})
+    peer.o_proj.load_state_dict(ours.out_proj.state_dict())
+    with torch.no_grad():
+        peer.relative_position_bias.relative_position_bias_table.copy_(ours.bias.table)
+
+
+MECHANISMS = (
+    Mechanism(
+        name="window_attention",
+        source="Liu et al. (2021), equation 4",
+        build=_window_attention,
+        inputs=_windows,
+        tiny={"batch": 2, "rows": 4, "columns": 4, "d_model": 8, "n_heads": 2, "window": 2},
+        peer=_swin_attention,
+    ),
+    Mechanism(
+        name="swin",
+        source="Liu et al. (2021), section 3",
+        build=_swin,
+        inputs=_images,
+        tiny={"batch": 2, "image_size": 16, "patch_size": 2, "window": 2, "d_model": 8},
+        peer=_swin_peer,
+    ),
+)

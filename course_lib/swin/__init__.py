@@ -1,0 +1,42 @@
+"""Swin: attention inside windows, windows that move, and maps that shrink from stage to stage."""
+
+from course_lib.swin.blocks import (
+    DropPath,
+    PatchMerging,
+    SwinBlock,
+    WindowAttention,
+    drop_path,
+    drop_path_rates,
+)
+from course_lib.swin.model import Swin, SwinConfig, swin_b, swin_cifar, swin_s, swin_t
+from course_lib.swin.windows import (
+    Layout,
+    cyclic_shift,
+    pad_grid,
+    window_layout,
+    window_mask,
+    window_partition,
+    window_reverse,
+)
+
+__all__ = [
+    "DropPath",
+    "Layout",
+    "PatchMerging",
+    "Swin",
+    "SwinBlock",
+    "SwinConfig",
+    "WindowAttention",
+    "cyclic_shift",
+    "drop_path",
+    "drop_path_rates",
+    "pad_grid",
+    "swin_b",
+    "swin_cifar",
+    "swin_s",
+    "swin_t",
+    "window_layout",
+    "window_mask",
+    "window_partition",
+    "window_reverse",
+]

@@ -1,0 +1,319 @@
+"""Swin: four stages of windows on maps that shrink."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.swin.blocks import PatchMerging, SwinBlock, drop_path_rates
+from course_lib.vit import patchify
+
+__all__ = ["Swin", "SwinConfig", "swin_b", "swin_cifar", "swin_s", "swin_t"]
+
+
+@dataclass(frozen=True)
+class SwinConfig:
+    """What a :class:`Swin` is made of; the defaults are Swin-T's.
+
+    Attributes:
+        image_size: Side of the images it is meant for; others work too. A stage whose map is not
+            larger than a window gets a window of that size.
+        patch_size: Side of a patch.
+        n_channels: Colour channels.
+        n_classes: Number of classes.
+        d_model: Width D of the first stage; each further stage is twice as wide.
+        depths: Number of blocks of each stage; every second one moves its windows.
+        n_heads: Number of heads of each stage.
+        window: Side of a window.
+        mlp_ratio: Hidden width of the feed-forward parts, in units of the stage's width.
+        dropout: Probability of dropping embeddings, weights, hidden channels and outputs of parts.
+        drop_path: Probability of leaving out the last block's parts for an image while training;
+            it grows from 0 in the first block in equal steps.
+
+    Raises:
+        ValueError: If the stages don't agree in number, the heads don't divide the widths or a size
+            is not positive.
+
+    Example:
+        >>> config = SwinConfig()
+        >>> config.widths, config.maps
+        ((96, 192, 384, 768), (56, 28, 14, 7))
+    """
+
+    image_size: int = 224
+    patch_size: int = 4
+    n_channels: int = 3
+    n_classes: int = 1000
+    d_model: int = 96
+    depths: tuple[int, ...] = (2, 2, 6, 2)
+    n_heads: tuple[int, ...] = (3, 6, 12, 24)
+    window: int = 7
+    mlp_ratio: int = 4
+    dropout: float = 0.0
+    drop_path: float = 0.2
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        if not self.depths or len(self.depths) != len(self.n_heads) or min(self.depths) < 1:
+            raise ValueError(
+                f"depths are {self.depths} and n_heads {self.n_heads}, wanted as many heads as "
+                "stages, each stage with at least 1 block"
+            )
+        for name in ("image_size", "patch_size", "n_channels", "n_classes", "window", "mlp_ratio"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, wanted at least 1")
+        for width, n_heads in zip(self.widths, self.n_heads, strict=True):
+            if n_heads < 1 or width % n_heads:
+                raise ValueError(f"n_heads is {n_heads}, wanted a divisor of the width {width}")
+        for name in ("dropout", "drop_path"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, wanted a probability in [0, 1)")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Width of each stage."""
+        return tuple(self.d_model * 2**stage for stage in range(len(self.depths)))
+
+    @property
+    def maps(self) -> tuple[int, ...]:
+        """Side of each stage's map."""
+        side = -(-self.image_size // self.patch_size)
+        sides = []
+        for _ in self.depths:
+            sides.append(side)
+            side = -(-side // 2)
+        return tuple(sides)
+
+
+class Swin(nn.Module):
+    """Classify images with windows that move from block to block and widen from stage to stage.
+
+    Source: Liu et al., Swin Transformer: Hierarchical Vision Transformer using Shifted Windows
+    (2021).
+
+    Args:
+        config: What to build.
+        generator: Source of the initial weights; torch's global one if not given.
+        fused: Whether to use the fused attention kernel when no weights are asked for.
+
+    Example:
+        >>> model = Swin(SwinConfig(image_size=32, patch_size=2, d_model=8, depths=(2, 2),
+        ...                         n_heads=(1, 2), window=4, n_classes=10))
+        >>> logits, weights = model(torch.zeros(3, 3, 32, 32), return_weights=True)
+        >>> logits.shape
+        torch.Size([3, 10])
+        >>> [tuple(w.shape) for w in weights]  # windows and heads; then tokens of a window
+        [(3, 16, 1, 16, 16), (3, 16, 1, 16, 16), (3, 4, 2, 16, 16), (3, 4, 2, 16, 16)]
+    """
+
+    def __init__(
+        self,
+        config: SwinConfig,
+        *,
+        generator: torch.Generator | None = None,
+        fused: bool = True,
+    ) -> None:
+        """Build the model and draw its weights."""
+        super().__init__()
+        self.config = config
+        self.patch_proj = nn.Linear(config.n_channels * config.patch_size**2, config.d_model)
+        self.patch_norm = nn.LayerNorm(config.d_model)
+        self.dropout = nn.Dropout(config.dropout)
+        rates = iter(drop_path_rates(config.drop_path, sum(config.depths)))
+        self.stages = nn.ModuleList(
+            _Stage(config, stage, rates, fused) for stage in range(len(config.depths))
+        )
+        self.norm = nn.LayerNorm(config.widths[-1])
+        self.head = nn.Linear(config.widths[-1], config.n_classes)
+        for part in self.modules():
+            if isinstance(part, nn.Linear):
+                nn.init.trunc_normal_(part.weight, std=0.02, generator=generator)
+                if part.bias is not None:
+                    nn.init.zeros_(part.bias)
+            elif isinstance(part, SwinBlock):
+                table = part.attention.bias.table
+                nn.init.trunc_normal_(table, std=0.02, generator=generator)
+
+    def forward(
+        self, images: Tensor, *, return_weights: bool = False
+    ) -> Tensor | tuple[Tensor, tuple[Tensor, ...]]:
+        """Classify a batch.
+
+        Args:
+            images: ``(B, C, height, width)`` of any size; sides that are not whole patches are
+                filled with zeros.
+            return_weights: Whether to return the attention weights too.
+
+        Returns:
+            Logits ``(B, n_classes)``, and if asked for the weights of each block, before dropout,
+            ``(B, nW, H, N, N)`` with nW windows of N tokens.
+
+        Raises:
+            ValueError: If the images are not four-dimensional or have the wrong channels.
+        """
+        config = self.config
+        if images.ndim != 4 or images.shape[1] != config.n_channels or images.numel() == 0:
+            raise ValueError(
+                f"images have shape {tuple(images.shape)}, wanted "
+                f"(B, {config.n_channels}, height, width)"
+            )
+        P = config.patch_size
+        rows, columns = (-(-side // P) for side in images.shape[2:])
+        if images.shape[2:] != (rows * P, columns * P):
+            extra = (columns * P - images.shape[3], rows * P - images.shape[2])
+            images = F.pad(images, (0, extra[0], 0, extra[1]))
+        x = self.patch_norm(self.patch_proj(patchify(images, P)))
+        x = self.dropout(x).unflatten(1, (rows, columns))
+        maps: list[Tensor] = []
+        for stage in self.stages:
+            x = stage(x, maps if return_weights else None)
+        logits = self.head(self.norm(x).mean(dim=(1, 2)))
+        return (logits, tuple(maps)) if return_weights else logits
+
+
+class _Stage(nn.Module):
+    """Merging, but for the first stage, then blocks in pairs of still and moved windows."""
+
+    def __init__(self, config: SwinConfig, stage: int, rates: Iterator[float], fused: bool) -> None:
+        super().__init__()
+        width, side = config.widths[stage], config.maps[stage]
+        window = min(config.window, side)
+        self.merge = PatchMerging(config.widths[stage - 1]) if stage else nn.Identity()
+        self.blocks = nn.ModuleList(
+            SwinBlock(
+                width,
+                config.n_heads[stage],
+                config.mlp_ratio * width,
+                grid=(side, side),
+                window=window,
+                shift=window // 2 if i % 2 else 0,
+                dropout=config.dropout,
+                drop_path=next(rates),
+                fused=fused,
+            )
+            for i in range(config.depths[stage])
+        )
+
+    def forward(self, x: Tensor, maps: list[Tensor] | None) -> Tensor:
+        """Transform a grid; append the weights to the maps, if there is such a list."""
+        x = self.merge(x)
+        for block in self.blocks:
+            if maps is None:
+                x = block(x)
+            else:
+                x, weights = block(x, return_weights=True)
+                maps.append(weights)
+        return x
+
+
+def swin_t(
+    n_classes: int = 1000,
+    *,
+    image_size: int = 224,
+    generator: torch.Generator | None = None,
+    **changes: Any,
+) -> Swin:
+    """Swin-T: 28,288,354 parameters with 1000 classes.
+
+    Args:
+        n_classes: Number of classes.
+        image_size: Side of the images it is meant for.
+        generator: Source of the initial weights; torch's global one if not given.
+        **changes: Further fields of :class:`SwinConfig` to set otherwise.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     sum(p.numel() for p in swin_t().parameters())
+        28288354
+    """
+    config = SwinConfig(image_size=image_size, n_classes=n_classes)
+    return Swin(replace(config, **changes), generator=generator)
+
+
+def swin_s(
+    n_classes: int = 1000,
+    *,
+    image_size: int = 224,
+    generator: torch.Generator | None = None,
+    **changes: Any,
+) -> Swin:
+    """Swin-S, as wide as Swin-T, the third stage three times as deep: 49,606,258 parameters.
+
+    Args:
+        n_classes: Number of classes.
+        image_size: Side of the images it is meant for.
+        generator: Source of the initial weights; torch's global one if not given.
+        **changes: Further fields of :class:`SwinConfig` to set otherwise.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     sum(p.numel() for p in swin_s().parameters())
+        49606258
+    """
+    config = SwinConfig(
+        image_size=image_size, n_classes=n_classes, depths=(2, 2, 18, 2), drop_path=0.3
+    )
+    return Swin(replace(config, **changes), generator=generator)
+
+
+def swin_b(
+    n_classes: int = 1000,
+    *,
+    image_size: int = 224,
+    generator: torch.Generator | None = None,
+    **changes: Any,
+) -> Swin:
+    """Swin-B, as deep as Swin-S and wider by a third: 87,768,224 parameters.
+
+    Args:
+        n_classes: Number of classes.
+        image_size: Side of the images it is meant for.
+        generator: Source of the initial weights; torch's global one if not given.
+        **changes: Further fields of :class:`SwinConfig` to set otherwise.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     sum(p.numel() for p in swin_b().parameters())
+        87768224
+    """
+    config = SwinConfig(
+        image_size=image_size,
+        n_classes=n_classes,
+        d_model=128,
+        depths=(2, 2, 18, 2),
+        n_heads=(4, 8, 16, 32),
+        drop_path=0.5,
+    )
+    return Swin(replace(config, **changes), generator=generator)
+
+
+def swin_cifar(
+    n_classes: int = 10, *, generator: torch.Generator | None = None, **changes: Any
+) -> Swin:
+    """A small one for images of 32 x 32, three stages on maps of 16, 8 and 4: 2,246,822 parameters.
+
+    Swin-T itself, with patches and windows this small, would still have more than 27 million.
+
+    Args:
+        n_classes: Number of classes.
+        generator: Source of the initial weights; torch's global one if not given.
+        **changes: Further fields of :class:`SwinConfig` to set otherwise.
+
+    Example:
+        >>> sum(p.numel() for p in swin_cifar().parameters())
+        2246822
+    """
+    config = SwinConfig(
+        image_size=32,
+        patch_size=2,
+        n_classes=n_classes,
+        d_model=64,
+        depths=(2, 2, 2),
+        n_heads=(2, 4, 8),
+        window=4,
+        drop_path=0.1,
+    )
+    return Swin(replace(config, **changes), generator=generator)

@@ -1,0 +1,430 @@
+"""Windows, their mask, and the model that is made of them."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
+
+import course_lib.swin.blocks as blocks
+from course_lib.mechanisms.swin import transformers_swin
+from course_lib.swin import (
+    DropPath,
+    Layout,
+    PatchMerging,
+    Swin,
+    SwinBlock,
+    SwinConfig,
+    WindowAttention,
+    cyclic_shift,
+    drop_path,
+    pad_grid,
+    swin_b,
+    swin_cifar,
+    swin_s,
+    swin_t,
+    window_layout,
+    window_mask,
+    window_partition,
+    window_reverse,
+)
+
+SIDES = st.integers(1, 4)
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def small(**changes):
+    fields = dict(
+        image_size=16, patch_size=2, d_model=8, depths=(2, 2), n_heads=(1, 2), window=4, n_classes=5
+    )
+    return SwinConfig(**(fields | changes))
+
+
+# ------------------------------------------------------------------------------------- windows
+
+
+@settings(max_examples=15, deadline=None)
+@given(SIDES, SIDES, SIDES, SIDES)
+def test_windows_put_together_are_the_grid(height, width, n_down, n_right):
+    rows, columns = height * n_down, width * n_right
+    x = torch.randn(2, rows, columns, 3, generator=seeded())
+    windows = window_partition(x, (height, width))
+    assert windows.shape == (2 * n_down * n_right, height * width, 3)
+    assert torch.equal(windows[0], x[0, :height, :width].reshape(-1, 3))
+    assert torch.equal(window_reverse(windows, (height, width), rows, columns), x)
+
+
+def test_a_reshape_without_the_transpose_mixes_windows():
+    x = torch.arange(16).view(1, 4, 4, 1)
+    right = window_partition(x, (2, 2))[0, :, 0].tolist()
+    assert right == [0, 1, 4, 5]
+    assert x.reshape(4, 4, 1)[0, :, 0].tolist() == [0, 1, 2, 3]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(-5, 5), st.integers(-5, 5))
+def test_a_shift_is_undone_by_its_negative(down, right):
+    x = torch.randn(1, 4, 5, 2, generator=seeded())
+    assert torch.equal(cyclic_shift(cyclic_shift(x, (down, right)), (-down, -right)), x)
+
+
+def region_mask(side, window, shift):
+    """Regions by slices of the moved grid, the way the original draws them."""
+    regions = torch.zeros(side, side)
+    slices = [slice(0, -window), slice(-window, -shift), slice(-shift, None)]
+    for number, (down, right) in enumerate((a, b) for a in slices for b in slices):
+        regions[down, right] = number
+    flat = window_partition(regions[None, ..., None], (window, window))[..., 0]
+    return flat[:, :, None] == flat[:, None, :]
+
+
+@pytest.mark.parametrize(("side", "window", "shift"), [(8, 4, 2), (14, 7, 3), (56, 7, 3)])
+def test_the_mask_is_the_originals(side, window, shift):
+    layout = window_layout(side, side, window, shift)
+    assert torch.equal(window_mask(layout), region_mask(side, window, shift))
+
+
+def test_strangers_are_half_or_three_quarters_of_the_pairs_at_the_edge():
+    mask = window_mask(window_layout(8, 8, 4, 2))
+    assert (1 - mask.float().mean((1, 2))).tolist() == [0, 0.5, 0.5, 0.75]
+
+
+def test_a_negative_slice_of_nothing_selects_everything():
+    """Drawn by slices, windows that stand still would all be strangers' windows."""
+    regions = torch.zeros(8)
+    regions[-0:] = 1
+    assert regions.all()
+    assert window_mask(Layout((8, 8), (4, 4), (0, 0))).all()
+
+
+def test_without_the_mask_opposite_edges_see_each_other():
+    attend = WindowAttention(4, 1, (4, 4)).eval()
+    x = torch.randn(1, 8, 8, 4, generator=seeded())
+    other = x.clone()
+    other[:, 0] += 1  # the upper edge
+    layout = window_layout(8, 8, 4, 2)
+    results = []
+    for mask in (window_mask(layout), None):
+        outs = [
+            cyclic_shift(
+                window_reverse(
+                    attend(window_partition(cyclic_shift(grid, (2, 2)), (4, 4)), mask), (4, 4), 8, 8
+                ),
+                (-2, -2),
+            )
+            for grid in (x, other)
+        ]
+        results.append(torch.equal(outs[0][:, -1], outs[1][:, -1]))  # the lower edge
+    assert results == [True, False]
+
+
+def test_a_window_as_large_as_the_map_neither_moves_nor_masks():
+    for side in (5, 7):
+        layout = window_layout(side, side, 7, 3)
+        assert layout == Layout((side, side), (side, side), (0, 0))
+        assert not layout.masked
+    assert window_layout(7, 21, 7, 3).shift == (0, 3)
+
+
+# ------------------------------------------------------------------------------------ attention
+
+
+def dense_attention(attention, x, window, shift):
+    """Attention over the whole grid at once; who shares a window is read off the coordinates."""
+    B, rows, columns, D = x.shape
+    H = attention.n_heads
+    q, k, v = attention.qkv_proj(x.reshape(B, -1, D)).chunk(3, dim=-1)
+    r = torch.arange(rows).repeat_interleave(columns)
+    c = torch.arange(columns).repeat(rows)
+    shift = (shift if rows > window else 0, shift if columns > window else 0)
+    same = ((r[:, None] - shift[0]) // window == (r - shift[0]) // window) & (
+        (c[:, None] - shift[1]) // window == (c - shift[1]) // window
+    )
+    down = (r[:, None] - r).clamp(1 - window, window - 1) + window - 1
+    right = (c[:, None] - c).clamp(1 - window, window - 1) + window - 1
+    out = torch.empty_like(v)
+    for h in range(H):
+        part = slice(h * D // H, (h + 1) * D // H)
+        scores = q[..., part] @ k[..., part].transpose(1, 2) / math.sqrt(D // H)
+        scores = scores + attention.bias.table[down * (2 * window - 1) + right, h]
+        out[..., part] = scores.masked_fill(~same, -math.inf).softmax(-1) @ v[..., part]
+    return attention.out_proj(out).view(B, rows, columns, D)
+
+
+@pytest.mark.parametrize("grid", [(8, 8), (8, 12), (5, 9), (3, 8), (3, 3), (1, 6)])
+@pytest.mark.parametrize("shift", [0, 2])
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_block_is_dense_attention_among_those_that_share_a_window(grid, shift, fused):
+    block = SwinBlock(8, 2, 16, grid=(8, 8), window=4, shift=shift, fused=fused).double()
+    x = torch.randn(2, *grid, 8, dtype=torch.float64, generator=seeded())
+    with torch.no_grad():
+        block.attention.bias.table.normal_(generator=seeded(1))
+        middle = x + dense_attention(block.attention, block.attention_norm(x), 4, shift)
+        wanted = middle + block.feed_forward(block.feed_forward_norm(middle))
+        torch.testing.assert_close(block(x), wanted, atol=1e-12, rtol=0)
+
+
+def test_what_fills_up_the_grid_has_no_influence(monkeypatch):
+    block = SwinBlock(8, 2, 16, grid=(5, 9), window=4, shift=2)
+    x = torch.randn(2, 5, 9, 8, generator=seeded(), requires_grad=True)
+    usual = block(x)
+    usual.sum().backward()
+    assert x.grad.isfinite().all()
+
+    def pad_with_rubbish(grid, sizes):
+        rubbish = torch.randn(len(grid), *sizes, grid.shape[-1], generator=seeded(1)) * 100
+        rubbish[:, : grid.shape[1], : grid.shape[2]] = grid
+        return rubbish
+
+    monkeypatch.setattr(blocks, "pad_grid", pad_with_rubbish)
+    torch.testing.assert_close(block(x), usual, atol=1e-6, rtol=0)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(1, 4), st.integers(1, 4))
+def test_windows_know_nothing_of_each_other(n_down, n_right):
+    block = SwinBlock(4, 1, 8, grid=(3 * n_down, 3 * n_right), window=3)
+    x = torch.randn(1, 3 * n_down, 3 * n_right, 4, generator=seeded())
+    alone = block(x[:, :3, :3])
+    torch.testing.assert_close(block(x)[:, :3, :3], alone, atol=1e-6, rtol=0)
+
+
+def test_a_pair_of_blocks_reaches_the_neighbouring_windows():
+    pair = [SwinBlock(4, 1, 8, grid=(12, 12), window=4, shift=shift) for shift in (0, 2)]
+    x = torch.randn(1, 12, 12, 4, generator=seeded(), requires_grad=True)
+
+    def reach(n_blocks):
+        out = x
+        for block in pair[:n_blocks]:
+            out = block(out)
+        (gradient,) = torch.autograd.grad(out[0, 5, 5].sum(), x)
+        return int((gradient[0].abs().sum(-1) > 0).sum())
+
+    assert [reach(1), reach(2)] == [16, 64]
+
+
+def test_weights_sum_to_one_and_are_the_same_on_both_paths():
+    attend = WindowAttention(8, 2, (3, 3))
+    mask = window_mask(window_layout(6, 6, 3, 1))
+    x = torch.randn(8, 9, 8, generator=seeded())
+    out, weights = attend(x, mask, return_weights=True)
+    assert weights.shape == (8, 2, 9, 9)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(8, 2, 9))
+    assert not weights.masked_select(~mask.repeat(2, 1, 1)[:, None].expand_as(weights)).any()
+    torch.testing.assert_close(out, attend(x, mask), atol=1e-6, rtol=0)
+
+
+def test_dropped_weights_differ_from_draw_to_draw_on_both_paths():
+    for fused in (False, True):
+        attend = WindowAttention(8, 2, (3, 3), dropout=0.5, fused=fused)
+        x = torch.randn(4, 9, 8, generator=seeded())
+        with torch.random.fork_rng(devices=[]):
+            assert not torch.equal(attend(x), attend(x))
+        attend.eval()
+        assert torch.equal(attend(x), attend(x))
+
+
+# ------------------------------------------------------------------------- merging and dropping
+
+
+def test_merging_goes_down_first():
+    merge = PatchMerging(1).eval()
+    with torch.no_grad():
+        merge.proj.weight.copy_(torch.eye(4)[:2])
+        merge.norm = torch.nn.Identity()
+        x = torch.tensor([[0.0, 1.0], [2.0, 3.0]]).view(1, 2, 2, 1)
+        first_two = merge(x)[0, 0, 0].tolist()
+    assert first_two == [0, 2]  # (0, 0) and (1, 0), not (0, 1)
+
+
+def test_merging_fills_up_odd_grids_with_zeros():
+    merge = PatchMerging(3)
+    x = torch.randn(1, 3, 5, 3, generator=seeded())
+    filled = torch.zeros(1, 4, 6, 3)
+    filled[:, :3, :5] = x
+    assert torch.equal(merge(x), merge(filled))
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.sampled_from([0.0, 0.3, 0.8]), st.integers(0, 5))
+def test_whole_examples_are_dropped_and_the_rest_is_scaled(p, seed):
+    x = torch.rand(500, 2, 3, generator=seeded()) + 1
+    out = drop_path(x, p, generator=seeded(seed))
+    factor = (out / x).flatten(1)
+    assert torch.allclose(factor, factor[:, :1].expand_as(factor))
+    values = factor[:, 0]
+    assert torch.all((values == 0) | torch.isclose(values, torch.tensor(1 / (1 - p))))
+    assert (values == 0).float().mean().item() == pytest.approx(p, abs=0.1)
+    assert torch.equal(out, drop_path(x, p, generator=seeded(seed)))
+
+
+def test_paths_are_dropped_in_training_only_and_after_both_parts():
+    block = SwinBlock(4, 1, 8, grid=(4, 4), window=2, drop_path=0.9)
+    x = torch.randn(64, 4, 4, 4, generator=seeded())
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        unchanged = (block(x) == x).flatten(1).all(1).float().mean().item()
+    assert unchanged == pytest.approx(0.81, abs=0.12)  # both parts dropped: 0.9 * 0.9
+    block.eval()
+    assert not (block(x) == x).flatten(1).all(1).any()
+
+
+def test_draws_come_from_the_generator_that_was_given():
+    x = torch.ones(8, 2)
+    state = torch.random.get_rng_state()
+    first, second = (DropPath(0.5, generator=seeded(3))(x) for _ in range(2))
+    assert torch.equal(first, second)
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+# ------------------------------------------------------------------------------------ the model
+
+
+@pytest.mark.parametrize(
+    ("preset", "count"), [(swin_t, 28_288_354), (swin_s, 49_606_258), (swin_b, 87_768_224)]
+)
+def test_presets_have_the_published_number_of_parameters(preset, count):
+    with torch.device("meta"):
+        model = preset()
+    assert sum(p.numel() for p in model.parameters()) == count
+
+
+def multiply_adds(model):
+    """Products of matrices, and one operation for each number that a norm sees."""
+    normed = []
+    for part in model.modules():
+        if isinstance(part, torch.nn.LayerNorm):
+            part.register_forward_hook(lambda _, args, __: normed.append(args[0].numel()))
+    images = torch.empty(1, 3, 224, 224, device="meta")
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model.eval()(images)
+    # The original takes the last map to be a sixteenth of the first; it is a sixty-fourth.
+    normed.append(normed[-1] * 3)
+    return counter.get_total_flops() // 2 + sum(normed)
+
+
+@pytest.mark.parametrize(
+    ("preset", "billions"), [(swin_t, 4.494), (swin_s, 8.747), (swin_b, 15.438)]
+)
+def test_presets_cost_what_the_original_counts(preset, billions):
+    with torch.device("meta"):
+        model = preset()
+    for part in model.modules():
+        if isinstance(part, WindowAttention):
+            part.fused = False
+    assert round(multiply_adds(model) / 1e9, 3) == billions
+
+
+def test_the_small_one_learns_a_batch():
+    model = swin_cifar(3, d_model=16, depths=(1, 1, 1), n_heads=(1, 2, 4), generator=seeded())
+    images = torch.randn(6, 3, 32, 32, generator=seeded(1))
+    classes = torch.tensor([0, 1, 2, 0, 1, 2])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        losses = []
+        for _ in range(25):
+            loss = torch.nn.functional.cross_entropy(model(images), classes)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    assert losses[0] > 0.9 and losses[-1] < 0.3
+
+
+@pytest.mark.parametrize("size", [(16, 16), (32, 48), (15, 9), (3, 50)])
+def test_images_of_any_size(size):
+    model = Swin(small(), generator=seeded()).eval()
+    images = torch.randn(2, 3, *size, generator=seeded(1))
+    explicit = Swin(small(), fused=False).eval()
+    explicit.load_state_dict(model.state_dict())
+    logits, weights = explicit(images, return_weights=True)
+    assert logits.shape == (2, 5) and len(weights) == 4
+    torch.testing.assert_close(model(images), logits, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("size", [(16, 16), (32, 32)])
+def test_logits_and_gradients_are_those_of_transformers(size):
+    """Where windows tile the maps; elsewhere that library lets padding be seen."""
+    model = Swin(small(), generator=seeded()).double().eval()
+    peer = transformers_swin(model)
+    images = torch.randn(2, 3, *size, dtype=torch.float64, generator=seeded(1), requires_grad=True)
+    ours, theirs = model(images), peer(images).logits
+    torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
+    a, b = (torch.autograd.grad(out.square().sum(), images)[0] for out in (ours, theirs))
+    torch.testing.assert_close(a, b, atol=1e-12, rtol=0)
+
+
+def test_weights_are_drawn_from_the_generator_and_masks_are_not_saved():
+    first, second = (Swin(small(), generator=seeded()).state_dict() for _ in range(2))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert not [name for name in first if "mask" in name or "index" in name]
+
+
+def test_rates_grow_to_the_last_block():
+    rates = [part.p for part in Swin(small(drop_path=0.3)).modules() if isinstance(part, DropPath)]
+    assert rates == pytest.approx([0, 0.1, 0.2, 0.3])
+
+
+# -------------------------------------------------------------------------------------- refusals
+
+
+def refused(match):
+    return pytest.raises(ValueError, match=match)
+
+
+def test_wrong_input_is_refused_with_what_came_and_what_was_wanted():
+    x = torch.zeros(1, 4, 6, 8)
+    with refused("x has shape .1, 4., wanted .B, rows, columns, D."):
+        window_partition(torch.zeros(1, 4), (2, 2))
+    with refused("window is 4 x 4, wanted sides that divide 4 x 6"):
+        window_partition(x, (4, 4))
+    with refused("windows have shape .5, 4, 8., wanted .B . 6, 4, D."):
+        window_reverse(torch.zeros(5, 4, 8), (2, 2), 4, 6)
+    with refused("shift is 4, wanted at least 0 and less than window 4"):
+        window_layout(8, 8, 4, 4)
+    with refused("grid is 0 x 8"):
+        window_layout(0, 8, 4, 0)
+    with refused("grid is 4 x 6, wanted at most 4 x 4"):
+        pad_grid(x, (4, 4))
+    with refused("p is 1, wanted a probability"):
+        drop_path(x, 1)
+    with refused("p is -1"):
+        DropPath(-1)
+    with refused("wanted .B, rows, columns, 4."):
+        PatchMerging(4)(x)
+
+
+def test_wrong_attention_is_refused():
+    attend = WindowAttention(8, 2, (2, 2))
+    x = torch.zeros(6, 4, 8)
+    with refused("n_heads is 3, wanted a divisor of d_model 8"):
+        WindowAttention(8, 3, (2, 2))
+    with refused("dropout is 1"):
+        WindowAttention(8, 2, (2, 2), dropout=1)
+    with refused("x has shape .6, 9, 8., wanted .B . nW, 4, 8. for windows of 2 x 2"):
+        attend(torch.zeros(6, 9, 8))
+    with refused("nW a divisor of the 6 windows"):
+        attend(x, torch.ones(4, 4, 4, dtype=torch.bool))
+    with refused("torch.float32, wanted torch.bool"):
+        attend(x, torch.ones(3, 4, 4))
+    with refused("wanted .B, rows, columns, 8."):
+        SwinBlock(8, 2, 16, grid=(4, 4), window=2)(torch.zeros(1, 4, 4, 6))
+
+
+def test_wrong_models_are_refused():
+    with refused("as many heads as stages"):
+        SwinConfig(depths=(2, 2))
+    with refused("n_heads is 5, wanted a divisor of the width 96"):
+        SwinConfig(n_heads=(5, 6, 12, 24))
+    with refused("window is 0, wanted at least 1"):
+        SwinConfig(window=0)
+    with refused("drop_path is 1.5, wanted a probability"):
+        SwinConfig(drop_path=1.5)
+    with refused("images have shape .1, 1, 16, 16., wanted .B, 3, height, width."):
+        Swin(small())(torch.zeros(1, 1, 16, 16))
