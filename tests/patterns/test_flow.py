@@ -1,0 +1,161 @@
+"""Reach by masks against reach by gradients, receptive fields, ways of the gradient."""
+
+import pytest
+import torch
+from torch import nn
+
+from course_lib.attention import MultiHeadAttention
+from course_lib.masks import causal_mask, sliding_window_mask
+from course_lib.mixing import layers_until_reached
+from course_lib.patterns import (
+    cross_attention_gradients,
+    effective_receptive_field,
+    field_side,
+    gradient_norms,
+    layers_to_reach_all,
+    reachability,
+)
+
+
+def test_reach_by_masks_is_reach_by_gradients():
+    mask = sliding_window_mask(11, radius=2)
+    attend = MultiHeadAttention(4, n_heads=1).double()
+    x = torch.randn(1, 11, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def layer(x, depth):
+        return x + attend(x, mask=mask)
+
+    by_gradient = layers_until_reached(layer, x, most=10)
+    corner = torch.zeros(11, 11).bool()
+    corner[-1, 0] = True
+    assert layers_to_reach_all(mask, corner) == by_gradient == 5
+
+
+@pytest.mark.parametrize("radius", [1, 2, 4])
+def test_a_window_reaches_its_radius_further_each_layer(radius):
+    mask = sliding_window_mask(20, radius)
+    for depth in range(4):
+        assert torch.equal(reachability(mask, depth), sliding_window_mask(20, radius * depth))
+
+
+def test_blocks_never_meet_unless_they_are_shifted():
+    blocks, shifted = _blocks(12, 4, 0), _blocks(12, 4, 2)
+    with pytest.raises(ValueError, match="96 of the pairs wanted unreached"):
+        layers_to_reach_all(blocks)
+    assert layers_to_reach_all([blocks, shifted]) == 5
+    assert torch.equal(reachability([blocks, shifted]), reachability([blocks, shifted], 2))
+    # The order of layers counts: the second one's masks come after the first one's.
+    assert not torch.equal(reachability([blocks, shifted]), reachability([shifted, blocks]))
+
+
+def _blocks(n, size, shift):
+    block = (torch.arange(n) + shift) // size
+    return block[:, None] == block
+
+
+def test_under_a_causal_mask_earlier_tokens_are_reached_at_once_and_later_never():
+    mask = causal_mask(6)
+    assert layers_to_reach_all(mask, mask) == 1
+    assert torch.equal(reachability(mask, 9), mask)
+    with pytest.raises(ValueError, match="15 of the pairs"):
+        layers_to_reach_all(mask)
+
+
+class Normed(nn.Module):
+    def forward(self, x):
+        return nn.functional.layer_norm(x.movedim(1, -1), x.shape[1:2]).movedim(-1, 1)
+
+
+def test_the_field_of_convolutions_grows_slower_than_what_they_could_see():
+    x = torch.randn(2, 3, 33, 33, generator=torch.Generator().manual_seed(0))
+    sides = []
+    for depth in (1, 4, 12):
+        torch.manual_seed(0)
+        width = [3] + [8] * depth
+        layers = nn.Sequential(
+            *(nn.Conv2d(a, b, 3, padding=1) for a, b in zip(width, width[1:], strict=False))
+        )
+        field = effective_receptive_field(layers, x, torch.Generator().manual_seed(0))
+        assert field.sum().item() == pytest.approx(1, abs=1e-4)
+        outside = (torch.arange(33) - 16).abs() > depth
+        assert not field[outside].any()
+        sides.append(field_side(field))
+    assert sides[0] == 3 and sides == sorted(sides) and sides[-1] < 2 * 12 + 1
+
+
+def test_a_sum_over_normed_channels_would_have_no_gradient():
+    x = torch.randn(1, 6, 9, 9, dtype=torch.float64, requires_grad=True)
+    out = Normed()(x)
+    (summed,) = torch.autograd.grad(out[:, :, 4, 4].sum(), x)
+    assert summed.abs().max() < 1e-6
+    field = effective_receptive_field(Normed(), x, torch.Generator().manual_seed(0))
+    assert field_side(field) == 1
+
+
+def test_global_attention_sees_the_whole_image_in_one_layer():
+    attend = MultiHeadAttention(4, n_heads=1)
+
+    def layer(x):
+        return attend(x.flatten(2).transpose(1, 2)).transpose(1, 2).unflatten(2, x.shape[2:])
+
+    x = torch.randn(1, 4, 7, 7, generator=torch.Generator().manual_seed(0))
+    field = effective_receptive_field(layer, x, torch.Generator().manual_seed(0), at=(0, 0))
+    assert (field > 0).all()
+
+
+def test_the_ways_of_the_gradient_add_up_and_keys_fall_silent_when_saturated():
+    generator = torch.Generator().manual_seed(0)
+    torch.manual_seed(0)
+    attend = MultiHeadAttention(8, n_heads=2).double()
+    x, memory, grad = torch.randn(3, 2, 4, 8, dtype=torch.float64, generator=generator)
+    leaves = [x.clone().requires_grad_(), memory.clone().requires_grad_()]
+    whole = torch.autograd.grad(attend(*leaves), leaves, grad)
+    ways = cross_attention_gradients(attend, x, memory, grad)
+    torch.testing.assert_close(ways["queries"], whole[0])
+    torch.testing.assert_close(ways["keys"] + ways["values"], whole[1])
+    with torch.no_grad():
+        attend.q_proj.weight.mul_(1e4)
+    sharp = cross_attention_gradients(attend, x, memory, grad)
+    assert sharp["keys"].norm() < 1e-6 * sharp["values"].norm()
+    assert sharp["values"].norm() > 0.1 * ways["values"].norm()
+
+
+def test_a_frozen_decoder_still_teaches_the_encoder():
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(4, 4), MultiHeadAttention(4, n_heads=1)
+    decoder.requires_grad_(False)
+    x, source = torch.randn(2, 1, 3, 4)
+
+    def norms(memory):
+        loss = (decoder(x, memory) ** 2).sum()
+        return gradient_norms(
+            loss, {"encoder": encoder.parameters(), "decoder": decoder.parameters()}
+        )
+
+    found = norms(encoder(source))
+    assert found["encoder"] > 0 and found["decoder"] == 0
+    assert encoder.weight.grad is None
+    decoder.requires_grad_(True)
+    cut = norms(encoder(source).detach())
+    assert cut["encoder"] == 0 and cut["decoder"] > 0
+
+
+def test_wrong_input_is_named():
+    eye = torch.eye(3).bool()
+    x = torch.zeros(1, 1, 3, 3)
+    generator = torch.Generator()
+    cases = [
+        (lambda: reachability(torch.eye(3)), "wanted boolean"),
+        (lambda: reachability(eye[:2]), r"\(2, 3\)"),
+        (lambda: reachability([]), "empty"),
+        (lambda: reachability(eye, -1), "n_layers is -1"),
+        (lambda: layers_to_reach_all(eye, eye[0]), "pairs has shape"),
+        (lambda: effective_receptive_field(lambda x: x, x[0], generator), "x has shape"),
+        (lambda: effective_receptive_field(lambda x: x[0], x, generator), "layer returned"),
+        (lambda: effective_receptive_field(lambda x: 0 * x, x, generator), "no pixel"),
+        (lambda: field_side(x[0, 0], 0.0), "share is 0"),
+        (lambda: gradient_norms(torch.ones(2, requires_grad=True), {}), "scalar"),
+    ]
+    for call, message in cases:
+        with pytest.raises(ValueError, match=message):
+            call()
