@@ -1,5 +1,17 @@
 """Attention that costs less: exact by tiles, sparse by pattern, or approximated."""
 
+from course_lib.efficient.banded import (
+    band_average,
+    band_offsets,
+    band_to_dense,
+    band_weights,
+    banded_attention,
+    fused_banded_attention,
+)
+from course_lib.efficient.block_diagonal import (
+    block_diagonal_attention,
+    fused_block_diagonal_attention,
+)
 from course_lib.efficient.convolutional import (
     ConvolutionalAttention,
     CrossShapedAttention,
@@ -8,6 +20,7 @@ from course_lib.efficient.convolutional import (
 )
 from course_lib.efficient.keys import key_mask
 from course_lib.efficient.linformer import LinformerAttention, linformer_attention
+from course_lib.efficient.longformer import LongformerAttention
 from course_lib.efficient.performer import (
     PerformerAttention,
     RandomFeatureAttention,
@@ -22,10 +35,19 @@ __all__ = [
     "ConvolutionalAttention",
     "CrossShapedAttention",
     "LinformerAttention",
+    "LongformerAttention",
     "PerformerAttention",
     "RandomFeatureAttention",
     "ReducedAttention",
     "Running",
+    "band_average",
+    "band_offsets",
+    "band_to_dense",
+    "band_weights",
+    "banded_attention",
+    "block_diagonal_attention",
+    "fused_banded_attention",
+    "fused_block_diagonal_attention",
     "key_mask",
     "linformer_attention",
     "online_attention",

@@ -1,0 +1,443 @@
+"""Sliding windows in memory that grows with the length times the width of the window.
+
+A mask can say who sees whom, but the scores behind it are still a matrix of T by T. Here a score
+is computed only where it counts: the *band* ``(..., T, W)`` holds, for each query, its W keys side
+by side, in the order of :func:`band_offsets`. The explicit path shifts keys and values by each
+offset in turn. The fused path cuts the sequence into blocks of queries and hands each, together
+with the stretch of keys around it, to the fused kernel.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.attention import fused_attention
+from course_lib.masks import check_mask, masked_softmax
+
+__all__ = [
+    "band_average",
+    "band_offsets",
+    "band_to_dense",
+    "band_weights",
+    "banded_attention",
+    "fused_banded_attention",
+]
+
+# With fewer queries at once the kernel spends its time on starting.
+_SMALLEST_BLOCK = 32
+
+
+# --------------------------------------------------------------------------- offset by offset
+
+
+def band_offsets(radius: int, *, dilation: int = 1, causal: bool = False) -> range:
+    """How far the keys of a query lie from it, in the order in which a band holds them.
+
+    Args:
+        radius: Neighbours on each side, at least 0.
+        dilation: Distance between two of them, at least 1.
+        causal: Whether the neighbours after the query are left out.
+
+    Returns:
+        ``2 * radius + 1`` offsets, or ``radius + 1`` if causal.
+
+    Raises:
+        ValueError: If the radius is negative or the dilation is less than 1.
+
+    Example:
+        >>> list(band_offsets(2)), list(band_offsets(2, dilation=3, causal=True))
+        ([-2, -1, 0, 1, 2], [-6, -3, 0])
+    """
+    if radius < 0:
+        raise ValueError(f"radius is {radius}, wanted at least 0")
+    if dilation < 1:
+        raise ValueError(f"dilation is {dilation}, wanted at least 1")
+    reach = radius * dilation
+    return range(-reach, 1 if causal else reach + 1, dilation)
+
+
+def banded_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    radius: int,
+    *,
+    dilation: int = 1,
+    causal: bool = False,
+    key_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Attend to the neighbours up to ``radius`` steps away, and to nothing else.
+
+    The same as dense attention with :func:`course_lib.masks.dilated_window_mask`, but no matrix of
+    T by T is ever made.
+
+    Source: Beltagy et al., Longformer (2020), section 3.1, "sliding window" and "dilated sliding
+    window". (An ``attention_window`` of 512 there is a radius of 256.)
+
+    Args:
+        q: Queries ``(..., T, Dh)``.
+        k: Keys ``(..., T, Dh)``.
+        v: Values ``(..., T, Dv)``.
+        radius: Neighbours on each side, at least 0.
+        dilation: Distance between two of them, at least 1.
+        causal: Whether the neighbours after the query are hidden.
+        key_mask: Boolean, broadcastable to ``(..., 1, T)``, such as a padding mask
+            ``(B, 1, 1, T)``; ``True`` = may be attended to.
+        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
+
+    Returns:
+        The output ``(..., T, Dv)``, 0 for a query that sees nothing, and the weights as a band
+        ``(..., T, W)``.
+
+    Raises:
+        ValueError: If the shapes don't fit together, radius or dilation is out of range, or the
+            mask is not boolean.
+
+    Example:
+        With equal scores it is a moving average; at the ends the window has fewer keys.
+
+        >>> q = k = torch.zeros(5, 2)
+        >>> v = torch.tensor([[0.0], [3.0], [6.0], [9.0], [12.0]])
+        >>> out, weights = banded_attention(q, k, v, radius=1)
+        >>> out[:, 0]
+        tensor([ 1.5000,  3.0000,  6.0000,  9.0000, 10.5000])
+        >>> weights
+        tensor([[0.0000, 0.5000, 0.5000],
+                [0.3333, 0.3333, 0.3333],
+                [0.3333, 0.3333, 0.3333],
+                [0.3333, 0.3333, 0.3333],
+                [0.5000, 0.5000, 0.0000]])
+    """
+    _check_values(k, v, None, None)
+    weights = band_weights(
+        q, k, radius, dilation=dilation, causal=causal, key_mask=key_mask, scale=scale
+    )
+    return band_average(weights, v, radius, dilation=dilation, causal=causal), weights
+
+
+def band_weights(
+    q: Tensor,
+    k: Tensor,
+    radius: int,
+    *,
+    dilation: int = 1,
+    causal: bool = False,
+    key_mask: Tensor | None = None,
+    shared_k: Tensor | None = None,
+    shared_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> Tensor:
+    """How much each query takes from each of its neighbours.
+
+    Args:
+        q: Queries ``(..., T, Dh)``.
+        k: Keys ``(..., T, Dh)``.
+        radius: Neighbours on each side, at least 0.
+        dilation: Distance between two of them, at least 1.
+        causal: Whether the neighbours after the query are hidden.
+        key_mask: Boolean, broadcastable to ``(..., 1, T)``; ``True`` = may be attended to.
+        shared_k: Keys ``(..., G, Dh)`` that every query may attend to besides.
+        shared_mask: Boolean, broadcastable to ``(..., 1, G)``: which of these are really there.
+        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
+
+    Returns:
+        Weights ``(..., T, G + W)``: first the shared keys, then the band.
+
+    Raises:
+        ValueError: If the shapes don't fit together, radius or dilation is out of range, or a
+            mask is not boolean.
+
+    Example:
+        >>> x = torch.zeros(4, 2)
+        >>> band_weights(x, x, radius=1, causal=True)
+        tensor([[0.0000, 1.0000],
+                [0.5000, 0.5000],
+                [0.5000, 0.5000],
+                [0.5000, 0.5000]])
+    """
+    offsets = band_offsets(radius, dilation=dilation, causal=causal)
+    _check_keys(q, k, key_mask, shared_k, shared_mask)
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    q = q * scale
+    scores = torch.stack([(q * near).sum(dim=-1) for near in _shifted(k, offsets)], dim=-1)
+    visible = torch.cat(list(_shifted(_visible_keys(q, key_mask)[..., None], offsets)), dim=-1)
+    if shared_k is not None:
+        scores = torch.cat([q @ shared_k.transpose(-2, -1), scores], dim=-1)
+        visible = _join(_shared_visible(shared_k, shared_mask), visible)
+    return masked_softmax(scores, visible.expand(scores.shape))
+
+
+def band_average(
+    weights: Tensor,
+    v: Tensor,
+    radius: int,
+    *,
+    dilation: int = 1,
+    causal: bool = False,
+    shared_v: Tensor | None = None,
+) -> Tensor:
+    """Average the values of the neighbours with weights that stand in a band.
+
+    Args:
+        weights: ``(..., T, G + W)``, as :func:`band_weights` returns them.
+        v: Values ``(..., T, Dv)``.
+        radius: As for the weights.
+        dilation: As for the weights.
+        causal: As for the weights.
+        shared_v: Values ``(..., G, Dv)`` of the shared keys.
+
+    Returns:
+        The output ``(..., T, Dv)``.
+
+    Raises:
+        ValueError: If the weights have another width than radius and shared values give them.
+
+    Example:
+        The last of three columns takes the value of the right neighbour.
+
+        >>> weights = torch.tensor([[0.0, 0.0, 1.0]] * 3)
+        >>> band_average(weights, torch.tensor([[1.0], [2.0], [3.0]]), radius=1)[:, 0]
+        tensor([2., 3., 0.])
+    """
+    offsets = band_offsets(radius, dilation=dilation, causal=causal)
+    G = 0 if shared_v is None else shared_v.shape[-2]
+    if weights.shape[-2:] != (v.shape[-2], G + len(offsets)):
+        raise ValueError(
+            f"weights have shape {tuple(weights.shape)}, wanted (..., {v.shape[-2]}, "
+            f"{G + len(offsets)})"
+        )
+    shared, band = weights.tensor_split([G], dim=-1)
+    columns = band.unbind(dim=-1)
+    out = torch.zeros_like(v) if shared_v is None else shared @ shared_v
+    for weight, near in zip(columns, _shifted(v, offsets), strict=True):
+        out = out + weight[..., None] * near
+    return out
+
+
+def band_to_dense(
+    weights: Tensor, radius: int, *, dilation: int = 1, causal: bool = False
+) -> Tensor:
+    """Lay a band out as a matrix, to look at it or to compare it with dense attention.
+
+    Args:
+        weights: ``(..., T, W)``.
+        radius: As for the weights.
+        dilation: As for the weights.
+        causal: As for the weights.
+
+    Returns:
+        Weights ``(..., T, T)``, 0 outside the band.
+
+    Raises:
+        ValueError: If the weights have another width than the radius gives them.
+
+    Example:
+        >>> band_to_dense(torch.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 0.0]]), 1)
+        tensor([[1., 2., 0.],
+                [3., 4., 5.],
+                [0., 6., 7.]])
+    """
+    offsets = band_offsets(radius, dilation=dilation, causal=causal)
+    T = weights.shape[-2]
+    if weights.shape[-1] != len(offsets):
+        raise ValueError(
+            f"weights have shape {tuple(weights.shape)}, wanted (..., T, {len(offsets)})"
+        )
+    reach = radius * dilation
+    at = torch.arange(T, device=weights.device)[:, None] + reach
+    index = at + torch.tensor(list(offsets), device=weights.device)
+    wide = weights.new_zeros(*weights.shape[:-1], T + 2 * reach)
+    return wide.scatter(-1, index.expand(weights.shape), weights)[..., reach : reach + T]
+
+
+# --------------------------------------------------------------------------- block by block
+
+
+def fused_banded_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    radius: int,
+    *,
+    dilation: int = 1,
+    causal: bool = False,
+    key_mask: Tensor | None = None,
+    shared_k: Tensor | None = None,
+    shared_v: Tensor | None = None,
+    shared_mask: Tensor | None = None,
+    scale: float | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Compute :func:`banded_attention` with the fused kernel, without the weights.
+
+    The sequence is cut into blocks of c queries. Block b sees the keys from ``b * c - radius`` to
+    ``(b + 1) * c + radius``: a view into the padded keys that overlaps with its neighbours'.
+
+    Args:
+        q: Queries ``(..., T, Dh)``.
+        k: Keys ``(..., T, Dh)``.
+        v: Values ``(..., T, Dv)``.
+        radius: Neighbours on each side, at least 0.
+        dilation: Distance between two of them, at least 1.
+        causal: Whether the neighbours after the query are hidden.
+        key_mask: Boolean, broadcastable to ``(..., 1, T)``; ``True`` = may be attended to.
+        shared_k: Keys ``(..., G, Dh)`` that every query may attend to besides.
+        shared_v: Their values ``(..., G, Dv)``.
+        shared_mask: Boolean, broadcastable to ``(..., 1, G)``: which of these are really there.
+        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
+        dropout: Probability of dropping a weight. Always applied: pass 0 for evaluation.
+
+    Returns:
+        The output ``(..., T, Dv)``; 0 for a query that may attend to nothing.
+
+    Raises:
+        ValueError: If the shapes don't fit together, radius or dilation is out of range, or a
+            mask is not boolean.
+
+    Example:
+        >>> q, k, v = torch.randn(3, 2, 100, 8, generator=torch.Generator().manual_seed(0))
+        >>> explicit, weights = banded_attention(q, k, v, radius=3, dilation=2)
+        >>> fused = fused_banded_attention(q, k, v, radius=3, dilation=2)
+        >>> torch.allclose(fused, explicit, atol=1e-6)
+        True
+        >>> weights.shape
+        torch.Size([2, 100, 7])
+    """
+    band_offsets(radius, dilation=dilation)
+    _check_keys(q, k, key_mask, shared_k, shared_mask)
+    _check_values(k, v, shared_k, shared_v)
+    lead, T = q.shape[:-2], q.shape[-2]
+    # What lies beyond the ends would only be computed to be hidden.
+    radius = min(radius, -(-T // dilation) - 1)
+    visible = _visible_keys(q, key_mask)
+    if dilation > 1:
+        visible = _lay_tracks(visible[..., None], dilation, radius)[..., 0]
+        q, k, v = (_lay_tracks(x, dilation, radius) for x in (q, k, v))
+    length = q.shape[-2]
+    block = min(max(_SMALLEST_BLOCK, radius // 2), length)
+    n_blocks = -(-length // block)
+    spare = n_blocks * block - length
+    ahead = 0 if causal else radius
+    width = radius + block + ahead
+    reach = radius + n_blocks * block + ahead
+
+    q_blocks = _pad(q, 0, spare).reshape(-1, n_blocks, block, q.shape[-1])
+    k_blocks, v_blocks = (
+        _windows(_pad(x, radius, ahead + spare).reshape(-1, reach, x.shape[-1]), width, block)
+        for x in (k, v)
+    )
+    query = torch.arange(block, device=q.device)[:, None]
+    key = torch.arange(width, device=q.device)
+    band = (key >= query) & (key <= query + radius + ahead)
+    seen = _windows(_pad(visible[..., None], radius, ahead + spare), width, block)
+    mask = seen.transpose(-2, -1) & band
+    if shared_k is not None and shared_v is not None:
+        k_blocks, v_blocks = (
+            torch.cat([x.reshape(-1, 1, *x.shape[-2:]).expand(-1, n_blocks, -1, -1), y], dim=-2)
+            for x, y in ((shared_k, k_blocks), (shared_v, v_blocks))
+        )
+        mask = _join(_shared_visible(shared_k, shared_mask)[..., None, :], mask)
+    if mask.ndim > 3:
+        mask = mask.expand(*lead, *mask.shape[-3:]).flatten(0, -4)
+    else:
+        mask = mask[None]
+    out = fused_attention(q_blocks, k_blocks, v_blocks, mask, scale=scale, dropout=dropout)
+    out = out.reshape(*lead, n_blocks * block, v.shape[-1])[..., :length, :]
+    return _take_tracks(out, dilation, radius, T) if dilation > 1 else out
+
+
+def _windows(x: Tensor, width: int, step: int) -> Tensor:
+    """Overlapping stretches ``(..., n, width, D)`` of ``(..., T, D)``, without a copy."""
+    return x.unfold(-2, width, step).transpose(-2, -1)
+
+
+def _lay_tracks(x: Tensor, dilation: int, gap: int) -> Tensor:
+    """Put the positions of each remainder together: a dilated window becomes a plain one.
+
+    The tracks follow one another, each with a gap behind it that no window crosses.
+    """
+    x = _pad(x, 0, -x.shape[-2] % dilation)
+    return _pad(x.unflatten(-2, (-1, dilation)).transpose(-3, -2), 0, gap).flatten(-3, -2)
+
+
+def _take_tracks(x: Tensor, dilation: int, gap: int, T: int) -> Tensor:
+    tracks = x.unflatten(-2, (dilation, -1))
+    tracks = tracks[..., : tracks.shape[-2] - gap, :]
+    return tracks.transpose(-3, -2).flatten(-3, -2)[..., :T, :]
+
+
+# --------------------------------------------------------------------------- what both share
+
+
+def _shifted(x: Tensor, offsets: range) -> list[Tensor]:
+    """Rows ``t + offset`` of x for each offset, 0 beyond the ends; views of one padded copy."""
+    before, after, T = -offsets[0], offsets[-1], x.shape[-2]
+    padded = _pad(x, before, after)
+    return [padded[..., before + offset : before + offset + T, :] for offset in offsets]
+
+
+def _pad(x: Tensor, before: int, after: int) -> Tensor:
+    return F.pad(x, (0, 0, before, after)) if before or after else x
+
+
+def _visible_keys(q: Tensor, key_mask: Tensor | None) -> Tensor:
+    """Which keys may be seen at all: ``(T,)``, or ``(..., T)`` if a mask says so."""
+    if key_mask is None:
+        return torch.ones(q.shape[-2], dtype=torch.bool, device=q.device)
+    key_mask = torch.atleast_2d(key_mask)[..., 0, :]
+    return key_mask.expand(*key_mask.shape[:-1], q.shape[-2])
+
+
+def _shared_visible(shared_k: Tensor, shared_mask: Tensor | None) -> Tensor:
+    if shared_mask is None:
+        return torch.ones(1, shared_k.shape[-2], dtype=torch.bool, device=shared_k.device)
+    shared_mask = torch.atleast_2d(shared_mask)
+    return shared_mask.expand(*shared_mask.shape[:-1], shared_k.shape[-2])
+
+
+def _join(shared: Tensor, band: Tensor) -> Tensor:
+    """Side by side along the last axis, after the others have been broadcast."""
+    lead = torch.broadcast_shapes(shared.shape[:-1], band.shape[:-1])
+    return torch.cat([x.expand(*lead, x.shape[-1]) for x in (shared, band)], dim=-1)
+
+
+def _check_keys(
+    q: Tensor,
+    k: Tensor,
+    key_mask: Tensor | None,
+    shared_k: Tensor | None,
+    shared_mask: Tensor | None,
+) -> None:
+    if q.ndim < 2 or q.shape != k.shape or q.shape[-2] < 1:
+        raise ValueError(
+            f"q has shape {tuple(q.shape)} and k {tuple(k.shape)}, wanted the same (..., T, Dh) "
+            "with T at least 1: a window lies around a query's own position"
+        )
+    lead = q.shape[:-2]
+    if key_mask is not None:
+        check_mask(key_mask, (*lead, 1, q.shape[-2]))
+    if shared_k is None:
+        return
+    if shared_k.shape[:-2] != lead or shared_k.shape[-1] != q.shape[-1]:
+        raise ValueError(
+            f"shared_k has shape {tuple(shared_k.shape)}, wanted (..., G, Dh) to go with q "
+            f"{tuple(q.shape)}"
+        )
+    if shared_mask is not None:
+        check_mask(shared_mask, (*lead, 1, shared_k.shape[-2]))
+
+
+def _check_values(k: Tensor, v: Tensor, shared_k: Tensor | None, shared_v: Tensor | None) -> None:
+    if v.shape[:-1] != k.shape[:-1]:
+        raise ValueError(
+            f"k has shape {tuple(k.shape)} and v {tuple(v.shape)}, wanted one value for each key"
+        )
+    if (shared_k is None) != (shared_v is None):
+        raise ValueError("got only one of shared_k and shared_v, wanted both or none")
+    if shared_k is not None and shared_v is not None:
+        if shared_v.shape != (*shared_k.shape[:-1], v.shape[-1]):
+            raise ValueError(
+                f"shared_v has shape {tuple(shared_v.shape)}, wanted "
+                f"{(*shared_k.shape[:-1], v.shape[-1])}"
+            )

@@ -1,0 +1,139 @@
+"""Blocks that see only themselves, each its own small attention.
+
+What lies in different blocks never meets, however many layers follow: other patterns (shifted
+windows, strides, global positions) exist to mend that.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.attention import fused_attention, scaled_dot_product_attention
+from course_lib.masks import causal_mask, check_mask, combine_masks
+
+__all__ = ["block_diagonal_attention", "fused_block_diagonal_attention"]
+
+
+def block_diagonal_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    block_size: int,
+    *,
+    causal: bool = False,
+    key_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Attend within blocks of neighbours, as dense attention does with a block mask.
+
+    Args:
+        q: Queries ``(..., T, Dh)``.
+        k: Keys ``(..., T, Dh)``.
+        v: Values ``(..., T, Dv)``.
+        block_size: Positions b of a block, at least 1; the last block may be shorter.
+        causal: Whether what comes after a query is hidden.
+        key_mask: Boolean, broadcastable to ``(..., 1, T)``; ``True`` = may be attended to.
+        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
+
+    Returns:
+        The output ``(..., T, Dv)``, 0 for a query that sees nothing, and the weights block by
+        block ``(..., T / b, b, b)``, rounded up; where the last block is shorter, its rest is 0.
+
+    Raises:
+        ValueError: If the shapes don't fit together, the block size is less than 1, or the mask is
+            not boolean.
+
+    Example:
+        >>> q = k = torch.zeros(5, 2)
+        >>> v = torch.tensor([[0.0], [2.0], [4.0], [6.0], [8.0]])
+        >>> out, weights = block_diagonal_attention(q, k, v, block_size=2)
+        >>> out[:, 0], weights.shape
+        (tensor([1., 1., 5., 5., 8.]), torch.Size([3, 2, 2]))
+    """
+    blocks, mask = _cut(q, k, v, block_size, causal, key_mask)
+    out, weights = scaled_dot_product_attention(*blocks, mask, scale=scale)
+    T = q.shape[-2]
+    if T % block_size:
+        row = torch.arange(weights.shape[-3] * block_size, device=q.device).reshape(-1, block_size)
+        weights = weights.masked_fill((row >= T)[..., None], 0.0)
+    return out.flatten(-3, -2)[..., :T, :], weights
+
+
+def fused_block_diagonal_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    block_size: int,
+    *,
+    causal: bool = False,
+    key_mask: Tensor | None = None,
+    scale: float | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Compute :func:`block_diagonal_attention` with the fused kernel, without the weights.
+
+    Args:
+        q: Queries ``(..., T, Dh)``.
+        k: Keys ``(..., T, Dh)``.
+        v: Values ``(..., T, Dv)``.
+        block_size: Positions of a block, at least 1; the last block may be shorter.
+        causal: Whether what comes after a query is hidden.
+        key_mask: Boolean, broadcastable to ``(..., 1, T)``; ``True`` = may be attended to.
+        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
+        dropout: Probability of dropping a weight. Always applied: pass 0 for evaluation.
+
+    Returns:
+        The output ``(..., T, Dv)``; 0 for a query that may attend to nothing.
+
+    Raises:
+        ValueError: If the shapes don't fit together, the block size is less than 1, or the mask is
+            not boolean.
+
+    Example:
+        >>> q, k, v = torch.randn(3, 2, 10, 8, generator=torch.Generator().manual_seed(0))
+        >>> explicit, _ = block_diagonal_attention(q, k, v, block_size=4, causal=True)
+        >>> fused = fused_block_diagonal_attention(q, k, v, block_size=4, causal=True)
+        >>> torch.allclose(fused, explicit, atol=1e-6)
+        True
+    """
+    blocks, mask = _cut(q, k, v, block_size, causal, key_mask)
+    # The kernel wants exactly two axes before those of a block.
+    n_blocks = blocks[0].shape[-3]
+    q_blocks, k_blocks, v_blocks = (x.reshape(-1, *x.shape[-3:]) for x in blocks)
+    if mask is not None and mask.ndim > 2:
+        if mask.shape[:-3].numel() > 1:
+            mask = mask.expand(*q.shape[:-2], *mask.shape[-3:])
+        mask = mask.reshape(-1, n_blocks, *mask.shape[-2:])
+    out = fused_attention(q_blocks, k_blocks, v_blocks, mask, scale=scale, dropout=dropout)
+    return out.reshape(*q.shape[:-2], -1, v.shape[-1])[..., : q.shape[-2], :]
+
+
+def _cut(
+    q: Tensor, k: Tensor, v: Tensor, block_size: int, causal: bool, key_mask: Tensor | None
+) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor | None]:
+    """Blocks ``(..., n, b, D)`` of all three, and what hides in them besides."""
+    if block_size < 1:
+        raise ValueError(f"block_size is {block_size}, wanted at least 1")
+    if q.ndim < 2 or q.shape != k.shape or v.shape[:-1] != k.shape[:-1]:
+        raise ValueError(
+            f"q has shape {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}, wanted "
+            "(..., T, Dh), the same, and (..., T, Dv)"
+        )
+    T = q.shape[-2]
+    spare = -T % block_size
+    masks: list[Tensor] = []
+    if key_mask is not None:
+        check_mask(key_mask, (*q.shape[:-2], 1, T))
+        key_mask = torch.atleast_2d(key_mask)
+        masks.append(key_mask.expand(*key_mask.shape[:-1], T))
+    elif spare:
+        masks.append(torch.ones(1, T, dtype=torch.bool, device=q.device))
+    # (..., 1, T) to (..., n, 1, b): in every block, which of its keys are there.
+    masks = [F.pad(m, (0, spare)).unflatten(-1, (-1, block_size)).transpose(-3, -2) for m in masks]
+    masks = [m[(None,) * (q.ndim + 1 - m.ndim)] for m in masks]
+    if causal:
+        masks.append(causal_mask(block_size, device=q.device))
+    if spare:
+        q, k, v = (F.pad(x, (0, 0, 0, spare)) for x in (q, k, v))
+    q, k, v = (x.unflatten(-2, (-1, block_size)) for x in (q, k, v))
+    return (q, k, v), combine_masks(*masks)

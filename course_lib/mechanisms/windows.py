@@ -1,0 +1,178 @@
+"""Attention through windows and in blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from course_lib.attention import merge_heads, scaled_dot_product_attention, split_heads
+from course_lib.efficient.banded import banded_attention, fused_banded_attention
+from course_lib.efficient.block_diagonal import (
+    block_diagonal_attention,
+    fused_block_diagonal_attention,
+)
+from course_lib.efficient.longformer import LongformerAttention
+from course_lib.masks import block_mask, dilated_window_mask, longformer_mask
+from course_lib.mechanisms.contract import Calls, Mechanism, Rival
+
+__all__ = ["MECHANISMS"]
+
+
+def _heads(
+    generator: Generator, *, batch: int, n_heads: int, length: int, d_head: int, **sizes: int
+) -> tuple[Tensor, ...]:
+    shape = (batch, n_heads, length, d_head)
+    return tuple(torch.randn(shape, generator=generator) for _ in range(3))
+
+
+def _explicit_window(q: Tensor, k: Tensor, v: Tensor, **window: int) -> Tensor:
+    return banded_attention(q, k, v, window["radius"], dilation=window["dilation"])[0]
+
+
+def _window(*, fast: bool, radius: int, dilation: int = 1, **sizes: int) -> nn.Module:
+    function = fused_banded_attention if fast else _explicit_window
+    return Calls(function, radius=radius, dilation=dilation)
+
+
+def _dense_window(module: Any, inputs: tuple[Any, ...]) -> Rival:
+    mask = dilated_window_mask(inputs[0].shape[-2], **module.fixed)
+    return Rival(lambda q, k, v: scaled_dot_product_attention(q, k, v, mask)[0], inputs)
+
+
+def _local_attention(module: Any, inputs: tuple[Any, ...]) -> Rival:
+    from local_attention import LocalAttention
+
+    # Blocks as long as the radius see the block before and the one after, and of these only what
+    # lies within the radius.
+    peer = LocalAttention(
+        module.fixed["radius"],
+        look_backward=1,
+        look_forward=1,
+        exact_windowsize=True,
+        use_rotary_pos_emb=False,
+    )
+    return Rival(peer.eval(), inputs)
+
+
+def _explicit_blocks(q: Tensor, k: Tensor, v: Tensor, block_size: int) -> Tensor:
+    return block_diagonal_attention(q, k, v, block_size)[0]
+
+
+def _blocks(*, fast: bool, block: int, **sizes: int) -> nn.Module:
+    function = fused_block_diagonal_attention if fast else _explicit_blocks
+    return Calls(function, block_size=block)
+
+
+def _dense_blocks(module: Any, inputs: tuple[Any, ...]) -> Rival:
+    mask = block_mask(inputs[0].shape[-2], **module.fixed)
+    return Rival(lambda q, k, v: scaled_dot_product_attention(q, k, v, mask)[0], inputs)
+
+
+def _longformer(
+    *, fast: bool, d_model: int, n_heads: int, radius: int, **sizes: int
+) -> LongformerAttention:
+    attend = LongformerAttention(d_model, n_heads, radius, fused=fast)
+    # Global attention starts as a copy of the local one, which would hide a mistaken one.
+    for part in (attend.q_global, attend.k_global, attend.v_global):
+        part.reset_parameters()
+    return attend
+
+
+def _tokens(
+    generator: Generator, *, batch: int, length: int, d_model: int, n_global: int, **sizes: int
+) -> tuple[Tensor, ...]:
+    positions = torch.randperm(length, generator=generator)[:n_global]
+    return torch.randn(batch, length, d_model, generator=generator), positions
+
+
+def _transformers_longformer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+    from transformers import LongformerConfig
+    from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
+
+    config = LongformerConfig(
+        hidden_size=attend.d_model,
+        num_attention_heads=attend.n_heads,
+        num_hidden_layers=1,
+        attention_window=[2 * attend.radius],
+        attention_probs_dropout_prob=0.0,
+    )
+    peer = LongformerSelfAttention(config, layer_id=0)
+    for ours, theirs in (("q", "query"), ("k", "key"), ("v", "value")):
+        for kind, suffix in (("proj", ""), ("global", "_global")):
+            weights = getattr(attend, f"{ours}_{kind}").state_dict()
+            getattr(peer, theirs + suffix).load_state_dict(weights)
+    x, positions = inputs
+    peer = peer.to(x).eval()
+    is_global = torch.zeros(x.shape[:2], dtype=torch.bool, device=x.device)
+    is_global[:, positions] = True
+    options = {
+        # 0 = local, positive = global, negative = padding
+        "attention_mask": is_global * 10000.0,
+        "is_index_masked": torch.zeros_like(is_global),
+        "is_index_global_attn": is_global,
+        "is_global_attn": True,
+    }
+
+    def call(x: Tensor, positions: Tensor) -> Tensor:
+        # The library keeps the last projection in a module of its own.
+        return attend.out_proj(peer(x, **options)[0])
+
+    return Rival(call, inputs)
+
+
+def _dense_longformer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+    def project(x: Tensor, kind: str) -> tuple[Tensor, Tensor, Tensor]:
+        maps = (getattr(attend, f"{name}_{kind}") for name in "qkv")
+        q, k, v = (split_heads(f(x), attend.n_heads) for f in maps)
+        return q, k, v
+
+    def call(x: Tensor, positions: Tensor) -> Tensor:
+        mask = longformer_mask(x.shape[1], attend.radius, positions.tolist())
+        local = scaled_dot_product_attention(*project(x, "proj"), mask)[0]
+        everywhere = scaled_dot_product_attention(*project(x, "global"))[0]
+        local[:, :, positions] = everywhere[:, :, positions]
+        return attend.out_proj(merge_heads(local))
+
+    return Rival(call, inputs)
+
+
+MECHANISMS = (
+    Mechanism(
+        name="sliding_window",
+        source="Beltagy et al. (2020), section 3.1",
+        build=_window,
+        inputs=_heads,
+        tiny={"batch": 2, "n_heads": 2, "length": 12, "d_head": 4, "radius": 3},
+        peer=_local_attention,
+        oracle=_dense_window,
+    ),
+    Mechanism(
+        name="dilated_window",
+        source="Beltagy et al. (2020), section 3.1",
+        build=_window,
+        inputs=_heads,
+        tiny={"batch": 2, "n_heads": 2, "length": 13, "d_head": 4, "radius": 2, "dilation": 3},
+        oracle=_dense_window,
+    ),
+    Mechanism(
+        name="longformer",
+        source="Beltagy et al. (2020), section 3.1",
+        build=_longformer,
+        inputs=_tokens,
+        tiny={"batch": 2, "length": 16, "d_model": 8, "n_heads": 2, "radius": 2, "n_global": 2},
+        peer=_transformers_longformer,
+        oracle=_dense_longformer,
+        peer_double=False,
+        note="transformers computes Longformer's softmax in float32, whatever the inputs are",
+    ),
+    Mechanism(
+        name="block_diagonal",
+        source="Beltagy et al. (2020), without what crosses blocks; Qiu et al., Blockwise (2019)",
+        build=_blocks,
+        inputs=_heads,
+        tiny={"batch": 2, "n_heads": 2, "length": 13, "d_head": 4, "block": 4},
+        oracle=_dense_blocks,
+    ),
+)

@@ -1,0 +1,226 @@
+"""Banded attention: dense attention with a window's mask, without the matrix."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from course_lib.attention import scaled_dot_product_attention
+from course_lib.efficient import (
+    band_average,
+    band_offsets,
+    band_to_dense,
+    band_weights,
+    banded_attention,
+    fused_banded_attention,
+)
+from course_lib.masks import causal_mask, combine_masks, dilated_window_mask, padding_mask
+
+
+def heads(*shape, n=3, seed=0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=generator, dtype=dtype) for _ in range(n)]
+
+
+def with_gradients(call, *inputs):
+    inputs = [x.clone().requires_grad_() for x in inputs]
+    out = call(*inputs)
+    cotangent = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(out)
+    return out, *torch.autograd.grad((out * cotangent).sum(), inputs)
+
+
+class Largest(TorchDispatchMode):
+    """The most numbers in one tensor that any operation makes."""
+
+    def __init__(self):
+        super().__init__()
+        self.numbers = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        for tensor in out if isinstance(out, (tuple, list)) else (out,):
+            if isinstance(tensor, torch.Tensor):
+                self.numbers = max(self.numbers, tensor.numel())
+        return out
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    T=st.integers(1, 90),
+    radius=st.integers(0, 50),
+    dilation=st.integers(1, 4),
+    causal=st.booleans(),
+    padding=st.sampled_from(["none", "batch", "all", "everything hidden"]),
+    seed=st.integers(0, 99),
+)
+def test_values_weights_and_gradients_are_those_of_a_mask(
+    T, radius, dilation, causal, padding, seed
+):
+    q, k, v = heads(2, 3, T, 4, seed=seed)
+    generator = torch.Generator().manual_seed(seed)
+    key_mask = {
+        "none": None,
+        "batch": padding_mask(torch.randint(0, T + 1, (2,), generator=generator), T),
+        "all": torch.rand(1, T, generator=generator) > 0.3,
+        "everything hidden": torch.zeros(1, T, dtype=torch.bool),
+    }[padding]
+    mask = combine_masks(
+        dilated_window_mask(T, radius, dilation), causal_mask(T) if causal else None, key_mask
+    )
+    options = {"dilation": dilation, "causal": causal, "key_mask": key_mask}
+    dense = with_gradients(lambda *x: scaled_dot_product_attention(*x, mask)[0], q, k, v)
+    banded = with_gradients(lambda *x: banded_attention(*x, radius, **options)[0], q, k, v)
+    fused = with_gradients(lambda *x: fused_banded_attention(*x, radius, **options), q, k, v)
+    for one, two, three in zip(dense, banded, fused, strict=True):
+        torch.testing.assert_close(two, one, atol=1e-12, rtol=0)
+        torch.testing.assert_close(three, one, atol=1e-12, rtol=0)
+    weights = banded_attention(q, k, v, radius, **options)[1]
+    torch.testing.assert_close(
+        band_to_dense(weights, radius, dilation=dilation, causal=causal),
+        scaled_dot_product_attention(q, k, v, mask)[1],
+    )
+
+
+@pytest.mark.parametrize("lead", [(), (3,), (2, 1, 3)])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_any_number_of_leading_axes_and_another_width_of_values(lead, dilation):
+    q, k = heads(*lead, 41, 4, n=2)
+    (v,) = heads(*lead, 41, 6, n=1)
+    mask = dilated_window_mask(41, 3, dilation)
+    if len(lead) > 1:
+        mask = mask.reshape(*(1,) * len(lead), 41, 41)
+    expected = scaled_dot_product_attention(q, k, v, mask)[0]
+    explicit, _ = banded_attention(q, k, v, 3, dilation=dilation)
+    torch.testing.assert_close(explicit, expected)
+    torch.testing.assert_close(fused_banded_attention(q, k, v, 3, dilation=dilation), expected)
+
+
+def test_transposed_inputs_and_another_scale():
+    q, k, v = (x.transpose(1, 2) for x in heads(2, 70, 3, 4))
+    mask = dilated_window_mask(70, 5, 1)
+    expected, _ = scaled_dot_product_attention(q, k, v, mask, scale=0.3)
+    torch.testing.assert_close(fused_banded_attention(q, k, v, 5, scale=0.3), expected)
+    torch.testing.assert_close(banded_attention(q, k, v, 5, scale=0.3)[0], expected)
+
+
+@pytest.mark.parametrize("shared_mask", [None, torch.tensor([[True, False]])])
+def test_shared_keys_are_more_keys_for_everyone(shared_mask):
+    q, k, v = heads(2, 3, 40, 4)
+    shared_k, shared_v = heads(2, 3, 2, 4, n=2, seed=1)
+    shared = torch.ones(1, 2, dtype=torch.bool) if shared_mask is None else shared_mask
+    key_mask = padding_mask(torch.tensor([40, 17]), 40)
+    mask = (dilated_window_mask(40, 4, 1) & key_mask).expand(2, 1, 40, 40)
+    mask = torch.cat([shared.expand(2, 1, 40, 2), mask], dim=-1)
+    expected, weights = scaled_dot_product_attention(
+        q, torch.cat([shared_k, k], dim=2), torch.cat([shared_v, v], dim=2), mask
+    )
+    options = {"key_mask": key_mask, "shared_k": shared_k, "shared_mask": shared_mask}
+    band = band_weights(q, k, 4, **options)
+    assert band.shape == (2, 3, 40, 2 + 9)
+    torch.testing.assert_close(band[..., :2], weights[..., :2])
+    torch.testing.assert_close(band_average(band, v, 4, shared_v=shared_v), expected)
+    fused = fused_banded_attention(q, k, v, 4, shared_v=shared_v, **options)
+    torch.testing.assert_close(fused, expected)
+
+
+@pytest.mark.parametrize("dilation", [1, 4])
+@pytest.mark.parametrize("attend", [banded_attention, fused_banded_attention])
+def test_no_tensor_of_length_by_length_is_made(attend, dilation):
+    T, radius, d_head = 1024, 8, 4
+    q, k, v = heads(1, 1, T, d_head, dtype=torch.float32)
+
+    def output(*x):
+        out = attend(*x, radius, dilation=dilation)
+        return out if attend is fused_banded_attention else out[0]
+
+    with Largest() as largest:
+        with_gradients(output, q, k, v)
+    assert largest.numbers <= T * 8 * (2 * radius + 1) < T * T / 4
+    with Largest() as dense:
+        scaled_dot_product_attention(q, k, v, dilated_window_mask(T, radius, dilation))
+    assert dense.numbers >= T * T
+
+
+def test_memory_grows_with_the_length():
+    def largest(T):
+        q, k, v = heads(1, 2, T, 4, dtype=torch.float32)
+        with Largest() as largest:
+            fused_banded_attention(q, k, v, 8)
+        return largest.numbers
+
+    assert largest(2048) == 2 * largest(1024)
+
+
+def test_half_precision_and_large_scores():
+    q, k, v = (100 * x for x in heads(1, 2, 50, 8))
+    for dtype in (torch.float16, torch.bfloat16):
+        halves = [x.to(dtype) for x in (q, k, v)]
+        assert banded_attention(*halves, 3)[0].isfinite().all()
+        out = with_gradients(lambda *x: fused_banded_attention(*x, 3), *halves)
+        assert all(x.isfinite().all() for x in out)
+
+
+def test_positions_of_different_remainders_never_meet():
+    q, k, v = heads(1, 1, 30, 4)
+    changed = v.clone()
+    changed[:, :, ::3] = 99.0
+    before, after = (fused_banded_attention(q, k, x, 4, dilation=3) for x in (v, changed))
+    same = (before == after).all(-1)[0, 0]
+    assert same.tolist() == [t % 3 != 0 for t in range(30)]
+
+
+def test_a_window_size_read_as_a_radius_sees_too_much():
+    # "attention_window = 8" of a library is a radius of 4.
+    q, k, v = heads(1, 1, 40, 4)
+    right = scaled_dot_product_attention(q, k, v, dilated_window_mask(40, 4, 1))[0]
+    torch.testing.assert_close(fused_banded_attention(q, k, v, 8 // 2), right)
+    assert not torch.allclose(fused_banded_attention(q, k, v, 8), right, atol=1e-2)
+
+
+def test_dropout_leaves_the_mean():
+    q, k, v = heads(1, 1, 64, 4)
+    torch.manual_seed(0)
+    outs = torch.stack([fused_banded_attention(q, k, v, 3, dropout=0.5) for _ in range(400)])
+    torch.testing.assert_close(outs.mean(0), fused_banded_attention(q, k, v, 3), atol=0.25, rtol=0)
+    assert outs.std(0).mean() > 0.1
+
+
+X = torch.zeros(2, 3, 10, 4)
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: band_offsets(-1), "radius is -1"),
+        (lambda: fused_banded_attention(X, X, X, -1), "radius is -1"),
+        (lambda: banded_attention(X, X, X, 2, dilation=0), "dilation is 0"),
+        (lambda: fused_banded_attention(X, X[:, :, :9], X, 2), r"\(2, 3, 10, 4\) and k \(2, 3, 9"),
+        (lambda: fused_banded_attention(X, X, X[:, :, :9], 2), r"v \(2, 3, 9, 4\)"),
+        (lambda: banded_attention(X, X, X[:, :2], 2), r"v \(2, 2, 10, 4\)"),
+        (lambda: banded_attention(X[:, :, :0], X[:, :, :0], X[:, :, :0], 2), "T at least 1"),
+        (lambda: fused_banded_attention(X, X, X, 2, key_mask=torch.ones(2, 10)), "torch.float32"),
+        (
+            lambda: fused_banded_attention(X, X, X, 2, key_mask=torch.ones(2, 10).bool()),
+            r"\(2, 10\), which does not broadcast to scores \(2, 3, 1, 10\)",
+        ),
+        (
+            lambda: fused_banded_attention(X, X, X, 2, key_mask=torch.ones(2, 1, 10, 10).bool()),
+            "does not broadcast",
+        ),
+        (lambda: fused_banded_attention(X, X, X, 2, shared_k=X), "only one of shared_k"),
+        (
+            lambda: fused_banded_attention(X, X, X, 2, shared_k=X[:1], shared_v=X[:1]),
+            r"shared_k has shape \(1, 3, 10, 4\)",
+        ),
+        (
+            lambda: fused_banded_attention(X, X, X, 2, shared_k=X, shared_v=X[:, :, 1:]),
+            r"shared_v has shape \(2, 3, 9, 4\), wanted \(2, 3, 10, 4\)",
+        ),
+        (lambda: band_average(torch.zeros(2, 3, 10, 4), X, 2), r"wanted \(..., 10, 5\)"),
+        (lambda: band_to_dense(torch.zeros(10, 4), 2), r"wanted \(..., T, 5\)"),
+    ],
+)
+def test_errors_name_what_came_and_what_was_wanted(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
