@@ -12,6 +12,14 @@ from course_lib.efficient.block_diagonal import (
     block_diagonal_attention,
     fused_block_diagonal_attention,
 )
+from course_lib.efficient.block_sparse import (
+    BlockSparseAttention,
+    block_layout,
+    block_sparse_attention,
+    fused_block_sparse_attention,
+    layout_mask,
+    random_blocks,
+)
 from course_lib.efficient.convolutional import (
     ConvolutionalAttention,
     CrossShapedAttention,
@@ -32,6 +40,7 @@ from course_lib.efficient.performer import (
 from course_lib.efficient.tiled import Running, online_attention, online_step, tiled_attention
 
 __all__ = [
+    "BlockSparseAttention",
     "ConvolutionalAttention",
     "CrossShapedAttention",
     "LinformerAttention",
@@ -46,15 +55,20 @@ __all__ = [
     "band_weights",
     "banded_attention",
     "block_diagonal_attention",
+    "block_layout",
+    "block_sparse_attention",
     "fused_banded_attention",
     "fused_block_diagonal_attention",
+    "fused_block_sparse_attention",
     "key_mask",
+    "layout_mask",
     "linformer_attention",
     "online_attention",
     "online_step",
     "orthogonal_features",
     "performer_attention",
     "performer_linear_attention",
+    "random_blocks",
     "softmax_features",
     "stripe_masks",
     "tiled_attention",

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import scaled_dot_product_attention
+from course_lib.efficient.block_sparse import BlockSparseAttention
 from course_lib.efficient.linformer import LinformerAttention
 from course_lib.efficient.performer import RandomFeatureAttention
 from course_lib.efficient.tiled import online_attention, tiled_attention
@@ -86,6 +87,50 @@ def _performer_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
     return Rival(peer.eval(), inputs)
 
 
+def _block_sparse(
+    *, fast: bool, d_model: int, n_heads: int, length: int, block: int, n_random: int, **sizes: int
+) -> nn.Module:
+    return BlockSparseAttention(
+        d_model,
+        n_heads,
+        length=length,
+        block_size=block,
+        n_random=n_random,
+        generator=Generator().manual_seed(0),
+        fused=fast,
+    )
+
+
+def _bigbird_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+    from transformers import BigBirdConfig, BigBirdModel
+    from transformers.models.big_bird.modeling_big_bird import BigBirdBlockSparseAttention
+
+    (x,) = inputs
+    blocks = attend.blocks.numpy()
+    size = attend.length // (blocks.shape[1] + 2)
+    config = BigBirdConfig(
+        hidden_size=attend.d_model,
+        num_attention_heads=attend.n_heads,
+        block_size=size,
+        num_random_blocks=blocks.shape[2],
+        max_position_embeddings=attend.length,
+    )
+    peer = BigBirdBlockSparseAttention(config).to(x).eval()
+    for theirs, ours in (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj")):
+        getattr(peer, theirs).load_state_dict(getattr(attend, ours).state_dict())
+    # In evaluation it draws nothing and counts block 0 once more for each block it should draw.
+    peer._bigbird_block_rand_mask_with_head = lambda **_: list(blocks)  # type: ignore[method-assign]
+    of_blocks, band, of_queries, of_keys = BigBirdModel.create_masks_for_block_sparse_attn(
+        x.new_ones(x.shape[:2]), size
+    )
+
+    def call(x: Tensor) -> Tensor:
+        heads, _ = peer(x, band, of_queries, of_keys, of_blocks, of_blocks)
+        return attend.out_proj(heads)
+
+    return Rival(call, inputs)
+
+
 MECHANISMS = (
     Mechanism(
         name="tiled",
@@ -119,5 +164,20 @@ MECHANISMS = (
         inputs=_heads,
         tiny={"batch": 2, "n_heads": 2, "length": 9, "d_head": 4, "n_features": 10},
         peer=_performer_peer,
+    ),
+    Mechanism(
+        name="block_sparse",
+        source="Zaheer et al. (2020), section 2",
+        build=_block_sparse,
+        inputs=_tokens,
+        tiny={
+            "batch": 2,
+            "length": 14,
+            "d_model": 8,
+            "n_heads": 2,
+            "block": 2,
+            "n_random": 1,
+        },  # fmt: skip
+        peer=_bigbird_peer,
     ),
 )

@@ -1,0 +1,364 @@
+"""BigBird: whole blocks of keys, some near, some seen by all, some drawn at random.
+
+The sequence is cut into n blocks. The first and the last are global: they see everything and are
+seen by all. Every other block sees itself, its two neighbours, the global ones and r blocks drawn
+once and for all, so any two positions are two steps apart at most, at a cost that grows with T.
+Blocks, not single positions, because memory is read in runs.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor, nn
+
+from course_lib.attention import (
+    fused_attention,
+    merge_heads,
+    scaled_dot_product_attention,
+    split_heads,
+)
+from course_lib.efficient.keys import key_mask
+
+__all__ = [
+    "BlockSparseAttention",
+    "block_layout",
+    "block_sparse_attention",
+    "fused_block_sparse_attention",
+    "layout_mask",
+    "random_blocks",
+]
+
+
+def random_blocks(
+    n_blocks: int, n_random: int, *, n_heads: int = 1, generator: Generator | None = None
+) -> Tensor:
+    """Draw for each inner block r blocks that it does not see anyway, all equally likely.
+
+    Args:
+        n_blocks: Number of blocks n of the sequence, at least 4.
+        n_random: Number r of blocks to draw for each, at most ``n - 5``, or 0.
+        n_heads: Number of heads H, which draw for themselves.
+        generator: Where the randomness comes from.
+
+    Returns:
+        Indices of blocks ``(H, n - 2, r)``, in ascending order, for the blocks 1 to n - 2.
+
+    Raises:
+        ValueError: If there are too few blocks to draw from.
+
+    Example:
+        Block 1 sees 0, 1, 2 and 7; block 3 sees 0, 2, 3, 4 and 7. The rest is drawn from.
+
+        >>> random_blocks(8, 2, generator=torch.Generator().manual_seed(0))[0]
+        tensor([[5, 6],
+                [5, 6],
+                [1, 5],
+                [1, 2],
+                [1, 2],
+                [1, 2]])
+    """
+    if n_blocks < 4 or not 0 <= n_random <= max(n_blocks - 5, 0):
+        raise ValueError(
+            f"n_blocks is {n_blocks} and n_random {n_random}, wanted at least 4 blocks, and at "
+            "least 5 more than are drawn"
+        )
+    seen = _fixed_layout(n_blocks)[1:-1]
+    draws = torch.rand(n_heads, n_blocks - 2, n_blocks, generator=generator)
+    return draws.masked_fill(seen, -1.0).topk(n_random, dim=-1).indices.sort(dim=-1).values
+
+
+def block_layout(blocks: Tensor) -> Tensor:
+    """Which block of queries sees which block of keys.
+
+    Args:
+        blocks: Drawn blocks ``(H, n - 2, r)``.
+
+    Returns:
+        Boolean layout ``(H, n, n)``, ``True`` = sees.
+
+    Raises:
+        ValueError: If the blocks are not integers ``(H, n - 2, r)``.
+
+    Example:
+        >>> blocks = random_blocks(7, 1, generator=torch.Generator().manual_seed(0))
+        >>> block_layout(blocks)[0].int()
+        tensor([[1, 1, 1, 1, 1, 1, 1],
+                [1, 1, 1, 0, 0, 1, 1],
+                [1, 1, 1, 1, 1, 0, 1],
+                [1, 1, 1, 1, 1, 0, 1],
+                [1, 0, 1, 1, 1, 1, 1],
+                [1, 0, 0, 1, 1, 1, 1],
+                [1, 1, 1, 1, 1, 1, 1]], dtype=torch.int32)
+    """
+    _check_blocks(blocks)
+    n = blocks.shape[1] + 2
+    layout = _fixed_layout(n).to(blocks.device).repeat(len(blocks), 1, 1)
+    layout[:, 1:-1].scatter_(-1, blocks, True)
+    return layout
+
+
+def layout_mask(layout: Tensor, block_size: int) -> Tensor:
+    """The mask of single positions that a layout of blocks stands for.
+
+    Args:
+        layout: Boolean layout ``(..., n, n)``.
+        block_size: Positions b of a block.
+
+    Returns:
+        Boolean mask ``(..., n * b, n * b)``; ``True`` = may attend.
+
+    Raises:
+        ValueError: If the block size is not positive.
+
+    Example:
+        >>> layout_mask(torch.eye(2, dtype=torch.bool), block_size=2).int()
+        tensor([[1, 1, 0, 0],
+                [1, 1, 0, 0],
+                [0, 0, 1, 1],
+                [0, 0, 1, 1]], dtype=torch.int32)
+    """
+    if block_size < 1:
+        raise ValueError(f"block_size is {block_size}, wanted at least 1")
+    return layout.repeat_interleave(block_size, -1).repeat_interleave(block_size, -2)
+
+
+def block_sparse_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    blocks: Tensor,
+    mask: Tensor | None = None,
+    *,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Attention under the mask that the blocks stand for, with all ``T * T`` scores.
+
+    Source: Zaheer et al., Big Bird: Transformers for Longer Sequences (2020), section 2.
+
+    Args:
+        q: Queries ``(B, H, T, Dh)``; the number n of blocks divides T.
+        k: Keys ``(B, H, T, Dh)``.
+        v: Values ``(B, H, T, Dv)``.
+        blocks: Drawn blocks ``(H, n - 2, r)``, or ``(1, n - 2, r)`` for all heads.
+        mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
+        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
+
+    Returns:
+        The output ``(B, H, T, Dv)`` and the weights ``(B, H, T, T)``.
+
+    Raises:
+        ValueError: If the shapes don't fit together, or the mask is not boolean or differs between
+            queries or heads.
+
+    Example:
+        >>> q, k, v = torch.randn(3, 1, 1, 14, 4, generator=torch.Generator().manual_seed(0))
+        >>> blocks = random_blocks(7, 1, generator=torch.Generator().manual_seed(0))
+        >>> _, weights = block_sparse_attention(q, k, v, blocks)
+        >>> (weights[0, 0, 2] > 0).int()  # the first position of block 1
+        tensor([1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1], dtype=torch.int32)
+    """
+    size = _check(q, k, v, blocks)
+    visible = layout_mask(block_layout(blocks), size)[None]
+    if mask is not None:
+        visible = visible & key_mask(mask, len(q), k.shape[-2]).transpose(-2, -1)
+    return scaled_dot_product_attention(q, k, v, visible, scale=scale)
+
+
+def fused_block_sparse_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    blocks: Tensor,
+    mask: Tensor | None = None,
+    *,
+    scale: float | None = None,
+) -> Tensor:
+    """Compute :func:`block_sparse_attention` from the visible blocks alone.
+
+    Blocks that see equally many blocks are computed together: the two global ones, the two beside
+    them, whose window touches a global one, and all others. No block may be drawn that is seen
+    anyway: its keys would count twice.
+
+    Args:
+        q: Queries ``(B, H, T, Dh)``; the number n of blocks divides T.
+        k: Keys ``(B, H, T, Dh)``.
+        v: Values ``(B, H, T, Dv)``.
+        blocks: Drawn blocks ``(H, n - 2, r)``, or ``(1, n - 2, r)`` for all heads.
+        mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
+        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
+
+    Returns:
+        The output ``(B, H, T, Dv)``.
+
+    Raises:
+        ValueError: As :func:`block_sparse_attention`.
+
+    Example:
+        >>> q, k, v = torch.randn(3, 1, 1, 14, 4, generator=torch.Generator().manual_seed(0))
+        >>> blocks = random_blocks(7, 1, generator=torch.Generator().manual_seed(0))
+        >>> exact, _ = block_sparse_attention(q, k, v, blocks)
+        >>> torch.allclose(fused_block_sparse_attention(q, k, v, blocks), exact, atol=1e-6)
+        True
+    """
+    size = _check(q, k, v, blocks)
+    B, H, T = q.shape[:3]
+    n = T // size
+    keep = None if mask is None else key_mask(mask, B, T).transpose(-2, -1)
+    ends = torch.cat([q[:, :, :size], q[:, :, -size:]], dim=2)
+    ends = fused_attention(ends, k, v, keep, scale=scale)
+
+    def attend(rows: Tensor, table: Tensor) -> Tensor:
+        """Rows of blocks ``(B, H, R, b, Dh)`` to the blocks in their rows of ``(H, R, K)``."""
+        # Rows lie beside the heads, so that the kernel sees R times as many small problems.
+        visible = None
+        if keep is not None:
+            by_block = keep.expand(B, H, 1, T).reshape(B, H, n, size)
+            visible = _gather(by_block, table).unsqueeze(2)
+        keys, values = (_gather(x.unflatten(2, (n, size)), table) for x in (k, v))
+        out = fused_attention(rows.flatten(1, 2), keys, values, visible, scale=scale)
+        return out.unflatten(1, (H, -1)).flatten(2, 3)
+
+    q_blocks = q.unflatten(2, (n, size))
+    blocks = blocks.expand(H, -1, -1)
+    inner = torch.arange(1, n - 1, device=q.device)
+    # The window of block 1 starts at the first block, that of block n - 2 ends at the last.
+    outer = torch.tensor([[0, 1, 2, n - 1], [0, n - 3, n - 2, n - 1]], device=q.device)
+    outer = torch.cat([outer.expand(H, 2, 4), blocks[:, [0, -1]]], dim=-1)
+    beside = attend(q_blocks[:, :, [1, n - 2]], outer)
+    parts = [ends[:, :, :size], beside[:, :, :size], beside[:, :, size:], ends[:, :, size:]]
+    if n > 4:
+        middle = inner[1:-1, None]
+        window = torch.cat([0 * middle, middle - 1, middle, middle + 1, 0 * middle + n - 1], dim=-1)
+        table = torch.cat([window.expand(H, -1, -1), blocks[:, 1:-1]], dim=-1)
+        parts.insert(2, attend(q_blocks[:, :, 2:-2], table))
+    return torch.cat(parts, dim=2)
+
+
+def _gather(x: Tensor, table: Tensor) -> Tensor:
+    """From ``(B, H, n, b, ...)`` the blocks ``(H, R, K)``, as ``(B, H * R, K * b, ...)``."""
+    B, H, n = x.shape[:3]
+    # One index over batch, heads and blocks: whole blocks are copied, and added up going back.
+    first = torch.arange(B * H, device=x.device).view(B, H, 1, 1) * n
+    found = x.reshape(B * H * n, *x.shape[3:]).index_select(0, (first + table).flatten())
+    return found.view(B, H * table.shape[1], -1, *x.shape[4:])
+
+
+def _fixed_layout(n_blocks: int) -> Tensor:
+    block = torch.arange(n_blocks)
+    is_end = (block == 0) | (block == n_blocks - 1)
+    near = (block[:, None] - block).abs() <= 1
+    return near | is_end | is_end[:, None]
+
+
+def _check_blocks(blocks: Tensor) -> None:
+    if blocks.ndim != 3 or blocks.is_floating_point() or blocks.shape[1] < 2:
+        raise ValueError(
+            f"blocks have shape {tuple(blocks.shape)} and dtype {blocks.dtype}, wanted integers "
+            "(H, n - 2, r) with n at least 4"
+        )
+
+
+def _check(q: Tensor, k: Tensor, v: Tensor, blocks: Tensor) -> int:
+    """The block size, if everything fits together."""
+    _check_blocks(blocks)
+    if q.ndim != 4 or q.shape != k.shape or k.shape[:-1] != v.shape[:-1]:
+        raise ValueError(
+            f"q, k, v have the shapes {tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}, wanted "
+            "(B, H, T, Dh), (B, H, T, Dh), (B, H, T, Dv)"
+        )
+    n = blocks.shape[1] + 2
+    if len(blocks) not in (1, q.shape[1]) or q.shape[2] % n:
+        raise ValueError(
+            f"blocks {tuple(blocks.shape)} are for {len(blocks)} heads and {n} blocks, but q has "
+            f"{q.shape[1]} heads and length {q.shape[2]}; wanted as many heads, or one for all, "
+            "and a multiple of the number of blocks"
+        )
+    return q.shape[2] // n
+
+
+class BlockSparseAttention(nn.Module):
+    """Multi-head self-attention by blocks, with drawn blocks that are saved with the weights.
+
+    Source: Zaheer et al. (2020), section 2.
+
+    Args:
+        d_model: Width D of the inputs and of the output.
+        n_heads: Number of heads H, which divides D.
+        length: Length T of every input; pad shorter ones and mask the padding.
+        block_size: Positions of a block, which divides the length.
+        n_random: Number of blocks drawn for each block and head.
+        bias: Whether the projections add a bias vector.
+        generator: Where the drawn blocks come from.
+        fused: Whether to compute from the visible blocks alone when no weights are asked for.
+
+    Raises:
+        ValueError: If H does not divide D, the block size not the length, or there are too few
+            blocks to draw from.
+
+    Example:
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> attend = BlockSparseAttention(64, 2, length=512, block_size=32, generator=generator)
+        >>> attend(torch.zeros(1, 512, 64)).shape
+        torch.Size([1, 512, 64])
+        >>> round(block_layout(attend.blocks).float().mean().item(), 2)  # of all pairs of blocks
+        0.55
+    """
+
+    blocks: Tensor
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        length: int,
+        block_size: int = 64,
+        n_random: int = 3,
+        bias: bool = True,
+        generator: Generator | None = None,
+        fused: bool = True,
+    ) -> None:
+        """Make the projections and draw the blocks."""
+        super().__init__()
+        if n_heads < 1 or d_model % n_heads:
+            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+        if block_size < 1 or length % block_size:
+            raise ValueError(f"block_size is {block_size}, wanted a divisor of length {length}")
+        self.d_model, self.n_heads, self.length, self.fused = d_model, n_heads, length, fused
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
+        drawn = random_blocks(length // block_size, n_random, n_heads=n_heads, generator=generator)
+        self.register_buffer("blocks", drawn)
+
+    def forward(
+        self, x: Tensor, *, mask: Tensor | None = None, return_weights: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Attend within x.
+
+        Args:
+            x: Tokens ``(B, T, D)`` with T the length given at first.
+            mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
+            return_weights: Whether to return the weights too.
+
+        Returns:
+            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, T)``.
+
+        Raises:
+            ValueError: If x or the mask does not fit.
+        """
+        if x.ndim != 3 or x.shape[1:] != (self.length, self.d_model):
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}, wanted (B, {self.length}, {self.d_model})"
+            )
+        q, k, v = (
+            split_heads(project(x), self.n_heads)
+            for project in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        if self.fused and not return_weights:
+            heads = fused_block_sparse_attention(q, k, v, self.blocks, mask)
+            return self.out_proj(merge_heads(heads))
+        heads, weights = block_sparse_attention(q, k, v, self.blocks, mask)
+        out = self.out_proj(merge_heads(heads))
+        return (out, weights) if return_weights else out

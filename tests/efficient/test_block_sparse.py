@@ -1,0 +1,191 @@
+"""Blocks near, global and drawn: the pattern, its cost, and what happens to a block seen twice."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_lib.efficient import (
+    BlockSparseAttention,
+    block_layout,
+    block_sparse_attention,
+    fused_block_sparse_attention,
+    layout_mask,
+    random_blocks,
+)
+from course_lib.masks import block_mask, causal_mask, padding_mask
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def draw(*shape, seed=0):
+    return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
+
+
+def qkv(length, n_heads=2):
+    return [draw(2, n_heads, length, 3, seed=seed) for seed in range(3)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(4, 14), r=st.integers(0, 5), heads=st.integers(1, 3), seed=st.integers(0, 99))
+def test_each_block_sees_its_window_the_ends_and_what_it_drew(n, r, heads, seed):
+    r = min(r, max(n - 5, 0))
+    blocks = random_blocks(n, r, n_heads=heads, generator=generator(seed))
+    assert blocks.shape == (heads, n - 2, r)
+    layout = block_layout(blocks)
+    for head in range(heads):
+        for i in range(n):
+            seen = {j for j in range(n) if layout[head, i, j]}
+            if i in (0, n - 1):
+                assert seen == set(range(n))
+                continue
+            drawn = set(blocks[head, i - 1].tolist())
+            fixed = {0, i - 1, i, i + 1, n - 1}
+            assert seen == fixed | drawn
+            assert len(drawn) == r and not drawn & fixed
+    # Whatever is drawn, everything reaches everything in two steps.
+    assert (layout.int() @ layout.int() > 0).all()
+
+
+def test_blocks_alone_never_reach_each_other():
+    # What a block-diagonal pattern lacks: any power of it is the same pattern.
+    alone = block_mask(12, 3).int()
+    assert torch.equal((alone @ alone @ alone) > 0, alone > 0)
+
+
+def test_every_allowed_block_is_drawn_equally_often():
+    blocks = random_blocks(9, 2, n_heads=3000, generator=generator())
+    for row, allowed in ((0, [3, 4, 5, 6, 7]), (3, [1, 2, 6, 7])):
+        counts = torch.bincount(blocks[:, row].flatten(), minlength=9)
+        assert counts.nonzero().flatten().tolist() == allowed
+        share = 6000 / len(allowed)
+        assert (counts[allowed] - share).abs().max() < 5 * share**0.5
+
+
+def test_blocks_come_from_the_generator_alone():
+    before = torch.random.get_rng_state()
+    a, b, c = (random_blocks(12, 3, generator=generator(seed)) for seed in (1, 1, 2))
+    assert torch.equal(a, b) and not torch.equal(a, c)
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+MASKS = {
+    "open": lambda T: None,
+    "padded": lambda T: padding_mask(torch.tensor([T - 3, 0]), T),
+    "row": lambda T: torch.arange(T) != 1,
+}
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize(("n", "r"), [(4, 0), (5, 0), (6, 1), (9, 3)])
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("heads_that_draw", [1, 2])
+def test_visible_blocks_alone_give_the_masked_result(n, r, size, heads_that_draw, mask):
+    blocks = random_blocks(n, r, n_heads=heads_that_draw, generator=generator())
+    mask = mask(n * size)
+    found = []
+    for attend in (
+        lambda *a, **kw: block_sparse_attention(*a, **kw)[0],
+        fused_block_sparse_attention,
+    ):
+        leaves = [x.requires_grad_() for x in qkv(n * size)]
+        out = attend(*leaves, blocks, mask, scale=0.8)
+        found.append([out, *torch.autograd.grad(out.square().sum(), leaves)])
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b)
+        assert a.isfinite().all()
+
+
+def test_a_block_drawn_although_it_is_seen_counts_twice():
+    q, k, v = qkv(14)
+    blocks = random_blocks(7, 1, n_heads=2, generator=generator())
+    blocks[:, 2] = 0
+    out = fused_block_sparse_attention(q, k, v, blocks)
+    exact, weights = block_sparse_attention(q, k, v, blocks)
+    row = slice(6, 8)  # block 3
+    assert (out - exact)[:, :, row].abs().max() > 0.01
+    twice = weights[:, :, row].clone()
+    twice[..., :2] *= 2
+    torch.testing.assert_close(out[:, :, row], twice / twice.sum(-1, keepdim=True) @ v)
+
+
+def test_in_evaluation_the_peer_counts_the_first_block_once_for_each_it_should_draw():
+    bigbird = pytest.importorskip("transformers.models.big_bird.modeling_big_bird")
+    from transformers import BigBirdConfig
+
+    config = BigBirdConfig(
+        hidden_size=6, num_attention_heads=2, block_size=2, num_random_blocks=1,
+        max_position_embeddings=14,
+    )  # fmt: skip
+    peer = bigbird.BigBirdBlockSparseAttention(config).double().eval()
+    x = draw(2, 14, 6)
+    masks = bigbird.BigBirdModel.create_masks_for_block_sparse_attn(x.new_ones(2, 14), 2)
+    of_blocks, band, of_queries, of_keys = masks
+    theirs, _ = peer(x, band, of_queries, of_keys, of_blocks, of_blocks)
+    q, k, v = (
+        project(x).unflatten(-1, (2, 3)).transpose(1, 2)
+        for project in (peer.query, peer.key, peer.value)
+    )
+    # Drawing block 0 everywhere is what it does.
+    ours = fused_block_sparse_attention(q, k, v, torch.zeros(1, 5, 1, dtype=torch.long))
+    torch.testing.assert_close(ours.transpose(1, 2).flatten(-2), theirs)
+    without = random_blocks(7, 0)
+    exact = fused_block_sparse_attention(q, k, v, without).transpose(1, 2).flatten(-2)
+    assert (exact - theirs).abs().max() > 0.01
+
+
+def test_memory_grows_with_the_length_and_not_with_its_square():
+    from course_lib.benchmarks import peak_memory
+
+    def peak(attend, n, size=16):
+        q, k, v = (x.float() for x in qkv(n * size))
+        blocks = random_blocks(n, 3, generator=generator())
+        return peak_memory(lambda: attend(q, k, v, blocks))
+
+    assert peak(fused_block_sparse_attention, 64) < 2.2 * peak(fused_block_sparse_attention, 32)
+    assert peak(block_sparse_attention, 64) > 3.5 * peak(block_sparse_attention, 32)
+
+
+def test_the_module_keeps_its_blocks_and_counts_its_weights():
+    def make(seed, fused=True):
+        options = dict(length=27, block_size=3, n_random=2, fused=fused)
+        return BlockSparseAttention(8, 2, generator=generator(seed), **options).double()
+
+    a, b = make(0), make(1, fused=False)
+    assert sum(p.numel() for p in a.parameters()) == 4 * (8 * 8 + 8)
+    assert not torch.equal(a.blocks, b.blocks)
+    b.load_state_dict(a.state_dict())
+    x, mask = draw(2, 27, 8), padding_mask(torch.tensor([27, 20]), 27)
+    torch.testing.assert_close(a(x, mask=mask), b(x, mask=mask))
+    out, weights = a(x, return_weights=True)
+    torch.testing.assert_close(out, a(x))
+    visible = layout_mask(block_layout(a.blocks), 3).expand(2, 2, 27, 27)
+    assert torch.equal(weights > 0, visible)
+
+
+def test_what_does_not_fit_is_named():
+    with pytest.raises(ValueError, match="n_blocks is 7 and n_random 3"):
+        random_blocks(7, 3)
+    with pytest.raises(ValueError, match="n_blocks is 3"):
+        random_blocks(3, 0)
+    with pytest.raises(ValueError, match="wanted integers"):
+        block_layout(torch.zeros(1, 5, 1))
+    with pytest.raises(ValueError, match="block_size is 0"):
+        layout_mask(torch.ones(2, 2, dtype=torch.bool), 0)
+    q, k, v = qkv(14)
+    blocks = random_blocks(7, 1)
+    for attend in (block_sparse_attention, fused_block_sparse_attention):
+        with pytest.raises(ValueError, match="for 1 heads and 7 blocks, but q has 2 heads and le"):
+            attend(q[:, :, :13], k[:, :, :13], v[:, :, :13], blocks)
+        with pytest.raises(ValueError, match="q, k, v have the shapes"):
+            attend(q, k[:, :, :7], v[:, :, :7], blocks)
+        with pytest.raises(ValueError, match="hidden from a single query"):
+            attend(q, k, v, blocks, causal_mask(14))
+    with pytest.raises(ValueError, match="n_heads is 3, wanted a divisor of d_model 8"):
+        BlockSparseAttention(8, 3, length=14, block_size=2)
+    with pytest.raises(ValueError, match="block_size is 3, wanted a divisor of length 14"):
+        BlockSparseAttention(8, 2, length=14, block_size=3)
+    with pytest.raises(ValueError, match=r"x has shape \(2, 12, 8\), wanted \(B, 14, 8\)"):
+        BlockSparseAttention(8, 2, length=14, block_size=2, n_random=1)(draw(2, 12, 8))
