@@ -167,7 +167,7 @@ class ImageTower(nn.Module):
         config = self.config
         want = (config.n_channels, config.image_size, config.image_size)
         if images.ndim != 4 or images.shape[1:] != want:
-            raise ValueError(f"images have shape {tuple(images.shape)}, wanted (B, *{want})")
+            raise ValueError(f"images have shape {tuple(images.shape)}, wanted B of {want}")
         patches = self.patch_proj(patchify(images, config.patch_size))
         x = torch.cat([self.cls_token.expand(len(images), 1, -1), patches], dim=1)
         x = self.in_norm(x + self.positions)

@@ -169,7 +169,7 @@ class UnifiedEncoder(nn.Module):
         config = self.config
         want = (config.n_channels, config.image_size, config.image_size)
         if images.ndim != 4 or images.shape[1:] != want:
-            raise ValueError(f"images have shape {tuple(images.shape)}, wanted (B, *{want})")
+            raise ValueError(f"images have shape {tuple(images.shape)}, wanted B of {want}")
         if tokens.shape != (len(images), config.max_len):
             raise ValueError(
                 f"tokens have shape {tuple(tokens.shape)}, wanted {(len(images), config.max_len)}"

@@ -1,0 +1,147 @@
+"""InfoNCE: known values, its temperature, and two towers that learn which picture is meant."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_lib.multimodal import (
+    DualEncoder,
+    DualEncoderConfig,
+    Temperature,
+    TextTower,
+    clip_vit_b32,
+    contrastive_loss,
+    pair_similarities,
+    retrieval_accuracy,
+)
+
+CONFIG = DualEncoderConfig(image_size=8, patch_size=4, n_words=12, max_len=6, end=11)
+
+
+def embeddings(n, d=5, seed=0):
+    return torch.randn(2, n, d, generator=torch.Generator().manual_seed(seed))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 9), st.floats(0.1, 20), st.integers(0, 99))
+def test_the_loss_is_what_its_definition_says(n, factor, seed):
+    images, texts = embeddings(n, seed=seed)
+    s = pair_similarities(images, texts, factor)
+    rows = sum(-s[i, i] + s[i].logsumexp(0) for i in range(n)) / n
+    columns = sum(-s[i, i] + s[:, i].logsumexp(0) for i in range(n)) / n
+    torch.testing.assert_close(contrastive_loss(s), (rows + columns) / 2)
+    torch.testing.assert_close(contrastive_loss(s), contrastive_loss(s.T))
+    # No pair is special: another order of the batch changes nothing.
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    torch.testing.assert_close(contrastive_loss(s[order][:, order]), contrastive_loss(s))
+
+
+def test_knowing_nothing_costs_the_logarithm_of_the_batch():
+    for n in (2, 64):
+        assert contrastive_loss(torch.full((n, n), 3.0)).item() == pytest.approx(math.log(n))
+
+
+def test_without_a_factor_even_perfect_embeddings_cannot_get_near_zero():
+    perfect = torch.eye(64)
+    assert contrastive_loss(pair_similarities(perfect, perfect)) > 3
+    assert contrastive_loss(pair_similarities(perfect, perfect, 100.0)) < 1e-6
+
+
+def test_only_directions_count():
+    images, texts = embeddings(4)
+    torch.testing.assert_close(
+        pair_similarities(7 * images, texts / 3), pair_similarities(images, texts)
+    )
+
+
+def test_the_factor_stops_at_its_ceiling_and_comes_back_only_when_clamped():
+    temperature = Temperature()
+    assert temperature().item() == pytest.approx(1 / 0.07, rel=1e-5)
+    with torch.no_grad():
+        temperature.log_factor.fill_(math.log(200.0))
+    assert temperature().item() == pytest.approx(100, rel=1e-5)
+    (stuck,) = torch.autograd.grad(temperature(), temperature.log_factor)
+    assert stuck == 0
+    temperature.clamp_()
+    (free,) = torch.autograd.grad(temperature(), temperature.log_factor)
+    assert free.item() == pytest.approx(100, rel=1e-4)
+
+
+def test_ties_are_no_success():
+    assert retrieval_accuracy(torch.zeros(5, 5)) == 0
+    assert retrieval_accuracy(torch.zeros(5, 5), k=5) == 1
+    assert retrieval_accuracy(torch.eye(5)) == 1
+
+
+def test_counts():
+    with torch.device("meta"):
+        assert sum(p.numel() for p in DualEncoder(clip_vit_b32()).parameters()) == 151_277_313
+
+
+def test_the_text_is_read_at_its_first_end_whatever_is_behind():
+    tower = TextTower(CONFIG, generator=torch.Generator().manual_seed(0)).eval()
+    texts = torch.tensor([[3, 4, 11, 0, 0, 0], [3, 4, 11, 5, 11, 7], [3, 4, 5, 11, 0, 0]])
+    out = tower(texts)
+    torch.testing.assert_close(out[0], out[1])
+    assert not torch.allclose(out[0], out[2], atol=1e-3)
+    torch.testing.assert_close(tower(texts[:1, :3])[0], out[0])
+
+
+def test_a_causal_tower_read_at_its_first_token_would_have_read_nothing():
+    tower = TextTower(CONFIG, generator=torch.Generator().manual_seed(0)).eval()
+    first = [tower(torch.tensor([[11, *rest]])) for rest in ([3, 4], [5, 6])]
+    torch.testing.assert_close(*first)
+
+
+def test_weights_come_from_the_generator():
+    a, b = (DualEncoder(CONFIG, generator=torch.Generator().manual_seed(4)) for _ in range(2))
+    for (name, p), q in zip(a.named_parameters(), b.parameters(), strict=True):
+        assert torch.equal(p, q), name
+
+
+def test_two_towers_learn_which_picture_is_meant():
+    generator = torch.Generator().manual_seed(0)
+    # A bright quarter, and the word that says which: held-out noise is new each time.
+    texts = torch.tensor([[3, 11], [4, 11], [5, 11], [6, 11]])
+
+    def pictures():
+        images = 0.3 * torch.randn(4, 3, 8, 8, generator=generator)
+        for i in range(4):
+            row, column = divmod(i, 2)
+            images[i, :, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] += 1
+        return images
+
+    model = DualEncoder(CONFIG, generator=generator)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    for _ in range(40):
+        loss = contrastive_loss(model(pictures(), texts))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        model.temperature.clamp_()
+    with torch.no_grad():
+        similarities = model(pictures(), texts)
+    assert retrieval_accuracy(similarities) == retrieval_accuracy(similarities.T) == 1
+
+
+def test_wrong_input_is_named():
+    images, texts = embeddings(3)
+    model = DualEncoder(CONFIG)
+    cases = [
+        (lambda: pair_similarities(images, texts[:, :2]), r"\(3, 2\)"),
+        (lambda: contrastive_loss(torch.zeros(2, 3)), r"wanted \(N, N\)"),
+        (lambda: retrieval_accuracy(torch.zeros(2, 3)), r"wanted \(N, N\)"),
+        (lambda: retrieval_accuracy(torch.zeros(2, 2), k=3), "k is 3"),
+        (lambda: Temperature(start=200.0), "start is 200"),
+        (lambda: model(torch.zeros(1, 3, 9, 9), torch.tensor([[11]])), r"wanted B of \(3, 8, 8\)"),
+        (lambda: model(torch.zeros(1, 3, 8, 8), torch.full((1, 7), 11)), "T at most 6"),
+        (lambda: DualEncoderConfig(patch_size=5), "patch_size is 5"),
+        (lambda: DualEncoderConfig(text_n_heads=5), "text_n_heads is 5"),
+        (lambda: DualEncoderConfig(end=100), "end is 100"),
+    ]
+    for call, message in cases:
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -1,0 +1,122 @@
+"""Fusions: a gate that starts shut, one softmax for both, and what a sum cannot say."""
+
+import pytest
+import torch
+from torch import nn
+
+from course_lib.multimodal import (
+    ConcatenationBlock,
+    GatedCrossAttention,
+    PooledFusion,
+    preceding_image_mask,
+)
+
+
+def pair(batch=2, length=3, memory=4, d=8, d_memory=8, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return (
+        torch.randn(batch, length, d, generator=generator),
+        torch.randn(batch, memory, d_memory, generator=generator),
+    )
+
+
+def test_a_shut_gate_is_the_identity_and_only_gates_have_a_gradient():
+    layer = GatedCrossAttention(8, n_heads=2, d_ff=16)
+    x, memory = pair()
+    out = layer(x, memory)
+    assert torch.equal(out, x)
+    out.square().sum().backward()
+    for name, weight in layer.named_parameters():
+        assert bool(weight.grad.any()) is name.endswith("gate"), name
+
+
+def test_once_the_gate_has_moved_everything_learns():
+    layer = GatedCrossAttention(8, n_heads=2, d_ff=16, gate=0.1)
+    x, memory = pair()
+    layer(x, memory).square().sum().backward()
+    assert all(weight.grad.any() for weight in layer.parameters())
+
+
+def test_a_gate_saturates_at_one():
+    x, memory = pair()
+    torch.manual_seed(0)
+    layer = GatedCrossAttention(8, n_heads=2, d_ff=16, gate=20.0)
+    torch.manual_seed(0)
+    more = GatedCrossAttention(8, n_heads=2, d_ff=16, gate=2000.0)
+    torch.testing.assert_close(layer(x, memory), more(x, memory))
+
+
+def test_words_before_the_first_image_hear_nothing_of_it():
+    is_image = torch.tensor([[False, True, False, True, False], [True, False, False, False, False]])
+    mask = preceding_image_mask(is_image, tokens_per_image=2)
+    assert mask.shape == (2, 1, 5, 4)
+    assert not mask[0, 0, 0].any() and not mask[1, 0, :, 2:].any()
+    assert torch.equal(mask[0, 0, 2], torch.tensor([True, True, False, False]))
+    assert torch.equal(mask[0, 0, 4], torch.tensor([False, False, True, True]))
+    layer = GatedCrossAttention(8, n_heads=2, d_ff=16, gate=0.5)
+    x, memory = pair(length=5)
+    out, weights = layer(x, memory, mask=mask, return_weights=True)
+    assert not weights[0, :, 0].any()
+    changed = layer(x, memory + 1, mask=mask)
+    assert torch.equal(changed[0, 0], out[0, 0])
+    assert not torch.allclose(changed[0, 1:], out[0, 1:])
+    assert torch.allclose(layer(x, memory, mask=mask), out, atol=1e-6)
+
+
+def test_text_without_images_has_an_empty_memory():
+    mask = preceding_image_mask(torch.zeros(2, 3, dtype=torch.bool), tokens_per_image=4)
+    assert mask.shape == (2, 1, 3, 0)
+
+
+def test_memory_of_another_width():
+    x, memory = pair(d_memory=6)
+    gated = GatedCrossAttention(8, n_heads=2, d_ff=16, d_memory=6, gate=1.0)
+    assert gated(x, memory).shape == x.shape
+    text, image = ConcatenationBlock(8, n_heads=2, d_ff=16, d_memory=6)(x, memory)
+    assert text.shape == (2, 3, 8) and image.shape == (2, 4, 8)
+
+
+def test_the_image_comes_first_so_that_a_causal_text_can_see_it():
+    block = ConcatenationBlock(8, n_heads=2, d_ff=16)
+    x, memory = pair()
+    causal = torch.ones(7, 7).tril().bool()
+    text, image = block(x, memory, mask=causal)
+    later = x.clone()
+    later[:, 2] *= -1
+    changed_text, changed_image = block(later, memory, mask=causal)
+    torch.testing.assert_close(changed_text[:, :2], text[:, :2])
+    torch.testing.assert_close(changed_image, image)
+    assert not torch.allclose(block(x, memory + 1, mask=causal)[0], text)
+
+
+def test_only_a_hidden_layer_can_say_whether_two_things_match():
+    same = torch.tensor([[1.0], [-1.0]])
+    image, text = same.repeat(2, 1), same.repeat_interleave(2, dim=0)
+    match = (image == text).float()
+
+    def fit(d_hidden):
+        torch.manual_seed(0)
+        fusion = PooledFusion(1, 1, 1, d_hidden=d_hidden)
+        optimiser = torch.optim.Adam(fusion.parameters(), lr=0.05)
+        for _ in range(200):
+            loss = nn.functional.binary_cross_entropy_with_logits(fusion(image, text), match)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        return loss.item()
+
+    assert fit(None) > 0.69 and fit(8) < 0.1
+
+
+def test_wrong_input_is_named():
+    x, memory = pair()
+    cases = [
+        (lambda: ConcatenationBlock(8, 2, 16)(x, memory[:1]), "wanted \\(B, T, D\\)"),
+        (lambda: ConcatenationBlock(8, 3, 16), "n_heads is 3"),
+        (lambda: GatedCrossAttention(8, 2, 16)(x, memory[..., :5]), r"\(2, 4, 5\)"),
+        (lambda: preceding_image_mask(torch.zeros(2, 3), 1), "wanted boolean"),
+        (lambda: preceding_image_mask(torch.zeros(2, 3).bool(), 0), "tokens_per_image is 0"),
+    ]
+    for call, message in cases:
+        with pytest.raises(ValueError, match=message):
+            call()
