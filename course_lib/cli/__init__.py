@@ -48,7 +48,7 @@ Handler = Callable[[argparse.Namespace], int]
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    from course_lib.cli import content, grading, research
+    from course_lib.cli import content, grading, research, walls
 
     top = argparse.ArgumentParser(
         prog="course",
@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
         " 2 refused, 130 interrupted.",
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (content, grading, research):
+    for module in (content, grading, walls, research):
         module.register(commands)
     return top
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -21,7 +22,7 @@ from nbgrader.api import Gradebook
 
 import course_lib
 from course_lib.checks import seeds
-from course_lib.grading import authoring, feedback, gradebook, intake, kit
+from course_lib.grading import authoring, doctor, feedback, gradebook, intake, kit
 from course_lib.grading.channel import Limits
 from course_lib.grading.judge import Judged, judge_notebook
 from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
@@ -126,9 +127,8 @@ class Classroom:
                 jobs = min(jobs, len(tasks))
                 gradebook.prepare(self.course, self.name, self.assignment.release)
                 with gradebook.open_gradebook(self.course) as book:
-                    for task, done in judge_all(
-                        tasks, self._judge, lambda: Nursery(folder, judges=jobs, walls=walls), jobs
-                    ):
+                    start = functools.partial(nursery_behind_walls, folder, jobs, walls)
+                    for task, done in judge_all(tasks, self._judge, start, jobs):
                         result = (
                             self._failed(task, str(done)) if isinstance(done, JudgeDied) else done
                         )
@@ -211,6 +211,22 @@ class Classroom:
         save(self._page(task.student), result.page)
         # Last, so that a run that was broken off does this submission again.
         save(out / "verdict.json", json.dumps(asdict(result.verdict), indent=1, ensure_ascii=False))
+
+
+def nursery_behind_walls(folder: Path, judges: int, walls: bool) -> Nursery:
+    """A nursery whose workers cannot escape, or have been allowed to.
+
+    Raises:
+        WorkerFailed: They can; nothing should be graded.
+    """
+    nursery = Nursery(folder, judges=judges, walls=walls)
+    try:
+        if walls:
+            doctor.refuse_escapes(nursery)
+    except WorkerFailed:
+        nursery.end()
+        raise
+    return nursery
 
 
 @contextlib.contextmanager

@@ -1,0 +1,179 @@
+"""Tries to escape from a worker, as a student might; grading refuses where it can.
+
+Every probe is a few lines that run inside a worker, like a student's, and end with what they got
+hold of. The bait lies outside: a file, a folder, a process, two servers, a variable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course_lib.grading.channel import Limits, Worker
+from course_lib.grading.nursery import Nursery, WorkerFailed
+
+_SECRET = "COURSE_DOCTOR_SECRET"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One way out.
+
+    Args:
+        name: What it tries, in a few words.
+        code: Lines that set ``got`` to something true when it worked. They see ``bait``, a mapping.
+    """
+
+    name: str
+    code: str
+
+
+PROBES = (
+    Probe("read a file of the grader", "got = bait['secret'] in open(bait['file']).read()"),
+    Probe("write into the course folder", "open(bait['folder'] + '/written', 'w'); got = True"),
+    Probe("change what later submissions import", "import course_lib\n"
+          "open(course_lib.__file__, 'a').close(); got = True"),
+    Probe("signal a process of the grader", "os.kill(bait['process'], 0); got = True"),
+    Probe("read another process's memory", "with open(f\"/proc/{bait['process']}/environ\") as f:\n"
+          "    got = len(f.read())"),
+    Probe("see other processes", "got = [p for p in os.listdir('/proc') if p.isdigit()]"),
+    Probe("connect to a server on this machine",
+          "s = socket.create_connection(('127.0.0.1', bait['port']), 2); got = s.recv(1)"),
+    Probe("connect to a local socket by name", "s = socket.socket(socket.AF_UNIX)\n"
+          "s.settimeout(2); s.connect('\\0' + bait['socket']); got = s.recv(1)"),
+    Probe("connect to the outside", "s = socket.create_connection(('198.51.100.1', 80), 1)\n"
+          "got = True"),
+    Probe("see the grader's environment", "got = bait['secret'] in str(dict(os.environ))"),
+    Probe("become another user", "os.setresuid(0, 0, 0); os.chown(os.getcwd(), 1, 1); got = True"),
+    Probe("make namespaces of its own", "got = libc.unshare(0x10000000) == 0"),
+    Probe("mount something",
+          "got = libc.mount(b'none', os.getcwd().encode(), b'tmpfs', 0, b'') == 0"),
+    Probe("trace a process", "got = libc.ptrace(16, os.getppid(), 0, 0) == 0"),
+    Probe("import a reference", "from course_lib.attention import scaled_dot_product_attention\n"
+          "got = True"),
+    Probe("find the checks on the disk",
+          "roots = {os.path.dirname(os.path.dirname(p)) for p in bait['checks']}\n"
+          "got = [p for p in bait['checks'] if os.path.exists(p)]"),
+    Probe("leave the root folder", "os.chroot('.'); got = True"),
+)  # fmt: skip
+
+_FRAME = """
+import ctypes, json, os, socket
+libc = ctypes.CDLL(None)
+bait = json.loads({bait!r})
+results = {{}}
+for name, code in json.loads({probes!r}).items():
+    names = {{"os": os, "socket": socket, "libc": libc, "bait": bait, "got": None}}
+    try:
+        exec(code, names)
+    except BaseException:
+        names["got"] = None
+    results[name] = bool(names["got"])
+print(json.dumps(results))
+"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one probe."""
+
+    name: str
+    escaped: bool
+
+
+def examine(nursery: Nursery) -> list[Finding]:
+    """Run all probes in one worker.
+
+    Args:
+        nursery: Where workers come from.
+
+    Raises:
+        WorkerFailed: The probes could not be run to their end.
+    """
+    with _bait() as bait, Worker(nursery, Limits(cell=60)) as worker:
+        probes = json.dumps({probe.name: probe.code for probe in PROBES})
+        outputs = worker.run(_FRAME.format(bait=json.dumps(bait), probes=probes))
+    said = "".join(str(o.get("text", "")) for o in outputs if o.get("name") == "stdout")
+    try:
+        results = json.loads(said)
+        return [Finding(probe.name, bool(results[probe.name])) for probe in PROBES]
+    except (ValueError, KeyError):
+        raise WorkerFailed(f"the probes of the walls did not run: {str(outputs)[-500:]}") from None
+
+
+def refuse_escapes(nursery: Nursery) -> None:
+    """Do nothing where the walls hold.
+
+    Raises:
+        WorkerFailed: Some probe got out; the message says which and what to do.
+    """
+    escapes = [finding.name for finding in examine(nursery) if finding.escaped]
+    if escapes:
+        raise WorkerFailed(
+            f"a student's code could, on this machine: {'; '.join(escapes)}. Nothing was graded."
+            " `course doctor` tells more; --unsafe grades all the same, for code you trust"
+        )
+
+
+@contextlib.contextmanager
+def _bait() -> Iterator[dict[str, Any]]:
+    """What a student would like to get hold of."""
+    secret = secrets.token_hex(8)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="course-doctor-"))
+        Path(folder, "secret").write_text(secret)
+        process = subprocess.Popen(
+            ["sleep", "600"], env={"PATH": os.environ.get("PATH", ""), _SECRET: secret}
+        )
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        name = f"course-doctor-{secret}"
+        port = 0
+        for family, address in (
+            (socket.AF_INET, ("127.0.0.1", 0)),
+            (socket.AF_UNIX, "\0" + name),
+        ):
+            server = stack.enter_context(socket.socket(family))
+            server.bind(address)
+            server.listen()
+            if family == socket.AF_INET:
+                port = server.getsockname()[1]
+            stack.enter_context(_greeting(server))
+        library = Path(__file__).resolve().parents[1]
+        yield {
+            "secret": secret,
+            "file": f"{folder}/secret",
+            "folder": folder,
+            "process": process.pid,
+            "port": port,
+            "socket": name,
+            "checks": [str(library / "attention.py"), str(library / "checks/report.py")],
+        }
+
+
+@contextlib.contextmanager
+def _greeting(server: socket.socket) -> Iterator[None]:
+    """Answer connections to a server, from a process of its own: this one must keep one thread."""
+    child = os.fork()
+    if child == 0:
+        try:
+            while True:
+                connection, _ = server.accept()
+                connection.send(b"!")
+                connection.close()
+        finally:
+            os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
