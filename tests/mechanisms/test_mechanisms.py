@@ -27,7 +27,7 @@ def with_gradients(module, inputs, call=None):
         for out in outputs
         if out.requires_grad
     )
-    if not torch.is_tensor(total):
+    if not torch.is_tensor(total) or not leaves:
         return outputs, []
     return outputs, torch.autograd.grad(total, leaves, allow_unused=True)
 
