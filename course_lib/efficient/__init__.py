@@ -37,6 +37,12 @@ from course_lib.efficient.performer import (
     performer_linear_attention,
     softmax_features,
 )
+from course_lib.efficient.strided import (
+    fixed_mask,
+    fused_strided_attention,
+    strided_attention,
+    strided_mask,
+)
 from course_lib.efficient.tiled import Running, online_attention, online_step, tiled_attention
 
 __all__ = [
@@ -57,9 +63,11 @@ __all__ = [
     "block_diagonal_attention",
     "block_layout",
     "block_sparse_attention",
+    "fixed_mask",
     "fused_banded_attention",
     "fused_block_diagonal_attention",
     "fused_block_sparse_attention",
+    "fused_strided_attention",
     "key_mask",
     "layout_mask",
     "linformer_attention",
@@ -70,6 +78,8 @@ __all__ = [
     "performer_linear_attention",
     "random_blocks",
     "softmax_features",
+    "strided_attention",
+    "strided_mask",
     "stripe_masks",
     "tiled_attention",
 ]

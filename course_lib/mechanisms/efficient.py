@@ -15,6 +15,7 @@ from course_lib.attention import scaled_dot_product_attention
 from course_lib.efficient.block_sparse import BlockSparseAttention
 from course_lib.efficient.linformer import LinformerAttention
 from course_lib.efficient.performer import RandomFeatureAttention
+from course_lib.efficient.strided import fused_strided_attention, strided_attention
 from course_lib.efficient.tiled import online_attention, tiled_attention
 from course_lib.mechanisms.contract import Calls, Mechanism, Rival
 
@@ -131,6 +132,29 @@ def _bigbird_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
     return Rival(call, inputs)
 
 
+def _strided(*, fast: bool, stride: int, **sizes: int) -> nn.Module:
+    if fast:
+        return Calls(fused_strided_attention, stride=stride)
+    return Calls(lambda *qkv, **fixed: strided_attention(*qkv, **fixed)[0], stride=stride)
+
+
+def _strided_oracle(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+    """The pattern as the paper defines it: a set of keys for each position."""
+    stride = attend.fixed["stride"]
+
+    def call(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        outputs = []
+        for i in range(q.shape[-2]):
+            near = set(range(max(0, i - stride), i + 1))
+            column = {j for j in range(i + 1) if (i - j) % stride == 0}
+            seen = sorted(near | column)
+            one = F.scaled_dot_product_attention(q[..., [i], :], k[..., seen, :], v[..., seen, :])
+            outputs.append(one)
+        return torch.cat(outputs, dim=-2)
+
+    return Rival(call, inputs)
+
+
 MECHANISMS = (
     Mechanism(
         name="tiled",
@@ -179,5 +203,13 @@ MECHANISMS = (
             "n_random": 1,
         },  # fmt: skip
         peer=_bigbird_peer,
+    ),
+    Mechanism(
+        name="strided",
+        source="Child et al. (2019), section 4",
+        build=_strided,
+        inputs=_heads,
+        tiny={"batch": 2, "n_heads": 2, "length": 11, "d_head": 4, "stride": 3},
+        oracle=_strided_oracle,
     ),
 )
