@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import KVCache, Rotate
+from course_lib.attention import KVCache
 from course_lib.decoding import Decoded, Method, decode
-from course_lib.positions import sinusoidal_encoding
+from course_lib.positions.rotary import Rotary
 from course_lib.transformer.config import DecoderOnlyConfig
 from course_lib.transformer.embedding import PositionedEmbedding
 from course_lib.transformer.stacks import Encoder, with_causal_mask
@@ -55,7 +55,16 @@ class DecoderOnly(nn.Module):
             positions=config.positions,
             dropout=config.dropout,
         )
-        self.rotate = _rotary(config) if config.positions == "rotary" else None
+        self.rotate = (
+            Rotary(
+                config.d_model // config.n_heads,
+                base=config.rotary_base,
+                max_len=config.max_len,
+                fused=fused,
+            )
+            if config.positions == "rotary"
+            else None
+        )
         # With a causal mask an encoder is all that is needed: there is no memory to look at.
         self.blocks = Encoder(
             config.d_model,
@@ -217,14 +226,3 @@ class DecoderOnly(nn.Module):
             return before[indices]
 
         return decode(step, prompt[:, -1], prompt[:, :-1], reorder=reorder, **options)
-
-
-def _rotary(config: DecoderOnlyConfig) -> Rotate:
-    def turn(x: Tensor, offset: int) -> Tensor:
-        positions = torch.arange(offset, offset + x.shape[-2], device=x.device).double()
-        table = sinusoidal_encoding(positions, x.shape[-1], base=config.rotary_base).to(x.dtype)
-        sin, cos = table[:, ::2], table[:, 1::2]
-        even, odd = x[..., ::2], x[..., 1::2]
-        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
-
-    return lambda q, k, offset: (turn(q, offset), turn(k, offset))

@@ -1,0 +1,186 @@
+"""Transformers: stacks of blocks, which torch has too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from course_lib.attention import MultiHeadAttention
+from course_lib.layers import FeedForward, Norm
+from course_lib.masks import causal_mask, to_blocked
+from course_lib.mechanisms.contract import Mechanism, Rival
+from course_lib.transformer import Decoder, Encoder
+
+__all__ = ["MECHANISMS", "copy_attention", "torch_decoder", "torch_encoder"]
+
+
+def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
+    """Give ``nn.MultiheadAttention``, which keeps three maps in one matrix, our weights."""
+    maps = (ours.q_proj, ours.k_proj, ours.v_proj)
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([part.weight for part in maps]))
+        theirs.in_proj_bias.copy_(torch.cat([part.bias for part in maps]))
+    theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
+
+
+def _copy_feed_forward(ours: FeedForward, theirs: Any) -> None:
+    theirs.linear1.load_state_dict(ours.in_proj.state_dict())
+    theirs.linear2.load_state_dict(ours.out_proj.state_dict())
+
+
+def _torch_sizes(block: Any) -> dict[str, Any]:
+    return {
+        "d_model": block.attention.d_model,
+        "nhead": block.attention.n_heads,
+        "dim_feedforward": block.feed_forward.in_proj.out_features,
+        "dropout": 0.0,
+        "activation": block.feed_forward.activation,
+        "norm_first": block.norm == "pre",
+        "batch_first": True,
+    }
+
+
+def _final_norm(stack: Encoder | Decoder) -> nn.Module | None:
+    return stack.norm if isinstance(stack.norm, nn.LayerNorm) else None
+
+
+def _pairs(ours: Any, theirs: Any) -> Any:
+    """Our blocks beside theirs."""
+    return zip(ours, theirs, strict=True)
+
+
+def torch_encoder(encoder: Encoder) -> nn.TransformerEncoder:
+    """``nn.TransformerEncoder`` with the same weights."""
+    block: Any = encoder.blocks[0]
+    peer = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(**_torch_sizes(block)),
+        len(encoder.blocks),
+        norm=_final_norm(encoder),
+        enable_nested_tensor=False,
+    )
+    for ours, theirs in _pairs(encoder.blocks, peer.layers):
+        copy_attention(ours.attention, theirs.self_attn)
+        _copy_feed_forward(ours.feed_forward, theirs)
+        theirs.norm1.load_state_dict(ours.attention_norm.state_dict())
+        theirs.norm2.load_state_dict(ours.feed_forward_norm.state_dict())
+    return peer.to(block.feed_forward.in_proj.weight).eval()
+
+
+def torch_decoder(decoder: Decoder) -> nn.TransformerDecoder:
+    """``nn.TransformerDecoder`` with the same weights."""
+    block: Any = decoder.blocks[0]
+    layer = nn.TransformerDecoderLayer(**_torch_sizes(block))
+    peer = nn.TransformerDecoder(layer, len(decoder.blocks), norm=_final_norm(decoder))
+    for ours, theirs in _pairs(decoder.blocks, peer.layers):
+        copy_attention(ours.attention, theirs.self_attn)
+        copy_attention(ours.cross_attention, theirs.multihead_attn)
+        _copy_feed_forward(ours.feed_forward, theirs)
+        theirs.norm1.load_state_dict(ours.attention_norm.state_dict())
+        theirs.norm2.load_state_dict(ours.cross_attention_norm.state_dict())
+        theirs.norm3.load_state_dict(ours.feed_forward_norm.state_dict())
+    return peer.to(block.feed_forward.in_proj.weight).eval()
+
+
+class _Both(nn.Module):
+    """Encoder and decoder on vectors, which is what ``nn.Transformer`` is."""
+
+    def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        return self.decoder(target, self.encoder(source))
+
+
+def _stack(kind: type[Encoder] | type[Decoder], norm: Norm) -> Any:
+    def build(
+        *, fast: bool, d_model: int, n_heads: int, d_ff: int, n_layers: int, **sizes: int
+    ) -> nn.Module:
+        return kind(d_model, n_heads, d_ff, n_layers, norm=norm, activation="relu", fused=fast)
+
+    return build
+
+
+def _both(**options: Any) -> nn.Module:
+    return _Both(_stack(Encoder, "post")(**options), _stack(Decoder, "post")(**options))
+
+
+def _vectors(
+    generator: Generator, *, batch: int, length: int, d_model: int, memory: int = 0, **sizes: int
+) -> tuple[Tensor, ...]:
+    lengths = (length, memory) if memory else (length,)
+    return tuple(torch.randn(batch, n, d_model, generator=generator) for n in lengths)
+
+
+def _source_and_target(generator: Generator, **sizes: int) -> tuple[Tensor, ...]:
+    target, source = _vectors(generator, **sizes)
+    return source, target
+
+
+def _decoder_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
+    peer, blocked = torch_decoder(module), _blocked(inputs[0])
+    return Rival(lambda x, memory: peer(x, memory, tgt_mask=blocked, tgt_is_causal=True), inputs)
+
+
+def _both_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
+    block = module.encoder.blocks[0]
+    # It draws all weights anew at the end of its constructor, so that ours come in after it.
+    nothing = nn.Identity()
+    peer = nn.Transformer(
+        block.attention.d_model,
+        block.attention.n_heads,
+        custom_encoder=nothing,
+        custom_decoder=nothing,
+        batch_first=True,
+    ).eval()
+    peer.encoder = torch_encoder(module.encoder)
+    peer.decoder = torch_decoder(module.decoder)
+    blocked = _blocked(inputs[1])
+    return Rival(
+        lambda source, target: peer(source, target, tgt_mask=blocked, tgt_is_causal=True), inputs
+    )
+
+
+def _blocked(target: Tensor) -> Tensor:
+    return to_blocked(causal_mask(target.shape[1], device=target.device))
+
+
+_TINY = {"batch": 2, "length": 5, "d_model": 8, "n_heads": 2, "d_ff": 16, "n_layers": 2}
+
+MECHANISMS = (
+    Mechanism(
+        name="encoder_post_norm",
+        source="Vaswani et al. (2017), section 3.1",
+        build=_stack(Encoder, "post"),
+        inputs=_vectors,
+        tiny=_TINY,
+        peer=lambda module, inputs: Rival(torch_encoder(module), inputs),
+    ),
+    Mechanism(
+        name="encoder_pre_norm",
+        source="Xiong et al. (2020), figure 1",
+        build=_stack(Encoder, "pre"),
+        inputs=_vectors,
+        tiny=_TINY,
+        peer=lambda module, inputs: Rival(torch_encoder(module), inputs),
+    ),
+    Mechanism(
+        name="decoder",
+        source="Vaswani et al. (2017), section 3.1",
+        build=_stack(Decoder, "post"),
+        inputs=_vectors,
+        tiny={**_TINY, "memory": 4},
+        peer=_decoder_peer,
+    ),
+    Mechanism(
+        name="encoder_decoder",
+        source="Vaswani et al. (2017), figure 1",
+        build=_both,
+        inputs=_source_and_target,
+        tiny={**_TINY, "memory": 4},
+        peer=_both_peer,
+    ),
+)
