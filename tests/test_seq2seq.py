@@ -171,6 +171,17 @@ def test_the_last_state_is_that_of_the_last_real_word(cell, bidirectional):
     torch.testing.assert_close(top[:, forward:], memory[:, 0, forward:])
 
 
+@pytest.mark.parametrize("cell", CELLS)
+def test_without_packing_the_last_state_would_have_read_the_padding(cell):
+    encoder = Encoder(12, D, cell=cell)
+    source, lengths, _ = batch()
+    _, packed = encoder(source, lengths)
+    _, unpacked = encoder.rnn(encoder.embedding(source))
+    packed, unpacked = ((x[0] if cell == "lstm" else x)[-1] for x in (packed, unpacked))
+    same = (packed - unpacked).abs().amax(-1) < 1e-6
+    assert same.tolist() == [True, False, False]  # only the longest sentence has no padding
+
+
 # ------------------------------------------------------------------------------- decoding
 
 
@@ -253,6 +264,61 @@ def test_greedy_restores_the_mode_and_ignores_dropout():
     assert torch.equal(first, second) and model.training
 
 
+def log_prob(model, source, lengths, tokens):
+    """Of whole sentences ``(B, T)`` up to their end, by teacher forcing."""
+    target_in = torch.cat([torch.full((len(tokens), 1), BOS), tokens[:, :-1]], dim=1)
+    chosen = model(source, lengths, target_in).log_softmax(-1).gather(-1, tokens[..., None])
+    ended = (tokens == EOS).cumsum(1) - (tokens == EOS).long()
+    return chosen[..., 0].masked_fill(ended > 0, 0.0).sum(1)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_a_beam_knows_what_its_sentences_are_worth(attention, cell):
+    model = make(attention, cell=cell, n_layers=2, bidirectional=True)
+    source, lengths, _ = batch()
+    beam = model.generate(source, lengths, max_len=5, method="beam", beam_size=4)
+    steps = beam.tokens.shape[2]
+    assert beam.tokens.shape[:2] == (B, 4) and steps <= 5
+    for k in range(4):
+        expected = log_prob(model, source, lengths, beam.tokens[:, k])
+        torch.testing.assert_close(beam.log_probs[:, k].double(), expected)
+    assert (beam.log_probs.diff(dim=1) <= 0).all()
+    if attention is not None:
+        assert beam.state.weights.shape == (B * 4, steps, S)
+        best = beam.state.weights.unflatten(0, (B, 4))[:, 0]
+        target_in = torch.cat([torch.full((B, 1), BOS), beam.tokens[:, 0, :-1]], dim=1)
+        torch.testing.assert_close(best, model(source, lengths, target_in, return_weights=True)[1])
+
+
+@pytest.mark.parametrize("attention", [None, "general", "additive"])
+def test_a_beam_of_one_is_greedy_and_one_that_holds_all_finds_the_best(attention):
+    model = make(attention)
+    source, lengths, _ = batch()
+    tokens, _ = model.greedy(source, lengths, max_len=6)
+    one = model.generate(source, lengths, max_len=6, method="beam", beam_size=1)
+    assert torch.equal(one.tokens[:, 0], tokens)
+    everything = model.generate(source, lengths, max_len=2, method="beam", beam_size=11**2)
+    for b in range(B):
+        pairs = torch.tensor([[i, j] if i != EOS else [EOS, PAD] for i in range(11)
+                              for j in range(11)])  # fmt: skip
+        many = (source[b].expand(121, -1), lengths[b].expand(121))
+        best = log_prob(model, *many, pairs).max()
+        torch.testing.assert_close(everything.log_probs[b, 0].double(), best)
+
+
+def test_samples_come_from_the_generator_alone():
+    model = make("general")
+    source, lengths, _ = batch()
+
+    def draw(seed):
+        options = {"method": "sample", "temperature": 2.0, "generator": seeded(seed)}
+        return model.generate(source, lengths, max_len=8, **options).tokens
+
+    assert torch.equal(draw(0), draw(0))
+    assert not torch.equal(draw(0), draw(1))
+
+
 # --------------------------------------------------------------------------- construction
 
 
@@ -332,6 +398,10 @@ def test_overfits_one_batch(attention):
             r"\[3, 4\] are not all in 1..3",
         ),
         (lambda: make().greedy(*batch()[:2], max_len=0), "max_len is 0"),
+        (
+            lambda: make().generate(*batch()[:2], max_len=3, method="bean"),
+            "method is 'bean', wanted one of",
+        ),
         (
             lambda: exact_match(torch.zeros(2, 3), torch.zeros(3, 3)),
             r"\(2, 3\) and target_out \(3, 3\)",

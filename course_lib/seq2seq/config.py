@@ -1,0 +1,73 @@
+"""What a recurrent encoder-decoder is made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from torch import Tensor, nn
+
+__all__ = ["Attention", "Cell", "Seq2SeqConfig", "State"]
+
+Cell = Literal["rnn", "lstm", "gru"]
+Attention = Literal["dot", "general", "concat", "additive"]
+# All layers' states (L, B, D); an LSTM has two of them, hidden and cell.
+State = Tensor | tuple[Tensor, Tensor]
+
+CELLS: dict[Cell, Callable[..., nn.Module]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
+
+
+@dataclass(frozen=True)
+class Seq2SeqConfig:
+    """What a :class:`Seq2Seq` is made of.
+
+    Attributes:
+        source_vocab_size: Number of source tokens.
+        target_vocab_size: Number of target tokens.
+        d_model: Width D of the embeddings and of the states on both sides.
+        n_layers: Recurrent layers, in the encoder as in the decoder.
+        cell: Kind of recurrent unit.
+        bidirectional: Whether the encoder reads in both directions. Each then has D / 2 units, so
+            that the states stay D wide and the decoder is the same.
+        attention: Score function, or None for a decoder that knows only the last encoder state.
+        dropout: Probability of dropping a channel of embeddings and readouts while training.
+        pad_id: Token that fills up short sentences.
+        bos_id: Token before the first target word.
+        eos_id: Token after the last target word.
+
+    Raises:
+        ValueError: If a name is unknown or a number out of range.
+
+    Example:
+        >>> Seq2SeqConfig(20, 30, attention="dott")
+        Traceback (most recent call last):
+        ...
+        ValueError: attention is 'dott', wanted None or one of ('dot', 'general', 'concat', \
+'additive')
+    """
+
+    source_vocab_size: int
+    target_vocab_size: int
+    d_model: int = 128
+    n_layers: int = 1
+    cell: Cell = "gru"
+    bidirectional: bool = False
+    attention: Attention | None = None
+    dropout: float = 0.0
+    pad_id: int = 0
+    bos_id: int = 1
+    eos_id: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        if self.cell not in get_args(Cell):
+            raise ValueError(f"cell is {self.cell!r}, wanted one of {get_args(Cell)}")
+        if self.attention not in (None, *get_args(Attention)):
+            kinds = get_args(Attention)
+            raise ValueError(f"attention is {self.attention!r}, wanted None or one of {kinds}")
+        if self.d_model < 1 or (self.bidirectional and self.d_model % 2):
+            wanted = "an even number" if self.bidirectional else "at least 1"
+            raise ValueError(f"d_model is {self.d_model}, wanted {wanted}")
+        if self.n_layers < 1:
+            raise ValueError(f"n_layers is {self.n_layers}, wanted at least 1")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout is {self.dropout}, wanted a probability in [0, 1)")

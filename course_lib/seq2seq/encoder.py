@@ -1,0 +1,103 @@
+"""The half that reads: one state for each word of the source."""
+
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from course_lib.seq2seq.config import CELLS, Cell, State
+
+__all__ = ["Encoder"]
+
+
+class Encoder(nn.Module):
+    """Read a source sentence into one state for each of its words.
+
+    Sentences are packed, so that the recurrence ends at the last real word of each: padding reaches
+    neither the states nor the gradients.
+
+    Args:
+        vocab_size: Number of source tokens.
+        d_model: Width D of the embeddings and of the states.
+        n_layers: Recurrent layers.
+        cell: Kind of recurrent unit.
+        bidirectional: Whether to read in both directions, with D / 2 units each.
+        dropout: Probability of dropping a channel while training.
+
+    Example:
+        >>> import torch
+        >>> encoder = Encoder(vocab_size=10, d_model=4)
+        >>> memory, state = encoder(torch.tensor([[5, 6, 7], [8, 0, 0]]), torch.tensor([3, 1]))
+        >>> memory.shape, state.shape
+        (torch.Size([2, 3, 4]), torch.Size([1, 2, 4]))
+        >>> memory[1, 1:].abs().max().item()  # after the end of the second sentence
+        0.0
+        >>> torch.equal(state[0, 1], memory[1, 0])  # its last state is that of its only word
+        True
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        *,
+        n_layers: int = 1,
+        cell: Cell = "gru",
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        """Make the embedding and the recurrent layers."""
+        super().__init__()
+        self.bidirectional = bidirectional
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.rnn = CELLS[cell](
+            d_model,
+            d_model // 2 if bidirectional else d_model,
+            num_layers=n_layers,
+            batch_first=True,
+            bidirectional=bidirectional,
+            dropout=dropout if n_layers > 1 else 0.0,
+        )
+
+    def forward(self, source: Tensor, source_lengths: Tensor) -> tuple[Tensor, State]:
+        """Encode a batch.
+
+        Args:
+            source: Tokens ``(B, S)``, padded on the right.
+            source_lengths: Number of real tokens of each sentence ``(B,)``, at least 1.
+
+        Returns:
+            The states of the top layer ``(B, S, D)``, 0 after the end of a sentence, and the last
+            state of every layer ``(L, B, D)`` (for an LSTM a pair of these).
+
+        Raises:
+            ValueError: If the shapes don't fit or a length is not in 1..S.
+        """
+        if source.ndim != 2 or source_lengths.shape != source.shape[:1]:
+            raise ValueError(
+                f"source has shape {tuple(source.shape)} and source_lengths "
+                f"{tuple(source_lengths.shape)}, wanted (B, S) and (B,)"
+            )
+        lengths = source_lengths.cpu()
+        if not ((lengths >= 1) & (lengths <= source.shape[1])).all():
+            raise ValueError(
+                f"source_lengths {lengths.tolist()} are not all in 1..{source.shape[1]}"
+            )
+        packed, last = self.rnn(
+            pack_padded_sequence(
+                self.dropout(self.embedding(source)),
+                lengths,
+                batch_first=True,
+                enforce_sorted=False,
+            )
+        )
+        memory, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.shape[1])
+        if not self.bidirectional:
+            return memory, last
+        if isinstance(last, tuple):
+            return memory, (_join_directions(last[0]), _join_directions(last[1]))
+        return memory, _join_directions(last)
+
+
+def _join_directions(last: Tensor) -> Tensor:
+    """Put forward and backward states side by side: ``(2L, B, D / 2)`` to ``(L, B, D)``."""
+    return last.unflatten(0, (-1, 2)).transpose(1, 2).flatten(-2)
