@@ -23,7 +23,9 @@ __all__ = [
 Layout = Literal["interleaved", "half_split"]
 
 
-def rotary_frequencies(d_rotary: int, *, base: float = 10_000.0) -> Tensor:
+def rotary_frequencies(
+    d_rotary: int, *, base: float = 10_000.0, device: torch.device | None = None
+) -> Tensor:
     """By how much each pair of channels turns from one position to the next: ``base^(-2i/d)``.
 
     Source: Su et al., RoFormer (2021), section 3.2.2.
@@ -31,6 +33,7 @@ def rotary_frequencies(d_rotary: int, *, base: float = 10_000.0) -> Tensor:
     Args:
         d_rotary: Number d of channels that turn, even.
         base: Ratio of the longest period to the shortest in the limit of a wide d.
+        device: Where to put them.
 
     Returns:
         Radians ``(d / 2,)``, float64.
@@ -44,7 +47,8 @@ def rotary_frequencies(d_rotary: int, *, base: float = 10_000.0) -> Tensor:
     """
     if d_rotary < 2 or d_rotary % 2:
         raise ValueError(f"d_rotary is {d_rotary}, wanted a positive even number")
-    return base ** -(torch.arange(0, d_rotary, 2, dtype=torch.float64) / d_rotary)
+    pairs = torch.arange(0, d_rotary, 2, dtype=torch.float64, device=device)
+    return base ** -(pairs / d_rotary)
 
 
 def rotary_angles(positions: Tensor, d_rotary: int, *, base: float = 10_000.0) -> Tensor:
@@ -66,9 +70,8 @@ def rotary_angles(positions: Tensor, d_rotary: int, *, base: float = 10_000.0) -
         >>> rotary_angles(torch.tensor([0, 1, 500]), 4).tolist()
         [[0.0, 0.0], [1.0, 0.01], [500.0, 5.0]]
     """
-    return positions[..., None].double() * rotary_frequencies(d_rotary, base=base).to(
-        positions.device
-    )
+    frequencies = rotary_frequencies(d_rotary, base=base, device=positions.device)
+    return positions[..., None].double() * frequencies
 
 
 def rotate(x: Tensor, angles: Tensor, layout: Layout = "interleaved") -> Tensor:
@@ -77,7 +80,7 @@ def rotate(x: Tensor, angles: Tensor, layout: Layout = "interleaved") -> Tensor:
     The product of a query turned by ``m t`` and a key turned by ``n t`` depends on ``m - n`` alone:
     two absolute positions make a relative one, and nothing is added to the scores.
 
-    Source: Su et al., RoFormer (2021), equation 34.
+    Source: Su et al., RoFormer (2021), section 3.4.2.
 
     Args:
         x: Queries or keys ``(..., T, Dh)``.

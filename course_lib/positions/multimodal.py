@@ -1,0 +1,254 @@
+"""Rotary positions of texts, images and videos in one sequence: time, height and width."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.attention import Rotate
+from course_lib.positions.rotary import (
+    rotary_frequencies,
+    rotate,
+    rotate_by_table,
+    rotation_table,
+)
+
+__all__ = [
+    "MultimodalRotary",
+    "multimodal_positions",
+    "next_position",
+    "qwen2_vl_rotary",
+    "qwen3_vl_rotary",
+    "section_axes",
+]
+
+_AXES = 3
+
+
+def multimodal_positions(parts: Sequence[int | tuple[int, int, int]], *, start: int = 0) -> Tensor:
+    """Number the tokens of texts, images and videos in one sequence.
+
+    A word has the same number thrice, one more than the largest before it. A patch has its frame,
+    row and column, counted from there. An image of 4 x 4 patches thus takes 4 numbers, not 16.
+
+    Source: Wang et al., Qwen2-VL (2024), M-RoPE.
+
+    Args:
+        parts: In their order, a number of words or the ``(frames, rows, columns)`` of a video; an
+            image has one frame.
+        start: Number of the first token.
+
+    Returns:
+        Time, height and width ``(3, T)``, integers.
+
+    Raises:
+        ValueError: If a part is empty.
+
+    Example:
+        Two words, an image of 2 x 3 patches, a word.
+
+        >>> multimodal_positions([2, (1, 2, 3), 1])
+        tensor([[0, 1, 2, 2, 2, 2, 2, 2, 5],
+                [0, 1, 2, 2, 2, 3, 3, 3, 5],
+                [0, 1, 2, 3, 4, 2, 3, 4, 5]])
+    """
+    columns = [torch.empty(_AXES, 0, dtype=torch.long)]
+    for part in parts:
+        sizes = (part,) if isinstance(part, int) else part
+        if min(sizes) < 1 or len(sizes) not in (1, _AXES):
+            raise ValueError(f"a part is {part}, wanted words or (frames, rows, columns), above 0")
+        places = torch.cartesian_prod(*(torch.arange(n) for n in sizes))
+        columns.append(start + places.view(-1, len(sizes)).T.expand(_AXES, -1))
+        start = next_position(columns[-1])
+    return torch.cat(columns, dim=1)
+
+
+def next_position(positions: Tensor) -> int:
+    """Number of the token that follows: one more than the largest on any axis.
+
+    It is smaller than the number of tokens if there was an image, so a model that writes cannot
+    take the length of its cache for it.
+
+    Args:
+        positions: Time, height and width ``(3, T)``, T at least 1.
+
+    Example:
+        >>> positions = multimodal_positions([2, (1, 4, 4)])
+        >>> positions.shape[1], next_position(positions)
+        (18, 6)
+    """
+    return int(positions.max()) + 1
+
+
+def section_axes(sections: Sequence[int], *, interleaved: bool = False) -> Tensor:
+    """Which axis each pair of channels turns by: 0 time, 1 height, 2 width.
+
+    In blocks, time gets the highest frequencies and width the lowest. Interleaved, all three get
+    some of all, and time gets what is left at the end.
+
+    Source: Qwen2-VL (2024) for blocks, Qwen3-VL (2025) for interleaving, and their code.
+
+    Args:
+        sections: Number of pairs of each axis, of P in all.
+        interleaved: Whether to interleave.
+
+    Returns:
+        Axes ``(P,)``, integers.
+
+    Raises:
+        ValueError: If there are not 3 sections, or they cannot be interleaved: height and width
+            must fit in between the pairs of time.
+
+    Example:
+        >>> section_axes((3, 2, 2)).tolist()
+        [0, 0, 0, 1, 1, 2, 2]
+        >>> section_axes((3, 2, 2), interleaved=True).tolist()
+        [0, 1, 2, 0, 1, 2, 0]
+    """
+    if len(sections) != _AXES or min(sections) < 0:
+        raise ValueError(f"sections are {tuple(sections)}, wanted pairs of time, height and width")
+    counts = torch.tensor(sections)
+    if not interleaved:
+        return torch.arange(_AXES).repeat_interleave(counts)
+    axes = torch.zeros(int(counts.sum()), dtype=torch.long)
+    for axis in (1, 2):
+        axes[axis : _AXES * sections[axis] : _AXES] = axis
+    if axes.bincount(minlength=_AXES).tolist() != list(sections):
+        raise ValueError(
+            f"sections are {tuple(sections)}, wanted height and width to fit between pairs of time"
+        )
+    return axes
+
+
+class MultimodalRotary(nn.Module):
+    """Rotary positions with three numbers a token; for words it is rotary on a line.
+
+    Channels are paired half split. Unlike on a line, the positions are given with each call:
+    ``attend(x, rotate=rotary.at(positions))``.
+
+    Source: as :func:`section_axes`.
+
+    Args:
+        d_head: Width Dh of a head, even.
+        sections: Number of pairs of time, height and width, Dh / 2 in all.
+        base: Ratio of the longest period to the shortest in the limit of a wide head.
+        interleaved: As in :func:`section_axes`.
+        fused: Whether to turn on the fast path.
+
+    Raises:
+        ValueError: If the sections are not Dh / 2 pairs.
+
+    Example:
+        >>> rotary = MultimodalRotary(16, (2, 3, 3))
+        >>> x = torch.ones(1, 2, 9, 16)  # 2 heads, 9 tokens
+        >>> rotary(x, x, multimodal_positions([2, (1, 2, 3), 1]))[0].shape
+        torch.Size([1, 2, 9, 16])
+    """
+
+    axes: Tensor
+
+    def __init__(
+        self,
+        d_head: int,
+        sections: Sequence[int],
+        *,
+        base: float = 10_000.0,
+        interleaved: bool = False,
+        fused: bool = True,
+    ) -> None:
+        """Deal the pairs out to the axes."""
+        super().__init__()
+        axes = section_axes(sections, interleaved=interleaved)
+        if d_head != 2 * len(axes):
+            raise ValueError(
+                f"sections are {tuple(sections)}, wanted pairs of the {d_head} channels of a head"
+            )
+        self.d_head = d_head
+        self.sections = tuple(sections)
+        self.base = base
+        self.interleaved = interleaved
+        self.fused = fused
+        self.register_buffer("axes", axes, persistent=False)
+
+    def angles(self, positions: Tensor) -> Tensor:
+        """Angles by which the tokens turn.
+
+        Args:
+            positions: Time, height and width ``(3, T)`` or ``(3, B, T)``.
+
+        Returns:
+            Radians ``(T, Dh / 2)`` or ``(B, 1, T, Dh / 2)``, which fit all heads, float64.
+
+        Raises:
+            ValueError: If the positions have another shape.
+        """
+        if positions.ndim not in (2, 3) or positions.shape[0] != _AXES:
+            raise ValueError(
+                f"positions have shape {tuple(positions.shape)}, wanted (3, T) or (3, B, T)"
+            )
+        frequencies = rotary_frequencies(self.d_head, base=self.base, device=positions.device)
+        angles = positions.movedim(0, -1)[..., self.axes] * frequencies
+        return angles if positions.ndim == 2 else angles[:, None]
+
+    def forward(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Turn queries and keys.
+
+        Args:
+            q: Queries ``(B, H, T, Dh)``.
+            k: Keys ``(B, H, T, Dh)``.
+            positions: Time, height and width of both, ``(3, T)`` or ``(3, B, T)``.
+
+        Returns:
+            Both, ``(B, H, T, Dh)``.
+
+        Raises:
+            ValueError: If the shapes don't fit together.
+        """
+        for name, x in (("q", q), ("k", k)):
+            if x.shape[-2:] != (positions.shape[-1], self.d_head):
+                raise ValueError(
+                    f"{name} has tokens and channels {tuple(x.shape[-2:])}, wanted "
+                    f"{(positions.shape[-1], self.d_head)}"
+                )
+        angles = self.angles(positions)
+        if not self.fused:
+            return rotate(q, angles, "half_split"), rotate(k, angles, "half_split")
+        table = rotation_table(angles, "half_split")
+        return rotate_by_table(q, table, "half_split"), rotate_by_table(k, table, "half_split")
+
+    def at(self, positions: Tensor) -> Rotate:
+        """What ``MultiHeadAttention`` takes to turn the tokens of one call.
+
+        Args:
+            positions: Time, height and width of the new tokens, ``(3, T)`` or ``(3, B, T)``.
+
+        Returns:
+            A function of q, k and an offset, which it does not need: the positions say it all.
+        """
+        return lambda q, k, offset: self(q, k, positions)
+
+
+def qwen2_vl_rotary(*, fused: bool = True) -> MultimodalRotary:
+    """The positions of Qwen2-VL: 16, 24 and 24 of 64 pairs, in blocks.
+
+    Args:
+        fused: Whether to turn on the fast path.
+
+    Example:
+        >>> qwen2_vl_rotary().sections
+        (16, 24, 24)
+    """
+    return MultimodalRotary(128, (16, 24, 24), base=1_000_000.0, fused=fused)
+
+
+def qwen3_vl_rotary(*, fused: bool = True) -> MultimodalRotary:
+    """The positions of Qwen3-VL: 24, 20 and 20 of 64 pairs, interleaved.
+
+    Args:
+        fused: Whether to turn on the fast path.
+
+    Example:
+        >>> qwen3_vl_rotary().axes[:7].tolist(), qwen3_vl_rotary().axes[-4:].tolist()
+        ([0, 1, 2, 0, 1, 2, 0], [0, 0, 0, 0])
+    """
+    return MultimodalRotary(128, (24, 20, 20), base=5_000_000.0, interleaved=True, fused=fused)

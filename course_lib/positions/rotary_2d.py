@@ -1,0 +1,303 @@
+"""Rotary positions on a grid: along the axes, or in learned directions."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.positions.rotary import (
+    Layout,
+    rotary_angles,
+    rotary_frequencies,
+    rotate,
+    rotate_by_table,
+    rotation_table,
+)
+from course_lib.positions.tables import ComputedTables
+
+__all__ = ["AxialRotary", "MixedRotary", "axial_angles", "mixed_angles", "mixed_frequencies"]
+
+
+def axial_angles(rows: int, columns: int, d_head: int, *, base: float = 100.0) -> Tensor:
+    """Angles on a grid: the first half of the pairs turns by the row, the second by the column.
+
+    The score of two patches depends on how far they are apart, ``(dy, dx)``, but as a sum
+    ``A(dy) + B(dx)``: what is diagonal it cannot prefer over what is on the axes.
+
+    Source: Heo et al., Rotary Position Embedding for Vision Transformer (2024), axial frequency,
+    whose base is 100 because a grid is shorter than a text; in its code columns come first.
+
+    Args:
+        rows: Height of the grid.
+        columns: Its width.
+        d_head: Width Dh of a head, divisible by 4.
+        base: Ratio of the longest period to the shortest in the limit of a wide head.
+
+    Returns:
+        Radians ``(rows * columns, Dh / 2)``, float64, row after row.
+
+    Raises:
+        ValueError: If Dh is not a positive multiple of 4.
+
+    Example:
+        >>> axial_angles(2, 3, d_head=4).tolist()  # one pair for y, one for x
+        [[0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]
+    """
+    _check_head(d_head)
+    return rotary_angles(_places(rows, columns), d_head // 2, base=base).flatten(1)
+
+
+def mixed_frequencies(
+    d_head: int, n_heads: int, *, base: float = 10.0, generator: torch.Generator | None = None
+) -> Tensor:
+    """Draw directions in which the pairs of each head turn first: a cross, randomly turned.
+
+    Half of the pairs has frequencies ``base^(-4i/Dh)`` along one direction, which is drawn for each
+    head, the other half the same ones at a right angle to it. (Turned by 0 they would be axial.)
+
+    Source: Heo et al. (2024), mixed learnable frequency, and its code, whose base here is 10.
+
+    Args:
+        d_head: Width Dh of a head, divisible by 4.
+        n_heads: Number of heads H.
+        base: As in :func:`axial_angles`.
+        generator: Source of the directions; torch's global one if not given.
+
+    Returns:
+        Radians for one step down and for one to the right, ``(H, Dh / 2, 2)``, float64.
+
+    Raises:
+        ValueError: If Dh is not a positive multiple of 4.
+
+    Example:
+        >>> mixed_frequencies(8, 3, generator=torch.Generator().manual_seed(0)).norm(dim=-1)[0]
+        tensor([1.0000, 0.3162, 1.0000, 0.3162], dtype=torch.float64)
+    """
+    _check_head(d_head)
+    sizes = rotary_frequencies(d_head // 2, base=base)
+    turns = 2 * math.pi * torch.rand(n_heads, 1, generator=generator, dtype=torch.float64)
+    directions = torch.cat([turns, turns + math.pi / 2], dim=1)
+    directions = torch.stack([directions.sin(), directions.cos()], dim=-1)
+    return (directions[:, :, None] * sizes[:, None]).flatten(1, 2)
+
+
+def mixed_angles(rows: int, columns: int, frequencies: Tensor) -> Tensor:
+    """Angles on a grid: each pair of each head turns by its own mixture of row and column.
+
+    Source: Heo et al. (2024), mixed learnable frequency.
+
+    Args:
+        rows: Height of the grid.
+        columns: Its width.
+        frequencies: Radians for one step down and for one to the right, ``(H, P, 2)``.
+
+    Returns:
+        Radians ``(H, rows * columns, P)``, row after row.
+
+    Example:
+        A pair with the same frequency down and to the right sees a diagonal.
+
+        >>> mixed_angles(2, 3, torch.tensor([[[1.0, 1.0]]])).view(2, 3)
+        tensor([[0., 1., 2.],
+                [1., 2., 3.]])
+    """
+    places = _places(rows, columns, frequencies.device).to(frequencies.dtype)
+    return places @ frequencies.transpose(-2, -1)
+
+
+class AxialRotary(ComputedTables):
+    """Rotary positions along the axes of a grid, as ``MultiHeadAttention`` takes them.
+
+    Source: as :func:`axial_angles`.
+
+    Args:
+        d_head: Width Dh of a head, divisible by 4.
+        rows: Height of the grid.
+        columns: Its width.
+        base: As in :func:`axial_angles`.
+        n_prefix: Tokens before the grid, such as a class token. They do not turn.
+        layout: As in :func:`course_lib.positions.rotate`.
+        fused: Whether to use kept sines and cosines, on the fast path.
+
+    Raises:
+        ValueError: If Dh is not a positive multiple of 4 or the layout is unknown.
+
+    Example:
+        >>> rotary = AxialRotary(8, rows=2, columns=2, n_prefix=1)
+        >>> x = torch.ones(1, 5, 8)
+        >>> q, k = rotary(x, x)
+        >>> [torch.equal(q[0, t], x[0, t]) for t in range(5)]  # the class token, (0, 0), ...
+        [True, True, False, False, False]
+    """
+
+    table: Tensor
+
+    def __init__(
+        self,
+        d_head: int,
+        rows: int,
+        columns: int,
+        *,
+        base: float = 100.0,
+        n_prefix: int = 0,
+        layout: Layout = "interleaved",
+        fused: bool = True,
+    ) -> None:
+        """Compute the sines and cosines."""
+        super().__init__()
+        self.d_head = d_head
+        self.rows, self.columns = rows, columns
+        self.base = base
+        self.n_prefix = n_prefix
+        self.layout: Layout = layout
+        self.fused = fused
+        self.keep_tables()
+
+    def compute_tables(self) -> dict[str, Tensor]:
+        """Sines and cosines of each token."""
+        return {"table": rotation_table(self._angles((self.rows, self.columns)), self.layout)}
+
+    def _angles(self, grid: tuple[int, int]) -> Tensor:
+        return _with_prefix(axial_angles(*grid, self.d_head, base=self.base), self.n_prefix)
+
+    def forward(
+        self, q: Tensor, k: Tensor, offset: int = 0, *, grid: tuple[int, int] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Turn queries and keys.
+
+        Args:
+            q: Queries ``(..., N, Dh)``, ``n_prefix`` tokens and the grid row after row.
+            k: Keys ``(..., N, Dh)``.
+            offset: 0, as a grid has no end at which to go on.
+            grid: Rows and columns, if others than those of the module.
+
+        Returns:
+            Both, ``(..., N, Dh)``.
+
+        Raises:
+            ValueError: If the shapes don't fit the grid or the offset is not 0.
+        """
+        grid = (self.rows, self.columns) if grid is None else grid
+        _check_tokens(q, k, offset, grid, self.n_prefix, self.d_head)
+        if self.fused and grid == (self.rows, self.columns):
+            return (
+                rotate_by_table(q, self.table, self.layout),
+                rotate_by_table(k, self.table, self.layout),
+            )
+        angles = self._angles(grid).to(q.device)
+        return rotate(q, angles, self.layout), rotate(k, angles, self.layout)
+
+
+class MixedRotary(nn.Module):
+    """Rotary positions on a grid in learned directions, as ``MultiHeadAttention`` takes them.
+
+    Each head of each layer has its own H Dh numbers to learn, so a layer needs its own module.
+
+    Source: as :func:`mixed_frequencies` and :func:`mixed_angles`.
+
+    Args:
+        d_head: Width Dh of a head, divisible by 4.
+        n_heads: Number of heads H.
+        rows: Height of the grid.
+        columns: Its width.
+        base: As in :func:`mixed_frequencies`.
+        n_prefix: Tokens before the grid, such as a class token. They do not turn.
+        layout: As in :func:`course_lib.positions.rotate`.
+        fused: Whether to turn on the fast path.
+        generator: Source of the first directions; torch's global one if not given.
+
+    Raises:
+        ValueError: If Dh is not a positive multiple of 4 or the layout is unknown.
+
+    Example:
+        >>> rotary = MixedRotary(64, n_heads=6, rows=14, columns=14)
+        >>> sum(p.numel() for p in rotary.parameters())
+        384
+        >>> x = torch.ones(1, 6, 196, 64)
+        >>> rotary(x, x)[0].shape
+        torch.Size([1, 6, 196, 64])
+    """
+
+    def __init__(
+        self,
+        d_head: int,
+        n_heads: int,
+        rows: int,
+        columns: int,
+        *,
+        base: float = 10.0,
+        n_prefix: int = 0,
+        layout: Layout = "interleaved",
+        fused: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Draw the directions."""
+        super().__init__()
+        self.d_head = d_head
+        self.rows, self.columns = rows, columns
+        self.n_prefix = n_prefix
+        self.layout: Layout = layout
+        self.fused = fused
+        frequencies = mixed_frequencies(d_head, n_heads, base=base, generator=generator)
+        self.frequencies = nn.Parameter(frequencies.to(torch.get_default_dtype()))
+        # Fails now rather than later if the layout is unknown.
+        rotation_table(frequencies, layout)
+
+    def forward(
+        self, q: Tensor, k: Tensor, offset: int = 0, *, grid: tuple[int, int] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Turn queries and keys.
+
+        Args:
+            q: Queries ``(..., H, N, Dh)``, ``n_prefix`` tokens and the grid row after row.
+            k: Keys ``(..., H, N, Dh)``.
+            offset: 0, as a grid has no end at which to go on.
+            grid: Rows and columns, if others than those of the module.
+
+        Returns:
+            Both, ``(..., H, N, Dh)``.
+
+        Raises:
+            ValueError: If the shapes don't fit the grid or the offset is not 0.
+        """
+        grid = (self.rows, self.columns) if grid is None else grid
+        _check_tokens(q, k, offset, grid, self.n_prefix, self.d_head)
+        frequencies = self.frequencies.to(
+            torch.promote_types(self.frequencies.dtype, torch.float32)
+        )
+        angles = _with_prefix(mixed_angles(*grid, frequencies), self.n_prefix)
+        if not self.fused:
+            return rotate(q, angles, self.layout), rotate(k, angles, self.layout)
+        table = rotation_table(angles, self.layout)
+        return rotate_by_table(q, table, self.layout), rotate_by_table(k, table, self.layout)
+
+
+def _places(rows: int, columns: int, device: torch.device | None = None) -> Tensor:
+    """Row and column of each patch, ``(rows * columns, 2)``."""
+    return torch.cartesian_prod(
+        torch.arange(rows, device=device), torch.arange(columns, device=device)
+    )
+
+
+def _with_prefix(angles: Tensor, n_prefix: int) -> Tensor:
+    """Put tokens that turn by nothing in front."""
+    return nn.functional.pad(angles, (0, 0, n_prefix, 0)) if n_prefix else angles
+
+
+def _check_head(d_head: int) -> None:
+    if d_head < 4 or d_head % 4:
+        raise ValueError(f"d_head is {d_head}, wanted a positive multiple of 4")
+
+
+def _check_tokens(
+    q: Tensor, k: Tensor, offset: int, grid: tuple[int, int], n_prefix: int, d_head: int
+) -> None:
+    wanted = (n_prefix + grid[0] * grid[1], d_head)
+    for name, x in (("q", q), ("k", k)):
+        if x.shape[-2:] != wanted:
+            raise ValueError(
+                f"{name} has tokens and channels {tuple(x.shape[-2:])}, wanted {wanted} for a grid "
+                f"{grid[0]} x {grid[1]} behind {n_prefix} tokens"
+            )
+    if offset:
+        raise ValueError(f"offset is {offset}, wanted 0: a grid has no end at which to go on")
