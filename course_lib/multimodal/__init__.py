@@ -14,6 +14,8 @@ from course_lib.multimodal.fusion import (
     preceding_image_mask,
 )
 from course_lib.multimodal.interleaved import (
+    InterleavedConfig,
+    InterleavedDecoder,
     Segment,
     interleaved_mask,
     interleaved_positions,
@@ -40,6 +42,8 @@ __all__ = [
     "FactorisedBlock",
     "GatedCrossAttention",
     "ImageTower",
+    "InterleavedConfig",
+    "InterleavedDecoder",
     "LayoutEmbedding",
     "PooledFusion",
     "QueryDecoderLayer",

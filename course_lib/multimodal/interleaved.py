@@ -1,12 +1,23 @@
 """Words and images in one sequence, in any order: where each token stands and whom it may see."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-__all__ = ["Segment", "interleaved_mask", "interleaved_positions", "token_count"]
+from course_lib.layers import EncoderBlock
+from course_lib.positions import MultimodalRotary, multimodal_positions
+
+__all__ = [
+    "InterleavedConfig",
+    "InterleavedDecoder",
+    "Segment",
+    "interleaved_mask",
+    "interleaved_positions",
+    "token_count",
+]
 
 Segment: TypeAlias = int | tuple[int, int] | tuple[int, int, int]
 """A number of words, the rows and columns of an image, or frames, rows and columns of a video."""
@@ -36,14 +47,13 @@ def token_count(segments: Sequence[Segment]) -> int:
 def interleaved_positions(segments: Sequence[Segment], *, scheme: Scheme = "grid") -> Tensor:
     """Give each token a position in time, in height and in width.
 
-    A word has the same number on all three axes, so among words alone this is an ordinary line. A
-    patch counts rows and columns from where the text has come to, frames likewise; the text goes on
-    after the largest number so far. An image of 4 x 4 patches thus moves the text on by 4, not by
-    16. With ``scheme="line"`` every token is one step further on all axes, as if an image were a
-    text: vertical neighbours are then as far apart as the image is wide.
+    ``"grid"`` numbers patches by row and column, as
+    :func:`course_lib.positions.multimodal_positions` does: an image of 4 x 4 patches moves the text
+    on by 4. With ``"line"`` every token is one step further on all axes, as if an image were a
+    text: it moves the text on by 16, and vertical neighbours are as far apart as it is wide.
 
     Source: Wang et al., Qwen2-VL: Enhancing Vision-Language Model's Perception of the World at Any
-    Resolution (2024), section 2.1, figure 3.
+    Resolution (2024), section 2.1.
 
     Args:
         segments: Words as a number, images as (rows, columns), videos as (frames, rows, columns).
@@ -56,30 +66,23 @@ def interleaved_positions(segments: Sequence[Segment], *, scheme: Scheme = "grid
         ValueError: If a segment or the scheme is unknown.
 
     Example:
-        Two words, an image of 2 x 3 patches, a word.
-
-        >>> interleaved_positions([2, (2, 3), 1])
-        tensor([[0, 1, 2, 2, 2, 2, 2, 2, 5],
-                [0, 1, 2, 2, 2, 3, 3, 3, 5],
-                [0, 1, 2, 3, 4, 2, 3, 4, 5]])
+        >>> interleaved_positions([1, (2, 2), 1])
+        tensor([[0, 1, 1, 1, 1, 3],
+                [0, 1, 1, 2, 2, 3],
+                [0, 1, 2, 1, 2, 3]])
+        >>> interleaved_positions([1, (2, 2), 1], scheme="line")[0]
+        tensor([0, 1, 2, 3, 4, 5])
     """
     if scheme not in get_args(Scheme):
         raise ValueError(f"scheme is {scheme!r}, wanted one of {get_args(Scheme)}")
     if scheme == "line":
         return torch.arange(token_count(segments)).expand(3, -1).clone()
-    parts = [torch.empty(3, 0, dtype=torch.long)]
-    start = 0
-    for is_text, *shape in _shapes(segments):
-        if is_text:
-            grid = torch.arange(shape[-1]).expand(3, -1)
-            extent = shape[-1]
-        else:
-            axes = [torch.arange(size) for size in shape]
-            grid = torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)
-            extent = max(shape)
-        parts.append(start + grid)
-        start += extent
-    return torch.cat(parts, dim=1)
+    return multimodal_positions(
+        [
+            columns if is_text else (frames, rows, columns)
+            for is_text, frames, rows, columns in _shapes(segments)
+        ]
+    )
 
 
 def interleaved_mask(segments: Sequence[Segment], *, whole_images: bool = True) -> Tensor:
@@ -128,3 +131,149 @@ def _shapes(segments: Sequence[Segment]) -> Iterator[tuple[bool, int, int, int]]
             )
         frames, rows, columns = (1,) * (3 - len(shape)) + shape
         yield len(shape) == 1, frames, rows, columns
+
+
+@dataclass(frozen=True)
+class InterleavedConfig:
+    """What an :class:`InterleavedDecoder` is made of.
+
+    Attributes:
+        n_words: Size of the vocabulary.
+        d_patch: Width of a patch as it comes in, such as ``C * P * P`` pixels.
+        d_model: Width D.
+        n_layers: Number of blocks.
+        n_heads: Heads per block; each has an even number of channels, at least 6.
+        d_ff: Hidden width of the feed-forward parts.
+        dropout: Probability of dropping channels and weights while training.
+        scheme: ``"grid"`` or ``"line"``, as in :func:`interleaved_positions`.
+        whole_images: Whether the patches of an image see each other.
+
+    Raises:
+        ValueError: If the sizes don't fit.
+
+    Example:
+        >>> InterleavedConfig(d_model=64, n_heads=4).sections
+        (4, 2, 2)
+    """
+
+    n_words: int = 100
+    d_patch: int = 48
+    d_model: int = 64
+    n_layers: int = 2
+    n_heads: int = 4
+    d_ff: int = 256
+    dropout: float = 0.0
+    scheme: Scheme = "grid"
+    whole_images: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        if self.n_heads < 1 or self.d_model % self.n_heads:
+            raise ValueError(
+                f"n_heads is {self.n_heads}, wanted a divisor of d_model {self.d_model}"
+            )
+        d_head = self.d_model // self.n_heads
+        if d_head < 6 or d_head % 2:
+            raise ValueError(f"a head has {d_head} channels, wanted an even number of at least 6")
+
+    @property
+    def sections(self) -> tuple[int, int, int]:
+        """Pairs of channels that turn by time, row and column: a third each, the rest by time."""
+        pairs = self.d_model // self.n_heads // 2
+        share = pairs // 3
+        return pairs - 2 * share, share, share
+
+
+class InterleavedDecoder(nn.Module):
+    """A language model that reads words and images in any order and says the next word.
+
+    Patches are mapped into the space of words; positions turn queries and keys on three axes. What
+    stands at a patch is not predicted.
+
+    Source: Wang et al., Qwen2-VL (2024), section 2.1, for the order and the positions; pre-norm
+    blocks of this course in place of its own.
+
+    Args:
+        config: What to build.
+        fused: Whether the blocks use the fused attention kernel.
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Example:
+        >>> model = InterleavedDecoder(InterleavedConfig(d_patch=12)).eval()
+        >>> words, patches = torch.tensor([[5, 6, 7]]), torch.zeros(1, 4, 12)
+        >>> logits = model(words, patches, [2, (2, 2), 1])
+        >>> logits.shape  # one for each word, none for the patches
+        torch.Size([1, 3, 100])
+    """
+
+    def __init__(
+        self,
+        config: InterleavedConfig,
+        *,
+        fused: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Make embeddings, positions and blocks."""
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.n_words, config.d_model)
+        self.patch_proj = nn.Linear(config.d_patch, config.d_model)
+        self.rotary = MultimodalRotary(
+            config.d_model // config.n_heads, config.sections, interleaved=True, fused=fused
+        )
+        self.blocks = nn.ModuleList(
+            EncoderBlock(
+                config.d_model, config.n_heads, config.d_ff, dropout=config.dropout, fused=fused
+            )
+            for _ in range(config.n_layers)
+        )
+        self.norm = nn.LayerNorm(config.d_model)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=0.02, generator=generator)
+                nn.init.zeros_(module.bias)
+        nn.init.normal_(self.embedding.weight, std=0.02, generator=generator)
+
+    def forward(self, words: Tensor, patches: Tensor, segments: Sequence[Segment]) -> Tensor:
+        """Say the next word after each.
+
+        Args:
+            words: Numbers of all words, in their order, ``(B, T)``.
+            patches: All patches, in their order, ``(B, N, d_patch)``.
+            segments: How they follow each other, the same for all B: words as a number, images as
+                (rows, columns), videos as (frames, rows, columns).
+
+        Returns:
+            Logits of the word after each word, ``(B, T, n_words)``.
+
+        Raises:
+            ValueError: If the segments are not as many words and patches as are given.
+        """
+        word_places, patch_places = _places(segments)
+        counts = (len(word_places), len(patch_places))
+        if words.ndim != 2 or patches.ndim != 3 or (words.shape[1], patches.shape[1]) != counts:
+            raise ValueError(
+                f"words have shape {tuple(words.shape)} and patches {tuple(patches.shape)}, wanted "
+                f"{counts[0]} words and {counts[1]} patches for the segments {segments}"
+            )
+        x = torch.cat([self.embedding(words), self.patch_proj(patches)], dim=1)
+        # Words stand before patches here: what comes next is the inverse of where each goes.
+        goes = [*word_places, *patch_places]
+        x = x[:, sorted(range(len(goes)), key=goes.__getitem__)]
+        config = self.config
+        positions = interleaved_positions(segments, scheme=config.scheme).to(words.device)
+        mask = interleaved_mask(segments, whole_images=config.whole_images).to(words.device)
+        for block in self.blocks:
+            x = block(x, mask=mask, rotate=self.rotary.at(positions))
+        return self.norm(x[:, word_places]) @ self.embedding.weight.T
+
+
+def _places(segments: Sequence[Segment]) -> tuple[list[int], list[int]]:
+    """Where in the sequence the words stand, and where the patches."""
+    places: tuple[list[int], list[int]] = ([], [])
+    start = 0
+    for is_text, frames, rows, columns in _shapes(segments):
+        end = start + frames * rows * columns
+        places[not is_text].extend(range(start, end))
+        start = end
+    return places

@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.multimodal import (
+    InterleavedConfig,
+    InterleavedDecoder,
     UnifiedConfig,
     UnifiedEncoder,
     interleaved_mask,
@@ -142,7 +144,70 @@ def test_words_and_patches_hear_of_each_other_and_padding_of_nothing(places):
     assert counted == 100 * 16 + (48 * 16 + 16) + 2 * 16 + 2 * block + 32
 
 
+def decoder(**kwargs):
+    config = InterleavedConfig(n_words=20, d_patch=6, d_model=16, n_heads=2, d_ff=32, **kwargs)
+    return InterleavedDecoder(config, generator=torch.Generator().manual_seed(0)).double().eval()
+
+
+def words_and_patches(n_words, n_patches):
+    generator = torch.Generator().manual_seed(3)
+    words = torch.randint(20, (1, n_words), generator=generator)
+    return words, torch.randn(1, n_patches, 6, dtype=torch.float64, generator=generator)
+
+
+def test_words_behind_an_image_see_it_and_words_before_do_not():
+    model = decoder()
+    words, patches = words_and_patches(5, 4)
+    logits = model(words, patches, [2, (2, 2), 3])
+    assert logits.shape == (1, 5, 20)
+    changed = (model(words, -patches, [2, (2, 2), 3]) - logits).abs().amax(-1)[0]
+    assert changed[:2].max() == 0 and changed[2:].min() > 1e-4
+    later = words.clone()
+    later[0, 4] = (later[0, 4] + 1) % 20
+    changed = (model(later, patches, [2, (2, 2), 3]) - logits).abs().amax(-1)[0]
+    assert changed[:4].max() == 0 and changed[4] > 1e-4
+
+
+def test_the_order_of_segments_decides_and_not_that_of_the_arguments():
+    model = decoder()
+    words, patches = words_and_patches(5, 4)
+    behind = model(words, patches, [5, (2, 2)])
+    alone = model(words, patches[:, :0], [5])
+    torch.testing.assert_close(behind, alone)
+    apart = model(words, patches, [(1, 2), 2, (2, 1), 3])
+    assert not torch.allclose(apart, model(words, patches, [(2, 2), 5]), atol=1e-4)
+    cut = model(words[:, :2], patches[:, :2], [(1, 2), 2])
+    torch.testing.assert_close(apart[:, :2], cut)
+
+
+def test_a_picture_on_the_grid_is_not_its_transpose_nor_a_line():
+    words, patches = words_and_patches(2, 6)
+    model, line = decoder(), decoder(scheme="line")
+    upright, flat = model(words, patches, [(3, 2), 2]), model(words, patches, [(2, 3), 2])
+    assert (upright - flat).abs().max() > 1e-8
+    assert torch.equal(line(words, patches, [(3, 2), 2]), line(words, patches, [(2, 3), 2]))
+
+
+def test_under_a_causal_mask_the_first_patch_sees_nothing_of_its_image():
+    words, patches = words_and_patches(1, 4)
+    changed = patches.clone()
+    changed[:, 3] *= -1
+
+    def patch_states(model, patches):
+        seen = []
+        hook = model.blocks[0].register_forward_hook(lambda m, i, out: seen.append(out))
+        model(words, patches, [(2, 2), 1])
+        hook.remove()
+        return seen[0][:, 0]
+
+    for whole in (True, False):
+        model = decoder(whole_images=whole)
+        same = torch.equal(patch_states(model, patches), patch_states(model, changed))
+        assert same is not whole
+
+
 def test_wrong_input_is_named():
+    words, patches = words_and_patches(5, 4)
     model = UnifiedEncoder(UnifiedConfig(image_size=8, patch_size=4, max_len=4))
     image = torch.zeros(1, 3, 8, 8)
     cases = [
@@ -153,6 +218,10 @@ def test_wrong_input_is_named():
         (lambda: model(torch.zeros(1, 3).long(), image), "tokens have shape"),
         (lambda: model(torch.zeros(1, 4).long(), image[..., :4]), "images have shape"),
         (lambda: UnifiedConfig(n_heads=3), "n_heads is 3"),
+        (lambda: InterleavedConfig(n_heads=3), "n_heads is 3"),
+        (lambda: InterleavedConfig(d_model=16, n_heads=4), "a head has 4 channels"),
+        (lambda: decoder()(words, patches, [5, (2, 3)]), "wanted 5 words and 6 patches"),
+        (lambda: decoder()(words, patches, [(2, 2)]), "wanted 0 words and 4 patches"),
     ]
     for call, message in cases:
         with pytest.raises(ValueError, match=message):

@@ -13,6 +13,8 @@ from course_lib.mechanisms.multimodal.shared import Inputs, copy_weights, draw_t
 from course_lib.multimodal import (
     ConcatenationBlock,
     GatedCrossAttention,
+    InterleavedConfig,
+    InterleavedDecoder,
     UnifiedConfig,
     UnifiedEncoder,
 )
@@ -175,6 +177,87 @@ def _vilt(model: UnifiedEncoder, inputs: Inputs) -> Rival:
     return Rival(call, inputs)
 
 
+def _interleaved(
+    *,
+    fast: bool,
+    d_model: int,
+    n_heads: int,
+    d_ff: int,
+    n_layers: int,
+    n_words: int,
+    d_patch: int,
+    **sizes: int,
+) -> nn.Module:
+    config = InterleavedConfig(
+        n_words=n_words,
+        d_patch=d_patch,
+        d_model=d_model,
+        n_layers=n_layers,
+        n_heads=n_heads,
+        d_ff=d_ff,
+    )
+    return InterleavedDecoder(config, fused=fast)
+
+
+def _words_around_an_image(
+    generator: Generator,
+    *,
+    batch: int,
+    length: int,
+    rows: int,
+    columns: int,
+    n_words: int,
+    d_patch: int,
+    **sizes: int,
+) -> Inputs:
+    words = torch.randint(n_words, (batch, length), generator=generator)
+    patches = torch.randn(batch, rows * columns, d_patch, generator=generator)
+    return words, patches, [length // 2, (rows, columns), length - length // 2]
+
+
+def _by_complex_numbers(model: InterleavedDecoder, inputs: Inputs) -> Rival:
+    """Pairs of channels as complex numbers, turned by the difference of two tokens' positions."""
+    config = model.config
+    _, _, segments = inputs
+    before, image, _ = segments
+
+    def call(words: Tensor, patches: Tensor, segments: Any) -> Tensor:
+        tokens = [model.embedding(words), model.patch_proj(patches)]
+        x = torch.cat([tokens[0][:, :before], tokens[1], tokens[0][:, before:]], dim=1)
+        n_patches, length = patches.shape[1], x.shape[1]
+        # Time, row and column of each token, written down one by one.
+        rows = [(i, i, i) for i in range(before)]
+        rows += [(before, before + r, before + c) for r in range(image[0]) for c in range(image[1])]
+        behind = before + max(image)
+        rows += [(behind + i,) * 3 for i in range(words.shape[1] - before)]
+        n_pairs = config.d_model // config.n_heads // 2
+        axes = torch.tensor(
+            [pair % 3 if pair < 3 * (n_pairs // 3) else 0 for pair in range(n_pairs)]
+        )
+        places = torch.tensor(rows, dtype=x.dtype)[:, axes]
+        between = places[:, None] - places
+        turn = torch.exp(1j * between * 10_000.0 ** (-torch.arange(n_pairs) / n_pairs).to(x.dtype))
+        inside = (torch.arange(length) >= before) & (torch.arange(length) < before + n_patches)
+        keep = torch.ones(length, length).tril().bool() | (inside[:, None] & inside)
+        for block in model.blocks:
+            part: Any = block
+            attend = part.attention
+            normed = part.attention_norm(x)
+            q, k, v = (
+                proj(normed).unflatten(-1, (config.n_heads, -1)).transpose(1, 2)
+                for proj in (attend.q_proj, attend.k_proj, attend.v_proj)
+            )
+            q, k = (torch.complex(*half.chunk(2, dim=-1)) for half in (q, k))
+            scores = torch.einsum("bhip,bhjp,ijp->bhij", q, k.conj(), turn).real
+            odds = torch.exp(scores / (2 * n_pairs) ** 0.5) * keep
+            x = x + attend.out_proj(merge_heads((odds / odds.sum(-1, keepdim=True)) @ v))
+            x = x + part.feed_forward(part.feed_forward_norm(x))
+        said = torch.cat([x[:, :before], x[:, before + n_patches :]], dim=1)
+        return model.norm(said) @ model.embedding.weight.T
+
+    return Rival(call, inputs)
+
+
 MECHANISMS = (
     Mechanism(
         name="gated_cross_attention",
@@ -209,5 +292,24 @@ MECHANISMS = (
             "n_words": 20,
         },
         peer=_vilt,
+    ),
+    Mechanism(
+        name="interleaved_sequence",
+        source="Wang et al., Qwen2-VL (2024), section 2.1",
+        build=_interleaved,
+        inputs=_words_around_an_image,
+        tiny={
+            "batch": 2,
+            "length": 5,
+            "rows": 2,
+            "columns": 3,
+            "d_model": 16,
+            "n_heads": 2,
+            "d_ff": 16,
+            "n_layers": 2,
+            "n_words": 20,
+            "d_patch": 6,
+        },
+        oracle=_by_complex_numbers,
     ),
 )
