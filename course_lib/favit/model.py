@@ -1,0 +1,432 @@
+"""FaViT: four stages of factorised attention on maps that shrink."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.favit.attention import FactorisedAttention, split_channels
+from course_lib.favit.fusion import CrossWindow, Operator
+from course_lib.swin import DropPath, drop_path_rates
+
+__all__ = [
+    "FaViT",
+    "FaViTBlock",
+    "FaViTConfig",
+    "favit_b0",
+    "favit_b1",
+    "favit_b2",
+    "favit_b3",
+]
+
+
+@dataclass(frozen=True)
+class FaViTConfig:
+    """What a :class:`FaViT` is made of; the defaults are FaViT-B0's.
+
+    Attributes:
+        image_size: Side of the images it is meant for; others work too, but for operators with
+            weights of their own.
+        n_channels: Colour channels.
+        n_classes: Number of classes.
+        widths: Width of each stage.
+        depths: Number of blocks of each stage.
+        n_heads: Number of heads of each stage's local and dilated groups.
+        mlp_ratios: Hidden width of each stage's feed-forward parts, in units of its width.
+        reductions: Reduction of each stage's global group and dilation of its dilated group.
+        window: Samples M along a side of a window.
+        operator: How windows are fused, one of those of :class:`CrossWindow`.
+        pool_channels: Whether ``mean`` averages neighbouring channels instead of windows, as the
+            official release does.
+        dropout: Probability of dropping hidden channels and the outputs of parts.
+        drop_path: Probability of leaving out the last block's parts for an image while training;
+            it grows from 0 in the first block in equal steps.
+
+    Raises:
+        ValueError: If the stages don't agree in number, channels cannot be shared out, a size is
+            not positive or the operator unknown.
+
+    Example:
+        >>> FaViTConfig().maps
+        (56, 28, 14, 7)
+        >>> FaViTConfig(image_size=32).maps
+        (8, 4, 2, 1)
+    """
+
+    image_size: int = 224
+    n_channels: int = 3
+    n_classes: int = 1000
+    widths: tuple[int, ...] = (32, 64, 128, 256)
+    depths: tuple[int, ...] = (2, 2, 6, 2)
+    n_heads: tuple[int, ...] = (1, 2, 4, 8)
+    mlp_ratios: tuple[int, ...] = (8, 6, 4, 4)
+    reductions: tuple[int, ...] = (8, 4, 2, 1)
+    window: int = 7
+    operator: Operator = "mean"
+    pool_channels: bool = False
+    dropout: float = 0.0
+    drop_path: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        for name in ("depths", "n_heads", "mlp_ratios", "reductions", "widths"):
+            values = getattr(self, name)
+            if len(values) != len(self.widths) or not values or min(values) < 1:
+                raise ValueError(
+                    f"{name} are {values}, wanted {len(self.widths)} numbers of at least 1, one "
+                    "for each of the widths"
+                )
+        for name in ("image_size", "n_channels", "n_classes", "window"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, wanted at least 1")
+        for width, reduction, n_heads in zip(
+            self.widths, self.reductions, self.n_heads, strict=True
+        ):
+            groups = split_channels(width, reduction)
+            if any(channels % n_heads for channels in groups[1:]):
+                raise ValueError(f"n_heads is {n_heads}, wanted a divisor of {groups[1:]}")
+        if self.operator not in get_args(Operator):
+            raise ValueError(f"operator is {self.operator!r}, wanted one of {get_args(Operator)}")
+        for name in ("dropout", "drop_path"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, wanted a probability in [0, 1)")
+
+    @property
+    def maps(self) -> tuple[int, ...]:
+        """Side of each stage's map."""
+        side = -(-self.image_size // 4)
+        sides = []
+        for _ in self.widths:
+            sides.append(side)
+            side = -(-side // 2)
+        return tuple(sides)
+
+
+class FaViT(nn.Module):
+    """Classify images with factorised attention on maps that shrink from stage to stage.
+
+    Source: Qin et al., Factorization Vision Transformer: Modeling Long Range Dependency with Local
+    Window Cost (2023), and its official code.
+
+    Args:
+        config: What to build.
+        generator: Source of the initial weights; torch's global one if not given.
+        fused: Whether to take the fast path when no weights are asked for.
+
+    Example:
+        >>> model = FaViT(FaViTConfig(image_size=32, n_classes=10, depths=(1, 1, 1, 1)))
+        >>> logits, weights = model(torch.zeros(2, 3, 32, 32), return_weights=True)
+        >>> logits.shape
+        torch.Size([2, 10])
+        >>> [tuple(w.shape) for w in weights[1]]  # second stage: global, local, dilated
+        [(2, 1, 16, 1), (2, 2, 16, 49), (2, 2, 16, 49)]
+    """
+
+    def __init__(
+        self,
+        config: FaViTConfig,
+        *,
+        generator: torch.Generator | None = None,
+        fused: bool = True,
+    ) -> None:
+        """Build the model and draw its weights."""
+        super().__init__()
+        self.config = config
+        rates = iter(drop_path_rates(config.drop_path, sum(config.depths)))
+        self.stages = nn.ModuleList()
+        for stage, (width, depth) in enumerate(zip(config.widths, config.depths, strict=True)):
+            before = config.widths[stage - 1] if stage else config.n_channels
+            kernel, stride = (3, 2) if stage else (7, 4)
+            blocks = (
+                FaViTBlock(
+                    width,
+                    config.n_heads[stage],
+                    config.mlp_ratios[stage] * width,
+                    reduction=config.reductions[stage],
+                    window=config.window,
+                    operator=config.operator,
+                    pool_channels=config.pool_channels,
+                    grid=(config.maps[stage], config.maps[stage]),
+                    dropout=config.dropout,
+                    drop_path=next(rates),
+                    fused=fused,
+                )
+                for _ in range(depth)
+            )
+            self.stages.append(_Stage(_Embed(before, width, kernel, stride), blocks, width))
+        self.head = nn.Linear(config.widths[-1], config.n_classes)
+        _init(self, generator)
+
+    def forward(
+        self, images: Tensor, *, return_weights: bool = False
+    ) -> Tensor | tuple[Tensor, tuple[tuple[Tensor, ...], ...]]:
+        """Classify a batch.
+
+        Args:
+            images: ``(B, C, height, width)``; each stage's map must be at least as large as its
+                reduction, which with the usual ones asks for more than 28 pixels a side.
+            return_weights: Whether to return the attention weights too.
+
+        Returns:
+            Logits ``(B, n_classes)``, and if asked for the weights of each block: one
+            ``(B, H, N, S)`` for each group.
+
+        Raises:
+            ValueError: If the images are not four-dimensional, have the wrong channels or are too
+                small.
+        """
+        wanted = self.config.n_channels
+        if images.ndim != 4 or images.shape[1] != wanted or images.numel() == 0:
+            raise ValueError(
+                f"images have shape {tuple(images.shape)}, wanted (B, {wanted}, height, width)"
+            )
+        maps: list[tuple[Tensor, ...]] = []
+        x = images
+        for stage in self.stages:
+            x = stage(x, maps if return_weights else None)
+        logits = self.head(x.mean(dim=(2, 3)))
+        return (logits, tuple(maps)) if return_weights else logits
+
+
+class FaViTBlock(nn.Module):
+    """Factorised attention, then feed-forward, each behind a norm and beside a residual path.
+
+    Between the two maps of the feed-forward part stands a depthwise 3 x 3 convolution, which tells
+    tokens where they are: there is no other code of positions.
+
+    Source: Qin et al., Factorization Vision Transformer (2023), and its official code.
+
+    Args:
+        d_model: Width D.
+        n_heads: Number of heads of the local and of the dilated group.
+        d_ff: Hidden width of the feed-forward part.
+        reduction: Reduction of the global group and dilation of the dilated one.
+        window: Samples M along a side of a window.
+        operator: How windows are fused, one of those of :class:`CrossWindow`.
+        pool_channels: Whether ``mean`` averages neighbouring channels instead of windows.
+        grid: Height and width of the map; wanted by operators whose weights depend on it.
+        dropout: Probability of dropping hidden channels and the output of each part.
+        drop_path: Probability of leaving out a part for an image while training.
+        fused: Whether to take the fast path when no weights are asked for.
+
+    Example:
+        >>> block = FaViTBlock(32, n_heads=2, d_ff=64, reduction=2)
+        >>> block(torch.randn(1, 10, 12, 32)).shape
+        torch.Size([1, 10, 12, 32])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        reduction: int,
+        window: int = 7,
+        operator: Operator = "mean",
+        pool_channels: bool = False,
+        grid: tuple[int, int] | None = None,
+        dropout: float = 0.0,
+        drop_path: float = 0.0,
+        fused: bool = True,
+    ) -> None:
+        """Make both parts and their norms."""
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(d_model, eps=1e-6)
+        self.attention = FactorisedAttention(
+            d_model,
+            n_heads,
+            reduction=reduction,
+            window=window,
+            operator=operator,
+            pool_channels=pool_channels,
+            grid=grid,
+            dropout=dropout,
+            fused=fused,
+        )
+        self.feed_forward_norm = nn.LayerNorm(d_model, eps=1e-6)
+        self.in_proj = nn.Linear(d_model, d_ff)
+        self.near = nn.Conv2d(d_ff, d_ff, 3, padding=1, groups=d_ff)
+        self.out_proj = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.drop_path = DropPath(drop_path)
+
+    def forward(
+        self, x: Tensor, *, return_weights: bool = False
+    ) -> Tensor | tuple[Tensor, tuple[Tensor, ...]]:
+        """Let the tokens exchange information, then transform each with its neighbours.
+
+        Args:
+            x: Grid of tokens ``(B, rows, columns, D)``.
+            return_weights: Whether to return the attention weights too.
+
+        Returns:
+            Grid of tokens ``(B, rows, columns, D)``, and if asked for the weights of each group
+            ``(B, H, N, S)``.
+
+        Raises:
+            ValueError: If x is not a grid of tokens of width D or smaller than the reduction.
+        """
+        out = self.attention(self.attention_norm(x), return_weights=return_weights)
+        weights = None
+        if return_weights:
+            out, weights = out
+        x = x + self.drop_path(out)
+        hidden = self.in_proj(self.feed_forward_norm(x)).permute(0, 3, 1, 2)
+        hidden = self.dropout(F.gelu(self.near(hidden))).permute(0, 2, 3, 1)
+        x = x + self.drop_path(self.dropout(self.out_proj(hidden)))
+        return x if weights is None else (x, weights)
+
+
+class _Embed(nn.Module):
+    """Overlapping patches: a convolution with a stride, and a norm."""
+
+    def __init__(self, n_channels: int, width: int, kernel: int, stride: int) -> None:
+        super().__init__()
+        self.proj = nn.Conv2d(n_channels, width, kernel, stride=stride, padding=kernel // 2)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """From a map ``(B, C, height, width)`` to a grid ``(B, rows, columns, D)``."""
+        return self.norm(self.proj(x).permute(0, 2, 3, 1))
+
+
+class _Stage(nn.Module):
+    """Patches of the map before, blocks, and a norm; from map to map."""
+
+    def __init__(self, embed: _Embed, blocks: Any, width: int) -> None:
+        super().__init__()
+        self.embed = embed
+        self.blocks = nn.ModuleList(blocks)
+        self.norm = nn.LayerNorm(width, eps=1e-6)
+
+    def forward(self, x: Tensor, maps: list[tuple[Tensor, ...]] | None) -> Tensor:
+        """Transform a map; append the weights to the list, if there is one."""
+        x = self.embed(x)
+        for block in self.blocks:
+            if maps is None:
+                x = block(x)
+            else:
+                x, weights = block(x, return_weights=True)
+                maps.append(weights)
+        return self.norm(x).permute(0, 3, 1, 2)
+
+
+def _init(model: nn.Module, generator: torch.Generator | None) -> None:
+    """Linear maps small, convolutions as wide as what they feed, operators as the mean."""
+    for part in model.modules():
+        if isinstance(part, nn.Linear):
+            nn.init.trunc_normal_(part.weight, std=0.02, generator=generator)
+        elif isinstance(part, nn.Conv2d):
+            fan_out = math.prod(part.kernel_size) * part.out_channels // part.groups
+            nn.init.normal_(part.weight, std=math.sqrt(2 / fan_out), generator=generator)
+        else:
+            continue
+        if part.bias is not None:
+            nn.init.zeros_(part.bias)
+    for part in model.modules():
+        if isinstance(part, CrossWindow):
+            part.reset_parameters()
+
+
+def favit_b0(
+    n_classes: int = 1000,
+    *,
+    image_size: int = 224,
+    generator: torch.Generator | None = None,
+    **changes: Any,
+) -> FaViT:
+    """FaViT-B0, the defaults of the config: 3,427,704 parameters.
+
+    Args:
+        n_classes: Number of classes.
+        image_size: Side of the images it is meant for.
+        generator: Source of the initial weights; torch's global one if not given.
+        **changes: Further fields of :class:`FaViTConfig` to set otherwise.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     sum(p.numel() for p in favit_b0().parameters())
+        3427704
+    """
+    config = FaViTConfig(image_size=image_size, n_classes=n_classes)
+    return FaViT(replace(config, **changes), generator=generator)
+
+
+def favit_b1(
+    n_classes: int = 1000,
+    *,
+    image_size: int = 224,
+    generator: torch.Generator | None = None,
+    **changes: Any,
+) -> FaViT:
+    """FaViT-B1, twice as wide as B0: 12,958,568 parameters.
+
+    Args:
+        n_classes: Number of classes.
+        image_size: Side of the images it is meant for.
+        generator: Source of the initial weights; torch's global one if not given.
+        **changes: Further fields of :class:`FaViTConfig` to set otherwise.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     sum(p.numel() for p in favit_b1().parameters())
+        12958568
+    """
+    config = FaViTConfig(image_size=image_size, n_classes=n_classes, widths=(64, 128, 256, 512))
+    return FaViT(replace(config, **changes), generator=generator)
+
+
+def favit_b2(
+    n_classes: int = 1000,
+    *,
+    image_size: int = 224,
+    generator: torch.Generator | None = None,
+    **changes: Any,
+) -> FaViT:
+    """FaViT-B2, as wide as B1, and deeper: 24,919,896 parameters.
+
+    Args:
+        n_classes: Number of classes.
+        image_size: Side of the images it is meant for.
+        generator: Source of the initial weights; torch's global one if not given.
+        **changes: Further fields of :class:`FaViTConfig` to set otherwise.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     sum(p.numel() for p in favit_b2().parameters())
+        24919896
+    """
+    config = FaViTConfig(
+        image_size=image_size, n_classes=n_classes, widths=(64, 128, 256, 512), depths=(2, 3, 18, 3)
+    )
+    return FaViT(replace(config, **changes), generator=generator)
+
+
+def favit_b3(
+    n_classes: int = 1000,
+    *,
+    image_size: int = 224,
+    generator: torch.Generator | None = None,
+    **changes: Any,
+) -> FaViT:
+    """FaViT-B3, wider than B2 by a half: 48,746,440 parameters.
+
+    Args:
+        n_classes: Number of classes.
+        image_size: Side of the images it is meant for.
+        generator: Source of the initial weights; torch's global one if not given.
+        **changes: Further fields of :class:`FaViTConfig` to set otherwise.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     sum(p.numel() for p in favit_b3().parameters())
+        48746440
+    """
+    config = FaViTConfig(
+        image_size=image_size, n_classes=n_classes, widths=(96, 192, 384, 768), depths=(2, 3, 14, 3)
+    )
+    return FaViT(replace(config, **changes), generator=generator)

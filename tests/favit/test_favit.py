@@ -1,0 +1,481 @@
+"""Factorised attention, its five ways to fuse windows, and its model."""
+
+import math
+from typing import get_args
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_lib.favit import (
+    CrossWindow,
+    FactorisedAttention,
+    FaViT,
+    FaViTBlock,
+    FaViTConfig,
+    Operator,
+    average_neighbouring_channels,
+    dilated_windows,
+    dilation_rate,
+    favit_b0,
+    favit_b1,
+    favit_b2,
+    favit_b3,
+    informative_keys,
+    pad_by_reflection,
+    pooled_windows,
+    reflected,
+    split_channels,
+    unfold_windows,
+)
+from course_lib.mechanisms.favit import by_loops
+
+OPERATORS = get_args(Operator)
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def parameters(module):
+    return sum(p.numel() for p in module.parameters())
+
+
+# -------------------------------------------------------------------------------------- sampling
+
+
+@pytest.mark.parametrize(("size", "dilation"), [(49, 8), (25, 4), (13, 2), (7, 1)])
+def test_samples_reach_from_edge_to_edge(size, dilation):
+    assert dilation_rate(size, 7) == dilation
+    places = torch.arange(0, size, dilation)
+    assert len(places) == 7 and places[-1] == size - 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 9), st.integers(0, 30))
+def test_reflection_is_numpys_as_often_as_it_takes(side, extra):
+    wanted = np.pad(np.arange(side), (0, extra), mode="reflect")
+    assert reflected(side + extra, side).tolist() == wanted.tolist()
+
+
+def test_up_to_one_reflection_it_is_torchs_which_refuses_more():
+    x = torch.randn(1, 2, 8, 10, generator=seeded())
+    once = torch.nn.functional.pad(x, (0, 4, 0, 6), mode="reflect")
+    assert torch.equal(pad_by_reflection(x, 14), once)
+    with pytest.raises(RuntimeError, match="less than the corresponding input dimension"):
+        torch.nn.functional.pad(x, (0, 39, 0, 41), mode="reflect")
+    assert pad_by_reflection(x, 49).shape == (1, 2, 49, 49)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4), st.integers(1, 3))
+def test_picking_pooling_and_unfolding_agree(rows, columns, window, dilation):
+    x = torch.randn(2, 3, rows, columns, generator=seeded())
+    samples = unfold_windows(x, window, dilation)
+    assert torch.equal(dilated_windows(x, window, dilation), samples)
+    assert torch.equal(pooled_windows(x, window, dilation, "max"), samples.amax(-1))
+    mean = pooled_windows(x, window, dilation, "mean")
+    torch.testing.assert_close(mean, samples.mean(-1), atol=1e-6, rtol=0)
+
+
+def test_one_place_of_one_window():
+    x = torch.arange(14.0 * 14).view(1, 1, 14, 14)
+    local, dilated = unfold_windows(x, 7, 1)[0, 0], unfold_windows(x, 7, 2)[0, 0]
+    assert local.shape == (49, 4) and dilated.shape == (49, 4)
+    assert local[8, 3] == x[0, 0, 7 + 1, 7 + 1]
+    assert dilated[8, 0] == x[0, 0, 2, 2]
+    assert dilated[48, 0] == x[0, 0, 12, 12]
+    assert dilated[0, 1] == x[0, 0, 0, 13]
+
+
+# ---------------------------------------------------------------------------------------- fusion
+
+
+def test_the_release_pools_neighbouring_channels_and_not_windows():
+    """Rebuilt: channels of all windows behind each other, then an adaptive average to c."""
+    windows = torch.arange(12.0).view(1, 1, 1, 3, 4)
+    row = windows.reshape(1, 1, 1, 12)
+    pooled = torch.nn.AdaptiveAvgPool2d((None, 4))(row)
+    assert pooled.flatten().tolist() == [1, 4, 7, 10]
+    assert torch.equal(average_neighbouring_channels(windows), pooled)
+    assert CrossWindow("mean")(windows).flatten().tolist() == [4, 5, 6, 7]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 6))
+def test_pooling_channels_equals_the_mean_only_for_one_window_or_channel(n_windows, width):
+    windows = torch.randn(2, 3, 5, n_windows, width, generator=seeded())
+    rebuilt = torch.nn.AdaptiveAvgPool2d((None, width))(windows.flatten(3))
+    ours = CrossWindow("mean", pool_channels=True)(windows)
+    torch.testing.assert_close(ours, rebuilt, atol=1e-6, rtol=0)
+    same = torch.allclose(ours, CrossWindow("mean")(windows), atol=1e-6)
+    assert same == (n_windows == 1 or width == 1)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_an_operator_leaves_one_window(operator):
+    fuse = CrossWindow(operator, n_windows=6, width=4)
+    windows = torch.randn(2, 3, 9, 6, 4, generator=seeded(), requires_grad=True)
+    queries = torch.randn(2, 3, 20, 4, generator=seeded(1))
+    out = fuse(windows, queries)
+    assert out.shape == (2, 3, 9, 4)
+    out.sum().backward()
+    assert windows.grad.abs().sum() > 0
+    assert all(p.grad is not None for p in fuse.parameters())
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_one_window_stays_as_it_is(operator):
+    windows = torch.randn(2, 3, 9, 1, 4, generator=seeded())
+    queries = torch.randn(2, 3, 20, 4, generator=seeded(1))
+    out = CrossWindow(operator, n_windows=1, width=4)(windows, queries)
+    torch.testing.assert_close(out, windows[..., 0, :])
+
+
+def test_operators_with_weights_begin_as_the_mean_and_can_leave_it():
+    windows = torch.randn(2, 3, 9, 6, 4, generator=seeded())
+    for operator, count in (("linear", 6 + 1), ("pointwise", 6 * 4 * 4 + 4)):
+        fuse = CrossWindow(operator, n_windows=6, width=4)
+        assert parameters(fuse) == count
+        torch.testing.assert_close(fuse(windows), windows.mean(3))
+        with torch.no_grad():
+            for p in fuse.parameters():
+                p.normal_(generator=seeded(1))
+        assert not torch.allclose(fuse(windows), windows.mean(3))
+
+
+def test_pointwise_is_a_convolution_over_the_places_of_the_window():
+    fuse = CrossWindow("pointwise", n_windows=6, width=4)
+    with torch.no_grad():
+        fuse.sum.weight.normal_(generator=seeded(1))
+    windows = torch.randn(2, 1, 9, 6, 4, generator=seeded())
+    image = windows[:, 0].flatten(2).transpose(1, 2).view(2, 24, 3, 3)
+    wanted = torch.nn.functional.conv2d(image, fuse.sum.weight[:, :, None, None], fuse.sum.bias)
+    torch.testing.assert_close(fuse(windows)[:, 0], wanted.flatten(2).transpose(1, 2))
+
+
+def test_linear_is_one_weight_a_window():
+    fuse = CrossWindow("linear", n_windows=3, width=4)
+    with torch.no_grad():
+        fuse.sum.weight.copy_(torch.tensor([[1.0, 10.0, 100.0]]))
+    windows = torch.randn(2, 1, 9, 3, 4, generator=seeded())
+    wanted = windows[..., 0, :] + 10 * windows[..., 1, :] + 100 * windows[..., 2, :]
+    torch.testing.assert_close(fuse(windows), wanted)
+
+
+# ----------------------------------------------------------------------------- informative keys
+
+
+def keys_by_loops(queries, keys, n_keep, pool):
+    N, K, c = len(queries), len(keys), queries.shape[-1]
+    scores = [[float(q @ k) / math.sqrt(c) for k in keys] for q in queries]
+    divergences = []
+    for row in scores:
+        total = sum(math.exp(s) for s in row)
+        p = [math.exp(s) / total for s in row]
+        divergences.append(sum(x * math.log(x * K) for x in p))
+    order = sorted(range(N), key=lambda i: -divergences[i])
+    chosen = order[: max(1, math.ceil(math.log(N)))]
+    merge = max if pool == "max" else lambda values: sum(values) / len(values)
+    pooled = [merge([scores[i][j] for i in chosen]) for j in range(K)]
+    return sorted(sorted(range(K), key=lambda j: -pooled[j])[:n_keep])
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 10), st.sampled_from(["mean", "max"]), st.integers(0, 9))
+def test_keys_are_those_that_the_most_decided_queries_like_best(N, K, pool, seed):
+    queries = torch.randn(1, 2, N, 3, dtype=torch.float64, generator=seeded(seed))
+    keys = torch.randn(1, 2, K, 3, dtype=torch.float64, generator=seeded(seed + 100))
+    n_keep = 1 + seed % K
+    index = informative_keys(queries, keys, n_keep, pool=pool)
+    for h in range(2):
+        assert index[0, h].tolist() == keys_by_loops(queries[0, h], keys[0, h], n_keep, pool)
+
+
+def test_all_keys_are_kept_if_there_are_no_more():
+    queries, keys = torch.randn(2, 1, 1, 8, 3, generator=seeded())
+    assert informative_keys(queries, keys, 8)[0, 0].tolist() == list(range(8))
+
+
+def test_the_samples_that_stay_are_samples():
+    windows = torch.randn(1, 1, 4, 5, 2, generator=seeded())
+    out = CrossWindow("prob_sparse")(windows, torch.randn(1, 1, 9, 2, generator=seeded(1)))
+    samples = {tuple(s) for s in windows.flatten(0, 3).tolist()}
+    kept = [tuple(s) for s in out.flatten(0, 2).tolist()]
+    assert set(kept) <= samples and len(set(kept)) == 4
+
+
+# ------------------------------------------------------------------------------------- attention
+
+
+def test_channels_are_shared_out_as_in_the_release():
+    assert split_channels(128, 2) == (16, 56, 56)
+    assert split_channels(256, 1) == (32, 224)
+
+
+@pytest.mark.parametrize(("grid", "reduction"), [((4, 6), 2), ((3, 3), 1), ((5, 4), 4)])
+def test_attention_is_what_loops_compute(grid, reduction):
+    attend = FactorisedAttention(16, 1, reduction=reduction, window=3).double()
+    x = torch.randn(2, *grid, 16, dtype=torch.float64, generator=seeded())
+    with torch.no_grad():
+        wanted = by_loops(attend, x)
+        torch.testing.assert_close(attend(x), wanted, atol=1e-12, rtol=0)
+        out, weights = attend(x, return_weights=True)
+    torch.testing.assert_close(out, wanted, atol=1e-12, rtol=0)
+    assert len(weights) == (2 if reduction == 1 else 3)
+    for part in weights:
+        torch.testing.assert_close(part.sum(-1), torch.ones_like(part[..., 0]))
+
+
+@pytest.mark.parametrize("pool_channels", [False, True])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_both_paths_agree_for_each_operator(operator, pool_channels):
+    if pool_channels and operator != "mean":
+        with pytest.raises(ValueError, match="wanted 'mean' to pool channels"):
+            CrossWindow(operator, n_windows=1, width=1, pool_channels=True)
+        return
+    attend = FactorisedAttention(
+        32, 2, reduction=2, window=3, operator=operator, pool_channels=pool_channels, grid=(8, 7)
+    ).double()
+    x = torch.randn(2, 8, 7, 32, dtype=torch.float64, generator=seeded(), requires_grad=True)
+    results = []
+    for fused in (True, False):
+        attend.fused = fused
+        out = attend(x)
+        out.square().sum().backward()
+        results.append((out, x.grad.clone()))
+        x.grad = None
+    for fast, explicit in zip(*results, strict=True):
+        torch.testing.assert_close(fast, explicit, atol=1e-12, rtol=0)
+
+
+def test_the_flag_of_the_release_changes_the_result_where_there_are_windows_to_fuse():
+    def gap(side):
+        model = FactorisedAttention(32, 1, reduction=2, window=3)
+        x = torch.randn(1, side, side, 32, generator=seeded())
+        outs = []
+        for flag in (False, True):
+            for part in model.sampled:
+                part.fuse.pool_channels = flag
+            outs.append(model(x))
+        return (outs[0] - outs[1]).abs().max().item()
+
+    assert gap(3) < 1e-6  # one window in each group
+    assert gap(9) > 1e-4
+
+
+def test_each_query_sees_the_whole_map_through_few_keys():
+    attend = FactorisedAttention(32, 1, reduction=2, window=3)
+    x = torch.randn(1, 12, 12, 32, generator=seeded(), requires_grad=True)
+    out, weights = attend(x, return_weights=True)
+    (gradient,) = torch.autograd.grad(out[0, 0, 0].sum(), x)
+    assert (gradient[0].abs().sum(-1) > 0).all()
+    assert [w.shape[-1] for w in weights] == [36, 9, 9]
+
+
+def test_only_the_global_group_grows_with_the_map():
+    attend = FactorisedAttention(32, 1, reduction=2, window=3)
+    keys = []
+    for side in (6, 12):
+        _, weights = attend(torch.randn(1, side, side, 32), return_weights=True)
+        keys.append([w.shape[-1] for w in weights])
+    assert keys == [[9, 9, 9], [36, 9, 9]]
+
+
+def test_what_does_not_fill_a_kernel_is_not_read_by_the_global_group():
+    attend = FactorisedAttention(16, 1, reduction=4, window=3)
+    x = torch.randn(1, 7, 7, 16, generator=seeded())
+    _, weights = attend(x, return_weights=True)
+    assert weights[0].shape[-1] == 1
+
+
+def test_operators_with_weights_belong_to_a_size():
+    attend = FactorisedAttention(16, 1, reduction=2, window=3, operator="linear", grid=(6, 6))
+    attend(torch.randn(1, 6, 6, 16))
+    with pytest.raises(ValueError, match="there are 9 windows, wanted 4"):
+        attend(torch.randn(1, 9, 9, 16))
+
+
+# ------------------------------------------------------------------------------------- the model
+
+
+@pytest.mark.parametrize(
+    ("preset", "count", "millions"),
+    [
+        (favit_b0, 3_427_704, 3),
+        (favit_b1, 12_958_568, 13),
+        (favit_b2, 24_919_896, 25),
+        (favit_b3, 48_746_440, 49),
+    ],
+)
+def test_presets_have_the_releases_number_of_parameters(preset, count, millions):
+    with torch.device("meta"):
+        model = preset()
+    assert parameters(model) == count
+    assert round(count / 1e6) == millions
+
+
+@pytest.mark.parametrize(
+    ("operator", "count"),
+    [
+        ("pointwise", 3_473_512),
+        ("linear", 3_427_952),
+        ("max", 3_427_704),
+        ("prob_sparse", 3_427_704),
+    ],
+)
+def test_what_the_operators_add(operator, count):
+    """The report says 3.5 million for pointwise and linear, 3.4 for the rest."""
+    with torch.device("meta"):
+        assert parameters(favit_b0(operator=operator)) == count
+
+
+def test_the_smallest_costs_what_the_release_says():
+    """0.6 billion multiply-adds, nearly all of them in linear maps and convolutions."""
+    costs = []
+
+    def count(part, _, out):
+        inputs = part.in_features if hasattr(part, "in_features") else part.weight[0].numel()
+        costs.append(out.numel() * inputs)
+
+    with torch.device("meta"):
+        model = favit_b0().eval()
+    for part in model.modules():
+        if isinstance(part, (torch.nn.Linear, torch.nn.Conv2d)):
+            part.register_forward_hook(count)
+    model(torch.empty(1, 3, 224, 224, device="meta"))
+    assert sum(costs) == 585_421_840
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_images_of_the_size_of_cifar(operator):
+    model = FaViT(
+        FaViTConfig(image_size=32, n_classes=10, depths=(1, 1, 1, 1), operator=operator),
+        generator=seeded(),
+    ).eval()
+    images = torch.randn(2, 3, 32, 32, generator=seeded(1))
+    logits, weights = model(images, return_weights=True)
+    assert logits.shape == (2, 10)
+    assert [len(groups) for groups in weights] == [3, 3, 3, 2]
+    torch.testing.assert_close(model(images), logits, atol=1e-5, rtol=0)
+
+
+def test_images_need_not_be_square():
+    model = FaViT(FaViTConfig(depths=(1, 1, 1, 1), n_classes=4)).eval()
+    assert model(torch.zeros(1, 3, 40, 75)).shape == (1, 4)
+
+
+def test_a_small_one_learns_a_batch():
+    config = FaViTConfig(image_size=32, n_classes=3, depths=(1, 1, 1, 1), mlp_ratios=(2, 2, 2, 2))
+    model = FaViT(config, generator=seeded())
+    images = torch.randn(6, 3, 32, 32, generator=seeded(1))
+    classes = torch.tensor([0, 1, 2, 0, 1, 2])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        losses = []
+        for _ in range(20):
+            loss = torch.nn.functional.cross_entropy(model(images), classes)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    assert losses[0] > 0.9 and losses[-1] < 0.3
+
+
+def test_weights_are_drawn_from_the_generator():
+    config = FaViTConfig(image_size=32, n_classes=10, depths=(1, 1, 1, 1))
+    first, second = (FaViT(config, generator=seeded()).state_dict() for _ in range(2))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("operator", ["linear", "pointwise"])
+def test_learned_operators_of_a_model_begin_as_the_mean(operator):
+    images = torch.randn(1, 3, 64, 64, generator=seeded(1))
+    fields = dict(image_size=64, n_classes=10, depths=(1, 1, 1, 1))
+    mean = FaViT(FaViTConfig(**fields), generator=seeded()).eval()
+    learned = FaViT(FaViTConfig(**fields, operator=operator), generator=seeded()).eval()
+    missing = learned.load_state_dict(mean.state_dict(), strict=False).missing_keys
+    assert missing and all(".fuse.sum." in name for name in missing)
+    torch.testing.assert_close(learned(images), mean(images), atol=1e-6, rtol=0)
+
+
+# -------------------------------------------------------------------------------------- refusals
+
+
+def refused(match):
+    return pytest.raises(ValueError, match=match)
+
+
+def test_wrong_sampling_is_refused():
+    x = torch.zeros(1, 2, 4, 4)
+    with refused("size is 10 and window 7"):
+        dilation_rate(10, 7)
+    with refused("length is 3 and side 0"):
+        reflected(3, 0)
+    for take in (unfold_windows, dilated_windows):
+        with refused("x has shape .4, 4., wanted a map"):
+            take(torch.zeros(4, 4), 2, 1)
+        with refused("window is 2 and dilation 0"):
+            take(x, 2, 0)
+    with refused("wanted a map"):
+        pad_by_reflection(torch.zeros(4, 4), 2)
+    with refused("operator is 'sum', wanted 'mean' or 'max'"):
+        pooled_windows(x, 2, 1, "sum")
+
+
+def test_wrong_fusion_is_refused():
+    windows = torch.zeros(1, 1, 4, 3, 2)
+    with refused("operator is 'sum', wanted one of"):
+        CrossWindow("sum")
+    with refused("n_windows is None, wanted at least 1 for 'linear'"):
+        CrossWindow("linear")
+    with refused("width is None, wanted at least 1 for 'pointwise'"):
+        CrossWindow("pointwise", n_windows=3)
+    with refused("windows have shape .1, 4, 3, 2., wanted .B, H, L, nW, c."):
+        CrossWindow("mean")(windows[0])
+    with refused("got no queries"):
+        CrossWindow("prob_sparse")(windows)
+    with refused("keys have shape"):
+        CrossWindow("prob_sparse")(windows, torch.zeros(1, 1, 5, 2), windows[:, :, :2])
+    queries, keys = torch.zeros(1, 1, 5, 2), torch.zeros(1, 1, 6, 2)
+    with refused("n_keep is 7, wanted 1 to the number of keys 6"):
+        informative_keys(queries, keys, 7)
+    with refused("n_queries is 6, wanted 1 to the number of queries 5"):
+        informative_keys(queries, keys, 2, n_queries=6)
+    with refused("pool is 'sum'"):
+        informative_keys(queries, keys, 2, pool="sum")
+    with refused("queries have 2 channels and keys 1"):
+        informative_keys(queries, keys[..., :1], 2)
+    with refused("wanted .B, H, N, c. and .B, H, K, c."):
+        informative_keys(queries[0], keys, 2)
+
+
+def test_wrong_models_are_refused():
+    with refused("d_model is 30, wanted a multiple of 16"):
+        split_channels(30, 8)
+    with refused("n_heads is 3, wanted a divisor of .14, 14."):
+        FactorisedAttention(32, 3, reduction=2)
+    with refused("reduction is 0"):
+        FactorisedAttention(32, 1, reduction=0)
+    with refused("wanted .B, rows, columns, 32."):
+        FactorisedAttention(32, 1, reduction=2)(torch.zeros(1, 8, 8, 16))
+    with refused("grid is 4 x 9, wanted at least 8 x 8"):
+        FaViTBlock(32, 1, 64, reduction=8)(torch.zeros(1, 4, 9, 32))
+    with refused("depths are .2, 2., wanted 4 numbers"):
+        FaViTConfig(depths=(2, 2))
+    with refused("operator is 'sum'"):
+        FaViTConfig(operator="sum")
+    with refused("window is 0"):
+        FaViTConfig(window=0)
+    with refused("drop_path is 1"):
+        FaViTConfig(drop_path=1)
+    with refused("n_heads is 3"):
+        FaViTConfig(n_heads=(3, 2, 4, 8))
+    model = FaViT(FaViTConfig(image_size=32, depths=(1, 1, 1, 1)))
+    with refused("images have shape .1, 1, 32, 32., wanted .B, 3, height, width."):
+        model(torch.zeros(1, 1, 32, 32))
+    with refused("grid is 7 x 7, wanted at least 8 x 8 for the reduction"):
+        model(torch.zeros(1, 3, 28, 28))
