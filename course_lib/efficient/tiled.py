@@ -198,17 +198,19 @@ def tiled_attention(
     plan = _Plan(T, S, query_tile, key_tile, S - T if causal else None)
     flat_mask, mask_owner = _flat(mask, shape, q)
     flat_bias, bias_owner = _flat(bias, shape, q)
-    out = _Tiled.apply(
-        q.reshape(-1, T, q.shape[-1]),
-        k.reshape(-1, S, k.shape[-1]),
-        v.reshape(-1, S, v.shape[-1]),
-        flat_mask,
-        flat_bias,
-        mask_owner,
-        bias_owner,
-        scale,
-        plan,
-    )
+    # Tiles choose their precision themselves; autocast would round the sums between them.
+    with torch.autocast(q.device.type, enabled=False):
+        out = _Tiled.apply(
+            q.reshape(-1, T, q.shape[-1]),
+            k.reshape(-1, S, k.shape[-1]),
+            v.reshape(-1, S, v.shape[-1]),
+            flat_mask,
+            flat_bias,
+            mask_owner,
+            bias_owner,
+            scale,
+            plan,
+        )
     return out.view(*q.shape[:-1], v.shape[-1])
 
 

@@ -120,6 +120,13 @@ def test_half_precision_is_summed_in_single(dtype):
         torch.testing.assert_close(a.double(), b, atol=0.06, rtol=0.06)
 
 
+def test_autocast_does_not_reach_the_sums():
+    q, k, v = inputs(torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = tiled_attention(q, k, v, key_tile=3)
+    torch.testing.assert_close(out, expected(q, k, v))
+
+
 def test_scores_of_ten_thousand_and_rows_without_a_key():
     q, k = torch.tensor([[1e2]]), torch.tensor([[1e2], [-1e2], [1e2]])
     v = torch.tensor([[1.0], [2.0], [3.0]])
