@@ -14,7 +14,7 @@ from course_lib.mechanisms.copying import copy_weights, settled
 from course_lib.resnet import ResNetStage
 from course_lib.vit import DistilledViT, ViT, ViTConfig
 
-__all__ = ["MECHANISMS"]
+__all__ = ["MECHANISMS", "transformers_vit"]
 
 
 def _vit_config(
@@ -81,7 +81,8 @@ def _copy_encoder(peer: Any, model: Any) -> None:
     copy_weights(peer.layernorm, model.norm)
 
 
-def _vit_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
+def transformers_vit(model: Any) -> Any:
+    """``transformers.ViTForImageClassification`` with the weights of a model of ours."""
     from transformers import ViTConfig as PeerConfig
     from transformers import ViTForImageClassification
 
@@ -89,6 +90,11 @@ def _vit_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
     peer = peer.to(model.head.weight.dtype).eval()
     _copy_encoder(peer.vit, model)
     copy_weights(peer.classifier, model.head)
+    return peer
+
+
+def _vit_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
+    peer = transformers_vit(model)
     return Rival(lambda images: peer(images).logits, inputs)
 
 

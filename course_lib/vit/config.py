@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 __all__ = ["Pooling", "Positions", "ViTConfig"]
 
-Positions = Literal["fixed", "added", "sinusoid", "learned", "none"]
+Positions = Literal["fixed", "added", "sinusoid", "learned", "axial", "mixed", "none"]
 Pooling = Literal["cls", "mean"]
 
 

@@ -1,14 +1,24 @@
 """Vision Transformer: an image becomes a sequence of patches."""
 
+import copy
+from dataclasses import replace
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
 from course_lib.layers import xavier_init
-from course_lib.positions import sinusoidal_encoding, sinusoidal_positions, spatial_positions
+from course_lib.positions import (
+    AxialRotary,
+    MixedRotary,
+    sinusoidal_positions,
+    spatial_positions,
+    summed_positions,
+)
 from course_lib.vit.block import VisionBlock
 from course_lib.vit.config import ViTConfig
 from course_lib.vit.patches import check_images, patchify
+from course_lib.vit.resolution import resample_positions
 
 __all__ = ["ViT"]
 
@@ -17,7 +27,7 @@ class ViT(nn.Module):
     """Classify images with a stack of pre-norm encoder blocks.
 
     Positions are added after the class token has been put in front. A learned table has a row for
-    it; a fixed one leaves it as it is.
+    it; a fixed one leaves it as it is, and rotations don't turn it.
 
     Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), equations 1 to 4.
 
@@ -38,6 +48,7 @@ class ViT(nn.Module):
         (torch.Size([5, 10]), torch.Size([2, 5, 2, 65, 65]))
     """
 
+    positions: Tensor
     # Learned tokens besides the class token; a subclass that has some says so here.
     extra_tokens = 0
 
@@ -58,8 +69,9 @@ class ViT(nn.Module):
         self.cls_token = nn.Parameter(torch.empty(n_cls, d_model))
         if config.positions == "learned":
             self.positions = nn.Parameter(torch.empty(self.n_prefix + config.n_patches, d_model))
-        elif config.positions != "none":
+        elif config.positions in ("fixed", "added", "sinusoid"):
             self.register_buffer("positions", self._fixed_positions(), persistent=False)
+        self.rotations = self._rotations(fused, generator)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(
             VisionBlock(
@@ -123,21 +135,55 @@ class ViT(nn.Module):
         x = self.patch_proj(patchify(images, config.patch_size))
         if self.n_prefix:
             x = torch.cat([self.prefix().expand(len(x), -1, -1), x], dim=1)
-        if config.positions != "none":
+        if not (self.rotations or config.positions == "none"):
             x = x + self.positions
         x = self.dropout(x)
         maps = []
-        for block in self.blocks:
+        rotations = self.rotations or [None] * config.n_layers
+        for block, rotate in zip(self.blocks, rotations, strict=True):
             if return_weights:
-                x, weights = block(x, return_weights=True)
+                x, weights = block(x, rotate=rotate, return_weights=True)
                 maps.append(weights)
             else:
-                x = block(x)
+                x = block(x, rotate=rotate)
         return self.norm(x), torch.stack(maps) if return_weights else None
 
     def prefix(self) -> Tensor:
         """The learned tokens that stand before the patches, ``(P, D)``."""
         return self.cls_token
+
+    def resized(self, image_size: int) -> Self:
+        """The same model for images of another size: more patches or fewer, of the same size.
+
+        A learned table is resampled, fixed ones are computed anew, rotations go on as they began.
+        All other weights are copies.
+
+        Args:
+            image_size: Side of the images, a multiple of the patches'.
+
+        Returns:
+            A model of its own; this one stays as it is.
+
+        Raises:
+            ValueError: If the patches don't divide the images.
+        """
+        model = copy.deepcopy(self)
+        model.config = replace(self.config, image_size=image_size)
+        before, side = self.config.side, model.config.side
+        if self.config.positions == "learned":
+            table = resample_positions(
+                self.positions.detach(), (before, before), (side, side), n_prefix=self.n_prefix
+            )
+            model.positions = nn.Parameter(table)
+        elif hasattr(self, "positions"):
+            model.positions = model._fixed_positions().to(self.positions)
+        for rotation in model.rotations:
+            if isinstance(rotation, (AxialRotary, MixedRotary)):
+                rotation.rows, rotation.columns = side, side
+            if isinstance(rotation, AxialRotary):
+                rotation.keep_tables()
+                rotation.to(self.cls_token)  # computes the tables for its type and device
+        return model
 
     def _fixed_positions(self) -> Tensor:
         """Sinusoids of the patches; tokens that are no patches stand nowhere."""
@@ -145,8 +191,28 @@ class ViT(nn.Module):
         if config.positions == "fixed":
             table = spatial_positions(side, side, config.d_model)
         elif config.positions == "added":
-            along = sinusoidal_encoding(torch.arange(side), config.d_model)
-            table = (along[:, None] + along).flatten(0, 1)
+            table = summed_positions(side, side, config.d_model)
         else:
             table = sinusoidal_positions(config.n_patches, config.d_model)
         return torch.cat([table.new_zeros(self.n_prefix, config.d_model), table])
+
+    def _rotations(self, fused: bool, generator: torch.Generator | None) -> nn.ModuleList:
+        """What turns queries and keys in each layer; nothing where positions are added."""
+        config, side = self.config, self.config.side
+        d_head = config.d_model // config.n_heads
+        if config.positions == "axial":
+            shared = AxialRotary(d_head, side, side, n_prefix=self.n_prefix, fused=fused)
+            return nn.ModuleList([shared] * config.n_layers)
+        n_layers = config.n_layers if config.positions == "mixed" else 0
+        return nn.ModuleList(
+            MixedRotary(
+                d_head,
+                config.n_heads,
+                side,
+                side,
+                n_prefix=self.n_prefix,
+                fused=fused,
+                generator=generator,
+            )
+            for _ in range(n_layers)
+        )

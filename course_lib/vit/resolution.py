@@ -1,0 +1,47 @@
+"""Learned positions for another resolution."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+__all__ = ["resample_positions"]
+
+
+def resample_positions(
+    table: Tensor, grid: tuple[int, int], new_grid: tuple[int, int], *, n_prefix: int = 1
+) -> Tensor:
+    """Stretch a learned table of positions over a grid of other sides.
+
+    The rows of the patches are an image with D channels, which is resampled by bicubic
+    interpolation; rows of tokens that are no patches stay as they are.
+
+    Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), section 3.2.
+
+    Args:
+        table: ``(P + rows * columns, D)``: P tokens that are no patches, then the patches, row
+            after row.
+        grid: Rows and columns of the patches.
+        new_grid: Rows and columns that are wanted.
+        n_prefix: Number of tokens P before the patches.
+
+    Returns:
+        ``(P + new rows * new columns, D)``.
+
+    Raises:
+        ValueError: If the table is not of that length or a side is below 1.
+
+    Example:
+        >>> table = torch.tensor([[9.0], [0.0], [1.0], [0.0], [1.0]])  # each row goes from 0 to 1
+        >>> resample_positions(table, (2, 2), (1, 4)).flatten()
+        tensor([ 9.0000, -0.1055,  0.2266,  0.7734,  1.1055])
+    """
+    want = n_prefix + grid[0] * grid[1]
+    if table.ndim != 2 or len(table) != want:
+        raise ValueError(f"table has shape {tuple(table.shape)}, wanted ({want}, D)")
+    if min(new_grid) < 1:
+        raise ValueError(f"new_grid is {new_grid}, wanted at least 1 row and 1 column")
+    if new_grid == grid:
+        return table.clone()
+    image = table[n_prefix:].T.unflatten(1, grid)[None]
+    image = F.interpolate(image, size=new_grid, mode="bicubic", align_corners=False)
+    return torch.cat([table[:n_prefix], image[0].flatten(1).T])

@@ -1,0 +1,136 @@
+"""Other positions and other resolutions: against the peer, and what each scheme costs."""
+
+from typing import get_args
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_lib.vit import DistilledViT, Positions, ViT, ViTConfig, resample_positions
+
+SMALL = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "image_size": 12}
+
+
+def make(positions, fused=True, kind=ViT, **changes):
+    generator = torch.Generator().manual_seed(0)
+    config = ViTConfig(**{**SMALL, "positions": positions, **changes})
+    return kind(config, fused=fused, generator=generator).eval()
+
+
+def images(size=12):
+    return torch.randn(2, 3, size, size, generator=torch.Generator().manual_seed(1))
+
+
+def count(model):
+    return sum(p.numel() for p in model.parameters())
+
+
+def test_what_each_scheme_costs():
+    extra = {name: count(make(name)) - count(make("none")) for name in get_args(Positions)}
+    assert extra.pop("learned") == 10 * 16
+    assert extra.pop("mixed") == 2 * 16  # a number for each channel of each layer
+    assert set(extra.values()) == {0}
+
+
+@pytest.mark.parametrize("positions", get_args(Positions))
+def test_both_paths_agree(positions):
+    fast, explicit = (make(positions, fused=fused).double() for fused in (True, False))
+    x = images().double()
+    torch.testing.assert_close(fast(x), explicit(x), atol=1e-10, rtol=0)
+    logits, weights = fast(x, return_weights=True)
+    torch.testing.assert_close(logits, explicit(x), atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("positions", ["axial", "mixed"])
+def test_rotations_know_offsets_and_no_places(positions):
+    rotation = make(positions, pooling="mean").rotations[0]
+    alike = torch.randn(1, 2, 1, 8, generator=torch.Generator().manual_seed(0)).expand(1, 2, 9, 8)
+    q, k = rotation(alike, alike)
+    scores = (q @ k.mT)[0].unflatten(2, (3, 3)).unflatten(1, (3, 3))
+    one_down, elsewhere = scores[:, 0, 0, 1, 0], scores[:, 1, 2, 2, 2]
+    torch.testing.assert_close(one_down, elsewhere, atol=1e-5, rtol=0)
+    assert not torch.allclose(one_down, scores[:, 0, 0, 0, 1], atol=1e-3)
+
+
+def test_mixed_rotations_are_learned_in_each_layer():
+    model = make("mixed")
+    model(images()).square().sum().backward()
+    assert all(rotation.frequencies.grad.any() for rotation in model.rotations)
+
+
+@pytest.mark.parametrize("kind", [ViT, DistilledViT])
+@pytest.mark.parametrize("positions", get_args(Positions))
+@pytest.mark.parametrize("size", [8, 20])
+def test_another_resolution_keeps_all_other_weights(positions, size, kind):
+    model = make(positions, kind=kind)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    other = model.resized(size)
+    assert other(images(size)).shape == (2, 10)
+    fresh = make(positions, kind=kind, image_size=size)
+    assert [(n, v.shape) for n, v in fresh.state_dict().items()] == [
+        (n, v.shape) for n, v in other.state_dict().items()
+    ]
+    fresh.load_state_dict(other.state_dict())
+    torch.testing.assert_close(fresh(images(size)), other(images(size)))
+    for name, value in other.state_dict().items():
+        assert name == "positions" or torch.equal(value, before[name])
+    assert all(torch.equal(v, before[n]) for n, v in model.state_dict().items())
+    torch.testing.assert_close(model.resized(12)(images()), model(images()))
+
+
+@pytest.mark.parametrize("positions", ["axial", "fixed"])
+def test_resized_in_double_precision_is_as_exact(positions):
+    model = make(positions).double().resized(20)
+    fresh = make(positions, image_size=20).double()
+    torch.testing.assert_close(model(images(20).double()), fresh(images(20).double()))
+
+
+def test_resampling_is_the_peers():
+    from course_lib.mechanisms.vision import transformers_vit
+
+    model = make("learned")
+    x = images(20)
+    with torch.no_grad():
+        theirs = transformers_vit(model)(x, interpolate_pos_encoding=True).logits
+        torch.testing.assert_close(model.resized(20)(x), theirs, atol=1e-5, rtol=0)
+
+
+@given(
+    grid=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    new_grid=st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    n_prefix=st.integers(0, 2),
+)
+@settings(max_examples=20, deadline=None)
+def test_a_flat_table_stays_flat_and_other_tokens_keep_their_rows(grid, new_grid, n_prefix):
+    table = torch.full((n_prefix + grid[0] * grid[1], 3), 0.5)
+    table[:n_prefix] = torch.arange(n_prefix)[:, None] + 7.0
+    new = resample_positions(table, grid, new_grid, n_prefix=n_prefix)
+    assert torch.equal(new[:n_prefix], table[:n_prefix])
+    torch.testing.assert_close(new[n_prefix:], torch.full((new_grid[0] * new_grid[1], 3), 0.5))
+
+
+def test_to_stretch_the_table_as_a_sequence_mixes_up_rows():
+    columns = torch.arange(4.0).repeat(4)[:, None]  # says the column
+    right = resample_positions(columns, (4, 4), (8, 8), n_prefix=0).view(8, 8)
+    wrong = torch.nn.functional.interpolate(columns.T[None], size=64, mode="linear").view(8, 8)
+    torch.testing.assert_close(right[0], right[5])
+    assert not torch.allclose(wrong[0], wrong[5], atol=0.1)
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: make("fixed").resized(14), "patch_size is 4, wanted a divisor of image_size 14"),
+        (lambda: make("axial", n_heads=8), "d_head is 2, wanted a positive multiple of 4"),
+        (lambda: make("learned").resized(8)(images(12)), r"\(2, 3, 12, 12\), wanted \(B, 3, 8, 8"),
+        (lambda: resample_positions(torch.zeros(9, 2), (3, 3), (4, 4)), r"\(9, 2\), wanted \(10"),
+        (
+            lambda: resample_positions(torch.zeros(10, 2), (3, 3), (0, 4)),
+            r"new_grid is \(0, 4\), wanted at least 1",
+        ),
+    ],
+)
+def test_errors_name_what_came_and_what_was_wanted(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
