@@ -154,23 +154,29 @@ def fused_attention(
         >>> torch.allclose(fused_attention(q, k, v, causal_mask(5)), explicit, atol=1e-6)
         True
     """
-    _check_queries(q, k)
-    _check_values(k, v)
-    shape = (*q.shape[:-1], k.shape[-2])
-    if mask is not None:
-        check_mask(mask, shape)
-    attn_mask = mask
-    if bias is not None:
-        check_broadcastable("bias", bias, shape)
-        attn_mask = bias.to(q.dtype)
-        if mask is not None:
-            attn_mask = attn_mask.expand(shape).masked_fill(~mask, float("-inf"))
-    if attn_mask is not None and attn_mask.ndim < 2:
-        # The kernel knows no mask of fewer than 2 dimensions.
-        attn_mask = attn_mask.expand(shape)
+    if not q.shape == k.shape == v.shape or q.ndim < 2:
+        _check_queries(q, k)
+        _check_values(k, v)
+    attn_mask = None if mask is None and bias is None else _join(q, k, mask, bias)
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=attn_mask, dropout_p=dropout, scale=scale
     )
+
+
+def _join(q: Tensor, k: Tensor, mask: Tensor | None, bias: Tensor | None) -> Tensor:
+    """Join what may be seen and what is added, as the kernel takes one tensor for both."""
+    shape = (*q.shape[:-1], k.shape[-2])
+    if mask is not None:
+        check_mask(mask, shape)
+    if bias is not None:
+        check_broadcastable("bias", bias, shape)
+        bias = bias.to(q.dtype)
+        if mask is not None:
+            bias = bias.expand(shape).masked_fill(~mask, float("-inf"))
+    joined = mask if bias is None else bias
+    assert joined is not None
+    # The kernel knows no mask of fewer than 2 dimensions.
+    return joined.expand(shape) if joined.ndim < 2 else joined
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
@@ -403,7 +409,7 @@ class MultiHeadAttention(nn.Module):
                 of the wrong kind.
         """
         _check_tokens("q", q, self.d_model)
-        q_heads = split_heads(self.q_proj(q), self.n_heads)
+        q_heads = self._split(self.q_proj(q))
         if cache is not None:
             _check_cache(cache, k, rotate)
         if (
@@ -416,10 +422,12 @@ class MultiHeadAttention(nn.Module):
         else:
             k = q if k is None else k
             v = k if v is None else v
-            _check_tokens("k", k, self.d_memory)
-            _check_tokens("v", v, self.d_memory)
-            k_heads = split_heads(self.k_proj(k), self.n_heads)
-            v_heads = split_heads(self.v_proj(v), self.n_heads)
+            if k is not q or self.d_memory != self.d_model:
+                _check_tokens("k", k, self.d_memory)
+            if v is not k:
+                _check_tokens("v", v, self.d_memory)
+            k_heads = self._split(self.k_proj(k))
+            v_heads = self._split(self.v_proj(v))
             if rotate is not None:
                 q_heads, k_heads = rotate(q_heads, k_heads, 0 if cache is None else cache.length)
             if cache is not None:
@@ -441,6 +449,10 @@ class MultiHeadAttention(nn.Module):
         if return_heads:
             results = (*results, heads)
         return (out, *results) if results else out
+
+    def _split(self, x: Tensor) -> Tensor:
+        # As split_heads, without looking again at what has been checked.
+        return x.reshape(x.shape[0], x.shape[1], self.n_heads, self.d_head).transpose(1, 2)
 
     def prune_heads(self, heads: Iterable[int]) -> None:
         """Take heads out for good: the same output as a 0 in the head mask, for less work.

@@ -14,7 +14,8 @@ __all__ = ["DecoderBlock", "EncoderBlock", "FeedForward", "TiedEmbedding", "xavi
 Activation = Literal["relu", "gelu"]
 Norm = Literal["pre", "post"]
 
-_ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+# In place where that can be: a new matrix of the hidden width takes as long as the activation.
+_ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "gelu": F.gelu}
 
 
 class FeedForward(nn.Module):
@@ -138,14 +139,14 @@ class _Block(nn.Module):
         self.norm = norm
         self.dropout = nn.Dropout(dropout)
 
-    def _around(
-        self, x: Tensor, norm: nn.Module, part: Callable[[Tensor], Tensor | tuple[Tensor, ...]]
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """``x + part(norm(x))`` or ``norm(x + part(x))``, and what the part returns besides."""
-        result = part(norm(x) if self.norm == "pre" else x)
-        out, *rest = result if isinstance(result, tuple) else (result,)
+    def _before(self, x: Tensor, norm: nn.Module) -> Tensor:
+        """What a part gets to read."""
+        return norm(x) if self.norm == "pre" else x
+
+    def _after(self, x: Tensor, out: Tensor, norm: nn.Module) -> Tensor:
+        """What becomes of the tokens when a part has answered."""
         x = x + (self.dropout(out) if self.dropout.training else out)
-        return (x if self.norm == "pre" else norm(x)), tuple(rest)
+        return x if self.norm == "pre" else norm(x)
 
 
 class EncoderBlock(_Block):
@@ -232,16 +233,16 @@ class EncoderBlock(_Block):
         Raises:
             ValueError: If the shapes don't fit together or the mask is not boolean.
         """
-
-        def attend(x: Tensor) -> Tensor | tuple[Tensor, ...]:
-            return self.attention(
-                x, mask=mask, bias=bias, rotate=rotate, cache=cache, head_mask=head_mask,
-                return_weights=return_weights,
-            )  # fmt: skip
-
-        x, weights = self._around(x, self.attention_norm, attend)
-        x, _ = self._around(x, self.feed_forward_norm, self.feed_forward)
-        return (x, weights[0]) if weights else x
+        out = self.attention(
+            self._before(x, self.attention_norm), mask=mask, bias=bias, rotate=rotate, cache=cache,
+            head_mask=head_mask, return_weights=return_weights,
+        )  # fmt: skip
+        if return_weights:
+            out, weights = out
+        x = self._after(x, out, self.attention_norm)
+        out = self.feed_forward(self._before(x, self.feed_forward_norm))
+        x = self._after(x, out, self.feed_forward_norm)
+        return (x, weights) if return_weights else x
 
 
 class DecoderBlock(_Block):
@@ -338,22 +339,23 @@ class DecoderBlock(_Block):
         token_cache, memory_cache = cache or (None, None)
         if memory is None and (memory_cache is None or memory_cache.length == 0):
             raise ValueError("got no memory, wanted one or a cache that holds it")
-
-        def attend(x: Tensor) -> Tensor | tuple[Tensor, ...]:
-            return self.attention(
-                x, mask=mask, bias=bias, rotate=rotate, cache=token_cache,
-                return_weights=return_weights,
-            )  # fmt: skip
-
-        def look_up(x: Tensor) -> Tensor | tuple[Tensor, ...]:
-            return self.cross_attention(
-                x, memory, mask=memory_mask, cache=memory_cache, return_weights=return_weights
-            )
-
-        x, weights = self._around(x, self.attention_norm, attend)
-        x, memory_weights = self._around(x, self.cross_attention_norm, look_up)
-        x, _ = self._around(x, self.feed_forward_norm, self.feed_forward)
-        return (x, weights[0], memory_weights[0]) if weights else x
+        out = self.attention(
+            self._before(x, self.attention_norm), mask=mask, bias=bias, rotate=rotate,
+            cache=token_cache, return_weights=return_weights,
+        )  # fmt: skip
+        if return_weights:
+            out, weights = out
+        x = self._after(x, out, self.attention_norm)
+        out = self.cross_attention(
+            self._before(x, self.cross_attention_norm), memory, mask=memory_mask,
+            cache=memory_cache, return_weights=return_weights,
+        )  # fmt: skip
+        if return_weights:
+            out, memory_weights = out
+        x = self._after(x, out, self.cross_attention_norm)
+        out = self.feed_forward(self._before(x, self.feed_forward_norm))
+        x = self._after(x, out, self.feed_forward_norm)
+        return (x, weights, memory_weights) if return_weights else x
 
 
 def xavier_init(

@@ -101,14 +101,15 @@ class Encoder(nn.Module):
         check_one_each("head_mask", head_mask, len(self.blocks))
         maps: list[Tensor] = []
         for layer, block in enumerate(self.blocks):
-            out = block(
+            x = block(
                 x, mask=mask, bias=bias, rotate=rotate,
                 cache=None if caches is None else caches[layer],
                 head_mask=None if head_mask is None else head_mask[layer],
                 return_weights=return_weights,
             )  # fmt: skip
-            x, *weights = out if return_weights else (out,)
-            maps += weights
+            if return_weights:
+                x, weights = x
+                maps.append(weights)
         x = self.norm(x)
         return (x, torch.stack(maps)) if return_weights else x
 
@@ -211,15 +212,14 @@ class Decoder(nn.Module):
         mask = with_causal_mask(x, mask, caches[0][0].length if caches else 0)
         maps, memory_maps = [], []
         for layer, block in enumerate(self.blocks):
-            out = block(
+            x = block(
                 x, memory, mask=mask, memory_mask=memory_mask,
                 cache=None if caches is None else caches[layer], return_weights=return_weights,
             )  # fmt: skip
             if return_weights:
-                out, weights, memory_weights = out
+                x, weights, memory_weights = x
                 maps.append(weights)
                 memory_maps.append(memory_weights)
-            x = out
         x = self.norm(x)
         return (x, torch.stack(maps), torch.stack(memory_maps)) if return_weights else x
 
