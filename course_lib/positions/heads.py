@@ -1,0 +1,137 @@
+"""What layers that change the scores or the values have in common with multi-head attention."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.attention import merge_heads, split_heads
+
+__all__ = ["HeadProjections"]
+
+
+class HeadProjections(nn.Module):
+    """The four projections of multi-head attention, without what happens between them.
+
+    They have the names of :class:`~course_lib.attention.MultiHeadAttention`, so that weights can be
+    carried over. A subclass says in its ``forward`` how heads become heads.
+
+    Args:
+        d_model: Width D.
+        n_heads: Number of heads H, which divides D.
+        dropout: Probability of dropping a weight while training.
+        bias: Whether the projections add a bias vector.
+        fused: Whether to use the fast path when no weights are asked for.
+
+    Raises:
+        ValueError: If H does not divide D or ``dropout`` is not in [0, 1).
+
+    Example:
+        >>> import torch
+        >>> part = HeadProjections(8, 2)
+        >>> q, k, v = part.project(torch.zeros(1, 5, 8))
+        >>> v.shape, part.merge(v).shape
+        (torch.Size([1, 2, 5, 4]), torch.Size([1, 5, 8]))
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        dropout: float = 0.0,
+        bias: bool = True,
+        fused: bool = True,
+    ) -> None:
+        """Make the four projections."""
+        super().__init__()
+        if n_heads < 1 or d_model % n_heads:
+            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
+        self.d_model = d_model
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.dropout = dropout
+        self.fused = fused
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
+
+    def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Make queries of the tokens, keys and values of the memory.
+
+        Args:
+            x: Tokens ``(B, T, D)``.
+            memory: What is searched, ``(B, S, D)``; the tokens themselves if not given.
+
+        Returns:
+            Queries ``(B, H, T, Dh)``, keys and values ``(B, H, S, Dh)``.
+
+        Raises:
+            ValueError: If either has another shape.
+        """
+        self.check("x", x)
+        if memory is None:
+            memory = x
+        else:
+            self.check("memory", memory)
+        q = split_heads(self.q_proj(x), self.n_heads)
+        k = split_heads(self.k_proj(memory), self.n_heads)
+        return q, k, split_heads(self.v_proj(memory), self.n_heads)
+
+    def project_positions(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Send positions through the projections of queries and keys, without their bias vectors.
+
+        Args:
+            positions: ``(T, D)``, or one table for each sequence, ``(B, T, D)``.
+
+        Returns:
+            Both ``(1, H, T, Dh)``, or ``(B, H, T, Dh)``.
+
+        Raises:
+            ValueError: If the positions have another shape.
+        """
+        if positions.ndim == 2:
+            positions = positions[None]
+        self.check("positions", positions)
+        positions = positions.to(self.q_proj.weight.dtype)
+        q = F.linear(positions, self.q_proj.weight)
+        k = F.linear(positions, self.k_proj.weight)
+        return split_heads(q, self.n_heads), split_heads(k, self.n_heads)
+
+    def merge(self, heads: Tensor) -> Tensor:
+        """Put heads side by side and project them.
+
+        Args:
+            heads: ``(B, H, T, Dh)``.
+
+        Returns:
+            ``(B, T, D)``.
+        """
+        return self.out_proj(merge_heads(heads))
+
+    def drop(self, weights: Tensor) -> Tensor:
+        """Drop weights while training.
+
+        Args:
+            weights: ``(B, H, T, S)``.
+
+        Returns:
+            ``(B, H, T, S)``.
+        """
+        return F.dropout(weights, self.dropout) if self.training and self.dropout else weights
+
+    def check(self, name: str, x: Tensor) -> None:
+        """Refuse what is not ``(B, length, D)``.
+
+        Args:
+            name: What to call it in the error.
+            x: Of any shape ``(...)``.
+
+        Raises:
+            ValueError: If x has another shape.
+        """
+        if x.ndim != 3 or x.shape[-1] != self.d_model:
+            raise ValueError(f"{name} has shape {tuple(x.shape)}, wanted (B, T, {self.d_model})")

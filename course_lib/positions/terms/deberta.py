@@ -1,0 +1,193 @@
+"""DeBERTa's disentangled attention: contents and relative positions meet, but are never added."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.attention import fused_attention, split_heads
+from course_lib.masks import masked_softmax
+from course_lib.positions.heads import HeadProjections
+
+__all__ = ["DisentangledAttention", "relative_index"]
+
+_TERMS = ("c2p", "p2c")
+
+
+def relative_index(T: int, S: int, span: int, *, device: torch.device | None = None) -> Tensor:
+    """Which row of a table of relative positions belongs to each query and key.
+
+    Row ``m - n + span``, where query m and key n are fewer than ``span`` apart; whatever is farther
+    away shares the first or the last row.
+
+    Source: He et al., DeBERTa (2021), equation 3.
+
+    Args:
+        T: Number of queries.
+        S: Number of keys.
+        span: Half the number of rows.
+        device: Where to put it.
+
+    Returns:
+        Integers ``(T, S)`` in 0..2 span - 1.
+
+    Raises:
+        ValueError: If the span is not positive.
+
+    Example:
+        >>> relative_index(4, 4, span=2)
+        tensor([[2, 1, 0, 0],
+                [3, 2, 1, 0],
+                [3, 3, 2, 1],
+                [3, 3, 3, 2]])
+    """
+    if span < 1:
+        raise ValueError(f"span is {span}, wanted at least 1")
+    distance = torch.arange(T, device=device)[:, None] - torch.arange(S, device=device)
+    return (distance + span).clamp(0, 2 * span - 1)
+
+
+class DisentangledAttention(HeadProjections):
+    """Self-attention by content to content, content to position and position to content.
+
+    ``score(m, n) = (q_m . k_n + q_m . kr_d + qr_d . k_n) / sqrt(3 Dh)`` with the row
+    ``d = m - n + span``, see :func:`relative_index`, of the tables ``qr`` and ``kr`` that are made
+    of one table of relative positions, which all layers share. There is no term of position with
+    position: a relative position has no token to belong to. With n terms the scale is
+    ``1 / sqrt(n Dh)``.
+
+    The paper writes the last term with the distance n - m of the key from the query. The published
+    code, and transformers', take m - n in both terms, and so does this class. The table has both
+    directions, so each can learn what the other can where the projections are not shared.
+
+    Source: He et al., DeBERTa: Decoding-enhanced BERT with Disentangled Attention (2021),
+    equations 3 and 4.
+
+    Args:
+        d_model: Width D.
+        n_heads: Number of heads H, which divides D.
+        span: Half the number of rows R of the table.
+        terms: Which of ``"c2p"`` and ``"p2c"`` to add to content to content.
+        shared: Whether positions go through the projections of the contents; through their own if
+            not.
+        dropout: Probability of dropping a weight while training.
+        fused: Whether to use the fast path when no weights are asked for.
+
+    Raises:
+        ValueError: If H does not divide D, ``dropout`` is not in [0, 1), the span is not positive,
+            or a term is unknown.
+
+    Example:
+        Positions are relative: a sequence that begins two steps later is treated alike.
+
+        >>> attend = DisentangledAttention(8, 2, span=16)
+        >>> table = torch.randn(32, 8)
+        >>> x = torch.randn(1, 5, 8)
+        >>> later = torch.cat([torch.zeros(1, 2, 8), x], dim=1)
+        >>> mask = torch.tensor([False] * 2 + [True] * 5)
+        >>> torch.allclose(attend(later, table, mask=mask)[:, 2:], attend(x, table), atol=1e-6)
+        True
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        span: int,
+        *,
+        terms: Collection[str] = _TERMS,
+        shared: bool = False,
+        dropout: float = 0.0,
+        fused: bool = True,
+    ) -> None:
+        """Make the projections."""
+        super().__init__(d_model, n_heads, dropout=dropout, fused=fused)
+        if span < 1:
+            raise ValueError(f"span is {span}, wanted at least 1")
+        if not set(terms) <= set(_TERMS):
+            raise ValueError(f"terms are {sorted(terms)}, wanted some of c2p and p2c")
+        self.span = span
+        self.terms = frozenset(terms)
+        self.shared = shared
+        self.scale = ((1 + len(self.terms)) * self.d_head) ** -0.5
+        if not shared and "c2p" in self.terms:
+            self.position_k_proj = nn.Linear(d_model, d_model)
+        if not shared and "p2c" in self.terms:
+            self.position_q_proj = nn.Linear(d_model, d_model)
+
+    def forward(
+        self,
+        x: Tensor,
+        table: Tensor,
+        *,
+        mask: Tensor | None = None,
+        return_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Attend by contents and relative positions.
+
+        Args:
+            x: Tokens without positions ``(B, T, D)``.
+            table: Relative positions ``(R, D)``, R being twice the span.
+            mask: Boolean, broadcastable to ``(B, H, T, T)``; ``True`` = may attend.
+            return_weights: Whether to return the weights too.
+
+        Returns:
+            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, T)`` before dropout.
+
+        Raises:
+            ValueError: If the shapes don't fit together or the mask is not boolean.
+        """
+        if tuple(table.shape) != (2 * self.span, self.d_model):
+            raise ValueError(
+                f"table has shape {tuple(table.shape)}, wanted ({2 * self.span}, {self.d_model})"
+            )
+        q, k, v = self.project(x)
+        if self.fused and not return_weights:
+            dropout = self.dropout if self.training else 0.0
+            bias = self._diagonals(q, k, table) if self.terms else None
+            heads = fused_attention(q, k, v, mask, bias, scale=self.scale, dropout=dropout)
+            return self.merge(heads)
+        scores = (q * self.scale) @ k.transpose(-2, -1)
+        T = x.shape[1]
+        index = relative_index(T, T, self.span, device=x.device).expand(scores.shape)
+        if "c2p" in self.terms:
+            by_row = (q * self.scale) @ self._heads(table, "k").transpose(-2, -1)
+            scores = scores + by_row.gather(-1, index)
+        if "p2c" in self.terms:
+            by_row = (k * self.scale) @ self._heads(table, "q").transpose(-2, -1)
+            scores = scores + by_row.gather(-1, index.transpose(-2, -1)).transpose(-2, -1)
+        weights = masked_softmax(scores, mask)
+        out = self.merge(self.drop(weights) @ v)
+        return (out, weights) if return_weights else out
+
+    def _diagonals(self, q: Tensor, k: Tensor, table: Tensor) -> Tensor:
+        """Both position terms, scaled, ``(B, H, T, T)``, without an index for each pair."""
+        T = q.shape[-2]
+        columns = torch.arange(2 * T, device=q.device) - (T - 1)
+        terms = []
+        for name, x in (("c2p", q), ("p2c", k)):
+            if name in self.terms:
+                # Of a query, keys to the right are at negative distances; of a key, queries to the
+                # right are at positive ones.
+                distance = -columns if name == "c2p" else columns
+                index = (distance + self.span).clamp(0, 2 * self.span - 1)
+                rows = self._heads(table[index], "k" if name == "c2p" else "q") * self.scale
+                term = _skew(x @ rows.transpose(-2, -1))
+                terms.append(term if name == "c2p" else term.transpose(-2, -1))
+        return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+    def _heads(self, table: Tensor, role: str) -> Tensor:
+        """Project the table as queries or keys: ``(1, H, R, Dh)``."""
+        name = f"{role}_proj" if self.shared else f"position_{role}_proj"
+        return split_heads(getattr(self, name)(table[None]), self.n_heads)
+
+
+def _skew(x: Tensor) -> Tensor:
+    """Shift row i of ``(..., T, 2T)`` by i to the left and keep T columns, beginning at T - 1 - i.
+
+    Read as one line, the wanted part of each row begins 2T - 1 places after that of the row before.
+    """
+    T = x.shape[-2]
+    return x.flatten(-2)[..., T - 1 : -1].unflatten(-1, (T, 2 * T - 1))[..., :T]

@@ -1,0 +1,154 @@
+"""TUPE: tokens and positions have projections of their own, and only meet their like."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.attention import attention_weights, fused_attention, split_heads
+from course_lib.positions.heads import HeadProjections
+
+__all__ = ["TupeAttention", "TupePositions"]
+
+
+class TupePositions(nn.Module):
+    """How much positions want to see each other, computed once for all layers.
+
+    ``v_mn = (p_m U_q)(p_n U_k)^T / sqrt(2 Dh)`` for each head, p being normed, learned positions.
+    A first token that stands for the whole sequence has no place in it; with ``untie_first`` its
+    pairs have two numbers of their own in each head: ``v_0n = a`` for all n, and ``v_m0 = b`` for
+    all other m. (The published code gets these numbers from products of two more positions.)
+
+    Source: Ke et al., Rethinking Positional Encoding in Language Pre-training (2021), equations 7
+    to 10.
+
+    Args:
+        d_model: Width D of the positions.
+        n_heads: Number of heads H, which divides D.
+        max_len: Longest sequence.
+        untie_first: Whether the first token is such a token.
+
+    Raises:
+        ValueError: If H does not divide D or the length is not positive.
+
+    Example:
+        >>> positions = TupePositions(8, 2, max_len=10)
+        >>> bias = positions(4)
+        >>> bias.shape
+        torch.Size([1, 2, 4, 4])
+        >>> bias[0, :, 0].unique().numel(), bias[0, :, 1:, 0].unique().numel()  # one for each head
+        (2, 2)
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, max_len: int, *, untie_first: bool = True
+    ) -> None:
+        """Make positions, their norm and their projections."""
+        super().__init__()
+        if n_heads < 1 or d_model % n_heads:
+            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+        if max_len < 1:
+            raise ValueError(f"max_len is {max_len}, wanted at least 1")
+        self.n_heads = n_heads
+        self.max_len = max_len
+        self.untie_first = untie_first
+        self.scale = (2 * d_model // n_heads) ** -0.5
+        self.table = nn.Parameter(torch.randn(max_len, d_model))
+        self.norm = nn.LayerNorm(d_model)
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_model, d_model)
+        if untie_first:
+            self.from_first = nn.Parameter(torch.randn(n_heads))
+            self.to_first = nn.Parameter(torch.randn(n_heads))
+
+    def forward(self, length: int, bias: Tensor | None = None) -> Tensor:
+        """Compute the position scores of a sequence.
+
+        Args:
+            length: Number of tokens T.
+            bias: Of relative positions, added before the first token is untied, broadcastable to
+                ``(1, H, T, T)``; this is TUPE-R.
+
+        Returns:
+            Scores ``(1, H, T, T)``, to be added to those of the tokens.
+
+        Raises:
+            ValueError: If the sequence is too long.
+        """
+        if not 1 <= length <= self.max_len:
+            raise ValueError(f"length is {length}, wanted 1..{self.max_len}")
+        positions = self.norm(self.table[None, :length])
+        q = split_heads(self.q_proj(positions), self.n_heads)
+        k = split_heads(self.k_proj(positions), self.n_heads)
+        scores = (q * self.scale) @ k.transpose(-2, -1)
+        if bias is not None:
+            scores = scores + bias.to(scores.dtype)
+        if not self.untie_first:
+            return scores
+        first = torch.arange(length, device=scores.device) == 0
+        scores = torch.where(first, self.to_first[:, None, None], scores)
+        return torch.where(first[:, None], self.from_first[:, None, None], scores)
+
+
+class TupeAttention(HeadProjections):
+    """Multi-head self-attention of tokens without positions, to whose scores TUPE's are added.
+
+    The scale is ``1 / sqrt(2 Dh)``: two independent terms have twice the variance of one. Positions
+    enter neither the values nor the residual stream.
+
+    Source: Ke et al. (2021), equation 7.
+
+    Args:
+        d_model: Width D.
+        n_heads: Number of heads H, which divides D.
+        dropout: Probability of dropping a weight while training.
+        bias: Whether the projections add a bias vector.
+        fused: Whether to use the fused kernel when no weights are asked for.
+
+    Raises:
+        ValueError: If H does not divide D or ``dropout`` is not in [0, 1).
+
+    Example:
+        One set of positions serves all layers.
+
+        >>> positions = TupePositions(8, 2, max_len=10)
+        >>> layers = [TupeAttention(8, 2), TupeAttention(8, 2)]
+        >>> x, scores = torch.zeros(1, 5, 8), positions(5)
+        >>> for layer in layers:
+        ...     x = x + layer(x, scores)
+        >>> x.shape
+        torch.Size([1, 5, 8])
+    """
+
+    def forward(
+        self,
+        x: Tensor,
+        position_scores: Tensor,
+        *,
+        mask: Tensor | None = None,
+        return_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Attend by token plus position.
+
+        Args:
+            x: Tokens without positions ``(B, T, D)``.
+            position_scores: As :class:`TupePositions` makes them, ``(1, H, T, T)``.
+            mask: Boolean, broadcastable to ``(B, H, T, T)``; ``True`` = may attend.
+            return_weights: Whether to return the weights too.
+
+        Returns:
+            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, T)`` before dropout.
+
+        Raises:
+            ValueError: If the shapes don't fit together or the mask is not boolean.
+        """
+        q, k, v = self.project(x)
+        scale = (2 * self.d_head) ** -0.5
+        if self.fused and not return_weights:
+            dropout = self.dropout if self.training else 0.0
+            return self.merge(
+                fused_attention(q, k, v, mask, position_scores, scale=scale, dropout=dropout)
+            )
+        weights = attention_weights(q, k, mask, position_scores, scale=scale)
+        out = self.merge(self.drop(weights) @ v)
+        return (out, weights) if return_weights else out

@@ -1,0 +1,258 @@
+"""Scores taken apart: their four terms, TUPE, and DeBERTa's relative positions."""
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_lib.attention import MultiHeadAttention
+from course_lib.masks import causal_mask
+from course_lib.positions.terms import (
+    TERMS,
+    DisentangledAttention,
+    FourTermAttention,
+    TupeAttention,
+    TupePositions,
+    four_terms,
+    join_terms,
+    relative_index,
+    term_scale,
+)
+
+CHOICES = [c for n in range(1, 5) for c in itertools.combinations(TERMS, n)]
+
+
+def draw(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def test_the_four_terms_add_up_to_the_score_of_the_sum():
+    x, p, w_q, w_k = draw(4, 32, 32)
+    terms = four_terms(x @ w_q, x @ w_k, p @ w_q, p @ w_k)
+    whole = (x + p) @ w_q @ w_k.T @ (x + p).T
+    torch.testing.assert_close(sum(terms.values()), whole, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids="+".join)
+def test_any_terms_are_one_product(choice):
+    parts = draw(4, 2, 5, 8)
+    q, k = join_terms(*parts, choice)
+    terms = four_terms(*parts)
+    torch.testing.assert_close(q @ k.transpose(-2, -1), sum(terms[term] for term in choice))
+    # Only where tokens and positions have different partners is a product twice as wide needed.
+    partners = {side: {term[1] for term in choice if term[0] == side} for side in "tp"}
+    wide = all(partners.values()) and partners["t"] != partners["p"]
+    assert q.shape[-1] == k.shape[-1] == (16 if wide else 8)
+
+
+@pytest.mark.parametrize("value_positions", [False, True])
+def test_all_terms_are_standard_attention_on_token_plus_position(value_positions):
+    standard = MultiHeadAttention(12, 3).double()
+    x, positions = draw(2, 7, 12), draw(7, 12, seed=1)
+    both = x + positions
+    mask = causal_mask(7)
+    expected = standard(both, both, both if value_positions else x, mask=mask)
+    for fused in (True, False):
+        attend = FourTermAttention(12, 3, value_positions=value_positions, fused=fused).double()
+        attend.load_state_dict(standard.state_dict())
+        out = attend(x, positions, mask=mask)
+        torch.testing.assert_close(out, expected, rtol=0, atol=1e-10)
+        # One table for all sequences, or one for each.
+        each = attend(x, positions.expand(2, -1, -1), mask=mask)
+        torch.testing.assert_close(each, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids="+".join)
+@pytest.mark.parametrize("rescale", [False, True])
+def test_both_paths_agree_whatever_the_terms(choice, rescale):
+    attend = FourTermAttention(8, 2, terms=choice, rescale=rescale).double()
+    x, positions, bias = draw(3, 5, 8), draw(5, 8, seed=1), draw(1, 2, 5, 5, seed=2)
+    mask = causal_mask(5).clone()
+    mask[2] = False
+    out, weights = attend(x, positions, mask=mask, bias=bias, return_weights=True)
+    assert weights.shape == (3, 2, 5, 5)
+    assert not weights[:, :, 2].any()
+    torch.testing.assert_close(attend(x, positions, mask=mask, bias=bias), out, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.sampled_from(CHOICES))
+def test_rescaling_keeps_the_variance_of_the_logits(choice):
+    terms = four_terms(*draw(4, 200, 64, seed=3))
+    logits = sum(terms[term] for term in choice)
+    plain = logits * term_scale(64, choice, rescale=False)
+    rescaled = logits * term_scale(64, choice, rescale=True)
+    # Two terms that share a factor are uncorrelated all the same.
+    assert plain.var().item() == pytest.approx(len(choice), rel=0.15)
+    assert rescaled.var().item() == pytest.approx(1, rel=0.15)
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids="+".join)
+def test_only_token_to_token_alone_is_blind_to_order(choice):
+    attend = FourTermAttention(8, 2, terms=choice).double()
+    x, positions = draw(1, 6, 8), draw(6, 8, seed=1)
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
+    blind = torch.allclose(attend(x[:, order], positions), attend(x, positions)[:, order])
+    assert blind == (set(choice) == {"tt"})
+
+
+def test_terms_can_be_looked_at():
+    attend = FourTermAttention(8, 2, terms=["pp"]).double()
+    x, positions = draw(3, 5, 8), draw(5, 8, seed=1)
+    scores = attend.scores(x, positions)
+    assert [scores[term].shape[0] for term in TERMS] == [3, 3, 3, 1]
+    weights = attend(x, positions, return_weights=True)[1]
+    torch.testing.assert_close((scores["pp"] / 2).softmax(-1).expand(3, -1, -1, -1), weights)
+
+
+def test_counts():
+    def count(module):
+        return sum(p.numel() for p in module.parameters())
+
+    assert count(FourTermAttention(512, 8, bias=False)) == 4 * 512**2
+    assert count(TupeAttention(512, 8)) == 4 * (512**2 + 512)
+    # Positions, their norm, two maps with bias vectors, two numbers for each head.
+    positions = TupePositions(512, 8, max_len=100)
+    assert count(positions) == 100 * 512 + 2 * 512 + 2 * (512**2 + 512) + 2 * 8
+    assert count(DisentangledAttention(512, 8, span=10)) == 6 * (512**2 + 512)
+    assert count(DisentangledAttention(512, 8, span=10, shared=True)) == 4 * (512**2 + 512)
+
+
+def test_the_first_token_of_tupe_has_no_place():
+    positions = TupePositions(8, 2, max_len=10).double()
+    scores = positions(5)[0]
+    for h in range(2):
+        assert (scores[h, 0] == positions.from_first[h]).all()
+        # The row comes after the column: the pair (0, 0) belongs to the row.
+        assert (scores[h, 1:, 0] == positions.to_first[h]).all()
+    tied = TupePositions(8, 2, max_len=10, untie_first=False).double()
+    tied.load_state_dict(positions.state_dict(), strict=False)
+    torch.testing.assert_close(tied(5)[0, :, 1:, 1:], scores[:, 1:, 1:])
+    assert not torch.allclose(tied(5)[0, :, 0], scores[:, 0])
+
+
+def test_relative_scores_are_added_before_the_first_token_is_untied():
+    positions = TupePositions(8, 2, max_len=10).double()
+    bias = draw(1, 2, 5, 5)
+    with_bias, without = positions(5, bias), positions(5)
+    torch.testing.assert_close((with_bias - without)[..., 1:, 1:], bias[..., 1:, 1:])
+    assert not (with_bias - without)[..., 0, :].any()
+    assert not (with_bias - without)[..., 0].any()
+
+
+def test_positions_of_tupe_touch_scores_only():
+    attend, positions = TupeAttention(8, 2).double(), TupePositions(8, 2, max_len=6).double()
+    x, mask = draw(2, 5, 8), causal_mask(5)
+    out, weights = attend(x, positions(5), mask=mask, return_weights=True)
+    values = attend.v_proj(x).unflatten(-1, (2, 4)).transpose(1, 2)
+    again = attend.out_proj((weights @ values).transpose(1, 2).flatten(2))
+    torch.testing.assert_close(out, again)
+    torch.testing.assert_close(attend(x, positions(5), mask=mask), out)
+
+
+def test_rows_of_relative_positions():
+    index = relative_index(6, 6, span=3)
+    assert index.diagonal().unique().tolist() == [3]
+    assert index[0].tolist() == [3, 2, 1, 0, 0, 0]
+    assert index[:, 0].tolist() == [3, 4, 5, 5, 5, 5]
+
+
+def disentangled_peer(attend, T):
+    from transformers import DebertaV2Config
+    from transformers.models.deberta_v2.modeling_deberta_v2 import DisentangledSelfAttention
+
+    config = DebertaV2Config(
+        hidden_size=attend.d_model,
+        num_attention_heads=attend.n_heads,
+        relative_attention=True,
+        max_relative_positions=attend.span,
+        pos_att_type=sorted(attend.terms),
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        **({"share_att_key": True} if attend.shared else {}),
+    )
+    peer = DisentangledSelfAttention(config).double().eval()
+    for theirs, ours in {
+        "query_proj": "q_proj",
+        "key_proj": "k_proj",
+        "value_proj": "v_proj",
+        "pos_query_proj": "position_q_proj",
+        "pos_key_proj": "position_k_proj",
+    }.items():
+        if hasattr(peer, theirs):
+            getattr(peer, theirs).load_state_dict(getattr(attend, ours).state_dict())
+    return lambda x, table, mask: attend.out_proj(peer(x, mask, rel_embeddings=table)[0])
+
+
+@pytest.mark.parametrize("terms", [("c2p", "p2c"), ("c2p",), ("p2c",)], ids="+".join)
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("span", [2, 30])
+@pytest.mark.parametrize("T", [1, 6])
+def test_disentangled_attention_is_transformers(terms, shared, span, T):
+    attend = DisentangledAttention(24, 2, span, terms=terms, shared=shared).double()
+    x, table, mask = draw(2, T, 24), draw(2 * span, 24, seed=1), causal_mask(T)
+    expected = disentangled_peer(attend, T)(x, table, mask.expand(2, 1, T, T))
+    # The peer takes the square root of the scale in single precision.
+    for out in (
+        attend(x, table, mask=mask),
+        attend(x, table, mask=mask, return_weights=True)[0],
+    ):
+        torch.testing.assert_close(out, expected, rtol=0, atol=1e-7)
+
+
+def test_without_positions_the_disentangled_is_standard_attention():
+    attend = DisentangledAttention(8, 2, span=4, terms=()).double()
+    standard = MultiHeadAttention(8, 2).double()
+    standard.load_state_dict(attend.state_dict())
+    x = draw(2, 5, 8)
+    torch.testing.assert_close(attend(x, draw(8, 8)), standard(x))
+
+
+def test_position_to_content_with_the_distance_of_the_paper_is_another():
+    # Reversing time turns m - n into n - m; only with both terms reversed is nothing changed.
+    attend = DisentangledAttention(24, 2, span=6, terms=["p2c"]).double()
+    x, table = draw(1, 5, 24), draw(12, 24, seed=1)
+    k = attend.k_proj(x).unflatten(-1, (2, 12)).transpose(1, 2)
+    rows = attend.position_q_proj(table).unflatten(-1, (2, 12)).transpose(0, 1)
+    weights = attend(x, table, return_weights=True)[1]
+    q = attend.q_proj(x).unflatten(-1, (2, 12)).transpose(1, 2)
+    content = q @ k.transpose(-2, -1)
+    index = relative_index(5, 5, 6)
+    code = torch.einsum("bhnd,hmnd->bhmn", k, rows[:, index])
+    paper = torch.einsum("bhnd,hmnd->bhmn", k, rows[:, index.T])
+    torch.testing.assert_close(((content + code) / 24**0.5).softmax(-1), weights)
+    assert not torch.allclose(((content + paper) / 24**0.5).softmax(-1), weights, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: FourTermAttention(8, 2, terms=[]), r"terms are \[\], wanted one or more"),
+        (lambda: FourTermAttention(8, 2, terms="xx"), "terms are .'xx'., wanted one or more"),
+        (lambda: FourTermAttention(8, 3), "n_heads is 3, wanted a divisor of d_model 8"),
+        (lambda: FourTermAttention(8, 2, dropout=1.0), "dropout is 1.0"),
+        (
+            lambda: FourTermAttention(8, 2)(torch.zeros(1, 5, 8), torch.zeros(4, 8)),
+            r"positions have shape \(4, 8\), wanted \(5, 8\)",
+        ),
+        (
+            lambda: FourTermAttention(8, 2)(torch.zeros(1, 5, 6), torch.zeros(5, 6)),
+            r"x has shape \(1, 5, 6\), wanted \(B, T, 8\)",
+        ),
+        (lambda: TupePositions(8, 3, 4), "n_heads is 3"),
+        (lambda: TupePositions(8, 2, 0), "max_len is 0"),
+        (lambda: TupePositions(8, 2, 4)(5), r"length is 5, wanted 1..4"),
+        (lambda: DisentangledAttention(8, 2, 0), "span is 0"),
+        (lambda: DisentangledAttention(8, 2, 2, terms=["p2p"]), "terms are .'p2p'."),
+        (
+            lambda: DisentangledAttention(8, 2, 2)(torch.zeros(1, 5, 8), torch.zeros(5, 8)),
+            r"table has shape \(5, 8\), wanted \(4, 8\)",
+        ),
+    ],
+)
+def test_wrong_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
