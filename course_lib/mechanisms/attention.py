@@ -15,7 +15,7 @@ from course_lib.attention import (
 )
 from course_lib.mechanisms.contract import Calls, Mechanism, Rival
 
-__all__ = ["MECHANISMS", "torch_multi_head"]
+__all__ = ["MECHANISMS", "copy_attention", "torch_multi_head"]
 
 
 def _function(*, fast: bool, **sizes: int) -> nn.Module:
@@ -42,16 +42,20 @@ def _tokens(
     return tuple(torch.randn(batch, n, d_model, generator=generator) for n in lengths)
 
 
-def torch_multi_head(attend: MultiHeadAttention) -> nn.MultiheadAttention:
-    """``nn.MultiheadAttention`` with the same weights, which keeps its three maps in one matrix."""
-    weight = attend.q_proj.weight
-    peer = nn.MultiheadAttention(attend.d_model, attend.n_heads, batch_first=True)
-    maps = (attend.q_proj, attend.k_proj, attend.v_proj)
+def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
+    """Give ``nn.MultiheadAttention``, which keeps three maps in one matrix, our weights."""
+    maps = (ours.q_proj, ours.k_proj, ours.v_proj)
     with torch.no_grad():
-        peer.in_proj_weight.copy_(torch.cat([part.weight for part in maps]))
-        peer.in_proj_bias.copy_(torch.cat([part.bias for part in maps]))
-    peer.out_proj.load_state_dict(attend.out_proj.state_dict())
-    return peer.to(weight).eval()
+        theirs.in_proj_weight.copy_(torch.cat([part.weight for part in maps]))
+        theirs.in_proj_bias.copy_(torch.cat([part.bias for part in maps]))
+    theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
+
+
+def torch_multi_head(attend: MultiHeadAttention) -> nn.MultiheadAttention:
+    """``nn.MultiheadAttention`` with the same weights."""
+    peer = nn.MultiheadAttention(attend.d_model, attend.n_heads, batch_first=True)
+    copy_attention(attend, peer)
+    return peer.to(attend.q_proj.weight).eval()
 
 
 def _torch_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:

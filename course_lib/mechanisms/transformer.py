@@ -7,22 +7,13 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import MultiHeadAttention
 from course_lib.layers import FeedForward, Norm
 from course_lib.masks import causal_mask, to_blocked
+from course_lib.mechanisms.attention import copy_attention
 from course_lib.mechanisms.contract import Mechanism, Rival
 from course_lib.transformer import Decoder, Encoder
 
-__all__ = ["MECHANISMS", "copy_attention", "torch_decoder", "torch_encoder"]
-
-
-def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
-    """Give ``nn.MultiheadAttention``, which keeps three maps in one matrix, our weights."""
-    maps = (ours.q_proj, ours.k_proj, ours.v_proj)
-    with torch.no_grad():
-        theirs.in_proj_weight.copy_(torch.cat([part.weight for part in maps]))
-        theirs.in_proj_bias.copy_(torch.cat([part.bias for part in maps]))
-    theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
+__all__ = ["MECHANISMS", "torch_decoder", "torch_encoder"]
 
 
 def _copy_feed_forward(ours: FeedForward, theirs: Any) -> None:
