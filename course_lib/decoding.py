@@ -388,7 +388,7 @@ def decode(
         step: As in :func:`beam_search`.
         start: First token of each sequence, integers ``(B,)``.
         state: What the model remembers before it reads ``start``.
-        reorder: As in :func:`beam_search`.
+        reorder: ``reorder(state, indices)`` with ``indices (N,)``, as in :func:`beam_search`.
         method: ``"greedy"``, ``"sample"`` or ``"beam"``.
         max_len: Number of tokens after which to stop.
         end: Token that ends a sequence; none does if not given.
