@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
 
 if TYPE_CHECKING:
     from course_lib.grading.classroom import Verdict
+    from course_lib.grading.nursery import Nursery
 
 
 def register(commands: Any) -> None:
@@ -112,15 +114,33 @@ def run_matrix(arguments: argparse.Namespace) -> int:
 
 def run_grade(arguments: argparse.Namespace) -> int:
     """Grade, then print the class summary."""
+    root = checkout()
+    course = arguments.course or (root / "_build" / "class" if arguments.sample else root)
+    if arguments.sample and arguments.course is not None:
+        raise Refused("--sample has its own folder, _build/class: leave out --course")
+    jobs = arguments.jobs or len(os.sched_getaffinity(0))
+    if jobs < 1:
+        raise Refused(f"--jobs {jobs}: wanted at least 1")
+    with contextlib.ExitStack() as stack:
+        warming = None
+        if not arguments.dry_run:
+            # It imports for seconds, and so does this process: at the same time.
+            from course_lib.grading import kit
+            from course_lib.grading.nursery import Nursery
+
+            folder = kit.build(course / ".kits")
+            warming = stack.enter_context(Nursery(folder, judges=jobs, walls=not arguments.unsafe))
+        return _grade(arguments, root, course, jobs, warming)
+
+
+def _grade(
+    arguments: argparse.Namespace, root: Path, course: Path, jobs: int, warming: Nursery | None
+) -> int:
     from tqdm import tqdm
 
     from course_lib.grading import sample, summary
     from course_lib.grading.classroom import Classroom, save
 
-    root = checkout()
-    course = arguments.course or (root / "_build" / "class" if arguments.sample else root)
-    if arguments.sample and arguments.course is not None:
-        raise Refused("--sample has its own folder, _build/class: leave out --course")
     if arguments.sample:
         sample.make(course, root, arguments.assignment)
     classroom = Classroom(course, root, arguments.assignment)
@@ -136,8 +156,8 @@ def run_grade(arguments: argparse.Namespace) -> int:
             f"{len(tasks)} of {len(chosen)} to grade",
         )
         return 0
-    jobs = arguments.jobs or len(os.sched_getaffinity(0))
     failed = 0
+    tqdm.monitor_interval = 0  # its thread would be there when judges are forked
     with tqdm(total=len(chosen), unit="submission", disable=arguments.json) as bar:
 
         def say(verdict: Verdict) -> None:
@@ -146,7 +166,9 @@ def run_grade(arguments: argparse.Namespace) -> int:
             bar.set_postfix_str(f"{verdict.student}, {failed} failed")
             bar.update()
 
-        verdicts = classroom.grade(arguments.students, say, jobs=jobs, walls=not arguments.unsafe)
+        verdicts = classroom.grade(
+            arguments.students, say, jobs=jobs, walls=not arguments.unsafe, warming=warming
+        )
     table = summary.text(arguments.assignment, verdicts)
     path = course / "summary" / f"{arguments.assignment}.txt"
     save(path, table + "\n")

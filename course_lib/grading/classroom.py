@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
 import hashlib
 import json
 import os
@@ -18,10 +17,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from nbgrader.api import Gradebook
 
 import course_lib
 from course_lib.checks import seeds
+from course_lib.checks.report import bank_reports
 from course_lib.grading import authoring, doctor, feedback, gradebook, intake, kit
 from course_lib.grading.channel import Limits
 from course_lib.grading.judge import Judged, judge_notebook
@@ -104,6 +105,7 @@ class Classroom:
         *,
         jobs: int = 1,
         walls: bool = True,
+        warming: Nursery | None = None,
     ) -> list[Verdict]:
         """Grade everybody, or those named; what is already graded from the same bytes stays.
 
@@ -112,11 +114,15 @@ class Classroom:
             say: Called with each verdict as soon as it is written down.
             jobs: How many submissions are judged at the same time.
             walls: Whether students' processes are enclosed.
+            warming: A nursery for that many judges that has been started already; the caller
+                ends it.
 
         Raises:
             ValueError: A named student has submitted nothing, or nobody has.
             WorkerFailed: Nothing can be graded on this machine.
         """
+        # Judges are forked, and a process in which torch has started threads hangs when forked.
+        torch.set_num_threads(1)
         chosen = self.choose(only)
         with lock(self.course):
             verdicts, tasks = self.sort_out(chosen)
@@ -124,10 +130,19 @@ class Classroom:
                 say(verdict)
             if tasks:
                 folder = kit.build(self.course / ".kits")
-                jobs = min(jobs, len(tasks))
+                started = iter([warming or Nursery(folder, judges=jobs, walls=walls)])
+
+                def start() -> Nursery:
+                    return behind_walls(
+                        next(started, None) or Nursery(folder, judges=jobs, walls=walls)
+                    )
+
                 gradebook.prepare(self.course, self.name, self.assignment.release)
                 with gradebook.open_gradebook(self.course) as book:
-                    start = functools.partial(nursery_behind_walls, folder, jobs, walls)
+                    if len(tasks) > 1:
+                        # Before the judges are forked, so that no two of them do it.
+                        for exercise in self.assignment.exercises:
+                            bank_reports(exercise.id, self.seed)
                     for task, done in judge_all(tasks, self._judge, start, jobs):
                         result = (
                             self._failed(task, str(done)) if isinstance(done, JudgeDied) else done
@@ -213,17 +228,16 @@ class Classroom:
         save(out / "verdict.json", json.dumps(asdict(result.verdict), indent=1, ensure_ascii=False))
 
 
-def nursery_behind_walls(folder: Path, judges: int, walls: bool) -> Nursery:
-    """A nursery whose workers cannot escape, or have been allowed to.
+def behind_walls(nursery: Nursery) -> Nursery:
+    """The nursery, if its workers cannot escape or have been allowed to.
 
     Raises:
         WorkerFailed: They can; nothing should be graded.
     """
-    nursery = Nursery(folder, judges=judges, walls=walls)
     try:
-        if walls:
+        if nursery.walls:
             doctor.refuse_escapes(nursery)
-    except WorkerFailed:
+    except BaseException:
         nursery.end()
         raise
     return nursery

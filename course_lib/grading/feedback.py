@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -25,12 +26,7 @@ def page(
         url: Where the book is published.
         reason: Why the submission could not be graded.
     """
-    here = files("course_lib.grading")
-    style = (here / "feedback.css").read_text(encoding="utf-8")
-    # The policy admits this one style sheet by its hash, and nothing else at all.
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((here / "feedback.html").read_text(encoding="utf-8"))
+    template, style, digest = _template()
     return template.render(
         assignment=assignment,
         student=student,
@@ -44,6 +40,17 @@ def page(
         if judged
         else [],
     )
+
+
+@cache
+def _template() -> tuple[jinja2.Template, str, str]:
+    """The page, its style sheet, and the hash by which its policy admits that and nothing else."""
+    here = files("course_lib.grading")
+    style = (here / "feedback.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    page = environment.from_string((here / "feedback.html").read_text(encoding="utf-8"))
+    return page, style, digest
 
 
 def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:

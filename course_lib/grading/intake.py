@@ -15,12 +15,17 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
+from nbformat.v4 import new_notebook
 
 MAX_SUBMISSION = 20 * 2**20
 MAX_SOURCE = 2**20
 MAX_CELLS = 2000
-NEW = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
+# Built as data: nbformat's constructors validate each cell, where the whole is validated once.
+KINDS: dict[str, dict[str, Any]] = {
+    "code": {"outputs": [], "execution_count": None},
+    "markdown": {},
+    "raw": {},
+}
 
 
 class Unreadable(ValueError):
@@ -112,7 +117,7 @@ def _upgrade(data: dict[str, Any]) -> Any:
 
 
 def _cell(cell: Any, number: int) -> tuple[NotebookNode | None, str]:
-    if not isinstance(cell, dict) or cell.get("cell_type") not in NEW:
+    if not isinstance(cell, dict) or cell.get("cell_type") not in KINDS:
         return None, f"Cell {number} is not a cell; it was left out."
     source = cell.get("source", "")
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
@@ -122,8 +127,9 @@ def _cell(cell: Any, number: int) -> tuple[NotebookNode | None, str]:
     if len(source) > MAX_SOURCE:
         return None, f"Cell {number} has more than {MAX_SOURCE:,} characters; it was left out."
     readable = source.encode("utf-8", errors="replace").decode("utf-8")
-    clean = NEW[cell["cell_type"]](readable)
-    clean.id = f"cell-{number}"
+    kind = cell["cell_type"]
+    fields = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": readable}
+    clean = nbformat.from_dict({**fields, **KINDS[kind]})
     metadata = cell.get("metadata")
     marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     grade_id = marks.get("grade_id") if isinstance(marks, dict) else None

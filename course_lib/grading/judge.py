@@ -12,7 +12,7 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbformat.v4 import new_notebook, new_output
+from nbformat.v4 import new_notebook
 
 from course_lib.checks.exercise import find
 from course_lib.checks.report import Report, grade
@@ -157,8 +157,13 @@ def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str
         session.replay()
         return Mark(grade_id, points, 0.0, reason=reason)
     cell.outputs = [
-        new_output("stream", name="stdout", text=report.table() + "\n"),
-        new_output("execute_result", data={"text/plain": repr(report.score)}, execution_count=None),
+        _output("stream", name="stdout", text=report.table() + "\n"),
+        _output(
+            "execute_result",
+            data={"text/plain": repr(report.score)},
+            metadata={},
+            execution_count=None,
+        ),
     ]
     return Mark(grade_id, points, report.score, report)
 
@@ -171,10 +176,10 @@ def clean_outputs(outputs: list[Any]) -> list[NotebookNode]:
             continue
         kind = output.get("output_type")
         if kind == "stream" and output.get("name") in ("stdout", "stderr"):
-            clean.append(new_output(kind, name=output["name"], text=str(output.get("text", ""))))
+            clean.append(_output(kind, name=output["name"], text=str(output.get("text", ""))))
         elif kind == "display_data" and isinstance(output.get("data"), dict):
             data = {k: v for k, v in output["data"].items() if k in SHOWN and isinstance(v, str)}
-            clean.append(new_output(kind, data=data))
+            clean.append(_output(kind, data=data, metadata={}))
         elif kind == "error":
             trace = output.get("traceback")
             lines = [str(line) for line in trace] if isinstance(trace, list) else []
@@ -183,4 +188,9 @@ def clean_outputs(outputs: list[Any]) -> list[NotebookNode]:
 
 
 def _error(name: str, message: str, traceback: list[str] | None = None) -> NotebookNode:
-    return new_output("error", ename=name, evalue=message, traceback=traceback or [message])
+    return _output("error", ename=name, evalue=message, traceback=traceback or [message])
+
+
+def _output(kind: str, **fields: Any) -> NotebookNode:
+    # The whole notebook is validated once, at the end; nbformat's own constructor would do it here.
+    return nbformat.from_dict({"output_type": kind, **fields})

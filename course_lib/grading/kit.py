@@ -7,12 +7,12 @@ importing them says so.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import shutil
 from pathlib import Path
 
 import course_lib
-from course_lib import plots
 
 SHARED = (
     "data",
@@ -67,8 +67,7 @@ def figure(name, **settings):
 
 import numpy
 
-INK = "INK_VALUE"
-PALETTE = PALETTE_VALUE
+CONSTANTS
 
 
 class Picture:
@@ -101,7 +100,7 @@ def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(name)
     return Picture()
-'''.replace("INK_VALUE", plots.INK).replace("PALETTE_VALUE", repr(plots.PALETTE)),
+''',
     "grading/__init__.py": '"""The worker of the grader."""\n',
 }
 
@@ -113,6 +112,8 @@ def build(into: Path) -> Path:
     """
     library = Path(course_lib.__file__).parent
     files: dict[str, bytes] = {name: text.encode() for name, text in INERT.items()}
+    constants = _constants(library / "plots.py").encode()
+    files["plots.py"] = files["plots.py"].replace(b"CONSTANTS", constants)
     for entry in SHARED:
         path = library / entry
         found = [path] if path.is_file() else sorted(path.rglob("*"))
@@ -134,3 +135,14 @@ def build(into: Path) -> Path:
             path.chmod(0o755 if path.is_dir() else 0o644)
         fresh.rename(folder)
     return folder
+
+
+def _constants(module: Path) -> str:
+    """The module's public constants as source, read without importing it and what it imports."""
+    lines = []
+    for node in ast.parse(module.read_bytes()).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name.isupper() and not name.startswith("_"):
+                lines.append(ast.unparse(node))
+    return "\n".join(lines)
