@@ -1,5 +1,11 @@
 """Telling attention where a token stands."""
 
+from course_lib.positions.alibi import Alibi, alibi_bias, alibi_slopes
+from course_lib.positions.clipped import ClippedRelativeAttention
+from course_lib.positions.delta import DeltaValueAttention, literal_delta_value
+from course_lib.positions.heads import HeadProjections
+from course_lib.positions.learned import LearnedPositions, resample_grid, resample_line
+from course_lib.positions.legendre import LegendrePE, legendre_polynomials, legendre_positions
 from course_lib.positions.multimodal import (
     MultimodalRotary,
     multimodal_positions,
@@ -7,6 +13,12 @@ from course_lib.positions.multimodal import (
     qwen2_vl_rotary,
     qwen3_vl_rotary,
     section_axes,
+)
+from course_lib.positions.relative import (
+    RelativeBias,
+    relative_distance,
+    spread_diagonals,
+    t5_bucket,
 )
 from course_lib.positions.rotary import (
     Layout,
@@ -28,24 +40,63 @@ from course_lib.positions.rotary_2d import (
 from course_lib.positions.sinusoidal import sinusoidal_encoding, sinusoidal_positions
 from course_lib.positions.spatial import spatial_positions, summed_positions
 from course_lib.positions.tables import ComputedTables
+from course_lib.positions.terms import (
+    TERMS,
+    DisentangledAttention,
+    FourTermAttention,
+    TupeAttention,
+    TupePositions,
+    four_terms,
+    join_terms,
+)
+from course_lib.positions.transformer_xl import (
+    TransformerXLAttention,
+    distance_codes,
+    relative_shift,
+)
 from course_lib.positions.window import WindowBias, window_index
 
 __all__ = [
+    "TERMS",
+    "Alibi",
     "AxialRotary",
+    "ClippedRelativeAttention",
     "ComputedTables",
+    "DeltaValueAttention",
+    "DisentangledAttention",
+    "FourTermAttention",
+    "HeadProjections",
     "Layout",
+    "LearnedPositions",
+    "LegendrePE",
     "MixedRotary",
     "MultimodalRotary",
+    "RelativeBias",
     "Rotary",
+    "TransformerXLAttention",
+    "TupeAttention",
+    "TupePositions",
     "WindowBias",
+    "alibi_bias",
+    "alibi_slopes",
     "axial_angles",
     "convert_rotary_layout",
+    "distance_codes",
+    "four_terms",
+    "join_terms",
+    "legendre_polynomials",
+    "legendre_positions",
+    "literal_delta_value",
     "mixed_angles",
     "mixed_frequencies",
     "multimodal_positions",
     "next_position",
     "qwen2_vl_rotary",
     "qwen3_vl_rotary",
+    "relative_distance",
+    "relative_shift",
+    "resample_grid",
+    "resample_line",
     "rotary_angles",
     "rotary_frequencies",
     "rotate",
@@ -55,6 +106,8 @@ __all__ = [
     "sinusoidal_encoding",
     "sinusoidal_positions",
     "spatial_positions",
+    "spread_diagonals",
     "summed_positions",
+    "t5_bucket",
     "window_index",
 ]

@@ -213,7 +213,8 @@ class MultimodalRotary(nn.Module):
         angles = self.angles(positions)
         if not self.fused:
             return rotate(q, angles, "half_split"), rotate(k, angles, "half_split")
-        table = rotation_table(angles, "half_split")
+        dtype = torch.promote_types(q.dtype, torch.float32)
+        table = rotation_table(angles, "half_split", dtype=dtype)
         return rotate_by_table(q, table, "half_split"), rotate_by_table(k, table, "half_split")
 
     def at(self, positions: Tensor) -> Rotate:

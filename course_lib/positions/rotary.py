@@ -21,6 +21,7 @@ __all__ = [
 # Which channels make a pair: neighbours (0, 1), (2, 3), ... or, of d channels that turn, those half
 # the way apart, (0, d/2), (1, d/2 + 1), ...
 Layout = Literal["interleaved", "half_split"]
+_LAYOUTS = get_args(Layout)
 
 
 def rotary_frequencies(
@@ -107,26 +108,28 @@ def rotate(x: Tensor, angles: Tensor, layout: Layout = "interleaved") -> Tensor:
     """
     _check_pairs(x, 2 * angles.shape[-1], layout)
     dtype = torch.promote_types(x.dtype, torch.float32)
-    cos, sin = angles.cos().to(dtype), angles.sin().to(dtype)
     turning, rest = x.tensor_split([2 * angles.shape[-1]], dim=-1)
-    if layout == "interleaved":
-        a, b = turning.unflatten(-1, (-1, 2)).unbind(-1)
-    else:
-        a, b = turning.chunk(2, dim=-1)
-    turned = (a * cos - b * sin, a * sin + b * cos)
-    if layout == "interleaved":
-        out = torch.stack(turned, dim=-1).flatten(-2)
-    else:
-        out = torch.cat(turned, dim=-1)
-    return torch.cat([out.to(x.dtype), rest], dim=-1)
+    turned = _turn(turning, angles.cos().to(dtype), angles.sin().to(dtype), layout)
+    return torch.cat([turned.to(x.dtype), rest], dim=-1)
 
 
-def rotation_table(angles: Tensor, layout: Layout = "interleaved") -> Tensor:
+def _turn(x: Tensor, cos: Tensor, sin: Tensor, layout: Layout) -> Tensor:
+    if layout == "interleaved":
+        a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
+        return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+
+
+def rotation_table(
+    angles: Tensor, layout: Layout = "interleaved", *, dtype: torch.dtype | None = None
+) -> Tensor:
     """Bring angles into the form that :func:`rotate_by_table` wants, to be used many times.
 
     Args:
         angles: Radians ``(..., T, P)``.
         layout: As in :func:`rotate`.
+        dtype: Of the table, single precision at least; that of the angles if not given.
 
     Returns:
         Interleaved: ``(..., T, P, 2)``, the cosine and the sine, which are one complex number.
@@ -142,7 +145,7 @@ def rotation_table(angles: Tensor, layout: Layout = "interleaved") -> Tensor:
         torch.Size([2, 3, 8])
     """
     _check_layout(layout)
-    cos, sin = angles.cos(), angles.sin()
+    cos, sin = angles.cos().to(dtype), angles.sin().to(dtype)
     if layout == "interleaved":
         return torch.stack([cos, sin], dim=-1)
     return torch.stack([torch.cat([cos, cos], dim=-1), torch.cat([-sin, sin], dim=-1)])
@@ -178,12 +181,14 @@ def rotate_by_table(x: Tensor, table: Tensor, layout: Layout = "interleaved") ->
     if width < x.shape[-1]:
         turning, rest = x.tensor_split([width], dim=-1)
         return torch.cat([rotate_by_table(turning, table, layout), rest], dim=-1)
+    if layout == "interleaved" and torch.compiler.is_compiling():
+        # A compiler joins the steps of the formula by itself, but not those with complex numbers.
+        return _turn(x, table[..., 0], table[..., 1], layout).to(x.dtype)
     if layout == "interleaved":
         pairs = torch.view_as_complex(_paired(x.to(table.dtype)))
         return torch.view_as_real(pairs * torch.view_as_complex(table)).flatten(-2).to(x.dtype)
-    a, b = x.chunk(2, dim=-1)
-    cos, sin = table
-    return torch.addcmul(x * cos, torch.cat([b, a], dim=-1), sin).to(x.dtype)
+    cos, sin = table.unbind()
+    return torch.addcmul(x * cos, x.roll(width // 2, dims=-1), sin).to(x.dtype)
 
 
 def _paired(x: Tensor) -> Tensor:
@@ -322,8 +327,8 @@ class Rotary(ComputedTables):
 
 
 def _check_layout(layout: str) -> None:
-    if layout not in get_args(Layout):
-        raise ValueError(f"layout is {layout!r}, wanted one of {get_args(Layout)}")
+    if layout not in _LAYOUTS:
+        raise ValueError(f"layout is {layout!r}, wanted one of {_LAYOUTS}")
 
 
 def _check_pairs(x: Tensor, width: int, layout: str) -> None:

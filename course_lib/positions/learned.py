@@ -1,0 +1,150 @@
+"""Learned positions: a row for each place, and how to get rows for places never seen."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+__all__ = ["LearnedPositions", "resample_grid", "resample_line"]
+
+
+class LearnedPositions(nn.Module):
+    """Add a learned row to each token, by its place.
+
+    Nothing ties the rows of neighbours together: what they have in common is learned, too. A place
+    that no training sequence reached keeps its random row.
+
+    Source: Gehring et al., Convolutional Sequence to Sequence Learning (2017), section 3.1; with
+    the initial spread of Devlin et al., BERT (2019).
+
+    Args:
+        max_len: Number of places N.
+        d_model: Width D.
+        generator: Source of the initial rows; torch's global one if not given.
+
+    Raises:
+        ValueError: If there is no place.
+
+    Example:
+        >>> add_positions = LearnedPositions(512, 768)
+        >>> sum(p.numel() for p in add_positions.parameters())
+        393216
+        >>> x = torch.zeros(1, 2, 768)
+        >>> torch.equal(add_positions(x, offset=3)[0], add_positions.table[3:5])
+        True
+    """
+
+    def __init__(
+        self, max_len: int, d_model: int, *, generator: torch.Generator | None = None
+    ) -> None:
+        """Draw the rows."""
+        super().__init__()
+        if max_len < 1:
+            raise ValueError(f"max_len is {max_len}, wanted at least 1")
+        self.table = nn.Parameter(torch.empty(max_len, d_model))
+        nn.init.trunc_normal_(self.table, std=0.02, generator=generator)
+
+    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
+        """Add the positions.
+
+        Args:
+            x: Tokens ``(..., T, D)``.
+            offset: Place of the first of them.
+
+        Returns:
+            ``(..., T, D)``.
+
+        Raises:
+            ValueError: If the tokens reach beyond the table or have another width.
+        """
+        (N, D), (T, width) = self.table.shape, x.shape[-2:]
+        if width != D or not 0 <= offset <= N - T:
+            raise ValueError(
+                f"x has {T} tokens of width {width} from place {offset}, wanted places in "
+                f"0..{N - 1} and width {D}"
+            )
+        return x + self.table[offset : offset + T]
+
+
+def resample_line(table: Tensor, length: int, *, n_prefix: int = 0) -> Tensor:
+    """Stretch a learned table to another length, linearly between neighbouring rows.
+
+    It is a start for further training, no more: a model that counted places finds other numbers.
+
+    Args:
+        table: Rows ``(n_prefix + N, D)``.
+        length: Wanted number of places.
+        n_prefix: Rows at the beginning that are no places, such as a class token's; they are kept.
+
+    Returns:
+        Rows ``(n_prefix + length, D)``.
+
+    Raises:
+        ValueError: If there is no place, before or after.
+
+    Example:
+        >>> resample_line(torch.tensor([[9.0], [0.0], [1.0]]), 4, n_prefix=1).flatten()
+        tensor([9.0000, 0.0000, 0.2500, 0.7500, 1.0000])
+    """
+    places = _places(table, n_prefix)
+    if length < 1:
+        raise ValueError(f"length is {length}, wanted at least 1")
+    if length == len(places):
+        return table
+    stretched = F.interpolate(_channels_first(places.T), size=length, mode="linear")[0].T
+    return torch.cat([table[:n_prefix], stretched.to(table.dtype)])
+
+
+def resample_grid(
+    table: Tensor, old: tuple[int, int], new: tuple[int, int], *, n_prefix: int = 0
+) -> Tensor:
+    """Fit the learned table of a grid to another one, for images of another size.
+
+    Smoothly, by cubic polynomials in both directions, and blurred first where the grid gets
+    coarser.
+
+    Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), section 3.2, which says
+    "2D interpolation"; bicubic with antialiasing as in timm.
+
+    Args:
+        table: Rows ``(n_prefix + rows * columns, D)``, row after row.
+        old: Rows and columns of its grid.
+        new: Wanted rows and columns.
+        n_prefix: Rows at the beginning that are no places, such as a class token's; they are kept.
+
+    Returns:
+        Rows ``(n_prefix + rows * columns, D)`` for the new grid.
+
+    Raises:
+        ValueError: If the table does not fit the old grid or the new one is empty.
+
+    Example:
+        >>> table = torch.randn(1 + 14 * 14, 384)
+        >>> resample_grid(table, (14, 14), (24, 24), n_prefix=1).shape
+        torch.Size([577, 384])
+    """
+    places = _places(table, n_prefix)
+    if old[0] * old[1] != len(places):
+        raise ValueError(
+            f"the table has {len(places)} places, wanted {old[0]} x {old[1]} behind {n_prefix}"
+        )
+    if min(new) < 1:
+        raise ValueError(f"the new grid is {new[0]} x {new[1]}, wanted at least 1 x 1")
+    if old == new:
+        return table
+    grid = _channels_first(places.T.unflatten(1, old))
+    fitted = F.interpolate(grid, size=new, mode="bicubic", antialias=True)[0].flatten(1).T
+    return torch.cat([table[:n_prefix], fitted.to(table.dtype)])
+
+
+def _places(table: Tensor, n_prefix: int) -> Tensor:
+    if table.ndim != 2 or not 0 <= n_prefix < len(table):
+        raise ValueError(
+            f"the table has shape {tuple(table.shape)}, wanted (N, D) with more than "
+            f"{n_prefix} rows"
+        )
+    return table[n_prefix:]
+
+
+def _channels_first(x: Tensor) -> Tensor:
+    # Half precision has no cubic interpolation everywhere, and would lose digits.
+    return x[None].to(torch.promote_types(x.dtype, torch.float32))

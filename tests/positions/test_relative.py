@@ -1,0 +1,250 @@
+"""Distances, their buckets, and what is added to the scores because of them."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_lib.attention import MultiHeadAttention, attention_weights
+from course_lib.masks import causal_mask
+from course_lib.positions import (
+    Alibi,
+    ClippedRelativeAttention,
+    RelativeBias,
+    alibi_bias,
+    alibi_slopes,
+    relative_distance,
+    spread_diagonals,
+    t5_bucket,
+)
+
+SIZES = [(32, 128), (32, 64), (64, 1024), (16, 100), (48, 333), (8, 20)]
+
+
+def draw(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+# Distances ------------------------------------------------------------------------------------
+
+
+@given(T=st.integers(1, 6), cached=st.integers(0, 5))
+@settings(max_examples=20, deadline=None)
+def test_queries_are_the_last_positions(T, cached):
+    S = T + cached
+    whole = torch.arange(S) - torch.arange(S)[:, None]
+    assert torch.equal(relative_distance(T, S), whole[cached:])
+    diagonals = torch.arange(1 - S, T)
+    assert torch.equal(spread_diagonals(diagonals, T, S), relative_distance(T, S))
+
+
+def test_diagonals_must_be_as_many_as_distances():
+    with pytest.raises(ValueError, match="got 4 diagonals, wanted 5"):
+        spread_diagonals(torch.zeros(4), 3, 3)
+
+
+# T5 -------------------------------------------------------------------------------------------
+
+
+def test_official_buckets():
+    assert t5_bucket(torch.tensor([0, 1, -1])).tolist() == [0, 17, 1]
+    used = t5_bucket(torch.arange(-5000, 5001)).unique().tolist()
+    assert used == [b for b in range(32) if b != 16]
+    causal = t5_bucket(torch.arange(-5000, 5001), bidirectional=False)
+    assert causal.unique().tolist() == list(range(32))
+    assert (causal[5000:] == 0).all(), "keys after the query and its own"
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize("n_buckets, max_distance", SIZES)
+def test_buckets_are_those_of_transformers(bidirectional, n_buckets, max_distance):
+    modeling = pytest.importorskip("transformers.models.t5.modeling_t5")
+    distance = torch.arange(-3000, 3001)
+    ours = t5_bucket(
+        distance, bidirectional=bidirectional, n_buckets=n_buckets, max_distance=max_distance
+    )
+    theirs = modeling.T5Attention._relative_position_bucket(
+        distance, bidirectional, n_buckets, max_distance
+    )
+    assert torch.equal(ours, theirs)
+
+
+def test_buckets_follow_the_formula_where_no_logarithm_is_near_a_whole_number():
+    for d in range(1, 300):
+        bucket = t5_bucket(torch.tensor(-d)).item()
+        if d < 8:
+            assert bucket == d
+            continue
+        exact = 8 * math.log(d / 8) / math.log(128 / 8)
+        if abs(exact - round(exact)) > 1e-9:
+            assert bucket == min(8 + math.floor(exact), 15)
+    # log(16 / 8) / log(128 / 8) is a quarter, so 16 is the first of bucket 10, not the last of 9.
+    assert t5_bucket(torch.tensor([-15, -16, -32, -64])).tolist() == [9, 10, 12, 14]
+
+
+@given(
+    T=st.integers(1, 40),
+    cached=st.integers(0, 20),
+    bidirectional=st.booleans(),
+)
+@settings(max_examples=20, deadline=None)
+def test_bias_looks_up_the_bucket_of_each_pair(T, cached, bidirectional):
+    bias = RelativeBias(3, bidirectional=bidirectional)
+    explicit = RelativeBias(3, bidirectional=bidirectional, fused=False)
+    explicit.load_state_dict(bias.state_dict())
+    buckets = t5_bucket(relative_distance(T, T + cached), bidirectional=bidirectional)
+    wanted = bias.table[buckets].permute(2, 0, 1)
+    assert torch.equal(bias(T, T + cached), wanted)
+    assert torch.equal(explicit(T, T + cached), wanted)
+    assert torch.equal(bias(T + cached)[:, cached:], wanted), "as in one go"
+
+
+def test_parameters_of_t5_small():
+    assert sum(p.numel() for p in RelativeBias(8).parameters()) == 32 * 8
+    assert list(RelativeBias(8).state_dict()) == ["table"]
+
+
+def test_a_bias_of_relative_positions_sees_order_but_not_where_a_text_begins():
+    attend, bias, x = (
+        MultiHeadAttention(8, n_heads=2).double(),
+        RelativeBias(2).double(),
+        draw(1, 9, 8),
+    )
+    torch.nn.init.normal_(bias.table, generator=torch.Generator().manual_seed(0))
+    numbers = bias(9)[None]
+    order = torch.randperm(9, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(attend(x)[:, order], attend(x[:, order]))
+    assert not torch.allclose(attend(x, bias=numbers)[:, order], attend(x[:, order], bias=numbers))
+    torch.testing.assert_close(numbers[..., 2:6, 2:6], bias(4)[None])
+
+
+# ALiBi ----------------------------------------------------------------------------------------
+
+
+def test_official_slopes():
+    torch.testing.assert_close(alibi_slopes(8), 2.0 ** -torch.arange(1, 9).double())
+    torch.testing.assert_close(alibi_slopes(16), 2.0 ** -(torch.arange(1, 17).double() / 2))
+    # 12 heads: the 8 slopes, and the first 4 of every second of 16.
+    wanted = torch.cat([alibi_slopes(8), alibi_slopes(16)[[0, 2, 4, 6]]])
+    torch.testing.assert_close(alibi_slopes(12), wanted)
+    assert alibi_slopes(1).item() == 2**-8
+
+
+@pytest.mark.parametrize("n_heads", [1, 2, 3, 6, 8, 12, 13, 20, 64])
+def test_slopes_are_those_of_x_transformers(n_heads):
+    peer = pytest.importorskip("x_transformers.x_transformers").AlibiPositionalBias
+    wanted = torch.tensor(peer._get_slopes(n_heads), dtype=torch.float64)
+    torch.testing.assert_close(alibi_slopes(n_heads), wanted)
+    assert alibi_slopes(n_heads).unique().numel() == n_heads
+
+
+@given(T=st.integers(1, 9), cached=st.integers(0, 9), n_heads=st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_the_kept_bias_is_cut_where_it_should_be(T, cached, n_heads):
+    S = T + cached
+    wanted = alibi_bias(n_heads, T, S)
+    slopes = alibi_slopes(n_heads)
+    for i in range(T):
+        for j in range(S):
+            torch.testing.assert_close(wanted[:, i, j], -slopes * abs(cached + i - j))
+    for fused in (True, False):
+        assert torch.equal(Alibi(n_heads, max_len=10, fused=fused).double()(T, S), wanted)
+
+
+def test_with_a_causal_mask_one_row_does_the_same():
+    q, k = draw(2, 1, 4, 7, 8)
+    row = alibi_slopes(4)[:, None, None] * torch.arange(7)
+    here, there = (
+        attention_weights(q, k, causal_mask(7), b[None]) for b in (alibi_bias(4, 7), row)
+    )
+    torch.testing.assert_close(here, there)
+
+
+def test_alibi_learns_and_saves_nothing():
+    bias = Alibi(3, max_len=5)
+    assert not list(bias.parameters()) and not bias.state_dict()
+    assert bias.half()(5).dtype == torch.float32
+
+
+# Clipped distances ----------------------------------------------------------------------------
+
+
+def test_parameters_of_clipped_distances():
+    attend = ClippedRelativeAttention(512, n_heads=8, max_distance=16)
+    assert sum(p.numel() for p in attend.parameters()) == 4 * (512**2 + 512) + 2 * 33 * 64
+
+
+def test_beyond_the_limit_all_distances_are_one():
+    attend = ClippedRelativeAttention(8, n_heads=2, max_distance=2).double()
+    x = draw(1, 9, 8)
+    swapped = x.clone()
+    swapped[:, [5, 7]] = x[:, [7, 5]]
+    out, other = attend(x), attend(swapped)
+    torch.testing.assert_close(out[:, :3], other[:, :3])  # 5 and 7 are both far behind
+    assert not torch.allclose(out[:, 4], other[:, 4])
+
+
+def test_without_vectors_it_is_attention():
+    attend = ClippedRelativeAttention(8, n_heads=2, max_distance=0).double()
+    plain = MultiHeadAttention(8, n_heads=2).double()
+    torch.nn.init.zeros_(attend.key_table)
+    torch.nn.init.zeros_(attend.value_table)
+    plain.load_state_dict(attend.state_dict(), strict=False)
+    x = draw(2, 5, 8)
+    torch.testing.assert_close(attend(x, mask=causal_mask(5)), plain(x, mask=causal_mask(5)))
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_token_that_sees_nothing_gets_nothing(fused):
+    attend = ClippedRelativeAttention(8, n_heads=2, max_distance=2, bias=False, fused=fused)
+    x = draw(1, 4, 8, dtype=torch.float32).requires_grad_()
+    out, weights = attend(
+        x, mask=causal_mask(4) & (torch.arange(4) > 0)[:, None], return_weights=True
+    )
+    assert not out[0, 0].any() and not weights[..., 0, :].any()
+    out.sum().backward()
+    assert x.grad.isfinite().all()
+
+
+def test_clipped_attention_drops_weights_in_training_only():
+    attend = ClippedRelativeAttention(8, n_heads=2, max_distance=2, dropout=0.5)
+    x = draw(1, 6, 8, dtype=torch.float32)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        assert not torch.equal(attend(x), attend(x))
+    assert torch.equal(attend.eval()(x), attend(x))
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda: t5_bucket(torch.tensor(1), n_buckets=6),
+            "n_buckets is 6, wanted a positive multi",
+        ),
+        (
+            lambda: t5_bucket(torch.tensor(1), n_buckets=5, bidirectional=False),
+            "n_buckets is 5, wanted a positive multiple of 2",
+        ),
+        (
+            lambda: t5_bucket(torch.tensor(1), max_distance=8),
+            "max_distance is 8, wanted more than 8",
+        ),
+        (lambda: RelativeBias(0), "n_heads is 0, wanted at least 1"),
+        (lambda: RelativeBias(2, n_buckets=0), "n_buckets is 0"),
+        (lambda: alibi_slopes(0), "n_heads is 0, wanted at least 1"),
+        (
+            lambda: ClippedRelativeAttention(8, 2, max_distance=-1),
+            "max_distance is -1, wanted at least 0",
+        ),
+        (
+            lambda: ClippedRelativeAttention(8, 2, max_distance=1)(torch.zeros(1, 3, 4)),
+            r"x has shape \(1, 3, 4\), wanted \(B, T, 8\)",
+        ),
+    ],
+)
+def test_misfits_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,144 @@
+"""Transformer-XL: the shift, the two learned vectors, and segments that follow each other."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_lib.attention import MultiHeadAttention
+from course_lib.masks import causal_mask
+from course_lib.positions import (
+    TransformerXLAttention,
+    distance_codes,
+    relative_shift,
+    sinusoidal_encoding,
+)
+
+
+def draw(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def layer(d_model=8, n_heads=2, **options):
+    attend = TransformerXLAttention(d_model, n_heads, **options).double()
+    for seed, vectors in enumerate((attend.u, attend.v)):
+        vectors.data = draw(*vectors.shape, seed=seed)
+    return attend
+
+
+@given(T=st.integers(1, 6), cached=st.integers(0, 5))
+@settings(max_examples=25, deadline=None)
+def test_the_shift_gives_each_query_its_own_distances(T, cached):
+    S = T + cached
+    distances = torch.arange(S - 1, -T, -1).expand(2, T, -1).contiguous()
+    shifted = relative_shift(distances)
+    assert shifted.shape == (2, T, S)
+    for i in range(T):
+        for j in range(S):
+            assert (shifted[:, i, j] == cached + i - j).all()
+    assert shifted.data_ptr() == distances[:, 0, T - 1 :].data_ptr(), "a view"
+
+
+def test_the_shift_of_xlnet_is_the_same_with_one_distance_more():
+    peer = pytest.importorskip("transformers.models.xlnet.modeling_xlnet").XLNetRelativeAttention
+    scores = draw(2, 3, 4, 4 + 6)
+    theirs = peer.rel_shift_bnij(scores, klen=6)
+    torch.testing.assert_close(relative_shift(scores[..., 1:].contiguous()), theirs)
+
+
+def test_codes_count_down_from_the_first_key_to_the_last():
+    codes = distance_codes(3, 5, 8)
+    wanted = sinusoidal_encoding(torch.tensor([4, 3, 2, 1, 0, -1, -2]), 8)
+    assert torch.equal(codes, wanted)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_scores_follow_the_formula(fused):
+    attend, x, memory = layer(fused=fused), draw(2, 4, 8), draw(2, 3, 8, seed=1)
+    out, weights = attend(x, memory=memory, return_weights=True)
+    both = torch.cat([memory, x], dim=1)
+    scores = torch.empty(2, 2, 4, 7).double()
+    for h in range(2):
+        rows = slice(4 * h, 4 * h + 4)
+        for i in range(4):
+            q = x[:, i] @ attend.q_proj.weight[rows].T
+            for j in range(7):
+                k = both[:, j] @ attend.k_proj.weight[rows].T
+                code = sinusoidal_encoding(torch.tensor(3.0 + i - j).double(), 8)
+                # The codes of the layer are in single precision.
+                r = attend.distance_proj.weight[rows] @ code.float().double()
+                scores[:, h, i, j] = ((q + attend.u[h]) * k).sum(-1) + (q + attend.v[h]) @ r
+    torch.testing.assert_close(weights, (scores / 2).softmax(-1), atol=1e-6, rtol=0)
+    torch.testing.assert_close(attend(x, memory=memory), out)
+
+
+def test_segments_with_a_memory_give_what_the_whole_text_gives():
+    attend, x = layer(), draw(1, 9, 8)
+    whole = attend(x, mask=causal_mask(9))
+    parts = [
+        attend(x[:, a:b], memory=x[:, :a], mask=causal_mask(b - a, b))
+        for a, b in ((0, 4), (4, 6), (6, 9))
+    ]
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole)
+
+
+def test_no_gradient_flows_into_the_memory():
+    attend, x, memory = layer(), draw(1, 3, 8).requires_grad_(), draw(1, 3, 8).requires_grad_()
+    attend(x, memory=memory).sum().backward()
+    assert x.grad.any() and memory.grad is None
+
+
+def test_without_distances_and_vectors_it_is_attention():
+    attend, plain = layer(), MultiHeadAttention(8, n_heads=2, bias=False).double()
+    for weight in (attend.u, attend.v, attend.distance_proj.weight):
+        weight.data.zero_()
+    plain.load_state_dict(attend.state_dict(), strict=False)
+    x = draw(2, 5, 8)
+    torch.testing.assert_close(attend(x, mask=causal_mask(5)), plain(x, mask=causal_mask(5)))
+
+
+def test_the_second_vector_alone_knows_the_distance():
+    # With no query, no key and no u, what is left is v . r: a bias of the distance, for any text.
+    attend = layer()
+    attend.q_proj.weight.data.zero_()
+    attend.u.data.zero_()
+    weights = [attend(draw(1, 6, 8, seed=s), return_weights=True)[1] for s in range(2)]
+    torch.testing.assert_close(*weights)
+    scores = weights[0].log()[0, 0]
+    steps = scores.diagonal(1) - scores.diagonal()[:-1]
+    torch.testing.assert_close(steps, steps[:1].expand(5))
+
+
+def test_parameters():
+    attend = TransformerXLAttention(16, 4, generator=torch.Generator().manual_seed(0))
+    assert sum(p.numel() for p in attend.parameters()) == 5 * 16**2 + 2 * 16
+    other = TransformerXLAttention(16, 4, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(attend.u, other.u) and torch.equal(attend.v, other.v)
+
+
+def test_dropout_in_training_only():
+    attend, x = layer(dropout=0.5), draw(1, 6, 8)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        assert not torch.equal(attend(x), attend(x))
+    assert torch.equal(attend.eval()(x), attend(x))
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: relative_shift(torch.zeros(3, 2)), "scores have 2 distances, wanted at least 3"),
+        (
+            lambda: layer()(draw(1, 3, 8), draw(4, 8)),
+            r"codes have shape \(4, 8\), wanted \(5, 8\)",
+        ),
+        (
+            lambda: layer()(draw(1, 3, 8), memory=draw(1, 3, 4)),
+            r"memory has shape \(1, 3, 4\), wanted \(B, T, 8\)",
+        ),
+        (lambda: TransformerXLAttention(8, 3), "n_heads is 3, wanted a divisor of d_model 8"),
+    ],
+)
+def test_misfits_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
