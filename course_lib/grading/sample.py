@@ -45,21 +45,21 @@ def submissions(assignment: authoring.Assignment) -> Iterator[tuple[str, Noteboo
     """Eight notebooks: full, partial, stub, three typical mistakes, a crash and a cheat."""
     exercises = assignment.exercises
     half = exercises[: len(exercises) // 2]
-    yield "ada-full", _with(assignment, {})
+    yield "ada-full", with_answers(assignment, {})
     stubs = {e: None for e in exercises if e not in half}
-    yield "ben-partial", _with(assignment, stubs)
+    yield "ben-partial", with_answers(assignment, stubs)
     yield "cleo-stub", nbformat.from_dict(assignment.release)
     for index, student in enumerate(("dan-mistaken", "eva-mistaken", "finn-mistaken")):
         wrong = {
             e: e.mistakes[(index + n) % len(e.mistakes)].source for n, e in enumerate(exercises)
         }
         chosen = list(wrong)[index::3] or list(wrong)[:1]
-        yield student, _with(assignment, {e: wrong[e] for e in chosen})
+        yield student, with_answers(assignment, {e: wrong[e] for e in chosen})
     yield (
         "gus-crash",
-        _with(assignment, {exercises[0]: CRASH.format(function=exercises[0].function)}),
+        with_answers(assignment, {exercises[0]: CRASH.format(function=exercises[0].function)}),
     )
-    yield "hal-cheat", _with(assignment, {e: _cheat(e) for e in exercises})
+    yield "hal-cheat", with_answers(assignment, {e: _cheat(e) for e in exercises})
 
 
 def _cheat(exercise: Exercise) -> str:
@@ -69,7 +69,7 @@ def _cheat(exercise: Exercise) -> str:
     )
 
 
-def _with(assignment: authoring.Assignment, answers: Mapping[Exercise, str | None]) -> NotebookNode:
+def with_answers(assignment: authoring.Assignment, answers: Mapping[Exercise, str | None]) -> NotebookNode:
     """The solution with some answers replaced; None means the stub of the release."""
     stubs = {
         c.metadata.get("nbgrader", {}).get("grade_id"): c.source for c in assignment.release.cells
