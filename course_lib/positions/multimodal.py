@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from course_lib.attention import Rotate
 from course_lib.positions.rotary import (
@@ -12,6 +12,7 @@ from course_lib.positions.rotary import (
     rotate_by_table,
     rotation_table,
 )
+from course_lib.positions.tables import ComputedTables
 
 __all__ = [
     "MultimodalRotary",
@@ -120,7 +121,7 @@ def section_axes(sections: Sequence[int], *, interleaved: bool = False) -> Tenso
     return axes
 
 
-class MultimodalRotary(nn.Module):
+class MultimodalRotary(ComputedTables):
     """Rotary positions with three numbers a token; for words it is rotary on a line.
 
     Channels are paired half split. Unlike on a line, the positions are given with each call:
@@ -145,6 +146,9 @@ class MultimodalRotary(nn.Module):
         torch.Size([1, 2, 9, 16])
     """
 
+    # An angle is a position times a frequency: what is rounded here grows with the position.
+    least = torch.float64
+    frequencies: Tensor
     axes: Tensor
 
     def __init__(
@@ -169,6 +173,11 @@ class MultimodalRotary(nn.Module):
         self.interleaved = interleaved
         self.fused = fused
         self.register_buffer("axes", axes, persistent=False)
+        self.keep_tables()
+
+    def compute_tables(self) -> dict[str, Tensor]:
+        """Frequencies of the pairs."""
+        return {"frequencies": rotary_frequencies(self.d_head, base=self.base)}
 
     def angles(self, positions: Tensor) -> Tensor:
         """Angles by which the tokens turn.
@@ -186,8 +195,7 @@ class MultimodalRotary(nn.Module):
             raise ValueError(
                 f"positions have shape {tuple(positions.shape)}, wanted (3, T) or (3, B, T)"
             )
-        frequencies = rotary_frequencies(self.d_head, base=self.base, device=positions.device)
-        angles = positions.movedim(0, -1)[..., self.axes] * frequencies
+        angles = positions[self.axes].movedim(0, -1) * self.frequencies
         return angles if positions.ndim == 2 else angles[:, None]
 
     def forward(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:

@@ -17,7 +17,8 @@ class ComputedTables(nn.Module):
     stay in single precision at least. They are not saved with the weights.
 
     A subclass calls :meth:`keep_tables` once it knows its settings, and says in
-    :meth:`compute_tables` what they are.
+    :meth:`compute_tables` what they are. If single precision is not enough for them, it says so in
+    ``least``.
 
     Example:
         >>> class Thirds(ComputedTables):
@@ -35,6 +36,8 @@ class ComputedTables(nn.Module):
         OrderedDict()
     """
 
+    least = torch.float32
+
     def compute_tables(self) -> dict[str, Tensor]:
         """The tables by name, as precise as possible.
 
@@ -45,7 +48,7 @@ class ComputedTables(nn.Module):
 
     def keep_tables(self) -> None:
         """Compute the tables and keep them as buffers."""
-        dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
+        dtype = torch.promote_types(torch.get_default_dtype(), self.least)
         for name, table in self.compute_tables().items():
             self.register_buffer(name, table.to(dtype), persistent=False)
 
@@ -53,6 +56,6 @@ class ComputedTables(nn.Module):
         super()._apply(fn, recurse)
         for name, table in self.compute_tables().items():
             cast: Tensor = getattr(self, name)
-            dtype = torch.promote_types(cast.dtype, torch.float32)
+            dtype = torch.promote_types(cast.dtype, self.least)
             setattr(self, name, table.to(cast.device, dtype))
         return self

@@ -39,6 +39,14 @@ def test_tables_are_buffers_that_are_not_saved():
     assert module.to("meta").sevenths.device.type == "meta"
 
 
+def test_what_needs_double_precision_keeps_it():
+    class Finer(Sevenths):
+        least = torch.float64
+
+    for dtype in (torch.float16, torch.float32, torch.float64):
+        assert torch.equal(Finer().to(dtype).sevenths, EXACT)
+
+
 def test_a_subclass_must_say_what_its_tables_are():
     with pytest.raises(NotImplementedError):
         ComputedTables().keep_tables()
