@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +30,23 @@ def register(commands: Any) -> None:
     bench.add_argument(
         "topic",
         nargs="?",
-        choices=("attention", "paths"),
+        choices=("attention", "grading", "paths"),
         default="paths",
         help="`attention`: every mechanism beside its fastest peer, and the growth of its cost;"
+        " `grading`: a class graded by stock nbgrader and by this grader in turn;"
         " `paths` (when left out): what the course's own choices cost",
     )
     bench.add_argument("mechanisms", nargs="*", metavar="MECHANISM", help="only these; all")
     bench.add_argument(
         "--repeats", type=int, default=30, metavar="N", help="of each comparison; 30"
+    )
+    bench.add_argument(
+        "--class", type=int, default=60, metavar="N", dest="students", help="submissions; 60"
+    )
+    bench.add_argument("--blocks", type=int, default=1, metavar="N", help="how often; 1")
+    bench.add_argument("--without-stock", action="store_true", help="time this grader alone")
+    bench.add_argument(
+        "--growth", action="store_true", help="also classes of 10 and, without stock, of 300"
     )
     bench.add_argument("--again", action="store_true", help="also what has been measured already")
     bench.add_argument("--results", type=Path, help="folder of the records (book/results)")
@@ -86,6 +97,8 @@ def run_bench(arguments: argparse.Namespace) -> int:
     """Print each ratio, then the worst or how many there were."""
     if arguments.topic == "attention":
         return bench_attention(arguments)
+    if arguments.topic == "grading":
+        return bench_grading(arguments)
     from course_lib.benchmarks import measure
 
     rows = measure()
@@ -102,6 +115,8 @@ def run_bench(arguments: argparse.Namespace) -> int:
 
 def bench_attention(arguments: argparse.Namespace) -> int:
     """Print each mechanism as it is measured, the exponents, and the worst ratio."""
+    # Read when torch is loaded; else the profiler prints two lines a measurement.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
     import torch
 
     from course_lib.benchmarks import bench, exponents, worst
@@ -132,6 +147,45 @@ def bench_attention(arguments: argparse.Namespace) -> int:
     }
     emit(arguments, data, worst(found))
     return 0
+
+
+def bench_grading(arguments: argparse.Namespace) -> int:
+    """Print each run as it ends on stderr, then the table, how it grows, and the ratio."""
+    from course_lib.benchmarks import grading
+
+    def say(line: str) -> None:
+        print(f"  {line}", file=sys.stderr, flush=True)
+
+    root = checkout()
+    results = arguments.results or root / "book" / "results"
+    stock = not arguments.without_stock
+    sizes = {arguments.students: stock}
+    if arguments.growth:
+        sizes = {10: stock, **sizes, 300: False}
+    found = {
+        students: grading.bench(
+            root,
+            students,
+            blocks=arguments.blocks,
+            stock=with_stock,
+            tuned=with_stock and students == arguments.students,
+            results_dir=results,
+            say=say,
+        )
+        for students, with_stock in sizes.items()
+    }
+    asked = found[arguments.students]
+    differences = asked.differences()
+    if not arguments.json:
+        print(asked.table())
+        for students, comparison in found.items():
+            if arguments.growth:
+                print(f"class of {students}: {comparison.line()}")
+        for difference in differences:
+            print(f"DIFFERS {difference}")
+    data = {str(students): comparison.data() for students, comparison in found.items()}
+    emit(arguments, data, asked.line())
+    return FOUND_WRONG if differences else 0
 
 
 def _bench_line(row: Any, key: str, seconds: float) -> str:
