@@ -106,5 +106,7 @@ class Subject:
     def _ask(self, verb: str, name: str | None, args: Any, kwargs: dict[str, Any]) -> Reply:
         request = {"verb": verb, "name": name, "args": list(args), "kwargs": kwargs}
         reply = unpack(self.exchange(pack(request)))
-        error = Failure(**reply["error"]) if reply["error"] else None
+        error = (
+            Failure(**{k: str(v) for k, v in reply["error"].items()}) if reply["error"] else None
+        )
         return Reply(reply["value"], reply["after"], error)

@@ -18,8 +18,12 @@ import torch
 from torch import Tensor
 
 MAX_FRAME = 64 * 2**20
+# All of a message but its tensors. As Python objects it takes up to thirty times as much.
+MAX_HEADER = 4 * 2**20
 MAX_DEPTH = 20
 MAX_TEXT = 20_000
+# Beyond this an integer is no float any more.
+MAX_INT = 2**1000
 
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -65,7 +69,8 @@ def pack(message: dict[str, Any]) -> bytes:
     """Turn a message into bytes.
 
     Raises:
-        WireError: The message is larger than ``MAX_FRAME`` or nested deeper than ``MAX_DEPTH``.
+        WireError: The message is larger than ``MAX_FRAME``, what is no tensor in it larger than
+            ``MAX_HEADER``, or it is nested deeper than ``MAX_DEPTH``.
 
     Example:
         >>> unpack(pack({"x": torch.arange(3), "y": (1, None)}))
@@ -74,6 +79,8 @@ def pack(message: dict[str, Any]) -> bytes:
     buffers: list[bytes] = []
     tree = _encode(message, buffers, 0)
     header = json.dumps({"tree": tree, "sizes": [len(b) for b in buffers]}).encode()
+    if len(header) > MAX_HEADER:
+        raise WireError(f"{len(header):,} bytes without tensors, at most {MAX_HEADER:,} may cross")
     size = 4 + len(header) + sum(map(len, buffers))
     if size > MAX_FRAME:
         raise WireError(f"message of {size:,} bytes, at most {MAX_FRAME:,} may cross")
@@ -88,8 +95,11 @@ def unpack(frame: bytes) -> dict[str, Any]:
     """
     try:
         (length,) = struct.unpack_from(">I", frame)
+        if length > MAX_HEADER:
+            raise WireError(f"malformed message: {length:,} bytes without tensors")
         header = json.loads(frame[4 : 4 + length])
-        buffers, start = [], 4 + length
+        buffers: list[bytes | None] = []
+        start = 4 + length
         for size in header["sizes"]:
             if not isinstance(size, int) or size < 0 or start + size > len(frame):
                 raise WireError("buffer outside the message")
@@ -100,7 +110,14 @@ def unpack(frame: bytes) -> dict[str, Any]:
         message = _decode(header["tree"], buffers, 0)
     except WireError:
         raise
-    except (ValueError, KeyError, TypeError, IndexError, struct.error, RecursionError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        RuntimeError,
+        struct.error,
+    ) as error:
         raise WireError(f"malformed message: {error}") from None
     if not isinstance(message, dict):
         raise WireError(f"a message is a dict, this is a {type(message).__name__}")
@@ -115,7 +132,9 @@ def _encode(value: Any, buffers: list[bytes], depth: int) -> Any:
         return value
     # `type(...) is` rather than isinstance: a subclass may lie about itself.
     if type(value) is int or type(value) is float:
-        return value if abs(value) < 2**53 or isinstance(value, float) else {"int": str(value)}
+        if isinstance(value, float) or abs(value) < 2**53:
+            return value
+        return {"int": str(value)} if abs(value) < MAX_INT else {"opaque": "huge int"}
     if type(value) is str:
         return value[:MAX_TEXT]
     if isinstance(value, Tensor):
@@ -147,11 +166,15 @@ def _encode_tensor(tensor: Tensor, buffers: list[bytes]) -> dict[str, Any]:
     return {"tensor": len(buffers) - 1, "dtype": name, "shape": list(tensor.shape)}
 
 
-def _decode(tree: Any, buffers: list[bytes], depth: int) -> Any:
+def _decode(tree: Any, buffers: list[bytes | None], depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise WireError(f"nested deeper than {MAX_DEPTH} levels")
     deeper = depth + 1
-    if tree is None or isinstance(tree, (bool, int, float)):
+    if tree is None or isinstance(tree, (bool, float)):
+        return tree
+    if isinstance(tree, int):
+        if abs(tree) >= MAX_INT:
+            raise WireError("an integer of more than a thousand bits")
         return tree
     if isinstance(tree, str):
         return tree[:MAX_TEXT]
@@ -169,19 +192,22 @@ def _decode(tree: Any, buffers: list[bytes], depth: int) -> Any:
         return Handle(int(tree["handle"]))
     if "fixture" in tree:
         return Fixture(str(tree["fixture"]), _decode(tree["params"], buffers, deeper))
-    if "int" in tree and len(tree["int"]) < 4000:
-        return int(tree["int"])
+    if "int" in tree and isinstance(tree["int"], str):
+        return _decode(int(tree["int"]), buffers, deeper)
     if "opaque" in tree:
         return Opaque(str(tree["opaque"])[:200])
     raise WireError(f"unknown kind {sorted(tree)[:3]}")
 
 
-def _decode_tensor(tree: dict[str, Any], buffers: list[bytes]) -> Tensor:
+def _decode_tensor(tree: dict[str, Any], buffers: list[bytes | None]) -> Tensor:
     dtype = DTYPES.get(tree["dtype"])
     shape = tree["shape"]
     if dtype is None or not all(type(n) is int and n >= 0 for n in shape) or len(shape) > 16:
         raise WireError(f"tensor of dtype {tree['dtype']!r} and shape {shape!r}")
-    raw = buffers[tree["tensor"]]
+    raw, buffers[tree["tensor"]] = buffers[tree["tensor"]], None
+    if raw is None:
+        # Or a small message could fill the memory of whoever reads it.
+        raise WireError("two tensors of the same bytes")
     if math.prod(shape) * dtype.itemsize != len(raw):
         raise WireError(f"{len(raw)} bytes for a tensor of {tree['dtype']} and shape {shape}")
     if not raw:

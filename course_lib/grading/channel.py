@@ -20,6 +20,9 @@ from course_lib.checks.subject import Subject, SubjectLost
 from course_lib.checks.wire import MAX_FRAME, WireError, pack, unpack
 from course_lib.grading.nursery import Nursery
 
+# What a worker sends of a cell's outputs is at most half of this, unless it has been tampered with.
+MAX_OUTPUTS = 4 * 2**20
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -28,6 +31,7 @@ class Limits:
     Args:
         cell: Seconds for one cell.
         call: Seconds for one call of a check.
+        whole: Seconds for the whole submission.
         memory: Bytes of address space of any one process; torch alone maps about 3 GiB.
         file_size: Bytes of any one file.
         scratch: Bytes of all files together, which lie in memory.
@@ -37,6 +41,7 @@ class Limits:
 
     cell: float = 60
     call: float = 20
+    whole: float = 900
     memory: int = 8 * 2**30
     file_size: int = 64 * 2**20
     scratch: int = 256 * 2**20
@@ -61,10 +66,11 @@ class Worker:
         """Have it forked."""
         self.limits = limits or Limits()
         wanted = asdict(self.limits)
-        caps = {k: v for k, v in wanted.items() if k not in ("cell", "call")}
+        caps = {k: v for k, v in wanted.items() if k not in ("cell", "call", "whole")}
         self.socket, self.pid, self.ended = nursery.fork(caps, judge)
         self.walls = nursery.walls
         self.alive = True
+        self.until = float("inf")
 
     def subject(self) -> Subject:
         """The student's functions, as a check sees them."""
@@ -78,16 +84,17 @@ class Worker:
         """
         request = {"verb": "run", "source": as_bytes(source)}
         reply = unpack(self.exchange(pack(request), self.limits.cell))
-        if reply.get("error"):
-            raise SubjectLost(f"the cell ended with {reply['error'].get('type')}")
-        try:
-            raw = reply["outputs"]
-            assert isinstance(raw, Tensor)
-            outputs = json.loads(raw.numpy().tobytes())
-            assert isinstance(outputs, list)
-        except (KeyError, ValueError, AssertionError):
-            raise SubjectLost("the worker sent something that is no output") from None
-        return outputs
+        if error := reply.get("error"):
+            kind = error.get("type") if isinstance(error, dict) else error
+            raise SubjectLost(f"the cell ended with {kind!s:.100}")
+        raw = reply.get("outputs")
+        if isinstance(raw, Tensor) and raw.dtype == torch.uint8 and raw.numel() <= MAX_OUTPUTS:
+            with contextlib.suppress(ValueError, RecursionError):
+                outputs = json.loads(raw.numpy().tobytes())
+                if isinstance(outputs, list):
+                    return outputs
+        self.end()
+        raise SubjectLost("the worker sent something that is no output")
 
     def exchange(self, frame: bytes, seconds: float) -> bytes:
         """Send one frame and wait for the reply.
@@ -95,7 +102,7 @@ class Worker:
         Raises:
             SubjectLost: As for :meth:`run`; the process is ended.
         """
-        deadline = time.monotonic() + seconds
+        deadline = min(time.monotonic() + seconds, self.until)
         try:
             self._before(deadline)
             self.socket.sendall(struct.pack(">Q", len(frame)) + frame)
@@ -110,6 +117,8 @@ class Worker:
             raise
         except TimeoutError:
             self.end()
+            if deadline == self.until:
+                raise SubjectLost(f"all {self.limits.whole:g} seconds were used up") from None
             raise SubjectLost(f"no answer within {seconds:g} seconds") from None
         except WireError as error:
             self.end()

@@ -1,14 +1,17 @@
 """Reading what a student submitted, trusting nothing: a clean notebook, or a reason.
 
 Only what a cell is (code or text), its source and its ``grade_id`` are taken over. Outputs,
-attachments and every other metadata are dropped, so none of them can do anything.
+attachments and every other metadata are dropped, so none of them can do anything; where a cell
+claims to be something else than the released one, the instructor is told.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import stat
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,15 @@ KINDS: dict[str, dict[str, Any]] = {
     "markdown": {},
     "raw": {},
 }
+MAX_NOTES = 40
+# What nbgrader would act upon, and nbclient.
+CLAIMS = ("schema_version", "grade", "solution", "locked", "task", "points")
+# Tags without attributes, and links in angle brackets, stay what they are in a student's text.
+_TAG = re.compile(
+    r"<(?!/?(?:b|br|code|details|div|em|h[1-6]|hr|i|kbd|li|ol|p|pre|span|strong|sub|summary|sup"
+    r"|table|tbody|td|th|thead|tr|ul)\s*/?>|https?://[^\s<>\"']*>)(?=[A-Za-z/!?])"
+)
+_DEFINES = re.compile(r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*=(?!=)", re.MULTILINE)
 
 
 class Unreadable(ValueError):
@@ -40,23 +52,46 @@ class Submission:
     notes: list[str] = field(default_factory=list)
 
 
+def plain(text: str, most: int = 300) -> str:
+    """Text of a stranger for one line of a terminal: no control characters, nothing endless."""
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[: most + 1])
+    return shown if len(shown) <= most else shown[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def plain_notes(notes: list[str]) -> list[str]:
+    """Notes that can be read: each once, and not thousands of them."""
+    found = list(dict.fromkeys(plain(note) for note in notes))
+    more = len(found) - MAX_NOTES
+    return [*found[:MAX_NOTES], f"And {more} more of this kind."] if more > 0 else found
+
+
+def inert(markdown: str) -> str:
+    """A student's text without living markup: whoever renders it shows the tags instead."""
+    return _TAG.sub("&lt;", markdown)
+
+
 def read(folder: Path, name: str) -> bytes:
     """The bytes of ``folder/name.ipynb``.
 
     Raises:
-        Unreadable: It is missing, not a regular file, empty or too large.
+        Unreadable: It is missing, not a regular file, empty or too large, or a folder on the way,
+            the student's or the assignment's, is a link.
     """
     wanted = f"{name}.ipynb"
     path = folder / wanted
+    # A link may lead to the work of somebody else, or out of the course.
+    if folder.is_symlink() or folder.parent.is_symlink():
+        raise Unreadable("The folder of the submission is a link, not a folder.")
     if not os.path.lexists(path):
         others = sorted(p.name for p in folder.glob("*.ipynb"))
-        found = f"; found {', '.join(others[:5])}: rename it and submit again" if others else ""
-        raise Unreadable(f"There is no file `{wanted}` in the submission{found}.")
+        found = f"; found {plain(', '.join(others[:5]))}: rename it and submit again"
+        raise Unreadable(f"There is no file `{wanted}` in the submission{found if others else ''}.")
     # Opened without following links, and judged by what was opened: no race, no way out.
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        raise Unreadable(f"`{wanted}` is a link, not a file.") from None
+    except OSError as error:
+        why = "is a link, not a file" if path.is_symlink() else f"cannot be read: {error.strerror}"
+        raise Unreadable(f"`{wanted}` {why}.") from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
@@ -73,6 +108,16 @@ def read(folder: Path, name: str) -> bytes:
     return content
 
 
+def beside(folder: Path, name: str) -> list[str]:
+    """Notes on what lies beside the notebook and might have been meant to count."""
+    found = sorted(
+        p.name for p in folder.glob("*") if p.suffix in (".ipynb", ".py") and p.stem != name
+    )
+    if not found:
+        return []
+    return [f"Only `{name}.ipynb` was graded, not what lies beside it: {plain(', '.join(found))}."]
+
+
 def parse(content: bytes) -> Submission:
     """Rebuild the notebook from its bytes.
 
@@ -80,7 +125,7 @@ def parse(content: bytes) -> Submission:
         Unreadable: The bytes are not UTF-8 JSON, or not a notebook.
     """
     try:
-        data = json.loads(content.decode("utf-8"))
+        data = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise Unreadable("The file is not UTF-8 text.") from None
     except RecursionError:
@@ -117,7 +162,8 @@ def _upgrade(data: dict[str, Any]) -> Any:
 
 
 def _cell(cell: Any, number: int) -> tuple[NotebookNode | None, str]:
-    if not isinstance(cell, dict) or cell.get("cell_type") not in KINDS:
+    kind = cell.get("cell_type") if isinstance(cell, dict) else None
+    if not isinstance(kind, str) or kind not in KINDS:
         return None, f"Cell {number} is not a cell; it was left out."
     source = cell.get("source", "")
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
@@ -127,22 +173,33 @@ def _cell(cell: Any, number: int) -> tuple[NotebookNode | None, str]:
     if len(source) > MAX_SOURCE:
         return None, f"Cell {number} has more than {MAX_SOURCE:,} characters; it was left out."
     readable = source.encode("utf-8", errors="replace").decode("utf-8")
-    kind = cell["cell_type"]
-    fields = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": readable}
+    shown = inert(readable) if kind == "markdown" else readable
+    fields = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": shown}
     clean = nbformat.from_dict({**fields, **KINDS[kind]})
     metadata = cell.get("metadata")
-    marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    grade_id = marks.get("grade_id") if isinstance(marks, dict) else None
-    if isinstance(grade_id, str):
+    metadata = metadata if isinstance(metadata, dict) else {}
+    marks = metadata.get("nbgrader")
+    if isinstance(marks, dict) and isinstance(grade_id := marks.get("grade_id"), str):
         clean.metadata["submitted_id"] = grade_id[:200]
+        claims = {k: marks[k] for k in CLAIMS if k in marks}
+        tags = metadata.get("tags")
+        if isinstance(tags, list) and tags:
+            claims["tags"] = ", ".join(tag for tag in tags if isinstance(tag, str))
+        # Compared and shown, so nothing that is nested a thousand deep.
+        clean.metadata["claims"] = {
+            name: value if value is None or isinstance(value, (str, int, float)) else "nested"
+            for name, value in claims.items()
+        }
     return clean, "" if readable == source else f"Cell {number} held broken text; it was repaired."
 
 
 def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookNode, bool]]:
     """Put the submitted cells in order for the judge, each marked with the release's own metadata.
 
-    Locked and graded cells get the release's source back. A cell that is there twice counts once, a
-    missing one is put back: given cells first, the rest at the end.
+    Locked and graded cells get the release's source back; what a student wrote into one is run
+    before it. Of two copies of a graded cell the last counts, as in a notebook run from top to
+    bottom. An answer that has lost its mark is known by the function it defines. What is missing is
+    put back: given cells first, graded ones at the end.
 
     Returns:
         The cells, and for each whether it belongs to the release.
@@ -152,44 +209,130 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
         for c in release.cells
         if c.metadata.get("nbgrader", {}).get("grade_id")
     }
-    by_source = {c.source.strip(): i for i, c in wanted.items() if c.metadata["nbgrader"]["locked"]}
-    placed: dict[str, NotebookNode] = {}
+    notes = submission.notes
+    found = _identify(submission, wanted)
+    _adopt(found, wanted, notes)
+    places: dict[str, list[int]] = defaultdict(list)
+    for index, (_, grade_id) in enumerate(found):
+        if grade_id is not None:
+            places[grade_id].append(index)
+    counts = {i: _which(at, [found[n][0] for n in at], wanted[i]) for i, at in places.items()}
+    for grade_id, at in places.items():
+        if len(at) > 1:
+            times = "twice" if len(at) == 2 else f"{len(at)} times"
+            notes.append(
+                f"The cell `{grade_id}` is there {times}; it counts once."
+                if _locked(wanted[grade_id])
+                else f"A copy of the cell `{grade_id}` was run as an own cell: it is there {times}."
+            )
     cells: list[tuple[NotebookNode, bool]] = []
-    for cell in submission.notebook.cells:
-        grade_id = cell.metadata.pop("submitted_id", None)
-        retagged = by_source.get(cell.source.strip())
-        if grade_id not in wanted or (retagged and not _locked(wanted[grade_id])):
-            grade_id = retagged
+    for index, (cell, grade_id) in enumerate(found):
         if grade_id is None:
             cells.append((cell, False))
-            continue
-        own = wanted[grade_id]
-        if grade_id in placed:
-            if _locked(own):
-                submission.notes.append(f"The cell `{grade_id}` is there twice; it counts once.")
-            else:
-                submission.notes.append(f"A copy of the cell `{grade_id}` was run as an own cell.")
-                cells.append((cell, False))
-            continue
-        placed[grade_id] = own
-        clean = nbformat.from_dict(own)
-        if not _locked(own):
-            if cell.cell_type != own.cell_type:
-                submission.notes.append(f"The cell `{grade_id}` had become {cell.cell_type}.")
-            clean.source = cell.source
-        elif cell.source.strip() != own.source.strip():
-            submission.notes.append(f"The locked cell `{grade_id}` had been changed; it was reset.")
-        cells.append((clean, True))
-    absent = [i for i in wanted if i not in placed]
+        elif counts[grade_id] == index:
+            cells.append((_restored(cell, wanted[grade_id], notes), True))
+        elif not _locked(wanted[grade_id]):
+            cells.append((cell, False))
+    absent = [i for i in wanted if i not in places]
     for grade_id in absent:
-        submission.notes.append(f"The cell `{grade_id}` was missing; it was put back.")
-    given = [
-        i for i in absent if _locked(wanted[i]) and not wanted[i].metadata["nbgrader"]["grade"]
-    ]
+        notes.append(f"The cell `{grade_id}` was missing; it was put back.")
+    given = [i for i in absent if _locked(wanted[i]) and not _graded(wanted[i])]
     first = [(nbformat.from_dict(wanted[i]), True) for i in given]
-    last = [(nbformat.from_dict(wanted[i]), True) for i in absent if i not in given]
+    last = [(_put_back(wanted[i]), True) for i in absent if i not in given]
     return [*first, *cells, *last]
+
+
+def _identify(
+    submission: Submission, wanted: dict[str, NotebookNode]
+) -> list[tuple[NotebookNode, str | None]]:
+    """Which cell of the release each submitted one is; those that claim otherwise are noted."""
+    by_source = {_text(c): i for i, c in wanted.items() if _locked(c)}
+    found: list[tuple[NotebookNode, str | None]] = []
+    said: dict[str, list[str]] = defaultdict(list)
+    for cell in submission.notebook.cells:
+        grade_id = cell.metadata.pop("submitted_id", None)
+        claims = cell.metadata.pop("claims", {})
+        if grade_id in wanted:
+            own = {"tags": "", **wanted[grade_id].metadata["nbgrader"]}
+            for name, value in claims.items():
+                if value != own.get(name, value):
+                    said[f"`{name}` is {plain(repr(value), 40)}"].append(grade_id)
+        retagged = by_source.get(_text(cell))
+        if grade_id not in wanted or (retagged and not _locked(wanted[grade_id])):
+            grade_id = retagged
+        if grade_id and _locked(wanted[grade_id]) and _text(cell) != _text(wanted[grade_id]):
+            submission.notes.append(
+                f"The locked cell `{grade_id}` had been changed; it was reset, and what stood in it"
+                " was run before it."
+            )
+            found.append((cell, None))
+        found.append((cell, grade_id))
+    for claim, ids in said.items():
+        of = f"`{ids[0]}`" if len(ids) == 1 else f"{len(ids)} cells, `{ids[0]}` among them"
+        submission.notes.append(f"The notebook says {claim} for {of}; that was ignored.")
+    return found
+
+
+def _adopt(
+    found: list[tuple[NotebookNode, str | None]],
+    wanted: dict[str, NotebookNode],
+    notes: list[str],
+) -> None:
+    """Give an answer that is absent the last code cell without a mark that defines its function."""
+    present = {grade_id for _, grade_id in found}
+    for grade_id, own in wanted.items():
+        names = _defines(own)
+        if grade_id in present or _locked(own) or not names:
+            continue
+        for index in reversed(range(len(found))):
+            cell, tag = found[index]
+            if tag is None and cell.cell_type == "code" and names & _defines(cell):
+                found[index] = (cell, grade_id)
+                notes.append(f"The cell `{grade_id}` had lost its mark; its function told it.")
+                break
+
+
+def _which(places: list[int], cells: list[NotebookNode], own: NotebookNode) -> int:
+    """The place of the copy that counts."""
+    if _locked(own):
+        return places[-1] if _graded(own) else places[0]
+    names = _defines(own)
+    defining = [n for n, cell in zip(places, cells, strict=True) if names & _defines(cell)]
+    return defining[-1] if defining else places[0]
+
+
+def _restored(cell: NotebookNode, own: NotebookNode, notes: list[str]) -> NotebookNode:
+    """The release's cell, with the student's source where it is the student's to write."""
+    clean = nbformat.from_dict(own)
+    if cell.cell_type != own.cell_type:
+        notes.append(
+            f"The cell `{own.metadata['nbgrader']['grade_id']}` had become {cell.cell_type}."
+        )
+    if not _locked(own):
+        clean.source = cell.source
+    return clean
+
+
+def _put_back(own: NotebookNode) -> NotebookNode:
+    """A missing cell; an answer's stub would undo what the student has defined elsewhere."""
+    clean = nbformat.from_dict(own)
+    if not _locked(own):
+        clean.source = "# This cell was not in the submission."
+    return clean
+
+
+def _defines(cell: NotebookNode) -> set[str]:
+    return {name for pair in _DEFINES.findall(cell.source) for name in pair if name}
+
+
+def _text(cell: NotebookNode) -> str:
+    text = cell.source.strip()
+    return inert(text) if cell.cell_type == "markdown" else text
 
 
 def _locked(cell: NotebookNode) -> bool:
     return bool(cell.metadata["nbgrader"]["locked"])
+
+
+def _graded(cell: NotebookNode) -> bool:
+    return bool(cell.metadata["nbgrader"]["grade"])

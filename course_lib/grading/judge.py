@@ -6,6 +6,8 @@ and the references and never executes anything a student wrote.
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,10 +21,15 @@ from course_lib.checks.report import Report, grade
 from course_lib.checks.subject import SubjectLost
 from course_lib.grading.authoring import CHECK
 from course_lib.grading.channel import Limits, Worker
-from course_lib.grading.intake import Submission, align
+from course_lib.grading.intake import Submission, align, plain_notes
 from course_lib.grading.kit import ABSENT
 from course_lib.grading.nursery import Nursery
-from course_lib.grading.worker import SHOWN
+
+# Characters of all outputs of a notebook together.
+MAX_KEPT = 16 * 2**20
+FULL = "[not kept: the outputs before it are as much as is kept of one notebook]\n"
+INERT = ("text/plain", "text/latex", "image/png")
+PICTURE = re.compile(r"[A-Za-z0-9+/=\s]*")
 
 
 @dataclass
@@ -58,12 +65,18 @@ class Judged:
 class Session:
     """A worker that may die: a new one is given the same cells again, without the fatal one."""
 
-    def __init__(self, start: Callable[[], Worker]) -> None:
-        """Start the first worker."""
+    def __init__(self, start: Callable[[], Worker], seconds: float) -> None:
+        """Start the first worker; all of them together have so many seconds."""
         self.start = start
-        self.worker = start()
+        self.until = time.monotonic() + seconds
+        self.worker = self._begin()
         self.prefix: list[str] = []
         self.restarts = 0
+
+    def _begin(self) -> Worker:
+        worker = self.start()
+        worker.until = self.until
+        return worker
 
     def run(self, source: str) -> tuple[list[dict[str, Any]], str]:
         """Run a cell: its outputs, and why the worker was lost if it was."""
@@ -76,11 +89,14 @@ class Session:
         return outputs, ""
 
     def replay(self) -> None:
-        """Start over with what has run so far; a cell that is fatal only now is left out, too."""
-        while True:
+        """Start over with what has run so far; a cell that is fatal only now is left out, too.
+
+        When the time is used up nothing is started any more, and all that follows is lost at once.
+        """
+        while time.monotonic() < self.until:
             self.restarts += 1
             self.worker.end()
-            self.worker = self.start()
+            self.worker = self._begin()
             survived: list[str] = []
             try:
                 for source in self.prefix:
@@ -117,7 +133,9 @@ def judge_notebook(
         The notebook with outputs, and one mark for each graded cell of the release.
     """
     result = Judged(new_notebook(metadata=dict(release.metadata)), [], submission.notes)
-    session = Session(lambda: Worker(nursery, limits, judge))
+    limits = limits or Limits()
+    session = Session(lambda: Worker(nursery, limits, judge), limits.whole)
+    kept = MAX_KEPT
     try:
         for cell, own in align(submission, release):
             result.notebook.cells.append(cell)
@@ -127,6 +145,9 @@ def judge_notebook(
             elif cell.cell_type == "code":
                 outputs, lost = session.run(cell.source)
                 cell.outputs = clean_outputs(outputs)
+                kept -= sum(len(str(output)) for output in cell.outputs)
+                if kept < 0:
+                    cell.outputs = [_output("stream", name="stdout", text=FULL)]
                 if lost:
                     where = marks.get("grade_id", "one of the student's own cells")
                     result.notes.append(f"While running {where}: {lost}. The rest went on without.")
@@ -138,6 +159,7 @@ def judge_notebook(
         result.notes.append(
             f"Takes the library's answer instead of giving one: {', '.join(taken)}."
         )
+    result.notes = plain_notes(result.notes)
     nbformat.validate(result.notebook)
     return result
 
@@ -169,7 +191,11 @@ def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str
 
 
 def clean_outputs(outputs: list[Any]) -> list[NotebookNode]:
-    """Outputs from a worker as valid nbformat; whatever is not of that form is dropped."""
+    """Outputs from a worker as valid nbformat; whatever is not of that form is dropped.
+
+    So is what a page would bring to life: HTML, SVG, Markdown and scripts. Formgrader shows an
+    autograded notebook to the instructor, with the instructor's rights.
+    """
     clean = []
     for output in outputs[:1000]:
         if not isinstance(output, dict):
@@ -178,7 +204,9 @@ def clean_outputs(outputs: list[Any]) -> list[NotebookNode]:
         if kind == "stream" and output.get("name") in ("stdout", "stderr"):
             clean.append(_output(kind, name=output["name"], text=str(output.get("text", ""))))
         elif kind == "display_data" and isinstance(output.get("data"), dict):
-            data = {k: v for k, v in output["data"].items() if k in SHOWN and isinstance(v, str)}
+            data = {k: v for k, v in output["data"].items() if k in INERT and isinstance(v, str)}
+            if not PICTURE.fullmatch(data.get("image/png", "")):
+                del data["image/png"]
             clean.append(_output(kind, data=data, metadata={}))
         elif kind == "error":
             trace = output.get("traceback")

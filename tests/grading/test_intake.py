@@ -88,6 +88,9 @@ def test_only_type_source_and_id_are_taken_over():
     assert len(submission.notebook.cells) == 1 and len(submission.notes) == 2
     clean = submission.notebook.cells[0]
     assert clean.source == "a = 1\nb" and clean.outputs == []
+    # Kept for the note that it was ignored; nothing else reads it.
+    claims = clean.metadata.pop("claims")
+    assert claims == {"points": 100, "tags": "skip-execution"}
     assert dict(clean.metadata) == {"submitted_id": "g"}
 
 
