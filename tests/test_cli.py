@@ -14,7 +14,7 @@ import pytest
 from course_lib.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ("book", "serve", "exercises", "grade", "matrix", "run", "data", "bench",
+COMMANDS = ("book", "serve", "exercises", "grade", "regrade", "matrix", "run", "data", "bench",
             "doctor")  # fmt: skip
 
 

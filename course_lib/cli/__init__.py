@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-FOUND_WRONG, REFUSED, INTERRUPTED = 1, 2, 130
+from course_lib.cli.interrupt import Interrupt
+
+FOUND_WRONG, REFUSED = 1, 2
 
 
 class Refused(Exception):
@@ -64,13 +66,21 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    arguments = parser().parse_args(argv)
-    handler: Handler = arguments.handler
-    try:
-        return handler(arguments)
-    except KeyboardInterrupt:
-        print("\ninterrupted; the same command goes on from here", file=sys.stderr)
-        return INTERRUPTED
-    except (Refused, ValueError, OSError, RuntimeError) as error:
-        print(f"course: {error}", file=sys.stderr)
-        return REFUSED
+    with Interrupt() as interrupt:
+        try:
+            arguments = parser().parse_args(argv)
+            arguments.interrupt = interrupt
+            handler: Handler = arguments.handler
+            return handler(arguments)
+        except KeyboardInterrupt:
+            return interrupt.say()
+        except (Refused, ValueError, OSError, RuntimeError) as error:
+            if interrupt.pressed:
+                return interrupt.say()
+            print(f"course: {error}", file=sys.stderr)
+            return REFUSED
+        except Exception:
+            # What Ctrl-C became on its way through somebody's import.
+            if interrupt.pressed:
+                return interrupt.say()
+            raise

@@ -1,4 +1,4 @@
-"""``course exercises``, ``course matrix`` and ``course grade``."""
+"""``course exercises``, ``course matrix``, ``course grade`` and ``course regrade``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import contextlib
 import os
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
 
 if TYPE_CHECKING:
-    from course_lib.grading.classroom import Verdict
+    from course_lib.grading.classroom import Classroom, Verdict
     from course_lib.grading.nursery import Nursery
 
 
@@ -37,27 +38,49 @@ def register(commands: Any) -> None:
     matrix.set_defaults(handler=run_matrix)
 
     grade = commands.add_parser("grade", help="grade what a class has submitted")
-    grade.add_argument("assignment", help="such as 03_attention")
-    grade.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
-    grade.add_argument("--students", nargs="+", metavar="ID", help="only these")
+    _add_class(grade)
     grade.add_argument(
         "--sample", action="store_true", help="grade a made-up class of eight in _build/class"
     )
-    grade.add_argument("--jobs", type=int, metavar="N", help="judged at a time (one per core)")
     grade.add_argument(
         "--resume",
         action="store_true",
         help="go on where a run ended; done anyway, said for clarity",
     )
     grade.add_argument("--dry-run", action="store_true", help="only say what would be graded")
-    grade.add_argument(
+    grade.set_defaults(handler=run_grade)
+
+    regrade = commands.add_parser(
+        "regrade", help="grade again, say who would move and by how much; publish with --yes"
+    )
+    _add_class(regrade)
+    regrade.add_argument("--yes", action="store_true", help="publish what is shown")
+    regrade.add_argument(
+        "--new-seed", action="store_true", help="draw other samples, as for a later deadline"
+    )
+    regrade.set_defaults(handler=run_regrade)
+
+
+def _add_class(parser: argparse.ArgumentParser) -> None:
+    """What is graded, and how."""
+    parser.add_argument("assignment", help="such as 03_attention")
+    parser.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
+    parser.add_argument("--students", nargs="+", metavar="ID", help="only these")
+    parser.add_argument("--jobs", type=int, metavar="N", help="judged at a time (one per core)")
+    parser.add_argument(
+        "--db",
+        default="",
+        metavar="URL",
+        help="the gradebook's address, as nbgrader's CourseDirectory.db_url"
+        " (gradebook.db in the course folder)",
+    )
+    parser.add_argument(
         "--unsafe",
         action="store_true",
         help="without walls around students' processes, which then can read and write whatever you"
         " can: only for code you trust",
     )
-    add_json(grade)
-    grade.set_defaults(handler=run_grade)
+    add_json(parser)
 
 
 def run_exercises(arguments: argparse.Namespace) -> int:
@@ -118,32 +141,37 @@ def run_grade(arguments: argparse.Namespace) -> int:
     course = arguments.course or (root / "_build" / "class" if arguments.sample else root)
     if arguments.sample and arguments.course is not None:
         raise Refused("--sample has its own folder, _build/class: leave out --course")
-    jobs = arguments.jobs or len(os.sched_getaffinity(0))
+    with contextlib.ExitStack() as stack:
+        warming = None if arguments.dry_run else stack.enter_context(_warm(arguments, course))
+        return _grade(arguments, root, course, warming)
+
+
+def _jobs(arguments: argparse.Namespace) -> int:
+    jobs = arguments.jobs if arguments.jobs is not None else len(os.sched_getaffinity(0))
     if jobs < 1:
         raise Refused(f"--jobs {jobs}: wanted at least 1")
-    with contextlib.ExitStack() as stack:
-        warming = None
-        if not arguments.dry_run:
-            # It imports for seconds, and so does this process: at the same time.
-            from course_lib.grading import kit
-            from course_lib.grading.nursery import Nursery
-
-            folder = kit.build(course / ".kits")
-            warming = stack.enter_context(Nursery(folder, judges=jobs, walls=not arguments.unsafe))
-        return _grade(arguments, root, course, jobs, warming)
+    return int(jobs)
 
 
-def _grade(
-    arguments: argparse.Namespace, root: Path, course: Path, jobs: int, warming: Nursery | None
-) -> int:
-    from tqdm import tqdm
+def _warm(arguments: argparse.Namespace, course: Path) -> Nursery:
+    """Start the warm parent: it imports for seconds, and so does this process, at the same time."""
+    jobs = _jobs(arguments)
+    from course_lib.grading import kit
+    from course_lib.grading.nursery import Nursery
 
+    folder = kit.build(course / ".kits")
+    return Nursery(folder, judges=jobs, walls=not arguments.unsafe)
+
+
+def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nursery | None) -> int:
     from course_lib.grading import sample, summary
-    from course_lib.grading.classroom import Classroom, save
+    from course_lib.grading.classroom import Classroom
 
     if arguments.sample:
         sample.make(course, root, arguments.assignment)
-    classroom = Classroom(course, root, arguments.assignment)
+    classroom = Classroom(
+        course, root, arguments.assignment, db=arguments.db, follow=arguments.sample
+    )
     chosen = classroom.choose(arguments.students)
     if arguments.dry_run:
         _, tasks = classroom.sort_out(chosen)
@@ -156,26 +184,92 @@ def _grade(
             f"{len(tasks)} of {len(chosen)} to grade",
         )
         return 0
-    failed = 0
+    verdicts = _with_bar(arguments, classroom, chosen, warming)
+    # The report is on the whole class, also after a run for some.
+    now = {v.student: v for v in verdicts}
+    known = [now.get(s) or classroom.verdict(s) for s in classroom.students()]
+    everybody = [v for v in known if v is not None]
+    facts = summary.data(classroom.name, everybody, classroom.engine)
+    path = summary.write(course / "summary", facts, everybody)
+    lines = summary.text(facts).rpartition("\n")
+    if not arguments.json:
+        print(lines[0])
+        print(f"gradebook  {arguments.db or course / 'gradebook.db'}")
+        print(f"feedback   {course / 'feedback'}")
+        print(f"summary    {path}, .json and .csv beside it\n")
+    arguments.interrupt.check()
+    emit(arguments, facts, f"{lines[2]}; in this run {facts['graded_now']}")
+    return 0
+
+
+def _with_bar(
+    arguments: argparse.Namespace, classroom: Classroom, chosen: list[str], warming: Nursery | None
+) -> list[Verdict]:
+    """Grade; a bar shows what is done, what failed, how fast it goes and how long it takes."""
+    from tqdm import tqdm
+
     tqdm.monitor_interval = 0  # its thread would be there when judges are forked
-    with tqdm(total=len(chosen), unit="submission", disable=arguments.json) as bar:
+    failed = 0
+    looks = "{bar:20} {n_fmt} of {total_fmt} done{postfix}, {rate_noinv_fmt}, {remaining} left"
+    arguments.interrupt.check()
+    with tqdm(total=len(chosen), unit="sub", bar_format=looks, disable=arguments.json) as bar:
 
         def say(verdict: Verdict) -> None:
             nonlocal failed
             failed += verdict.score is None
-            bar.set_postfix_str(f"{verdict.student}, {failed} failed")
+            bar.set_postfix_str(f"{failed} failed", refresh=False)
+            if not verdict.fresh:
+                bar.initial += 1  # so that it does not count as fast
             bar.update()
+            # Wherever Ctrl-C was swallowed, it is noticed here.
+            arguments.interrupt.check()
 
-        verdicts = classroom.grade(
-            arguments.students, say, jobs=jobs, walls=not arguments.unsafe, warming=warming
+        return classroom.grade(
+            chosen,
+            say,
+            jobs=_jobs(arguments),
+            walls=not arguments.unsafe,
+            warming=warming,
         )
-    table = summary.text(arguments.assignment, verdicts)
-    path = course / "summary" / f"{arguments.assignment}.txt"
-    save(path, table + "\n")
+
+
+def run_regrade(arguments: argparse.Namespace) -> int:
+    """Grade again beside what stands, and show or publish what would change."""
+    root = checkout()
+    course = arguments.course or root
+    with _warm(arguments, course) as warming:
+        from course_lib.grading import regrade
+
+        again = regrade.Regrade(
+            course, root, arguments.assignment, db=arguments.db, new_seed=arguments.new_seed
+        )
+        chosen = again.standing.choose(arguments.students)
+        verdicts = _with_bar(arguments, again.staged, chosen, warming)
+    moves = again.moves(verdicts)
+    failed = {v.student: v.reason for v in verdicts if v.score is None}
     if not arguments.json:
-        print(table.rpartition("\n")[0])
-        print(f"\ngradebook {course / 'gradebook.db'}")
-        print(f"feedback  {course / 'feedback' / verdicts[0].student / classroom.name}")
-        print(f"summary   {path}")
-    emit(arguments, summary.data(arguments.assignment, verdicts), table.rpartition("\n")[2])
+        print(regrade.table(moves) if moves else "nobody moves")
+        for student, reason in failed.items():
+            print(f"not graded: {student}: {reason}")
+    left = again.publish(verdicts) if arguments.yes else []
+    if not arguments.json and left:
+        print(
+            f"left alone: {', '.join(left)}, who submitted something else meanwhile or could not be"
+            " graded again; `course grade` goes on from there"
+        )
+    arguments.interrupt.check()
+    published = "published" if arguments.yes else "nothing published; with --yes it is"
+    emit(
+        arguments,
+        {
+            "assignment": arguments.assignment,
+            "graded": len(verdicts) - len(failed),
+            "moves": [{**asdict(m), "by": m.by} for m in moves],
+            "failed": failed,
+            "published": arguments.yes,
+            "left_alone": left,
+        },
+        f"graded again {len(verdicts) - len(failed)} of {len(verdicts)}, {len(moves)} scores move;"
+        f" {published}",
+    )
     return 0

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 import course_lib
@@ -25,23 +26,46 @@ from course_lib.checks import seeds
 from course_lib.checks.report import bank_reports
 from course_lib.grading import authoring, doctor, feedback, gradebook, intake, kit
 from course_lib.grading.channel import Limits
+from course_lib.grading.exchange import Slip, read_slip
 from course_lib.grading.judge import Judged, judge_notebook
 from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
 from course_lib.grading.pool import JudgeDied, judge_all
 
+SEEDS = ".grading-seeds.json"
+
 
 @dataclass
 class Verdict:
-    """What was decided about one submission; plain data, kept in ``verdict.json``."""
+    """What was decided about one submission; plain data, kept in ``verdict.json``.
+
+    Args:
+        student: The student's id.
+        key: The hash of what was submitted, of the seed, and of what else it was decided from.
+        score: Points of all that was graded automatically; None if nothing could be.
+        max_points: Points to be had.
+        exercises: Points by graded cell; None for one that a person grades.
+        worth: The most points of each graded cell.
+        answers: A hash of what was handed in for each graded cell.
+        unanswered: Solution cells that are as they were released.
+        mistakes: Named mistakes by exercise.
+        notes: What a person should look at.
+        reason: Why it could not be graded; empty if it was.
+        engine: The hash of the library and the sources that decided it.
+        fresh: Whether it was decided in this run.
+    """
 
     student: str
     key: str
     score: float | None
     max_points: float
     exercises: dict[str, float | None] = field(default_factory=dict)
+    worth: dict[str, float] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    unanswered: list[str] = field(default_factory=list)
     mistakes: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     reason: str = ""
+    engine: str = ""
     fresh: bool = True
 
     @property
@@ -58,6 +82,7 @@ class Task:
     content: bytes
     reason: str
     key: str
+    slip: Slip = field(default_factory=Slip)
 
 
 @dataclass
@@ -67,7 +92,6 @@ class Result:
     verdict: Verdict
     page: str
     notebook: str = ""
-    marks: list[tuple[str, float | None]] = field(default_factory=list)
 
 
 class Classroom:
@@ -78,12 +102,29 @@ class Classroom:
         root: The checkout, for the sources of the assignments.
         name: The assignment, such as ``03_attention``.
         limits: Caps for one submission.
+        db: The gradebook's address; ``gradebook.db`` in the course folder if empty.
+        staging: A folder for what would be written, in place of the course folder and the
+            gradebook.
+        seed: The grading seed, if it is not the course's.
+        follow: Whether a submission is graded again when the library or the sources of the
+            assignments have changed; without, only when it, its time or the seed have.
 
     Raises:
-        ValueError: There is no such assignment, or nothing was submitted.
+        ValueError: There is no such assignment, or ``db`` is no address.
     """
 
-    def __init__(self, course: Path, root: Path, name: str, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        course: Path,
+        root: Path,
+        name: str,
+        limits: Limits | None = None,
+        *,
+        db: str = "",
+        staging: Path | None = None,
+        seed: str = "",
+        follow: bool = False,
+    ) -> None:
         """Load the assignment's source."""
         known = {s.stem: s for s in authoring.sources(root)}
         if name not in known:
@@ -91,8 +132,16 @@ class Classroom:
         self.course, self.name, self.limits = course, name, limits or Limits()
         self.assignment = authoring.load(known[name], root)
         self.url = authoring.book_url(root)
-        self.seed = grading_seed(course, name)
+        self.seed = seed or grading_seed(course, name)
         self.engine = engine_hash(root)
+        self.db, self.staging, self.follow = db, staging, follow
+        self.answered = {
+            _grade_id(c)
+            for c in self.assignment.release.cells
+            if c.metadata.get("nbgrader", {}).get("solution")
+        }
+        self.place = staging or course
+        gradebook.url(course, db)
 
     def students(self) -> list[str]:
         """Everybody with a folder for this assignment."""
@@ -137,20 +186,30 @@ class Classroom:
                         next(started, None) or Nursery(folder, judges=jobs, walls=walls)
                     )
 
-                gradebook.prepare(self.course, self.name, self.assignment.release)
-                with gradebook.open_gradebook(self.course) as book:
+                with contextlib.ExitStack() as stack:
+                    book = None if self.staging else stack.enter_context(self.open_gradebook())
                     if len(tasks) > 1:
                         # Before the judges are forked, so that no two of them do it.
                         for exercise in self.assignment.exercises:
                             bank_reports(exercise.id, self.seed)
-                    for task, done in judge_all(tasks, self._judge, start, jobs):
+                    # Closed whatever happens, so that an interruption ends the judges at once.
+                    judging = judge_all(tasks, self._judge, start, jobs)
+                    stack.callback(judging.close)
+                    for task, done in judging:
                         result = (
                             self._failed(task, str(done)) if isinstance(done, JudgeDied) else done
                         )
-                        self._write(task, result, book)
+                        self.write(task.slip, result, book)
                         verdicts[task.student] = result.verdict
                         say(result.verdict)
         return [verdicts[student] for student in chosen]
+
+    @contextlib.contextmanager
+    def open_gradebook(self) -> Iterator[Gradebook]:
+        """The course's gradebook, to which this assignment is known."""
+        gradebook.prepare(self.course, self.name, self.assignment.release, self.db)
+        with gradebook.open_gradebook(self.course, self.db) as book:
+            yield book
 
     def choose(self, only: Iterable[str] | None) -> list[str]:
         """Everybody who has submitted, or those named.
@@ -170,26 +229,51 @@ class Classroom:
         """What is graded already, and what is to be done."""
         verdicts, tasks = {}, []
         for student in chosen:
-            reason, content = "", b""
-            try:
-                content = intake.read(self.course / "submitted" / student / self.name, self.name)
-            except intake.Unreadable as unreadable:
-                reason = str(unreadable)
-            key = hashlib.sha256(
-                b"\0".join([content, reason.encode(), self.engine.encode(), self.seed.encode()])
-            ).hexdigest()
-            old = _read_verdict(self._out(student) / "verdict.json")
-            if old and old.key == key and self._page(student).exists():
+            task = self.take_in(student)
+            old = self.verdict(student)
+            if (
+                old
+                and old.key == task.key
+                and (old.engine == self.engine or not self.follow)
+                and self._page(student).exists()
+            ):
                 verdicts[student] = old
             else:
-                tasks.append(Task(student, content, reason, key))
+                tasks.append(task)
         return verdicts, tasks
 
+    def take_in(self, student: str) -> Task:
+        """Read what a student has submitted."""
+        folder = self.course / "submitted" / student / self.name
+        reason, content = "", b""
+        try:
+            content = intake.read(folder, self.name)
+        except intake.Unreadable as unreadable:
+            reason = str(unreadable)
+        slip = read_slip(folder)
+        parts = [reason, self.seed, json.dumps(slip.files), *slip.notes]
+        key = hashlib.sha256(b"\0".join([content, *(part.encode() for part in parts)])).hexdigest()
+        return Task(student, content, reason, key, slip)
+
+    def verdict(self, student: str) -> Verdict | None:
+        """What was decided last, if anything was."""
+        return _read_verdict(self._out(student) / "verdict.json")
+
     def _out(self, student: str) -> Path:
-        return self.course / "autograded" / student / self.name
+        return self.place / "autograded" / student / self.name
 
     def _page(self, student: str) -> Path:
-        return self.course / "feedback" / student / self.name / f"{self.name}.html"
+        return self.place / "feedback" / student / self.name / f"{self.name}.html"
+
+    def result(self, student: str) -> Result | None:
+        """What was written about a student, to be written elsewhere."""
+        verdict, notebook = self.verdict(student), self._out(student) / f"{self.name}.ipynb"
+        if verdict is None:
+            return None
+        page = self._page(student).read_text(encoding="utf-8")
+        if verdict.reason:
+            return Result(verdict, page)
+        return Result(verdict, page, notebook.read_text(encoding="utf-8"))
 
     def _judge(self, task: Task, nursery: Nursery, judge: int) -> Result:
         """In a judge's process: everything but writing."""
@@ -207,25 +291,91 @@ class Classroom:
         except Exception as error:
             # One submission never stops a class; the instructor sees what happened.
             return self._failed(task, f"The grader itself failed: {type(error).__name__}: {error}")
-        verdict = _verdict(task.student, task.key, judged, "", self.assignment.points)
+        verdict = self._verdict(task, judged)
         page = feedback.page(self.name, task.student, judged, self.url)
-        # Reports hold functions of the checks, which need not travel.
-        marks = [(m.grade_id, m.score) for m in judged.marks]
-        return Result(verdict, page, authoring.text(judged.notebook), marks)
+        return Result(verdict, page, authoring.text(judged.notebook))
 
     def _failed(self, task: Task, reason: str) -> Result:
-        verdict = _verdict(task.student, task.key, None, reason, self.assignment.points)
+        notes = list(task.slip.notes)
+        verdict = Verdict(task.student, task.key, None, self.assignment.points, notes=notes,
+                          reason=reason, engine=self.engine)  # fmt: skip
         page = feedback.page(self.name, task.student, None, self.url, reason=reason)
         return Result(verdict, page)
 
-    def _write(self, task: Task, result: Result, book: Gradebook) -> None:
-        out = self._out(task.student)
+    def _verdict(self, task: Task, judged: Judged) -> Verdict:
+        released = {_grade_id(c): c.source for c in self.assignment.release.cells if _grade_id(c)}
+        handed_in = {_grade_id(c): c.source for c in judged.notebook.cells if _grade_id(c)}
+        unanswered = [
+            i
+            for i, c in handed_in.items()
+            if i in self.answered and c.strip() == released[i].strip()
+        ]
+        answers = {}
+        for mark in judged.marks:
+            own = feedback.answer_of(judged, mark)
+            answers[mark.grade_id] = hashlib.sha256(own.encode(errors="replace")).hexdigest()
+            if mark.score is None and mark.grade_id in unanswered:
+                # As nbgrader does: nobody has to read what nobody has written.
+                mark.score, mark.reason = 0.0, "nothing was written here"
+        return Verdict(
+            task.student,
+            task.key,
+            judged.score,
+            judged.max_points,
+            exercises={m.grade_id: m.score for m in judged.marks},
+            worth={m.grade_id: m.max_points for m in judged.marks},
+            answers=answers,
+            unanswered=unanswered,
+            mistakes={
+                m.report.exercise: m.report.mistake.name
+                for m in judged.marks
+                if m.report and m.report.mistake
+            },
+            notes=[*judged.notes, *task.slip.notes],
+            engine=self.engine,
+        )
+
+    def write(self, slip: Slip, result: Result, book: Gradebook | None) -> None:
+        """Write down what came of a submission; broken off at any point, it is done again.
+
+        Args:
+            slip: The small files that came with it.
+            result: What came of it.
+            book: The gradebook, or None to leave it alone.
+        """
+        verdict = result.verdict
+        out, page = self._out(verdict.student), self._page(verdict.student)
+        old = self.verdict(verdict.student)
         if result.notebook:
             save(out / f"{self.name}.ipynb", result.notebook)
-            gradebook.write(book, self.name, task.student, result.marks)
-        save(self._page(task.student), result.page)
+            if book is not None:
+                known = old.answers if old else {}
+                entries = [
+                    gradebook.Entry(i, score, known.get(i) != verdict.answers[i])
+                    for i, score in verdict.exercises.items()
+                ]
+                gradebook.write(
+                    book,
+                    self.name,
+                    verdict.student,
+                    entries,
+                    unanswered=verdict.unanswered,
+                    submitted=slip.submitted,
+                )
+        elif old and old.answers:
+            # What people scored is still compared with what they had seen.
+            verdict.answers = old.answers
+        save(page, result.page)
+        for name, content in slip.files.items():
+            # nbgrader releases feedback by these.
+            for folder in (out, page.parent):
+                save(folder / name, content)
         # Last, so that a run that was broken off does this submission again.
-        save(out / "verdict.json", json.dumps(asdict(result.verdict), indent=1, ensure_ascii=False))
+        save(out / "verdict.json", json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
 
 
 def behind_walls(nursery: Nursery) -> Nursery:
@@ -261,20 +411,6 @@ def lock(course: Path) -> Iterator[None]:
         yield
 
 
-def _verdict(
-    student: str, key: str, judged: Judged | None, reason: str, max_points: float
-) -> Verdict:
-    if judged is None:
-        return Verdict(student, key, None, max_points, reason=reason)
-    mistakes = {
-        m.report.exercise: m.report.mistake.name
-        for m in judged.marks
-        if m.report and m.report.mistake
-    }
-    exercises = {m.grade_id: m.score for m in judged.marks}
-    return Verdict(student, key, judged.score, judged.max_points, exercises, mistakes, judged.notes)
-
-
 def _read_verdict(path: Path) -> Verdict | None:
     try:
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -283,25 +419,33 @@ def _read_verdict(path: Path) -> Verdict | None:
         return None
 
 
-def save(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+def save(path: Path, text: str, *, private: bool = False) -> None:
+    """Write a file whole or not at all; a private one is the grader's alone from the start."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8", errors="replace")
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
     os.replace(part, path)
+
+
+def known_seeds(course: Path) -> dict[str, str]:
+    """The grading seeds that a course keeps, by assignment."""
+    path = course / SEEDS
+    known: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
+    return known
 
 
 def grading_seed(course: Path, name: str) -> str:
     """The seed of an assignment in a course: ``COURSE_SEED``, else drawn once and kept."""
     if given := os.environ.get(seeds.ENVIRONMENT):
         return given
-    path = course / ".grading-seeds.json"
-    known = json.loads(path.read_text()) if path.exists() else {}
+    known = known_seeds(course)
     if name not in known:
         known[name] = seeds.fresh()
-        save(path, json.dumps(known, indent=1))
-        path.chmod(0o600)
-    return str(known[name])
+        save(course / SEEDS, json.dumps(known, indent=1), private=True)
+    return known[name]
 
 
 def engine_hash(root: Path, *more: Path) -> str:

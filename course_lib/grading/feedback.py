@@ -36,9 +36,7 @@ def page(
         score=judged.score if judged else 0,
         max_points=judged.max_points if judged else 0,
         notes=judged.notes if judged else [],
-        exercises=[_exercise(m, _handed_in(judged, m), url) for m in judged.marks]
-        if judged
-        else [],
+        exercises=[_exercise(m, answer_of(judged, m), url) for m in judged.marks] if judged else [],
     )
 
 
@@ -77,11 +75,13 @@ def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:
     return shown
 
 
-def _handed_in(judged: Judged, mark: Mark) -> str:
+def answer_of(judged: Judged, mark: Mark) -> str:
+    """What was handed in for a graded cell: its solution cells, or what a person grades itself."""
     prefix = f"{mark.grade_id}-solution"
-    parts = [
-        cell.source
-        for cell in judged.notebook.cells
-        if cell.metadata.get("nbgrader", {}).get("grade_id", "").startswith(prefix)
-    ]
+    parts = []
+    for cell in judged.notebook.cells:
+        marks = cell.metadata.get("nbgrader", {})
+        grade_id = marks.get("grade_id", "")
+        if grade_id.startswith(prefix) or (grade_id == mark.grade_id and marks.get("solution")):
+            parts.append(cell.source)
     return "\n\n".join(parts)

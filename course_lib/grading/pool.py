@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -58,7 +58,8 @@ class _Staff(Generic[Task, Done]):
         process = multiprocessing.get_context("fork").Process(
             target=_serve, args=(theirs, ours, self.work, self.nursery, number), daemon=True
         )
-        process.start()
+        with held_back(signal.SIGINT):
+            process.start()
         theirs.close()
         return _Judge(process, ours)
 
@@ -77,12 +78,22 @@ class _Staff(Generic[Task, Done]):
         self.nursery.end()
 
 
+@contextlib.contextmanager
+def held_back(number: signal.Signals) -> Iterator[None]:
+    """Let a signal wait, so that no process is forked that would handle it as its parent does."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def judge_all(
     tasks: Sequence[Task],
     work: Callable[[Task, Nursery, int], Done],
     start: Callable[[], Nursery],
     jobs: int,
-) -> Iterator[tuple[Task, Done | JudgeDied]]:
+) -> Generator[tuple[Task, Done | JudgeDied], None, None]:
     """Judge many submissions, as many at a time as there are judges.
 
     Args:
@@ -155,6 +166,7 @@ def _serve(
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # Ctrl-C reaches the whole group; the writer decides what becomes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     other_end.close()
     while True:
         try:

@@ -1,62 +1,177 @@
-"""The table an instructor reads after a class has been graded."""
+"""What an instructor reads after a class has been graded: as text, as JSON, and as a CSV file."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import statistics
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from course_lib.grading.classroom import Verdict
+from course_lib.checks.exercise import find
+from course_lib.grading.classroom import Verdict, save
 
-BAR = 20
+BAR, BINS, WIDTH = 24, 10, 100
+# A class up to this size is listed student by student; of a larger one the CSV file has the list.
+LISTED = 20
 
 
-def data(name: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Scores, pass rates, mistakes and what needs a look, as plain data."""
+def data(name: str, verdicts: Sequence[Verdict], engine: str = "") -> dict[str, Any]:
+    """Scores, pass rates, mistakes and who needs a look, as plain data.
+
+    Args:
+        name: The assignment.
+        verdicts: What was decided about each student.
+        engine: The present version of what decides; those decided by another one are counted.
+    """
     graded = [v for v in verdicts if v.score is not None]
-    ids = list(dict.fromkeys(i for v in graded for i in v.exercises))
-    best = {i: max((v.exercises.get(i) or 0.0) for v in graded) for i in ids}
+    scores = [v.score for v in graded if v.score is not None]
+    top = max((v.max_points for v in verdicts), default=0.0)
     return {
         "assignment": name,
-        "students": {v.student: v.score for v in verdicts},
-        "max_points": max((v.max_points for v in verdicts), default=0.0),
-        "mean": sum(v.score or 0.0 for v in graded) / len(graded) if graded else None,
-        "mean_by_exercise": {
-            i: sum(v.exercises.get(i) or 0.0 for v in graded) / len(graded) for i in ids
-        },
-        "best_by_exercise": best,
-        "mistakes": Counter(
-            f"{exercise}: {mistake.replace('_', ' ')}"
-            for v in graded
-            for exercise, mistake in v.mistakes.items()
-        ).most_common(),
-        "needs_a_look": {v.student: v.look for v in verdicts if v.look},
+        "submissions": len(verdicts),
+        "graded": len(graded),
+        "failed": len(verdicts) - len(graded),
         "graded_now": sum(v.fresh for v in verdicts),
+        "by_another_version": sum(v.engine != engine for v in verdicts) if engine else 0,
+        "max_points": top,
+        "mean": statistics.fmean(scores) if scores else None,
+        "median": statistics.median(scores) if scores else None,
+        "distribution": _distribution(scores, top),
+        "exercises": _exercises(graded),
+        "mistakes": _mistakes(graded),
+        "needs_a_look": {v.student: v.look for v in verdicts if v.look},
+        "for_a_person": {
+            v.student: waiting
+            for v in graded
+            if (waiting := [i for i, score in v.exercises.items() if score is None])
+        },
+        "students": {v.student: v.score for v in verdicts},
     }
 
 
-def text(name: str, verdicts: Sequence[Verdict]) -> str:
-    """The same as a text table."""
-    facts = data(name, verdicts)
-    top = facts["max_points"] or 1.0
-    lines = [f"{name}: {len(verdicts)} submissions, {facts['graded_now']} graded in this run", ""]
-    width = max(len(s) for s in facts["students"])
-    for student, score in facts["students"].items():
-        if score is None:
-            lines.append(f"  {student:{width}}       -  not graded")
-            continue
-        bar = "█" * round(BAR * score / top)
-        lines.append(f"  {student:{width}}  {score:6.2f}  {bar:{BAR}}")
-    lines += ["", "mean points by exercise"]
-    for exercise, mean in facts["mean_by_exercise"].items():
-        lines.append(f"  {mean:6.2f}  {exercise}")
+def _distribution(scores: Sequence[float], top: float) -> list[dict[str, float]]:
+    """How many scores lie in each tenth of the points; full points are counted by themselves."""
+    edges = [top * n / BINS for n in range(BINS + 1)]
+    bins = [
+        {"from": low, "below": high, "count": sum(low <= s < high for s in scores)}
+        for low, high in zip(edges, edges[1:], strict=False)
+    ]
+    return [*bins, {"from": top, "below": top, "count": sum(s >= top for s in scores)}]
+
+
+def _exercises(graded: Sequence[Verdict]) -> list[dict[str, Any]]:
+    rows = []
+    for identifier in dict.fromkeys(i for v in graded for i in v.exercises):
+        points = [s for v in graded if (s := v.exercises.get(identifier)) is not None]
+        worth = max((v.worth.get(identifier, 0.0) for v in graded), default=0.0)
+        rows.append(
+            {
+                "exercise": identifier,
+                "max_points": worth,
+                "graded": len(points),
+                "mean": statistics.fmean(points) if points else None,
+                "full": sum(p >= worth for p in points) / len(points) if points else None,
+            }
+        )
+    return rows
+
+
+def _mistakes(graded: Sequence[Verdict]) -> list[dict[str, Any]]:
+    counted = Counter((e, m) for v in graded for e, m in v.mistakes.items()).most_common()
+    return [
+        {
+            "exercise": exercise,
+            "mistake": mistake.replace("_", " "),
+            "says": next((m.says for m in find(exercise).mistakes if m.name == mistake), ""),
+            "count": count,
+        }
+        for (exercise, mistake), count in counted
+    ]
+
+
+def text(facts: dict[str, Any]) -> str:
+    """The same for a terminal.
+
+    Args:
+        facts: What :func:`data` returned.
+    """
+    top, students = facts["max_points"], facts["students"]
+    lines = [f"{facts['assignment']}: {facts['submissions']} submissions", ""]
+    width = max((len(s) for s in students), default=0)
+    if len(students) <= LISTED:
+        for student, score in students.items():
+            mark = "     -  not graded" if score is None else f"{score:6.2f}  {_bar(score, top)}"
+            lines.append(f"  {student:{width}}  {mark}".rstrip())
+        lines.append("")
+    lines.append("points        students")
+    most = max((b["count"] for b in facts["distribution"]), default=1)
+    for b in facts["distribution"]:
+        reach = f"{b['from']:.4g} all" if b["from"] == b["below"] else f"from {b['from']:.4g}"
+        lines.append(f"  {reach:<10}  {b['count']:4d}  {_bar(b['count'], most)}".rstrip())
+    lines += ["", "  mean   of  full points  exercise"]
+    for e in facts["exercises"]:
+        if e["mean"] is None:
+            lines.append(f"     -  {e['max_points']:3g}            -  {e['exercise']}  (by hand)")
+        else:
+            share = f"{100 * e['full']:.0f} %"
+            lines.append(f"{e['mean']:6.2f}  {e['max_points']:3g}  {share:>11}  {e['exercise']}")
     if facts["mistakes"]:
-        lines += ["", "named mistakes"]
-        lines += [f"  {count:6d}  {mistake}" for mistake, count in facts["mistakes"]]
+        lines += ["", "named mistakes, most frequent first"]
+        for m in facts["mistakes"]:
+            lines.append(f"  {m['count']:4d}  {m['exercise']}: {m['mistake']}")
+            lines.append(_indented(f"assumes: {m['says']}"))
     if facts["needs_a_look"]:
         lines += ["", "needs a look"]
-        lines += [f"  {student:{width}}  {why}" for student, why in facts["needs_a_look"].items()]
-    graded = [s for s in facts["students"].values() if s is not None]
-    mean = f"{facts['mean']:.2f}" if graded else "-"
-    lines += ["", f"graded {len(graded)} of {len(verdicts)}, mean {mean} of {top:g} points"]
+        for student, why in facts["needs_a_look"].items():
+            lines += [f"  {student}", _indented(why)]
+    if waiting := facts["for_a_person"]:
+        answers = sum(map(len, waiting.values()))
+        lines += ["", f"to be graded by hand: {answers} answers of {len(waiting)} students"]
+    if old := facts["by_another_version"]:
+        lines += ["", f"graded by another version of the course: {old}; to see what this one says:"]
+        lines.append(f"  course regrade {facts['assignment']}")
+    mean = "-" if facts["mean"] is None else f"{facts['mean']:.2f}"
+    lines += ["", f"graded {facts['graded']} of {facts['submissions']}, mean {mean} of {top:g}"
+              " points"]  # fmt: skip
     return "\n".join(lines)
+
+
+def _bar(part: float, whole: float) -> str:
+    return "█" * round(BAR * part / whole) if whole else ""
+
+
+def _indented(words: str) -> str:
+    return textwrap.fill(words, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+
+
+def table(verdicts: Sequence[Verdict]) -> str:
+    """Automatic points as CSV: a student a line, a column for each exercise, and the total.
+
+    Example:
+        >>> print(table([Verdict("ada", "", 5.0, 6.0, {"heads-split": 5.0})]), end="")
+        student,heads-split,total
+        ada,5.0,5.0
+    """
+    columns = list(dict.fromkeys(i for v in verdicts for i in v.exercises))
+    file = io.StringIO()
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(["student", *columns, "total"])
+    for verdict in verdicts:
+        points = [verdict.exercises.get(column) for column in columns]
+        cells = ["" if p is None else p for p in (*points, verdict.score)]
+        rows.writerow([verdict.student, *cells])
+    return file.getvalue()
+
+
+def write(folder: Path, facts: dict[str, Any], verdicts: Sequence[Verdict]) -> Path:
+    """Write all three forms into a folder; the path of the text."""
+    path = folder / f"{facts['assignment']}.txt"
+    save(path, text(facts) + "\n")
+    save(path.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    save(path.with_suffix(".csv"), table(verdicts))
+    return path

@@ -57,7 +57,7 @@ def test_the_summary_says_who_needs_a_look_and_why(course):
     assert set(facts["needs_a_look"]) == {"gus-crash", "hal-cheat"}
     assert "Takes the library's" in facts["needs_a_look"]["hal-cheat"]
     assert "exit code 3" in facts["needs_a_look"]["gus-crash"]
-    text = summary.text(NAME, course[2])
+    text = summary.text(facts)
     assert text.splitlines()[-1].startswith("graded 8 of 8, mean ")
     json.dumps(facts)
 

@@ -1,0 +1,65 @@
+"""Ctrl-C that is not lost, whatever it comes upon."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+INTERRUPTED = 130
+SAYS = "interrupted; the same command goes on from here"
+
+
+class Interrupt:
+    """Remembers Ctrl-C, and raises ``KeyboardInterrupt`` as Python does.
+
+    An exception alone is not enough: it may come while a module is imported that turns it into an
+    ``ImportError``, or inside a destructor, where Python drops it. Whoever does much in a row calls
+    :meth:`check` now and then. Pressed again, it ends the process at once, which harms nothing:
+    all that is done is written down already.
+
+    Example:
+        >>> with Interrupt() as interrupt:
+        ...     interrupt.check()
+    """
+
+    def __init__(self) -> None:
+        """Remember nothing yet."""
+        self.pressed = False
+        self.before: Any = None
+
+    def check(self) -> None:
+        """Raise ``KeyboardInterrupt`` if it was pressed."""
+        if self.pressed:
+            raise KeyboardInterrupt
+
+    def _press(self, number: int, frame: FrameType | None) -> None:
+        if self.pressed:
+            os.write(2, f"\n{SAYS}\n".encode())
+            os._exit(INTERRUPTED)
+        self.pressed = True
+        raise KeyboardInterrupt
+
+    def __enter__(self) -> Interrupt:
+        """Handle the signal; outside the main thread that is left to the one who may."""
+        if threading.current_thread() is threading.main_thread():
+            self.before = signal.signal(signal.SIGINT, self._press)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Put back what handled it before; once pressed, the process is about to end in peace."""
+        if self.before is not None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN if self.pressed else self.before)
+
+    def say(self) -> int:
+        """Say so; the exit code."""
+        print(f"\n{SAYS}", file=sys.stderr)
+        return INTERRUPTED

@@ -1,0 +1,71 @@
+"""What nbgrader's exchange puts beside a submission: when it came, and the key to its feedback.
+
+Both files lie in a folder that a student once wrote to, so they are read as carefully as the
+notebook, and a bad one costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from nbgrader.utils import parse_utc
+
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
+MAX_BYTES = 200
+
+
+@dataclass(frozen=True)
+class Slip:
+    """The small files beside a submission that may go on to nbgrader, and what is wrong with them.
+
+    Args:
+        files: Contents by name; only what is readable and makes sense.
+        submitted: When it was submitted, in UTC and without a time zone, as nbgrader keeps it.
+        notes: What an instructor should know.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    submitted: datetime | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_slip(folder: Path) -> Slip:
+    """Read the small files of a submission.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "timestamp.txt").write_text("2026-03-01 12:00:00 +0200")
+        ...     read_slip(Path(folder)).submitted
+        datetime.datetime(2026, 3, 1, 10, 0)
+    """
+    files, notes, submitted = {}, [], None
+    for name in (TIMESTAMP, SECRET):
+        path = folder / name
+        if not os.path.lexists(path):
+            continue
+        try:
+            content = _small(path)
+            if name == TIMESTAMP:
+                submitted = parse_utc(content.strip())
+            files[name] = content
+        except Exception as error:
+            notes.append(f"`{name}` cannot be read ({error}); graded as if it were not there.")
+    return Slip(files, submitted, tuple(notes))
+
+
+def _small(path: Path) -> str:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is no file")
+        content = file.read(MAX_BYTES + 1)
+    if not content.strip():
+        raise ValueError("it is empty")
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"it has more than {MAX_BYTES} bytes")
+    return content.decode("ascii")
