@@ -1,0 +1,50 @@
+"""The Informer: long forecasts by attention that most queries do without."""
+
+from course_lib.informer.config import InformerConfig, informer, published_informer
+from course_lib.informer.embedding import (
+    CalendarEmbedding,
+    InformerEmbedding,
+    TokenEmbedding,
+    calendar_fields,
+)
+from course_lib.informer.judging import (
+    first_in_prefix,
+    max_mean_measure,
+    sampled_scores,
+    sparsity_measure,
+)
+from course_lib.informer.layers import (
+    Distilling,
+    InformerAttention,
+    InformerDecoderLayer,
+    InformerEncoderLayer,
+)
+from course_lib.informer.model import Informer
+from course_lib.informer.places import LayerPositions, PositionVectors
+from course_lib.informer.prob_sparse import ProbSparse, SparseRules
+from course_lib.informer.sampling import budget, sample_keys
+
+__all__ = [
+    "CalendarEmbedding",
+    "Distilling",
+    "Informer",
+    "InformerAttention",
+    "InformerConfig",
+    "InformerDecoderLayer",
+    "InformerEmbedding",
+    "InformerEncoderLayer",
+    "LayerPositions",
+    "PositionVectors",
+    "ProbSparse",
+    "SparseRules",
+    "TokenEmbedding",
+    "budget",
+    "calendar_fields",
+    "first_in_prefix",
+    "informer",
+    "max_mean_measure",
+    "published_informer",
+    "sample_keys",
+    "sampled_scores",
+    "sparsity_measure",
+]

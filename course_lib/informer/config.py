@@ -1,0 +1,205 @@
+"""What an Informer is made of."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from course_lib.informer.prob_sparse import SparseRules
+from course_lib.layers import Activation
+from course_lib.positions.terms import TERMS, check_terms
+
+__all__ = ["InformerConfig", "informer", "published_informer"]
+
+Attention = Literal["prob", "full"]
+TimeEncoding = Literal["features", "fixed", "learned", "none"]
+InformerPositions = Literal[
+    "sinusoidal", "legendre", "legendre_basis", "learned", "relative", "rotary", "none"
+]
+PositionsAt = Literal["input", "layers", "both"]
+TokenPadding = Literal["circular", "causal"]
+
+# Positions that are vectors, and can be added to something.
+VECTORS = ("sinusoidal", "legendre", "legendre_basis", "learned")
+
+
+@dataclass(frozen=True)
+class InformerConfig:
+    """What an :class:`~course_lib.informer.Informer` is made of, and what can be left out of it.
+
+    Attributes:
+        seq_len: Steps that the encoder reads.
+        label_len: Known steps with which the decoder begins, the last ones that the encoder reads.
+        pred_len: Steps that are forecast.
+        in_channels: Variables that are read.
+        out_channels: Variables that are forecast.
+        d_model: Width D.
+        n_heads: Heads H of all attention.
+        n_encoder_layers: Layers of the encoder.
+        n_decoder_layers: Layers of the decoder.
+        d_ff: Hidden width of the feed-forward parts.
+        ff_depth: Hidden layers of the feed-forward parts; more than one is a "deep MLP".
+        dropout: Probability of dropping channels of embeddings, weights, hidden channels, and the
+            output of each part.
+        activation: ``"gelu"`` or ``"relu"``.
+        attention: Self-attention of both sides, ``"prob"`` (ProbSparse) or ``"full"``. Attention to
+            the encoder is full.
+        rules: How ProbSparse attention judges.
+        distil: Whether the sequence is halved between the layers of the encoder.
+        mix: Whether the decoder's self-attention reads its heads ``(B, H, T, Dh)`` as tokens
+            ``(B, T, D)`` without bringing time to the front, as the published code does on purpose.
+            A token then has channels of many times, which is neither causal nor equivariant.
+        token_padding: What the convolution that embeds values finds beyond the ends:
+            ``"circular"``, as published, where the last step is the neighbour of the first; or
+            ``"causal"``, where a token is made of its own step and the two before it.
+        time: The calendar: ``"features"``, a linear map of numbers in [-0.5, 0.5] (called timeF in
+            the published code); ``"fixed"``, sinusoidal tables for month, day, weekday, hour;
+            ``"learned"``, such tables, trained; or ``"none"``.
+        minutes: Whether the calendar has minutes, too: five numbers a step, four if not.
+        positions: ``"sinusoidal"``; ``"legendre"`` and ``"legendre_basis"``, see
+            :func:`~course_lib.positions.legendre.legendre_positions`; ``"learned"``;
+            ``"relative"``, a bias per head and distance; ``"rotary"``; or ``"none"``.
+        normalise_positions: Whether Legendre positions are all equally strong.
+        positions_at: Where positions that are vectors enter: the ``"input"``, the queries and keys
+            of self-attention in all ``"layers"``, or ``"both"``. (A bias and a rotation always act
+            in the layers.) After distilling, positions count the tokens that are left.
+        terms: With positions in the layers, which of the four terms of their scores are added up.
+        rescale_terms: Whether fewer terms get a larger scale, see
+            :func:`~course_lib.positions.terms.term_scale`.
+        delta_value: Whether self-attention averages steps between neighbouring values, see
+            :mod:`course_lib.positions.delta`.
+        seed: Of the keys that ProbSparse attention judges by.
+        fused: Whether attention takes its fast path.
+
+    Raises:
+        ValueError: If a name is unknown, a number out of range, or two switches contradict.
+
+    Example:
+        >>> InformerConfig(terms=("tp", "pt"))
+        Traceback (most recent call last):
+        ...
+        ValueError: terms are ['pt', 'tp'] and positions 'sinusoidal' at 'input', wanted vectors \
+in the layers
+    """
+
+    seq_len: int = 96
+    label_len: int = 48
+    pred_len: int = 24
+    in_channels: int = 7
+    out_channels: int = 7
+    d_model: int = 512
+    n_heads: int = 8
+    n_encoder_layers: int = 2
+    n_decoder_layers: int = 1
+    d_ff: int = 2048
+    ff_depth: int = 1
+    dropout: float = 0.05
+    activation: Activation = "gelu"
+    attention: Attention = "prob"
+    rules: SparseRules = field(default_factory=SparseRules)
+    distil: bool = True
+    mix: bool = False
+    token_padding: TokenPadding = "circular"
+    time: TimeEncoding = "features"
+    minutes: bool = False
+    positions: InformerPositions = "sinusoidal"
+    normalise_positions: bool = False
+    positions_at: PositionsAt = "input"
+    terms: tuple[str, ...] = TERMS
+    rescale_terms: bool = False
+    delta_value: bool = False
+    seed: int = 0
+    fused: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        kinds = {
+            "activation": Activation,
+            "attention": Attention,
+            "token_padding": TokenPadding,
+            "time": TimeEncoding,
+            "positions": InformerPositions,
+            "positions_at": PositionsAt,
+        }
+        for name, kind in kinds.items():
+            if getattr(self, name) not in get_args(kind):
+                raise ValueError(
+                    f"{name} is {getattr(self, name)!r}, wanted one of {get_args(kind)}"
+                )
+        at_least_one = (
+            "seq_len", "pred_len", "in_channels", "out_channels", "n_encoder_layers",
+            "n_decoder_layers", "d_ff", "ff_depth",
+        )  # fmt: skip
+        for name in at_least_one:
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, wanted at least 1")
+        if not 0 <= self.label_len <= self.seq_len:
+            raise ValueError(
+                f"label_len is {self.label_len}, wanted 0..{self.seq_len}, the steps that are read"
+            )
+        if self.n_heads < 1 or self.d_model % self.n_heads:
+            raise ValueError(
+                f"n_heads is {self.n_heads}, wanted a divisor of d_model {self.d_model}"
+            )
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout is {self.dropout}, wanted a probability in [0, 1)")
+        self._check_positions()
+
+    def _check_positions(self) -> None:
+        if self.positions == "rotary" and self.d_model // self.n_heads % 2:
+            raise ValueError(
+                f"a head has {self.d_model // self.n_heads} channels, wanted an even number to turn"
+            )
+        terms = check_terms(self.terms)
+        inside = self.positions in VECTORS and self.positions_at != "input"
+        if terms != frozenset(TERMS) and not inside:
+            raise ValueError(
+                f"terms are {sorted(terms)} and positions {self.positions!r} at "
+                f"{self.positions_at!r}, wanted vectors in the layers"
+            )
+
+    @property
+    def vectors_at_input(self) -> bool:
+        """Whether positions are added to the embeddings."""
+        return self.positions in VECTORS and self.positions_at in ("input", "both")
+
+    @property
+    def vectors_in_layers(self) -> bool:
+        """Whether positions enter queries and keys."""
+        return self.positions in VECTORS and self.positions_at in ("layers", "both")
+
+    @property
+    def n_time_features(self) -> int:
+        """How many numbers describe the time of a step."""
+        return 5 if self.minutes else 4
+
+
+def informer() -> InformerConfig:
+    """The Informer for ETTh1 with 7 variables and 24 steps ahead: 11,330,055 parameters.
+
+    Sizes are the defaults of the published training script; ProbSparse attention is the paper's,
+    see :class:`~course_lib.informer.SparseRules`.
+
+    Source: Zhou et al., Informer: Beyond Efficient Transformer for Long Sequence Time-Series
+    Forecasting (2021).
+
+    Example:
+        >>> informer().d_model
+        512
+    """
+    return InformerConfig()
+
+
+def published_informer() -> InformerConfig:
+    """The same model with everything that the published code does otherwise.
+
+    The rules of :meth:`~course_lib.informer.SparseRules.published`, and heads that are mixed with
+    time. It has as many parameters.
+
+    Example:
+        >>> published_informer().mix
+        True
+    """
+    config = informer()
+    return dataclasses.replace(config, rules=config.rules.published(), mix=True)

@@ -1,0 +1,204 @@
+"""What enters an Informer: values, their time, and where they stand in the window."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from course_lib.informer.config import InformerConfig
+from course_lib.informer.places import PositionVectors
+from course_lib.positions.sinusoidal import sinusoidal_positions
+
+__all__ = ["CalendarEmbedding", "InformerEmbedding", "TokenEmbedding", "calendar_fields"]
+
+# Month, day, weekday, hour, quarter of an hour; months and days count from 1.
+_SIZES = (13, 32, 7, 24, 4)
+
+
+def calendar_fields(dates: NDArray[np.datetime64], minutes: bool = False) -> Tensor:
+    """Month, day, weekday and hour as numbers to look up.
+
+    Args:
+        dates: Times ``(R,)``.
+        minutes: Whether to add the quarter of the hour.
+
+    Returns:
+        Integers ``(R, 4)``: month 1..12, day 1..31, weekday 0..6 from Monday, hour 0..23; with
+        minutes ``(R, 5)``, quarter of an hour 0..3 last.
+
+    Example:
+        >>> calendar_fields(np.array(["2016-07-01T23:45"], "datetime64[m]"), minutes=True)
+        tensor([[ 7,  1,  4, 23,  3]])
+    """
+    day = dates.astype("datetime64[D]")
+    month = dates.astype("datetime64[M]")
+    minute = (dates.astype("datetime64[m]") - day).astype(int)
+    fields = [
+        month.astype(int) % 12 + 1,
+        (day - month.astype("datetime64[D]")).astype(int) + 1,
+        # 1 January 1970 was a Thursday.
+        (day.astype(int) + 3) % 7,
+        minute // 60,
+    ]
+    if minutes:
+        fields.append(minute % 60 // 15)
+    return torch.from_numpy(np.stack(fields, axis=-1))
+
+
+class TokenEmbedding(nn.Module):
+    """Turns each step and its neighbours into a token, by a convolution three steps wide.
+
+    Source: Zhou et al., Informer (2021), appendix B, "The Uniform Input Representation".
+
+    Args:
+        in_channels: Number of variables C.
+        d_model: Width D.
+        causal: Whether a token is made of its step and the two before it, with zeros before the
+            first. If not it has a step of either side, and the ends of the sequence are neighbours.
+
+    Example:
+        The last step leaks into the first token.
+
+        >>> x = torch.zeros(1, 5, 2)
+        >>> x[:, -1] = 1.0
+        >>> for causal in (False, True):
+        ...     embed = TokenEmbedding(2, 8, causal=causal)
+        ...     (embed(x) != embed(torch.zeros(1, 5, 2))).any(-1).int()[0].tolist()
+        [1, 0, 0, 1, 1]
+        [0, 0, 0, 0, 1]
+    """
+
+    def __init__(self, in_channels: int, d_model: int, *, causal: bool = False) -> None:
+        """Make the convolution."""
+        super().__init__()
+        self.causal = causal
+        self.conv = nn.Conv1d(in_channels, d_model, kernel_size=3)
+        nn.init.kaiming_normal_(self.conv.weight, mode="fan_in", nonlinearity="leaky_relu")
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Embed the values.
+
+        Args:
+            x: Values ``(B, T, C)``.
+
+        Returns:
+            Tokens ``(B, T, D)``.
+
+        Raises:
+            ValueError: If x has another shape.
+        """
+        if x.ndim != 3 or x.shape[-1] != self.conv.in_channels:
+            raise ValueError(
+                f"values have shape {tuple(x.shape)}, wanted (B, T, {self.conv.in_channels})"
+            )
+        if self.causal:
+            padded = F.pad(x, (0, 0, 2, 0))
+        else:
+            padded = torch.cat([x[:, -1:], x, x[:, :1]], dim=1)
+        return self.conv(padded.transpose(1, 2)).transpose(1, 2)
+
+
+class CalendarEmbedding(nn.Module):
+    """Looks up month, day, weekday, hour, and adds the vectors.
+
+    Args:
+        d_model: Width D.
+        minutes: Whether there is a quarter of an hour, too.
+        learned: Whether the vectors are trained; sinusoidal if not.
+
+    Example:
+        >>> embed = CalendarEmbedding(8)
+        >>> embed(torch.tensor([[[7, 1, 4, 23]]])).shape, list(embed.parameters())
+        (torch.Size([1, 1, 8]), [])
+    """
+
+    starts: Tensor
+    table: Tensor
+
+    def __init__(self, d_model: int, *, minutes: bool = False, learned: bool = False) -> None:
+        """Make one table for each field."""
+        super().__init__()
+        self.sizes = _SIZES if minutes else _SIZES[:4]
+        starts = torch.tensor([0, *self.sizes[:-1]]).cumsum(0)
+        self.register_buffer("starts", starts, persistent=False)
+        if learned:
+            self.table = nn.Parameter(torch.randn(sum(self.sizes), d_model))
+        else:
+            tables = [sinusoidal_positions(size, d_model) for size in self.sizes]
+            self.register_buffer("table", torch.cat(tables), persistent=False)
+
+    def forward(self, time: Tensor) -> Tensor:
+        """Embed times.
+
+        Args:
+            time: As :func:`calendar_fields` makes them, integers ``(B, T, 4)`` or ``(B, T, 5)``.
+
+        Returns:
+            ``(B, T, D)``.
+
+        Raises:
+            ValueError: If they are not integers or not so many.
+        """
+        if time.is_floating_point() or time.shape[-1] != len(self.sizes):
+            raise ValueError(
+                f"time has shape {tuple(time.shape)} and dtype {time.dtype}, wanted integers "
+                f"(B, T, {len(self.sizes)}) as calendar_fields makes them"
+            )
+        return self.table[time + self.starts].sum(dim=-2)
+
+
+class InformerEmbedding(nn.Module):
+    """Adds what is embedded of values, time and place, as far as the configuration wants them.
+
+    Args:
+        config: Of the Informer.
+        max_len: Longest window on this side.
+
+    Example:
+        >>> embed = InformerEmbedding(InformerConfig(d_model=16, n_heads=2), max_len=96)
+        >>> embed(torch.zeros(1, 96, 7), torch.zeros(1, 96, 4)).shape
+        torch.Size([1, 96, 16])
+    """
+
+    def __init__(self, config: InformerConfig, max_len: int) -> None:
+        """Make the parts."""
+        super().__init__()
+        D = config.d_model
+        self.values = TokenEmbedding(config.in_channels, D, causal=config.token_padding == "causal")
+        self.time: nn.Module | None = None
+        if config.time == "features":
+            self.time = nn.Linear(config.n_time_features, D)
+        elif config.time != "none":
+            self.time = CalendarEmbedding(
+                D, minutes=config.minutes, learned=config.time == "learned"
+            )
+        self.positions = PositionVectors(config, max_len) if config.vectors_at_input else None
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, time: Tensor | None = None) -> Tensor:
+        """Embed a window.
+
+        Args:
+            x: Values ``(B, T, C)``.
+            time: Of each step, ``(B, T, F)`` as the configuration wants it.
+
+        Returns:
+            Tokens ``(B, T, D)``.
+
+        Raises:
+            ValueError: If values or times have another shape, or times are missing.
+        """
+        tokens = self.values(x)
+        if self.time is not None:
+            if time is None or time.shape[:2] != x.shape[:2]:
+                raise ValueError(
+                    f"time has shape {None if time is None else tuple(time.shape)}, wanted "
+                    f"({x.shape[0]}, {x.shape[1]}, F), F numbers for each step"
+                )
+            tokens = tokens + self.time(time)
+        if self.positions is not None:
+            tokens = tokens + self.positions(x.shape[1]).to(tokens.dtype)
+        return self.dropout(tokens)

@@ -1,0 +1,136 @@
+"""Which queries prefer some keys to others, judged by all keys or by a few."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from course_lib.informer.sampling import budget
+from course_lib.masks import causal_mask
+
+__all__ = ["first_in_prefix", "max_mean_measure", "sampled_scores", "sparsity_measure"]
+
+# Queries whose scores are held at the same time.
+_CHUNK = 512
+
+
+def sparsity_measure(scores: Tensor) -> Tensor:
+    """How far the weights of a query are from uniform: ``logsumexp(s) - mean(s)``.
+
+    This is the divergence ``KL(uniform || softmax(s))`` plus ``ln S``, which is the same for all
+    queries. It lies between ``ln S`` and :func:`max_mean_measure` plus ``ln S``.
+
+    Source: Zhou et al., Informer (2021), equation 2 and lemma 1.
+
+    Args:
+        scores: Scaled scores of all keys ``(..., S)``.
+
+    Returns:
+        ``(...)``.
+
+    Example:
+        >>> sparsity_measure(torch.tensor([[0.0, 0.0], [3.0, 0.0]]))
+        tensor([0.6931, 1.5486])
+    """
+    return scores.logsumexp(dim=-1) - scores.mean(dim=-1)
+
+
+def max_mean_measure(
+    scores: Tensor, counts: Tensor | None = None, divisor: Tensor | int | None = None
+) -> Tensor:
+    """The measure that a few scores are enough for: ``max(s) - mean(s)``.
+
+    Source: Zhou et al. (2021), equation 4.
+
+    Args:
+        scores: Scaled scores of some keys ``(..., U)``.
+        counts: Which of them count, boolean, broadcastable to ``(..., U)``; all if not given.
+        divisor: What the sum is divided by, broadcastable to ``(...)``; how many count if not
+            given.
+
+    Returns:
+        ``(...)``; ``-inf`` where none counts.
+
+    Example:
+        >>> max_mean_measure(torch.tensor([[0.0, 0.0], [3.0, 1.0]]))
+        tensor([0., 1.])
+    """
+    if counts is None:
+        divisor = scores.shape[-1] if divisor is None else divisor
+        return scores.amax(dim=-1) - scores.sum(dim=-1) / divisor
+    largest = scores.masked_fill(~counts, float("-inf")).amax(dim=-1)
+    total = scores.masked_fill(~counts, 0.0).sum(dim=-1)
+    n = counts.sum(dim=-1) if divisor is None else torch.as_tensor(divisor)
+    return largest - total / n.clamp(min=1)
+
+
+def first_in_prefix(measure: Tensor, factor: int) -> Tensor:
+    """Whether each query is among the first ``c ceil(ln n)`` of the n up to and with itself.
+
+    A ranking of the whole sequence lets a later query push an earlier one out: what is active
+    would depend on the future. Here it depends on the past alone, at the price that more than
+    ``c ceil(ln L)`` are active in the end.
+
+    Args:
+        measure: ``(..., T)``.
+        factor: Constant c.
+
+    Returns:
+        Boolean ``(..., T)``.
+
+    Example:
+        >>> first_in_prefix(torch.tensor([5.0, 1.0, 0.0, 3.0, 9.0]), factor=1)
+        tensor([ True, False, False,  True,  True])
+    """
+    T = measure.shape[-1]
+    earlier = causal_mask(T, device=measure.device)
+    # Equals keep their order: the earlier one is ahead.
+    ahead = ((measure[..., None, :] >= measure[..., None]) & earlier).sum(dim=-1) - 1
+    allowed = torch.tensor([budget(n, factor) for n in range(1, T + 1)], device=measure.device)
+    return ahead < allowed
+
+
+def sampled_scores(
+    q: Tensor, k: Tensor, keys: Tensor, bias: Tensor | None = None, *, explicit: bool = False
+) -> Tensor:
+    """Scores of each query with the keys that it is judged by.
+
+    Args:
+        q: Queries ``(B, H, T, Dh)``, with the scale in them.
+        k: Keys ``(B, H, S, Dh)``.
+        keys: Numbers of keys, ``(U,)`` for all queries, ``(T, U)``, or ``(b, h, T, U)`` where b and
+            h are 1 or B and H.
+        bias: Added to the scores, broadcastable to ``(B, H, T, S)``.
+        explicit: Whether to fetch the keys of each query and multiply those alone. Otherwise all
+            scores of some queries at a time are computed and the wanted ones kept, which is faster
+            on sequences of some hundred tokens.
+
+    Returns:
+        Scores ``(B, H, T, U)``.
+
+    Example:
+        >>> x = torch.eye(3)[None, None]
+        >>> sampled_scores(x, x, torch.tensor([[0, 1], [0, 1], [0, 1]]))[0, 0]
+        tensor([[1., 0.],
+                [0., 1.],
+                [0., 0.]])
+    """
+    (B, H, T, _), S = q.shape, k.shape[2]
+    pairs = None if bias is None else bias.to(q.dtype).expand(B, H, T, S)
+    if keys.ndim == 1:
+        scores = q @ k[:, :, keys].transpose(-2, -1)
+        return scores if pairs is None else scores + pairs[..., keys]
+    keys = keys.expand(B, H, T, -1)
+    if explicit:
+        batch = torch.arange(B, device=q.device)[:, None, None, None]
+        head = torch.arange(H, device=q.device)[:, None, None]
+        scores = (q[..., None, :] @ k[batch, head, keys].transpose(-2, -1)).squeeze(-2)
+        return scores if pairs is None else scores + pairs.gather(-1, keys)
+    parts = []
+    for first in range(0, T, _CHUNK):
+        rows = slice(first, first + _CHUNK)
+        scores = q[:, :, rows] @ k.transpose(-2, -1)
+        if pairs is not None:
+            scores = scores + pairs[:, :, rows]
+        parts.append(scores.gather(-1, keys[:, :, rows]))
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)

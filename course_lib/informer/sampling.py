@@ -1,0 +1,119 @@
+"""Which keys a query is judged by: numbers that look drawn, but belong to their place.
+
+Every number is a hash of a seed, a head, a query and a draw. So the same seed gives the same sample
+on every device, whatever else is drawn, and the sample of a query does not change when the sequence
+grows behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+__all__ = ["budget", "sample_keys"]
+
+_BITS = 32
+_MASK = (1 << _BITS) - 1
+
+
+def budget(length: int, factor: int) -> int:
+    """How many of L there are to be: ``c ceil(ln L)``, at least 1 and at most L.
+
+    Source: Zhou et al., Informer (2021), section 3, for both the active queries and the keys that
+    each query is judged by.
+
+    Args:
+        length: Number L.
+        factor: Constant c.
+
+    Returns:
+        A number from 1 to L, or 0 if L is 0.
+
+    Raises:
+        ValueError: If the factor is not positive.
+
+    Example:
+        >>> budget(96, factor=5), budget(20, factor=5)
+        (25, 15)
+    """
+    if factor < 1:
+        raise ValueError(f"factor is {factor}, wanted at least 1")
+    return min(factor * max(1, math.ceil(math.log(length))), length) if length else 0
+
+
+def sample_keys(
+    visible: Tensor,
+    n_keys: int,
+    factor: int,
+    seed: Tensor,
+    *,
+    n_heads: int = 1,
+    replacement: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Choose ``c ceil(ln n)`` of the n keys that a query sees.
+
+    The keys, seen as a ring, are cut into as many stretches as there are draws, beginning anywhere,
+    and one is taken from each. So none is taken twice, all are where there are no more than draws,
+    and each is as likely as any other.
+
+    Args:
+        visible: Number n of visible keys, integers ``(..., T)``, where ``...`` is empty or (B, H)
+            with either 1.
+        n_keys: The largest number that there may be.
+        factor: Constant c.
+        seed: One integer ``()``.
+        n_heads: Number of heads H, each with a sample of its own.
+        replacement: Whether to draw any visible key each time, as the published code does. Of 96
+            keys and 25 draws some 22 are different ones then.
+
+    Returns:
+        Numbers of keys among the visible ones, ``(..., H, T, U)``, and whether they count, boolean
+        ``(..., 1, T, U)``: U is what ``n_keys`` allow, and fewer count where fewer are visible.
+
+    Example:
+        >>> visible = torch.tensor([1, 2, 20])
+        >>> keys, counts = sample_keys(visible, 20, 2, torch.tensor(0))
+        >>> keys.shape, counts[0].sum(-1)
+        (torch.Size([1, 3, 6]), tensor([1, 2, 6]))
+        >>> keys[0, 1, :2].sort().values, keys[0, 2].unique().numel()
+        (tensor([0, 1]), 6)
+    """
+    draws = budget(n_keys, factor)
+    per_count = torch.tensor(_budgets(n_keys, factor), device=visible.device)
+    # One number for each query of each head, and one for each of its draws.
+    of_query = _hash(seed.to(visible.device))
+    for size, axis in ((n_heads, -3), (visible.shape[-1], -2)):
+        of_query = _hash(of_query ^ _along(size, axis, visible.device))
+    draw = _along(draws, -1, visible.device)
+    of_draw = _hash(of_query ^ draw)
+    n = visible[..., None] if visible.ndim > 1 else visible[None, :, None]
+    wanted = per_count[n]
+    if replacement:
+        return (of_draw * n) >> _BITS, draw < wanted
+    stretches = wanted.clamp(min=1)
+    first = draw * n // stretches
+    length = (draw + 1) * n // stretches - first
+    start = (_hash(~of_query) * n) >> _BITS
+    keys = (start + first + ((of_draw * length) >> _BITS)) % n.clamp(min=1)
+    return keys, draw < wanted
+
+
+def _along(size: int, axis: int, device: torch.device) -> Tensor:
+    """The numbers 0, 1, ... along one of the last three axes."""
+    return torch.arange(size, device=device).view(-1, *[1] * (-1 - axis))
+
+
+@lru_cache
+def _budgets(n_keys: int, factor: int) -> tuple[int, ...]:
+    return tuple(budget(n, factor) for n in range(n_keys + 1))
+
+
+def _hash(x: Tensor) -> Tensor:
+    """Mix 32 bits, kept in 64 so that products don't overflow: Wellons' lowbias32."""
+    x = x & _MASK
+    x = ((x ^ (x >> 16)) * 0x7FEB352D) & _MASK
+    x = ((x ^ (x >> 15)) * 0x846CA68B) & _MASK
+    return x ^ (x >> 16)
