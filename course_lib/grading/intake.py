@@ -20,7 +20,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
-MAX_SUBMISSION = 20 * 2**20
+MAX_SUBMISSION = 32 * 2**20
 MAX_SOURCE = 2**20
 MAX_CELLS = 2000
 # Built as data: nbformat's constructors validate each cell, where the whole is validated once.

@@ -93,7 +93,7 @@ def test_bad_submissions_get_a_reason_and_stop_nobody(empty, assignment):
     put("a-empty", b"")
     put("b-cut", good[: len(good) // 2])
     put("c-none", b"just some text")
-    put("d-huge", b" " * (21 * 2**20))
+    put("d-huge", b" " * (33 * 2**20))
     html = nbformat.from_dict(assignment.solution)
     html.cells.insert(0, nbformat.v4.new_markdown_cell("<script>alert(1)</script>" * 5000))
     put("e-html", nbformat.writes(html).encode())

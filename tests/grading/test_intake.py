@@ -50,8 +50,8 @@ def test_what_is_no_notebook_gets_a_reason(folder, content, words):
 
 def test_a_huge_file_is_not_read(folder):
     with (folder / f"{NAME}.ipynb").open("wb") as file:
-        file.truncate(21 * 2**20)
-    assert "21 MB" in reason(folder)
+        file.truncate(33 * 2**20)
+    assert "33 MB" in reason(folder)
 
 
 def test_a_renamed_file_is_named(folder):
