@@ -192,10 +192,11 @@ def informer() -> InformerConfig:
 
 
 def published_informer() -> InformerConfig:
-    """The same model with everything that the published code does otherwise.
+    """The same model with what the published code does otherwise: as many parameters.
 
     The rules of :meth:`~course_lib.informer.SparseRules.published`, and heads that are mixed with
-    time. It has as many parameters.
+    time. (Two things stay: the published code drops no weights of ProbSparse attention, whatever
+    its setting, and draws other keys in each evaluation, so that its forecasts don't repeat.)
 
     Example:
         >>> published_informer().mix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from course_lib.informer.sampling import budget
+from course_lib.informer.sampling import budgets
 from course_lib.masks import causal_mask
 
 __all__ = ["first_in_prefix", "max_mean_measure", "sampled_scores", "sparsity_measure"]
@@ -86,8 +86,7 @@ def first_in_prefix(measure: Tensor, factor: int) -> Tensor:
     earlier = causal_mask(T, device=measure.device)
     # Equals keep their order: the earlier one is ahead.
     ahead = ((measure[..., None, :] >= measure[..., None]) & earlier).sum(dim=-1) - 1
-    allowed = torch.tensor([budget(n, factor) for n in range(1, T + 1)], device=measure.device)
-    return ahead < allowed
+    return ahead < budgets(torch.arange(1, T + 1, device=measure.device), factor)
 
 
 def sampled_scores(

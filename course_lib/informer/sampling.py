@@ -8,12 +8,11 @@ grows behind it.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import torch
 from torch import Tensor
 
-__all__ = ["budget", "sample_keys"]
+__all__ = ["budget", "budgets", "sample_keys"]
 
 _BITS = 32
 _MASK = (1 << _BITS) - 1
@@ -42,6 +41,23 @@ def budget(length: int, factor: int) -> int:
     if factor < 1:
         raise ValueError(f"factor is {factor}, wanted at least 1")
     return min(factor * max(1, math.ceil(math.log(length))), length) if length else 0
+
+
+def budgets(lengths: Tensor, factor: int) -> Tensor:
+    """:func:`budget` of each of many.
+
+    Args:
+        lengths: Integers ``(...)``.
+        factor: Constant c.
+
+    Returns:
+        Integers ``(...)``.
+
+    Example:
+        >>> budgets(torch.tensor([0, 1, 20, 96]), factor=5)
+        tensor([ 0,  1, 15, 25])
+    """
+    return (factor * lengths.double().log().ceil().clamp(min=1)).long().minimum(lengths)
 
 
 def sample_keys(
@@ -82,7 +98,6 @@ def sample_keys(
         (tensor([0, 1]), 6)
     """
     draws = budget(n_keys, factor)
-    per_count = torch.tensor(_budgets(n_keys, factor), device=visible.device)
     # One number for each query of each head, and one for each of its draws.
     of_query = _hash(seed.to(visible.device))
     for size, axis in ((n_heads, -3), (visible.shape[-1], -2)):
@@ -90,7 +105,7 @@ def sample_keys(
     draw = _along(draws, -1, visible.device)
     of_draw = _hash(of_query ^ draw)
     n = visible[..., None] if visible.ndim > 1 else visible[None, :, None]
-    wanted = per_count[n]
+    wanted = budgets(n, factor)
     if replacement:
         return (of_draw * n) >> _BITS, draw < wanted
     stretches = wanted.clamp(min=1)
@@ -104,11 +119,6 @@ def sample_keys(
 def _along(size: int, axis: int, device: torch.device) -> Tensor:
     """The numbers 0, 1, ... along one of the last three axes."""
     return torch.arange(size, device=device).view(-1, *[1] * (-1 - axis))
-
-
-@lru_cache
-def _budgets(n_keys: int, factor: int) -> tuple[int, ...]:
-    return tuple(budget(n, factor) for n in range(n_keys + 1))
 
 
 def _hash(x: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from course_lib.informer import (
     sampled_scores,
     sparsity_measure,
 )
+from course_lib.informer.sampling import budgets
 from course_lib.masks import causal_mask, padding_mask
 
 T = 40
@@ -44,6 +45,8 @@ def test_budgets_are_the_papers():
         0, 1, 2, 3, 15, 20, 20, 25, 35,
     ]  # fmt: skip
     assert budget(96, 1) == math.ceil(math.log(96))
+    lengths = torch.arange(5000)
+    assert budgets(lengths, 3).tolist() == [budget(n, 3) for n in range(5000)]
 
 
 @settings(max_examples=25, deadline=None)
@@ -335,6 +338,46 @@ def test_gradients_flow_through_active_and_lazy_queries():
         ):
             torch.testing.assert_close(ours, theirs)
             assert ours.isfinite().all() and ours.any()
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_causal_attention_compiles_and_bears_low_precision(published):
+    rules = SparseRules(1).published() if published else SparseRules(1)
+    attend = ProbSparse(rules, causal=True).eval()
+    q, k, v = draw(3, 1, 2, T, 8).float()
+    torch._dynamo.reset()
+    compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(q, k, v), attend(q, k, v))
+    for dtype in (torch.float16, torch.bfloat16):
+        out = attend(q.to(dtype), k.to(dtype), v.to(dtype))
+        assert out.dtype == dtype and out.isfinite().all()
+
+
+def test_sampling_is_what_the_ranking_loses_by_not_the_divisor():
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.randn(2, 8, 8, 96, 64, generator=generator)
+    scores = q @ k.transpose(-2, -1) / 8
+
+    def top(measure):
+        chosen = measure.topk(25).indices
+        return torch.zeros(measure.shape, dtype=torch.bool).scatter(-1, chosen, True)
+
+    right = top(sparsity_measure(scores))
+
+    def overlap(measure):
+        return (top(measure) & right).sum().item() / right.sum().item()
+
+    def sampled(replacement, divisor):
+        keys, _ = sample_keys(
+            torch.full((96,), 96), 96, 5, torch.tensor(0), n_heads=8, replacement=replacement
+        )
+        return overlap(max_mean_measure(sampled_scores(q, k, keys) / 8, divisor=divisor))
+
+    assert overlap(max_mean_measure(scores)) > 0.62
+    for replacement in (False, True):
+        by_samples, by_keys = sampled(replacement, None), sampled(replacement, 96)
+        assert 0.42 < by_samples < 0.58
+        assert abs(by_samples - by_keys) < 0.05
 
 
 def test_memory_may_have_another_length():

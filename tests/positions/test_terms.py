@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.masks import causal_mask
+from course_lib.positions.relative import RelativeBias
 from course_lib.positions.terms import (
     TERMS,
     DisentangledAttention,
@@ -136,7 +137,7 @@ def test_the_first_token_of_tupe_has_no_place():
 
 def test_relative_scores_are_added_before_the_first_token_is_untied():
     positions = TupePositions(8, 2, max_len=10).double()
-    bias = draw(1, 2, 5, 5)
+    bias = RelativeBias(2).double()(5)[None]
     with_bias, without = positions(5, bias), positions(5)
     torch.testing.assert_close((with_bias - without)[..., 1:, 1:], bias[..., 1:, 1:])
     assert not (with_bias - without)[..., 0, :].any()

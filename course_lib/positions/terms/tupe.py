@@ -67,7 +67,8 @@ class TupePositions(nn.Module):
         Args:
             length: Number of tokens T.
             bias: Of relative positions, added before the first token is untied, broadcastable to
-                ``(1, H, T, T)``; this is TUPE-R.
+                ``(1, H, T, T)``; this is TUPE-R. ``RelativeBias(H)(T)[None]`` has T5's buckets,
+                as the published code.
 
         Returns:
             Scores ``(1, H, T, T)``, to be added to those of the tokens.
