@@ -2,6 +2,7 @@
 
 from course_lib.positions.alibi import Alibi, alibi_bias, alibi_slopes
 from course_lib.positions.clipped import ClippedRelativeAttention
+from course_lib.positions.counting import binary_code, integer_code, ratio_code, sine_code
 from course_lib.positions.delta import DeltaValueAttention, literal_delta_value
 from course_lib.positions.heads import HeadProjections
 from course_lib.positions.learned import LearnedPositions, resample_grid, resample_line
@@ -54,6 +55,7 @@ from course_lib.positions.transformer_xl import (
     distance_codes,
     relative_shift,
 )
+from course_lib.positions.waves import code_similarity, shift_matrix, wavelengths
 from course_lib.positions.window import WindowBias, window_index
 
 __all__ = [
@@ -80,9 +82,12 @@ __all__ = [
     "alibi_bias",
     "alibi_slopes",
     "axial_angles",
+    "binary_code",
+    "code_similarity",
     "convert_rotary_layout",
     "distance_codes",
     "four_terms",
+    "integer_code",
     "join_terms",
     "legendre_polynomials",
     "legendre_positions",
@@ -93,6 +98,7 @@ __all__ = [
     "next_position",
     "qwen2_vl_rotary",
     "qwen3_vl_rotary",
+    "ratio_code",
     "relative_distance",
     "relative_shift",
     "resample_grid",
@@ -103,11 +109,14 @@ __all__ = [
     "rotate_by_table",
     "rotation_table",
     "section_axes",
+    "shift_matrix",
+    "sine_code",
     "sinusoidal_encoding",
     "sinusoidal_positions",
     "spatial_positions",
     "spread_diagonals",
     "summed_positions",
     "t5_bucket",
+    "wavelengths",
     "window_index",
 ]
