@@ -156,11 +156,16 @@ def _jobs(arguments: argparse.Namespace) -> int:
 def _warm(arguments: argparse.Namespace, course: Path) -> Nursery:
     """Start the warm parent: it imports for seconds, and so does this process, at the same time."""
     jobs = _jobs(arguments)
-    from course_lib.grading import kit
+    from course_lib.grading import kit, lean
     from course_lib.grading.nursery import Nursery
 
-    folder = kit.build(course / ".kits")
-    return Nursery(folder, judges=jobs, walls=not arguments.unsafe)
+    nursery = Nursery(kit.build(course / ".kits"), judges=jobs, walls=not arguments.unsafe)
+    try:
+        lean.load()
+    except BaseException:
+        nursery.end()
+        raise
+    return nursery
 
 
 def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nursery | None) -> int:

@@ -9,6 +9,7 @@ import select
 import signal
 import struct
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any
@@ -56,18 +57,25 @@ class Worker:
         nursery: Where it comes from.
         limits: What it may use.
         judge: Which of the nursery's judges asks.
+        needs: What it should find imported, of :data:`course_lib.grading.nursery.COSTLY`.
 
     Raises:
         WorkerFailed: None can be had on this machine.
         NurseryLost: The warm parent is gone.
     """
 
-    def __init__(self, nursery: Nursery, limits: Limits | None = None, judge: int = 0) -> None:
+    def __init__(
+        self,
+        nursery: Nursery,
+        limits: Limits | None = None,
+        judge: int = 0,
+        needs: Iterable[str] = (),
+    ) -> None:
         """Have it forked."""
         self.limits = limits or Limits()
         wanted = asdict(self.limits)
         caps = {k: v for k, v in wanted.items() if k not in ("cell", "call", "whole")}
-        self.socket, self.pid, self.ended = nursery.fork(caps, judge)
+        self.socket, self.pid, self.ended = nursery.fork(caps, judge, needs)
         self.walls = nursery.walls
         self.alive = True
         self.until = float("inf")

@@ -23,7 +23,7 @@ from course_lib.grading.authoring import CHECK
 from course_lib.grading.channel import Limits, Worker
 from course_lib.grading.intake import Submission, align, plain_notes
 from course_lib.grading.kit import ABSENT
-from course_lib.grading.nursery import Nursery
+from course_lib.grading.nursery import COSTLY, Nursery
 
 # Characters of all outputs of a notebook together.
 MAX_KEPT = 16 * 2**20
@@ -134,7 +134,9 @@ def judge_notebook(
     """
     result = Judged(new_notebook(metadata=dict(release.metadata)), [], submission.notes)
     limits = limits or Limits()
-    session = Session(lambda: Worker(nursery, limits, judge), limits.whole)
+    written = "\n".join(c.source for c in submission.notebook.cells if c.cell_type == "code")
+    needs = [name for name in COSTLY if name in written]
+    session = Session(lambda: Worker(nursery, limits, judge, needs), limits.whole)
     kept = MAX_KEPT
     try:
         for cell, own in align(submission, release):

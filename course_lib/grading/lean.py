@@ -1,37 +1,52 @@
-"""Imports what grading needs of nbgrader and jsonschema, and not what else they bring along.
+"""Imports what grading needs of three packages, and not what else they bring along.
 
-Before its first class, ``import nbgrader`` loads the web server and all its extensions, and
-``import jsonschema`` builds a grammar of international web addresses: two seconds together, for
-things that no notebook's schema and no gradebook uses. Whoever imports them later gets them whole.
+``import nbgrader`` loads a web server and four extensions of it, ``import jupytext`` a server's
+file manager, and ``import jsonschema`` builds a grammar of international web addresses: two and a
+half seconds together, for things that no notebook's schema and no gradebook uses.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from types import ModuleType
 from unittest.mock import Mock
 
-_EXTENSIONS = ("assignment_list", "course_list", "validate_assignment", "formgrader")
+# Of each package: what is absent while it is imported, and comes whole to who imports it later.
+# None raises ImportError, which the package expects; where it does not, it gets a stand-in.
+_WITHOUT: dict[str, dict[str, ModuleType | Mock | None]] = {
+    "jsonschema": {"rfc3987_syntax": None},
+    "jupytext": {
+        "jupytext.sync_contentsmanager": None,
+        "jupytext.async_contentsmanager": None,
+    },
+    "nbgrader": {
+        f"nbgrader.server_extensions.{name}": Mock()
+        for name in ("assignment_list", "course_list", "validate_assignment", "formgrader")
+    },
+}
 
 
-def lean() -> None:
-    """Import ``jsonschema`` and ``nbgrader`` without the parts that grading never calls."""
-    if "jsonschema" not in sys.modules:
-        _import_without("jsonschema", {"rfc3987_syntax": None})
-    if "nbgrader" not in sys.modules:
-        names = [f"nbgrader.server_extensions.{name}" for name in _EXTENSIONS]
-        _import_without("nbgrader", {name: Mock() for name in names})
+def load() -> None:
+    """Import the packages, and then what grades a class."""
+    gc.disable()  # nothing that an import makes is garbage
+    try:
+        for package, absent in _WITHOUT.items():
+            if package not in sys.modules:
+                _import_without(package, absent)
+        importlib.import_module("course_lib.grading.classroom")
+        # What is there now stays: judges that are forked need not look at it, or copy it.
+        gc.freeze()
+    finally:
+        gc.enable()
 
 
-def _import_without(module: str, absent: dict[str, ModuleType | Mock | None]) -> None:
+def _import_without(package: str, absent: dict[str, ModuleType | Mock | None]) -> None:
     absent = {name: stand_in for name, stand_in in absent.items() if name not in sys.modules}
     sys.modules.update(absent)  # type: ignore[arg-type]
     try:
-        importlib.import_module(module)
+        importlib.import_module(package)
     finally:
         for name in absent:
             del sys.modules[name]
-
-
-lean()

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
@@ -31,6 +32,9 @@ from course_lib.grading.zygote import main
 main(controls, settings)
 """
 _START_SECONDS = 180.0
+
+# What takes the warm parent long to import, and is imported once a submission mentions it.
+COSTLY = ("matplotlib", "torch.testing")
 
 
 class WorkerFailed(RuntimeError):
@@ -118,12 +122,15 @@ class Nursery:
         self.own_users = json.loads(answer)["own_users"]
         self._ready |= 1 << judge
 
-    def fork(self, limits: dict[str, int], judge: int = 0) -> tuple[socket.socket, int, int]:
+    def fork(
+        self, limits: dict[str, int], judge: int = 0, needs: Iterable[str] = ()
+    ) -> tuple[socket.socket, int, int]:
         """Ask for a worker.
 
         Args:
             limits: As :func:`course_lib.grading.worker.main` wants them.
             judge: Which of the control sockets is the caller's.
+            needs: Which of ``COSTLY`` the worker should find imported.
 
         Returns:
             The worker's socket, the process to kill in order to end it and all that it has
@@ -139,7 +146,7 @@ class Nursery:
         ended, ending = os.pipe()
         self.made += 1
         home = f"{self.home}/{judge}-{self.made}"
-        message = json.dumps({**limits, "home": home}).encode()
+        message = json.dumps({**limits, "home": home, "needs": list(needs)}).encode()
         try:
             socket.send_fds(self.controls[judge], [message], [theirs.fileno(), ending])
             theirs.close()

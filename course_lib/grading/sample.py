@@ -69,7 +69,9 @@ def _cheat(exercise: Exercise) -> str:
     )
 
 
-def with_answers(assignment: authoring.Assignment, answers: Mapping[Exercise, str | None]) -> NotebookNode:
+def with_answers(
+    assignment: authoring.Assignment, answers: Mapping[Exercise, str | None]
+) -> NotebookNode:
     """The solution with some answers replaced; None means the stub of the release."""
     stubs = {
         c.metadata.get("nbgrader", {}).get("grade_id"): c.source for c in assignment.release.cells

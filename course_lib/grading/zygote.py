@@ -13,6 +13,7 @@ import select
 import signal
 import socket
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from course_lib.grading import sandbox
@@ -46,9 +47,11 @@ def main(controls: list[int], settings: dict[str, Any]) -> None:
                 listening.remove(control)
                 continue
             number += 1
+            wanted = json.loads(message)
+            provide(wanted.pop("needs"))
             if os.fork() == 0:
                 try:
-                    _worker(descriptors, json.loads(message), proc, number if own_users else -1)
+                    _worker(descriptors, wanted, proc, number if own_users else -1)
                 finally:
                     os._exit(70)
             for descriptor in descriptors:
@@ -57,22 +60,65 @@ def main(controls: list[int], settings: dict[str, Any]) -> None:
 
 def warm() -> None:
     """Import and touch what the first cells of a submission would, with one thread."""
-    import matplotlib.pyplot
+    gc.disable()  # nothing that an import makes is garbage
     import torch
 
+    import course_lib.checks
+    import course_lib.figures
+    import course_lib.plots  # noqa: F401
     from course_lib.grading.worker import shell
 
     torch.set_num_threads(1)
     x = torch.ones(2, 2, requires_grad=True)
-    (x @ x).softmax(-1).sum().backward()
-    torch.testing.assert_close(x.detach(), torch.ones(2, 2))
+    out = (x @ x).softmax(-1)
+    torch.autograd.grad(out, [x], [torch.ones_like(out)])  # imports a quarter of a second's worth
+    # The first traceback of a process takes as long as ten others.
+    shell().run_cell("1 / 0", silent=True)
+    _settle()
+
+
+def provide(needs: Iterable[str]) -> None:
+    """Import what takes long and not every class uses, when the first submission mentions it.
+
+    Args:
+        needs: Names out of :data:`course_lib.grading.nursery.COSTLY`; all others are passed over.
+    """
+    new = [name for name in needs if name in _COSTLY and name not in _provided]
+    if not new:
+        return
+    gc.disable()
+    for name in new:
+        _provided.add(name)
+        _COSTLY[name]()
+    _settle()
+
+
+def _settle() -> None:
+    """Be ready to be forked."""
+    gc.freeze()  # or the first collection in each fork would copy every page
+    gc.enable()
+    if threading.active_count() > 1:
+        raise RuntimeError(f"{threading.active_count()} threads before a fork, wanted 1")
+
+
+def _matplotlib() -> None:
+    import matplotlib.pyplot
+
+    from course_lib.grading.worker import shell
+
     matplotlib.pyplot.figure()
     matplotlib.pyplot.close("all")
     shell().run_cell("%matplotlib inline\n1 + 1", silent=True)
-    gc.collect()
-    gc.freeze()  # or the first collection in each fork would copy every page
-    if threading.active_count() > 1:
-        raise RuntimeError(f"{threading.active_count()} threads before a fork, wanted 1")
+
+
+def _testing() -> None:
+    import torch
+
+    torch.testing.assert_close(torch.ones(2), torch.ones(2))
+
+
+_COSTLY = {"matplotlib": _matplotlib, "torch.testing": _testing}
+_provided: set[str] = set()
 
 
 def _worker(descriptors: list[int], limits: dict[str, Any], proc: int | None, number: int) -> None:
