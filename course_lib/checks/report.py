@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from course_lib.checks.compare import alike
+from course_lib.checks.example import Example
 from course_lib.checks.exercise import Answer, Exercise, find, namespace
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.subject import Subject
@@ -30,6 +31,7 @@ class Row:
     points: float
     why: str = ""
     hint: str = ""
+    example: Example | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass
@@ -125,7 +127,11 @@ def grade(exercise: Exercise, subject: Subject, seed: str, *, name_mistake: bool
     for prop in exercise.properties:
         trial = Trial(exercise, subject, sample_seed(seed, exercise.id, prop.name))
         _, why = attempt(prop.run, trial)
-        rows.append(Row(prop.name, prop.says, why is None, prop.points, why or "", prop.hint))
+        # Not of the bank's own mistakes: nobody reads those.
+        shown = trial.failing() if why and name_mistake else None
+        rows.append(
+            Row(prop.name, prop.says, why is None, prop.points, why or "", prop.hint, shown)
+        )
         transcript += [*trial.transcript, prop.name]
     report = Report(exercise.id, rows, exercise.points, None, transcript)
     if name_mistake and not report.full:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checks.compare import difference, kind, name
+from course_lib.checks.example import Example, Pair, example, first_pair
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.subject import Gradients, Reply, Subject, SubjectLost
 
@@ -32,6 +33,8 @@ class Trial:
         self.subject = subject
         self.generator = torch.Generator().manual_seed(seed)
         self.transcript: list[Any] = []
+        self._called: tuple[str, tuple[Any, ...], dict[str, Any], Any] | None = None
+        self._pair: Pair | None = None
 
     # Samples.
 
@@ -67,9 +70,18 @@ class Trial:
 
     def reply(self, *args: Any, name: str | None = None, **kwargs: Any) -> Reply:
         """Call the answer and keep what it did."""
-        reply = self.subject.call(name or self.exercise.function, *args, **kwargs)
-        self.transcript.append(reply.error or reply.value)
+        called = name or self.exercise.function
+        reply = self.subject.call(called, *args, **kwargs)
+        outcome = reply.error or reply.value
+        self.transcript.append(outcome)
+        self._called, self._pair = (called, args, kwargs, outcome), None
         return reply
+
+    def failing(self) -> Example | None:
+        """The last call, to show what a property failed on."""
+        if self._called is None:
+            return None
+        return example(self.exercise.reference, *self._called, self._pair)
 
     def call(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
         """Call the answer; its value, or ``Wrong`` with what it raised."""
@@ -99,6 +111,7 @@ class Trial:
         want = self.want(*args, **kwargs)
         got = self.call(*args, **kwargs)
         if wrong := difference(got, want, dtype=dtype, names=self.exercise.returns):
+            self._pair = first_pair(got, want, "the result", self.exercise.returns)
             shown = ", ".join(brief(a) for a in (*args, *kwargs.values()))
             raise Wrong(f"{note + ': ' if note else ''}{wrong}; called with {shown}")
         return got
@@ -108,6 +121,7 @@ class Trial:
     ) -> None:
         """Expect ``got`` to equal ``want`` within the tolerance of its dtype."""
         if wrong := difference(got, want, what, dtype=dtype):
+            self._pair = first_pair(got, want, what)
             raise Wrong(f"{note}: {wrong}" if note else wrong)
 
     def expect(self, condition: bool | Tensor, why: str) -> None:
@@ -152,6 +166,9 @@ class Trial:
         """
         step = 1e-6
         value = self.call(*args)
+        # What is wrong is not to be seen in what came back.
+        base: tuple[str, tuple[Any, ...], dict[str, Any], Any]
+        base = (self.exercise.function, args, {}, ...)
         outputs = list(value) if isinstance(value, (list, tuple)) else [value]
         outputs = [o if isinstance(o, Tensor) and o.is_floating_point() else None for o in outputs]
         if not any(o is not None for o in outputs):
@@ -170,6 +187,7 @@ class Trial:
                 moved[place] = args[place] + sign * step * direction
                 ends.append(_inner(self.call(*moved), cotangents))
                 wanted.append(_inner(self.want(*moved), cotangents))
+            self._called = base
             slope = (ends[0] - ends[1]) / (2 * step)
             # A constant has a perfect gradient; that earns no points.
             if slope == 0 and abs(wanted[0] - wanted[1]) > step * 1e-3:

@@ -62,6 +62,7 @@ def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:
         "headline": mark.reason,
         "hints": [],
         "rows": [],
+        "first": None,
     }
     if report is None:
         return shown
@@ -71,6 +72,8 @@ def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:
         shown["says"] = report.mistake.says
     shown["hints"] = report.hints()
     shown["rows"] = report.rows
+    # One example is open to begin with: the others would bury what is said.
+    shown["first"] = next((row for row in report.rows if row.example), None)
     shown["link"] = f"{url}/chapters/{find(report.exercise).chapter}"
     return shown
 
