@@ -28,7 +28,7 @@ def _tokens(
 
 
 def _legendre(*, fast: bool, length: int, **sizes: int) -> nn.Module:
-    return Calls(legendre_polynomials, degree=length)
+    return Calls(legendre_polynomials, degree=length, fused=fast)
 
 
 def _points(generator: Generator, *, d_model: int, **sizes: int) -> tuple[Tensor, ...]:
@@ -189,7 +189,6 @@ MECHANISMS = (
         inputs=_points,
         tiny={"length": 12, "d_model": 9},
         peer=_numpy_legendre,
-        fast=False,
         trains=False,
         note="a table of positions, nothing of which is trained",
     ),

@@ -20,7 +20,7 @@ __all__ = ["LegendrePE", "legendre_polynomials", "legendre_positions"]
 LegendreMode = Literal["paper", "basis"]
 
 
-def legendre_polynomials(x: Tensor, degree: int) -> Tensor:
+def legendre_polynomials(x: Tensor, degree: int, *, fused: bool = True) -> Tensor:
     """Evaluate ``P_0 ... P_degree`` by the recurrence of three terms.
 
     The recurrence is stable on [-1, 1]. The sum over powers of x that Rodrigues' formula expands
@@ -33,6 +33,8 @@ def legendre_polynomials(x: Tensor, degree: int) -> Tensor:
     Args:
         x: Points of any shape ``(...)``.
         degree: Highest order.
+        fused: Whether to take the fast path, with one operation for each order: multiples of the
+            polynomials, chosen so that ``P_{n-1}`` has no factor in the recurrence.
 
     Returns:
         ``(degree + 1, ...)``, row n holds ``P_n``; in the precision of x and without a gradient,
@@ -53,14 +55,23 @@ def legendre_polynomials(x: Tensor, degree: int) -> Tensor:
     if not x.is_floating_point():
         raise ValueError(f"x has dtype {x.dtype}, wanted floating-point numbers")
     points = x.detach().double()
+    if not fused:
+        orders = [torch.ones_like(points), points]
+        for n in range(1, degree):
+            orders.append(((2 * n + 1) * points * orders[n] - n * orders[n - 1]) / (n + 1))
+        return torch.stack(orders[: degree + 1]).to(x.dtype)
     table = points.new_ones(degree + 1, *x.shape)
     rows = table.unbind()
     if degree > 0:
         rows[1].copy_(points)
+    # With P_n = g_n Q_n and g_{n+1} = -n / (n + 1) g_{n-1}, Q_{n+1} = Q_{n-1} + a_n x Q_n.
+    factors = [1.0, 1.0]
     for n in range(1, degree):
-        # With y = x P_n the recurrence says P_{n+1} = y - n / (n + 1) (P_{n-1} - y).
-        torch.mul(points, rows[n], out=rows[n + 1]).lerp_(rows[n - 1], -n / (n + 1))
-    return table.to(x.dtype)
+        factors.append(-n / (n + 1) * factors[n - 1])
+        a = (2 * n + 1) / (n + 1) * factors[n] / factors[n + 1]
+        torch.addcmul(rows[n - 1], points, rows[n], value=a, out=rows[n + 1])
+    factor = points.new_tensor(factors[: degree + 1]).view(-1, *[1] * x.ndim)
+    return table.mul_(factor).to(x.dtype)
 
 
 def legendre_positions(

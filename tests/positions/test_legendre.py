@@ -14,8 +14,9 @@ from course_lib.positions.legendre import LegendrePE, legendre_polynomials, lege
 @given(st.integers(0, 400), st.integers(0, 2**31))
 def test_the_recurrence_is_numpys(degree, seed):
     x = np.random.default_rng(seed).uniform(-1, 1, 17)
-    ours = legendre_polynomials(torch.from_numpy(x), degree)
-    np.testing.assert_allclose(ours.numpy(), legvander(x, degree).T, atol=1e-12)
+    for fused in (True, False):
+        ours = legendre_polynomials(torch.from_numpy(x), degree, fused=fused)
+        np.testing.assert_allclose(ours.numpy(), legvander(x, degree).T, atol=1e-12)
 
 
 def test_points_may_have_any_shape_and_precision():

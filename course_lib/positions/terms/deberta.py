@@ -164,19 +164,31 @@ class DisentangledAttention(HeadProjections):
 
     def _diagonals(self, q: Tensor, k: Tensor, table: Tensor) -> Tensor:
         """Both position terms, scaled, ``(B, H, T, T)``, without an index for each pair."""
-        T = q.shape[-2]
-        columns = torch.arange(2 * T, device=q.device) - (T - 1)
         terms = []
-        for name, x in (("c2p", q), ("p2c", k)):
-            if name in self.terms:
-                # Of a query, keys to the right are at negative distances; of a key, queries to the
-                # right are at positive ones.
-                distance = -columns if name == "c2p" else columns
-                index = (distance + self.span).clamp(0, 2 * self.span - 1)
-                rows = self._heads(table[index], "k" if name == "c2p" else "q") * self.scale
-                term = _skew(x @ rows.transpose(-2, -1))
-                terms.append(term if name == "c2p" else term.transpose(-2, -1))
+        if "c2p" in self.terms:
+            # To the right of a query are negative distances, so the table is read backwards.
+            terms.append(_skew(self._by_column(q, table.flip(0), "k", q.shape[-2])))
+        if "p2c" in self.terms:
+            # To the right of a key are queries at positive distances.
+            by_key = self._by_column(k, table, "q", q.shape[-2] - 1)
+            terms.append(_skew(by_key).transpose(-2, -1))
         return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+    def _by_column(self, x: Tensor, table: Tensor, role: str, middle: int) -> Tensor:
+        """Scores ``(B, H, T, 2T)`` with the rows of the table, each in the column of its distance.
+
+        Row ``span`` of the table stands in column ``middle``, and its ends are repeated on either
+        side, after the product: there are fewer rows than columns then.
+        """
+        T = x.shape[-2]
+        left = middle - self.span
+        if left <= 0:
+            table = table[-left : 2 * T - left]
+        scores = x @ (self._heads(table, role) * self.scale).transpose(-2, -1)
+        right = 2 * T - max(left, 0) - scores.shape[-1]
+        edges = [scores[..., :1].expand(*scores.shape[:-1], max(left, 0)), scores]
+        edges.append(scores[..., -1:].expand(*scores.shape[:-1], right))
+        return torch.cat(edges, dim=-1) if left > 0 or right > 0 else scores
 
     def _heads(self, table: Tensor, role: str) -> Tensor:
         """Project the table as queries or keys: ``(1, H, R, Dh)``."""
@@ -185,9 +197,11 @@ class DisentangledAttention(HeadProjections):
 
 
 def _skew(x: Tensor) -> Tensor:
-    """Shift row i of ``(..., T, 2T)`` by i to the left and keep T columns, beginning at T - 1 - i.
+    """Shift row i of ``(B, H, T, 2T)`` by i to the left and keep T columns, beginning at T - 1 - i.
 
-    Read as one line, the wanted part of each row begins 2T - 1 places after that of the row before.
+    In memory, which x must fill, what is wanted of a row begins 2T - 1 places after what is wanted
+    of the row before.
     """
-    T = x.shape[-2]
-    return x.flatten(-2)[..., T - 1 : -1].unflatten(-1, (T, 2 * T - 1))[..., :T]
+    B, H, T, W = x.shape
+    strides = (H * T * W, T * W, W - 1, 1)
+    return x.as_strided((B, H, T, T), strides, T - 1)
