@@ -223,7 +223,7 @@ def _with_bar(
             nonlocal failed
             failed += verdict.score is None
             bar.set_postfix_str(f"{failed} failed", refresh=False)
-            if not verdict.fresh:
+            if not verdict.fresh and not bar.disable:
                 bar.initial += 1  # so that it does not count as fast
             bar.update()
             # Wherever Ctrl-C was swallowed, it is noticed here.

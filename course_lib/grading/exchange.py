@@ -7,6 +7,7 @@ notebook, and a bad one costs nothing.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -51,7 +52,8 @@ def read_slip(folder: Path) -> Slip:
         try:
             content = _small(path)
             if name == TIMESTAMP:
-                submitted = parse_utc(content.strip())
+                # nbgrader would read a numeric zone that stands by itself as so many seconds.
+                submitted = parse_utc(re.sub(r" ([+-]\d\d:?\d\d)$", r"\1", content.strip()))
             files[name] = content
         except Exception as error:
             notes.append(f"`{name}` cannot be read ({error}); graded as if it were not there.")

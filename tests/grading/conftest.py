@@ -5,7 +5,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading import authoring, intake, kit
+from course_lib.grading import authoring, gradebook, intake, kit
 from course_lib.grading.channel import Limits
 from course_lib.grading.judge import judge_notebook
 from course_lib.grading.nursery import Nursery
@@ -33,6 +33,35 @@ def kit_folder(tmp_path_factory):
 def nursery(kit_folder):
     with Nursery(kit_folder) as nursery:
         yield nursery
+
+
+class Lasting:
+    """A nursery that a class leaves running for the next one."""
+
+    def __init__(self, nursery):
+        self.nursery = nursery
+
+    def __getattr__(self, name):
+        return getattr(self.nursery, name)
+
+    def end(self):
+        pass
+
+
+@pytest.fixture(scope="session")
+def lasting(nursery):
+    """What :meth:`Classroom.grade` takes as ``warming``, so that a test needs no own nursery."""
+    nursery.ready()
+    return Lasting(nursery)
+
+
+@pytest.fixture(scope="session")
+def blank_gradebook(tmp_path_factory):
+    """An empty gradebook to copy: nbgrader takes seconds to make one."""
+    course = tmp_path_factory.mktemp("blank")
+    with gradebook.open_gradebook(course):
+        pass
+    return course / "gradebook.db"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,8 +28,9 @@ def course(tmp_path_factory, root):
 
 
 @pytest.fixture
-def empty(tmp_path, root):
+def empty(tmp_path, root, blank_gradebook):
     """A course folder into which a test puts submissions, and its classroom."""
+    shutil.copy(blank_gradebook, tmp_path)
 
     def put(student, content):
         path = tmp_path / "submitted" / student / NAME / f"{NAME}.ipynb"

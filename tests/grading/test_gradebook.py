@@ -1,0 +1,191 @@
+"""What people wrote stays; what grading writes is written whole, and any number of times."""
+
+import shutil
+import sqlite3
+from datetime import datetime
+
+import nbformat
+import pytest
+
+from course_lib.grading import authoring, gradebook
+from course_lib.grading.channel import Limits
+from course_lib.grading.classroom import Classroom
+from course_lib.grading.gradebook import Entry
+
+NAME = "01_essay"
+SOURCE = """\
+# An essay
+
+```{code-cell} ipython3
+from course_lib.checks import check
+```
+
++++ {"nbgrader": {"grade_id": "essay-why", "grade": true, "solution": true, "locked": false, \
+"points": 3, "schema_version": 3, "task": false}}
+
+Why?
+
++++
+
+Thank you.
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory, root):
+    """A checkout whose one assignment is an essay, graded by hand."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("pyproject.toml", "nbgrader_config.py"):
+        (folder / name).write_text((root / name).read_text())
+    source = folder / "solutions" / NAME / f"{NAME}.md"
+    source.parent.mkdir(parents=True)
+    source.write_text(SOURCE)
+    return folder
+
+
+@pytest.fixture
+def essay(tmp_path, checkout, lasting, blank_gradebook):
+    """Hand in an essay, grade it, and read its row."""
+    release = authoring.load(checkout / "solutions" / NAME / f"{NAME}.md", checkout).release
+    folder = tmp_path / "submitted" / "ada" / NAME
+    folder.mkdir(parents=True)
+    shutil.copy(blank_gradebook, tmp_path)
+
+    class Desk:
+        course = tmp_path
+
+        def hand_in(self, text, **files):
+            notebook = nbformat.from_dict(release)
+            for cell in notebook.cells:
+                if cell.metadata.get("nbgrader", {}).get("grade_id") == "essay-why":
+                    cell.source = text or cell.source
+            (folder / f"{NAME}.ipynb").write_text(nbformat.writes(notebook))
+            for name, content in files.items():
+                (folder / f"{name}.txt").write_bytes(content)
+
+        def grade(self, **options):
+            room = Classroom(tmp_path, checkout, NAME, Limits(cell=20), **options)
+            return room.grade(warming=lasting)[0]
+
+        def row(self, change=None):
+            with gradebook.open_gradebook(tmp_path) as book:
+                row = book.find_grade("essay-why", NAME, NAME, "ada")
+                if change:
+                    change(row)
+                    book.db.commit()
+                return row.auto_score, row.manual_score, row.needs_manual_grade
+
+    return Desk()
+
+
+def score_by_hand(row):
+    row.manual_score, row.needs_manual_grade = 2.5, False
+
+
+def test_an_answer_scored_by_hand_is_flagged_again_when_it_changes(essay):
+    essay.hand_in("Because.")
+    assert essay.grade().exercises == {"essay-why": None}
+    assert essay.row() == (None, None, True)
+    assert essay.row(score_by_hand) == (None, 2.5, False)
+    essay.grade(follow=True)
+    essay.hand_in("Because.", timestamp=b"2026-03-01 12:00:00 UTC")
+    assert essay.grade().fresh
+    assert essay.row() == (None, 2.5, False), "the same answer needs no second look"
+    essay.hand_in("Because of the variance.")
+    essay.grade()
+    assert essay.row() == (None, 2.5, True), "another answer does, and the old score is kept"
+    essay.hand_in("Because of the variance.", timestamp=b"2026-03-02 12:00:00 UTC")
+    essay.grade()
+    assert essay.row() == (None, 2.5, True), "until a person has looked"
+
+
+def test_an_unreadable_submission_in_between_changes_nothing_of_that(essay):
+    essay.hand_in("Because.")
+    essay.grade()
+    essay.row(score_by_hand)
+    path = essay.course / "submitted" / "ada" / NAME / f"{NAME}.ipynb"
+    path.write_text("not a notebook")
+    assert essay.grade().reason
+    assert essay.row() == (None, 2.5, False)
+    essay.hand_in("Because.")
+    essay.grade()
+    assert essay.row() == (None, 2.5, False)
+
+
+def test_where_it_is_not_known_what_was_scored_a_person_looks(essay):
+    essay.hand_in("Because.")
+    essay.grade()
+    essay.row(score_by_hand)
+    (essay.course / "autograded" / "ada" / NAME / "verdict.json").unlink()
+    essay.grade()
+    assert essay.row() == (None, 2.5, True)
+
+
+def test_nothing_written_is_nothing_to_read(essay):
+    essay.hand_in("")
+    assert essay.grade().score == 0
+    assert essay.row() == (0.0, None, False)
+    with gradebook.open_gradebook(essay.course) as book:
+        comment = book.find_comment("essay-why", NAME, NAME, "ada")
+        assert comment.auto_comment == "No response."
+
+
+def test_the_time_of_submission_is_written_and_lateness_follows(essay):
+    essay.hand_in("Because.", timestamp=b"2026-03-01 12:00:00.5 +0200", submission_secret=b"s")
+    essay.grade()
+    with gradebook.open_gradebook(essay.course) as book:
+        book.update_or_create_assignment(NAME, duedate="2026-03-01 09:00:00")
+        submission = book.find_submission(NAME, "ada")
+        assert submission.timestamp == datetime(2026, 3, 1, 10, 0, 0, 500000)
+        assert submission.total_seconds_late == 3600.5
+    for folder in ("autograded", "feedback"):
+        there = essay.course / folder / "ada" / NAME
+        assert (there / "timestamp.txt").exists() and (there / "submission_secret.txt").exists()
+    essay.hand_in("Because!", timestamp=b"soon")
+    verdict = essay.grade()
+    assert "`timestamp.txt` cannot be read" in verdict.look and verdict.score is not None
+    with gradebook.open_gradebook(essay.course) as book:
+        assert book.find_assignment(NAME).duedate == datetime(2026, 3, 1, 9)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"9" * 500, b"12:00 12:00 12:00 x", b"0"])
+def test_no_bad_timestamp_stops_anything(essay, content):
+    essay.hand_in("Because.", timestamp=content)
+    assert essay.grade().score is not None
+
+
+def test_writing_twice_is_writing_once_and_a_failure_writes_nothing(essay):
+    essay.hand_in("Because.")
+    essay.grade()
+    essay.row(score_by_hand)
+    before = gradebook.canonical_dump(essay.course)
+    with gradebook.open_gradebook(essay.course) as book:
+        gradebook.write(book, NAME, "ada", [Entry("essay-why", None, False)])
+    assert gradebook.canonical_dump(essay.course) == before
+    with gradebook.open_gradebook(essay.course) as book:
+        with pytest.raises(KeyError):
+            gradebook.write(book, NAME, "ben", [Entry("essay-why", 1.0), Entry("nothing", 1.0)])
+    assert gradebook.canonical_dump(essay.course) == before, "not even the student"
+
+
+def test_another_database_by_its_address(essay, tmp_path):
+    address = f"sqlite:///{tmp_path / 'elsewhere.db'}"
+    essay.hand_in("Because.")
+    essay.grade(db=address)
+    assert gradebook.scores(tmp_path, NAME, address) == {"ada": {"essay-why": None}}
+    assert gradebook.scores(tmp_path, NAME) == {}
+    with pytest.raises(ValueError, match="no database address"):
+        essay.grade(db="elsewhere.db")
+
+
+def test_a_database_that_is_held_is_said_to_be(essay, monkeypatch):
+    essay.hand_in("Because.")
+    essay.grade()
+    monkeypatch.setattr(gradebook, "PATIENCE", 0.1)
+    holder = sqlite3.connect(essay.course / "gradebook.db")
+    holder.execute("BEGIN EXCLUSIVE")
+    essay.hand_in("Because of that.")
+    with pytest.raises(ValueError, match="the same command goes on"):
+        essay.grade()
+    holder.close()
+    assert essay.grade().fresh
