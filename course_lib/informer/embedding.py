@@ -51,7 +51,7 @@ def calendar_fields(dates: NDArray[np.datetime64], minutes: bool = False) -> Ten
 class TokenEmbedding(nn.Module):
     """Turns each step and its neighbours into a token, by a convolution three steps wide.
 
-    Source: Zhou et al., Informer (2021), appendix B, "The Uniform Input Representation".
+    Source: Zhou et al., Informer (2021), "The Uniform Input Representation".
 
     Args:
         in_channels: Number of variables C.

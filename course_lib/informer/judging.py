@@ -20,7 +20,7 @@ def sparsity_measure(scores: Tensor) -> Tensor:
     This is the divergence ``KL(uniform || softmax(s))`` plus ``ln S``, which is the same for all
     queries. It lies between ``ln S`` and :func:`max_mean_measure` plus ``ln S``.
 
-    Source: Zhou et al., Informer (2021), equation 2 and lemma 1.
+    Source: Zhou et al., Informer (2021), section 3, "Query Sparsity Measurement" and lemma 1.
 
     Args:
         scores: Scaled scores of all keys ``(..., S)``.
@@ -40,7 +40,7 @@ def max_mean_measure(
 ) -> Tensor:
     """The measure that a few scores are enough for: ``max(s) - mean(s)``.
 
-    Source: Zhou et al. (2021), equation 4.
+    Source: Zhou et al. (2021), section 3, "ProbSparse Self-attention".
 
     Args:
         scores: Scaled scores of some keys ``(..., U)``.

@@ -150,10 +150,10 @@ class InformerAttention(HeadProjections):
 class Distilling(nn.Module):
     """Halves a sequence: a convolution over three tokens, then the largest of each three.
 
-    The convolution sees the sequence as a ring. ELU lets negative values pass, and a batch norm
-    keeps them around zero: in training, what one sequence becomes depends on the others.
+    The convolution sees the sequence as a ring. Between it and the ELU the published code has a
+    batch norm: in training, what one sequence becomes depends on the others.
 
-    Source: Zhou et al., Informer (2021), equation 5.
+    Source: Zhou et al., Informer (2021), section 3, "Self-attention Distilling"; its code.
 
     Args:
         d_model: Width D.

@@ -40,7 +40,8 @@ class SparseRules:
         divisor: What the mean of the measure divides the sum over the sample by: the number of
             ``"samples"``, or that of all ``"keys"``, which makes it a small part of a mean.
         lazy: What a query that does not attend takes in causal attention, the ``"mean"`` of the
-            values so far or their ``"sum"``, which grows with the position.
+            values so far or their ``"sum"``, which grows with the position (the paper allows it as
+            simpler).
         leak: Whether in causal attention the queries are judged by all keys and against all
             queries, those after them too. What the future holds then decides who attends now.
 
@@ -87,7 +88,7 @@ class ProbSparse(nn.Module):
     path all scores are computed for the judgement, some rows at a time and without a gradient: up
     to some hundreds of keys one large product is faster than many small ones.
 
-    Source: Zhou et al., Informer (2021), section 3, "ProbSparse Self-Attention" and algorithm 1.
+    Source: Zhou et al., Informer (2021), section 3, "ProbSparse Self-attention" and algorithm 1.
 
     Args:
         rules: How queries are judged.

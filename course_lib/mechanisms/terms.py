@@ -78,7 +78,7 @@ def _tupe(*, fast: bool, length: int, d_model: int, n_heads: int, **sizes: int) 
 
 
 def _tupe_by_pairs(module: Any, inputs: tuple[Any, ...]) -> Rival:
-    """Equation 10, pair by pair and head by head."""
+    """The definition, pair by pair and head by head."""
     tokens, places = module.attention, module.positions
 
     def call(x: Tensor) -> Tensor:
@@ -194,7 +194,7 @@ MECHANISMS = (
     ),
     Mechanism(
         name="four_terms",
-        source="Ke et al. (2021), equation 6; the ablation report, section 2.3",
+        source="Ke et al. (2021), section 3.1; the ablation report, section 2.3",
         build=_four_terms,
         inputs=_tokens_and_positions,
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
@@ -202,7 +202,7 @@ MECHANISMS = (
     ),
     Mechanism(
         name="tupe",
-        source="Ke et al. (2021), equation 10",
+        source="Ke et al. (2021), sections 3.1 and 3.2",
         build=_tupe,
         inputs=_tokens,
         tiny={"batch": 2, "length": 4, "d_model": 8, "n_heads": 2},
@@ -210,7 +210,7 @@ MECHANISMS = (
     ),
     Mechanism(
         name="deberta",
-        source="He et al. (2021), equation 4",
+        source="He et al. (2021), section 3.1",
         build=_deberta,
         inputs=_tokens_and_table,
         # The peer takes the root of 3 Dh in single precision; that of 36 is exact.

@@ -22,7 +22,7 @@ def relative_index(T: int, S: int, span: int, *, device: torch.device | None = N
     Row ``m - n + span``, where query m and key n are fewer than ``span`` apart; whatever is farther
     away shares the first or the last row.
 
-    Source: He et al., DeBERTa (2021), equation 3.
+    Source: He et al., DeBERTa (2021), section 3.1.
 
     Args:
         T: Number of queries.
@@ -63,7 +63,7 @@ class DisentangledAttention(HeadProjections):
     directions, so each can learn what the other can where the projections are not shared.
 
     Source: He et al., DeBERTa: Decoding-enhanced BERT with Disentangled Attention (2021),
-    equations 3 and 4.
+    section 3.1.
 
     Args:
         d_model: Width D.

@@ -19,8 +19,8 @@ class TupePositions(nn.Module):
     pairs have two numbers of their own in each head: ``v_0n = a`` for all n, and ``v_m0 = b`` for
     all other m. (The published code gets these numbers from products of two more positions.)
 
-    Source: Ke et al., Rethinking Positional Encoding in Language Pre-training (2021), equations 7
-    to 10.
+    Source: Ke et al., Rethinking Positional Encoding in Language Pre-training (2021), sections 3.1
+    and 3.2.
 
     Args:
         d_model: Width D of the positions.
@@ -97,7 +97,7 @@ class TupeAttention(HeadProjections):
     The scale is ``1 / sqrt(2 Dh)``: two independent terms have twice the variance of one. Positions
     enter neither the values nor the residual stream.
 
-    Source: Ke et al. (2021), equation 7.
+    Source: Ke et al. (2021), section 3.1.
 
     Args:
         d_model: Width D.
