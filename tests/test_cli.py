@@ -15,7 +15,7 @@ from course_lib.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("book", "serve", "exercises", "grade", "regrade", "matrix", "run", "data", "bench",
-            "doctor")  # fmt: skip
+            "doctor", "attacks")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

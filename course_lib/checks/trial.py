@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -120,6 +121,9 @@ class Trial:
         self, got: Any, want: Any, what: str = "the result", *, note: str = "", dtype: bool = True
     ) -> None:
         """Expect ``got`` to equal ``want`` within the tolerance of its dtype."""
+        # What is wanted may be a second output of the same answer, and NaN agrees with NaN.
+        if isinstance(want, Tensor) and want.isnan().any():
+            raise Wrong(f"{note}: {what} has NaN" if note else f"{what} has NaN")
         if wrong := difference(got, want, what, dtype=dtype):
             self._pair = first_pair(got, want, what)
             raise Wrong(f"{note}: {wrong}" if note else wrong)
@@ -189,6 +193,9 @@ class Trial:
                 wanted.append(_inner(self.want(*moved), cotangents))
             self._called = base
             slope = (ends[0] - ends[1]) / (2 * step)
+            # Nothing is greater than NaN: without this it would pass every comparison below.
+            if not math.isfinite(slope):
+                raise Wrong(f"the result is not finite, so argument {place + 1} has no gradient")
             # A constant has a perfect gradient; that earns no points.
             if slope == 0 and abs(wanted[0] - wanted[1]) > step * 1e-3:
                 raise Wrong(f"the result does not depend on argument {place + 1}")

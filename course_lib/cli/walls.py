@@ -1,14 +1,17 @@
-"""``course doctor``: whether students' processes can be enclosed on this machine."""
+"""``course doctor`` and ``course attacks``: whether the walls hold, and the grader behind them."""
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import platform
+import sys
 import tempfile
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from course_lib.cli import FOUND_WRONG, add_json, emit
+from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
 
 
 def register(commands: Any) -> None:
@@ -19,6 +22,14 @@ def register(commands: Any) -> None:
     )
     add_json(doctor)
     doctor.set_defaults(handler=run_doctor)
+
+    attacks = commands.add_parser(
+        "attacks", help="grade one class of every known attack and of honest students"
+    )
+    attacks.add_argument("attack", nargs="*", help="such as gradebook-points; all if not given")
+    attacks.add_argument("--jobs", type=int, default=2, metavar="N", help="judged at a time (2)")
+    add_json(attacks)
+    attacks.set_defaults(handler=run_attacks)
 
 
 def run_doctor(arguments: argparse.Namespace) -> int:
@@ -49,6 +60,58 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     line = f"walls {held}/{len(findings)} hold" if findings else "no walls here: grading refuses"
     emit(arguments, {"facts": facts, "escaped": escaped, "refused": refused}, line)
     return FOUND_WRONG if refused or escaped else 0
+
+
+def run_attacks(arguments: argparse.Namespace) -> int:
+    """Print what came of each attack, then the summary line."""
+    from tqdm import tqdm
+
+    root = checkout()
+    attacks = load_attacks(root)
+    known = {attack.name: attack for attack in attacks.ATTACKS}
+    if unknown := sorted(set(arguments.attack) - set(known)):
+        raise Refused(f"no attack {', '.join(unknown)}; there are {', '.join(known)}")
+    if arguments.jobs < 1:
+        raise Refused(f"--jobs {arguments.jobs}: wanted at least 1")
+    chosen = [known[name] for name in arguments.attack or known]
+    tqdm.monitor_interval = 0  # its thread would be there when judges are forked
+    with (
+        tempfile.TemporaryDirectory(prefix="course-attacks-") as folder,
+        tqdm(unit="submission", disable=arguments.json) as bar,
+    ):
+        outcome = attacks.run(
+            root,
+            Path(folder, "course"),
+            attacks=chosen,
+            jobs=arguments.jobs,
+            say=lambda verdict: bar.update(),
+        )
+    if not arguments.json:
+        for line in [*outcome.attacks, *outcome.honest]:
+            print(line.text())
+    emit(arguments, outcome.data(), outcome.summary())
+    return 0 if outcome.good else FOUND_WRONG
+
+
+def load_attacks(root: Path) -> ModuleType:
+    """The runner of the attacks, which are tests and not part of the library.
+
+    Raises:
+        Refused: They are not there.
+    """
+    folder = root / "tests" / "grading" / "attacks"
+    if not (folder / "catalogue.py").is_file():
+        raise Refused(f"{folder} is not there: the attacks come with the course's sources")
+    name = "course_attacks"
+    if name not in sys.modules:
+        start = folder / "__init__.py"
+        found = importlib.util.spec_from_file_location(
+            name, start, submodule_search_locations=[str(folder)]
+        )
+        assert found is not None and found.loader is not None
+        package = sys.modules[name] = importlib.util.module_from_spec(found)
+        found.loader.exec_module(package)
+    return importlib.import_module(f"{name}.class_of_attacks")
 
 
 ADVICE = """\

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -247,12 +247,15 @@ class Classroom:
         folder = self.course / "submitted" / student / self.name
         reason, content = "", b""
         try:
+            intake.nameable(student)
             content = intake.read(folder, self.name)
         except intake.Unreadable as unreadable:
             reason = str(unreadable)
         slip = read_slip(folder)
+        slip = replace(slip, notes=(*slip.notes, *intake.beside(folder, self.name)))
         parts = [reason, self.seed, json.dumps(slip.files), *slip.notes]
-        key = hashlib.sha256(b"\0".join([content, *(part.encode() for part in parts)])).hexdigest()
+        encoded = [part.encode(errors="replace") for part in parts]
+        key = hashlib.sha256(b"\0".join([content, *encoded])).hexdigest()
         return Task(student, content, reason, key, slip)
 
     def verdict(self, student: str) -> Verdict | None:

@@ -70,6 +70,20 @@ def inert(markdown: str) -> str:
     return _TAG.sub("&lt;", markdown)
 
 
+def nameable(student: str) -> None:
+    """Do nothing for a name that can be written down.
+
+    Raises:
+        Unreadable: The student's folder is called by bytes that are no text.
+    """
+    try:
+        student.encode()
+    except UnicodeEncodeError:
+        raise Unreadable(
+            f"The folder `{plain(student)}` has a name that is no text; rename it."
+        ) from None
+
+
 def read(folder: Path, name: str) -> bytes:
     """The bytes of ``folder/name.ipynb``.
 
@@ -113,7 +127,7 @@ def beside(folder: Path, name: str) -> list[str]:
     found = sorted(
         p.name for p in folder.glob("*") if p.suffix in (".ipynb", ".py") and p.stem != name
     )
-    if not found:
+    if not found or folder.is_symlink():
         return []
     return [f"Only `{name}.ipynb` was graded, not what lies beside it: {plain(', '.join(found))}."]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from course_lib.checks.exercise import find
 from course_lib.grading.classroom import Verdict, save
+from course_lib.grading.intake import plain
 
 BAR, BINS, WIDTH = 24, 10, 100
 # A class up to this size is listed student by student; of a larger one the CSV file has the list.
@@ -138,7 +139,8 @@ def text(facts: dict[str, Any]) -> str:
     mean = "-" if facts["mean"] is None else f"{facts['mean']:.2f}"
     lines += ["", f"graded {facts['graded']} of {facts['submissions']}, mean {mean} of {top:g}"
               " points"]  # fmt: skip
-    return "\n".join(lines)
+    # Names of folders and files are strangers' words; on a terminal they could be commands.
+    return "\n".join(plain(line, 1000) for line in "\n".join(lines).split("\n"))
 
 
 def _bar(part: float, whole: float) -> str:

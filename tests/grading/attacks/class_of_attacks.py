@@ -1,0 +1,310 @@
+"""One class of all attacks and of honest students, graded as any other; then a look at the harm."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from course_lib.grading import gradebook
+from course_lib.grading.authoring import Assignment
+from course_lib.grading.channel import Limits
+from course_lib.grading.classroom import Classroom, Verdict
+from course_lib.grading.intake import plain
+
+from . import honest
+from .catalogue import ATTACKS, Attack, Must
+from .tampering import Desk
+
+NAME = "03_attention"
+# Tight, because a dozen attacks use up whatever they are given.
+LIMITS = Limits(cell=8, call=4, whole=60)
+SECRET = "COURSE_ATTACKS_SECRET"
+# Words that no attacker's outputs or feedback may hold, and what no feedback may hold.
+SECRETS = ("BEGIN SOLUTION", "OUTSIDE-REACHED", "def grade(exercise", "@exercise.prop")
+LIVE = ("<script", "<img", "<iframe", "<svg", '<meta http-equiv="refresh')
+
+
+@dataclass
+class Line:
+    """What came of one attack, or of one honest student."""
+
+    name: str
+    tries: str
+    points: float | None
+    due: float | None
+    verdict: str
+    look: str = ""
+
+    def text(self) -> str:
+        """One line for a terminal."""
+        points = "     -" if self.points is None else f"{self.points:6.2f}"
+        due = "     -" if self.due is None else f"{self.due:6.2f}"
+        return f"{points} of {due}  {self.verdict:10} {self.name:28} {self.tries}"
+
+
+@dataclass
+class Outcome:
+    """What came of a whole class."""
+
+    attacks: list[Line]
+    honest: list[Line]
+    harm: list[str] = field(default_factory=list)
+
+    def count(self, verdict: str) -> int:
+        """How many attacks ended with this verdict."""
+        return sum(line.verdict == verdict for line in self.attacks)
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing is wrong at all."""
+        return not self.harm and all(
+            line.verdict == "held" for line in [*self.attacks, *self.honest]
+        )
+
+    def summary(self) -> str:
+        """The last line; what should never be there is only named when it is."""
+        well = sum(line.verdict == "held" for line in self.honest)
+        words = [f"attacks {len(self.attacks)}"]
+        words += [f"{name} {self.count(name)}" for name in ("undeserved", "aborted")]
+        words += [f"honest {well}/{len(self.honest)}"]
+        words += [f"{name} {n}" for name in ("robbed", "untold") if (n := self.count(name))]
+        words += [f"harm: {'; '.join(self.harm)}"] if self.harm else []
+        return ", ".join(words)
+
+    def data(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "attacks": [vars(line) for line in self.attacks],
+            "undeserved": self.count("undeserved"),
+            "aborted": self.count("aborted"),
+            "honest": [vars(line) for line in self.honest],
+            "harm": self.harm,
+        }
+
+
+def run(
+    root: Path,
+    course: Path,
+    *,
+    attacks: Sequence[Attack] = ATTACKS,
+    jobs: int = 2,
+    say: Callable[[Verdict], None] = lambda verdict: None,
+) -> Outcome:
+    """Grade the class in an empty course folder.
+
+    Args:
+        root: The checkout.
+        course: An empty folder, which becomes the course's.
+        attacks: Which ones.
+        jobs: How many submissions are judged at the same time.
+        say: Called with each verdict.
+    """
+    room = Classroom(course, root, NAME, LIMITS)
+    assignment = room.assignment
+    marker = f"{SECRET}-{secrets.token_hex(8)}"
+    well = honest.submissions(assignment)
+    students: dict[str, Attack | float] = {}
+    victim = course / "submitted" / "000-honest-full" / NAME / f"{NAME}.ipynb"
+    for number, (name, (notebook, due)) in enumerate(well.items()):
+        # Some before, some among and some after the attacks.
+        student = f"{round(number * (len(attacks) + 1) / (len(well) - 1)):03d}-honest-{name}"
+        notebook.cells.append(nbformat.v4.new_markdown_cell(marker))
+        path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(nbformat.writes(notebook), encoding="utf-8")
+        students[student] = due
+    assert victim.is_file()
+    for number, attack in enumerate(attacks, 1):
+        called = getattr(attack.where, "student", attack.name)
+        student = f"{number:03d}-{called}"
+        folder = course / "submitted" / student / NAME
+        folder.mkdir(parents=True)
+        desk = Desk(
+            folder,
+            NAME,
+            nbformat.from_dict(assignment.release),
+            honest.solved(assignment),
+            victim,
+            course,
+        )
+        lay_out(attack, desk, assignment, root)
+        students[student] = attack
+    before = state(root, course)
+    aborted = ""
+    verdicts: dict[str, Verdict] = {}
+
+    def keep(verdict: Verdict) -> None:
+        verdicts[verdict.student] = verdict
+        say(verdict)
+
+    with planted(marker):
+        try:
+            room.grade(say=keep, jobs=jobs)
+        except Exception as error:
+            aborted = f"{type(error).__name__}: {plain(str(error))}"
+    first = assignment.exercises[0].points
+    outcome = Outcome([], [])
+    for student, row in students.items():
+        found = verdicts.get(student)
+        if isinstance(row, Attack):
+            outcome.attacks.append(judge(row, found, assignment.points, first))
+        else:
+            outcome.honest.append(judge_honest(student, found, row))
+    outcome.harm = [
+        *([f"the class was aborted, {aborted}"] if aborted else []),
+        *harm(room, verdicts, before, state(root, course)),
+        *leaks(course, students, marker),
+    ]
+    return outcome
+
+
+def lay_out(attack: Attack, desk: Desk, assignment: Assignment, root: Path) -> None:
+    """Write one attack's submission."""
+    if not isinstance(attack.where, str):
+        attack.where(desk)
+        return
+    paths = {
+        "@COURSE@": desk.course, "@VICTIM@": desk.victim, "@ROOT@": root, "@NAME@": NAME,
+        "@GRADEBOOK@": desk.course / "gradebook.db",
+        "@SOURCE@": root / "solutions" / NAME / f"{NAME}.md",
+    }  # fmt: skip
+    code = attack.code
+    for word, path in paths.items():
+        code = code.replace(word, str(path))
+    notebook = desk.stubs if attack.where == "stubs" else desk.solved
+    if attack.where in ("stubs", "beside"):
+        notebook.cells.insert(2, nbformat.v4.new_code_cell(code))
+    elif attack.where == "text":
+        notebook.cells.insert(2, nbformat.v4.new_markdown_cell(code))
+    else:
+        chosen = assignment.exercises[: 1 if attack.where == "first" else None]
+        for exercise in chosen:
+            names = {"FUNCTION": exercise.function, "MODULE": exercise.reference.__module__,
+                     "REFERENCE": exercise.reference.__name__}  # fmt: skip
+            own = code
+            for word, name in names.items():
+                own = own.replace(word, name)
+            answer(notebook, f"{exercise.grade_id}-solution").source = own
+    desk.put(notebook)
+
+
+def answer(notebook: NotebookNode, grade_id: str) -> NotebookNode:
+    """A cell by its id."""
+    return next(
+        c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade_id") == grade_id
+    )
+
+
+def judge(attack: Attack, found: Verdict | None, whole: float, first: float) -> Line:
+    """Whether an attack got what is due."""
+    due = {
+        Must.NOTHING: 0.0, Must.REFUSED: None, Must.REST: whole - first, Must.ALL: whole,
+        Must.UP_TO_REST: whole - first, Must.UP_TO_ALL: whole,
+    }[attack.must]  # fmt: skip
+    points = found.score if found else None
+    line = Line(attack.name, attack.tries, points, due, "held", found.look if found else "")
+    refused = found is not None and points is None and bool(found.reason)
+    if found is None or "The grader itself failed" in found.reason or "judge ended" in found.reason:
+        line.verdict = "aborted"
+    elif (points or 0.0) > (due or 0.0):
+        line.verdict = "undeserved"
+    elif (attack.must is Must.REFUSED) != refused:
+        line.verdict = "robbed"
+    elif attack.must in (Must.REST, Must.ALL) and points != due:
+        line.verdict = "robbed"
+    elif attack.told and not found.look:
+        line.verdict = "untold"
+    return line
+
+
+def judge_honest(student: str, found: Verdict | None, due: float) -> Line:
+    """Whether an honest student got exactly what is due."""
+    points = found.score if found else None
+    verdict = "held" if points == due else "robbed"
+    return Line(student[4:], "", points, due, verdict, found.look if found else "")
+
+
+# Harm.
+
+
+@contextlib.contextmanager
+def planted(marker: str) -> Iterator[None]:
+    """A secret in the grader's environment."""
+    os.environ[SECRET] = marker
+    try:
+        yield
+    finally:
+        del os.environ[SECRET]
+
+
+def state(root: Path, course: Path) -> dict[str, str]:
+    """Hashes of everything that no submission may change."""
+    found: dict[str, str] = {}
+    here = [root / "solutions" / NAME, root / "exercises" / NAME, course / "submitted"]
+    for folder in here:
+        for path in sorted(folder.rglob("*")):
+            if path.is_symlink():
+                found[os.fsdecode(path)] = os.readlink(path)
+            elif path.is_file() and path.stat().st_size < 64 * 2**20:
+                found[os.fsdecode(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+            else:
+                found[os.fsdecode(path)] = "there"
+    return found
+
+
+def harm(
+    room: Classroom, verdicts: dict[str, Verdict], before: dict[str, str], after: dict[str, str]
+) -> list[str]:
+    """What is not as it was, and whatever the gradebook holds that was not decided."""
+    changed = sorted(p for p in before.keys() | after.keys() if before.get(p) != after.get(p))
+    found = [f"changed {plain(path)}" for path in changed]
+    allowed = {"submitted", "autograded", "feedback", "gradebook.db"}
+    found += [
+        f"left behind {plain(path.name)}"
+        for path in room.course.iterdir()
+        if path.name not in allowed and not path.name.startswith(".")
+    ]
+    with contextlib.closing(sqlite3.connect(room.course / "gradebook.db")) as book:
+        if book.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+            found.append("the gradebook is damaged")
+        query = "SELECT count(*) FROM grade WHERE manual_score IS NOT NULL OR extra_credit > 0"
+        if book.execute(query).fetchone() != (0,):
+            found.append("the gradebook holds scores that nobody gave")
+    decided = {s: v.exercises for s, v in verdicts.items() if v.score is not None}
+    if gradebook.scores(room.course, NAME) != decided:
+        found.append("the gradebook is not what was decided")
+    return found
+
+
+def leaks(course: Path, students: dict[str, Any], marker: str) -> list[str]:
+    """Attackers whose outputs or feedback hold a secret, a test's source or live markup."""
+    found = []
+    for student, row in students.items():
+        if not isinstance(row, Attack):
+            continue
+        pages = list((course / "feedback" / student).rglob("*.html"))
+        notebooks = list((course / "autograded" / student).rglob("*.ipynb"))
+        outputs = ""
+        for path in notebooks:
+            cells = nbformat.read(path, as_version=4).cells
+            outputs += "".join(str(c.get("outputs", "")) for c in cells)
+        text = outputs + "".join(page.read_text(encoding="utf-8") for page in pages)
+        found += [
+            f"{plain(student)} got hold of {word}" for word in (marker, *SECRETS) if word in text
+        ]
+        shown = "".join(page.read_text(encoding="utf-8") for page in pages)
+        found += [f"{plain(student)} has {word} in its feedback" for word in LIVE if word in shown]
+        names = {p.name for p in (course / "autograded" / student).rglob("*") if p.is_file()}
+        odd = names - {f"{NAME}.ipynb", "verdict.json", "timestamp.txt"}
+        found += [f"{plain(student)} brought {plain(str(odd))} into autograded"] if odd else []
+    return found

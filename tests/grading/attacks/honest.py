@@ -1,0 +1,109 @@
+"""Honest submissions, graded among the attacks: what they are due is known exactly."""
+
+from __future__ import annotations
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from course_lib.grading.authoring import Assignment
+
+NOISE = """
+import logging, os, sys, warnings
+
+logging.basicConfig()
+
+def noisy(function):
+    def wrapped(*args, **kwargs):
+        warnings.warn("an honest warning")
+        logging.getLogger("student").warning("an honest log line")
+        print("thinking", file=sys.stderr)
+        os.write(2, b"from below")
+        return function(*args, **kwargs)
+
+    return wrapped
+"""
+NOTES = """
+import matplotlib.pyplot as plt
+
+table = {n: n * n for n in range(100)}
+print(table)
+plt.plot(list(table.values()))
+help(print)
+!echo from the shell
+"""
+
+
+def solved(assignment: Assignment) -> NotebookNode:
+    """A fresh copy of the solution, as a student would have written it."""
+    notebook = nbformat.from_dict(assignment.solution)
+    for cell in notebook.cells:
+        lines = cell.source.splitlines()
+        kept = [
+            line for line in lines if line.strip() not in ("### BEGIN SOLUTION", "### END SOLUTION")
+        ]
+        cell.source = "\n".join(kept)
+    return notebook
+
+
+def submissions(assignment: Assignment) -> dict[str, tuple[NotebookNode, float]]:
+    """Notebooks by name, each with the points it is due; the first is solved in full."""
+    whole = assignment.points
+    exercises = assignment.exercises
+    half = exercises[: len(exercises) // 2]
+    found: dict[str, tuple[NotebookNode, float]] = {}
+
+    def new(name: str, due: float = whole) -> NotebookNode:
+        found[name] = solved(assignment), due
+        return found[name][0]
+
+    new("full")
+    partial = new("partial", sum(e.points for e in half))
+    stubs = {_id(c): c.source for c in assignment.release.cells if _id(c)}
+    for exercise in exercises[len(half) :]:
+        _cell(partial, f"{exercise.grade_id}-solution").source = stubs[
+            f"{exercise.grade_id}-solution"
+        ]
+
+    noisy = new("noisy")
+    noisy.cells.insert(1, new_code_cell(NOISE))
+    for exercise in exercises:
+        cell = _cell(noisy, f"{exercise.grade_id}-solution")
+        cell.source += f"\n\n{exercise.function} = noisy({exercise.function})"
+
+    ordered = new("answers-first")
+    graded = [c for c in ordered.cells if c.metadata.get("nbgrader", {}).get("grade")]
+    ordered.cells = [c for c in ordered.cells if c not in graded] + graded[::-1]
+
+    notes = new("with-notes")
+    notes.cells.insert(2, new_code_cell(NOTES))
+    notes.cells.insert(3, new_markdown_cell("# My thoughts\n\n*a* < *b*, <details>x</details>"))
+    notes.cells.append(new_code_cell("1 / 0"))
+
+    helped = new("own-helpers")
+    helped.cells.insert(2, new_code_cell("def rescale(x, d):\n    return x / d**0.5"))
+    _cell(helped, f"{exercises[0].grade_id}-solution").source = (
+        "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+        "    scores = rescale(torch.einsum('...td,...sd->...ts', q, k), q.shape[-1])\n"
+        "    if mask is not None:\n"
+        "        scores = torch.where(mask, scores, -torch.inf)\n"
+        "    scores = scores - scores.amax(-1, keepdim=True)\n"
+        "    weights = scores.exp() / scores.exp().sum(-1, keepdim=True)\n"
+        "    return weights @ v, weights"
+    )
+
+    alternative = new("alternatives")
+    for exercise in exercises:
+        cell = _cell(alternative, f"{exercise.grade_id}-solution")
+        cell.source = exercise.alternatives[0].source
+
+    found["stub"] = nbformat.from_dict(assignment.release), 0.0
+    return found
+
+
+def _id(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
+
+
+def _cell(notebook: NotebookNode, grade_id: str) -> NotebookNode:
+    return next(c for c in notebook.cells if _id(c) == grade_id)

@@ -1,0 +1,91 @@
+"""The whole catalogue of attacks as one class, graded once; then a test for every line of it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from course_lib.cli import main
+from course_lib.cli.walls import load_attacks
+from course_lib.grading.classroom import Verdict
+
+ROOT = Path(__file__).resolve().parents[2]
+attacks = load_attacks(ROOT)
+NAMES = [attack.name for attack in attacks.ATTACKS]
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    return attacks.run(ROOT, tmp_path_factory.mktemp("attacks") / "course")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_attack_gets_what_it_deserves(outcome, name):
+    line = next(line for line in outcome.attacks if line.name == name)
+    assert line.verdict == "held", f"{line.text()}: {line.look}"
+
+
+def test_honest_students_beside_them_get_theirs(outcome):
+    assert len(outcome.honest) >= 6
+    assert [line.text() for line in outcome.honest if line.verdict != "held"] == []
+    assert {line.look for line in outcome.honest} == {""}
+
+
+def test_nobody_is_harmed(outcome):
+    assert outcome.harm == []
+    assert outcome.summary() == (f"attacks {len(NAMES)}, undeserved 0, aborted 0, honest 8/8")
+
+
+def test_every_note_can_be_read_in_a_terminal(outcome):
+    looks = [line.look for line in outcome.attacks if line.look]
+    assert len(looks) > 40
+    assert all(look.isprintable() for look in looks)
+
+
+def test_the_catalogue_reads_as_documentation():
+    assert len(NAMES) == len(set(NAMES)) >= 100
+    for attack in attacks.ATTACKS:
+        assert attack.tries and not attack.tries.endswith(".")
+
+
+def test_what_should_not_be_is_counted():
+    """The runner's own eyes: each kind of failure is seen, and makes the command fail."""
+    row = next(a for a in attacks.ATTACKS if a.name == "exit")
+    fair = Verdict("s", "k", 22.0, 28.0, notes=["told"])
+
+    def verdict(**changes):
+        return attacks.judge(row, replace(fair, **changes), 28.0, 6.0).verdict
+
+    assert verdict() == "held"
+    assert verdict(score=22.5) == "undeserved"
+    assert verdict(score=20.0) == "robbed"
+    assert verdict(notes=[]) == "untold"
+    assert verdict(score=None, reason="The grader itself failed: x") == "aborted"
+    assert verdict(score=None, reason="empty") == "robbed"
+    assert attacks.judge(row, None, 28.0, 6.0).verdict == "aborted"
+    assert attacks.judge_honest("000-honest-a", fair, 28.0).verdict == "robbed"
+
+
+def test_the_command_prints_a_line_each_and_its_summary_last(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert main(["attacks", "exit", "schema-99"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + 8 + 1
+    assert lines[-1] == "attacks 2, undeserved 0, aborted 0, honest 8/8"
+    assert main(["attacks", "nothing"]) == 2
+    assert "there are skip-execution" in capsys.readouterr().err
+
+
+def test_the_command_speaks_json_and_refuses_outside_a_checkout(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(ROOT)
+    assert main(["attacks", "empty", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["undeserved"] == data["aborted"] == 0 and not data["harm"]
+    monkeypatch.chdir(tmp_path)
+    assert main(["attacks"]) == 2
+    assert "not inside a checkout" in capsys.readouterr().err
+    (tmp_path / "_toc.yml").touch()
+    (tmp_path / "solutions").mkdir()
+    assert main(["attacks"]) == 2
+    assert "come with the course's sources" in capsys.readouterr().err
