@@ -29,8 +29,8 @@ Lazy = Literal["mean", "sum"]
 class SparseRules:
     """How ProbSparse attention judges queries and what it gives to those that don't attend.
 
-    The defaults do what the paper describes. :meth:`published` does what the published code does,
-    which differs in each of the last four.
+    The defaults do what the paper describes, and in causal attention let nothing of the future in.
+    :meth:`published` does what the published code does, which differs in each of the last four.
 
     Attributes:
         factor: Constant c: ``c ceil(ln L)`` queries attend, judged by as many keys each.
