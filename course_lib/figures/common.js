@@ -41,9 +41,9 @@ window.courseFigure ??= (() => {
       : element("label", {}, text, input, output);
   }
 
-  // A group that is dragged up and down by mouse and finger and moved by the arrow keys.
-  function slider(group, { label, min, max, step, get, set, toValue }) {
-    const attributes = { role: "slider", tabindex: 0, "aria-label": label, "aria-orientation": "vertical" };
+  // A group that is dragged by mouse and finger and moved by the arrow keys.
+  function slider(group, { label, min, max, step, get, set, toValue, orientation = "vertical" }) {
+    const attributes = { role: "slider", tabindex: 0, "aria-label": label, "aria-orientation": orientation };
     for (const [name, value] of Object.entries(attributes)) group.setAttribute(name, value);
     group.setAttribute("aria-valuemin", min);
     group.setAttribute("aria-valuemax", max);

@@ -12,6 +12,7 @@ import pytest
 from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
 from course_lib.figures.mask_builder import mask_builder
+from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
 
 pytestmark = pytest.mark.browser
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.browser
 COMPUTES = {
     "alignment-reader": alignment_reader,
     "mask-builder": mask_builder,
+    "sinusoid-explorer": sinusoid_explorer,
     "softmax-temperature": softmax_temperature,
 }
 STYLE = Path(__file__).parents[2] / "book" / "_static" / "course.css"
@@ -180,6 +182,43 @@ def test_an_alignment_is_read_by_mouse_and_by_keys(shown: Callable[..., Any]) ->
         assert sum(found["weights"]) == pytest.approx(1)
 
 
+def test_sinusoids_agree_over_their_controls(shown: Callable[..., Any]) -> None:
+    page = shown("sinusoid-explorer")
+    seen = {json.dumps(check("sinusoid-explorer", page)["outputs"])}
+    for position, power, base in ((0, 2, 1), (7, 4, 4), (64, 5, 3), (31, 3, 2)):
+        for cosines in (True, False):
+            drive(page, "position of the first", position)
+            drive(page, "channels", power)
+            drive(page, "base", base)
+            drive(page, "with cosines", cosines)
+            now = check("sinusoid-explorer", page)
+            assert now["inputs"]["d_model"] == 2**power and now["inputs"]["base"] == 10**base
+            assert page.locator(".dial").count() == 2**power // 2
+            seen.add(json.dumps(now["outputs"]))
+    assert len(seen) == 9
+
+
+def test_a_distance_is_dragged_by_mouse_and_moved_by_keys(shown: Callable[..., Any]) -> None:
+    page = shown("sinusoid-explorer", distance=10)
+    point = page.get_by_role("slider", name="Distance of the second token")
+    assert point.get_attribute("aria-orientation") == "horizontal"
+    box = point.locator("circle").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y, steps=4)
+    page.mouse.up()
+    dragged = check("sinusoid-explorer", page)["inputs"]["distance"]
+    assert 15 < dragged < 30
+    point.focus()
+    page.keyboard.press("ArrowRight")
+    assert check("sinusoid-explorer", page)["inputs"]["distance"] == dragged + 1
+    assert point.get_attribute("aria-valuenow") == str(dragged + 1)
+    page.keyboard.press("Home")
+    now = check("sinusoid-explorer", page)
+    assert now["outputs"]["gap"] == 0 and "0.00 apart" in settle(page)
+
+
 def test_own_words_and_scores_are_shown(shown: Callable[..., Any]) -> None:
     evil = "<b>bold</b>"
     page = shown(
@@ -207,6 +246,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
     target = {
         "alignment-reader": touched.get_by_role("radio", name="train"),
         "mask-builder": touched.get_by_label("causal"),
+        "sinusoid-explorer": touched.get_by_label("with cosines"),
         "softmax-temperature": touched.get_by_label("divide by"),
     }[name]
     target.tap()

@@ -14,6 +14,7 @@ from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
 from course_lib.figures.base import Page
 from course_lib.figures.mask_builder import CONVENTIONS, mask_builder
+from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
 
 
@@ -73,6 +74,15 @@ def test_rows_add_up_and_columns_need_not() -> None:
     assert flat["entropy"] == pytest.approx(math.log(3))
 
 
+def test_with_cosines_the_place_does_not_matter() -> None:
+    near, far = (sinusoid_explorer(position, 7) for position in (0, 60))
+    assert near["curve"] == pytest.approx(far["curve"])
+    assert near["curve"][0] == pytest.approx(8) and near["product"] == near["curve"][7]
+    assert near["gap"] == pytest.approx(math.sqrt(16 - 2 * near["product"]))
+    near, far = (sinusoid_explorer(position, 7, cosines=False) for position in (0, 60))
+    assert len(near["here"]) == 8 and abs(near["product"] - far["product"]) > 0.1
+
+
 def test_a_figure_is_a_widget_here_and_a_page_in_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         monkeypatch.delenv("COURSE_BOOK", raising=False)
@@ -91,6 +101,11 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("mask-builder", "written as", "additive"),
         ("alignment-reader", "word", 5),
         ("alignment-reader", "sharpness", 0.0),
+        ("sinusoid-explorer", "position", 20),
+        ("sinusoid-explorer", "distance", 9),
+        ("sinusoid-explorer", "width", 8),
+        ("sinusoid-explorer", "base", 100),
+        ("sinusoid-explorer", "with cosines", False),
     ]:
         box = figure(name)
         before = box.children[-1].value
