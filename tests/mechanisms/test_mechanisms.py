@@ -177,6 +177,10 @@ def test_on_cuda_it_is_the_same(name):
     assert_same([out.cpu() for out in there], here, 1e-9)
 
 
+def test_every_row_of_the_table_has_a_mechanism_and_every_mechanism_a_row():
+    assert set(load_table()) == set(ALL)
+
+
 def test_rows_and_mechanisms_name_the_same_peers():
     for name, mechanism in ALL.items():
         row = load_table()[name]
