@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from course_lib.checks.forbidden import FORBIDDEN
+
 if TYPE_CHECKING:
     from course_lib.checks.trial import Trial
 
@@ -71,6 +73,8 @@ class Exercise:
         example: Arguments of the visible example.
         given: Library functions that the notebook hands to the student above this exercise.
         returns: What the values are called when a tuple is returned.
+        forbidden: What an answer may not use, out of
+            :data:`course_lib.checks.forbidden.FORBIDDEN`.
     """
 
     id: str
@@ -83,6 +87,7 @@ class Exercise:
     example: Callable[[Trial], tuple[Any, ...]]
     given: tuple[Callable[..., Any], ...] = ()
     returns: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Answer] = field(default_factory=list)
     alternatives: list[Answer] = field(default_factory=list)
@@ -137,6 +142,8 @@ class Exercise:
             wrong.append(f"{len(self.mistakes)} mistakes, wanted 3 to 8")
         if not self.alternatives:
             wrong.append("no alternative")
+        if unknown := sorted(set(self.forbidden) - set(FORBIDDEN)):
+            wrong.append(f"nothing known of that name to forbid: {', '.join(unknown)}")
         if not 1 <= self.difficulty <= 5 or self.minutes <= 0:
             wrong.append("difficulty is 1 to 5 and minutes are positive")
         wrong += [f"mistake {m.name!r} has no hint" for m in self.mistakes if not m.hint]

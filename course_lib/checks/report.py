@@ -126,7 +126,8 @@ def grade(exercise: Exercise, subject: Subject, seed: str, *, name_mistake: bool
     rows, transcript = [], []
     for prop in exercise.properties:
         trial = Trial(exercise, subject, sample_seed(seed, exercise.id, prop.name))
-        _, why = attempt(prop.run, trial)
+        with subject.refusing(exercise.forbidden, exercise.id):
+            _, why = attempt(prop.run, trial)
         # Not of the bank's own mistakes: nobody reads those.
         shown = trial.failing() if why and name_mistake else None
         rows.append(

@@ -7,7 +7,8 @@ that what cannot cross a process boundary cannot pass a check at home either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,11 +71,27 @@ class Subject:
     def __init__(self, exchange: Callable[[bytes], bytes]) -> None:
         """Talk to an answer through ``exchange``."""
         self.exchange = exchange
+        self._refuses: dict[str, Any] = {}
 
     @classmethod
     def local(cls, namespace: Mapping[str, Any]) -> Subject:
         """A subject in this process, over the given global names."""
         return cls(Host(namespace).answer)
+
+    @contextlib.contextmanager
+    def refusing(self, kinds: Sequence[str], exercise: str) -> Iterator[None]:
+        """While this lasts, refuse the answer what is forbidden in this exercise.
+
+        Args:
+            kinds: Keys of :data:`course_lib.checks.forbidden.FORBIDDEN`.
+            exercise: The exercise's id, named to whoever is refused.
+        """
+        before = self._refuses
+        self._refuses = {"refuse": list(kinds), "exercise": exercise} if kinds else {}
+        try:
+            yield
+        finally:
+            self._refuses = before
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Reply:
         """Call a function, or a method as ``handle.method("forward")``."""
@@ -105,6 +122,7 @@ class Subject:
 
     def _ask(self, verb: str, name: str | None, args: Any, kwargs: dict[str, Any]) -> Reply:
         request = {"verb": verb, "name": name, "args": list(args), "kwargs": kwargs}
+        request |= self._refuses
         reply = unpack(self.exchange(pack(request)))
         error = (
             Failure(**{k: str(v) for k, v in reply["error"].items()}) if reply["error"] else None

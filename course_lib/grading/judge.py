@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
 from course_lib.checks.exercise import find
+from course_lib.checks.forbidden import named
 from course_lib.checks.report import Report, grade
 from course_lib.checks.subject import SubjectLost
 from course_lib.grading.authoring import CHECK
@@ -161,9 +162,28 @@ def judge_notebook(
         result.notes.append(
             f"Takes the library's answer instead of giving one: {', '.join(taken)}."
         )
+    result.notes += [
+        f"The answer of {m.report.exercise} names {', '.join(found)}, which it may not use; it was"
+        " refused while the answer was checked."
+        for m in result.marks
+        if m.report and (found := _forbidden_names(m.report.exercise, result.notebook))
+    ]
     result.notes = plain_notes(result.notes)
     nbformat.validate(result.notebook)
     return result
+
+
+def _forbidden_names(identifier: str, notebook: NotebookNode) -> list[str]:
+    """What the answer to an exercise names that it may not use: by reading, nothing is run."""
+    exercise = find(identifier)
+    sources = [
+        cell.source
+        for cell in notebook.cells
+        if str(cell.metadata.get("nbgrader", {}).get("grade_id", "")).startswith(
+            f"{exercise.grade_id}-solution"
+        )
+    ]
+    return named(exercise.forbidden, sources, exercise.function)
 
 
 def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str]) -> Mark:

@@ -18,6 +18,7 @@ SHARED = (
     "data",
     "checks/wire.py",
     "checks/fixtures.py",
+    "checks/forbidden.py",
     "checks/host.py",
     "grading/sandbox.py",
     "grading/worker.py",

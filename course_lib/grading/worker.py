@@ -82,6 +82,16 @@ def shell() -> Shell:
     return found
 
 
+def hide() -> None:
+    """Take what serves the judge out of reach of an import, which then finds a copy of no use."""
+    for name, module in list(sys.modules.items()):
+        package, _, last = name.rpartition(".")
+        if package in ("course_lib.checks", "course_lib.grading"):
+            del sys.modules[name]
+            if vars(sys.modules[package]).get(last) is module:
+                delattr(sys.modules[package], last)
+
+
 def serve(connection: socket.socket) -> None:
     """Answer requests until the other side hangs up."""
     here = shell()
@@ -89,6 +99,7 @@ def serve(connection: socket.socket) -> None:
     sys.modules["__main__"].__dict__.clear()
     sys.modules["__main__"].__dict__.update(__name__="__main__", __builtins__=__builtins__)
     host = Host(here.user_ns)
+    hide()
     while True:
         header = _receive(connection, 8)
         if not header:

@@ -225,3 +225,36 @@ def test_the_solution_runs_without_an_error_where_pictures_draw_nothing(judge, s
     outputs = [o for c in judged.notebook.cells if c.cell_type == "code" for o in c.outputs]
     assert not [o for o in outputs if o.output_type == "error"]
     assert "not drawn while an answer is graded" in str(outputs)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "getattr(F, 'scaled_' + 'dot_product_attention')(q, k, v, mask)",
+        "torch._C._nn.scaled_dot_product_attention(q, k, v, mask)",
+        "saved(q, k, v, mask)",
+        "F.scaled_dot_product_attention(q, k, v, mask)",
+    ],
+)
+def test_what_an_exercise_forbids_is_refused_there_and_works_elsewhere(judge, answer, others, call):
+    source = (
+        "saved = F.scaled_dot_product_attention\n"
+        "print('outside', saved(*torch.ones(3, 1, 2, 2)).shape)\n"
+        "import contextlib, sys, types\n"
+        "for name in ('course_lib.checks.forbidden', 'course_lib.checks.host'):\n"
+        "    module = __import__(name, fromlist=['during'])\n"
+        "    module.during = lambda *args: contextlib.nullcontext()\n"
+        "    module.FORBIDDEN = {}\n"
+        "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+        f"    out = {call}\n"
+        "    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5\n"
+        "    if mask is not None:\n"
+        "        scores = scores.masked_fill(~mask, -float('inf'))\n"
+        "    return out, scores.softmax(-1)\n"
+    )
+    judged = judge(answer(source))
+    assert judged.score == others
+    assert "may not be used in attention.scaled_dot_product" in judged.marks[0].report.headline
+    assert any("names scaled_dot" in note for note in judged.notes) == ("scaled_dot" in call)
+    cell = next(c for c in judged.notebook.cells if "outside" in c.source)
+    assert "outside" in str(cell.outputs)

@@ -19,6 +19,7 @@ exercise = Exercise(
     chapter="03_attention.html#attention-formula",
     returns=("the output", "weights"),
     example=lambda t: (t.randn(2, 4, 8), t.randn(2, 4, 8), t.randn(2, 4, 8)),
+    forbidden=("attention",),
 )
 
 

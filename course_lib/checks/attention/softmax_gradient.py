@@ -15,6 +15,7 @@ exercise = Exercise(
     difficulty=3,
     chapter="03_attention.html#attention-saturation",
     example=lambda t: (t.randn(2, 3, 5).softmax(-1), t.randn(2, 3, 5)),
+    forbidden=("autograd",),
 )
 
 
@@ -139,14 +140,3 @@ def key_by_key(weights, grad_weights):
             column = column + grad_weights[..., i] * slope
         columns.append(column)
     return torch.stack(columns, dim=-1)
-
-
-@exercise.alternative
-def autograd(weights, grad_weights):
-    """Recovers scores as log(w) and lets torch differentiate."""
-    visible = weights > 0
-    scores = torch.where(visible, weights, 1.0).log().masked_fill(~visible, -1e4)
-    scores = scores.detach().requires_grad_()
-    with torch.enable_grad():
-        (gradient,) = torch.autograd.grad(scores.softmax(-1), scores, grad_weights)
-    return torch.where(visible, gradient, 0.0)

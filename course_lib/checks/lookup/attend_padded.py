@@ -24,6 +24,7 @@ exercise = Exercise(
     difficulty=3,
     chapter="02_lookup.html",
     example=lambda t: (t.randn(2, 5, 5), t.randn(2, 5, 4), torch.tensor([5, 3])),
+    forbidden=("attention",),
 )
 
 

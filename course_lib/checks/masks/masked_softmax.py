@@ -17,6 +17,7 @@ exercise = Exercise(
     difficulty=3,
     chapter="05_masks.html#masks-empty",
     example=lambda t: (t.randn(2, 3, 4), t.keep_mask(2, 3, 4)),
+    forbidden=("attention",),
 )
 
 

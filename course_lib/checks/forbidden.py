@@ -1,0 +1,229 @@
+"""Library calls that an exercise forbids, out of reach while an answer to it runs.
+
+Names are easily gone around: by an alias, a reference saved earlier, ``torch._C``, a module that
+calls the same inside. So what is refused lies below them: an operator in torch's dispatcher, which
+every route ends at, or the code of a function, which all references to it share. Around the answer
+everything works as ever.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import CodeType, FunctionType
+from typing import Any, NoReturn
+
+import torch
+
+__all__ = ["FORBIDDEN", "Forbidden", "NotAllowed", "during", "named"]
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_KEYS = ("CPU", "AutogradCPU", "FuncTorchBatched")
+
+
+class NotAllowed(RuntimeError):
+    """The answer used what its exercise forbids."""
+
+
+@dataclass(frozen=True)
+class Forbidden:
+    """What an exercise may forbid.
+
+    Args:
+        says: What may not be used, as the student knows it.
+        instead: What to do.
+        operators: A pattern for the names of torch's operators that are refused.
+        functions: Full names of the functions written in Python that are refused.
+        names: Last parts of the names by which an answer's source shows that it uses them.
+    """
+
+    says: str
+    instead: str
+    operators: str = ""
+    functions: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+FORBIDDEN: Mapping[str, Forbidden] = {
+    "attention": Forbidden(
+        "`F.scaled_dot_product_attention` and `nn.MultiheadAttention`",
+        "write attention with your own matrix products and softmax",
+        operators=r"_?scaled_dot_product_\w*attention\w*|_native_multi_head_attention"
+        r"|_transformer_encoder_layer_fwd|_(flash|efficient)_attention_forward"
+        r"|_triton_(scaled_dot|multi_head)_attention"
+        # The only trace that the slow path of the first leaves under `vmap`.
+        r"|_safe_softmax",
+        functions=(
+            "torch.nn.functional.multi_head_attention_forward",
+            "torch.nn.modules.activation.MultiheadAttention.forward",
+        ),
+        names=(
+            "scaled_dot_product_attention",
+            "MultiheadAttention",
+            "multi_head_attention_forward",
+            "_native_multi_head_attention",
+        ),
+    ),
+    "autograd": Forbidden(
+        "autograd",
+        "write the derivative with your own formula",
+        functions=(
+            # `backward`, `grad`, and all of `torch.autograd.functional` and `torch.func` end here.
+            "torch.autograd.graph._engine_run_backward",
+            "torch.autograd.forward_ad.make_dual",
+        ),
+        names=("autograd", "backward", "vjp", "jvp", "jacrev", "jacfwd"),
+    ),
+}
+
+
+@contextlib.contextmanager
+def during(kinds: Sequence[str], exercise: str = "") -> Iterator[None]:
+    """Refuse, in this process, while this context lasts.
+
+    Args:
+        kinds: Keys of :data:`FORBIDDEN`.
+        exercise: Whose answer runs; named to whoever is refused.
+
+    Raises:
+        KeyError: There is no such kind.
+
+    Example:
+        >>> q = torch.ones(1, 2, 4)
+        >>> saved = torch.nn.functional.scaled_dot_product_attention
+        >>> with during(["attention"], "a.exercise"):
+        ...     saved(q, q, q)
+        Traceback (most recent call last):
+        ...
+        course_lib.checks.forbidden.NotAllowed: ... may not be used in a.exercise: ...
+        >>> saved(q, q, q).shape
+        torch.Size([1, 2, 4])
+    """
+    with contextlib.ExitStack() as stack:
+        for kind in kinds:
+            forbidden = FORBIDDEN[kind]
+            message = f"{forbidden.says} may not be used in {exercise or 'this exercise'}:"
+            stack.enter_context(_refused(forbidden, f"{message} {forbidden.instead}"))
+        yield
+
+
+def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[str]:
+    """What an answer names that it may not use, found by reading its source.
+
+    Only the code that can run in the answer counts: the function itself and what else its cells
+    define. A comparison below it, a comment or a text is nobody's offence.
+
+    Args:
+        kinds: Keys of :data:`FORBIDDEN`.
+        sources: The cells of the answer.
+        function: The name that was asked for; naming a function of one's own so is none, either.
+
+    Example:
+        >>> named(["attention"], ["from torch.nn import functional as T\\n"
+        ...     "def answer(q): return T.scaled_dot_product_attention(q, q, q)"], "answer")
+        ['scaled_dot_product_attention']
+        >>> named(["attention"], ["def answer(q): return q\\n"
+        ...     "print(F.scaled_dot_product_attention(q, q, q))"], "answer")
+        []
+    """
+    wanted = {name for kind in kinds for name in FORBIDDEN[kind].names}
+    found: dict[str, None] = {}
+    trees = []
+    for source in sources if wanted else ():
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            trees.append(ast.parse(source))
+    aliases = {
+        alias.asname or alias.name: alias.name.rpartition(".")[2]
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    own = {n.name for tree in trees for n in tree.body if isinstance(n, _DEFINITIONS)} | {function}
+    for tree in trees:
+        for definition in tree.body:
+            if not isinstance(definition, _DEFINITIONS):
+                continue
+            for node in ast.walk(definition):
+                if isinstance(node, ast.Attribute):
+                    name = node.attr
+                elif isinstance(node, ast.Name) and node.id not in own:
+                    name = aliases.get(node.id, "")
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    # As in getattr(F, "..."); a docstring has spaces.
+                    name = node.value
+                else:
+                    continue
+                if name in wanted:
+                    found[name] = None
+    return list(found)
+
+
+@contextlib.contextmanager
+def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotAllowed(message)
+
+    held = []
+    if forbidden.operators:
+        with warnings.catch_warnings():
+            # torch says once that a kernel is being replaced, which is what is wanted.
+            warnings.simplefilter("ignore")
+            for key in _KEYS:
+                library = torch._C._dispatch_library("IMPL", "aten", key, __file__, 0)
+                for name in _operators(forbidden.operators):
+                    library.impl(name, key, refuse)
+                held.append(library)
+    functions = [_function(name) for name in forbidden.functions]
+    codes = [function.__code__ for function in functions]
+    try:
+        for function in functions:
+            function.__code__ = _refusal(message)
+        yield
+    finally:
+        for function, code in zip(functions, codes, strict=True):
+            function.__code__ = code
+        held.clear()
+
+
+@cache
+def _operators(pattern: str) -> tuple[str, ...]:
+    names = (name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names())
+    return tuple(sorted(name for name in names if re.fullmatch(pattern, name)))
+
+
+@cache
+def _function(name: str) -> FunctionType:
+    owner, _, last = name.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(owner), last)
+    except ModuleNotFoundError:
+        found = getattr(_function_owner(owner), last)
+    assert isinstance(found, FunctionType) and not found.__code__.co_freevars, name
+    return found
+
+
+def _function_owner(name: str) -> Any:
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(module), last)
+
+
+@cache
+def _refusal(message: str) -> CodeType:
+    # Runs with the other function's global names, and may have no names of its own around it.
+    source = f"""
+def refuse(*args, **kwargs):
+    from course_lib.checks.forbidden import NotAllowed
+    raise NotAllowed({message!r})
+"""
+    names: dict[str, Any] = {}
+    exec(compile(source, __file__, "exec"), names)
+    code = names["refuse"].__code__
+    assert isinstance(code, CodeType)
+    return code

@@ -1,0 +1,111 @@
+"""What an exercise forbids is out of reach while its answer runs, by whatever name."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from course_lib.checks.forbidden import FORBIDDEN, NotAllowed, during, named
+from course_lib.checks.host import Host
+from course_lib.checks.subject import Subject
+
+SAVED = F.scaled_dot_product_attention
+q = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
+layer = nn.MultiheadAttention(4, 1, batch_first=True).eval()
+encoder = nn.TransformerEncoderLayer(4, 1, 4, batch_first=True).eval()
+scores = torch.zeros(3, requires_grad=True)
+
+ATTENTION = {
+    "name": lambda: F.scaled_dot_product_attention(q, q, q),
+    "built name": lambda: getattr(F, "scaled_" + "dot_product_attention")(q, q, q),
+    "saved": lambda: SAVED(q, q, q),
+    "inside torch._C": lambda: torch._C._nn.scaled_dot_product_attention(q, q, q),
+    "operator": lambda: torch.ops.aten.scaled_dot_product_attention(q, q, q),
+    "operator behind it": lambda: torch._scaled_dot_product_attention_math(q, q, q),
+    "vmap": lambda: torch.vmap(SAVED)(q[None], q[None], q[None]),
+    "with gradient": lambda: SAVED(q.clone().requires_grad_(), q, q),
+    "in double": lambda: SAVED(q.double(), q.double(), q.double()),
+    "layer": lambda: layer(q, q, q),
+    "layer without weights": lambda: layer(q, q, q, need_weights=False),
+    "fast layer": torch.no_grad()(lambda: layer(q, q, q, need_weights=False)),
+    "encoder": lambda: encoder(q),
+    "fast encoder": torch.no_grad()(lambda: encoder(q)),
+}
+AUTOGRAD = {
+    "backward": lambda: scores.softmax(-1)[0].backward(),
+    "grad": lambda: torch.autograd.grad(scores.softmax(-1)[0], scores),
+    "jacobian": lambda: torch.autograd.functional.jacobian(lambda s: s.softmax(-1), q[0, 0]),
+    "vjp": lambda: torch.func.vjp(lambda s: s.softmax(-1), q[0, 0])[1](q[0, 1]),
+    "jvp": lambda: torch.func.jvp(lambda s: s.softmax(-1), (q[0, 0],), (q[0, 1],)),
+    "jacfwd": lambda: torch.func.jacfwd(lambda s: s.softmax(-1))(q[0, 0]),
+    "jacrev": lambda: torch.func.jacrev(lambda s: s.softmax(-1))(q[0, 0]),
+}
+ROUTES = [("attention", name, call) for name, call in ATTENTION.items()]
+ROUTES += [("autograd", name, call) for name, call in AUTOGRAD.items()]
+
+
+@pytest.mark.parametrize(("kind", "name", "call"), ROUTES, ids=[f"{k}: {n}" for k, n, _ in ROUTES])
+def test_every_route_is_closed_inside_and_open_outside(kind, name, call):
+    call()
+    with during([kind], "the.exercise"):
+        with pytest.raises(NotAllowed, match=r"may not be used in the\.exercise: write"):
+            call()
+    call()
+
+
+def test_one_kind_leaves_the_other_alone():
+    with during(["attention"]):
+        for call in AUTOGRAD.values():
+            call()
+        (q @ q.transpose(-2, -1)).softmax(-1) @ q
+        F.cross_entropy(q[0], torch.zeros(3, dtype=torch.long))
+    with during(["autograd"]):
+        SAVED(q, q, q)
+
+
+def test_an_unknown_kind_is_an_error():
+    with pytest.raises(KeyError):
+        with during(["nothing of that name"]):
+            pass
+
+
+@pytest.mark.parametrize("kind", FORBIDDEN)
+def test_a_subject_refuses_for_one_exercise_only(kind):
+    route = {"attention": ATTENTION["saved"], "autograd": AUTOGRAD["grad"]}[kind]
+    subject = Subject(Host({"answer": lambda: route() is None}).answer)
+    assert subject.call("answer").error is None
+    with subject.refusing([kind], "an.exercise"):
+        error = subject.call("answer").error
+        assert error.type == "NotAllowed" and "an.exercise" in error.message
+    assert subject.call("answer").error is None
+
+
+def test_the_grader_differentiates_an_answer_that_may_not(kind="autograd"):
+    subject = Subject(Host({"answer": lambda x: x * x}).answer)
+    with subject.refusing([kind], "an.exercise"):
+        gradients = subject.vjp("answer", (torch.tensor(3.0),), [torch.tensor(1.0)]).value
+    assert gradients.inputs == [6.0]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def f(q):\n    return F.scaled_dot_product_attention(q, q, q)", True),
+        ("import torch.nn.functional as G\ndef f(q):\n"
+         "    return G.scaled_dot_product_attention(q, q, q)", True),
+        ("from torch.nn.functional import scaled_dot_product_attention as soft\n"
+         "def f(q):\n    return soft(q, q, q)", True),
+        ("def f(q):\n    return getattr(F, 'scaled_dot_product_attention')(q, q, q)", True),
+        ("def f(q):\n    return other(q)\ndef other(q):\n    return nn.MultiheadAttention(4, 1)",
+         True),
+        ("def f(q):\n    # not F.scaled_dot_product_attention\n    return q", False),
+        ("def f(q):\n    \"As F.scaled_dot_product_attention does.\"\n    return q", False),
+        ("def f(q):\n    return q\nprint(F.scaled_dot_product_attention(1, 2, 3))", False),
+        ("def scaled_dot_product_attention(q):\n    return q\n"
+         "def f(q):\n    return scaled_dot_product_attention(q)", False),
+        ("def f(q: not python", False),
+    ],
+)  # fmt: skip
+def test_reading_an_answer_finds_what_it_names_and_no_honest_mention(source, found):
+    assert bool(named(["attention"], [source], "f")) == found
+    assert not named([], [source], "f")
