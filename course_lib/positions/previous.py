@@ -1,0 +1,130 @@
+"""The smallest task that asks where tokens stand: at each place, say the token before it.
+
+Attention without positions can only count which tokens occur. So what a model reaches here is due
+to the code that its positions have, and what it reaches on longer sequences to how far that code
+carries.
+"""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.attention import MultiHeadAttention
+
+__all__ = ["PreviousToken", "accuracy_by_place", "random_tokens", "train_previous"]
+
+N_TOKENS = 10
+
+
+class PreviousToken(nn.Module):
+    """Embedding plus code, one layer of attention, and a guess for every place.
+
+    Args:
+        code: Makes the codes ``(T, D)`` of the first T places.
+        d_model: Width D.
+        n_heads: Number of heads.
+
+    Example:
+        >>> model = PreviousToken(lambda n: torch.zeros(n, 32))
+        >>> model(torch.zeros(2, 7, dtype=torch.long)).shape
+        torch.Size([2, 7, 10])
+    """
+
+    def __init__(self, code: Callable[[int], Tensor], d_model: int = 32, n_heads: int = 4) -> None:
+        """Make the layers."""
+        super().__init__()
+        self.code = code
+        self.embedding = nn.Embedding(N_TOKENS, d_model)
+        self.attention = MultiHeadAttention(d_model, n_heads)
+        self.guess = nn.Linear(d_model, N_TOKENS)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Guess for every place which token stands before it.
+
+        Args:
+            tokens: Whole numbers below 10 ``(B, T)``.
+
+        Returns:
+            Logits ``(B, T, 10)``.
+        """
+        x = self.embedding(tokens) + self.code(tokens.shape[1])
+        logits: Tensor = self.guess(self.attention(x))
+        return logits
+
+
+def random_tokens(batch: int, length: int, generator: torch.Generator) -> Tensor:
+    """Draw sequences of random tokens.
+
+    Args:
+        batch: Number B of sequences.
+        length: Number T of tokens in each.
+        generator: Source of the tokens.
+
+    Returns:
+        ``(B, T)``.
+    """
+    return torch.randint(N_TOKENS, (batch, length), generator=generator)
+
+
+def train_previous(
+    code: Callable[[int], Tensor],
+    *,
+    length: int = 32,
+    steps: int = 400,
+    d_model: int = 32,
+    seed: int = 0,
+) -> tuple[PreviousToken, list[float]]:
+    """Train a model on sequences of one length.
+
+    Args:
+        code: Makes the codes ``(T, D)`` of the first T places.
+        length: Number T of tokens in the sequences it learns from.
+        steps: Number of batches, of 16 sequences each.
+        d_model: Width D.
+        seed: Decides the first weights and all sequences.
+
+    Returns:
+        The model and its loss at each step, in nats per token.
+
+    Example:
+        >>> model, losses = train_previous(lambda n: torch.zeros(n, 32), steps=2)
+        >>> len(losses)
+        2
+    """
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = PreviousToken(code, d_model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    losses = []
+    for _ in range(steps):
+        tokens = random_tokens(16, length, generator)
+        logits = model(tokens)[:, 1:]
+        loss = F.cross_entropy(logits.flatten(0, 1), tokens[:, :-1].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return model, losses
+
+
+@torch.no_grad()
+def accuracy_by_place(
+    model: nn.Module, length: int, *, n_sequences: int = 64, seed: int = 1
+) -> Tensor:
+    """Measure how often a model names the previous token, place by place.
+
+    Args:
+        model: Maps tokens ``(B, T)`` to logits ``(B, T, 10)``.
+        length: Number T of tokens in the sequences.
+        n_sequences: Number of sequences.
+        seed: Decides the sequences.
+
+    Returns:
+        Shares ``(T - 1,)``, for the places 1, 2, ...: the first token has none before it.
+    """
+    tokens = random_tokens(n_sequences, length, torch.Generator().manual_seed(seed))
+    right = model(tokens)[:, 1:].argmax(dim=-1) == tokens[:, :-1]
+    return right.float().mean(dim=0)
