@@ -1,0 +1,362 @@
+"""Notebooks that honest students break: repaired, said so, and harmless."""
+
+import copy
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from course_lib.grading import intake
+
+
+def marks(cell):
+    return cell.get("metadata", {}).get("nbgrader", {})
+
+
+def ids_of(release):
+    return [marks(c)["grade_id"] for c in release.cells if marks(c)]
+
+
+def place(notebook, grade_id):
+    return next(n for n, c in enumerate(notebook.cells) if marks(c).get("grade_id") == grade_id)
+
+
+def aligned(notebook, assignment):
+    """Intake alone: the cells for the judge, and the notes."""
+    submission = intake.parse(json.dumps(notebook).encode())
+    cells = intake.align(submission, assignment.release)
+    return cells, intake.plain_notes(submission.notes)
+
+
+def source_of(cells, grade_id):
+    (found,) = [c for c, own in cells if own and marks(c).get("grade_id") == grade_id]
+    return found.source
+
+
+@pytest.fixture
+def answer_id(first):
+    return f"{first.grade_id}-solution"
+
+
+# One repair after the other; the note is what the instructor and the student read.
+
+
+def test_an_untouched_notebook_gets_no_note(solved, assignment):
+    cells, notes = aligned(solved, assignment)
+    assert notes == [] and [c.source for c, _ in cells] == [c.source for c in solved.cells]
+
+
+@pytest.mark.parametrize(
+    ("version", "shown"), [(99, "99"), (1, "1"), (0, "0"), ("three", "'three'"), ([3], "'nested'")]
+)
+def test_wrong_schema_versions_are_one_note(solved, assignment, version, shown):
+    for cell in solved.cells:
+        if marks(cell):
+            cell.metadata["nbgrader"]["schema_version"] = version
+    _, notes = aligned(solved, assignment)
+    (note,) = notes
+    assert note.startswith(
+        f"The notebook says `schema_version` is {shown} for 13 cells, `attention"
+    )
+    assert note.endswith("among them; that was ignored.")
+
+
+def test_claims_and_tags_are_named_and_ignored(solved, assignment, first):
+    cell = solved.cells[place(solved, first.grade_id)]
+    cell.metadata["nbgrader"].update(points=100, grade=False, locked=False)
+    cell.metadata["tags"] = ["skip-execution", "raises-exception"]
+    cells, notes = aligned(solved, assignment)
+    assert f"The notebook says `points` is 100 for `{first.grade_id}`; that was ignored." in notes
+    assert any("`tags` is 'skip-execution, raises-exception'" in n for n in notes)
+    clean = next(c for c, _ in cells if marks(c).get("grade_id") == first.grade_id)
+    assert marks(clean)["points"] == first.points and "tags" not in clean.metadata
+
+
+def test_lost_marks_are_found_by_function_and_by_source(solved, assignment):
+    written = {i: solved.cells[place(solved, i)].source for i in ids_of(assignment.release)}
+    for cell in solved.cells:
+        cell.metadata = {}
+        cell.pop("id")
+    cells, notes = aligned(solved, assignment)
+    assert {i: source_of(cells, i) for i in written} == written
+    assert len(notes) == len(assignment.exercises)
+    assert all("had lost its mark; its function told it" in n for n in notes)
+
+
+def test_an_edited_locked_cell_is_reset_and_what_was_written_survives(solved, assignment, first):
+    at = place(solved, first.grade_id)
+    solved.cells[at].source = "helper = 1\n" + solved.cells[at].source
+    cells, notes = aligned(solved, assignment)
+    assert [c.source for c, _ in cells][at : at + 2] == [
+        solved.cells[at].source, f'check("{first.id}")'
+    ]  # fmt: skip
+    assert notes == [
+        f"The locked cell `{first.grade_id}` had been changed; it was reset, and what stood in it"
+        " was run before it."
+    ]
+
+
+def test_swapped_marks_lose_nothing(solved, assignment, first, answer_id):
+    answer, test = (
+        solved.cells[place(solved, answer_id)],
+        solved.cells[place(solved, first.grade_id)],
+    )
+    answer.metadata, test.metadata = test.metadata, answer.metadata
+    cells, notes = aligned(solved, assignment)
+    assert source_of(cells, answer_id) == answer.source and notes
+
+
+def test_of_two_tests_the_last_counts_and_of_two_answers_both_run(
+    solved, assignment, first, answer_id
+):
+    test = copy.deepcopy(solved.cells[place(solved, first.grade_id)])
+    solved.cells.insert(0, test)
+    draft = copy.deepcopy(solved.cells[place(solved, answer_id)])
+    draft.source = draft.source.replace("math.sqrt", "abs")
+    solved.cells.insert(1, draft)
+    cells, notes = aligned(solved, assignment)
+    graded = [n for n, (c, own) in enumerate(cells) if own and marks(c)["grade"]]
+    graded = [n for n in graded if marks(cells[n][0])["grade_id"] == first.grade_id]
+    assert len(graded) == 1 and graded[0] > 2
+    assert cells[0][0].source == draft.source and not cells[0][1]
+    assert "abs" not in source_of(cells, answer_id)
+    assert notes == [
+        f"The cell `{first.grade_id}` is there twice; it counts once.",
+        f"A copy of the cell `{answer_id}` was run as an own cell: it is there twice.",
+    ]
+
+
+def test_a_deleted_answer_does_not_undo_what_was_defined_elsewhere(solved, assignment, answer_id):
+    at = place(solved, answer_id)
+    solved.cells[at] = new_code_cell("scaled_dot_product_attention, x = (lambda *a: a), 1")
+    cells, notes = aligned(solved, assignment)
+    assert source_of(cells, answer_id) == "# This cell was not in the submission."
+    assert f"The cell `{answer_id}` was missing; it was put back." in notes
+
+
+def test_what_lies_beside_is_named(tmp_path):
+    (tmp_path / "03_attention.ipynb").write_text("{}")
+    (tmp_path / "data.csv").write_text("")
+    assert intake.beside(tmp_path, "03_attention") == []
+    (tmp_path / "03_attention (1).ipynb").write_text("{}")
+    (tmp_path / "course_lib.py").write_text("")
+    assert intake.beside(tmp_path, "03_attention") == [
+        "Only `03_attention.ipynb` was graded, not what lies beside it: 03_attention (1).ipynb,"
+        " course_lib.py."
+    ]
+
+
+def test_a_linked_folder_is_refused(tmp_path):
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "a.ipynb").write_text("{}")
+    (tmp_path / "thief").symlink_to(tmp_path / "victim")
+    with pytest.raises(intake.Unreadable, match="folder of the submission is a link"):
+        intake.read(tmp_path / "thief", "a")
+    assert intake.beside(tmp_path / "thief", "b") == []
+
+
+def test_a_file_swapped_for_a_link_after_the_look_is_not_followed(tmp_path, monkeypatch):
+    """Time of check and time of use: what was opened is what is judged."""
+    import os
+
+    path = tmp_path / "a.ipynb"
+    path.write_text("{}")
+    (tmp_path / "secret").write_text('{"cells": []}')
+    real = os.open
+
+    def swapping(name, flags, *args, **kwargs):
+        if os.fspath(name) == os.fspath(path):
+            path.unlink(missing_ok=True)
+            path.symlink_to(tmp_path / "secret")
+        return real(name, flags, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", swapping)
+    with pytest.raises(intake.Unreadable, match="is a link"):
+        intake.read(tmp_path, "a")
+
+
+def test_living_markup_in_text_is_shown_instead_and_the_plain_kind_stays():
+    text = (
+        "a <br> <details>b</details> 1 < 2 <https://example.org> <script>x</script> <b onclick=y>"
+    )
+    assert intake.inert(text) == (
+        "a <br> <details>b</details> 1 < 2 <https://example.org> &lt;script>x&lt;/script>"
+        " &lt;b onclick=y>"
+    )
+    assert "<" not in intake.inert("<img src=x><svg/onload=1><!--x--><?x?></script >")
+
+
+def test_notes_are_short_few_and_plain():
+    notes = intake.plain_notes(["\x1b[2J\ud800 a\nb"] + [f"note {n}" for n in range(1000)] * 2)
+    assert (
+        notes[0]
+        == "\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER} a\N{REPLACEMENT CHARACTER}b"
+    )
+    assert len(notes) == intake.MAX_NOTES + 1 and notes[-1] == "And 961 more of this kind."
+    assert len(intake.plain("x" * 10_000)) == 300
+
+
+# Any number of these in any order.
+
+
+class Quiet:
+    """The assignment, which hypothesis would otherwise print in full."""
+
+    def __init__(self, assignment):
+        self.release, self.solution = assignment.release, assignment.solution
+
+    def __repr__(self):
+        return "assignment"
+
+
+@pytest.fixture(scope="module")
+def quiet(assignment):
+    return Quiet(assignment)
+
+
+CHANGES = ("delete", "copy", "move", "split", "merge", "retype", "retag", "strip", "edit", "schema",
+           "junk")  # fmt: skip
+
+
+def mutate(notebook, change, a, b):
+    """One change to cells number ``a`` and ``b``; the answers' text stays somewhere in code."""
+    cells = notebook["cells"]
+    a, b = a % len(cells), b % len(cells)
+    cell = cells[a]
+    nbgrader = marks(cell)
+    if change == "delete" and not nbgrader.get("solution"):
+        del cells[a]
+    elif change == "copy":
+        cells.insert(b, copy.deepcopy(cell))
+    elif change == "move" and not nbgrader.get("solution"):
+        cells.insert(b, cells.pop(a))
+    elif change == "split":
+        lines = cell["source"].splitlines(keepends=True)
+        at = next((n for n, line in enumerate(lines) if n > 0 and not line[:1].isspace()), None)
+        if at and cell["cell_type"] == "code" and not lines[at].startswith(")"):
+            cell["source"] = "".join(lines[:at])
+            half = {"cell_type": "code", "metadata": {}, "source": "".join(lines[at:])}
+            cells.insert(a + 1, half)
+    elif change == "merge" and a + 1 < len(cells):
+        following = cells[a + 1]
+        if cell["cell_type"] == following["cell_type"] == "code":
+            cell["source"] += "\n" + following["source"]
+            del cells[a + 1]
+    elif change == "retype":
+        if nbgrader:
+            cell["cell_type"] = ("markdown", "raw", "code")[b % 3]
+    elif change == "retag" and nbgrader and marks(cells[b]):
+        cell["metadata"], cells[b]["metadata"] = cells[b]["metadata"], cell["metadata"]
+    elif change == "strip" and cell["cell_type"] == "code":
+        cell["metadata"] = {}
+    elif change == "edit" and nbgrader.get("locked"):
+        cell["source"] += "\nx = 1"
+    elif change == "schema" and nbgrader:
+        nbgrader["schema_version"] = (0, 1, 99, "three", None, {})[b % 6]
+    elif change == "junk":
+        cells.insert(b, (None, 3, [], {}, {"cell_type": []}, {"cell_type": "code"})[a % 6])
+        cells[:] = [c for c in cells if isinstance(c, dict) and "source" in c]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(CHANGES), st.integers(0, 99), st.integers(0, 99)), max_size=12
+    )
+)
+def test_whatever_is_done_to_cells_every_graded_one_is_there_once(quiet, changes):
+    notebook = json.loads(json.dumps(quiet.solution))
+    for change, a, b in changes:
+        mutate(notebook, change, a, b)
+    # What was in a code cell in the end: retyped cells and those of a retagged kind aside.
+    written = {
+        line.strip()
+        for c in notebook["cells"]
+        if c["cell_type"] == "code" and not marks(c).get("locked")
+        for line in c["source"].splitlines()
+    }
+    cells, notes = aligned(notebook, quiet)
+    own = [marks(c)["grade_id"] for c, released in cells if released]
+    assert sorted(own) == sorted(ids_of(quiet.release))
+    for cell, released in cells:
+        wanted = [c for c in quiet.release.cells if marks(c) == marks(cell) and marks(c)]
+        if released and marks(cell)["locked"]:
+            assert cell.source == wanted[0].source
+    kept = {
+        line.strip() for c, _ in cells if c.cell_type == "code" for line in c.source.splitlines()
+    }
+    assert written <= kept
+    assert all(note.isprintable() and len(note) <= 300 for note in notes)
+    assert len({c.id for c, _ in cells}) == len(cells)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(
+        st.sampled_from(["cells", "cell_type", "metadata", "source", "nbgrader", "grade_id",
+                         "tags", "worksheets", "schema_version", "x"]), inner, max_size=5),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(JSON, max_size=6))
+def test_no_json_at_all_raises_anything_else(quiet, cells):
+    try:
+        submission = intake.parse(json.dumps({"cells": cells}).encode())
+    except intake.Unreadable:
+        return
+    assert len(intake.align(submission, quiet.release)) >= len(ids_of(quiet.release))
+
+
+# A few of them end to end, with real workers.
+
+
+def test_a_split_answer_runs_in_both_halves(judge, solved, assignment, answer_id):
+    at = place(solved, answer_id)
+    cell = solved.cells[at]
+    cell.source = "def rescaled(x, d):\n    return x / math.sqrt(d)\n\n\n" + cell.source
+    first, second = cell.source.split("\n\n\n", 1)
+    cell.source = first
+    solved.cells.insert(at + 1, new_code_cell(second))
+    judged = judge(solved)
+    assert judged.score == assignment.points
+    # As JupyterLab splits: the halves have the same metadata.
+    solved.cells[at + 1].metadata = copy.deepcopy(cell.metadata)
+    judged = judge(solved)
+    assert judged.score == assignment.points
+    assert "A copy of the cell" in judged.notes[0]
+
+
+def test_an_answer_merged_with_its_test_counts(judge, solved, assignment, first, answer_id):
+    cell = solved.cells[place(solved, answer_id)]
+    at = place(solved, first.grade_id)
+    cell.source += "\n\n" + solved.cells[at].source
+    del solved.cells[at]
+    judged = judge(solved)
+    assert judged.score == assignment.points
+    assert judged.notes == [f"The cell `{first.grade_id}` was missing; it was put back."]
+
+
+def test_an_answer_merged_into_the_text_above_loses_only_itself(judge, solved, others, answer_id):
+    at = place(solved, answer_id)
+    solved.cells[at] = new_markdown_cell(solved.cells[at].source)
+    assert judge(solved).score == others
+
+
+def test_a_retyped_answer_counts(judge, solved, assignment, answer_id):
+    cell = solved.cells[place(solved, answer_id)]
+    cell.cell_type = "markdown"
+    for name in ("outputs", "execution_count"):
+        cell.pop(name)
+    judged = judge(solved)
+    assert judged.score == assignment.points
+    assert judged.notes == [f"The cell `{answer_id}` had become markdown."]
+
+
+def test_a_notebook_without_any_metadata_counts(judge, solved, assignment):
+    for cell in solved.cells:
+        cell.metadata = {}
+    assert judge(solved).score == assignment.points
