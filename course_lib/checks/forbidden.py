@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ import torch
 __all__ = ["FORBIDDEN", "Forbidden", "NotAllowed", "during", "named"]
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_KEYS = ("CPU", "AutogradCPU", "FuncTorchBatched")
 
 
 class NotAllowed(RuntimeError):
@@ -38,14 +36,14 @@ class Forbidden:
     Args:
         says: What may not be used, as the student knows it.
         instead: What to do.
-        operators: A pattern for the names of torch's operators that are refused.
+        operators: Torch's operators that are refused: those at which all ways end, on a CPU.
         functions: Full names of the functions written in Python that are refused.
         names: Last parts of the names by which an answer's source shows that it uses them.
     """
 
     says: str
     instead: str
-    operators: str = ""
+    operators: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
 
@@ -54,11 +52,13 @@ FORBIDDEN: Mapping[str, Forbidden] = {
     "attention": Forbidden(
         "`F.scaled_dot_product_attention` and `nn.MultiheadAttention`",
         "write attention with your own matrix products and softmax",
-        operators=r"_?scaled_dot_product_\w*attention\w*|_native_multi_head_attention"
-        r"|_transformer_encoder_layer_fwd|_(flash|efficient)_attention_forward"
-        r"|_triton_(scaled_dot|multi_head)_attention"
-        # The only trace that the slow path of the first leaves under `vmap`.
-        r"|_safe_softmax",
+        # Every way to the first ends at one of two, every fast way to the second at the others.
+        operators=(
+            "_scaled_dot_product_flash_attention_for_cpu",
+            "_safe_softmax",
+            "_native_multi_head_attention",
+            "_transformer_encoder_layer_fwd",
+        ),
         functions=(
             "torch.nn.functional.multi_head_attention_forward",
             "torch.nn.modules.activation.MultiheadAttention.forward",
@@ -175,11 +175,10 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
         with warnings.catch_warnings():
             # torch says once that a kernel is being replaced, which is what is wanted.
             warnings.simplefilter("ignore")
-            for key in _KEYS:
-                library = torch._C._dispatch_library("IMPL", "aten", key, __file__, 0)
-                for name in _operators(forbidden.operators):
-                    library.impl(name, key, refuse)
-                held.append(library)
+            library = torch._C._dispatch_library("IMPL", "aten", "CPU", __file__, 0)
+            for name in forbidden.operators:
+                library.impl(name, "CPU", refuse)
+            held.append(library)
     functions = [_function(name) for name in forbidden.functions]
     codes = [function.__code__ for function in functions]
     try:
@@ -190,12 +189,6 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
         for function, code in zip(functions, codes, strict=True):
             function.__code__ = code
         held.clear()
-
-
-@cache
-def _operators(pattern: str) -> tuple[str, ...]:
-    names = (name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names())
-    return tuple(sorted(name for name in names if re.fullmatch(pattern, name)))
 
 
 @cache

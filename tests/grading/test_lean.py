@@ -1,0 +1,32 @@
+"""Less is imported, and it is the same."""
+
+import subprocess
+import sys
+
+from nbgrader.api import get_alembic_version
+
+from course_lib.grading import lean
+
+CODE = """
+import sys
+from course_lib.grading import lean
+lean.load()
+heavy = ("rfc3987_syntax", "jupyter_server", "nbgrader.apps")
+assert not [name for name in heavy if name in sys.modules]
+import nbformat, nbgrader, jupytext
+from nbgrader.server_extensions.formgrader import handlers
+from jupytext.sync_contentsmanager import TextFileContentsManager
+from nbgrader.apps import NbGraderAPI
+nbformat.validate(nbformat.v4.new_notebook())
+print(handlers.__name__)
+"""
+
+
+def test_what_is_left_out_comes_whole_to_who_asks_for_it():
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "nbgrader.server_extensions.formgrader.handlers\n"
+
+
+def test_a_new_gradebook_is_marked_as_nbgrader_marks_it():
+    assert lean.newest_schema() == get_alembic_version()
