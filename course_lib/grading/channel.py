@@ -50,6 +50,10 @@ class Limits:
     processes: int = 128
 
 
+class Killed(SubjectLost):
+    """The process was ended from outside, maybe for want of memory: not surely its own doing."""
+
+
 class Worker:
     """A running worker process; use it as a context manager.
 
@@ -132,7 +136,7 @@ class Worker:
             self.end()
             raise SubjectLost(f"the answer makes no sense: {error}") from None
         except OSError:
-            raise SubjectLost(self._obituary()) from None
+            raise self._obituary() from None
 
     def _before(self, deadline: float) -> None:
         left = deadline - time.monotonic()
@@ -146,22 +150,24 @@ class Worker:
             self._before(deadline)
             part = self.socket.recv(min(size - len(data), 2**20))
             if not part:
-                raise SubjectLost(self._obituary())
+                raise self._obituary()
             data += part
         return bytes(data)
 
-    def _obituary(self) -> str:
+    def _obituary(self) -> SubjectLost:
         # It hung up, so it is about to end: its own exit code says more than our kill.
         ready = select.select([self.ended], [], [], 1)[0] if self.alive else []
         said = os.read(self.ended, 16).decode() if ready else ""
         self.end()
         if not said:
-            return "the process was ended, with all it had started"
+            return Killed("the process was ended, with all it had started")
         code = int(said)
+        if code == -signal.SIGKILL:
+            return Killed("the process was ended by SIGKILL")
         if code < 0:
             with contextlib.suppress(ValueError):
-                return f"the process was ended by {signal.Signals(-code).name}"
-        return f"the process ended with exit code {code}"
+                return SubjectLost(f"the process was ended by {signal.Signals(-code).name}")
+        return SubjectLost(f"the process ended with exit code {code}")
 
     def end(self) -> None:
         """Kill the process and all it has started, and with it its scratch folder."""

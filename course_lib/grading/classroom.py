@@ -32,6 +32,8 @@ from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
 from course_lib.grading.pool import JudgeDied, judge_all
 
 SEEDS = ".grading-seeds.json"
+# How often a submission is judged whose worker was killed: by somebody, or by its own doing?
+TRIES = 2
 
 
 @dataclass
@@ -197,7 +199,9 @@ class Classroom:
                     stack.callback(judging.close)
                     for task, done in judging:
                         result = (
-                            self._failed(task, str(done)) if isinstance(done, JudgeDied) else done
+                            self._failed(task, str(done), again=True)
+                            if isinstance(done, JudgeDied)
+                            else done
                         )
                         self.write(task.slip, result, book)
                         verdicts[task.student] = result.verdict
@@ -283,24 +287,29 @@ class Classroom:
         if task.reason:
             return self._failed(task, task.reason)
         try:
-            submission = intake.parse(task.content)
-            judged = judge_notebook(
-                submission, self.assignment.release, self.seed, nursery, self.limits, judge
-            )
+            for _ in range(TRIES):
+                submission = intake.parse(task.content)
+                judged = judge_notebook(
+                    submission, self.assignment.release, self.seed, nursery, self.limits, judge
+                )
+                if not judged.killed:
+                    break
         except intake.Unreadable as unreadable:
             return self._failed(task, str(unreadable))
         except (WorkerFailed, NurseryLost):
             raise
         except Exception as error:
             # One submission never stops a class; the instructor sees what happened.
-            return self._failed(task, f"The grader itself failed: {type(error).__name__}: {error}")
+            why = f"The grader itself failed: {type(error).__name__}: {error}"
+            return self._failed(task, why, again=True)
         verdict = self._verdict(task, judged)
         page = feedback.page(self.name, task.student, judged, self.url)
         return Result(verdict, page, authoring.text(judged.notebook))
 
-    def _failed(self, task: Task, reason: str) -> Result:
-        notes = list(task.slip.notes)
-        verdict = Verdict(task.student, task.key, None, self.assignment.points, notes=notes,
+    def _failed(self, task: Task, reason: str, *, again: bool = False) -> Result:
+        """No grade; ``again`` when the next run should try, because it was not the student."""
+        notes, key = list(task.slip.notes), "" if again else task.key
+        verdict = Verdict(task.student, key, None, self.assignment.points, notes=notes,
                           reason=reason, engine=self.engine)  # fmt: skip
         page = feedback.page(self.name, task.student, None, self.url, reason=reason)
         return Result(verdict, page)
@@ -406,7 +415,8 @@ def lock(course: Path) -> Iterator[None]:
     course.mkdir(parents=True, exist_ok=True)
     with (course / ".grading.lock").open("w") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # A lock of this process alone, which nothing that is forked from it keeps.
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ValueError(
                 f"{course}: another `course grade` is at work here; wait for it, or end it"

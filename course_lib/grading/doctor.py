@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.grading.channel import Limits, Worker
-from course_lib.grading.nursery import Nursery, WorkerFailed
+from course_lib.grading.nursery import Nursery, WorkerFailed, die_with_parent
 
 _SECRET = "COURSE_DOCTOR_SECRET"
 
@@ -132,7 +132,9 @@ def _bait() -> Iterator[dict[str, Any]]:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="course-doctor-"))
         Path(folder, "secret").write_text(secret)
         process = subprocess.Popen(
-            ["sleep", "600"], env={"PATH": os.environ.get("PATH", ""), _SECRET: secret}
+            ["sleep", "600"],
+            env={"PATH": os.environ.get("PATH", ""), _SECRET: secret},
+            preexec_fn=die_with_parent,
         )
         stack.callback(process.wait)
         stack.callback(process.kill)
@@ -163,10 +165,11 @@ def _bait() -> Iterator[dict[str, Any]]:
 @contextlib.contextmanager
 def _greeting(server: socket.socket) -> Iterator[None]:
     """Answer connections to a server, from a process of its own: this one must keep one thread."""
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if child == 0:
         try:
-            while True:
+            die_with_parent()
+            while os.getppid() == parent:
                 connection, _ = server.accept()
                 connection.send(b"!")
                 connection.close()

@@ -21,7 +21,7 @@ from course_lib.checks.forbidden import named
 from course_lib.checks.report import Report, grade
 from course_lib.checks.subject import SubjectLost
 from course_lib.grading.authoring import CHECK
-from course_lib.grading.channel import Limits, Worker
+from course_lib.grading.channel import Killed, Limits, Worker
 from course_lib.grading.intake import Submission, align, plain_notes
 from course_lib.grading.kit import ABSENT
 from course_lib.grading.nursery import COSTLY, Nursery
@@ -46,11 +46,15 @@ class Mark:
 
 @dataclass
 class Judged:
-    """A judged notebook: with outputs, the marks of its graded cells, and notes for the teacher."""
+    """A judged notebook: with outputs, the marks of its graded cells, and notes for the teacher.
+
+    ``killed`` says that a worker was ended from outside, so that another try may come to more.
+    """
 
     notebook: NotebookNode
     marks: list[Mark]
     notes: list[str] = field(default_factory=list)
+    killed: bool = False
 
     @property
     def score(self) -> float:
@@ -73,6 +77,7 @@ class Session:
         self.worker = self._begin()
         self.prefix: list[str] = []
         self.restarts = 0
+        self.killed = False
 
     def _begin(self) -> Worker:
         worker = self.start()
@@ -84,16 +89,17 @@ class Session:
         try:
             outputs = self.worker.run(source)
         except SubjectLost as lost:
-            self.replay()
+            self.replay(lost)
             return [], str(lost)
         self.prefix.append(source)
         return outputs, ""
 
-    def replay(self) -> None:
+    def replay(self, lost: SubjectLost) -> None:
         """Start over with what has run so far; a cell that is fatal only now is left out, too.
 
         When the time is used up nothing is started any more, and all that follows is lost at once.
         """
+        self.killed |= isinstance(lost, Killed)
         while time.monotonic() < self.until:
             self.restarts += 1
             self.worker.end()
@@ -104,7 +110,8 @@ class Session:
                     self.worker.run(source)
                     survived.append(source)
                 return
-            except SubjectLost:
+            except SubjectLost as again:
+                self.killed |= isinstance(again, Killed)
                 self.prefix = survived + self.prefix[len(survived) + 1 :]
 
     def end(self) -> None:
@@ -157,6 +164,7 @@ def judge_notebook(
                     cell.outputs = [_error("Lost", f"This cell ended the kernel: {lost}.")]
     finally:
         session.end()
+    result.killed = session.killed
     taken = [m.report.exercise for m in result.marks if m.report and ABSENT in m.report.one_reason]
     if taken:
         result.notes.append(
@@ -198,7 +206,7 @@ def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str
         reason = f"The answer did not survive its check: {lost}."
         cell.outputs = [_error("Lost", reason)]
         notes.append(f"{exercise.id}: {lost}.")
-        session.replay()
+        session.replay(lost)
         return Mark(grade_id, points, 0.0, reason=reason)
     cell.outputs = [
         _output("stream", name="stdout", text=report.table() + "\n"),
@@ -229,7 +237,8 @@ def clean_outputs(outputs: list[Any]) -> list[NotebookNode]:
             data = {k: v for k, v in output["data"].items() if k in INERT and isinstance(v, str)}
             if not PICTURE.fullmatch(data.get("image/png", "")):
                 del data["image/png"]
-            clean.append(_output(kind, data=data, metadata={}))
+            if data:
+                clean.append(_output(kind, data=data, metadata={}))
         elif kind == "error":
             trace = output.get("traceback")
             lines = [str(line) for line in trace] if isinstance(trace, list) else []

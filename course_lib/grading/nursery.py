@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -86,7 +87,7 @@ class Nursery:
                 stderr=log,
                 start_new_session=True,
                 # The parent's parent may be killed where nothing can be cleaned up any more.
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
             )
         for _, other in pairs:
             other.close()
@@ -153,6 +154,8 @@ class Nursery:
             os.close(ending)
             ours.settimeout(30)
             said, extra, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(12))
+            if not said and self._gone(judge):
+                raise NurseryLost("the warm parent ended while it started a worker")
             if not said:
                 raise WorkerFailed(f"the grading worker did not start\n{self._said()}")
             pid = struct.unpack("iII", extra[0][2])[0]
@@ -164,6 +167,11 @@ class Nursery:
             os.close(ended)
             raise NurseryLost(f"the warm parent is gone: {error}") from None
         return ours, pid, ended
+
+    def _gone(self, judge: int) -> bool:
+        """Whether the warm parent has hung up."""
+        control = self.controls[judge]
+        return bool(select.select([control], [], [], 0.5)[0]) and not control.recv(4096)
 
     def _said(self) -> str:
         time.sleep(0.05)
@@ -194,7 +202,8 @@ class Nursery:
         self.end()
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """In a process just forked: be killed when the one that forked it ends, however it ends."""
     import ctypes
 
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)

@@ -56,7 +56,9 @@ class _Staff(Generic[Task, Done]):
     def _hire(self, number: int) -> _Judge[Task]:
         ours, theirs = multiprocessing.Pipe()
         process = multiprocessing.get_context("fork").Process(
-            target=_serve, args=(theirs, ours, self.work, self.nursery, number), daemon=True
+            target=_serve,
+            args=(os.getpid(), theirs, ours, self.work, self.nursery, number),
+            daemon=True,
         )
         with held_back(signal.SIGINT):
             process.start()
@@ -156,6 +158,7 @@ def judge_all(
 
 
 def _serve(
+    parent: int,
     link: Connection,
     other_end: Connection,
     work: Callable[[Task, Nursery, int], Done],
@@ -164,6 +167,8 @@ def _serve(
 ) -> None:
     """A judge's life."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)  # it was killed before this one could ask to be told
     # Ctrl-C reaches the whole group; the writer decides what becomes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
