@@ -1,6 +1,8 @@
 """The protocol carries what it promises, and refuses everything else."""
 
+import json
 import random
+import struct
 
 import pytest
 import torch
@@ -88,3 +90,38 @@ def test_no_bytes_make_unpack_do_anything_but_refuse():
 def test_malformed_frames_are_named(frame):
     with pytest.raises(WireError, match="malformed"):
         unpack(frame)
+
+
+def framed(tree, *buffers, sizes=None):
+    sizes = [len(b) for b in buffers] if sizes is None else sizes
+    header = json.dumps({"tree": {"dict": {"x": tree}}, "sizes": sizes}).encode()
+    return struct.pack(">I", len(header)) + header + b"".join(buffers)
+
+
+TENSOR = {"tensor": 0, "dtype": "uint8", "shape": [4]}
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        (framed({"list": [TENSOR, TENSOR]}, b"1234"), "same bytes"),
+        (framed({**TENSOR, "shape": [0, 2**62, 2**62]}, b""), "malformed"),
+        (framed({**TENSOR, "shape": [-4]}, b"1234"), "shape"),
+        (framed({"handle": float("inf")}), "malformed"),
+        (framed({"int": ["1"] * 9}), "unknown kind"),
+        (framed({"int": "9" * 400}), "thousand bits"),
+        (framed(10**400), "thousand bits"),
+        (framed(None, b"12", sizes=[-1]), "outside"),
+        (framed({"list": [{"list": []}] * 300_000}), "without tensors"),
+    ],
+    ids=range(9),
+)
+def test_small_messages_that_would_grow_or_overflow_are_refused(frame, words):
+    with pytest.raises(WireError, match=words):
+        unpack(frame)
+
+
+def test_an_integer_that_is_no_float_does_not_cross():
+    assert unpack(pack({"x": 10**400}))["x"] == Opaque("huge int")
+    with pytest.raises(WireError, match="without tensors"):
+        pack({"x": [[]] * 1_000_000})

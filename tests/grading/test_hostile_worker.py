@@ -1,0 +1,71 @@
+"""What a worker that has been taken over can make the judge hold, wait for and print."""
+
+import time
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell
+
+from course_lib.cli.walls import load_attacks
+from course_lib.grading.channel import Limits
+from course_lib.grading.judge import FULL, clean_outputs
+
+
+@pytest.fixture(scope="module")
+def snippets(root):
+    load_attacks(root)
+    from course_attacks import snippets
+
+    return snippets
+
+
+def test_a_submission_has_a_time_of_its_own_whatever_its_cells_take(judge, solved, assignment):
+    for _ in range(30):
+        solved.cells.insert(1, new_code_cell("import time\ntime.sleep(60)"))
+    begin = time.monotonic()
+    judged = judge(solved, Limits(cell=3, call=3, whole=6))
+    assert time.monotonic() - begin < 60, "thirty cells of three seconds would take ninety"
+    assert judged.score == 0 and len(judged.marks) == len(assignment.exercises)
+    assert any("all 6 seconds were used up" in note for note in judged.notes)
+
+
+def test_outputs_of_a_whole_notebook_are_capped(judge, solved, assignment):
+    solved.cells[2:2] = [new_code_cell("print('x' * 2_000_000)") for _ in range(10)]
+    judged = judge(solved)
+    assert judged.score == assignment.points
+    assert len(nbformat.writes(judged.notebook)) < 20 * 2**20
+    assert judged.notebook.cells[10].outputs[0].text == FULL
+
+
+def test_live_outputs_are_dropped_and_pictures_are_only_pictures():
+    def shown(**data):
+        outputs = clean_outputs([{"output_type": "display_data", "data": data}])
+        return dict(outputs[0].data) if outputs else None
+
+    assert shown(**{"text/html": "<script>", "text/plain": "x"}) == {"text/plain": "x"}
+    assert shown(**{"image/svg+xml": "<svg>", "application/javascript": "x"}) is None
+    assert shown(**{"image/png": '"><script>'}) is None
+    assert shown(**{"image/png": "iVBORw0KGgo=\n"}) == {"image/png": "iVBORw0KGgo=\n"}
+    assert clean_outputs([7, None, {"output_type": "stream", "name": "x"}]) == []
+
+
+def test_what_a_worker_calls_itself_does_not_reach_a_terminal(judge, solved, snippets):
+    solved.cells.insert(1, new_code_cell(snippets.FORGED_ESCAPES))
+    judged = judge(solved)
+    assert judged.notes and all(note.isprintable() for note in judged.notes)
+
+
+def test_nan_has_no_gradient_and_agrees_with_nothing():
+    import torch
+
+    from course_lib.checks.exercise import find
+    from course_lib.checks.report import grade
+    from course_lib.checks.subject import Subject
+
+    exercise = find("attention.self_attention")
+
+    def everywhere_nan(*args, **kwargs):
+        return tuple(torch.full_like(out, torch.nan) for out in exercise.reference(*args, **kwargs))
+
+    report = grade(exercise, Subject.local({exercise.function: everywhere_nan}), "1")
+    assert [row.name for row in report.rows if row.passed] == ["no side effect"]
