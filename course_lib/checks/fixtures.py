@@ -24,7 +24,16 @@ def generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-FIXTURES: dict[str, Callable[..., Any]] = {"linear": linear, "generator": generator}
+def normal(shape: list[int], seed: int, dtype: str = "float32") -> Tensor:
+    """Standard normal numbers of this shape, for inputs too large to send."""
+    return torch.randn(shape, generator=generator(seed), dtype=getattr(torch, dtype))
+
+
+FIXTURES: dict[str, Callable[..., Any]] = {
+    "linear": linear,
+    "generator": generator,
+    "normal": normal,
+}
 
 
 def build(name: str, params: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from course_lib.checks import fixtures
 from course_lib.checks.forbidden import during
+from course_lib.checks.probe import TooCostly, bounded, out_of_memory, part
 from course_lib.checks.wire import Fixture, Handle, WireError, pack, unpack
 
 MAX_MESSAGE = 500
@@ -48,6 +49,8 @@ class Host:
         request = unpack(frame)
         self.refuse = list(request.get("refuse", []))
         self.exercise = str(request.get("exercise", ""))
+        if request.get("verb") == "probe":
+            return self.probe(request)
         verb = self.verbs.get(request.get("verb", ""))
         if verb is None:
             raise WireError(f"unknown verb {request.get('verb')!r}")
@@ -67,6 +70,28 @@ class Host:
             return pack({**reply, "after": after})
         except Exception as error:  # what was returned cannot cross: say so instead
             return pack({"value": None, "error": describe(error), "after": []})
+
+    def probe(self, request: dict[str, Any]) -> bytes:
+        """A call within caps on memory and time; of what it returns, only a slice crosses."""
+        caps = request["caps"]
+
+        def call() -> bytes:
+            try:
+                arguments = [self.resolve(value) for value in request["args"]]
+                value = self.call(request["name"], arguments, request["kwargs"])
+                return pack({"value": part(value, caps["keep"]), "error": None, "after": []})
+            except BaseException as error:
+                if out_of_memory(error):
+                    raise MemoryError from None
+                return pack({"value": None, "error": describe(error), "after": []})
+
+        try:
+            frame = bounded(call, memory=int(caps["memory"]), cpu=int(caps["cpu"]))
+            unpack(frame)
+            return frame
+        except TooCostly as error:
+            failure = {"type": type(error).__name__, "message": str(error), "line": ""}
+            return pack({"value": None, "error": failure, "after": []})
 
     def resolve(self, value: Any) -> Any:
         """Replace handles and fixtures by the objects they stand for."""

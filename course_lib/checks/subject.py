@@ -97,6 +97,21 @@ class Subject:
         """Call a function, or a method as ``handle.method("forward")``."""
         return self._ask("call", name, args, kwargs)
 
+    def probe(
+        self, name: str, args: Sequence[Any], *, memory: int, cpu: int, keep: Sequence[Any]
+    ) -> Reply:
+        """Call a function within caps, see :mod:`course_lib.checks.probe`; a slice comes back.
+
+        Args:
+            name: The function.
+            args: Its arguments; large ones are fixtures.
+            memory: MiB it may take.
+            cpu: Seconds of processor time it may take.
+            keep: First and one past the last index of each leading axis of what comes back.
+        """
+        caps = {"memory": memory, "cpu": cpu, "keep": [list(pair) for pair in keep]}
+        return self._ask("probe", name, args, {}, caps=caps)
+
     def build(self, name: str, *args: Any, **kwargs: Any) -> Reply:
         """Construct an object on the answer's side; the reply's value is a :class:`Handle`."""
         return self._ask("build", name, args, kwargs)
@@ -120,8 +135,10 @@ class Subject:
             return reply
         return Reply(Gradients(**reply.value), reply.after, None)
 
-    def _ask(self, verb: str, name: str | None, args: Any, kwargs: dict[str, Any]) -> Reply:
-        request = {"verb": verb, "name": name, "args": list(args), "kwargs": kwargs}
+    def _ask(
+        self, verb: str, name: str | None, args: Any, kwargs: dict[str, Any], **more: Any
+    ) -> Reply:
+        request = {"verb": verb, "name": name, "args": list(args), "kwargs": kwargs, **more}
         request |= self._refuses
         reply = unpack(self.exchange(pack(request)))
         error = (

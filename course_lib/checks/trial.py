@@ -12,6 +12,7 @@ from torch import Tensor
 from course_lib.checks.compare import difference, kind, name
 from course_lib.checks.example import Example, Pair, example, first_pair
 from course_lib.checks.exercise import Exercise
+from course_lib.checks.probe import possible
 from course_lib.checks.subject import Gradients, Reply, Subject, SubjectLost
 
 T = TypeVar("T")
@@ -102,6 +103,39 @@ class Trial:
         return reply.value
 
     # Expectations.
+
+    def size_probe(
+        self,
+        *args: Any,
+        want: Any,
+        keep: Sequence[tuple[int, int]],
+        memory: int,
+        cpu: int,
+        why: str,
+    ) -> None:
+        """Expect a call to stay within caps, and a slice of what it returns to be right.
+
+        Choose the input so that the way that is asked not to be gone takes ten times the cap, and
+        every good way a fifth of it. Where caps cannot be set, as on macOS, nothing is expected:
+        the grader does it.
+
+        Args:
+            args: Arguments; large ones are ``Fixture("normal", ...)``, made on the answer's side.
+            want: The right value of the slice.
+            keep: The slice: first and one past the last index of each leading axis.
+            memory: MiB beyond what is in use before the call.
+            cpu: Seconds of processor time.
+            why: What is too costly, told when a cap is exceeded.
+        """
+        # Answer and check are on the same system; what the answer says of it does not count.
+        if not possible():
+            return
+        name = self.exercise.function
+        reply = self.subject.probe(name, args, memory=memory, cpu=cpu, keep=keep)
+        self.transcript.append(reply.error or reply.value)
+        if reply.error is not None and reply.error.type == "TooCostly":
+            raise Wrong(f"{why}: {reply.error.message}")
+        self.close(self._value(reply), want, "a part of the result")
 
     def want(self, *args: Any, **kwargs: Any) -> Any:
         """What the reference returns, on copies of the arguments."""

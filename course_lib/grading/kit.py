@@ -20,6 +20,7 @@ SHARED = (
     "checks/fixtures.py",
     "checks/forbidden.py",
     "checks/host.py",
+    "checks/probe.py",
     "grading/sandbox.py",
     "grading/worker.py",
     "grading/zygote.py",

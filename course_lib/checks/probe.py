@@ -1,0 +1,170 @@
+"""One call within caps on memory and processor time, in a process of its own.
+
+Counting operations shows what an answer does, but can be dodged. A *size probe* cannot: its input
+is so large that the forbidden way exceeds a cap at least tenfold, and every good way stays under a
+fifth of it. The call runs in a fork of the answer's process, so that neither a student's kernel nor
+a worker is harmed by a cap that strikes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import io
+import os
+import select
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor
+
+__all__ = ["TooCostly", "bounded", "out_of_memory", "part", "possible"]
+
+_MIB = 2**20
+_M_MMAP_THRESHOLD = -3
+_OUT_OF_MEMORY = ("allocate memory", "Cannot allocate", "not enough memory", "bad_alloc")
+
+
+class TooCostly(RuntimeError):
+    """A call that took more than it may."""
+
+
+def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
+    """What ``compute`` returns, if that can be had within the caps.
+
+    Args:
+        compute: Runs in a fork of this process; nothing but the bytes comes back.
+        memory: MiB of address space beyond what this process has already.
+        cpu: Seconds of processor time, of one thread, at most 7: on the wall it may take twice as
+            long and 5 seconds more, which has to be less than a worker has for a call.
+
+    Raises:
+        TooCostly: It ran into a cap; the message says which.
+        NotImplementedError: This system cannot fork, so nothing was run.
+
+    Example:
+        >>> bounded(lambda: b"small", memory=64, cpu=2)
+        b'small'
+        >>> bounded(lambda: bytes(2**30), memory=64, cpu=2)
+        Traceback (most recent call last):
+        ...
+        course_lib.checks.probe.TooCostly: took more than 64 MiB of memory
+    """
+    if not possible():
+        raise NotImplementedError("caps on a call need a system that forks safely")
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about threads, of which the child uses none
+        child = os.fork()
+    if child == 0:
+        _compute(compute, writing, memory, cpu)
+    os.close(writing)
+    try:
+        said = _everything(reading, time.monotonic() + 2 * cpu + 5)
+    finally:
+        os.close(reading)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    if said[:1] == b"=":
+        return said[1:]
+    if said[:1] == b"m":
+        raise TooCostly(f"took more than {memory} MiB of memory")
+    raise TooCostly(f"took more than {cpu} seconds of processor time")
+
+
+def _everything(descriptor: int, deadline: float) -> bytes:
+    said = bytearray()
+    while (left := deadline - time.monotonic()) > 0:
+        if not select.select([descriptor], [], [], left)[0]:
+            break
+        piece = os.read(descriptor, _MIB)
+        if not piece:
+            return bytes(said)
+        said += piece
+    return b""
+
+
+def _compute(compute: Callable[[], bytes], writing: int, memory: int, cpu: int) -> NoReturn:
+    """In the fork: never returns, and runs nothing that the parent would run at its end."""
+    import resource
+
+    status = 1
+    try:
+        # The threads of the parent are not here, and waiting for them would take for ever.
+        torch.set_num_threads(1)
+        sys.stdout = sys.stderr = io.StringIO()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Large blocks on their own: aligned ones leave holes in the heap that nothing fits into.
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _MIB // 4)
+        space = _space_in_use() + memory * _MIB
+        for what, value in ((resource.RLIMIT_AS, space), (resource.RLIMIT_CPU, cpu)):
+            hard = resource.getrlimit(what)[1]
+            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(what, (value, value))
+        try:
+            answer = b"=" + compute()
+        except MemoryError:
+            answer = b"m"
+        view = memoryview(answer)
+        while view:
+            view = view[os.write(writing, view) :]
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _space_in_use() -> int:
+    """Bytes of address space of this process, to a MiB: a worker has no /proc to read it from."""
+    import mmap
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    enough, little = 2**47 if hard == resource.RLIM_INFINITY else hard, 0
+    while enough - little > _MIB:
+        middle = (enough + little) // 2
+        resource.setrlimit(resource.RLIMIT_AS, (middle, hard))
+        try:
+            mmap.mmap(-1, mmap.PAGESIZE).close()
+            enough = middle
+        except (OSError, MemoryError):
+            little = middle
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    return enough
+
+
+def possible() -> bool:
+    """Whether this system can fork a process that has used threads; macOS's libraries cannot."""
+    return hasattr(os, "fork") and sys.platform != "darwin"
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an exception, torch's own too, says that there was no memory."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY)
+    )
+
+
+def part(value: Any, keep: Sequence[Sequence[int]]) -> Any:
+    """The slice of every tensor in a value that is sent back.
+
+    Args:
+        value: A tensor, or lists and tuples of them.
+        keep: A pair of first and one past the last for each leading axis.
+
+    Example:
+        >>> part((torch.arange(6).reshape(3, 2), 7), [(1, 2)])
+        (tensor([[2, 3]]), 7)
+    """
+    if isinstance(value, Tensor):
+        return value[tuple(slice(*pair) for pair in keep[: value.dim()])]
+    if isinstance(value, (list, tuple)):
+        return type(value)(part(item, keep) for item in value)
+    return value
