@@ -37,7 +37,9 @@ def checkout() -> Path:
 
 def emit(arguments: argparse.Namespace, data: dict[str, Any], line: str) -> None:
     """End a report: as JSON where ``--json`` was given, else with its one summary line."""
-    print(json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else line)
+    text = json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else line
+    # A student's folder may be called by bytes that are no text.
+    print(text.encode(errors="replace").decode())
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -116,7 +116,7 @@ DISTURBANCES = (
     Attack("flood-bytes", "prints 50 MB in a line", "beside", s.FLOOD_BYTES, ALL),
     Attack("flood-lines", "prints 500,000 lines", "beside", s.FLOOD_LINES, ALL),
     Attack("flood-below", "writes 50 MB past Python", "beside", s.FLOOD_BELOW, ALL),
-    Attack("flood-uncapped", "lifts the cap on outputs, then prints 40 MB", "beside", s.FLOOD_UNCAPPED, ALL, True),
+    Attack("flood-uncapped", "lifts the cap on outputs, then prints 40 MB", "beside", s.FLOOD_UNCAPPED, ALL),
     Attack("fill-scratch", "writes files until there is no room", "beside", s.FILL_SCRATCH, UP_TO_ALL),
     Attack("sys-exit-cell", "leaves a cell by sys.exit", "beside", "import sys\nsys.exit(0)", ALL),
     Attack("sys-exit-answers", "leaves every answer by sys.exit", "each", s.SYS_EXIT, NOTHING),
