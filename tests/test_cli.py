@@ -1,5 +1,6 @@
 """The command line: help, exit codes, errors that say what to do."""
 
+import contextlib
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from course_lib.cli import main
@@ -80,27 +82,79 @@ def test_run_lists_experiments(capsys):
     assert "seq2seq-bottleneck" in out and "vit-cifar10" in out
 
 
-def test_a_killed_grading_run_is_finished_by_the_next(tmp_path):
-    """Ctrl-C in the middle, for real: the same command goes on from there."""
-    from course_lib.grading import sample
+SLOW = "import time\n\ntime.sleep(50)\n"
 
-    sample.make(tmp_path, ROOT, "03_attention")
-    command = [sys.executable, "-m", "course_lib.cli", "grade", "03_attention",
-               "--course", str(tmp_path)]  # fmt: skip
-    first = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    done = tmp_path / "autograded"
-    while len(list(done.glob("*/*/verdict.json"))) < 2 and first.poll() is None:
-        time.sleep(0.1)
-    os.kill(first.pid, signal.SIGINT)
-    _, said = first.communicate(timeout=60)
-    assert first.returncode == 130 and "goes on from here" in said
-    again = subprocess.run(
-        [*command, "--json"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    facts = json.loads(again.stdout)
-    assert len(facts["students"]) == 8 and 0 < facts["graded_now"] < 8
+
+@pytest.fixture
+def class_of_three(tmp_path):
+    """A course folder; the last student's notebook takes longer than any test waits."""
+    from course_lib.grading import authoring, sample
+
+    sample.make(tmp_path, ROOT, "03_attention", lambda s: s in ("ada-full", "cleo-stub"))
+    released = nbformat.read(ROOT / "exercises/03_attention/03_attention.ipynb", as_version=4)
+    last = tmp_path / "submitted/zoe/03_attention/03_attention.ipynb"
+    last.parent.mkdir(parents=True)
+    quick = authoring.text(released)
+    released.cells.insert(0, nbformat.v4.new_code_cell(SLOW))
+    last.write_text(authoring.text(released), encoding="utf-8")
+    return tmp_path, lambda: last.write_text(quick, encoding="utf-8")
+
+
+def grading(course, *more):
+    command = [sys.executable, "-m", "course_lib.cli", "grade", "03_attention", "--jobs", "1"]
+    return subprocess.Popen(
+        [*command, "--course", str(course), *more],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def interrupted(process, when):
+    """Press Ctrl-C as soon as ``when`` holds; what was said."""
+    while not when() and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and "goes on from here" in said, said
+    assert "Traceback" not in said
+    return said
+
+
+def test_a_killed_grading_run_is_finished_by_the_next(class_of_three):
+    """Ctrl-C in the middle, for real: the same command goes on from there."""
+    course, quicken = class_of_three
+
+    def graded():
+        return len(list(course.glob("autograded/*/*/verdict.json")))
+
+    interrupted(grading(course), lambda: graded() == 2)
+    quicken()
+    again = grading(course, "--json")
+    facts = json.loads(again.communicate(timeout=120)[0])
+    assert len(facts["students"]) == 3 and facts["graded_now"] == 1
+
+
+@pytest.mark.parametrize("there", [".kits", ".grading-seeds.json", ".grading.lock", "gradebook.db"])
+def test_ctrl_c_while_it_starts_is_not_lost(class_of_three, there):
+    """While modules are imported, while the gradebook is made, while judges are forked."""
+    course, _ = class_of_three
+    interrupted(grading(course), lambda: (course / there).exists())
+
+
+def test_ctrl_c_that_became_another_error_is_still_ctrl_c(monkeypatch, capsys):
+    from course_lib.cli import grading as commands
+
+    def swallowed(arguments):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise ImportError("initialisation failed")
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(commands, "run_grade", swallowed)
+    try:
+        assert main(["grade", "03_attention"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "goes on from here" in capsys.readouterr().err
 
 
 def test_serve_serves_the_book(built_book):

@@ -26,7 +26,7 @@ from course_lib.checks import seeds
 from course_lib.checks.report import bank_reports
 from course_lib.grading import authoring, doctor, feedback, gradebook, intake, kit
 from course_lib.grading.channel import Limits
-from course_lib.grading.exchange import Slip, read_slip
+from course_lib.grading.exchange import Slip, read_slip, stand_ins
 from course_lib.grading.judge import Judged, judge_notebook
 from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
 from course_lib.grading.pool import JudgeDied, judge_all
@@ -379,9 +379,11 @@ class Classroom:
             verdict.answers = old.answers
         save(page, result.page)
         for name, content in slip.files.items():
-            # nbgrader releases feedback by these.
             for folder in (out, page.parent):
                 save(folder / name, content)
+        for name, content in stand_ins().items():
+            if not (page.parent / name).exists():
+                save(page.parent / name, content)
         # Last, so that a run that was broken off does this submission again.
         save(out / "verdict.json", json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import stat
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -71,3 +72,12 @@ def _small(path: Path) -> str:
     if len(content) > MAX_BYTES:
         raise ValueError(f"it has more than {MAX_BYTES} bytes")
     return content.decode("ascii")
+
+
+def stand_ins() -> dict[str, str]:
+    """What stands beside feedback whose submission came without.
+
+    ``nbgrader release_feedback`` ends for the whole class where one is missing. Feedback under a
+    secret that nobody knows reaches nobody; hand it over in another way.
+    """
+    return {TIMESTAMP: "1970-01-01 00:00:00 UTC", SECRET: secrets.token_hex(16)}
