@@ -64,6 +64,10 @@ def random_tokens(batch: int, length: int, generator: torch.Generator) -> Tensor
 
     Returns:
         ``(B, T)``.
+
+    Example:
+        >>> random_tokens(2, 5, torch.Generator().manual_seed(0)).max() < 10
+        tensor(True)
     """
     return torch.randint(N_TOKENS, (batch, length), generator=generator)
 
@@ -112,7 +116,7 @@ def train_previous(
 
 @torch.no_grad()
 def accuracy_by_place(
-    model: nn.Module, length: int, *, n_sequences: int = 64, seed: int = 1
+    model: Callable[[Tensor], Tensor], length: int, *, n_sequences: int = 64, seed: int = 1
 ) -> Tensor:
     """Measure how often a model names the previous token, place by place.
 
@@ -124,6 +128,12 @@ def accuracy_by_place(
 
     Returns:
         Shares ``(T - 1,)``, for the places 1, 2, ...: the first token has none before it.
+
+    Example:
+        Who always says the token that it sees is right where a token comes twice in a row.
+
+        >>> accuracy_by_place(lambda x: torch.nn.functional.one_hot(x, 10), 4, n_sequences=1000)
+        tensor([0.0960, 0.1160, 0.0960])
     """
     tokens = random_tokens(n_sequences, length, torch.Generator().manual_seed(seed))
     right = model(tokens)[:, 1:].argmax(dim=-1) == tokens[:, :-1]

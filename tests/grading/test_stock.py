@@ -17,6 +17,7 @@ CLASSES = {
     "02_lookup": ("ben-partial", "dan-mistaken", "warns"),
     "03_attention": ("ada-full", "ben-partial", "cleo-stub", "eva-mistaken", "warns"),
     "05_masks": ("ben-partial", "finn-mistaken", "warns"),
+    "07_sinusoids": ("eva-mistaken", "warns"),
 }
 WARNS = """
 import logging, os, sys, warnings

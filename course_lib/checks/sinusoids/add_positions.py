@@ -85,7 +85,10 @@ def half_precision(t: Trial) -> None:
     hint="`x += table` changes the caller's tokens. What does `x + table` do?",
 )
 def no_side_effect(t: Trial) -> None:
-    t.unchanged(t.randn(2, 5, 8))
+    x = t.randn(2, 5, 8)
+    out = t.a_tensor(t.call(x), x.shape)
+    t.expect(not torch.equal(out, x), "nothing has been added")
+    t.unchanged(x)
 
 
 def colleagues_add_positions(x, offset=0, base=10_000.0):

@@ -34,7 +34,7 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "integers: the first neighbours that n significant digits can't tell apart",
+    "the first neighbours that integers of n significant digits can't tell apart",
     points=1,
     hint="Which whole number is the first that doesn't fit into three binary digits and a power"
     " of 2? `torch.arange(300).to(torch.bfloat16)` shows it for eight.",
@@ -45,7 +45,7 @@ def integers(t: Trial) -> None:
 
 
 @exercise.prop(
-    "ratios: the first places in lengths n and m that look alike",
+    "the first places that look alike, as ratios, in lengths n and m",
     points=1,
     hint="p/n = q/m. Reduce both fractions.",
 )
@@ -58,7 +58,7 @@ def ratios(t: Trial) -> None:
 
 
 @exercise.prop(
-    "ratios: lengths without a common divisor look alike at their ends only",
+    "lengths without a common divisor look alike at their ends only",
     points=0.5,
     hint="Every sequence ends with the ratio 1.",
 )
@@ -69,7 +69,7 @@ def coprime_ratios(t: Trial) -> None:
 
 
 @exercise.prop(
-    "binary: the first single step that changes at least n digits",
+    "the first single step that changes at least n binary digits",
     points=1,
     hint="Write 0 to 8 in binary, below each other, and mark what changes.",
 )

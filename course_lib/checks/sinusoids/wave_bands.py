@@ -1,11 +1,13 @@
 """Exercise ``sinusoids.wave_bands``."""
 
 import math
+from typing import Any
 
 import torch
 
+from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.checks.trial import Trial, Wrong
 from course_lib.positions import wavelengths
 
 
@@ -34,6 +36,19 @@ def _between(d_model: int, pairs: int, base: float = 10_000.0) -> int:
     return round(float((waves[pairs - 1] * waves[pairs]).sqrt()))
 
 
+def _three(t: Trial, d_model: int, max_len: int, base: float = 10_000.0) -> list[Any]:
+    got = t.call(d_model, max_len, base=base)
+    if not isinstance(got, (list, tuple)) or len(got) != 3:
+        raise Wrong(f"the result is {kind(got)}, wanted three numbers")
+    return list(got)
+
+
+def _count(t: Trial, d_model: int, max_len: int, base: float = 10_000.0) -> None:
+    count = float(t.want(d_model, max_len, base=base)[2])
+    note = f"d_model {d_model}, max_len {max_len}, base {base:g}"
+    t.close(_three(t, d_model, max_len, base)[2], count, "the number of whole waves", note=note)
+
+
 @exercise.prop(
     "the shortest wave",
     points=0.5,
@@ -41,9 +56,8 @@ def _between(d_model: int, pairs: int, base: float = 10_000.0) -> int:
 )
 def shortest(t: Trial) -> None:
     d_model, base = 8 * t.integer(2, 16), float(t.integer(20, 999))
-    got = t.call(d_model, 100, base=base)
-    t.expect(isinstance(got, (list, tuple)) and len(got) == 3, "wanted three numbers")
-    t.close(got[0], 2 * math.pi, "the shortest wave", note=f"d_model {d_model}, base {base:g}")
+    got = _three(t, d_model, 100, base)[0]
+    t.close(got, 2 * math.pi, "the shortest wave", note=f"d_model {d_model}, base {base:g}")
 
 
 @exercise.prop(
@@ -53,10 +67,8 @@ def shortest(t: Trial) -> None:
 )
 def longest(t: Trial) -> None:
     for d_model, base in ((64, 10_000.0), (8 * t.integer(2, 9), float(t.integer(50, 5_000)))):
-        got = t.call(d_model, 100, base=base)
-        t.expect(isinstance(got, (list, tuple)) and len(got) == 3, "wanted three numbers")
-        want = t.want(d_model, 100, base=base)[1]
-        t.close(got[1], want, "the longest wave", note=f"d_model {d_model}, base {base:g}")
+        got, want = _three(t, d_model, 100, base)[1], t.want(d_model, 100, base=base)[1]
+        t.close(got, want, "the longest wave", note=f"d_model {d_model}, base {base:g}")
 
 
 @exercise.prop(
@@ -65,11 +77,9 @@ def longest(t: Trial) -> None:
     hint="List the wavelengths for d_model 8: by which factor do they grow? Then count.",
 )
 def whole_waves(t: Trial) -> None:
-    pairs = t.integer(4, 7)
-    t.same(16, _between(16, pairs), note="d_model 16")
-    pairs = t.integer(4, 24)
-    t.same(64, _between(64, pairs, 500.0), base=500.0, note="d_model 64")
-    t.same(512, 512)
+    _count(t, 16, _between(16, t.integer(4, 7)))
+    _count(t, 64, _between(64, t.integer(4, 24), 500.0), 500.0)
+    _count(t, 512, 512)
 
 
 @exercise.prop(
@@ -78,9 +88,11 @@ def whole_waves(t: Trial) -> None:
     hint="With a single pair, which wave is the longest?",
 )
 def ends(t: Trial) -> None:
-    t.same(2, t.integer(10, 99), note="d_model 2")
-    t.same(16, t.integer(2, 6), note="shorter than the shortest wave")
-    t.same(16, 10**6, note="longer than the longest wave")
+    length = t.integer(10, 99)
+    t.close(_three(t, 2, length)[1], 2 * math.pi, "the longest wave", note="d_model 2")
+    _count(t, 2, length)
+    _count(t, 16, t.integer(2, 6))
+    _count(t, 16, 10**6)
 
 
 @exercise.mistake("Take d_model 4. Which two frequencies are there, and is one of them 1/base?")

@@ -1,0 +1,170 @@
+"""Claims about codes for positions on a line."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.claims.finding import Finding
+from course_lib.positions import (
+    binary_code,
+    code_similarity,
+    ratio_code,
+    shift_matrix,
+    sine_code,
+    sinusoidal_encoding,
+    sinusoidal_positions,
+    wavelengths,
+)
+from course_lib.positions.previous import accuracy_by_place, train_previous
+
+__all__ = [
+    "codes_are_unique",
+    "codes_extend_without_errors",
+    "different_frequencies",
+    "integers_hinder_learning",
+    "ratios_depend_on_length",
+    "shift_is_linear",
+    "sines_alone_overlap",
+    "steps_are_consistent",
+    "binary_distances",
+]
+
+
+def _codes(n: int, d_model: int) -> Tensor:
+    return sinusoidal_encoding(torch.arange(n, dtype=torch.float64), d_model)
+
+
+def codes_are_unique() -> Finding:
+    """The nearest two codes of 2,000 positions."""
+    nearest = {width: float(F.pdist(_codes(2000, width)).min()) for width in (64, 512)}
+    listed = " and ".join(f"{gap:.2f} at width {width}" for width, gap in nearest.items())
+    return Finding(
+        holds=min(nearest.values()) > 1,
+        evidence=f"the nearest two codes of 2,000 positions are {listed} apart",
+    )
+
+
+def shift_is_linear() -> Finding:
+    """One matrix for a shift moves all positions; another shift needs another matrix."""
+    here, matrix = _codes(500, 64), shift_matrix(7, 64)
+    there = sinusoidal_encoding(torch.arange(500).double() + 7, 64)
+    error = float((here @ matrix.T - there).abs().max())
+    other = float((matrix - shift_matrix(8, 64)).abs().max())
+    return Finding(
+        holds=error < 1e-9 and other > 0.1,
+        evidence=f"the matrix for a shift of 7 moves 500 positions with an error of {error:.0e}; "
+        f"that for a shift of 8 differs from it by up to {other:.2f}",
+    )
+
+
+def different_frequencies() -> Finding:
+    """Wavelengths, and how alike neighbours and distant positions are, at width 768."""
+    waves = wavelengths(768)
+    near, far = (code_similarity(torch.tensor([1, 1000]), 768) / 384).tolist()
+    ratios = waves[1:] / waves[:-1]
+    return Finding(
+        holds=near > 0.95 and far < 0.5 and bool((ratios > 1).all()),
+        evidence=f"wavelengths from {waves[0]:.1f} to {waves[-1]:,.0f} positions; the codes of "
+        f"neighbours have a cosine of {near:.3f}, at distance 1000 {far:.3f}",
+    )
+
+
+def integers_hinder_learning() -> Finding:
+    """Learn to name the previous of random tokens, with integers added and with sinusoids."""
+    reached = {}
+    for name, code in (
+        ("integers", lambda n: torch.arange(n).float()[:, None].expand(n, 32)),
+        ("nothing", lambda n: torch.zeros(n, 32)),
+        ("sinusoids", lambda n: sinusoidal_positions(n, 32)),
+    ):
+        model, _ = train_previous(code, length=16, steps=150)
+        reached[name] = float(accuracy_by_place(model, 16).mean())
+    listed = ", ".join(f"{share:.0%} with {name}" for name, share in reached.items())
+    return Finding(
+        holds=reached["integers"] < reached["nothing"] < 0.5 * reached["sinusoids"],
+        evidence=f"previous tokens named after 150 steps on sequences of 16: {listed}",
+    )
+
+
+def ratios_depend_on_length() -> Finding:
+    """The ninth of ten, the ninetieth of a hundred, and the size of a step in both."""
+    short, long = ratio_code(torch.arange(1, 11), 10), ratio_code(torch.arange(1, 101), 100)
+    steps = [float(code[1] - code[0]) for code in (short, long)]
+    same = float(short[8] - long[89])
+    return Finding(
+        holds=same == 0 and steps[0] > 5 * steps[1],
+        evidence=f"places 9 of 10 and 90 of 100 differ by {same:g}; a step is {steps[0]:.2f} in "
+        f"the one and {steps[1]:.2f} in the other",
+    )
+
+
+def binary_distances() -> Finding:
+    """Digits that change in single steps and in a leap, with four digits and with sixteen."""
+    unequal = {}
+    for n_bits in (4, 16):
+        half = 2 ** (n_bits - 1)
+        below, above, leap = binary_code(torch.tensor([half - 1, half, 2 * half - 1]), n_bits)
+        step, far = int((below != above).sum()), int((below != leap).sum())
+        unequal[n_bits] = (step, far, half)
+    listed = "; ".join(
+        f"with {n_bits} digits a single step changes up to {step}, one of {half:,} as few as {far}"
+        for n_bits, (step, far, half) in unequal.items()
+    )
+    upset = {n_bits: step > far for n_bits, (step, far, _) in unequal.items()}
+    return Finding(
+        holds=upset[16] and not upset[4], corrected=upset[16] and upset[4], evidence=listed
+    )
+
+
+def sines_alone_overlap() -> Finding:
+    """Repetitions of one wave, distances of many, and what linear maps make of both."""
+    single = len({round(x, 6) + 0.0 for x in sine_code(torch.arange(48), 12).flatten().tolist()})
+    codes = _codes(2000, 64)
+    nearest = float(F.pdist(codes[:, 0::2]).min())
+    errors = []
+    for code in (codes[:, 0::2], codes):
+        fit = torch.linalg.lstsq(code[:1000], code[7:1007], driver="gelsd").solution
+        errors.append(float((code[:1000] @ fit - code[7:1007]).square().mean().sqrt()))
+    return Finding(
+        holds=nearest < 1e-3,
+        corrected=single < 48 and nearest > 0.1 and errors[0] > 0.1 and errors[1] < 1e-9,
+        evidence=f"one wave of period 12 has {single} codes for 48 positions, but with 32 "
+        f"wavelengths the nearest two of 2,000 are {nearest:.2f} apart; the best linear map for a "
+        f"shift by 7 errs by {errors[0]:.2f} without cosines and by {errors[1]:.0e} with them",
+    )
+
+
+def steps_are_consistent() -> Finding:
+    """Length and direction of steps, and whether codes get less alike with distance."""
+    steps = _codes(100, 512).diff(dim=0)
+    lengths = steps.norm(dim=-1)
+    spread = float(lengths.max() - lengths.min())
+    turned = float((steps[1] - steps[0]).norm())
+    similarity = code_similarity(torch.arange(101), 512)
+    rise = int((similarity[1:] > similarity[:-1]).nonzero()[0])
+    return Finding(
+        holds=turned < 1e-6,
+        corrected=spread < 1e-9 and turned > 1 and 1 < rise < 100,
+        evidence=f"99 steps have the same length up to {spread:.0e}, but the first two differ by "
+        f"{turned:.2f} as vectors; and at width 512 the inner product first rises again from "
+        f"distance {rise} to {rise + 1}",
+    )
+
+
+def codes_extend_without_errors() -> Finding:
+    """Train on sequences of 16, test on 64; beside it, a head made of the shift map."""
+    model, _ = train_previous(lambda n: sinusoidal_positions(n, 32), length=16, steps=250)
+    short, long = (float(accuracy_by_place(model, n).mean()) for n in (16, 64))
+
+    def by_hand(tokens: Tensor) -> Tensor:
+        codes = _codes(tokens.shape[1], 32)
+        weights = (20 * (codes @ shift_matrix(-1, 32).T) @ codes.T).softmax(dim=-1)
+        return weights @ F.one_hot(tokens, 10).double()
+
+    exact = float(accuracy_by_place(by_hand, 64).mean())
+    return Finding(
+        holds=short > 0.95 and long > 0.95,
+        corrected=short > 0.95 and long < 0.7 and exact == 1,
+        evidence=f"a model trained on sequences of 16 names {short:.0%} of the previous tokens "
+        f"there and {long:.0%} in sequences of 64, a head built from the shift map {exact:.0%}",
+    )
