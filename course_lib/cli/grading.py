@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
 
 if TYPE_CHECKING:
-    from course_lib.grading.classroom import Classroom, Verdict
+    from course_lib.grading.classroom import Classroom
     from course_lib.grading.nursery import Nursery
+    from course_lib.grading.verdict import Verdict
 
 
 def register(commands: Any) -> None:
@@ -33,6 +34,9 @@ def register(commands: Any) -> None:
     )
     matrix.add_argument("exercise", nargs="*", help="ids such as attention.scaled_dot_product")
     matrix.add_argument("--seeds", type=int, default=20, metavar="N", help="how many (20)")
+    matrix.add_argument(
+        "--mutants", action="store_true", help="and small changes to every model answer, once each"
+    )
     matrix.add_argument("--judge", action="store_true", help="through workers, as the grader does")
     add_json(matrix)
     matrix.set_defaults(handler=run_matrix)
@@ -86,7 +90,7 @@ def _add_class(parser: argparse.ArgumentParser) -> None:
 def run_exercises(arguments: argparse.Namespace) -> int:
     """Write the releases, or compare them with what is committed."""
     from course_lib.grading import authoring
-    from course_lib.grading.classroom import engine_hash, save
+    from course_lib.grading.folder import engine_hash, save
 
     root = checkout()
     into = root / "_build" / "exercises" if arguments.check else root / "exercises"
@@ -121,13 +125,18 @@ def run_matrix(arguments: argparse.Namespace) -> int:
         print(f"  {name}", file=sys.stderr, flush=True)
 
     chosen = arguments.exercise or None
+    models = None
+    if arguments.mutants:
+        from course_lib.grading.authoring import answers
+
+        models = answers(checkout())
     if arguments.judge:
         from course_lib.grading.relay import worker_grader
 
         with tempfile.TemporaryDirectory() as folder, worker_grader(Path(folder)) as grader:
-            tally = matrix(arguments.seeds, chosen, grader, progress)
+            tally = matrix(arguments.seeds, chosen, grader, progress, models)
     else:
-        tally = matrix(arguments.seeds, chosen, None, progress)
+        tally = matrix(arguments.seeds, chosen, None, progress, models)
     if not arguments.json:
         for fault in tally.faults:
             print(f"FAULT {fault}")

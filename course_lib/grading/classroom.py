@@ -8,92 +8,28 @@ in, ``autograded/``, ``feedback/`` and ``gradebook.db`` go out. Beside each auto
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
-import course_lib
-from course_lib.checks import seeds
 from course_lib.checks.report import bank_reports
 from course_lib.grading import authoring, doctor, feedback, gradebook, intake, kit
 from course_lib.grading.channel import Limits
 from course_lib.grading.exchange import Slip, read_slip, stand_ins
+from course_lib.grading.folder import engine_hash, grading_seed, lock, save
 from course_lib.grading.judge import Judged, judge_notebook
 from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
 from course_lib.grading.pool import JudgeDied, judge_all
+from course_lib.grading.verdict import Result, Task, Verdict, read_verdict
 
-SEEDS = ".grading-seeds.json"
 # How often a submission is judged whose worker was killed: by somebody, or by its own doing?
 TRIES = 2
-
-
-@dataclass
-class Verdict:
-    """What was decided about one submission; plain data, kept in ``verdict.json``.
-
-    Args:
-        student: The student's id.
-        key: The hash of what was submitted, of the seed, and of what else it was decided from.
-        score: Points of all that was graded automatically; None if nothing could be.
-        max_points: Points to be had.
-        exercises: Points by graded cell; None for one that a person grades.
-        worth: The most points of each graded cell.
-        answers: A hash of what was handed in for each graded cell.
-        unanswered: Solution cells that are as they were released.
-        mistakes: Named mistakes by exercise.
-        notes: What a person should look at.
-        reason: Why it could not be graded; empty if it was.
-        engine: The hash of the library and the sources that decided it.
-        fresh: Whether it was decided in this run.
-    """
-
-    student: str
-    key: str
-    score: float | None
-    max_points: float
-    exercises: dict[str, float | None] = field(default_factory=dict)
-    worth: dict[str, float] = field(default_factory=dict)
-    answers: dict[str, str] = field(default_factory=dict)
-    unanswered: list[str] = field(default_factory=list)
-    mistakes: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    reason: str = ""
-    engine: str = ""
-    fresh: bool = True
-
-    @property
-    def look(self) -> str:
-        """Why a person should look at it; empty when nobody needs to."""
-        return self.reason or "; ".join(self.notes)
-
-
-@dataclass(frozen=True)
-class Task:
-    """A submission to be judged: its bytes, or why there are none, and the hash of all of that."""
-
-    student: str
-    content: bytes
-    reason: str
-    key: str
-    slip: Slip = field(default_factory=Slip)
-
-
-@dataclass
-class Result:
-    """What a judge sends back: plain data, for the one process that writes."""
-
-    verdict: Verdict
-    page: str
-    notebook: str = ""
 
 
 class Classroom:
@@ -264,7 +200,7 @@ class Classroom:
 
     def verdict(self, student: str) -> Verdict | None:
         """What was decided last, if anything was."""
-        return _read_verdict(self._out(student) / "verdict.json")
+        return read_verdict(self._out(student) / "verdict.json")
 
     def _out(self, student: str) -> Path:
         return self.place / "autograded" / student / self.name
@@ -405,69 +341,3 @@ def behind_walls(nursery: Nursery) -> Nursery:
         nursery.end()
         raise
     return nursery
-
-
-@contextlib.contextmanager
-def lock(course: Path) -> Iterator[None]:
-    """One grader at a time for a course folder.
-
-    Raises:
-        ValueError: Another one is at work.
-    """
-    course.mkdir(parents=True, exist_ok=True)
-    with (course / ".grading.lock").open("w") as file:
-        try:
-            # A lock of this process alone, which nothing that is forked from it keeps.
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ValueError(
-                f"{course}: another `course grade` is at work here; wait for it, or end it"
-            ) from None
-        yield
-
-
-def _read_verdict(path: Path) -> Verdict | None:
-    try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return Verdict(**{**data, "fresh": False})
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def save(path: Path, text: str, *, private: bool = False) -> None:
-    """Write a file whole or not at all; a private one is the grader's alone from the start."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
-    os.replace(part, path)
-
-
-def known_seeds(course: Path) -> dict[str, str]:
-    """The grading seeds that a course keeps, by assignment."""
-    path = course / SEEDS
-    known: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
-    return known
-
-
-def grading_seed(course: Path, name: str) -> str:
-    """The seed of an assignment in a course: ``COURSE_SEED``, else drawn once and kept."""
-    if given := os.environ.get(seeds.ENVIRONMENT):
-        return given
-    known = known_seeds(course)
-    if name not in known:
-        known[name] = seeds.fresh()
-        save(course / SEEDS, json.dumps(known, indent=1), private=True)
-    return known[name]
-
-
-def engine_hash(root: Path, *more: Path) -> str:
-    """A hash of all that decides a grade: the library, the sources of the assignments, and more."""
-    digest = hashlib.sha256()
-    library = Path(course_lib.__file__).parent
-    for path in sorted([*library.rglob("*.py"), *library.rglob("*.html"), *library.rglob("*.css"),
-                        *root.glob("solutions/*/*.md"), *more]):  # fmt: skip
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()

@@ -16,15 +16,9 @@ from pathlib import Path
 from course_lib.checks import seeds
 from course_lib.grading import gradebook
 from course_lib.grading.channel import Limits
-from course_lib.grading.classroom import (
-    SEEDS,
-    Classroom,
-    Verdict,
-    grading_seed,
-    known_seeds,
-    lock,
-    save,
-)
+from course_lib.grading.classroom import Classroom
+from course_lib.grading.folder import SEEDS, grading_seed, known_seeds, lock, save
+from course_lib.grading.verdict import Verdict
 
 
 @dataclass(frozen=True)

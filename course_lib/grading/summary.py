@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.checks.exercise import find
-from course_lib.grading.classroom import Verdict, save
+from course_lib.grading.folder import save
 from course_lib.grading.intake import plain
+from course_lib.grading.verdict import Verdict
 
 BAR, BINS, WIDTH = 24, 10, 100
 # A class up to this size is listed student by student; of a larger one the CSV file has the list.

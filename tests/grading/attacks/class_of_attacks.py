@@ -18,11 +18,12 @@ from nbformat import NotebookNode
 from course_lib.grading import gradebook
 from course_lib.grading.authoring import Assignment
 from course_lib.grading.channel import Limits
-from course_lib.grading.classroom import Classroom, Verdict
+from course_lib.grading.classroom import Classroom
 from course_lib.grading.intake import plain
+from course_lib.grading.verdict import Verdict
 
 from . import honest
-from .catalogue import ATTACKS, Attack, Must
+from .catalogue import ATTACKS, OPEN, Attack, Must
 from .tampering import Desk
 
 NAME = "03_attention"
@@ -89,6 +90,7 @@ class Outcome:
             "aborted": self.count("aborted"),
             "honest": [vars(line) for line in self.honest],
             "harm": self.harm,
+            "open": [attack.name for attack in OPEN],
         }
 
 

@@ -1,0 +1,74 @@
+"""What a course folder keeps beside students' work: one lock, the seeds, files that are whole."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import course_lib
+from course_lib.checks import seeds
+
+SEEDS = ".grading-seeds.json"
+
+
+@contextlib.contextmanager
+def lock(course: Path) -> Iterator[None]:
+    """One grader at a time for a course folder.
+
+    Raises:
+        ValueError: Another one is at work.
+    """
+    course.mkdir(parents=True, exist_ok=True)
+    with (course / ".grading.lock").open("w") as file:
+        try:
+            # A lock of this process alone, which nothing that is forked from it keeps.
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ValueError(
+                f"{course}: another `course grade` is at work here; wait for it, or end it"
+            ) from None
+        yield
+
+
+def save(path: Path, text: str, *, private: bool = False) -> None:
+    """Write a file whole or not at all; a private one is the grader's alone from the start."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    os.replace(part, path)
+
+
+def known_seeds(course: Path) -> dict[str, str]:
+    """The grading seeds that a course keeps, by assignment."""
+    path = course / SEEDS
+    known: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
+    return known
+
+
+def grading_seed(course: Path, name: str) -> str:
+    """The seed of an assignment in a course: ``COURSE_SEED``, else drawn once and kept."""
+    if given := os.environ.get(seeds.ENVIRONMENT):
+        return given
+    known = known_seeds(course)
+    if name not in known:
+        known[name] = seeds.fresh()
+        save(course / SEEDS, json.dumps(known, indent=1), private=True)
+    return known[name]
+
+
+def engine_hash(root: Path, *more: Path) -> str:
+    """A hash of all that decides a grade: the library, the sources of the assignments, and more."""
+    digest = hashlib.sha256()
+    library = Path(course_lib.__file__).parent
+    for path in sorted([*library.rglob("*.py"), *library.rglob("*.html"), *library.rglob("*.css"),
+                        *root.glob("solutions/*/*.md"), *more]):  # fmt: skip
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
