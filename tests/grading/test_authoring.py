@@ -9,7 +9,7 @@ from traitlets.config import Config
 
 from course_lib.grading import authoring, gradebook
 
-NAMES = ("02_lookup", "03_attention", "05_masks", "07_sinusoids")
+NAMES = ("02_lookup", "03_attention", "04_heads", "05_masks", "07_sinusoids")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,6 +16,7 @@ from course_lib.grading.classroom import Classroom
 CLASSES = {
     "02_lookup": ("ben-partial", "dan-mistaken", "warns"),
     "03_attention": ("ada-full", "ben-partial", "cleo-stub", "eva-mistaken", "warns"),
+    "04_heads": ("ben-partial", "eva-mistaken"),
     "05_masks": ("ben-partial", "finn-mistaken", "warns"),
     "07_sinusoids": ("eva-mistaken", "warns"),
 }

@@ -1,0 +1,365 @@
+"""Exercise ``heads.positional_heads``."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+
+
+def reference(
+    weights: Tensor, lengths: Tensor, share: float = 0.9, max_offset: int = 2
+) -> list[int | None]:
+    """The offset at which each head nearly always looks most, or None."""
+    T = weights.shape[-1]
+    places = torch.arange(T)
+    top = weights.argmax(-1) - places  # (B, H, T)
+    real = places < lengths[:, None]
+    found: list[int | None] = []
+    for h in range(weights.shape[1]):
+        kind = None
+        for offset in range(-max_offset, max_offset + 1):
+            there = places + offset
+            asked = real & (there >= 0) & (there < lengths[:, None])
+            hits = (top[:, h] == offset) & asked
+            if asked.any() and hits.sum() >= share * asked.sum():
+                kind = offset
+        found.append(kind)
+    return found
+
+
+def _content(t: Trial, T: int, length: int) -> list[int]:
+    """Where queries look that are led by content: half of them far away."""
+    far = [[j for j in range(length) if abs(j - i) > 3] for i in range(T)]
+    return [
+        far[i][t.integer(0, len(far[i]) - 1)] if i % 2 else t.integer(0, length - 1)
+        for i in range(T)
+    ]
+
+
+def _maps(
+    t: Trial,
+    T: int,
+    lengths: list[int],
+    targets: list[Callable[[int, int], int | None]],
+    top: float,
+) -> Tensor:
+    """Maps (B, H, T, T) whose rows have their largest weight ``top`` where a head's target says.
+
+    A target gets the number of the sentence and the query; None or a place outside is led by
+    content. Queries on padding look at the first key.
+    """
+    weights = torch.zeros(len(lengths), len(targets), T, T)
+    for b, length in enumerate(lengths):
+        for h, target in enumerate(targets):
+            content = _content(t, T, length)
+            for i in range(T):
+                j = 0
+                if i < length:
+                    wanted = target(b, i)
+                    j = content[i] if wanted is None or not 0 <= wanted < length else wanted
+                spread = 1 + t.randn(length).abs().clamp(max=1)
+                spread[j] = 0
+                weights[b, h, i, :length] = (1 - top) * spread / spread.sum()
+                weights[b, h, i, j] = top
+    return weights
+
+
+def _offset(offset: int) -> Callable[[int, int], int | None]:
+    return lambda b, i: i + offset
+
+
+def _nothing(b: int, i: int) -> None:
+    return None
+
+
+def _example(t: Trial) -> tuple[Tensor, Tensor]:
+    return _maps(t, 12, [12, 12], [_offset(0), _offset(0)], 0.95), torch.tensor([12, 12])
+
+
+exercise = Exercise(
+    id="heads.positional_heads",
+    function="positional_heads",
+    reference=reference,
+    points=5,
+    minutes=20,
+    difficulty=3,
+    chapter="04_heads.html#heads-roles",
+    example=_example,
+)
+
+
+@exercise.prop(
+    "finds heads that look at the previous token, the next one, or themselves",
+    points=0.5,
+    hint="For each query: where is its largest weight, and how far from the query is that?",
+)
+def neighbours(t: Trial) -> None:
+    kinds = [_offset(n - 1) for n in t.permutation(3).tolist()]
+    T = t.integer(10, 14)
+    t.same(_maps(t, T, [T] * 3, [*kinds, _nothing], 0.97), torch.tensor([T] * 3))
+
+
+@exercise.prop(
+    "what counts is where most attention goes, not how much of it",
+    points=1,
+    hint="A row with weights 0.3, 0.2, 0.2, … has a largest one, too.",
+)
+def weak(t: Trial) -> None:
+    T = t.integer(10, 14)
+    maps = _maps(t, T, [T] * 2, [_offset(-1), _nothing, _offset(1)], 0.4)
+    t.same(maps, torch.tensor([T] * 2))
+
+
+@exercise.prop(
+    "queries whose key would lie outside the sentence are not held against a head",
+    points=1,
+    hint="In a sentence of 8 tokens, how many can look two tokens back?",
+)
+def edges(t: Trial) -> None:
+    kinds = [_offset(-2), _offset(2), _nothing]
+    order = t.permutation(3).tolist()
+    t.same(_maps(t, 8, [8] * 3, [kinds[n] for n in order], 0.6), torch.tensor([8] * 3))
+
+
+@exercise.prop(
+    "padding neither asks nor counts",
+    points=1,
+    hint="Rows from `lengths` on belong to nobody. Look at what your count does with them.",
+)
+def padding(t: Trial) -> None:
+    lengths = [8, t.integer(9, 10), 16]
+    kinds = [_offset(1), _nothing, _offset(-1)]
+    order = t.permutation(3).tolist()
+    t.same(_maps(t, 16, lengths, [kinds[n] for n in order], 0.6), torch.tensor(lengths))
+
+
+@exercise.prop(
+    "heads that look to both sides, or are regular in some sentences only, are not positional",
+    points=0.5,
+    hint="Count over all queries of all sentences, and take no average before you look.",
+)
+def mixed(t: Trial) -> None:
+    def both_sides(b: int, i: int) -> int:
+        return i + (1 if i % 2 else -1)
+
+    def most_sentences(b: int, i: int) -> int | None:
+        return i - 1 if b < 2 else None
+
+    # In the third sentence the second head looks elsewhere, and hardly prefers it.
+    maps = _maps(t, 12, [12] * 3, [both_sides, most_sentences, _offset(-1)], 0.9)
+    weak = _maps(t, 12, [12] * 3, [both_sides, most_sentences, _offset(-1)], 0.3)
+    maps[2] = weak[2]
+    t.same(maps, torch.tensor([12] * 3))
+
+
+@exercise.prop(
+    "all sentences are counted together, long ones for more than short ones",
+    points=0.5,
+    hint="Add up hits and queries over all sentences first, and divide once.",
+)
+def together(t: Trial) -> None:
+    # Misses stand at odd places, which never look at the previous token by chance.
+    def weak_when_short(b: int, i: int) -> int | None:
+        return None if b == 0 and i in (3, 5) else i - 1
+
+    def weak_when_long(b: int, i: int) -> int | None:
+        return None if b == 2 and i in (3, 5, 7, 9) else i - 1
+
+    lengths = torch.tensor([8, 16, 16])
+    t.same(_maps(t, 16, lengths.tolist(), [weak_when_short, _nothing], 0.6), lengths)
+    lengths = torch.tensor([8, 8, 16])
+    t.same(_maps(t, 16, lengths.tolist(), [weak_when_long, _offset(1)], 0.6), lengths)
+
+
+@exercise.prop(
+    "share and max_offset are used",
+    points=0.5,
+    hint="A share of 0.7 is reached by a head that looks there seven times out of ten.",
+)
+def options(t: Trial) -> None:
+    def mostly(b: int, i: int) -> int | None:
+        return i - 1 if i % 5 else None
+
+    maps = _maps(t, 16, [16] * 2, [mostly, _offset(3), _nothing], 0.6)
+    lengths = torch.tensor([16] * 2)
+    t.same(maps, lengths, 0.9, 2)
+    t.same(maps, lengths, 0.7, 3)
+
+
+@exercise.mistake(
+    "A head that gives 0.4 to the previous token, and less to all others: what is it?"
+)
+def by_mass(weights, lengths, share=0.9, max_offset=2):
+    """A positional head gives 90 % of its attention to one distance."""
+    T = weights.shape[-1]
+    places = torch.arange(T)
+    found = []
+    for h in range(weights.shape[1]):
+        kind = None
+        for offset in range(-max_offset, max_offset + 1):
+            there = places + offset
+            asked = (places < lengths[:, None]) & (there >= 0) & (there < lengths[:, None])
+            mass = weights[:, h].gather(
+                -1, there.clamp(0, T - 1).expand(len(weights), T)[..., None]
+            )
+            if mass[..., 0][asked].mean() >= share:
+                kind = offset
+        found.append(kind)
+    return found
+
+
+@exercise.mistake("In a sentence of 8 tokens, for how many queries is there a key two steps back?")
+def edges_counted(weights, lengths, share=0.9, max_offset=2):
+    """The share is that of all queries."""
+    places = torch.arange(weights.shape[-1])
+    top = weights.argmax(-1) - places
+    real = places < lengths[:, None]
+    found = []
+    for h in range(weights.shape[1]):
+        kind = None
+        for offset in range(-max_offset, max_offset + 1):
+            if ((top[:, h] == offset) & real).sum() >= share * real.sum():
+                kind = offset
+        found.append(kind)
+    return found
+
+
+@exercise.mistake("What do you do with the rows of a sentence that has ended?")
+def padding_counted(weights, lengths, share=0.9, max_offset=2):
+    """Padding is hidden by the mask, so it need not be looked at again."""
+    T = weights.shape[-1]
+    places = torch.arange(T)
+    top = weights.argmax(-1) - places
+    found = []
+    for h in range(weights.shape[1]):
+        kind = None
+        for offset in range(-max_offset, max_offset + 1):
+            asked = (places + offset >= 0) & (places + offset < T)
+            if (top[:, h] == offset)[:, asked].float().mean() >= share:
+                kind = offset
+        found.append(kind)
+    return found
+
+
+@exercise.mistake("The previous token is one step to the left. What is its offset here?")
+def query_minus_key(weights, lengths, share=0.9, max_offset=2):
+    """An offset is how far the query is ahead of the key."""
+    places = torch.arange(weights.shape[-1])
+    top = places - weights.argmax(-1)
+    found = []
+    for h in range(weights.shape[1]):
+        kind = None
+        for offset in range(-max_offset, max_offset + 1):
+            there = places - offset
+            asked = (places < lengths[:, None]) & (there >= 0) & (there < lengths[:, None])
+            if ((top[:, h] == offset) & asked).sum() >= share * asked.sum():
+                kind = offset
+        found.append(kind)
+    return found
+
+
+@exercise.mistake("What is the mean offset of a head that looks left and right in turn?")
+def mean_position(weights, lengths, share=0.9, max_offset=2):
+    """Where a head looks on average is where it looks."""
+    places = torch.arange(weights.shape[-1])
+    real = places < lengths[:, None]
+    offsets = (weights * places).sum(-1) - places
+    found = []
+    for h in range(weights.shape[1]):
+        mean = round(offsets[:, h][real].mean().item())
+        found.append(mean if abs(mean) <= max_offset else None)
+    return found
+
+
+@exercise.mistake("You average maps before you look at them. Can one sentence hide in that?")
+def average_map(weights, lengths, share=0.9, max_offset=2):
+    """A head's mean map over the sentences shows what it does in each of them."""
+    places = torch.arange(weights.shape[-1])
+    real = places < lengths[:, None]
+    mean = (weights * real[:, None, :, None]).mean(0)
+    longest = int(lengths.max())
+    found = []
+    for h in range(weights.shape[1]):
+        top = mean[h].argmax(-1) - places
+        kind = None
+        for offset in range(-max_offset, max_offset + 1):
+            there = places + offset
+            asked = (places < longest) & (there >= 0) & (there < longest)
+            if (top == offset)[asked].float().mean() >= share:
+                kind = offset
+        found.append(kind)
+    return found
+
+
+@exercise.mistake("A head that looks one step back has a diagonal map. Which diagonal?")
+def main_diagonal(weights, lengths, share=0.9, max_offset=2):
+    """A positional head is one whose map has its weight on the diagonal."""
+    places = torch.arange(weights.shape[-1])
+    real = places < lengths[:, None]
+    found = []
+    for h in range(weights.shape[1]):
+        hits = weights[:, h].argmax(-1) == places
+        found.append(0 if hits[real].float().mean() >= share else None)
+    return found
+
+
+@exercise.mistake("Which offsets are asked for? Read the docstring once more.")
+def neighbours_only(weights, lengths, share=0.9, max_offset=2):
+    """Positional means adjacent."""
+    places = torch.arange(weights.shape[-1])
+    top = weights.argmax(-1) - places
+    found = []
+    for h in range(weights.shape[1]):
+        kind = None
+        for offset in (-1, 0, 1):
+            there = places + offset
+            asked = (places < lengths[:, None]) & (there >= 0) & (there < lengths[:, None])
+            if ((top[:, h] == offset) & asked).sum() >= share * asked.sum():
+                kind = offset
+        found.append(kind)
+    return found
+
+
+@exercise.alternative
+def loops(weights, lengths, share=0.9, max_offset=2):
+    """Counts query by query in plain Python, and prints to stderr."""
+    import sys
+
+    print("counting", file=sys.stderr)
+    found = []
+    for h in range(weights.shape[1]):
+        kinds = []
+        for offset in range(-max_offset, max_offset + 1):
+            hits = asked = 0
+            for b, length in enumerate(lengths.tolist()):
+                for i in range(length):
+                    if 0 <= i + offset < length:
+                        asked += 1
+                        row = weights[b, h, i].tolist()
+                        hits += row.index(max(row)) == i + offset
+            if asked and hits / asked >= share:
+                kinds.append(offset)
+        found.append(kinds[-1] if kinds else None)
+    return found
+
+
+@exercise.alternative
+def diagonals(weights, lengths, share=0.9, max_offset=2):
+    """Marks the largest weight of each row and adds up diagonals of the marks."""
+    B, H, T, _ = weights.shape
+    marks = F.one_hot(weights.argmax(-1), T)
+    inside = torch.arange(T) < lengths.view(-1, 1)
+    square = inside[:, :, None] & inside[:, None]
+    marks = marks * square[:, None]
+    found = [None] * H
+    for offset in range(max_offset, -max_offset - 1, -1):
+        hits = marks.diagonal(offset, -2, -1).sum((0, 2))
+        total = square.diagonal(offset, -2, -1).sum()
+        for h in range(H):
+            if total > 0 and hits[h] >= share * total:
+                found[h] = offset
+    return found
