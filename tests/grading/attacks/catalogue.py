@@ -74,6 +74,9 @@ POINTS = (
     Attack("always-equal", "an object equal to everything", "each", s.ALWAYS_EQUAL, NOTHING),
     Attack("library-reference", "calls the library's own implementation", "each", s.REFERENCE, NOTHING, True),
     Attack("solution-from-source", "runs the answers out of the course's sources", "stubs", s.EXEC_SOURCE, NOTHING),
+    Attack("forbidden-call", "calls what the exercise forbids", "first", s.FORBIDDEN_CALL, REST),
+    Attack("forbidden-hidden", "calls it by a name put together", "first", s.FORBIDDEN_HIDDEN, REST),
+    Attack("forbidden-saved", "calls it by a reference saved before", "first", s.FORBIDDEN_SAVED, REST),
     Attack("hunt-frames", "looks for a reference in frames and in all objects", "each", s.HUNT_FRAMES, NOTHING),
     Attack("exception-hooks", "swallows the exceptions of tests", "stubs", s.EXCEPTION_HOOKS, NOTHING),
     Attack("patched-import", "breaks every further import", "beside", s.PATCHED_IMPORT, UP_TO_ALL),
@@ -215,3 +218,10 @@ FORGERIES = (
 )  # fmt: skip
 
 ATTACKS = (*POINTS, *DISTURBANCES, *FILES, *WAYS_OUT, *ANSWERS, *FORGERIES)
+
+# What still succeeds. The guard that refuses a forbidden call runs beside the answer, which can find
+# and remove it; a name that is put together is not found in the source either. Points for a
+# mechanism that was not written: for a person to see, or for the next guard.
+OPEN = (
+    Attack("forbidden-unguarded", "removes the guard, then calls it", "first", s.FORBIDDEN_UNGUARDED, REST),
+)  # fmt: skip

@@ -648,3 +648,32 @@ LIVE_ANSWER = """
 def FUNCTION(*args, **kwargs):
     raise ValueError("</pre><script>alert('owned')</script><img src=x onerror=alert(1)>")
 """
+
+# Calls that an exercise forbids.
+
+FORBIDDEN_CALL = """
+def FUNCTION(q, k, v, mask=None):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask), scores.softmax(-1)
+"""
+FORBIDDEN_HIDDEN = FORBIDDEN_CALL.replace(
+    "F.scaled_dot_product_attention", 'getattr(F, "scaled_dot" + "_product_attention")'
+)
+FORBIDDEN_SAVED = (
+    FORBIDDEN_HIDDEN.replace('getattr(F, "scaled_dot" + "_product_attention")', "saved")
+    + '\nsaved = getattr(F, "scaled_dot" + "_product_attention")\n'
+)
+FORBIDDEN_UNGUARDED = FORBIDDEN_HIDDEN.replace(
+    "    scores = q",
+    """    import contextlib, sys
+    frame = sys._getframe()
+    while frame is not None:
+        for name in ("during", "_refused"):
+            if name in frame.f_globals:
+                frame.f_globals[name] = lambda *args, **kwargs: contextlib.nullcontext()
+        frame = frame.f_back
+    scores = q""",
+    1,
+)
