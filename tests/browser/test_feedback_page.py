@@ -55,6 +55,6 @@ def test_a_student_can_read_it_on_a_telephone(page):
     assert page.get_by_text("This looks like a known mistake").is_visible()
     assert page.get_by_text("What is the variance of").is_visible()
     page.get_by_text("What you handed in").click()
-    assert page.locator("pre").is_visible()
+    assert page.locator("details > pre").first.is_visible()
     # Its own style sheet is admitted by its hash.
     assert page.evaluate("getComputedStyle(document.querySelector('.total')).fontWeight") == "650"
