@@ -45,7 +45,7 @@ test: book ## the tests, in about 15 minutes
 
 test-all: book lint ## everything, whole
 	@$(BIN)/python -m pytest
-	@$(BIN)/course matrix --seeds 20
+	@$(BIN)/course matrix --seeds 20 --mutants
 
 lint: $(STAMP) ## ruff, mypy, layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

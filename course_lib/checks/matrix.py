@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
@@ -12,6 +12,7 @@ from course_lib.checks.exercise import Exercise, find, identifiers, namespace
 from course_lib.checks.report import Report, bank_reports, grade_source, recognise
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.subject import Subject
+from course_lib.checks.survivors import Model, Survey, survey
 from course_lib.checks.trial import Trial, shapes
 
 Grader = Callable[[Exercise, str, str], Report]
@@ -30,15 +31,18 @@ class Tally:
     full_marks: int = 0
     stubs: int = 0
     zero: int = 0
+    misnamed: int = 0
     faults: list[str] = field(default_factory=list)
+    mutants: Survey | None = None
 
     def line(self) -> str:
-        """The summary line."""
-        return (
+        """The summary: a line on mutants where they were tried, and one on the banks."""
+        about_mutants = f"{self.mutants.line()}\n" if self.mutants else ""
+        return about_mutants + (
             f"exercises {self.exercises}, mistakes {self.rejected}/{self.mistakes} rejected,"
             f" {self.named}/{self.mistakes} named,"
             f" alternatives {self.full_marks}/{self.alternatives} full marks,"
-            f" stubs {self.zero}/{self.stubs} zero, seeds {self.seeds}"
+            f" stubs {self.zero}/{self.stubs} zero, misnamed {self.misnamed}, seeds {self.seeds}"
         )
 
     def data(self) -> dict[str, Any]:
@@ -51,19 +55,25 @@ def matrix(
     only: Iterable[str] | None = None,
     grader: Grader | None = None,
     progress: Callable[[str], None] = lambda text: None,
+    models: Mapping[str, Model] | None = None,
+    every: int = 1,
 ) -> Tally:
     """Grade stub, reference, mistakes and alternatives of every exercise under every seed.
 
     A mistake counts as rejected, or named, when it is under all seeds; an alternative as full and a
-    stub as zero likewise. The reference must have full marks too.
+    stub as zero likewise. The reference must have full marks too. Misnamed is whatever gets the
+    name of a mistake that it is not: an alternative, another mistake, and, where mutants are tried,
+    a mutant or a pair of mistakes.
 
     Args:
         seeds: How many seeds.
         only: Ids of the exercises; all when None.
         grader: Grades source code; in this process by default, over a worker in the judge's test.
         progress: Called with the id of each exercise as it begins.
+        models: Model answers by exercise id, to try their mutants as well.
+        every: Take each such mutant only.
     """
-    tally = Tally(seeds=seeds)
+    tally = Tally(seeds=seeds, mutants=None if models is None else Survey())
     for identifier in only or identifiers():
         progress(identifier)
         exercise = find(identifier)
@@ -74,7 +84,24 @@ def matrix(
         except ValueError as error:
             tally.faults.append(str(error))
         _row(exercise, [f"{n:032x}" for n in range(seeds)], grader or grade_source, tally)
+        if tally.mutants is not None and models is not None:
+            _mutants(exercise, models, tally, tally.mutants, every)
     return tally
+
+
+def _mutants(
+    exercise: Exercise, models: Mapping[str, Model], tally: Tally, found: Survey, every: int
+) -> None:
+    if exercise.id not in models:
+        tally.faults.append(f"{exercise.id}: no assignment has a model answer")
+        return
+    before, misnamed = len(found.faults), found.misnamed
+    try:
+        survey(exercise, models[exercise.id], found, every)
+    except ValueError as error:
+        tally.faults.append(str(error))
+    tally.faults += found.faults[before:]
+    tally.misnamed += found.misnamed - misnamed
 
 
 def _row(exercise: Exercise, seeds: list[str], grader: Grader, tally: Tally) -> None:
@@ -92,6 +119,9 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader, tally: Tally) -> 
         return True
 
     def full(report: Report, seed: str) -> str | None:
+        if name := recognise(exercise, report, seed):
+            tally.misnamed += 1
+            return f"called {name.name}"
         failed = [f"{r.name} ({r.why})" for r in report.rows if not r.passed]
         return f"fails {'; '.join(failed)}" if failed else None
 
@@ -116,6 +146,7 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader, tally: Tally) -> 
         def name(report: Report, seed: str, wanted: str = answer.name) -> str | None:
             found = recognise(exercise, report, seed)
             if found is not None:
+                tally.misnamed += found.name != wanted
                 return None if found.name == wanted else f"named {found.name}"
             twins = [m.name for m, r in bank_reports(exercise.id, seed) if r.fingerprint_of(report)]
             return f"not named, fingerprint of {twins}"

@@ -38,6 +38,7 @@ from nbgrader.preprocessors import (
 from traitlets.config.loader import PyFileConfigLoader
 
 from course_lib.checks.exercise import Exercise, find, given_source
+from course_lib.checks.survivors import Model
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 CHECK = re.compile(r"""check\(\s*["']([\w.]+)["']\s*\)\s*;?\s*$""")
@@ -238,6 +239,22 @@ def book_url(root: Path) -> str:
     with (root / "pyproject.toml").open("rb") as file:
         site = str(tomllib.load(file)["project"]["urls"]["Documentation"])
     return f"{site.rstrip('/')}/book"
+
+
+def answers(root: Path) -> dict[str, Model]:
+    """The model answers by exercise id, as students would hand them in."""
+    found: dict[str, Model] = {}
+    for source in sources(root):
+        before: list[str] = []
+        parts: list[str] = []
+        notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="md:myst")
+        for cell in (c for c in notebook.cells if c.cell_type == "code"):
+            if BEGIN in cell.source:
+                parts.append(cell.source)
+            elif match := CHECK.search(cell.source):
+                found[match[1]] = Model("\n\n".join(before), "\n\n".join(parts))
+                before, parts = before + parts, []
+    return found
 
 
 def run_solution(assignment: Assignment) -> None:

@@ -91,5 +91,5 @@ def test_the_summary_line_has_its_form():
     line = matrix(1, ["attention.scaled_dot_product"]).line()
     assert line == (
         "exercises 1, mistakes 8/8 rejected, 8/8 named, alternatives 3/3 full marks,"
-        " stubs 1/1 zero, seeds 1"
+        " stubs 1/1 zero, misnamed 0, seeds 1"
     )

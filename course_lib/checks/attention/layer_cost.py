@@ -23,20 +23,21 @@ PRODUCTS = ("recurrent", "convolution", "dilated")
 NUMBERS = ("the number of multiplications", "the number of sequential steps", "the path")
 
 
-def _agree(t: Trial, which: int, kinds: tuple[str, ...], sizes: list[tuple[int, int, int]]) -> None:
+def _agree(t: Trial, which: int, kinds: tuple[str, ...], sizes: list[tuple[int, ...]]) -> None:
     """Compare one of the three numbers, and say which one of what is wrong."""
-    for kind, (n, d_model, window) in product(kinds, sizes):
-        got, want = t.call(kind, n, d_model, window), t.want(kind, n, d_model, window)
+    for kind, size in product(kinds, sizes):
+        got, want = t.call(kind, *size), t.want(kind, *size)
         if not isinstance(got, (list, tuple)) or len(got) != 3:
             raise Wrong("the result is not a tuple of three numbers")
-        note = f"{kind}, n={n}, d_model={d_model}, window={window}"
+        named = zip(("n", "d_model", "window"), size, strict=False)
+        note = ", ".join([kind, *(f"{name}={number}" for name, number in named)])
         number = got[which]
         if isinstance(number, float) and number.is_integer():
             number = int(number)
         t.close(number, want[which], NUMBERS[which], note=note)
 
 
-def _sizes(t: Trial) -> list[tuple[int, int, int]]:
+def _sizes(t: Trial) -> list[tuple[int, ...]]:
     """A short and narrow, a long, and a wide layer; never one where n - 1 is a whole path."""
     small = (t.integer(3, 4) * 4 + 3, t.integer(3, 6), 5)
     return [small, (t.integer(30, 40) * 6 + 2, 5, 7), (12, t.integer(20, 60), 4)]
@@ -59,6 +60,7 @@ def attention_multiplications(t: Trial) -> None:
 )
 def other_multiplications(t: Trial) -> None:
     _agree(t, 0, PRODUCTS, _sizes(t))
+    _agree(t, 0, PRODUCTS, [(t.integer(5, 9), 3)])
 
 
 @exercise.prop(

@@ -44,6 +44,7 @@ def two_keys(t: Trial) -> None:
 def more_keys(t: Trial) -> None:
     for n_keys in (3, t.integer(5, 50), t.integer(60, 1000)):
         t.same(n_keys, _share(t), note=f"n_keys={n_keys}")
+    t.same(n_keys, note=f"n_keys={n_keys}, the share left at 0.01")
 
 
 @exercise.prop(
