@@ -16,7 +16,7 @@ import pytest
 from course_lib.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ("book", "serve", "exercises", "grade", "regrade", "matrix", "run", "data", "bench",
+COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data", "bench",
             "doctor", "attacks")  # fmt: skip
 
 

@@ -1,0 +1,50 @@
+"""``course check``: a student's notebook, before it is submitted."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
+
+
+def register(commands: Any) -> None:
+    """Add the command."""
+    check = commands.add_parser(
+        "check", help="run a notebook from top to bottom and print what the grader would say"
+    )
+    check.add_argument("notebook", type=Path, help="such as exercises/03_attention/…ipynb")
+    check.add_argument(
+        "--seconds", type=int, default=120, metavar="N", help="the longest a cell may run (120)"
+    )
+    add_json(check)
+    check.set_defaults(handler=run_check)
+
+
+def run_check(arguments: argparse.Namespace) -> int:
+    """Print each table, then the points."""
+    from course_lib.grading.intake import Unreadable
+    from course_lib.grading.rehearse import rehearse
+
+    if arguments.seconds < 1:
+        raise Refused(f"--seconds {arguments.seconds}: wanted at least 1")
+    try:
+        root = checkout()
+    except Refused:
+        root = None
+    silent = arguments.json
+    try:
+        result = rehearse(
+            arguments.notebook,
+            root,
+            arguments.seconds,
+            (lambda text: None) if silent else (lambda text: print(f"{text}\n", flush=True)),
+        )
+    except Unreadable as error:
+        raise Refused(str(error)) from None
+    except KeyError as error:
+        raise Refused(f"{arguments.notebook}: {error.args[0]}") from None
+    line = f"points {result.points:g} of {result.max_points:g}"
+    emit(arguments, result.data(), line)
+    return FOUND_WRONG if result.points < result.max_points else 0

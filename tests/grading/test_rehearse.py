@@ -1,0 +1,138 @@
+"""A student's notebook before it is submitted: `course check` and nbgrader's Validate button."""
+
+import json
+
+import nbformat
+import pytest
+from nbgrader.validator import Validator
+
+from course_lib.checks import seeds
+from course_lib.cli import main
+from course_lib.grading import authoring, sample
+from course_lib.grading.intake import Unreadable
+from course_lib.grading.rehearse import read, rehearse
+
+# Its exercises take the least time.
+NAME = "03_attention"
+
+
+@pytest.fixture(scope="module")
+def assignment(root):
+    return authoring.load(root / f"solutions/{NAME}/{NAME}.md", root)
+
+
+@pytest.fixture(autouse=True)
+def seed(monkeypatch):
+    monkeypatch.setenv(seeds.ENVIRONMENT, "07")
+
+
+def written(folder, notebook):
+    path = folder / f"{NAME}.ipynb"
+    path.write_text(authoring.text(notebook), encoding="utf-8")
+    return path
+
+
+def submitted(assignment, student):
+    """One of the sample class, as a student would save it: with the release's own metadata."""
+    notebook = nbformat.from_dict(assignment.release)
+    answers = {c.id: c.source for c in dict(sample.submissions(assignment))[student].cells}
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = answers[cell.id]
+    return notebook
+
+
+def validate(path):
+    return Validator().validate(str(path))
+
+
+@pytest.mark.parametrize("student", ["ada-full", "ben-partial", "cleo-stub"])
+def test_terminal_and_button_say_what_the_grader_says(assignment, student, root, tmp_path, capsys):
+    path = written(tmp_path, submitted(assignment, student))
+    code = main(["check", str(path), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    missed = [r for r in found["exercises"] if r["score"] < r["max_points"]]
+    assert code == (1 if missed else 0)
+    assert found["max_points"] == assignment.points and not found["notes"]
+    assert [r["exercise"] for r in found["exercises"]] == [e.id for e in assignment.exercises]
+
+    failed = validate(path).get("failed", [])
+    assert len(failed) == len(missed) == {"ada-full": 0, "ben-partial": 3, "cleo-stub": 6}[student]
+    for cell, report in zip(failed, missed, strict=True):
+        # The same table, line by line; the button adds none of its own.
+        assert cell["raw_error"].strip() == report["table"].strip()
+        assert "Partial credit" not in cell["raw_error"]
+
+
+def test_the_button_cuts_no_line_of_the_table(assignment, tmp_path, capsys):
+    path = written(tmp_path, submitted(assignment, "dan-mistaken"))
+    validator = Validator()
+    shown: list[str] = []
+    validator.stream = type("Stream", (), {"write": staticmethod(shown.append)})
+    validator.validate_and_print(str(path))
+    said = "".join(shown)
+    assert "This looks like a known mistake" in said and "Hint:" in said and "..." not in said
+
+
+def test_tables_then_points_in_a_terminal(assignment, root, tmp_path, capsys):
+    path = written(tmp_path, submitted(assignment, "ben-partial"))
+    assert main(["check", str(path)]) == 1
+    out = capsys.readouterr().out.strip()
+    assert "attention.scaled_dot_product: 6 of 6 points" in out
+    assert out.splitlines()[-1] == "points 14 of 28"
+    assert "Traceback" not in out
+
+
+def test_what_is_missing_or_renamed_is_said(assignment, root, tmp_path):
+    notebook = submitted(assignment, "ada-full")
+    first, second, third = (e.grade_id for e in assignment.exercises[:3])
+    notebook.cells = [c for c in notebook.cells if c.id != second]
+    for cell in notebook.cells:
+        if cell.id == f"{first}-solution":
+            cell.source = cell.source.replace("def scaled_dot", "def my_scaled_dot")
+        if cell.id == f"{third}-solution":
+            cell.source += "\n\n1 / 0"
+    found = rehearse(written(tmp_path, notebook), root)
+    assert f"The cell `{second}` was missing; it was put back." in found.notes
+    assert any("ZeroDivisionError" in note for note in found.notes)
+    tables = {r["exercise"]: r["table"] for r in found.reports}
+    assert len(tables) == 6 and found.points == 22
+    assert "`scaled_dot_product_attention` is not defined" in tables["attention.scaled_dot_product"]
+
+
+def test_a_cell_that_does_not_end_and_one_that_ends_the_kernel(tmp_path):
+    cells = [
+        "import time\ntime.sleep(60)",
+        'from course_lib.checks import check\ncheck("attention.softmax_gradient")',
+    ]
+    for source, why in ((cells[0], "did not end"), ("import os\nos._exit(1)", "ended")):
+        code = [nbformat.v4.new_code_cell(s) for s in (source, cells[1])]
+        found = rehearse(written(tmp_path, nbformat.v4.new_notebook(cells=code)), None, 2)
+        assert found.points == 0 and found.max_points == 4
+        assert why in found.reports[0]["table"] and why in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "there is no file"),
+        ("", "is empty"),
+        ("hello", "not a whole notebook"),
+        ("{}", "not a notebook"),
+        ('{"cells": []}', "no cell that checks"),
+        ('{"cells": [{"cell_type": "code", "source": "check(\\"attention.nothing\\")"}]}',
+         "did you mean"),
+    ],
+)  # fmt: skip
+def test_what_is_no_notebook_is_refused_in_one_sentence(content, why, tmp_path, capsys):
+    path = tmp_path / "mine.ipynb"
+    if content is not None:
+        path.write_text(content)
+    assert main(["check", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert why in said and "mine.ipynb" in said and said.count("\n") == 1
+
+
+def test_a_folder_is_no_notebook(tmp_path):
+    with pytest.raises(Unreadable, match="name the notebook itself"):
+        read(tmp_path)
