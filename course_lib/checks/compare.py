@@ -48,7 +48,8 @@ def difference(
         if not isinstance(got, (list, tuple)):
             return f"{what} is {kind(got)}, wanted {len(want)} values"
         if len(got) != len(want):
-            return f"{what} has {len(got)} values, wanted {len(want)}"
+            values = "value" if len(got) == 1 else "values"
+            return f"{what} has {len(got)} {values}, wanted {len(want)}"
         for index, (g, w) in enumerate(zip(got, want, strict=True)):
             part = names[index] if index < len(names) else f"{what}[{index}]"
             if wrong := difference(g, w, part, dtype=dtype):
@@ -80,10 +81,12 @@ def difference(
 
 def _tensor_difference(got: Any, want: Tensor, what: str, dtype: bool) -> str | None:
     if not isinstance(got, Tensor):
-        return f"{what} is {kind(got)}, wanted a tensor"
+        elsewhere = isinstance(got, Opaque) and "on the device" in got.type_name
+        wanted = "one on the cpu, as the arguments are" if elsewhere else "a tensor"
+        return f"{what} is {kind(got)}, wanted {wanted}"
     if got.shape != want.shape:
         return f"{what} has shape {tuple(got.shape)}, wanted {tuple(want.shape)}"
-    if dtype and got.dtype != want.dtype:
+    if got.dtype != want.dtype and (dtype or got.is_complex() != want.is_complex()):
         return f"{what} has dtype {name(got)}, wanted {name(want)}"
     if not want.is_floating_point():
         same = got.eq(want)
@@ -124,6 +127,33 @@ def kind(value: Any) -> str:
     if value is None:
         return "None (is a `return` missing?)"
     if isinstance(value, Opaque):
-        return f"a {value.type_name}"
-    article = "an" if type(value).__name__[0] in "aeiou" else "a"
-    return f"{article} {type(value).__name__}"
+        word = {"ndarray": "numpy array"}.get(value.type_name, value.type_name)
+    elif isinstance(value, Tensor):
+        word = f"{name(value)} tensor of shape {tuple(value.shape)}"
+    elif isinstance(value, (list, tuple)):
+        word = f"{type(value).__name__} of {len(value)} value{'s' * (len(value) != 1)}"
+    else:
+        word = type(value).__name__
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def misfit(got: Any, want: Any, names: tuple[str, ...] = ()) -> str | None:
+    """Say how ``got`` differs from ``want`` in form: kind, number, shape and dtype of its values.
+
+    Example:
+        >>> misfit(torch.ones(2, 3), torch.zeros(2, 3)) is None
+        True
+        >>> misfit(torch.ones(2, 3), (torch.zeros(2, 3), torch.zeros(2)))
+        'the result is a float32 tensor of shape (2, 3), wanted 2 values'
+    """
+    return difference(_blank(got), _blank(want), names=names)
+
+
+def _blank(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return torch.zeros_like(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_blank, value))
+    if isinstance(value, dict):
+        return {key: _blank(item) for key, item in value.items()}
+    return 0.0 if type(value) in (int, float) else value

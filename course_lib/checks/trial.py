@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -9,11 +10,11 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from course_lib.checks.compare import difference, kind, name
+from course_lib.checks.compare import difference, kind, misfit, name
 from course_lib.checks.example import Example, Pair, example, first_pair
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.probe import possible
-from course_lib.checks.subject import Gradients, Reply, Subject, SubjectLost
+from course_lib.checks.subject import Failure, Gradients, Reply, Subject, SubjectLost
 
 T = TypeVar("T")
 
@@ -84,6 +85,18 @@ class Trial:
         if self._called is None:
             return None
         return example(self.exercise.reference, *self._called, self._pair)
+
+    def form(self) -> str | None:
+        """How the last call's outcome differs in form from what the reference returns, if known."""
+        if self._called is None or self._called[0] != self.exercise.function:
+            return None
+        _, args, kwargs, outcome = self._called
+        if isinstance(outcome, Failure):
+            return None
+        # Some arguments, such as a module of the answer's own, mean nothing to the reference.
+        with contextlib.suppress(Exception):
+            return misfit(outcome, self.want(*args, **kwargs), self.exercise.returns)
+        return None
 
     def call(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
         """Call the answer; its value, or ``Wrong`` with what it raised."""
@@ -180,9 +193,11 @@ class Trial:
         want = self.want(*args, **kwargs)
         reply = self.reply(*args, **kwargs)
         # A function that does nothing harms nothing; that earns no points.
-        got = shapes(self._value(reply))
+        value = self._value(reply)
+        got = shapes(value)
         if got != shapes(want):
-            raise Wrong(f"the result is {got}, wanted {shapes(want)}")
+            other = misfit(value, want, self.exercise.returns)
+            raise Wrong(other or f"the result is {got}, wanted {shapes(want)}")
         for index, (after, before) in enumerate(zip(reply.after, args, strict=True)):
             if isinstance(before, Tensor) and difference(after, before):
                 raise Wrong(f"argument {index + 1} is not what it was before the call")
@@ -210,7 +225,10 @@ class Trial:
         outputs = list(value) if isinstance(value, (list, tuple)) else [value]
         outputs = [o if isinstance(o, Tensor) and o.is_floating_point() else None for o in outputs]
         if not any(o is not None for o in outputs):
-            raise Wrong(f"the result is {kind(value)}, wanted a floating-point tensor")
+            raise Wrong(
+                misfit(value, self.want(*args), self.exercise.returns)
+                or f"the result is {kind(value)}, wanted a floating-point tensor"
+            )
         cotangents = [
             self.randn(*o.shape, dtype=o.dtype) if o is not None and output in (None, i) else None
             for i, o in enumerate(outputs)
@@ -294,4 +312,5 @@ def attempt(run: Callable[[Trial], T], trial: Trial) -> tuple[T | None, str | No
     except Exception as error:
         # The property took the answer's value for what it should have been. The matrix, where every
         # solution passes, is what tells this from a fault of the property itself.
-        return None, f"the result is not of the form that was asked for ({error})"
+        other = trial.form() or f"the result is not of the form that was asked for ({error})"
+        return None, other

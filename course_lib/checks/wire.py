@@ -155,7 +155,9 @@ def _encode(value: Any, buffers: list[bytes], depth: int) -> Any:
 
 def _encode_tensor(tensor: Tensor, buffers: list[bytes]) -> dict[str, Any]:
     name = str(tensor.dtype).removeprefix("torch.")
-    if name not in DTYPES or tensor.layout != torch.strided or tensor.is_meta:
+    if tensor.device.type != "cpu":
+        return {"opaque": f"tensor on the device {tensor.device.type}"}
+    if name not in DTYPES or tensor.layout != torch.strided:
         return {"opaque": f"{tensor.layout} tensor of {tensor.dtype}"}
     if tensor.numel() * tensor.element_size() > MAX_FRAME:
         raise WireError(f"tensor of shape {tuple(tensor.shape)} is too large to cross")

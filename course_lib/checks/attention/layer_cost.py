@@ -3,6 +3,7 @@
 import math
 from itertools import product
 
+from course_lib.checks import compare
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial, Wrong
 from course_lib.mixing import layer_cost
@@ -28,7 +29,7 @@ def _agree(t: Trial, which: int, kinds: tuple[str, ...], sizes: list[tuple[int, 
     for kind, size in product(kinds, sizes):
         got, want = t.call(kind, *size), t.want(kind, *size)
         if not isinstance(got, (list, tuple)) or len(got) != 3:
-            raise Wrong("the result is not a tuple of three numbers")
+            raise Wrong(f"the result is {compare.kind(got)}, wanted three numbers")
         named = zip(("n", "d_model", "window"), size, strict=False)
         note = ", ".join([kind, *(f"{name}={number}" for name, number in named)])
         number = got[which]

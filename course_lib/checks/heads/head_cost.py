@@ -1,5 +1,6 @@
 """Exercise ``heads.head_cost``."""
 
+from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
@@ -31,7 +32,8 @@ def _agree(t: Trial, place: int, *args: int, **options: object) -> None:
     got, want = t.call(*args, **options), reference(*args, **options)  # type: ignore[arg-type]
     called = ", ".join([*map(str, args), *(f"{k}={v}" for k, v in options.items())])
     what = exercise.returns[place]
-    t.expect(isinstance(got, (list, tuple)) and len(got) == 3, "wanted three numbers")
+    three = isinstance(got, (list, tuple)) and len(got) == 3
+    t.expect(three, f"the result is {kind(got)}, wanted three numbers")
     t.expect(
         isinstance(got[place], int) and not isinstance(got[place], bool),
         f"{what}: got {got[place]!r:.40}, wanted a whole number (`int`); called with {called}",
