@@ -71,8 +71,8 @@ def fault_of(name: str, data: Any) -> str | None:
     """Say what is wrong with a question, if anything is."""
     if not SLUG.fullmatch(name):
         return "a name is lower-case words joined by hyphens"
-    if not isinstance(data, dict) or set(data) != {"stem", "options"}:
-        return "wanted the keys stem and options"
+    if not isinstance(data, dict) or set(data) - {"outcome"} != {"stem", "options"}:
+        return "wanted the keys stem and options, and perhaps outcome"
     options = data["options"]
     if not isinstance(options, list) or len(options) not in (3, 4):
         return "wanted three or four options"

@@ -71,6 +71,7 @@ class Exercise:
         difficulty: From 1 (a line) to 5 (an afternoon's puzzle).
         chapter: Where the idea is explained, such as ``"03_attention.html#scale"``.
         example: Arguments of the visible example.
+        outcomes: What it assesses, ids of ``book/outcomes.yml``.
         given: Library functions that the notebook hands to the student above this exercise.
         returns: What the values are called when a tuple is returned.
         forbidden: What an answer may not use, out of
@@ -85,6 +86,7 @@ class Exercise:
     difficulty: int
     chapter: str
     example: Callable[[Trial], tuple[Any, ...]]
+    outcomes: tuple[str, ...] = ()
     given: tuple[Callable[..., Any], ...] = ()
     returns: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ exercise = Exercise(
     minutes=25,
     difficulty=3,
     chapter="03_attention.html#attention-cost",
+    outcomes=("attention.cost",),
     example=lambda t: ("self-attention", 10, 4, 3),
 )
 

@@ -17,6 +17,7 @@ exercise = Exercise(
     minutes=15,
     difficulty=3,
     chapter="03_attention.html#attention-saturation",
+    outcomes=("attention.saturation",),
     example=lambda t: (2, 0.01),
 )
 

@@ -17,6 +17,7 @@ exercise = Exercise(
     minutes=20,
     difficulty=2,
     chapter="03_attention.html#attention-formula",
+    outcomes=("attention.formula",),
     returns=("the output", "weights"),
     example=lambda t: (t.randn(2, 4, 8), t.randn(2, 4, 8), t.randn(2, 4, 8)),
     forbidden=("attention",),

@@ -18,6 +18,7 @@ exercise = Exercise(
     minutes=20,
     difficulty=3,
     chapter="03_attention.html#attention-spread",
+    outcomes=("attention.scaling",),
     example=lambda t: (64, 1.0, 2.0, 0.5),
 )
 

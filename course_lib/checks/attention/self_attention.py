@@ -17,6 +17,7 @@ exercise = Exercise(
     minutes=20,
     difficulty=2,
     chapter="03_attention.html#attention-self",
+    outcomes=("attention.self", "attention.formula"),
     example=lambda t: (t.randn(2, 3, 4), t.randn(4, 4), t.randn(4, 4), t.randn(4, 4)),
 )
 

@@ -14,6 +14,7 @@ exercise = Exercise(
     minutes=15,
     difficulty=3,
     chapter="03_attention.html#attention-saturation",
+    outcomes=("attention.saturation",),
     example=lambda t: (t.randn(2, 3, 5).softmax(-1), t.randn(2, 3, 5)),
     forbidden=("autograd",),
 )

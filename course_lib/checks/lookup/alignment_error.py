@@ -21,6 +21,7 @@ exercise = Exercise(
     minutes=18,
     difficulty=3,
     chapter="02_lookup.html",
+    outcomes=("lookup.evidence",),
     example=lambda t: (t.randn(4, 4).softmax(-1), torch.eye(4).bool()),
 )
 

@@ -23,6 +23,7 @@ exercise = Exercise(
     minutes=25,
     difficulty=3,
     chapter="02_lookup.html",
+    outcomes=("lookup.padding",),
     example=lambda t: (t.randn(2, 5, 5), t.randn(2, 5, 4), torch.tensor([5, 3])),
     forbidden=("attention",),
 )

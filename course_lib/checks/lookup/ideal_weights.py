@@ -14,6 +14,7 @@ exercise = Exercise(
     minutes=12,
     difficulty=2,
     chapter="02_lookup.html",
+    outcomes=("lookup.weights",),
     # "wirklich noch einmal" - "really again , ": one link, two to one, one word without a link.
     example=lambda t: ([(0, 0), (1, 1), (2, 1), (0, 2)], 3, 3),
 )

@@ -18,6 +18,7 @@ exercise = Exercise(
     minutes=25,
     difficulty=3,
     chapter="02_lookup.html",
+    outcomes=("lookup.sharpness",),
     example=lambda t: (torch.tensor([1.0, 0.5]), torch.eye(2), 0.9),
 )
 

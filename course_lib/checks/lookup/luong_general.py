@@ -17,6 +17,7 @@ exercise = Exercise(
     minutes=10,
     difficulty=1,
     chapter="02_lookup.html",
+    outcomes=("lookup.scores",),
     example=lambda t: (t.randn(1, 1, 7), t.randn(1, 3, 7), t.randn(7, 7)),
 )
 

@@ -16,6 +16,7 @@ exercise = Exercise(
     minutes=12,
     difficulty=2,
     chapter="02_lookup.html",
+    outcomes=("lookup.sharpness",),
     example=lambda t: (10.0, 0.9),
 )
 

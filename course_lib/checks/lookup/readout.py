@@ -15,6 +15,7 @@ exercise = Exercise(
     minutes=12,
     difficulty=2,
     chapter="02_lookup.html",
+    outcomes=("lookup.weights",),
     example=lambda t: (t.randn(2, 3, 4), t.randn(2, 3, 4), t.randn(8, 8)),
 )
 

@@ -28,6 +28,7 @@ exercise = Exercise(
     minutes=20,
     difficulty=3,
     chapter="05_masks.html#masks-heads",
+    outcomes=("masks.axes", "masks.empty"),
     example=lambda t: (
         t.randn(2, 2, 3, 4),
         t.randn(2, 2, 5, 4),

@@ -14,6 +14,7 @@ exercise = Exercise(
     minutes=10,
     difficulty=2,
     chapter="05_masks.html#masks-causal",
+    outcomes=("masks.build",),
     example=lambda t: (2, 5),
 )
 

@@ -42,6 +42,7 @@ exercise = Exercise(
     minutes=25,
     difficulty=3,
     chapter="05_masks.html#masks-conventions",
+    outcomes=("masks.convert",),
     example=lambda t: (torch.tensor([[True, True, False]]), "keep", "integers", 3),
 )
 

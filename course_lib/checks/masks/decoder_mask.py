@@ -22,6 +22,7 @@ exercise = Exercise(
     minutes=20,
     difficulty=3,
     chapter="05_masks.html#masks-padding",
+    outcomes=("masks.build",),
     example=lambda t: (torch.tensor([4, 2, 3]), 4, 4),
 )
 

@@ -25,6 +25,7 @@ exercise = Exercise(
     minutes=15,
     difficulty=3,
     chapter="05_masks.html#masks-finite",
+    outcomes=("masks.finite",),
     example=lambda t: (-100.0, 3, 3, 0.25),
 )
 

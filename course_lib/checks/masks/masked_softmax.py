@@ -16,6 +16,7 @@ exercise = Exercise(
     minutes=20,
     difficulty=3,
     chapter="05_masks.html#masks-empty",
+    outcomes=("masks.empty",),
     example=lambda t: (t.randn(2, 3, 4), t.keep_mask(2, 3, 4)),
     forbidden=("attention",),
 )

@@ -23,6 +23,7 @@ exercise = Exercise(
     minutes=10,
     difficulty=2,
     chapter="05_masks.html#masks-window",
+    outcomes=("masks.build",),
     example=lambda t: (6, 2),
 )
 

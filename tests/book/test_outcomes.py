@@ -1,0 +1,55 @@
+"""What the chapters promise is assessed, and what assesses names a promise."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from course_lib.checks.exercise import find, identifiers
+
+BOOK = Path(__file__).parents[2] / "book"
+QUESTION = re.compile(r"^```\{question\} (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """Ids of the outcomes by chapter."""
+    return yaml.safe_load((BOOK / "outcomes.yml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def assessed():
+    """Which outcomes questions and exercises name, by the name of who does."""
+    found = {identifier: find(identifier).outcomes for identifier in identifiers()}
+    for page in (BOOK / "chapters").glob("*.md"):
+        for name, text in QUESTION.findall(page.read_text(encoding="utf-8")):
+            if outcome := yaml.safe_load(text).get("outcome"):
+                found[f"question {name}"] = (outcome,)
+    return found
+
+
+def test_a_chapter_has_three_to_five_outcomes_and_an_id_is_used_once(outcomes):
+    every = [i for chapter in outcomes.values() for i in chapter]
+    assert len(every) == len(set(every))
+    for chapter, sentences in outcomes.items():
+        assert 3 <= len(sentences) <= 5, chapter
+        assert len({i.split(".")[0] for i in sentences}) == 1, chapter
+        assert all(s[0].isupper() and s.endswith(".") for s in sentences.values()), chapter
+
+
+def test_every_outcome_has_an_exercise_or_a_question(outcomes, assessed):
+    named = {i for ids in assessed.values() for i in ids}
+    assert not [i for chapter in outcomes.values() for i in chapter if i not in named]
+
+
+def test_nothing_assesses_an_unknown_outcome(outcomes, assessed):
+    known = {i for chapter in outcomes.values() for i in chapter}
+    assert not {who: ids for who, ids in assessed.items() if set(ids) - known}
+
+
+def test_an_exercise_of_a_chapter_with_outcomes_names_one_of_its_chapter(outcomes):
+    for identifier in identifiers():
+        exercise = find(identifier)
+        own = outcomes.get(int(exercise.chapter[:2]), {})
+        assert not own or set(exercise.outcomes) & set(own), identifier
