@@ -36,12 +36,19 @@ def values(t: Trial) -> None:
 
 @exercise.prop(
     "one row, or any leading axes; every row for itself",
-    points=1,
+    points=0.5,
     hint="One softmax runs over the last axis alone: over which axes do you sum?",
 )
 def leading_axes(t: Trial) -> None:
     for shape in ((7,), (2, 3, 5), (2, 3, 4, 5)):
         t.same(t.randn(*shape).softmax(-1), t.randn(*shape), note=f"shape {shape}")
+
+
+@exercise.prop("a row sums to 0", points=0.5, hint="What do weights do if all scores rise alike?")
+def row_sums(t: Trial) -> None:
+    weights, grad_weights = t.randn(3, 5).softmax(-1), t.randn(3, 5)
+    sums = t.same(weights, grad_weights).sum(-1)
+    t.expect(sums.abs().max() < 1e-5, "a row does not sum to 0")
 
 
 @exercise.prop(
@@ -117,6 +124,13 @@ def others_unweighted(weights, grad_weights):
     """What a score takes from the other keys does not depend on its own weight."""
     pull = (weights * grad_weights).sum(dim=-1, keepdim=True) - weights * grad_weights
     return weights * (1 - weights) * grad_weights - weights.mean(dim=-1, keepdim=True) * pull
+
+
+@exercise.mistake("What is handed to you: scores, or what a softmax has made of them?")
+def softmax_again(weights, grad_weights):
+    """A backward pass gets the scores and applies the softmax itself."""
+    weights = weights.softmax(-1)
+    return weights * (grad_weights - (weights * grad_weights).sum(-1, keepdim=True))
 
 
 @exercise.alternative
