@@ -16,8 +16,8 @@ import pytest
 from course_lib.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data", "bench",
-            "doctor", "attacks")  # fmt: skip
+COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data",
+            "bench", "doctor", "attacks")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

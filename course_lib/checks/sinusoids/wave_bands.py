@@ -37,7 +37,7 @@ def _between(d_model: int, pairs: int, base: float = 10_000.0) -> int:
 
 
 def _three(t: Trial, d_model: int, max_len: int, base: float = 10_000.0) -> list[Any]:
-    options = {} if base == 10_000.0 else {"base": base}
+    options: dict[str, Any] = {} if base == 10_000.0 else {"base": base}
     got = t.call(d_model, max_len, **options)
     if not isinstance(got, (list, tuple)) or len(got) != 3:
         raise Wrong(f"the result is {kind(got)}, wanted three numbers")
