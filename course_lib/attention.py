@@ -17,6 +17,8 @@ __all__ = [
     "MultiHeadAttention",
     "Rotate",
     "attention_weights",
+    "check_dropout",
+    "check_heads",
     "fused_attention",
     "merge_heads",
     "scaled_dot_product_attention",
@@ -354,10 +356,8 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         """Make the four projections."""
         super().__init__()
-        if n_heads < 1 or d_model % n_heads:
-            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
+        check_heads(d_model, n_heads)
+        check_dropout(dropout)
         self.d_model = d_model
         self.d_memory = d_model if d_memory is None else d_memory
         self.n_heads = n_heads
@@ -509,6 +509,43 @@ def _check_head_mask(head_mask: Tensor, B: int, H: int) -> None:
         raise ValueError(
             f"head_mask has shape {tuple(head_mask.shape)}, wanted ({H},) or ({B}, {H})"
         )
+
+
+def check_heads(d_model: int, n_heads: int) -> None:
+    """Refuse a number of heads that does not divide the width.
+
+    Args:
+        d_model: Width D.
+        n_heads: Number of heads H.
+
+    Raises:
+        ValueError: If H does not divide D.
+
+    Example:
+        >>> check_heads(8, n_heads=3)
+        Traceback (most recent call last):
+        ValueError: n_heads is 3, wanted a divisor of d_model 8
+    """
+    if n_heads < 1 or d_model % n_heads:
+        raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+
+
+def check_dropout(dropout: float) -> None:
+    """Refuse what is no probability of dropping something and keeping something.
+
+    Args:
+        dropout: Probability of dropping a weight.
+
+    Raises:
+        ValueError: If it is not in [0, 1).
+
+    Example:
+        >>> check_dropout(1.0)
+        Traceback (most recent call last):
+        ValueError: dropout is 1.0, wanted a probability in [0, 1)
+    """
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
 
 
 def _check_queries(q: Tensor, k: Tensor) -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import (
+    check_heads,
     fused_attention,
     merge_heads,
     scaled_dot_product_attention,
@@ -320,8 +321,7 @@ class BlockSparseAttention(nn.Module):
     ) -> None:
         """Make the projections and draw the blocks."""
         super().__init__()
-        if n_heads < 1 or d_model % n_heads:
-            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+        check_heads(d_model, n_heads)
         if block_size < 1 or length % block_size:
             raise ValueError(f"block_size is {block_size}, wanted a divisor of length {length}")
         self.d_model, self.n_heads, self.length, self.fused = d_model, n_heads, length, fused

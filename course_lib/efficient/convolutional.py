@@ -9,7 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.attention import attention_weights, fused_attention, merge_heads, split_heads
+from course_lib.attention import (
+    attention_weights,
+    check_heads,
+    fused_attention,
+    merge_heads,
+    split_heads,
+)
 
 __all__ = [
     "ConvolutionalAttention",
@@ -66,7 +72,7 @@ class ConvolutionalAttention(nn.Module):
     ) -> None:
         """Make three convolutions and four linear maps."""
         super().__init__()
-        _check_heads(d_model, n_heads)
+        check_heads(d_model, n_heads)
         if kernel_size < 1 or kernel_size % 2 == 0:
             raise ValueError(f"kernel_size is {kernel_size}, wanted an odd number")
         if stride < 1:
@@ -154,7 +160,7 @@ class ReducedAttention(nn.Module):
     ) -> None:
         """Make the reduction and four linear maps."""
         super().__init__()
-        _check_heads(d_model, n_heads)
+        check_heads(d_model, n_heads)
         if reduction < 1:
             raise ValueError(f"reduction is {reduction}, wanted at least 1")
         self.d_model, self.n_heads, self.reduction = d_model, n_heads, reduction
@@ -272,7 +278,7 @@ class CrossShapedAttention(nn.Module):
     ) -> None:
         """Make four linear maps and the two convolutions."""
         super().__init__()
-        _check_heads(d_model, n_heads)
+        check_heads(d_model, n_heads)
         if n_heads % 2:
             raise ValueError(
                 f"n_heads is {n_heads}, wanted an even number: half for each direction"
@@ -376,11 +382,6 @@ def _attend(
         return fused_attention(q, k, v, scale=scale, dropout=dropout), None
     weights = attention_weights(q, k, scale=scale)
     return F.dropout(weights, dropout) @ v, weights
-
-
-def _check_heads(d_model: int, n_heads: int) -> None:
-    if n_heads < 1 or d_model % n_heads:
-        raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
 
 
 def _check_grid(x: Tensor, d_model: int, **divisors: int) -> None:

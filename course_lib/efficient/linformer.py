@@ -6,7 +6,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.attention import attention_weights, fused_attention, merge_heads, split_heads
+from course_lib.attention import (
+    attention_weights,
+    check_dropout,
+    check_heads,
+    fused_attention,
+    merge_heads,
+    split_heads,
+)
 from course_lib.efficient.keys import key_mask
 
 __all__ = ["LinformerAttention", "linformer_attention"]
@@ -124,12 +131,10 @@ class LinformerAttention(nn.Module):
     ) -> None:
         """Make the projections and the mixtures."""
         super().__init__()
-        if n_heads < 1 or d_model % n_heads:
-            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+        check_heads(d_model, n_heads)
         if length < 1 or rank < 1:
             raise ValueError(f"length is {length} and rank {rank}, wanted at least 1 of each")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
+        check_dropout(dropout)
         self.d_model, self.n_heads, self.length, self.rank = d_model, n_heads, length, rank
         self.kv_heads = 1 if one_kv_head else n_heads
         self.dropout = dropout

@@ -6,6 +6,8 @@ from torch import Tensor, nn
 
 from course_lib.attention import (
     attention_weights,
+    check_dropout,
+    check_heads,
     fused_attention,
     merge_heads,
     split_heads,
@@ -59,12 +61,10 @@ class LongformerAttention(nn.Module):
     ) -> None:
         """Make the projections, those of global positions with the same weights at the start."""
         super().__init__()
-        if n_heads < 1 or d_model % n_heads:
-            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+        check_heads(d_model, n_heads)
         if radius < 0:
             raise ValueError(f"radius is {radius}, wanted at least 0")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
+        check_dropout(dropout)
         self.d_model = d_model
         self.n_heads = n_heads
         self.radius = radius

@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import merge_heads, split_heads
+from course_lib.attention import check_heads, merge_heads, split_heads
 from course_lib.efficient.keys import key_mask
 
 __all__ = [
@@ -404,8 +404,7 @@ class PerformerAttention(nn.Module):
     ) -> None:
         """Make the projections and draw the directions."""
         super().__init__()
-        if n_heads < 1 or d_model % n_heads:
-            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+        check_heads(d_model, n_heads)
         self.d_model, self.n_heads = d_model, n_heads
         self.q_proj = nn.Linear(d_model, d_model, bias=bias)
         self.k_proj = nn.Linear(d_model, d_model, bias=bias)

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.grading.channel import Limits, Worker
-from course_lib.grading.nursery import Nursery, WorkerFailed, die_with_parent
+from course_lib.grading.nursery import Nursery, WorkerFailed
+from course_lib.grading.sandbox import die_with_parent
 
 _SECRET = "COURSE_DOCTOR_SECRET"
 

@@ -87,7 +87,7 @@ class Nursery:
                 stderr=log,
                 start_new_session=True,
                 # The parent's parent may be killed where nothing can be cleaned up any more.
-                preexec_fn=die_with_parent,
+                preexec_fn=sandbox.die_with_parent,
             )
         for _, other in pairs:
             other.close()
@@ -200,13 +200,6 @@ class Nursery:
     ) -> None:
         """End it."""
         self.end()
-
-
-def die_with_parent() -> None:
-    """In a process just forked: be killed when the one that forked it ends, however it ends."""
-    import ctypes
-
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def environment(home: str) -> dict[str, str]:

@@ -7,7 +7,6 @@ that dies is replaced, and so is the warm parent; what it was at work on is trie
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -19,13 +18,13 @@ from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
 from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
+from course_lib.grading.sandbox import die_with_parent
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")
 
 # A submission on which this many judges died is not tried again.
 ATTEMPTS = 2
-_PR_SET_PDEATHSIG = 1
 
 
 class JudgeDied(RuntimeError):
@@ -37,6 +36,7 @@ class _Judge(Generic[Task]):
     process: BaseProcess
     link: Connection
     task: Task | None = None
+    tried: int = 0
 
 
 @dataclass
@@ -115,7 +115,6 @@ def judge_all(
     if jobs < 1:
         raise ValueError(f"jobs is {jobs}, wanted at least 1")
     waiting: deque[tuple[Task, int]] = deque((task, 1) for task in tasks)
-    attempts: dict[int, int] = {}
     if not waiting:
         return
     staff: _Staff[Task, Done] = _Staff(work, start, min(jobs, len(waiting)))
@@ -123,13 +122,13 @@ def judge_all(
         while waiting or any(j.task is not None for j in staff.judges):
             for judge in staff.judges:
                 if judge.task is None and waiting:
-                    judge.task, attempts[id(judge)] = waiting.popleft()
+                    judge.task, judge.tried = waiting.popleft()
                     with contextlib.suppress(OSError):
                         judge.link.send(judge.task)
             busy = {j.link: j for j in staff.judges if j.task is not None}
             for link in wait(list(busy)):
                 judge = busy[link]  # type: ignore[index]
-                task, tried = judge.task, attempts[id(judge)]
+                task, tried = judge.task, judge.tried
                 assert task is not None
                 judge.task = None
                 try:
@@ -149,7 +148,7 @@ def judge_all(
                     # All judges of this life are about to notice: what they were at comes again.
                     for other in staff.judges:
                         if other.task is not None:
-                            waiting.appendleft((other.task, attempts[id(other)]))
+                            waiting.appendleft((other.task, other.tried))
                     staff.dismiss()
                     staff = _Staff(work, start, staff.jobs)
                     break
@@ -166,7 +165,7 @@ def _serve(
     number: int,
 ) -> None:
     """A judge's life."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     if os.getppid() != parent:
         os._exit(0)  # it was killed before this one could ask to be told
     # Ctrl-C reaches the whole group; the writer decides what becomes of it.

@@ -147,8 +147,13 @@ def enclose(readable: Iterable[str], at: str) -> tuple[int, bool]:
         os.setresgid(0, 0, 0)
         os.setresuid(0, 0, 0)
     theirs.close()
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     return proc, own_users
+
+
+def die_with_parent() -> None:
+    """In a process just forked: be killed when the one that forked it ends, however it ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _many_users() -> bool:

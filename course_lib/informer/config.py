@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from course_lib.attention import check_dropout, check_heads
 from course_lib.informer.prob_sparse import SparseRules
 from course_lib.layers import Activation
 from course_lib.positions.terms import TERMS, check_terms
@@ -138,12 +139,8 @@ in the layers
             raise ValueError(
                 f"label_len is {self.label_len}, wanted 0..{self.seq_len}, the steps that are read"
             )
-        if self.n_heads < 1 or self.d_model % self.n_heads:
-            raise ValueError(
-                f"n_heads is {self.n_heads}, wanted a divisor of d_model {self.d_model}"
-            )
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout is {self.dropout}, wanted a probability in [0, 1)")
+        check_heads(self.d_model, self.n_heads)
+        check_dropout(self.dropout)
         self._check_positions()
 
     def _check_positions(self) -> None:

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.attention import attention_weights, fused_attention
+from course_lib.attention import attention_weights, check_dropout, fused_attention
 from course_lib.informer.judging import first_in_prefix, max_mean_measure, sampled_scores
 from course_lib.informer.sampling import budget, sample_keys
 from course_lib.masks import causal_mask, check_mask
@@ -123,8 +123,7 @@ class ProbSparse(nn.Module):
     ) -> None:
         """Keep the rules and count no calls yet."""
         super().__init__()
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
+        check_dropout(dropout)
         self.rules = SparseRules() if rules is None else rules
         self.causal = causal
         self.dropout = dropout

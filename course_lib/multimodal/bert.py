@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from course_lib.attention import check_heads
 from course_lib.layers import EncoderBlock
 
 __all__ = ["BertText", "BertTextConfig", "bert_base", "mask_words"]
@@ -49,10 +50,7 @@ class BertTextConfig:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be built."""
-        if self.n_heads < 1 or self.d_model % self.n_heads:
-            raise ValueError(
-                f"n_heads is {self.n_heads}, wanted a divisor of d_model {self.d_model}"
-            )
+        check_heads(self.d_model, self.n_heads)
 
 
 def bert_base() -> BertTextConfig:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor, nn
 
+from course_lib.attention import check_heads
 from course_lib.layers import EncoderBlock
 from course_lib.positions import MultimodalRotary, multimodal_positions
 
@@ -168,10 +169,7 @@ class InterleavedConfig:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be built."""
-        if self.n_heads < 1 or self.d_model % self.n_heads:
-            raise ValueError(
-                f"n_heads is {self.n_heads}, wanted a divisor of d_model {self.d_model}"
-            )
+        check_heads(self.d_model, self.n_heads)
         d_head = self.d_model // self.n_heads
         if d_head < 6 or d_head % 2:
             raise ValueError(f"a head has {d_head} channels, wanted an even number of at least 6")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.attention import merge_heads, split_heads
+from course_lib.attention import check_dropout, check_heads, merge_heads, split_heads
 
 __all__ = ["HeadProjections"]
 
@@ -45,10 +45,8 @@ class HeadProjections(nn.Module):
     ) -> None:
         """Make the four projections."""
         super().__init__()
-        if n_heads < 1 or d_model % n_heads:
-            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
+        check_heads(d_model, n_heads)
+        check_dropout(dropout)
         self.d_model = d_model
         self.n_heads = n_heads
         self.d_head = d_model // n_heads

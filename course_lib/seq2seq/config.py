@@ -6,6 +6,8 @@ from typing import Literal, get_args
 
 from torch import Tensor, nn
 
+from course_lib.attention import check_dropout
+
 __all__ = ["Attention", "Cell", "Seq2SeqConfig", "State"]
 
 Cell = Literal["rnn", "lstm", "gru"]
@@ -69,5 +71,4 @@ class Seq2SeqConfig:
             raise ValueError(f"d_model is {self.d_model}, wanted {wanted}")
         if self.n_layers < 1:
             raise ValueError(f"n_layers is {self.n_layers}, wanted at least 1")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout is {self.dropout}, wanted a probability in [0, 1)")
+        check_dropout(self.dropout)

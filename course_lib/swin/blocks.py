@@ -6,7 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.attention import fused_attention, merge_heads, scaled_dot_product_attention
+from course_lib.attention import (
+    check_dropout,
+    check_heads,
+    fused_attention,
+    merge_heads,
+    scaled_dot_product_attention,
+)
 from course_lib.layers import FeedForward
 from course_lib.masks import check_mask
 from course_lib.positions.window import WindowBias
@@ -67,10 +73,8 @@ class WindowAttention(nn.Module):
     ) -> None:
         """Make the projections and the table."""
         super().__init__()
-        if n_heads < 1 or d_model % n_heads:
-            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
+        check_heads(d_model, n_heads)
+        check_dropout(dropout)
         self.d_model, self.n_heads = d_model, n_heads
         self.dropout = dropout
         self.fused = fused

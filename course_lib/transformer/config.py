@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from course_lib.attention import check_heads
 from course_lib.layers import Activation, Norm
 
 __all__ = ["DecoderOnlyConfig", "Positions", "TransformerConfig", "gpt2_small", "transformer_base"]
@@ -133,10 +134,7 @@ def _check(config: TransformerConfig | DecoderOnlyConfig) -> None:
         value = getattr(config, name)
         if value not in get_args(kind):
             raise ValueError(f"{name} is {value!r}, wanted one of {get_args(kind)}")
-    if config.n_heads < 1 or config.d_model % config.n_heads:
-        raise ValueError(
-            f"n_heads is {config.n_heads}, wanted a divisor of d_model {config.d_model}"
-        )
+    check_heads(config.d_model, config.n_heads)
     for name in ("n_layers", "max_len"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name} is {getattr(config, name)}, wanted at least 1")

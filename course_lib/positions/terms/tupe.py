@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from course_lib.attention import attention_weights, fused_attention, split_heads
+from course_lib.attention import attention_weights, check_heads, fused_attention, split_heads
 from course_lib.positions.heads import HeadProjections
 
 __all__ = ["TupeAttention", "TupePositions"]
@@ -45,8 +45,7 @@ class TupePositions(nn.Module):
     ) -> None:
         """Make positions, their norm and their projections."""
         super().__init__()
-        if n_heads < 1 or d_model % n_heads:
-            raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
+        check_heads(d_model, n_heads)
         if max_len < 1:
             raise ValueError(f"max_len is {max_len}, wanted at least 1")
         self.n_heads = n_heads

@@ -161,7 +161,7 @@ print(dict(os.environ))
 EXEC_SOURCE = """
 import re
 
-for path in ("@SOURCE@", "../../../source/@NAME@/@NAME@.ipynb", "/work/source/@NAME@.ipynb"):
+for path in ("@SOURCE@", "../../../source/@NAME@/@NAME@.ipynb", "/srv/nbgrader/source/@NAME@.ipynb"):
     try:
         text = open(path).read()
     except OSError:
