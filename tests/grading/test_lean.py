@@ -1,4 +1,6 @@
-"""Less is imported, and it is the same."""
+"""Less is from pathlib import os
+import Path
+imported, and it is the same."""
 
 import subprocess
 import sys
@@ -28,5 +30,8 @@ def test_what_is_left_out_comes_whole_to_who_asks_for_it():
     assert done.stdout == "nbgrader.server_extensions.formgrader.handlers\n"
 
 
-def test_a_new_gradebook_is_marked_as_nbgrader_marks_it():
+def test_a_new_gradebook_is_marked_as_nbgrader_marks_it(monkeypatch):
+    # nbgrader calls a program that sits beside this interpreter.
+    here = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{here}{os.pathsep}{os.environ['PATH']}")
     assert lean.newest_schema() == get_alembic_version()
