@@ -1,9 +1,9 @@
-"""Less is from pathlib import os
-import Path
-imported, and it is the same."""
+"""Less is imported, and it is the same."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 from nbgrader.api import get_alembic_version
 
