@@ -14,6 +14,7 @@ import nbformat
 import pytest
 
 from course_lib.cli import main
+from course_lib.cli.interrupt import Interrupt
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data",
@@ -155,6 +156,20 @@ def test_ctrl_c_that_became_another_error_is_still_ctrl_c(monkeypatch, capsys):
     finally:
         signal.signal(signal.SIGINT, before)
     assert "goes on from here" in capsys.readouterr().err
+
+
+def test_ctrl_c_in_a_destructor_is_remembered_without_a_traceback(capsys):
+    class Closing:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    hook = sys.unraisablehook
+    with Interrupt() as interrupt:
+        Closing()
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.check()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert capsys.readouterr().err == "" and sys.unraisablehook is hook
 
 
 def test_serve_serves_the_book(built_book):

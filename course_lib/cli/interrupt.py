@@ -30,6 +30,7 @@ class Interrupt:
         """Remember nothing yet."""
         self.pressed = False
         self.before: Any = None
+        self.unraisable = sys.unraisablehook
 
     def check(self) -> None:
         """Raise ``KeyboardInterrupt`` if it was pressed."""
@@ -43,10 +44,16 @@ class Interrupt:
         self.pressed = True
         raise KeyboardInterrupt
 
+    def _dropped(self, what: Any) -> None:
+        """Python drops what is raised in a destructor, with a traceback; this one is remembered."""
+        if not issubclass(what.exc_type, KeyboardInterrupt):
+            self.unraisable(what)
+
     def __enter__(self) -> Interrupt:
         """Handle the signal; outside the main thread that is left to the one who may."""
         if threading.current_thread() is threading.main_thread():
             self.before = signal.signal(signal.SIGINT, self._press)
+        self.unraisable, sys.unraisablehook = sys.unraisablehook, self._dropped
         return self
 
     def __exit__(
@@ -56,6 +63,7 @@ class Interrupt:
         trace: TracebackType | None,
     ) -> None:
         """Put back what handled it before; once pressed, the process is about to end in peace."""
+        sys.unraisablehook = self.unraisable
         if self.before is not None:
             signal.signal(signal.SIGINT, signal.SIG_IGN if self.pressed else self.before)
 
