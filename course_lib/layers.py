@@ -9,13 +9,58 @@ from torch import Tensor, nn
 
 from course_lib.attention import KVCache, MultiHeadAttention, Rotate
 
-__all__ = ["DecoderBlock", "EncoderBlock", "FeedForward", "TiedEmbedding", "xavier_init"]
+__all__ = [
+    "DecoderBlock",
+    "EncoderBlock",
+    "FeedForward",
+    "TiedEmbedding",
+    "layer_norm",
+    "xavier_init",
+]
 
 Activation = Literal["relu", "gelu"]
 Norm = Literal["pre", "post"]
 
 # In place where that can be: a new matrix of the hidden width takes as long as the activation.
 _ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "gelu": F.gelu}
+
+
+def layer_norm(
+    x: Tensor, scale: Tensor | None = None, shift: Tensor | None = None, *, eps: float = 1e-5
+) -> Tensor:
+    """Give each token mean 0 and variance 1 over its channels, then scale and shift these.
+
+    ``(x - mean) / sqrt(variance + eps) * scale + shift``. It is what ``nn.LayerNorm`` computes, and
+    it is computed in single precision at least, since squares of half precision overflow early.
+
+    Source: Ba, Kiros and Hinton, Layer Normalization (2016), equation 4.
+
+    Args:
+        x: Tokens ``(..., D)``.
+        scale: A factor for each channel, ``(D,)``; 1 if not given.
+        shift: Added to each channel, ``(D,)``; 0 if not given.
+        eps: Added to the variance.
+
+    Returns:
+        Tokens ``(..., D)`` in the dtype of ``x``.
+
+    Example:
+        A token that is shifted or stretched comes out as before, and no token sees others.
+
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [110.0, 120.0, 130.0]])
+        >>> layer_norm(x)
+        tensor([[-1.2247,  0.0000,  1.2247],
+                [-1.2247,  0.0000,  1.2247]])
+    """
+    precise = x.to(torch.promote_types(x.dtype, torch.float32))
+    centred = precise - precise.mean(dim=-1, keepdim=True)
+    variance = centred.square().mean(dim=-1, keepdim=True)
+    out = centred / torch.sqrt(variance + eps)
+    if scale is not None:
+        out = out * scale
+    if shift is not None:
+        out = out + shift
+    return out.to(x.dtype)
 
 
 class FeedForward(nn.Module):

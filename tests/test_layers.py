@@ -6,7 +6,14 @@ from torch import nn
 
 from course_lib import masks
 from course_lib.attention import KVCache
-from course_lib.layers import DecoderBlock, EncoderBlock, FeedForward, TiedEmbedding, xavier_init
+from course_lib.layers import (
+    DecoderBlock,
+    EncoderBlock,
+    FeedForward,
+    TiedEmbedding,
+    layer_norm,
+    xavier_init,
+)
 
 B, T, D, H, F = 2, 5, 12, 3, 20
 
@@ -43,9 +50,9 @@ def copy_into_torch(block: EncoderBlock, activation: str) -> nn.TransformerEncod
 def test_block_equals_torch(norm, activation, mask):
     torch.manual_seed(0)
     block = EncoderBlock(D, H, F, norm=norm, activation=activation)
-    for layer_norm in (block.attention_norm, block.feed_forward_norm):
-        nn.init.normal_(layer_norm.weight)
-        nn.init.normal_(layer_norm.bias)
+    for part in (block.attention_norm, block.feed_forward_norm):
+        nn.init.normal_(part.weight)
+        nn.init.normal_(part.bias)
     x = torch.randn(B, T, D)
     expected = copy_into_torch(block, activation)(
         x, src_mask=None if mask is None else masks.to_blocked(mask)
@@ -259,3 +266,18 @@ def test_a_tied_embedding_is_one_matrix_for_both_directions():
 def test_errors_name_what_came_and_what_was_wanted(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("eps", [1e-5, 1.0])
+def test_the_norm_is_torchs(dtype: torch.dtype, eps: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = (300 + 400 * torch.randn(B, T, D, generator=generator)).to(dtype)
+    scale, shift = torch.randn(2, D, generator=generator).to(dtype)
+    theirs = torch.nn.functional.layer_norm(x, (D,), scale, shift, eps)
+    mine = layer_norm(x, scale, shift, eps=eps)
+    assert mine.dtype == dtype
+    torch.testing.assert_close(mine, theirs)
+    torch.testing.assert_close(
+        layer_norm(x, eps=eps), torch.nn.functional.layer_norm(x, (D,), eps=eps)
+    )
