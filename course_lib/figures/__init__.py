@@ -14,7 +14,13 @@ from course_lib.figures.base import Page
 
 __all__ = ["NAMES", "figure", "in_book"]
 
-NAMES = ("alignment-reader", "mask-builder", "sinusoid-explorer", "softmax-temperature")
+NAMES = (
+    "alignment-reader",
+    "mask-builder",
+    "rope-rotation",
+    "sinusoid-explorer",
+    "softmax-temperature",
+)
 
 
 def in_book() -> bool:
@@ -44,7 +50,7 @@ def figure(name: str, **options: Any) -> Any:
         Traceback (most recent call last):
         ...
         ValueError: no figure 'softmax', wanted one of alignment-reader, mask-builder, \
-sinusoid-explorer, softmax-temperature
+rope-rotation, sinusoid-explorer, softmax-temperature
     """
     if name not in NAMES:
         raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")

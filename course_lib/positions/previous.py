@@ -11,20 +11,78 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.attention import MultiHeadAttention
+from course_lib.attention import MultiHeadAttention, Rotate
+from course_lib.masks import causal_mask
 
-__all__ = ["PreviousToken", "accuracy_by_place", "random_tokens", "train_previous"]
+__all__ = [
+    "PlacedAttention",
+    "PreviousToken",
+    "accuracy_by_place",
+    "random_tokens",
+    "train_previous",
+]
 
 N_TOKENS = 10
+
+
+class PlacedAttention(nn.Module):
+    """Multi-head self-attention that is told about positions in its scores.
+
+    Args:
+        d_model: Width D.
+        n_heads: Number of heads H.
+        bias: Makes what is added to the scores of T tokens, ``(H, T, T)``; a module is trained.
+        rotate: Turns queries and keys by their positions, such as a ``Rotary``.
+        causal: Whether a token sees those before it and itself alone.
+
+    Example:
+        >>> from course_lib.positions import Alibi
+        >>> attend = PlacedAttention(32, 4, bias=Alibi(4), causal=True)
+        >>> attend(torch.zeros(2, 7, 32)).shape
+        torch.Size([2, 7, 32])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        bias: Callable[[int], Tensor] | None = None,
+        rotate: Rotate | None = None,
+        causal: bool = False,
+    ) -> None:
+        """Make the layer."""
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, n_heads)
+        self.bias = bias
+        self.rotate = rotate
+        self.causal = causal
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Attend.
+
+        Args:
+            x: Tokens ``(B, T, D)``.
+
+        Returns:
+            ``(B, T, D)``.
+        """
+        T = x.shape[1]
+        mask = causal_mask(T) if self.causal else None
+        bias = None if self.bias is None else self.bias(T)[None]
+        out: Tensor = self.attention(x, mask=mask, bias=bias, rotate=self.rotate)
+        return out
 
 
 class PreviousToken(nn.Module):
     """Embedding plus code, one layer of attention, and a guess for every place.
 
     Args:
-        code: Makes the codes ``(T, D)`` of the first T places.
+        code: Makes the codes ``(T, D)`` of the first T places; nothing is added if not given.
         d_model: Width D.
         n_heads: Number of heads.
+        attention: Makes the layer, which maps tokens ``(B, T, D)`` to ``(B, T, D)``; plain
+            multi-head attention if not given.
 
     Example:
         >>> model = PreviousToken(lambda n: torch.zeros(n, 32))
@@ -32,12 +90,19 @@ class PreviousToken(nn.Module):
         torch.Size([2, 7, 10])
     """
 
-    def __init__(self, code: Callable[[int], Tensor], d_model: int = 32, n_heads: int = 4) -> None:
+    def __init__(
+        self,
+        code: Callable[[int], Tensor] | None = None,
+        d_model: int = 32,
+        n_heads: int = 4,
+        *,
+        attention: Callable[[], nn.Module] | None = None,
+    ) -> None:
         """Make the layers."""
         super().__init__()
         self.code = code
         self.embedding = nn.Embedding(N_TOKENS, d_model)
-        self.attention = MultiHeadAttention(d_model, n_heads)
+        self.attention = MultiHeadAttention(d_model, n_heads) if attention is None else attention()
         self.guess = nn.Linear(d_model, N_TOKENS)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -49,7 +114,9 @@ class PreviousToken(nn.Module):
         Returns:
             Logits ``(B, T, 10)``.
         """
-        x = self.embedding(tokens) + self.code(tokens.shape[1])
+        x = self.embedding(tokens)
+        if self.code is not None:
+            x = x + self.code(tokens.shape[1])
         logits: Tensor = self.guess(self.attention(x))
         return logits
 
@@ -73,8 +140,9 @@ def random_tokens(batch: int, length: int, generator: torch.Generator) -> Tensor
 
 
 def train_previous(
-    code: Callable[[int], Tensor],
+    code: Callable[[int], Tensor] | None = None,
     *,
+    attention: Callable[[], nn.Module] | None = None,
     length: int = 32,
     steps: int = 400,
     d_model: int = 32,
@@ -83,7 +151,9 @@ def train_previous(
     """Train a model on sequences of one length.
 
     Args:
-        code: Makes the codes ``(T, D)`` of the first T places.
+        code: Makes the codes ``(T, D)`` of the first T places; if it is a module, it is trained,
+            too.
+        attention: As in :class:`PreviousToken`.
         length: Number T of tokens in the sequences it learns from.
         steps: Number of batches, of 16 sequences each.
         d_model: Width D.
@@ -100,7 +170,7 @@ def train_previous(
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = PreviousToken(code, d_model)
+        model = PreviousToken(code, d_model, attention=attention)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     losses = []
     for _ in range(steps):

@@ -12,6 +12,7 @@ import pytest
 from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
 from course_lib.figures.mask_builder import mask_builder
+from course_lib.figures.rope_rotation import rope_rotation
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
 
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.browser
 COMPUTES = {
     "alignment-reader": alignment_reader,
     "mask-builder": mask_builder,
+    "rope-rotation": rope_rotation,
     "sinusoid-explorer": sinusoid_explorer,
     "softmax-temperature": softmax_temperature,
 }
@@ -219,6 +221,28 @@ def test_a_distance_is_dragged_by_mouse_and_moved_by_keys(shown: Callable[..., A
     assert now["outputs"]["gap"] == 0 and "0.00 apart" in settle(page)
 
 
+def test_a_key_follows_its_query_by_mouse_and_by_keys(shown: Callable[..., Any]) -> None:
+    page = shown("rope-rotation")
+    seen = {json.dumps(check("rope-rotation", page)["outputs"])}
+    for power, query in ((1, 5), (2, 60), (4, 33)):
+        drive(page, "base", power)
+        drive(page, "position of the query", query)
+        now = check("rope-rotation", page)
+        assert now["inputs"]["base"] == 10**power and now["inputs"]["query"] == query
+        seen.add(json.dumps(now["outputs"]))
+    assert len(seen) == 4
+    point = page.get_by_role("slider", name="Position of the key")
+    point.focus()
+    page.keyboard.press("ArrowLeft")
+    before = check("rope-rotation", page)
+    assert before["inputs"]["key"] == 16 and point.get_attribute("aria-valuenow") == "16"
+    drive(page, "both move together", True)
+    drive(page, "position of the query", 40)
+    after = check("rope-rotation", page)
+    assert after["inputs"]["key"] == 23 and point.get_attribute("aria-valuenow") == "23"
+    assert after["outputs"]["score"] == pytest.approx(before["outputs"]["score"])
+
+
 def test_own_words_and_scores_are_shown(shown: Callable[..., Any]) -> None:
     evil = "<b>bold</b>"
     page = shown(
@@ -246,6 +270,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
     target = {
         "alignment-reader": touched.get_by_role("radio", name="train"),
         "mask-builder": touched.get_by_label("causal"),
+        "rope-rotation": touched.get_by_role("slider", name="Position of the key"),
         "sinusoid-explorer": touched.get_by_label("with cosines"),
         "softmax-temperature": touched.get_by_label("divide by"),
     }[name]

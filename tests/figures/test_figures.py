@@ -14,6 +14,7 @@ from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
 from course_lib.figures.base import Page
 from course_lib.figures.mask_builder import CONVENTIONS, mask_builder
+from course_lib.figures.rope_rotation import rope_rotation
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
 
@@ -83,6 +84,27 @@ def test_with_cosines_the_place_does_not_matter() -> None:
     assert len(near["here"]) == 8 and abs(near["product"] - far["product"]) > 0.1
 
 
+def test_a_turned_query_and_key_know_their_distance_alone() -> None:
+    near, far = rope_rotation(10, 7), rope_rotation(60, 57)
+    assert (
+        near["score"] == pytest.approx(far["score"]) and near["query_hands"] != far["query_hands"]
+    )
+    assert near["score"] == pytest.approx(sum(near["parts"])) and near["score"] == near["curve"][7]
+    assert near["curve"][:40] == pytest.approx(rope_rotation(34, 31)["curve"][24:64])
+    assert rope_rotation(10, 13)["score"] != pytest.approx(near["score"])
+
+
+def test_two_hands_move_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COURSE_BOOK", raising=False)
+    box = figure("rope-rotation", query=20, key=17, together=True)
+    parts = {getattr(c, "description", ""): c for c in box.children}
+    parts["query"].value = 30
+    assert parts["key"].value == 27
+    parts["both move together"].value = False
+    parts["query"].value = 31
+    assert parts["key"].value == 27
+
+
 def test_a_figure_is_a_widget_here_and_a_page_in_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         monkeypatch.delenv("COURSE_BOOK", raising=False)
@@ -101,6 +123,9 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("mask-builder", "written as", "additive"),
         ("alignment-reader", "word", 5),
         ("alignment-reader", "sharpness", 0.0),
+        ("rope-rotation", "query", 30),
+        ("rope-rotation", "key", 5),
+        ("rope-rotation", "base", 10_000),
         ("sinusoid-explorer", "position", 20),
         ("sinusoid-explorer", "distance", 9),
         ("sinusoid-explorer", "width", 8),
