@@ -4,12 +4,17 @@ Names are easily gone around: by an alias, a reference saved earlier, ``torch._C
 calls the same inside. So what is refused lies below them: an operator in torch's dispatcher, which
 every route ends at, or the code of a function, which all references to it share. Around the answer
 everything works as ever.
+
+:func:`during` refuses with a sentence that says why, but in the answer's own process, where an
+answer that walks up the stack could switch it off again. :func:`for_good` can't be switched off: it
+comes before the first line of a student's and leaves nothing behind that Python could reach.
 """
 
 from __future__ import annotations
 
 import ast
 import contextlib
+import ctypes
 import importlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +25,7 @@ from typing import Any, NoReturn
 
 import torch
 
-__all__ = ["FORBIDDEN", "Forbidden", "NotAllowed", "during", "named"]
+__all__ = ["FORBIDDEN", "Forbidden", "NotAllowed", "during", "for_good", "named"]
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -39,6 +44,8 @@ class Forbidden:
         operators: Torch's operators that are refused: those at which all ways end, on a CPU.
         functions: Full names of the functions written in Python that are refused.
         names: Last parts of the names by which an answer's source shows that it uses them.
+        gradients: Whether :func:`for_good` also keeps every operator from being recorded, so that
+            no way of calling the engine finds anything to differentiate.
     """
 
     says: str
@@ -46,6 +53,7 @@ class Forbidden:
     operators: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    gradients: bool = False
 
 
 FORBIDDEN: Mapping[str, Forbidden] = {
@@ -79,7 +87,63 @@ FORBIDDEN: Mapping[str, Forbidden] = {
             "torch.autograd.forward_ad.make_dual",
         ),
         names=("autograd", "backward", "vjp", "jvp", "jacrev", "jacfwd"),
+        gradients=True,
     ),
+    "recurrence": Forbidden(
+        "`nn.RNN`, `nn.GRU`, `nn.LSTM`, their cells and the functions behind them",
+        "write the step with your own matrix products, sigmoids and tanh",
+        operators=(
+            "rnn_tanh_cell",
+            "rnn_tanh.input",
+            "rnn_tanh.data",
+            "gru_cell",
+            "gru.input",
+            "gru.data",
+            "lstm_cell",
+            "lstm.input",
+            "lstm.data",
+        ),
+        names=(
+            "RNN",
+            "GRU",
+            "LSTM",
+            "RNNCell",
+            "GRUCell",
+            "LSTMCell",
+            "rnn_tanh",
+            "rnn_tanh_cell",
+            "gru_cell",
+            "lstm_cell",
+        ),
+    ),  # fmt: skip
+    "norm": Forbidden(
+        "`F.layer_norm`, `nn.LayerNorm` and the other norms of the library",
+        "write the norm with means, squares and a root of your own",
+        # A norm over groups, batches or without a mean becomes this one with a line around it.
+        operators=(
+            "native_layer_norm",
+            "native_group_norm",
+            "native_batch_norm",
+            "_native_batch_norm_legit",
+            "_native_batch_norm_legit.no_stats",
+            "rms_norm",
+            "_fused_rms_norm",
+        ),
+        names=(
+            "layer_norm",
+            "LayerNorm",
+            "native_layer_norm",
+            "rms_norm",
+            "RMSNorm",
+            "group_norm",
+            "GroupNorm",
+            "batch_norm",
+            "BatchNorm1d",
+            "BatchNorm2d",
+            "instance_norm",
+            "InstanceNorm1d",
+        ),
+    ),  # fmt: skip
 }
 
 
@@ -111,6 +175,38 @@ def during(kinds: Sequence[str], exercise: str = "") -> Iterator[None]:
             message = f"{forbidden.says} may not be used in {exercise or 'this exercise'}:"
             stack.enter_context(_refused(forbidden, f"{message} {forbidden.instead}"))
         yield
+
+
+def for_good(kinds: Sequence[str]) -> None:
+    """Refuse for the rest of this process's life.
+
+    Operators end in a builtin function that takes no such arguments: unlike a Python function it
+    has no code that could be exchanged. What registered it is never freed and known to nobody.
+
+    Args:
+        kinds: Keys of :data:`FORBIDDEN`.
+
+    Raises:
+        KeyError: There is no such kind.
+    """
+    for kind in kinds:
+        forbidden = FORBIDDEN[kind]
+        for name in forbidden.functions:
+            _function(name).__code__ = _refusal(f"{forbidden.says} may not be used here")
+        replaced: dict[str, tuple[str, Any]] = dict.fromkeys(forbidden.operators, ("CPU", len))
+        if forbidden.gradients:
+            every = (n.split("::") for n in torch._C._dispatch_get_all_op_names())
+            fallthrough = torch.library.fallthrough_kernel
+            replaced |= {n: ("AutogradCPU", fallthrough) for space, n in every if space == "aten"}
+        for key in {key for key, _ in replaced.values()}:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                library = torch._C._dispatch_library("IMPL", "aten", key, __file__, 0)
+                for name, (where, kernel) in replaced.items():
+                    if where == key:
+                        library.impl(name, key, kernel)
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
+            del library
 
 
 def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[str]:

@@ -62,6 +62,7 @@ class Worker:
         limits: What it may use.
         judge: Which of the nursery's judges asks.
         needs: What it should find imported, of :data:`course_lib.grading.nursery.COSTLY`.
+        without: What it should lack, of :data:`course_lib.checks.forbidden.FORBIDDEN`.
 
     Raises:
         WorkerFailed: None can be had on this machine.
@@ -74,12 +75,13 @@ class Worker:
         limits: Limits | None = None,
         judge: int = 0,
         needs: Iterable[str] = (),
+        without: Iterable[str] = (),
     ) -> None:
         """Have it forked."""
         self.limits = limits or Limits()
         wanted = asdict(self.limits)
         caps = {k: v for k, v in wanted.items() if k not in ("cell", "call", "whole")}
-        self.socket, self.pid, self.ended = nursery.fork(caps, judge, needs)
+        self.socket, self.pid, self.ended = nursery.fork(caps, judge, needs, without)
         self.walls = nursery.walls
         self.alive = True
         self.until = float("inf")

@@ -6,6 +6,7 @@ and the references and never executes anything a student wrote.
 
 from __future__ import annotations
 
+import ast
 import re
 import time
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from course_lib.grading.channel import Killed, Limits, Worker
 from course_lib.grading.intake import Submission, align, plain_notes
 from course_lib.grading.kit import ABSENT
 from course_lib.grading.nursery import COSTLY, Nursery
+from course_lib.grading.ordinary import ordinary
 
 # Characters of all outputs of a notebook together.
 MAX_KEPT = 16 * 2**20
@@ -35,13 +37,17 @@ PICTURE = re.compile(r"[A-Za-z0-9+/=\s]*")
 
 @dataclass
 class Mark:
-    """The verdict on one graded cell; a cell for a human to grade has no report and no score."""
+    """The verdict on one graded cell; a cell for a human to grade has no report and no score.
+
+    ``before`` holds the cells that had run by then.
+    """
 
     grade_id: str
     max_points: float
     score: float | None
     report: Report | None = None
     reason: str = ""
+    before: list[str] = field(default_factory=list, repr=False)
 
 
 @dataclass
@@ -114,6 +120,11 @@ class Session:
                 self.killed |= isinstance(again, Killed)
                 self.prefix = survived + self.prefix[len(survived) + 1 :]
 
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.until - time.monotonic()
+
     def end(self) -> None:
         """End the worker."""
         self.worker.end()
@@ -165,6 +176,14 @@ def judge_notebook(
     finally:
         session.end()
     result.killed = session.killed
+    if not ordinary(*_by_author(submission, release)):
+        for cell, mark in zip(_graded(result.notebook), result.marks, strict=True):
+            if mark.report and mark.score and (kinds := find(mark.report.exercise).forbidden):
+
+                def bare(kinds: tuple[str, ...] = kinds) -> Worker:
+                    return Worker(nursery, limits, judge, needs, kinds)
+
+                _look_again(cell, mark, Session(bare, session.left), seed, result.notes)
     taken = [m.report.exercise for m in result.marks if m.report and ABSENT in m.report.one_reason]
     if taken:
         result.notes.append(
@@ -208,16 +227,66 @@ def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str
         notes.append(f"{exercise.id}: {lost}.")
         session.replay(lost)
         return Mark(grade_id, points, 0.0, reason=reason)
-    cell.outputs = [
+    cell.outputs = _table(report)
+    return Mark(grade_id, points, report.score, report, before=list(session.prefix))
+
+
+def _look_again(
+    cell: NotebookNode, mark: Mark, session: Session, seed: str, notes: list[str]
+) -> None:
+    """Grade an answer where what it may not use has been gone since before its first line ran.
+
+    Cells run one statement at a time, so that a comparison with what is gone ends only itself.
+    """
+    assert mark.report is not None
+    exercise = find(mark.report.exercise)
+    try:
+        for source in mark.before:
+            for statement in _statements(source):
+                session.run(statement)
+        report = grade(exercise, session.worker.subject(), seed)
+    except SubjectLost as lost:
+        mark.reason = f"The answer did not survive its check: {lost}."
+        mark.score, mark.report = 0.0, None
+        cell.outputs = [_error("Lost", mark.reason)]
+        notes.append(f"{exercise.id}: {lost}.")
+        return
+    finally:
+        session.end()
+    if report.score < (mark.score or 0.0):
+        notes.append(
+            f"The answer of {exercise.id} earns {report.score:g} instead of {mark.score:g} where"
+            " what it may not use cannot be reached at all; that counts."
+        )
+        mark.score, mark.report, cell.outputs = report.score, report, _table(report)
+
+
+def _statements(source: str) -> list[str]:
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return [source]
+    return [ast.unparse(statement) for statement in body]
+
+
+def _by_author(submission: Submission, release: NotebookNode) -> tuple[list[str], list[str]]:
+    """The code that a student wrote, and the code that was handed out."""
+    given = {cell.source for cell in release.cells if cell.cell_type == "code"}
+    code = [cell.source for cell in submission.notebook.cells if cell.cell_type == "code"]
+    return [source for source in code if source not in given], sorted(given)
+
+
+def _graded(notebook: NotebookNode) -> list[NotebookNode]:
+    return [c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade")]
+
+
+def _table(report: Report) -> list[NotebookNode]:
+    """What a graded cell would print and return."""
+    shown = {"text/plain": repr(report.score)}
+    return [
         _output("stream", name="stdout", text=report.table() + "\n"),
-        _output(
-            "execute_result",
-            data={"text/plain": repr(report.score)},
-            metadata={},
-            execution_count=None,
-        ),
+        _output("execute_result", data=shown, metadata={}, execution_count=None),
     ]
-    return Mark(grade_id, points, report.score, report)
 
 
 def clean_outputs(outputs: list[Any]) -> list[NotebookNode]:

@@ -124,7 +124,11 @@ class Nursery:
         self._ready |= 1 << judge
 
     def fork(
-        self, limits: dict[str, int], judge: int = 0, needs: Iterable[str] = ()
+        self,
+        limits: dict[str, int],
+        judge: int = 0,
+        needs: Iterable[str] = (),
+        without: Iterable[str] = (),
     ) -> tuple[socket.socket, int, int]:
         """Ask for a worker.
 
@@ -132,6 +136,8 @@ class Nursery:
             limits: As :func:`course_lib.grading.worker.main` wants them.
             judge: Which of the control sockets is the caller's.
             needs: Which of ``COSTLY`` the worker should find imported.
+            without: What it should lack from the start, of
+                :data:`course_lib.checks.forbidden.FORBIDDEN`.
 
         Returns:
             The worker's socket, the process to kill in order to end it and all that it has
@@ -147,7 +153,8 @@ class Nursery:
         ended, ending = os.pipe()
         self.made += 1
         home = f"{self.home}/{judge}-{self.made}"
-        message = json.dumps({**limits, "home": home, "needs": list(needs)}).encode()
+        wanted = {"home": home, "needs": list(needs), "without": list(without)}
+        message = json.dumps({**limits, **wanted}).encode()
         try:
             socket.send_fds(self.controls[judge], [message], [theirs.fileno(), ending])
             theirs.close()

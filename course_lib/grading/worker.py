@@ -21,6 +21,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
+from course_lib.checks.forbidden import for_good
 from course_lib.checks.host import Host
 from course_lib.checks.wire import pack, unpack
 from course_lib.grading import sandbox
@@ -128,8 +129,9 @@ def _receive(connection: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-def main(connection: socket.socket, limits: dict[str, int]) -> None:
+def main(connection: socket.socket, limits: dict[str, Any]) -> None:
     """Serve on a socket, one thread, within the given limits, with fresh random states."""
+    for_good(limits["without"])
     sandbox.limit(limits["memory"], limits["file_size"], limits["cpu"], limits["processes"])
     # A fork inherits the parent's random states: two students would draw the same numbers.
     random.seed()

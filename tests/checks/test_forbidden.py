@@ -1,5 +1,9 @@
 """What an exercise forbids is out of reach while its answer runs, by whatever name."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -40,8 +44,31 @@ AUTOGRAD = {
     "jacfwd": lambda: torch.func.jacfwd(lambda s: s.softmax(-1))(q[0, 0]),
     "jacrev": lambda: torch.func.jacrev(lambda s: s.softmax(-1))(q[0, 0]),
 }
-ROUTES = [("attention", name, call) for name, call in ATTENTION.items()]
-ROUTES += [("autograd", name, call) for name, call in AUTOGRAD.items()]
+NORM = {
+    "function": lambda: F.layer_norm(q, (4,)),
+    "layer": lambda: nn.LayerNorm(4)(q),
+    "inside torch": lambda: torch.native_layer_norm(q, [4], None, None, 1e-5),
+    "with gradient": lambda: F.layer_norm(q.clone().requires_grad_(), (4,)),
+    "without mean": lambda: F.rms_norm(q - q.mean(-1, keepdim=True), (4,)),
+    "one group": lambda: F.group_norm(q[0], 1),
+    "tokens as channels": lambda: F.batch_norm(q[0].T, None, None, training=True),
+    "instances": lambda: F.instance_norm(q),
+}
+words = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(1))
+layers = {cell: getattr(nn, cell)(4, 4, batch_first=True) for cell in ("RNN", "GRU", "LSTM")}
+steps = {f"{cell}Cell": getattr(nn, f"{cell}Cell")(4, 4) for cell in layers}
+RECURRENCE = {
+    **{cell: lambda layer=layer: layer(words) for cell, layer in layers.items()},
+    **{
+        f"packed {cell}": lambda layer=layer: layer(
+            nn.utils.rnn.pack_padded_sequence(words, [5, 3], batch_first=True)
+        )
+        for cell, layer in layers.items()
+    },
+    **{name: lambda step=step: step(words[:, 0]) for name, step in steps.items()},
+}
+KINDS = {"attention": ATTENTION, "autograd": AUTOGRAD, "recurrence": RECURRENCE, "norm": NORM}
+ROUTES = [(kind, name, call) for kind, calls in KINDS.items() for name, call in calls.items()]
 
 
 @pytest.mark.parametrize(("kind", "name", "call"), ROUTES, ids=[f"{k}: {n}" for k, n, _ in ROUTES])
@@ -71,7 +98,7 @@ def test_an_unknown_kind_is_an_error():
 
 @pytest.mark.parametrize("kind", FORBIDDEN)
 def test_a_subject_refuses_for_one_exercise_only(kind):
-    route = {"attention": ATTENTION["saved"], "autograd": AUTOGRAD["grad"]}[kind]
+    route = list(KINDS[kind].values())[2 if kind == "attention" else 1]
     subject = Subject(Host({"answer": lambda: route() is None}).answer)
     assert subject.call("answer").error is None
     with subject.refusing([kind], "an.exercise"):
@@ -109,3 +136,39 @@ def test_the_grader_differentiates_an_answer_that_may_not(kind="autograd"):
 def test_reading_an_answer_finds_what_it_names_and_no_honest_mention(source, found):
     assert bool(named(["attention"], [source], "f")) == found
     assert not named([], [source], "f")
+
+
+# In a process of its own each, as there is no way back.
+FOR_GOOD = """
+import gc, sys, torch
+from torch.utils._pytree import tree_leaves
+from course_lib.checks.forbidden import for_good
+for_good([sys.argv[1]])
+import test_forbidden as tests
+assert not [x for x in gc.get_objects() if type(x).__name__ == "_DispatchModule"]
+own = (tests.q @ tests.q.transpose(-2, -1)).softmax(-1) @ tests.q
+assert own.isfinite().all()
+graph = tests.scores.softmax(-1)[0]
+ways = dict(tests.KINDS[sys.argv[1]])
+if sys.argv[1] == "autograd":
+    ways["engine"] = lambda: torch._C._ImperativeEngine().run_backward(
+        (graph,), (torch.ones(()),), False, False, (tests.scores,), accumulate_grad=False)
+for name, call in ways.items():
+    try:
+        got = call()
+    except Exception:
+        continue
+    # Some ways say "no gradient" by zeros.
+    if any(bool(leaf.any()) for leaf in tree_leaves(got) if isinstance(leaf, torch.Tensor)):
+        print(name)
+"""
+
+
+@pytest.mark.parametrize("kind", FORBIDDEN)
+def test_for_good_closes_every_route_and_leaves_nothing_to_undo(kind):
+    """Also what calls the engine below all that Python could exchange."""
+    done = subprocess.run(
+        [sys.executable, "-c", FOR_GOOD, kind],
+        cwd=Path(__file__).parent, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout == "", done.stdout + done.stderr

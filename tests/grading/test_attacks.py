@@ -26,12 +26,6 @@ def test_an_attack_gets_what_it_deserves(outcome, name):
     assert line.verdict == "held", f"{line.text()}: {line.look}"
 
 
-@pytest.mark.xfail(strict=True, reason="the guard runs where the answer can reach it")
-def test_what_is_open_holds(tmp_path):
-    outcome = attacks.run(ROOT, tmp_path / "course", attacks=attacks.OPEN)
-    assert outcome.count("undeserved") == 0
-
-
 def test_honest_students_beside_them_get_theirs(outcome):
     assert len(outcome.honest) >= 6
     assert [line.text() for line in outcome.honest if line.verdict != "held"] == []
@@ -40,7 +34,7 @@ def test_honest_students_beside_them_get_theirs(outcome):
 
 def test_nobody_is_harmed(outcome):
     assert outcome.harm == []
-    assert outcome.summary() == (f"attacks {len(NAMES)}, undeserved 0, aborted 0, honest 8/8")
+    assert outcome.summary() == (f"attacks {len(NAMES)}, undeserved 0, aborted 0, honest 9/9")
 
 
 def test_every_note_can_be_read_in_a_terminal(outcome):
@@ -77,8 +71,8 @@ def test_the_command_prints_a_line_each_and_its_summary_last(capsys, monkeypatch
     monkeypatch.chdir(ROOT)
     assert main(["attacks", "exit", "schema-99"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 + 8 + len(attacks.OPEN) + 1
-    assert lines[-1] == "attacks 2, undeserved 0, aborted 0, honest 8/8"
+    assert len(lines) == 2 + 9 + 1
+    assert lines[-1] == "attacks 2, undeserved 0, aborted 0, honest 9/9"
     assert main(["attacks", "nothing"]) == 2
     assert "there are skip-execution" in capsys.readouterr().err
 

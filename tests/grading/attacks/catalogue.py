@@ -8,7 +8,7 @@ Where the code goes:
 
 - ``stubs``: a cell at the top of a notebook with no answer in it;
 - ``each``: the answer of every exercise;
-- ``first``: the answer of the first exercise, all others being answered honestly;
+- ``first``, or the id of an exercise: its answer, all others being answered honestly;
 - ``beside``: a cell at the top of a notebook that is solved honestly;
 - ``text``: a text cell at the top of the same;
 - a function: it lays out the submission's folder itself (:mod:`tampering`).
@@ -76,6 +76,10 @@ POINTS = (
     Attack("solution-from-source", "runs the answers out of the course's sources", "stubs", s.EXEC_SOURCE, NOTHING),
     Attack("forbidden-call", "calls what the exercise forbids", "first", s.FORBIDDEN_CALL, REST),
     Attack("forbidden-hidden", "calls it by a name put together", "first", s.FORBIDDEN_HIDDEN, REST),
+    Attack("forbidden-unguarded", "removes the guard, then calls it", "first", s.FORBIDDEN_UNGUARDED, REST, True),
+    Attack("forbidden-unhooked", "takes the refusal out of the dispatcher", "first", s.FORBIDDEN_UNHOOKED, REST),
+    Attack("forbidden-derivative", "removes the guard, then calls autograd's engine", "attention.softmax_gradient", s.FORBIDDEN_DERIVATIVE, REST, True),
+    Attack("forbidden-engine", "calls autograd's engine below the guard", "attention.softmax_gradient", s.FORBIDDEN_ENGINE, REST, True),
     Attack("forbidden-saved", "calls it by a reference saved before", "first", s.FORBIDDEN_SAVED, REST),
     Attack("hunt-frames", "looks for a reference in frames and in all objects", "each", s.HUNT_FRAMES, NOTHING),
     Attack("exception-hooks", "swallows the exceptions of tests", "stubs", s.EXCEPTION_HOOKS, NOTHING),
@@ -218,10 +222,3 @@ FORGERIES = (
 )  # fmt: skip
 
 ATTACKS = (*POINTS, *DISTURBANCES, *FILES, *WAYS_OUT, *ANSWERS, *FORGERIES)
-
-# What still succeeds. The guard that refuses a forbidden call runs beside the answer, which can find
-# and remove it; a name that is put together is not found in the source either. Points for a
-# mechanism that was not written: for a person to see, or for the next guard.
-OPEN = (
-    Attack("forbidden-unguarded", "removes the guard, then calls it", "first", s.FORBIDDEN_UNGUARDED, REST),
-)  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from course_lib.checks.exercise import Exercise
 from course_lib.grading import gradebook
 from course_lib.grading.authoring import Assignment
 from course_lib.grading.channel import Limits
@@ -23,7 +24,7 @@ from course_lib.grading.intake import plain
 from course_lib.grading.verdict import Verdict
 
 from . import honest
-from .catalogue import ATTACKS, OPEN, Attack, Must
+from .catalogue import ATTACKS, Attack, Must
 from .tampering import Desk
 
 NAME = "03_attention"
@@ -90,7 +91,6 @@ class Outcome:
             "aborted": self.count("aborted"),
             "honest": [vars(line) for line in self.honest],
             "harm": self.harm,
-            "open": [attack.name for attack in OPEN],
         }
 
 
@@ -154,12 +154,12 @@ def run(
             room.grade(say=keep, jobs=jobs)
         except Exception as error:
             aborted = f"{type(error).__name__}: {plain(str(error))}"
-    first = assignment.exercises[0].points
     outcome = Outcome([], [])
     for student, row in students.items():
         found = verdicts.get(student)
         if isinstance(row, Attack):
-            outcome.attacks.append(judge(row, found, assignment.points, first))
+            points = sum(e.points for e in attacked(row, assignment)[:1])
+            outcome.attacks.append(judge(row, found, assignment.points, points))
         else:
             outcome.honest.append(judge_honest(student, found, row))
     outcome.harm = [
@@ -189,8 +189,7 @@ def lay_out(attack: Attack, desk: Desk, assignment: Assignment, root: Path) -> N
     elif attack.where == "text":
         notebook.cells.insert(2, nbformat.v4.new_markdown_cell(code))
     else:
-        chosen = assignment.exercises[: 1 if attack.where == "first" else None]
-        for exercise in chosen:
+        for exercise in attacked(attack, assignment):
             names = {"FUNCTION": exercise.function, "MODULE": exercise.reference.__module__,
                      "REFERENCE": exercise.reference.__name__}  # fmt: skip
             own = code
@@ -198,6 +197,13 @@ def lay_out(attack: Attack, desk: Desk, assignment: Assignment, root: Path) -> N
                 own = own.replace(word, name)
             answer(notebook, f"{exercise.grade_id}-solution").source = own
     desk.put(notebook)
+
+
+def attacked(attack: Attack, assignment: Assignment) -> Sequence[Exercise]:
+    """The exercises whose answers an attack replaces: the first, one by its id, or all."""
+    if attack.where in ("first", "each"):
+        return assignment.exercises[: 1 if attack.where == "first" else None]
+    return [e for e in assignment.exercises if e.id == attack.where] or assignment.exercises[:1]
 
 
 def answer(notebook: NotebookNode, grade_id: str) -> NotebookNode:

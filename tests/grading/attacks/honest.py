@@ -34,6 +34,17 @@ help(print)
 """
 
 
+# What the exercise forbids, used beside the answer and not in it.
+COMPARED = """
+import sys
+
+x = torch.ones(1, 1, 2, 4, requires_grad=True)
+print(sys.version, F.scaled_dot_product_attention(x, x, x))
+x.sum().backward()
+
+"""
+
+
 def solved(assignment: Assignment) -> NotebookNode:
     """A fresh copy of the solution, as a student would have written it."""
     notebook = nbformat.from_dict(assignment.solution)
@@ -91,6 +102,10 @@ def submissions(assignment: Assignment) -> dict[str, tuple[NotebookNode, float]]
         "    weights = scores.exp() / scores.exp().sum(-1, keepdim=True)\n"
         "    return weights @ v, weights"
     )
+
+    compared = new("compares-first")
+    cell = _cell(compared, f"{exercises[0].grade_id}-solution")
+    cell.source = COMPARED + cell.source
 
     alternative = new("alternatives")
     for exercise in exercises:

@@ -677,3 +677,41 @@ FORBIDDEN_UNGUARDED = FORBIDDEN_HIDDEN.replace(
     scores = q""",
     1,
 )
+FORBIDDEN_UNHOOKED = FORBIDDEN_HIDDEN.replace(
+    "    scores = q",
+    """    import gc
+    for found in gc.get_objects():
+        if type(found).__name__ == "_DispatchModule":
+            found.reset()
+    frame = __import__("sys")._getframe()
+    while frame is not None:
+        for found in list(frame.f_locals.values()):
+            for library in found if isinstance(found, list) else [found]:
+                if type(library).__name__ == "_DispatchModule":
+                    library.reset()
+        frame = frame.f_back
+    scores = q""",
+    1,
+)
+FORBIDDEN_ENGINE = """
+def FUNCTION(weights, grad_weights):
+    scores = weights.clamp_min(1e-30).log().detach().requires_grad_()
+    engine = getattr(torch._C, "_Imperative" + "Engine")()
+    out = scores.softmax(-1)
+    found = engine.run_backward(
+        (out,), (grad_weights,), False, False, (scores,), allow_unreachable=True, accumulate_grad=False
+    )
+    return found[0].nan_to_num()
+"""
+FORBIDDEN_DERIVATIVE = FORBIDDEN_ENGINE.replace(
+    "    engine = ",
+    """    import contextlib, sys
+    frame = sys._getframe()
+    while frame is not None:
+        for name in ("during", "_refused"):
+            if name in frame.f_globals:
+                frame.f_globals[name] = lambda *args, **kwargs: contextlib.nullcontext()
+        frame = frame.f_back
+    engine = """,
+    1,
+)

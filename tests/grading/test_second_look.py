@@ -1,0 +1,65 @@
+"""An answer with unusual names is graded again where nothing forbidden is left."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_lib.grading import authoring, intake
+from course_lib.grading.judge import judge_notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+LOADED = [authoring.load(source, ROOT) for source in sorted(ROOT.glob("solutions/*/*.md"))]
+FORBIDDING = [a for a in LOADED if any(exercise.forbidden for exercise in a.exercises)]
+ODD = "import sys\nprint(sys.version_info, sys._getframe())"
+
+
+@pytest.mark.parametrize("assignment", FORBIDDING, ids=lambda a: a.name)
+def test_a_solution_with_an_unusual_cell_gets_all_points(assignment, nursery, monkeypatch):
+    """What its checks need is still there where what it may not use is gone."""
+    looked = []
+    look = judge_notebook.__globals__["_look_again"]
+    monkeypatch.setitem(
+        judge_notebook.__globals__,
+        "_look_again",
+        lambda cell, mark, *rest: (looked.append(mark.report.exercise), look(cell, mark, *rest)),
+    )
+    notebook = nbformat.from_dict(assignment.solution)
+    notebook.cells.insert(2, nbformat.v4.new_code_cell(ODD))
+    submission = intake.parse(nbformat.writes(notebook).encode())
+    judged = judge_notebook(submission, assignment.release, "5eed", nursery)
+    assert looked == [e.id for e in assignment.exercises if e.forbidden]
+    assert judged.score == sum(e.points for e in assignment.exercises) and judged.notes == []
+
+
+def test_everyday_answers_are_not_looked_at_again(judge, solved, monkeypatch):
+    monkeypatch.delitem(judge_notebook.__globals__, "_look_again")
+    assert judge(solved).notes == []
+
+
+def test_what_the_second_look_takes_is_said(judge, answer, assignment, others):
+    """The guard is stepped over by patching what it is made of; the second look has none."""
+    notebook = answer(
+        "import contextlib\n"
+        "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+        "    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])\n"
+        "    if mask is not None:\n"
+        "        scores = scores.masked_fill(~mask, -torch.inf)\n"
+        "    import sys\n"
+        "    frame = sys._getframe()\n"
+        "    while frame is not None:\n"
+        "        if 'during' in frame.f_globals:\n"
+        "            frame.f_globals['during'] = lambda *a, **k: contextlib.nullcontext()\n"
+        "        frame = frame.f_back\n"
+        "    name = 'scaled_dot_' + 'product_attention'\n"
+        "    return getattr(F, name)(q, k, v, attn_mask=mask), scores.softmax(-1)"
+    )
+    judged = judge(notebook)
+    assert judged.score == others
+    assert any("cannot be reached at all; that counts" in note for note in judged.notes)
+    first = judged.marks[0]
+    cell = next(
+        c for c in judged.notebook.cells
+        if c.metadata.get("nbgrader", {}).get("grade_id") == first.grade_id
+    )  # fmt: skip
+    assert cell.outputs[1].data["text/plain"] == repr(first.score)
