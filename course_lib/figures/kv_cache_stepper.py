@@ -1,0 +1,154 @@
+"""A decoder at one step of its writing: what is computed, what is kept, what is looked at."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ipywidgets
+
+from course_lib.figures.base import Description, widget_box
+
+__all__ = ["Options", "describe", "kv_cache_stepper", "widget"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the figure shows at first.
+
+    Attributes:
+        source: Words that the encoder has read.
+        target: Words that the decoder reads, the start token first.
+        step: The step that is shown, from 1 to the number of target words.
+        cached: Whether keys and values are kept from step to step.
+    """
+
+    source: Sequence[str] = field(default=("좋은", "저녁입니다", "."))
+    target: Sequence[str] = field(default=("<start>", "it", "is", "a", "good", "evening"))
+    step: int = 3
+    cached: bool = True
+
+
+def kv_cache_stepper(n_source: int, step: int, cached: bool = True) -> dict[str, Any]:
+    """Count what one decoder layer does up to a step of greedy writing.
+
+    A row is the key and the value of one token. Without a cache everything written so far is read
+    anew at each step, in self-attention and in cross-attention.
+
+    Args:
+        n_source: Number of source tokens S.
+        step: Number of the step, from 1; so many target tokens have been read when it is done.
+        cached: Whether rows are kept.
+
+    Returns:
+        For this step and, as ``own`` (self-attention) and ``memory`` (cross-attention), what
+        becomes of each row: ``"kept"`` or ``"now"``; ``queries``, the tokens that ask; ``rows``
+        and ``scores``, computed at this step; ``rows_so_far`` and ``scores_so_far``, at this step
+        and all before.
+
+    Raises:
+        ValueError: If the step is below 1.
+
+    Example:
+        At the fifth step a cache saves four rows of five, and all rows of the memory.
+
+        >>> with_cache, without = (kv_cache_stepper(3, 5, cached) for cached in (True, False))
+        >>> with_cache["rows"], without["rows"]
+        (1, 8)
+        >>> with_cache["rows_so_far"], without["rows_so_far"]
+        (8, 30)
+    """
+    if step < 1:
+        raise ValueError(f"step is {step}, wanted at least 1")
+    work = [_work(n_source, t, cached) for t in range(1, step + 1)]
+    first = step == 1
+    return {
+        "own": ["kept" if cached else "now"] * (step - 1) + ["now"],
+        "memory": ["now" if first or not cached else "kept"] * n_source,
+        "queries": 1 if cached else step,
+        "rows": work[-1][0],
+        "scores": work[-1][1],
+        "rows_so_far": sum(rows for rows, _ in work),
+        "scores_so_far": sum(scores for _, scores in work),
+    }
+
+
+def _work(n_source: int, step: int, cached: bool) -> tuple[int, int]:
+    """Rows and scores that are computed at one step."""
+    if cached:
+        return 1 + n_source * (step == 1), step + n_source
+    return step + n_source, step * (step + n_source)
+
+
+def readout(step: int, cached: bool, found: dict[str, Any]) -> str:
+    """Say the state in a sentence; the script says the same one.
+
+    Args:
+        step: Number of the step.
+        cached: Whether rows are kept.
+        found: What :func:`kv_cache_stepper` returned.
+
+    Returns:
+        Plain text.
+    """
+    return (
+        f"Step {step} {'with' if cached else 'without'} a cache: {found['rows']} rows and "
+        f"{found['scores']} scores computed; so far {found['rows_so_far']} rows and "
+        f"{found['scores_so_far']} scores."
+    )
+
+
+def describe(options: Options) -> Description:
+    """Describe the figure.
+
+    Args:
+        options: What it shows at first.
+
+    Returns:
+        Title, use and the readout of the first state.
+    """
+    found = kv_cache_stepper(len(options.source), options.step, options.cached)
+    return Description(
+        "A decoder writes, one token a step.",
+        "Step forwards and back with the buttons or the slider. Each cell is the key and value of "
+        "one token in one layer; the last token asks. Then take the cache away and watch what is "
+        "computed once more.",
+        readout(options.step, options.cached, found),
+    )
+
+
+def widget(options: Options) -> Any:
+    """Make the live version.
+
+    Args:
+        options: What it shows at first.
+
+    Returns:
+        A box of ipywidgets.
+    """
+    controls = {
+        "step": ipywidgets.IntSlider(
+            options.step, min=1, max=len(options.target), description="step"
+        ),
+        "cached": ipywidgets.Checkbox(options.cached, description="with a cache"),
+    }
+    colours = {"now": "#3B82C4", "kept": "transparent", "": "transparent"}
+
+    def render(step: int, cached: bool) -> str:
+        found = kv_cache_stepper(len(options.source), step, cached)
+        rows = ""
+        for name, words, states in (
+            ("memory", options.source, found["memory"]),
+            ("own words", options.target, found["own"]),
+        ):
+            cells = "".join(
+                f"<td style='background:{colours[state]};border:1px solid #767676;padding:.2em .5em"
+                f"'>{html.escape(word)}<br>{state or '–'}</td>"
+                for word, state in zip(
+                    words, states + [""] * (len(words) - len(states)), strict=True
+                )
+            )
+            rows += f"<tr><th>{name}</th>{cells}</tr>"
+        return f"<table>{rows}</table><p>{readout(step, cached, found)}</p>"
+
+    return widget_box(describe(options), controls, render)
