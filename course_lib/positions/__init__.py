@@ -38,8 +38,10 @@ from course_lib.positions.rotary_2d import (
     mixed_angles,
     mixed_frequencies,
 )
+from course_lib.positions.scans import Scan, inverse_order, scan_order
 from course_lib.positions.sinusoidal import sinusoidal_encoding, sinusoidal_positions
 from course_lib.positions.spatial import spatial_positions, summed_positions
+from course_lib.positions.stretching import stretch_grid, stretch_places, stretch_weights
 from course_lib.positions.tables import ComputedTables
 from course_lib.positions.terms import (
     TERMS,
@@ -75,6 +77,7 @@ __all__ = [
     "MultimodalRotary",
     "RelativeBias",
     "Rotary",
+    "Scan",
     "TransformerXLAttention",
     "TupeAttention",
     "TupePositions",
@@ -88,6 +91,7 @@ __all__ = [
     "distance_codes",
     "four_terms",
     "integer_code",
+    "inverse_order",
     "join_terms",
     "legendre_polynomials",
     "legendre_positions",
@@ -108,6 +112,7 @@ __all__ = [
     "rotate",
     "rotate_by_table",
     "rotation_table",
+    "scan_order",
     "section_axes",
     "shift_matrix",
     "sine_code",
@@ -115,6 +120,9 @@ __all__ = [
     "sinusoidal_positions",
     "spatial_positions",
     "spread_diagonals",
+    "stretch_grid",
+    "stretch_places",
+    "stretch_weights",
     "summed_positions",
     "t5_bucket",
     "wavelengths",

@@ -7,18 +7,30 @@ from course_lib.vit.model import ViT
 from course_lib.vit.patches import check_images, patchify
 from course_lib.vit.presets import vit_b16, vit_cifar, vit_s16, vit_ti16
 from course_lib.vit.resolution import resample_positions
+from course_lib.vit.three_questions import (
+    QUESTIONS,
+    Scenes,
+    answers_right,
+    red_scenes,
+    train_on_scenes,
+)
 
 __all__ = [
+    "QUESTIONS",
     "DistilledViT",
     "Pooling",
     "Positions",
+    "Scenes",
     "ViT",
     "ViTConfig",
     "VisionBlock",
+    "answers_right",
     "check_images",
     "distillation_loss",
     "patchify",
+    "red_scenes",
     "resample_positions",
+    "train_on_scenes",
     "vit_b16",
     "vit_cifar",
     "vit_s16",

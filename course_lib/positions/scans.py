@@ -1,0 +1,89 @@
+"""Orders in which the places of a grid can be read."""
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+__all__ = ["Scan", "inverse_order", "scan_order"]
+
+Scan = Literal["raster", "snake", "zigzag", "spiral", "random"]
+
+
+def scan_order(
+    scan: Scan, rows: int, columns: int, *, generator: torch.Generator | None = None
+) -> Tensor:
+    """List the places of a grid in the order of a scan.
+
+    ``"raster"`` goes row after row, ``"snake"`` too but turns round at each end, ``"zigzag"`` runs
+    along the diagonals, up and down by turns, ``"spiral"`` clockwise from the corner to the middle.
+
+    Args:
+        scan: One of these, or ``"random"``.
+        rows: Height of the grid.
+        columns: Its width.
+        generator: Source of a random order; torch's global one if not given.
+
+    Returns:
+        ``(rows * columns,)``: the i-th entry is the place, counted row after row, that is read
+        as number i. Tokens in raster order are brought into the scan's by ``x[..., order, :]``.
+
+    Raises:
+        ValueError: If the scan is unknown or the grid is empty.
+
+    Example:
+        >>> scan_order("spiral", 3, 3).tolist()
+        [0, 1, 2, 5, 8, 7, 6, 3, 4]
+        >>> scan_order("zigzag", 3, 3).tolist()
+        [0, 1, 3, 6, 4, 2, 5, 7, 8]
+    """
+    if scan not in get_args(Scan):
+        raise ValueError(f"scan is {scan!r}, wanted one of {get_args(Scan)}")
+    if min(rows, columns) < 1:
+        raise ValueError(f"the grid is {rows} x {columns}, wanted at least 1 x 1")
+    grid = torch.arange(rows * columns).view(rows, columns)
+    if scan == "raster":
+        return grid.flatten()
+    if scan == "random":
+        return torch.randperm(rows * columns, generator=generator)
+    if scan == "snake":
+        grid[1::2] = grid[1::2].flip(-1)
+        return grid.flatten()
+    if scan == "zigzag":
+        # Row r of the mirrored grid's diagonal; an even one is run through upwards.
+        diagonals = [grid.flip(-1).diagonal(columns - 1 - d) for d in range(rows + columns - 1)]
+        turned = [line if d % 2 else line.flip(0) for d, line in enumerate(diagonals)]
+        return torch.cat(turned)
+    parts = []
+    while grid.numel():
+        parts.append(grid[0])
+        grid = grid[1:].T.flip(0)  # what is left, turned so that its next side is on top
+    return torch.cat(parts)
+
+
+def inverse_order(order: Tensor) -> Tensor:
+    """Say for each place at which number it is read: the way back.
+
+    Args:
+        order: A permutation ``(N,)``.
+
+    Returns:
+        ``(N,)``, with ``order[inverse] == inverse[order] == arange(N)``.
+
+    Raises:
+        ValueError: If it is no permutation.
+
+    Example:
+        An order is not its own way back, though the snake's is.
+
+        >>> order = scan_order("spiral", 2, 3)
+        >>> order.tolist(), inverse_order(order).tolist()
+        ([0, 1, 2, 5, 4, 3], [0, 1, 2, 5, 4, 3])
+        >>> inverse_order(torch.tensor([1, 2, 0])).tolist()
+        [2, 0, 1]
+    """
+    if order.ndim != 1 or not order.sort().values.equal(torch.arange(len(order))):
+        raise ValueError(f"wanted a permutation of 0..N-1, got {tuple(order.shape)} numbers")
+    inverse = torch.empty_like(order)
+    inverse[order] = torch.arange(len(order))
+    return inverse

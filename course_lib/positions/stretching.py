@@ -1,0 +1,85 @@
+"""Fitting the table of a grid to another grid, with the weights written out."""
+
+import torch
+from torch import Tensor
+
+__all__ = ["stretch_grid", "stretch_places", "stretch_weights"]
+
+
+def stretch_places(old: int, new: int) -> Tensor:
+    """Where the middles of new cells lie, counted in old cells, if both fill the same length.
+
+    Args:
+        old: Number of old cells.
+        new: Number of new cells.
+
+    Returns:
+        ``(new,)``, float64, of which the first may lie before the first old middle.
+
+    Raises:
+        ValueError: If there are no cells.
+
+    Example:
+        >>> stretch_places(2, 4).tolist()
+        [-0.25, 0.25, 0.75, 1.25]
+    """
+    if min(old, new) < 1:
+        raise ValueError(f"there are {old} old and {new} new cells, wanted at least 1 of each")
+    return (torch.arange(new, dtype=torch.float64) + 0.5) * (old / new) - 0.5
+
+
+def stretch_weights(old: int, new: int) -> Tensor:
+    """How much each new cell takes of each old one, by linear interpolation.
+
+    Args:
+        old: Number of old cells.
+        new: Number of new cells.
+
+    Returns:
+        ``(new, old)``, float64; rows sum to 1.
+
+    Raises:
+        ValueError: If there are no cells.
+
+    Example:
+        >>> stretch_weights(2, 4).tolist()
+        [[1.0, 0.0], [0.75, 0.25], [0.25, 0.75], [0.0, 1.0]]
+    """
+    places = stretch_places(old, new).clamp(0, old - 1)
+    return (1 - (places[:, None] - torch.arange(old)).abs()).clamp(min=0)
+
+
+def stretch_grid(
+    table: Tensor, old: tuple[int, int], new: tuple[int, int], *, n_prefix: int = 0
+) -> Tensor:
+    """Fit the table of a grid to another one: a matrix for the rows, another for the columns.
+
+    The explicit way for what :func:`course_lib.positions.resample_grid` does with smoother weights.
+    Source: bilinear interpolation, as ``F.interpolate`` does it without aligning corners.
+
+    Args:
+        table: Rows ``(n_prefix + rows * columns, D)``, row after row.
+        old: Rows and columns of its grid.
+        new: Wanted rows and columns.
+        n_prefix: Rows at the beginning that are no places; they are kept.
+
+    Returns:
+        Rows ``(n_prefix + rows * columns, D)`` for the new grid.
+
+    Raises:
+        ValueError: If the table does not fit the old grid, or a grid is empty.
+
+    Example:
+        >>> table = torch.tensor([[9.0], [0.0], [1.0], [0.0], [1.0]])  # each row goes from 0 to 1
+        >>> stretch_grid(table, (2, 2), (1, 4), n_prefix=1).flatten().tolist()
+        [9.0, 0.0, 0.25, 0.75, 1.0]
+    """
+    if table.ndim != 2 or len(table) != n_prefix + old[0] * old[1]:
+        raise ValueError(
+            f"the table has shape {tuple(table.shape)}, wanted "
+            f"({n_prefix} + {old[0]} * {old[1]}, D)"
+        )
+    down, across = (stretch_weights(n, m).to(table.dtype) for n, m in zip(old, new, strict=True))
+    grid = table[n_prefix:].unflatten(0, old)
+    fitted = torch.einsum("ar,bc,rcd->abd", down, across, grid)
+    return torch.cat([table[:n_prefix], fitted.flatten(0, 1)])
