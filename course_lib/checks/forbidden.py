@@ -144,6 +144,30 @@ FORBIDDEN: Mapping[str, Forbidden] = {
             "InstanceNorm1d",
         ),
     ),  # fmt: skip
+    "interpolate": Forbidden(
+        "`F.interpolate`, `nn.Upsample` and `F.grid_sample`",
+        "write the weights of the neighbours yourself",
+        # Nearest neighbours and areas are left alone: they interpolate nothing.
+        operators=(
+            "upsample_linear1d",
+            "upsample_bilinear2d",
+            "_upsample_bilinear2d_aa",
+            "upsample_bicubic2d",
+            "_upsample_bicubic2d_aa",
+            "_upsample_lanczos2d_aa",
+            "upsample_trilinear3d",
+            "grid_sampler_2d",
+            "grid_sampler_3d",
+        ),
+        names=(
+            "interpolate",
+            "upsample",
+            "Upsample",
+            "UpsamplingBilinear2d",
+            "grid_sample",
+            "upsample_bilinear2d",
+        ),
+    ),
 }
 
 

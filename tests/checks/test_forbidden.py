@@ -67,7 +67,31 @@ RECURRENCE = {
     },
     **{name: lambda step=step: step(words[:, 0]) for name, step in steps.items()},
 }
-KINDS = {"attention": ATTENTION, "autograd": AUTOGRAD, "recurrence": RECURRENCE, "norm": NORM}
+picture = torch.randn(1, 2, 4, 4, generator=torch.Generator().manual_seed(2))
+places = torch.rand(1, 5, 5, 2, generator=torch.Generator().manual_seed(3))
+INTERPOLATE = {
+    "linear": lambda: F.interpolate(picture[0], size=6, mode="linear"),
+    "bilinear": lambda: F.interpolate(picture, size=(6, 6), mode="bilinear"),
+    "bicubic": lambda: F.interpolate(picture, size=(6, 6), mode="bicubic"),
+    "blurred": lambda: F.interpolate(picture, size=(2, 2), mode="bilinear", antialias=True),
+    "trilinear": lambda: F.interpolate(picture[None], size=(2, 6, 6), mode="trilinear"),
+    "layer": lambda: nn.Upsample((6, 6), mode="bilinear")(picture),
+    "inside torch": lambda: torch._C._nn.upsample_bilinear2d(picture, [6, 6], False),
+    "with gradient": lambda: F.interpolate(
+        picture.clone().requires_grad_(), size=(6, 6), mode="bilinear"
+    ),
+    "sampled": lambda: F.grid_sample(picture, places, align_corners=False),
+    "sampled in space": lambda: F.grid_sample(
+        picture[None], F.pad(places, (0, 1))[None], align_corners=False
+    ),
+}
+KINDS = {
+    "attention": ATTENTION,
+    "autograd": AUTOGRAD,
+    "recurrence": RECURRENCE,
+    "norm": NORM,
+    "interpolate": INTERPOLATE,
+}
 ROUTES = [(kind, name, call) for kind, calls in KINDS.items() for name, call in calls.items()]
 
 
