@@ -16,6 +16,8 @@ __all__ = ["NAMES", "figure", "in_book"]
 
 NAMES = (
     "alignment-reader",
+    "depth-explorer",
+    "kv-cache-stepper",
     "mask-builder",
     "rope-rotation",
     "sinusoid-explorer",
@@ -49,8 +51,8 @@ def figure(name: str, **options: Any) -> Any:
         >>> figure("softmax")
         Traceback (most recent call last):
         ...
-        ValueError: no figure 'softmax', wanted one of alignment-reader, mask-builder, \
-rope-rotation, sinusoid-explorer, softmax-temperature
+        ValueError: no figure 'softmax', wanted one of alignment-reader, depth-explorer, \
+kv-cache-stepper, mask-builder, rope-rotation, sinusoid-explorer, softmax-temperature
     """
     if name not in NAMES:
         raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")

@@ -4,12 +4,20 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from course_lib.layers import EncoderBlock, xavier_init
 from course_lib.transformer.stacks import Encoder
 
-__all__ = ["ARRANGEMENTS", "Arrangement", "DepthProfile", "depth_profile", "token_diversity"]
+__all__ = [
+    "ARRANGEMENTS",
+    "Arrangement",
+    "DepthProfile",
+    "arranged_block",
+    "arranged_stack",
+    "depth_profile",
+    "token_diversity",
+]
 
 Arrangement = Literal["neither", "residual", "norm", "post", "pre"]
 ARRANGEMENTS: tuple[Arrangement, ...] = get_args(Arrangement)
@@ -83,21 +91,15 @@ def depth_profile(
         >>> depth_profile("pre", 6).diversity[-1] > 0.5
         tensor(True)
     """
-    if arrangement not in ARRANGEMENTS:
-        raise ValueError(f"arrangement is {arrangement!r}, wanted one of {ARRANGEMENTS}")
-    norm: Literal["pre", "post"] = "post" if arrangement == "post" else "pre"
-    stack = Encoder(d_model, n_heads, 4 * d_model, n_layers, norm=norm).double()
     generator = torch.Generator().manual_seed(seed)
-    xavier_init(stack, generator=generator)
+    stack = arranged_stack(arrangement, n_layers, d_model, n_heads, generator=generator).double()
     x, direction = torch.randn(2, 4, 16, d_model, generator=generator, dtype=torch.float64)
     seen = [x.requires_grad_()]
     for block in stack.blocks:
-        assert isinstance(block, EncoderBlock)
-        seen.append(_run(arrangement, block, seen[-1]))
+        seen.append(arranged_block(arrangement, block, seen[-1]))
     for x in seen:
         x.retain_grad()
-    out = stack.norm(seen[-1]) if arrangement in ("norm", "pre") else seen[-1]
-    (out * direction).sum(dim=-1).mean().backward()
+    (stack.norm(seen[-1]) * direction).sum(dim=-1).mean().backward()
     gradients = [x.grad.norm() for x in seen if x.grad is not None]
     with torch.no_grad():
         return DepthProfile(
@@ -107,8 +109,63 @@ def depth_profile(
         )
 
 
-def _run(arrangement: Arrangement, block: EncoderBlock, x: Tensor) -> Tensor:
-    """One block with less around its parts than it has."""
+def arranged_stack(
+    arrangement: Arrangement,
+    n_layers: int,
+    d_model: int,
+    n_heads: int,
+    *,
+    generator: torch.Generator | None = None,
+) -> Encoder:
+    """Make a stack with Xavier weights for :func:`arranged_block`.
+
+    Args:
+        arrangement: One of :data:`ARRANGEMENTS`; decides whether there is a norm at the end.
+        n_layers: Number L of blocks.
+        d_model: Width D; the feed-forward parts are four times as wide.
+        n_heads: Number of heads.
+        generator: Source of the weights; torch's global one if not given.
+
+    Returns:
+        The stack.
+
+    Raises:
+        ValueError: If there is no such arrangement.
+
+    Example:
+        >>> arranged_stack("residual", 2, 8, 2).norm
+        Identity()
+    """
+    if arrangement not in ARRANGEMENTS:
+        raise ValueError(f"arrangement is {arrangement!r}, wanted one of {ARRANGEMENTS}")
+    norm: Literal["pre", "post"] = "pre" if arrangement in ("pre", "norm") else "post"
+    stack = Encoder(d_model, n_heads, 4 * d_model, n_layers, norm=norm)
+    xavier_init(stack, generator=generator)
+    return stack
+
+
+def arranged_block(arrangement: Arrangement, block: nn.Module, x: Tensor) -> Tensor:
+    """Run one block with less around its parts than it has.
+
+    Args:
+        arrangement: One of :data:`ARRANGEMENTS`.
+        block: A block of :func:`arranged_stack` with the same arrangement.
+        x: Tokens ``(B, T, D)``.
+
+    Returns:
+        Tokens ``(B, T, D)``.
+
+    Example:
+        >>> stack = arranged_stack("residual", 1, 8, 2)
+        >>> with torch.no_grad():
+        ...     for matrix in (stack.blocks[0].attention.out_proj.weight,
+        ...                    stack.blocks[0].feed_forward.out_proj.weight):
+        ...         _ = matrix.zero_()
+        >>> x = torch.randn(1, 3, 8)
+        >>> torch.equal(arranged_block("residual", stack.blocks[0], x), x)
+        True
+    """
+    assert isinstance(block, EncoderBlock)
     if arrangement in ("pre", "post"):
         return block(x)
     for part, norm in (

@@ -11,6 +11,8 @@ import pytest
 
 from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
+from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, Options, depth_explorer, describe
+from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import mask_builder
 from course_lib.figures.rope_rotation import rope_rotation
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
@@ -20,6 +22,8 @@ pytestmark = pytest.mark.browser
 
 COMPUTES = {
     "alignment-reader": alignment_reader,
+    "kv-cache-stepper": kv_cache_stepper,
+    "depth-explorer": depth_explorer,
     "mask-builder": mask_builder,
     "rope-rotation": rope_rotation,
     "sinusoid-explorer": sinusoid_explorer,
@@ -184,6 +188,44 @@ def test_an_alignment_is_read_by_mouse_and_by_keys(shown: Callable[..., Any]) ->
         assert sum(found["weights"]) == pytest.approx(1)
 
 
+def test_depths_agree_over_their_controls(shown: Callable[..., Any]) -> None:
+    page = shown("depth-explorer")
+    seen = {json.dumps(check("depth-explorer", page)["outputs"])}
+    for arrangement in FORMULAS:
+        for place, quantity in ((0, "gradient"), (5, "diversity"), (3, "variance")):
+            drive(page, "each part", arrangement)
+            drive(page, "measured", quantity)
+            drive(page, "blocks", place)
+            now = check("depth-explorer", page)
+            assert now["inputs"]["depth"] == DEPTHS[place]
+            seen.add(json.dumps(now["outputs"]))
+    assert len(seen) >= 15
+
+
+def test_the_place_in_a_stack_is_dragged_and_moved_by_keys(shown: Callable[..., Any]) -> None:
+    page = shown("depth-explorer", arrangement="post", depth=4)
+    knob = page.get_by_role("slider", name="Place that is read")
+    assert settle(page) == describe_depth(page)
+    knob.focus()
+    for key, layer in (("ArrowRight", 1), ("End", 4), ("ArrowLeft", 3), ("Home", 0)):
+        page.keyboard.press(key)
+        assert check("depth-explorer", page)["inputs"]["layer"] == layer
+        assert knob.get_attribute("aria-valuenow") == str(layer)
+        assert settle(page) == describe_depth(page)
+    box = page.locator("svg").first.bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=4)
+    page.mouse.up()
+    assert check("depth-explorer", page)["inputs"]["layer"] == 2
+
+
+def describe_depth(page: Any) -> str:
+    """What Python says of the state that the page shows."""
+    inputs = state(page)["inputs"]
+    return describe(Options(**inputs)).text
+
+
 def test_sinusoids_agree_over_their_controls(shown: Callable[..., Any]) -> None:
     page = shown("sinusoid-explorer")
     seen = {json.dumps(check("sinusoid-explorer", page)["outputs"])}
@@ -243,6 +285,28 @@ def test_a_key_follows_its_query_by_mouse_and_by_keys(shown: Callable[..., Any])
     assert after["outputs"]["score"] == pytest.approx(before["outputs"]["score"])
 
 
+def test_a_decoder_is_stepped_by_buttons_keys_and_slider(shown: Callable[..., Any]) -> None:
+    page = shown("kv-cache-stepper", step=1)
+    check("kv-cache-stepper", page)
+    back, forth = (page.get_by_role("button", name=name) for name in ("back", "next step"))
+    assert back.is_disabled()
+    forth.click()
+    assert check("kv-cache-stepper", page)["inputs"]["step"] == 2
+    forth.focus()
+    page.keyboard.press("Enter")
+    assert check("kv-cache-stepper", page)["inputs"]["step"] == 3
+    assert page.locator("td.now").count() == 1 and page.locator("td.kept").count() == 5
+    drive(page, "with a cache", False)
+    assert check("kv-cache-stepper", page)["outputs"]["queries"] == 3
+    assert page.locator("td.now").count() == 6 and page.locator("th.asks").count() == 3
+    slider = page.get_by_role("slider", name="step")
+    slider.focus()
+    page.keyboard.press("End")
+    assert check("kv-cache-stepper", page)["inputs"]["step"] == 6
+    assert forth.is_disabled() and slider.get_attribute("aria-valuetext") == "6 of 6"
+    assert settle(page).startswith("Step 6 without a cache")
+
+
 def test_own_words_and_scores_are_shown(shown: Callable[..., Any]) -> None:
     evil = "<b>bold</b>"
     page = shown(
@@ -269,6 +333,8 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
     before = state(touched)
     target = {
         "alignment-reader": touched.get_by_role("radio", name="train"),
+        "depth-explorer": touched.get_by_role("slider", name="Place that is read"),
+        "kv-cache-stepper": touched.get_by_role("button", name="next step"),
         "mask-builder": touched.get_by_label("causal"),
         "rope-rotation": touched.get_by_role("slider", name="Position of the key"),
         "sinusoid-explorer": touched.get_by_label("with cosines"),

@@ -13,6 +13,8 @@ import pytest
 from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
 from course_lib.figures.base import Page
+from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, depth_explorer
+from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import CONVENTIONS, mask_builder
 from course_lib.figures.rope_rotation import rope_rotation
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
@@ -105,6 +107,28 @@ def test_two_hands_move_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parts["key"].value == 27
 
 
+def test_a_cache_saves_rows_and_not_what_is_looked_at() -> None:
+    kept, anew = ([kv_cache_stepper(4, t, cached) for t in range(1, 7)] for cached in (True, False))
+    assert kept[0]["rows"] == anew[0]["rows"] == 5  # the first step has nothing to keep
+    assert [found["rows"] for found in kept[1:]] == [1] * 5
+    assert [found["rows"] for found in anew] == [5, 6, 7, 8, 9, 10]
+    for t, (few, many) in enumerate(zip(kept, anew, strict=True), start=1):
+        assert few["scores"] == t + 4 and many["scores"] == t * (t + 4)
+        assert len(few["own"]) == len(many["own"]) == t
+        assert few["own"].count("now") == few["queries"] == 1 and set(many["own"]) == {"now"}
+        assert many["queries"] == t
+    assert kept[-1]["rows_so_far"] == 4 + 6 and anew[-1]["rows_so_far"] == 6 * 4 + 21
+    with pytest.raises(ValueError, match="step is 0, wanted at least 1"):
+        kv_cache_stepper(3, 0)
+
+
+def test_depth_is_harmless_only_with_residuals_and_norms() -> None:
+    ratios = {name: depth_explorer(name, max(DEPTHS))["ratio"] for name in FORMULAS}
+    assert ratios["neither"] < 1e-6 and ratios["residual"] > 1e6
+    assert 0.1 < ratios["post"] < 10 and 0.1 < ratios["pre"] < 10
+    assert depth_explorer("norm", 24, "diversity", 24)["value"] < 1e-6
+
+
 def test_a_figure_is_a_widget_here_and_a_page_in_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         monkeypatch.delenv("COURSE_BOOK", raising=False)
@@ -126,6 +150,12 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("rope-rotation", "query", 30),
         ("rope-rotation", "key", 5),
         ("rope-rotation", "base", 10_000),
+        ("kv-cache-stepper", "step", 5),
+        ("kv-cache-stepper", "with a cache", False),
+        ("depth-explorer", "each part", "pre"),
+        ("depth-explorer", "measured", "variance"),
+        ("depth-explorer", "blocks", 24),
+        ("depth-explorer", "behind block", 3),
         ("sinusoid-explorer", "position", 20),
         ("sinusoid-explorer", "distance", 9),
         ("sinusoid-explorer", "width", 8),
