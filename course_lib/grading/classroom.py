@@ -124,14 +124,20 @@ class Classroom:
                         next(started, None) or Nursery(folder, judges=jobs, walls=walls)
                     )
 
+                book: Gradebook | None = None
                 with contextlib.ExitStack() as stack:
-                    book = None if self.staging else stack.enter_context(self.open_gradebook())
+
+                    def open_book() -> None:
+                        nonlocal book
+                        if not self.staging:
+                            book = stack.enter_context(self.open_gradebook())
+
                     if len(tasks) > 1:
                         # Before the judges are forked, so that no two of them do it.
                         for exercise in self.assignment.exercises:
                             bank_reports(exercise.id, self.seed)
                     # Closed whatever happens, so that an interruption ends the judges at once.
-                    judging = judge_all(tasks, self._judge, start, jobs)
+                    judging = judge_all(tasks, self._judge, start, jobs, open_book)
                     stack.callback(judging.close)
                     for task, done in judging:
                         result = (

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import nbformat
@@ -176,14 +177,15 @@ def judge_notebook(
     finally:
         session.end()
     result.killed = session.killed
-    if not ordinary(*_by_author(submission, release)):
-        for cell, mark in zip(_graded(result.notebook), result.marks, strict=True):
-            if mark.report and mark.score and (kinds := find(mark.report.exercise).forbidden):
-
-                def bare(kinds: tuple[str, ...] = kinds) -> Worker:
-                    return Worker(nursery, limits, judge, needs, kinds)
-
-                _look_again(cell, mark, Session(bare, session.left), seed, result.notes)
+    doubtful = [
+        (cell, mark, kinds)
+        for cell, mark in zip(_graded(result.notebook), result.marks, strict=True)
+        if mark.report and mark.score and (kinds := find(mark.report.exercise).forbidden)
+    ]
+    if doubtful and not ordinary(*_by_author(submission, release)):
+        for cell, mark, kinds in doubtful:
+            bare = partial(Worker, nursery, limits, judge, needs, kinds)
+            _look_again(cell, mark, Session(bare, session.left), seed, result.notes)
     taken = [m.report.exercise for m in result.marks if m.report and ABSENT in m.report.one_reason]
     if taken:
         result.notes.append(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 __all__ = ["VOCABULARY", "ordinary"]
 
@@ -90,10 +91,16 @@ def ordinary(own: Sequence[str], given: Sequence[str] = ()) -> bool:
     """
     try:
         trees = [ast.parse(_plain(source)) for source in own]
-        bound = set(_bound(trees + [ast.parse(_plain(source)) for source in given]))
+        bound = {*_bound(trees), *_names(tuple(given))}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return all(_everyday(node, bound) for tree in trees for node in ast.walk(tree))
+
+
+@cache
+def _names(given: tuple[str, ...]) -> frozenset[str]:
+    # The same for all of a class.
+    return frozenset(_bound([ast.parse(_plain(source)) for source in given]))
 
 
 def _plain(source: str) -> str:

@@ -95,6 +95,7 @@ def judge_all(
     work: Callable[[Task, Nursery, int], Done],
     start: Callable[[], Nursery],
     jobs: int,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Generator[tuple[Task, Done | JudgeDied], None, None]:
     """Judge many submissions, as many at a time as there are judges.
 
@@ -104,6 +105,7 @@ def judge_all(
             number. What it returns is sent back.
         start: Starts a warm parent for ``jobs`` judges.
         jobs: How many judges.
+        meanwhile: Called here once the judges have been forked and are at work.
 
     Yields:
         Each task with what came of it, in the order in which they were finished.
@@ -117,6 +119,7 @@ def judge_all(
     waiting: deque[tuple[Task, int]] = deque((task, 1) for task in tasks)
     if not waiting:
         return
+    begun = False
     staff: _Staff[Task, Done] = _Staff(work, start, min(jobs, len(waiting)))
     try:
         while waiting or any(j.task is not None for j in staff.judges):
@@ -125,6 +128,9 @@ def judge_all(
                     judge.task, judge.tried = waiting.popleft()
                     with contextlib.suppress(OSError):
                         judge.link.send(judge.task)
+            if not begun:
+                begun = True
+                meanwhile()
             busy = {j.link: j for j in staff.judges if j.task is not None}
             for link in wait(list(busy)):
                 judge = busy[link]  # type: ignore[index]
