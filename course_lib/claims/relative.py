@@ -1,0 +1,215 @@
+"""Claims about relative positions and about the terms of a score."""
+
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.attention import attention_weights
+from course_lib.claims.finding import Finding
+from course_lib.masks import causal_mask
+from course_lib.positions import (
+    TERMS,
+    DisentangledAttention,
+    FourTermAttention,
+    RelativeBias,
+    Rotary,
+    TransformerXLAttention,
+    TupeAttention,
+    TupePositions,
+    alibi_bias,
+    four_terms,
+    sinusoidal_encoding,
+    sinusoidal_positions,
+)
+from course_lib.positions.previous import accuracy_by_place, train_previous
+from course_lib.transformer import Encoder
+
+__all__ = [
+    "bias_by_distance_alone",
+    "causal_models_need_codes",
+    "closer_positions_attend_more",
+    "cross_terms_are_fundamental",
+    "order_leaves_strength_alone",
+    "rotation_is_relative",
+    "score_has_four_terms",
+    "who_keeps_which_terms",
+]
+
+
+def _draw(*shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def order_leaves_strength_alone() -> Finding:
+    """Weights of keys of equal content, without positions and with a bias by distance."""
+    content = torch.zeros(16, 4)
+    spreads = []
+    for bias in (None, alibi_bias(8, 16)[0]):
+        weights = attention_weights(content, content, bias=bias)[-1]
+        spreads.append((float(weights.min()), float(weights.max())))
+    untouched = [high - low < 1e-6 for low, high in spreads]
+    return Finding(
+        holds=None if untouched == [True, False] else untouched[1],
+        evidence="weights of 16 keys of equal content lie between "
+        f"{spreads[0][0]:.3f} and {spreads[0][1]:.3f} without positions, between "
+        f"{spreads[1][0]:.1e} and {spreads[1][1]:.2f} with a bias by distance",
+    )
+
+
+def bias_by_distance_alone() -> Finding:
+    """Change the query's content, and see by how much each bias differs along a row."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layer = TransformerXLAttention(16, 2, fused=False)
+        bias = RelativeBias(2)(12).detach()
+    x = _draw(2, 1, 12, 16).float()
+    with torch.no_grad():
+        r = layer.distance_proj(sinusoidal_encoding(torch.arange(11, -12, -1), 16))
+        rows = [layer.q_proj(part[0, -1]) @ r.T for part in x]
+    diagonal = float((bias[:, 1:, 1:] - bias[:, :-1, :-1]).abs().max())
+    moved = float((rows[0] - rows[1]).abs().max())
+    return Finding(
+        holds=diagonal < 1e-6 and moved < 1e-6,
+        corrected=diagonal < 1e-6 and moved > 0.1,
+        evidence=f"T5's bias differs along diagonals by {diagonal:.0e}, whatever the tokens are; "
+        f"what Transformer-XL adds for a distance moves by up to {moved:.2f} with the query",
+    )
+
+
+def rotation_is_relative() -> Finding:
+    """Scores of turned queries and keys at one distance, in 1,000 places, and at another one."""
+    q, k = _draw(2, 1, 64)
+    rotary = Rotary(64, fused=False)
+    near = (rotary(q, k, 5)[0] * rotary(q, k, 3)[1]).sum()
+    shifted = [
+        float((rotary(q, k, 5 + s)[0] * rotary(q, k, 3 + s)[1]).sum() - near)
+        for s in range(1, 1000, 37)
+    ]
+    other = float((rotary(q, k, 25)[0] * rotary(q, k, 3)[1]).sum() - near)
+    worst = max(map(abs, shifted))
+    return Finding(
+        holds=worst < 1e-9 and abs(other) > 0.1,
+        evidence=f"shifted by up to 1,000 places a score of standard deviation 8 changes by "
+        f"{worst:.0e}, from distance 2 to 22 by {abs(other):.2f}",
+    )
+
+
+def score_has_four_terms() -> Finding:
+    """Add up the four terms of 100 tokens with positions and compare with the whole."""
+    x, w_q, w_k = _draw(100, 32), _draw(32, 32, seed=1), _draw(32, 32, seed=2)
+    p = sinusoidal_encoding(torch.arange(100).double(), 32)
+    whole = ((x + p) @ w_q) @ ((x + p) @ w_k).T
+    terms = four_terms(x @ w_q, x @ w_k, p @ w_q, p @ w_k)
+    error = float((sum(terms.values(), torch.zeros(())) - whole).abs().max())
+    least = min(float(term.std()) for term in terms.values())
+    return Finding(
+        holds=error < 1e-9 and least > 1,
+        evidence=f"the sum of the four terms differs from the whole by {error:.0e}; the smallest "
+        f"of them has a standard deviation of {least:.1f}",
+    )
+
+
+def who_keeps_which_terms() -> Finding:
+    """What positions add to scores of two lots of tokens, in TUPE and in DeBERTa."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        tupe, positions = TupeAttention(16, 2), TupePositions(16, 2, 8, untie_first=False)
+        deberta = DisentangledAttention(16, 2, span=8)
+    zero, table = torch.zeros(16, 16), _draw(16, 16, seed=3).float()
+    moved = {}
+    with torch.no_grad():
+        for name, layer, with_positions, without in (
+            ("TUPE", tupe, positions(8), torch.zeros(1, 2, 8, 8)),
+            ("DeBERTa", deberta, table, zero),
+        ):
+            shifts = []
+            for part in _draw(2, 1, 8, 16).float():
+                placed, bare = (
+                    layer(part, given, return_weights=True)[1].log()
+                    for given in (with_positions, without)
+                )
+                shifts.append((placed - bare) - (placed - bare).mean(dim=-1, keepdim=True))
+            moved[name] = float((shifts[0] - shifts[1]).abs().max())
+    return Finding(
+        holds=moved["TUPE"] < 1e-5 and moved["DeBERTa"] > 0.1,
+        evidence=f"what positions add to a score depends on the tokens by {moved['TUPE']:.0e} in "
+        f"TUPE and by up to {moved['DeBERTa']:.2f} in DeBERTa",
+    )
+
+
+class _Terms(nn.Module):
+    """A layer with some of the four terms, at the same temperature."""
+
+    def __init__(self, terms: tuple[str, ...]) -> None:
+        super().__init__()
+        self.attention = FourTermAttention(32, 4, terms=terms, rescale=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.attention(x, sinusoidal_positions(x.shape[1], 32))
+        return out
+
+
+def cross_terms_are_fundamental() -> Finding:
+    """Learn a task of places alone with all terms, without cross terms, and with them alone."""
+    reached = {}
+    for name, terms in (
+        ("all terms", TERMS),
+        ("no cross terms", ("tt", "pp")),
+        ("cross terms alone", ("tp", "pt")),
+    ):
+        model, _ = train_previous(attention=partial(_Terms, terms), length=12, steps=200)
+        reached[name] = float(accuracy_by_place(model, 12).mean())
+    needed = reached["no cross terms"] < 0.9 * reached["all terms"]
+    listed = ", ".join(f"{share:.0%} with {name}" for name, share in reached.items())
+    return Finding(
+        holds=needed and reached["cross terms alone"] > 0.9,
+        corrected=not needed and reached["cross terms alone"] < 0.5,
+        evidence=f"previous tokens named after 200 steps: {listed}",
+    )
+
+
+def closer_positions_attend_more() -> Finding:
+    """The term of two positions by distance, for the identity and for 300 random maps."""
+    p = sinusoidal_encoding(torch.arange(101).double(), 64)
+    identity = p[0] @ p.T
+    maps = _draw(300, 64, 64) / 8
+    drawn = torch.einsum("c,wcd,nd->wn", p[0], maps, p)
+    near, far = drawn[:, 1:11].mean(1), drawn[:, 91:].mean(1)
+    falling = float((near > far).double().mean())
+    means = [float(drawn.mean(0)[n]) for n in (0, 100)]
+    return Finding(
+        holds=falling > 0.9,
+        corrected=bool(identity[0] > 1.5 * identity[100]) and 0.3 < falling < 0.7,
+        evidence=f"from distance 0 to 100 the term falls from {identity[0]:.0f} to "
+        f"{identity[100]:.0f} for the identity; over 300 random maps its means are {means[0]:.2f} "
+        f"and {means[1]:.2f}, and {falling:.0%} of them prefer near positions to far ones",
+    )
+
+
+class _Deep(nn.Module):
+    """Two blocks without any code for positions."""
+
+    def __init__(self, causal: bool) -> None:
+        super().__init__()
+        self.causal = causal
+        self.stack = Encoder(32, n_heads=4, d_ff=64, n_layers=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.stack(x, mask=causal_mask(x.shape[1]) if self.causal else None)
+        return out
+
+
+def causal_models_need_codes() -> Finding:
+    """Two blocks without codes learn to name the previous token, with a causal mask and without."""
+    reached = []
+    for causal in (False, True):
+        model, _ = train_previous(attention=partial(_Deep, causal), length=8, steps=250)
+        reached.append(float(accuracy_by_place(model, 8).mean()))
+    collapsed = [share < 0.5 for share in reached]
+    return Finding(
+        holds=None if collapsed == [True, False] else collapsed[1],
+        evidence=f"without codes two blocks that see both ways name {reached[0]:.0%} of the "
+        f"previous tokens, two causal ones {reached[1]:.0%}",
+    )
