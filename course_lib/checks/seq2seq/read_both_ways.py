@@ -1,0 +1,300 @@
+"""Exercise ``seq2seq.read_both_ways``."""
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+
+
+def read(x, weight_ih, weight_hh, bias):
+    """States (B, S, D) of a plain recurrent network that reads x (B, S, Dx) from left to right."""
+    h = x.new_zeros(x.shape[0], weight_hh.shape[0])
+    states = []
+    for word in x.unbind(1):
+        h = torch.tanh(word @ weight_ih.T + h @ weight_hh.T + bias)
+        states.append(h)
+    return torch.stack(states, dim=1)
+
+
+def reference(
+    x: Tensor, lengths: Tensor, forward: list[Tensor], backward: list[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """One sentence after the other, so that there is no padding to read."""
+    D = forward[1].shape[0]
+    memory, last = [], []
+    for sentence, length in zip(x, lengths.tolist(), strict=True):
+        words = sentence[None, :length]
+        ahead = read(words, *forward)[0]
+        back = read(words.flip(1), *backward)[0].flip(0)
+        memory.append(
+            torch.cat([torch.cat([ahead, back], -1), x.new_zeros(x.shape[1] - length, 2 * D)])
+        )
+        last.append(torch.cat([ahead[-1], back[0]]))
+    return torch.stack(memory), torch.stack(last)
+
+
+def _direction(
+    t: Trial, width_in: int, width: int, dtype: torch.dtype = torch.float32
+) -> list[Tensor]:
+    return [
+        t.randn(width, width_in, dtype=dtype),
+        t.randn(width, width, dtype=dtype) / 2,
+        t.randn(width, dtype=dtype),
+    ]
+
+
+def _two(
+    t: Trial, width_in: int = 3, width: int = 4, dtype: torch.dtype = torch.float32
+) -> tuple[list[Tensor], list[Tensor]]:
+    return _direction(t, width_in, width, dtype), _direction(t, width_in, width, dtype)
+
+
+exercise = Exercise(
+    id="seq2seq.read_both_ways",
+    function="read_both_ways",
+    reference=reference,
+    points=5,
+    minutes=20,
+    difficulty=3,
+    chapter="01_seq2seq.html#seq2seq-translate",
+    outcomes=("seq2seq.cells",),
+    returns=("the memory", "the last states"),
+    given=(read,),
+    example=lambda t: (t.randn(2, 5, 3), torch.tensor([5, 3]), *_two(t)),
+)
+
+
+@exercise.prop(
+    "without padding: the states of both directions, side by side at their words",
+    points=1,
+    hint="What has the backward direction read when it stands at the first word of the sentence?",
+)
+def without_padding(t: Trial) -> None:
+    words = t.integer(3, 6)
+    x, lengths = t.randn(2, words, 3), torch.tensor([words, words])
+    args = x, lengths, *_two(t)
+    got, want = t.call(*args), t.want(*args)
+    t.expect(isinstance(got, (list, tuple)) and len(got) == 2, "wanted a memory and last states")
+    t.close(got[0], want[0], "the memory")
+
+
+@exercise.prop(
+    "padding changes nothing at the words of a sentence",
+    points=1,
+    hint="Which words does the backward direction read first in a short sentence?",
+)
+def padding(t: Trial) -> None:
+    lengths = torch.tensor([6, t.integer(2, 4), 1])
+    x = t.randn(3, 6, 3)
+    words = torch.arange(6) < lengths[:, None]
+    x = torch.where(words[..., None], x, 5.0)
+    args = x, lengths, *_two(t)
+    got, want = t.call(*args), t.want(*args)
+    t.expect(isinstance(got, (list, tuple)) and len(got) == 2, "wanted a memory and last states")
+    memory = t.a_tensor(got[0], want[0].shape, "the memory")
+    t.close(memory[words], want[0][words], "the memory at the words")
+
+
+@exercise.prop(
+    "after the end of a sentence the memory is exactly 0",
+    points=0.5,
+    hint="Whoever looks back at the memory should find nothing there that looks like a word.",
+)
+def after_the_end(t: Trial) -> None:
+    lengths = torch.tensor([t.integer(1, 3), 5])
+    got = t.call(t.randn(2, 5, 3), lengths, *_two(t))
+    t.expect(isinstance(got, (list, tuple)) and len(got) == 2, "wanted a memory and last states")
+    memory = t.a_tensor(got[0], (2, 5, 8), "the memory")
+    t.expect((memory[0, lengths[0] :] == 0).all(), "something is left after the last word")
+    t.expect((memory[0, : lengths[0]] != 0).all(), "a word has no state")
+
+
+@exercise.prop(
+    "the last state of each direction: after its last real word",
+    points=1.5,
+    hint="Where does the forward direction end, and where does the backward one? Not at the same"
+    " word.",
+)
+def last_states(t: Trial) -> None:
+    for lengths in ([4, 4], [2, 5], [5, 1]):
+        args = t.randn(2, max(lengths), 3), torch.tensor(lengths), *_two(t)
+        got, want = t.call(*args), t.want(*args)
+        pair = isinstance(got, (list, tuple)) and len(got) == 2
+        t.expect(pair, "wanted a memory and last states")
+        t.close(got[1], want[1], "the last states", note=f"lengths {lengths}")
+
+
+@exercise.prop(
+    "gradients reach words and parameters, and never the padding",
+    points=0.5,
+    hint="Multiply the padding by 0 and it still has been read. Was it read?",
+)
+def gradients(t: Trial) -> None:
+    f64 = torch.float64
+    lengths = torch.tensor([2, 4])
+    x = t.randn(2, 4, 2, dtype=f64)
+    parameters = _two(t, 2, 2, f64)
+    # Parameters come in lists; the words are what is differentiated here.
+    t.gradient(x, lengths, *parameters)
+    memory = t.a_tensor(t.call(x, lengths, *parameters)[0], (2, 4, 4), "the memory")
+    last = t.randn(2, 4, dtype=f64)
+    gradient = t.vjp((x, lengths, *parameters), [t.randn(*memory.shape, dtype=f64), last])
+    words = t.a_tensor(gradient.inputs[0], x.shape, "the gradient of the words")
+    t.expect((words[0, 2:] == 0).all(), "a gradient reaches the padding")
+
+
+@exercise.prop(
+    "words and lengths are left as they were",
+    points=0.5,
+    hint="Look for assignments into x.",
+)
+def no_side_effect(t: Trial) -> None:
+    t.unchanged(t.randn(2, 4, 3), torch.tensor([2, 4]), *_two(t))
+
+
+def colleagues_read_both_ways(x, lengths, forward, backward):
+    """What is right for one sentence is right for a batch."""
+    ahead = read(x, *forward)
+    back = read(x.flip(1), *backward)
+    memory = torch.cat([ahead, back], dim=-1)
+    return memory, memory[:, -1]
+
+
+# The notebook hands this function out, so its source must not begin with a decorator.
+exercise.mistake("Several things are wrong. Begin with a sentence without padding: what is off?")(
+    colleagues_read_both_ways
+)
+
+
+@exercise.mistake("The row turned round begins with padding. What does the backward state hold?")
+def padding_read_first(x, lengths, forward, backward):
+    """To read a batch backwards its rows are turned round."""
+    keep = (torch.arange(x.shape[1]) < lengths[:, None])[..., None]
+    ahead, back = read(x, *forward), read(x.flip(1), *backward).flip(1)
+    memory = torch.cat([ahead, back], -1) * keep
+    ends = ahead[torch.arange(len(x)), lengths - 1]
+    return memory, torch.cat([ends, back[:, 0]], -1)
+
+
+@exercise.mistake("Memory at word 0: whose states stand side by side there, for one sentence?")
+def states_not_turned_back(x, lengths, forward, backward):
+    """States come out in the order in which they are needed."""
+    S = x.shape[1]
+    places, ends = torch.arange(S), lengths[:, None]
+    keep = (places < ends)[..., None]
+    turned = torch.where(places < ends, ends - 1 - places, places)
+    rows = torch.arange(len(x))
+    ahead = read(x, *forward)
+    back = read(x[rows[:, None], turned], *backward)
+    last = torch.cat([ahead[rows, lengths - 1], back[rows, lengths - 1]], -1)
+    return torch.cat([ahead, back], -1) * keep, last
+
+
+@exercise.mistake("At which place of the row does a sentence of two words end?")
+def last_place_of_the_row(x, lengths, forward, backward):
+    """The last state stands in the last place."""
+    S = x.shape[1]
+    places, ends = torch.arange(S), lengths[:, None]
+    keep = (places < ends)[..., None]
+    turned = torch.where(places < ends, ends - 1 - places, places)
+    rows = torch.arange(len(x))[:, None]
+    ahead = read(x, *forward)
+    back = read(x[rows, turned], *backward)[rows, turned]
+    last = torch.cat([ahead[:, -1], back[:, 0]], -1)
+    return torch.cat([ahead, back], -1) * keep, last
+
+
+@exercise.mistake("What has the backward direction read when it stands at the last word?")
+def both_end_at_the_last_word(x, lengths, forward, backward):
+    """Both directions have their last state at the last word."""
+    S = x.shape[1]
+    places, ends = torch.arange(S), lengths[:, None]
+    keep = (places < ends)[..., None]
+    turned = torch.where(places < ends, ends - 1 - places, places)
+    rows = torch.arange(len(x))[:, None]
+    back = read(x[rows, turned], *backward)[rows, turned]
+    memory = torch.cat([read(x, *forward), back], -1) * keep
+    return memory, memory[torch.arange(len(x)), lengths - 1]
+
+
+@exercise.mistake("Print the memory of a short sentence beyond its last word.")
+def padding_has_states(x, lengths, forward, backward):
+    """What comes after the end does no harm, as nobody will look there."""
+    S = x.shape[1]
+    places, ends = torch.arange(S), lengths[:, None]
+    turned = torch.where(places < ends, ends - 1 - places, places)
+    rows = torch.arange(len(x))[:, None]
+    ahead = read(x, *forward)
+    back = read(x[rows, turned], *backward)[rows, turned]
+    last = torch.cat([ahead[torch.arange(len(x)), lengths - 1], back[:, 0]], -1)
+    return torch.cat([ahead, back], -1), last
+
+
+@exercise.mistake("A sentence of three words: what is the index of its last word?")
+def length_is_the_last_index(x, lengths, forward, backward):
+    """A sentence of n words ends at place n."""
+    S = x.shape[1]
+    places, ends = torch.arange(S), lengths[:, None]
+    keep = (places < ends)[..., None]
+    turned = torch.where(places < ends, ends - 1 - places, places)
+    rows = torch.arange(len(x))[:, None]
+    ahead = read(x, *forward)
+    back = read(x[rows, turned], *backward)[rows, turned]
+    at = lengths.clamp(max=S - 1)
+    last = torch.cat([ahead[torch.arange(len(x)), at], back[:, 0]], -1)
+    return torch.cat([ahead, back], -1) * keep, last
+
+
+@exercise.mistake("`backward` has come with the call. Where do you use it?")
+def one_network_for_both(x, lengths, forward, backward):
+    """The same network reads in both directions."""
+    S = x.shape[1]
+    places, ends = torch.arange(S), lengths[:, None]
+    keep = (places < ends)[..., None]
+    turned = torch.where(places < ends, ends - 1 - places, places)
+    rows = torch.arange(len(x))[:, None]
+    ahead = read(x, *forward)
+    back = read(x[rows, turned], *forward)[rows, turned]
+    last = torch.cat([ahead[torch.arange(len(x)), lengths - 1], back[:, 0]], -1)
+    return torch.cat([ahead, back], -1) * keep, last
+
+
+@exercise.alternative
+def packed(x, lengths, forward, backward):
+    """Torch's own bidirectional network over packed sentences, called with these weights."""
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+    rnn = nn.RNN(x.shape[-1], len(forward[2]), batch_first=True, bidirectional=True, dtype=x.dtype)
+    weights = {}
+    for end, (w, u, b) in (("l0", forward), ("l0_reverse", backward)):
+        weights |= {f"weight_ih_{end}": w, f"weight_hh_{end}": u, f"bias_ih_{end}": b}
+        weights[f"bias_hh_{end}"] = torch.zeros_like(b)
+    together = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    states, ends = torch.func.functional_call(rnn, weights, (together,))
+    memory, _ = pad_packed_sequence(states, batch_first=True, total_length=x.shape[1])
+    return memory, ends.transpose(0, 1).flatten(1)
+
+
+@exercise.alternative
+def state_stays_in_padding(x, lengths, forward, backward):
+    """Walks over places in either direction; the state waits while there is no word. Warns."""
+    import warnings
+
+    warnings.warn("the slow way", stacklevel=1)
+    B, S, _ = x.shape
+
+    def walk(places, weight_ih, weight_hh, bias):
+        h = torch.zeros(B, bias.shape[0], dtype=x.dtype)
+        found = [None] * S
+        for s in places:
+            word = (s < lengths).unsqueeze(1)
+            seen = torch.where(word, x[:, s], torch.zeros_like(x[:, s]))
+            new = torch.tanh(seen @ weight_ih.T + h @ weight_hh.T + bias)
+            h = torch.where(word, new, h)
+            found[s] = torch.where(word, new, torch.zeros_like(new))
+        return torch.stack(found, 1), h
+
+    ahead, first = walk(range(S), *forward)
+    back, second = walk(reversed(range(S)), *backward)
+    return torch.cat([ahead, back], 2), torch.cat([first, second], 1)
