@@ -16,9 +16,11 @@ __all__ = ["NAMES", "figure", "in_book"]
 
 NAMES = (
     "alignment-reader",
+    "collision-map",
     "depth-explorer",
     "kv-cache-stepper",
     "mask-builder",
+    "patch-shuffler",
     "rope-rotation",
     "sinusoid-explorer",
     "softmax-temperature",
@@ -51,8 +53,9 @@ def figure(name: str, **options: Any) -> Any:
         >>> figure("softmax")
         Traceback (most recent call last):
         ...
-        ValueError: no figure 'softmax', wanted one of alignment-reader, depth-explorer, \
-kv-cache-stepper, mask-builder, rope-rotation, sinusoid-explorer, softmax-temperature
+        ValueError: no figure 'softmax', wanted one of alignment-reader, collision-map, \
+depth-explorer, kv-cache-stepper, mask-builder, patch-shuffler, rope-rotation, sinusoid-explorer, \
+softmax-temperature
     """
     if name not in NAMES:
         raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")

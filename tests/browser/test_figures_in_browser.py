@@ -11,9 +11,11 @@ import pytest
 
 from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
+from course_lib.figures.collision_map import collision_map
 from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, Options, depth_explorer, describe
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import mask_builder
+from course_lib.figures.patch_shuffler import patch_shuffler
 from course_lib.figures.rope_rotation import rope_rotation
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
@@ -22,9 +24,11 @@ pytestmark = pytest.mark.browser
 
 COMPUTES = {
     "alignment-reader": alignment_reader,
+    "collision-map": collision_map,
     "kv-cache-stepper": kv_cache_stepper,
     "depth-explorer": depth_explorer,
     "mask-builder": mask_builder,
+    "patch-shuffler": patch_shuffler,
     "rope-rotation": rope_rotation,
     "sinusoid-explorer": sinusoid_explorer,
     "softmax-temperature": softmax_temperature,
@@ -307,6 +311,48 @@ def test_a_decoder_is_stepped_by_buttons_keys_and_slider(shown: Callable[..., An
     assert settle(page).startswith("Step 6 without a cache")
 
 
+def test_codes_of_places_agree_and_are_walked_by_arrows(shown: Callable[..., Any]) -> None:
+    page = shown("collision-map")
+    assert check("collision-map", page)["outputs"]["same"] == [[5, 2]]
+    seen = set()
+    for scheme in ("line", "added", "concatenated", "rotary"):
+        for rows, columns in ((8, 8), (5, 12), (7, 2)):
+            drive(page, "code", scheme)
+            drive(page, "rows", rows)
+            drive(page, "columns", columns)
+            found = check("collision-map", page)["outputs"]
+            assert len(found["distances"]) == rows and len(found["distances"][0]) == columns
+            seen.add(json.dumps(found))
+    assert len(seen) == 12
+    page.get_by_role("gridcell", name="row 2, column 1").focus()
+    for key in ("ArrowDown", "ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+    now = check("collision-map", page)["inputs"]
+    assert (now["row"], now["column"]) == (3, 0)
+    assert page.locator("td[tabindex='0']").count() == 1
+    page.get_by_role("gridcell", name="row 6, column 1").click()
+    assert "The code of (6, 1)" in settle(page)
+
+
+def test_shuffled_patches_agree_however_they_are_moved(shown: Callable[..., Any]) -> None:
+    page = shown("patch-shuffler")
+    assert check("patch-shuffler", page)["outputs"]["change"] < 1e-9
+    for telling in ("patches", "positions", "none", "together"):
+        drive(page, "what moves", telling)
+        page.get_by_role("button", name="Shuffle").click()
+        change = check("patch-shuffler", page)["outputs"]["change"]
+        assert (change > 1e-3) == (telling in ("patches", "positions"))
+    page.get_by_role("button", name="Put back").click()
+    drive(page, "what moves", "patches")
+    assert check("patch-shuffler", page)["outputs"]["moved"] == 0
+    page.get_by_role("button", name="token 3:").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="token 9:").click()
+    now = check("patch-shuffler", page)
+    assert now["inputs"]["order"][3] == 9 and now["outputs"]["moved"] == 2
+    assert settle(page).startswith("2 of 16 patches")
+
+
 def test_own_words_and_scores_are_shown(shown: Callable[..., Any]) -> None:
     evil = "<b>bold</b>"
     page = shown(
@@ -333,9 +379,11 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
     before = state(touched)
     target = {
         "alignment-reader": touched.get_by_role("radio", name="train"),
+        "collision-map": touched.get_by_role("gridcell", name="row 5, column 2"),
         "depth-explorer": touched.get_by_role("slider", name="Place that is read"),
         "kv-cache-stepper": touched.get_by_role("button", name="next step"),
         "mask-builder": touched.get_by_label("causal"),
+        "patch-shuffler": touched.get_by_role("button", name="Put back"),
         "rope-rotation": touched.get_by_role("slider", name="Position of the key"),
         "sinusoid-explorer": touched.get_by_label("with cosines"),
         "softmax-temperature": touched.get_by_label("divide by"),

@@ -13,9 +13,11 @@ import pytest
 from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
 from course_lib.figures.base import Page
+from course_lib.figures.collision_map import collision_map
 from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, depth_explorer
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import CONVENTIONS, mask_builder
+from course_lib.figures.patch_shuffler import TELLINGS, patch_shuffler, picture
 from course_lib.figures.rope_rotation import rope_rotation
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
@@ -129,6 +131,34 @@ def test_depth_is_harmless_only_with_residuals_and_norms() -> None:
     assert depth_explorer("norm", 24, "diversity", 24)["value"] < 1e-6
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(8, 8), (4, 9), (9, 4), (2, 2)])
+def test_added_codes_collide_as_often_as_pairs_of_the_square(rows: int, columns: int) -> None:
+    side = min(rows, columns)
+    found = collision_map("added", rows, columns, 0, 1)
+    assert found["distinct"] == rows * columns - side * (side - 1) // 2
+    assert found["same"] == [[1, 0]]
+    for scheme in ("line", "concatenated", "rotary"):
+        assert collision_map(scheme, rows, columns, 0, 1)["distinct"] == rows * columns
+
+
+def test_on_a_line_the_end_of_a_row_touches_the_next() -> None:
+    distances = collision_map("line", 8, 8, 1, 0)["distances"]
+    assert distances[0][7] == pytest.approx(distances[1][1]) and distances[0][0] > distances[0][7]
+    assert collision_map("concatenated", 8, 8, 1, 0)["mistaken"] == []
+    with pytest.raises(ValueError, match=r"the place is \(8, 0\), wanted one in 8 x 8"):
+        collision_map("line", 8, 8, 8, 0)
+
+
+def test_only_what_comes_apart_changes_what_attention_sees() -> None:
+    order = [15 - n for n in range(16)]
+    changes = {how: patch_shuffler(picture(), order, how)["change"] for how in TELLINGS}
+    assert changes["together"] < 1e-12 and changes["none"] < 1e-12
+    # Backwards is its own way back, so that both ways of coming apart are the same one.
+    assert changes["patches"] == pytest.approx(changes["positions"]) and changes["patches"] > 0.01
+    with pytest.raises(ValueError, match="wanted a permutation of 16"):
+        patch_shuffler(picture(), [0] * 16)
+
+
 def test_a_figure_is_a_widget_here_and_a_page_in_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         monkeypatch.delenv("COURSE_BOOK", raising=False)
@@ -161,6 +191,13 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("sinusoid-explorer", "width", 8),
         ("sinusoid-explorer", "base", 100),
         ("sinusoid-explorer", "with cosines", False),
+        ("collision-map", "code", "line"),
+        ("collision-map", "rows", 5),
+        ("collision-map", "columns", 12),
+        ("collision-map", "row", 3),
+        ("collision-map", "column", 1),
+        ("patch-shuffler", "what moves", "patches"),
+        ("patch-shuffler", "shuffle", 4),
     ]:
         box = figure(name)
         before = box.children[-1].value

@@ -1,0 +1,210 @@
+"""A picture in patches that are shuffled with or without their positions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ipywidgets
+import torch
+from torch import Tensor
+
+from course_lib.attention import attention_weights
+from course_lib.data.shapes import shape_images
+from course_lib.figures.base import Description, widget_box
+from course_lib.positions import sinusoidal_encoding
+from course_lib.vit.patches import patchify
+
+__all__ = ["SIDE", "TELLINGS", "Options", "describe", "patch_shuffler", "picture", "widget"]
+
+SIDE = 4
+"""Patches along a side, and pixels along a side of a patch."""
+
+TELLINGS = {
+    "together": "patches and positions move together",
+    "patches": "patches move, positions stay",
+    "positions": "positions move, patches stay",
+    "none": "patches move, there are no positions",
+}
+
+
+def picture(seed: int = 11) -> list[list[str]]:
+    """Draw a small picture and cut it into patches.
+
+    Args:
+        seed: Decides the picture.
+
+    Returns:
+        The colours of the pixels of each patch, row after row, as ``#rrggbb``.
+
+    Example:
+        >>> patches = picture()
+        >>> len(patches), len(patches[0])
+        (16, 16)
+    """
+    made = shape_images(
+        1, torch.Generator().manual_seed(seed), size=SIDE**2, n_shapes=2, noise=0.03
+    )
+    patches = patchify((255 * made.images).round(), SIDE)[0].unflatten(1, (3, -1)).transpose(1, 2)
+    return [["#{:02x}{:02x}{:02x}".format(*map(int, rgb)) for rgb in p] for p in patches.tolist()]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the figure shows at first.
+
+    Attributes:
+        order: Which patch is read as number 0, 1, ...
+        telling: Key of :data:`TELLINGS`.
+        patches: Colours of the pixels of each patch, as :func:`picture` returns them.
+    """
+
+    order: tuple[int, ...] = (5, 11, 0, 14, 9, 2, 12, 7, 3, 15, 6, 10, 1, 13, 8, 4)
+    telling: str = "together"
+    patches: list[list[str]] = field(default_factory=picture)
+
+
+def _features(patches: Sequence[Sequence[str]]) -> Tensor:
+    """Mean colour of each patch, in three of eight channels."""
+    values = [[[int(p[i : i + 2], 16) for i in (1, 3, 5)] for p in patch] for patch in patches]
+    colours = torch.tensor(values, dtype=torch.float64).mean(dim=1) / 127.5 - 1
+    return torch.nn.functional.pad(2 * colours, (0, 5))
+
+
+def patch_shuffler(
+    patches: Sequence[Sequence[str]], order: Sequence[int], telling: str = "together"
+) -> dict[str, Any]:
+    """Say what a model receives from a shuffled picture, and whether it notices.
+
+    The model is one head of attention whose queries, keys and values are the tokens, and a mean
+    over its outputs. A token is the mean colour of a patch plus, if there are positions, the code
+    of the place that it is told.
+
+    Args:
+        patches: Colours of the pixels of each patch.
+        order: Which patch is read as number 0, 1, ...
+        telling: Key of :data:`TELLINGS`.
+
+    Returns:
+        ``tokens``: for each, the number of its patch and of the place it is told, -1 for none;
+        ``moved``, how many are told a place that isn't theirs; and ``change``, by how much the
+        mean output differs from that for the picture as it was.
+
+    Raises:
+        ValueError: If the telling is unknown or the order is no permutation.
+
+    Example:
+        >>> swapped = [1, 0, *range(2, 16)]
+        >>> [patch_shuffler(picture(), swapped, how)["moved"] for how in TELLINGS]
+        [0, 2, 2, 0]
+    """
+    n = len(patches)
+    if telling not in TELLINGS:
+        raise ValueError(f"telling is {telling!r}, wanted one of {', '.join(TELLINGS)}")
+    if sorted(order) != list(range(n)):
+        raise ValueError(f"order has {len(order)} entries, wanted a permutation of {n}")
+    here = list(range(n))
+    shown = here if telling == "positions" else list(order)
+    told = {"together": list(order), "patches": here, "positions": list(order), "none": [-1] * n}
+    places = told[telling]
+    return {
+        "tokens": [list(pair) for pair in zip(shown, places, strict=True)],
+        "moved": sum(place not in (-1, patch) for patch, place in zip(shown, places, strict=True)),
+        "change": float(
+            (
+                _pooled(patches, shown, places)
+                - _pooled(patches, here, here if telling != "none" else places)
+            )
+            .abs()
+            .max()
+        ),
+    }
+
+
+def _pooled(patches: Sequence[Sequence[str]], shown: list[int], places: list[int]) -> Tensor:
+    grid = torch.cartesian_prod(torch.arange(SIDE), torch.arange(SIDE)).double()
+    codes = sinusoidal_encoding(grid, 4).flatten(1)
+    # One more, for those that are told nothing.
+    x = _features(patches)[shown] + torch.nn.functional.pad(codes, (0, 0, 0, 1))[places]
+    return (attention_weights(x, x) @ x).mean(dim=0)
+
+
+def readout(found: dict[str, Any]) -> str:
+    """Say the state in a sentence or two; the script says the same.
+
+    Args:
+        found: What :func:`patch_shuffler` returned.
+
+    Returns:
+        Plain text.
+    """
+    n = len(found["tokens"])
+    told = (
+        "No patch is told a place."
+        if found["tokens"][0][1] < 0
+        else f"{found['moved']} of {n} patches are told a place that isn't theirs."
+    )
+    return f"{told} The mean output of the attention layer changes by {found['change']:.3f}."
+
+
+def describe(options: Options) -> Description:
+    """Describe the figure.
+
+    Args:
+        options: What it shows at first.
+
+    Returns:
+        Title, use and the readout of the first state.
+    """
+    return Description(
+        "Shuffled patches: what arrives?",
+        "Left the tokens in the order in which they are read, each with the row and column that it "
+        "is told; right the picture that can be put together from them. Shuffle, or press two "
+        "tokens to exchange them, and choose what moves.",
+        readout(patch_shuffler(options.patches, options.order, options.telling)),
+    )
+
+
+def widget(options: Options) -> Any:
+    """Make the live version.
+
+    Args:
+        options: What it shows at first.
+
+    Returns:
+        A box of ipywidgets.
+    """
+    controls = {
+        "telling": ipywidgets.Dropdown(
+            options=[(text, name) for name, text in TELLINGS.items()],
+            value=options.telling,
+            description="what moves",
+        ),
+        "shuffle": ipywidgets.IntSlider(1, min=0, max=20, description="shuffle"),
+    }
+
+    def render(telling: str, shuffle: int) -> str:
+        order = list(options.order)
+        if shuffle != 1:
+            generator = torch.Generator().manual_seed(shuffle)
+            order = torch.randperm(len(order), generator=generator).tolist()
+        if shuffle == 0:
+            order = sorted(order)
+        found = patch_shuffler(options.patches, order, telling)
+        drawn = _grid(options.patches, [patch for patch, _ in found["tokens"]])
+        known = {place: patch for patch, place in found["tokens"] if place >= 0}
+        drawn += _grid(options.patches, [known.get(n, -1) for n in range(len(order))])
+        return f"{drawn}<p>{readout(found)}</p>"
+
+    return widget_box(describe(options), controls, render)
+
+
+def _grid(patches: Sequence[Sequence[str]], shown: Sequence[int]) -> str:
+    step, parts = 36, []
+    for place, patch in enumerate(shown):
+        x, y = place % SIDE * step, place // SIDE * step
+        for i, colour in enumerate(patches[patch] if patch >= 0 else ()):
+            parts.append(
+                f"<rect x='{x + i % SIDE * 8.5}' y='{y + i // SIDE * 8.5}' width='8.5' "
+                f"height='8.5' fill='{colour}'/>"
+            )
+    return f"<svg width='170' height='150'>{''.join(parts)}</svg>"
