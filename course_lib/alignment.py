@@ -74,21 +74,27 @@ def hard_alignment(weights: Tensor, threshold: float | None = None) -> Tensor:
     return torch.zeros_like(weights, dtype=torch.bool).scatter(-1, best, True) & (weights > 0)
 
 
-def alignment_error_rate(predicted: Tensor, gold: Tensor) -> float:
-    """Compare links with the true ones: ``1 - 2 |A and G| / (|A| + |G|)``.
+def alignment_error_rate(predicted: Tensor, gold: Tensor, possible: Tensor | None = None) -> float:
+    """Compare links A with the true ones: ``1 - (|A and S| + |A and P|) / (|A| + |S|)``.
+
+    S are the *sure* links, P the *possible* ones, which the sure ones belong to: a possible link
+    may be drawn or left out at no cost. Without a difference between them this is
+    ``1 - 2 |A and G| / (|A| + |G|)``.
 
     With leading axes the links of all sentences are counted together, as is usual for a corpus:
     a long sentence then weighs more than a short one.
 
-    Source: Och and Ney, A Systematic Comparison of Various Statistical Alignment Models (2003);
-    its *sure* and *possible* links are the same here.
+    Source: Och and Ney, A Systematic Comparison of Various Statistical Alignment Models (2003),
+    section 5.
 
     Args:
         predicted: Boolean ``(..., T, S)``.
-        gold: Boolean ``(..., T, S)``.
+        gold: Boolean ``(..., T, S)``: the sure links.
+        possible: Boolean ``(..., T, S)``: links that are not wrong; the sure ones if not given.
 
     Returns:
-        A number between 0 (the same links) and 1 (no link in common); 0 if there are no links.
+        A number between 0 (all sure links and only possible ones) and 1 (no link in common); 0 if
+        there are neither links nor sure ones.
 
     Raises:
         ValueError: If shapes differ or a tensor is not boolean.
@@ -99,12 +105,19 @@ def alignment_error_rate(predicted: Tensor, gold: Tensor) -> float:
         >>> gold = torch.tensor([[True, False], [True, True]])
         >>> alignment_error_rate(torch.eye(2).bool(), gold)
         0.2
+
+        If the third was only possible, nothing is missing.
+
+        >>> alignment_error_rate(torch.eye(2).bool(), torch.eye(2).bool(), possible=gold)
+        0.0
     """
-    if predicted.shape != gold.shape or not predicted.dtype == gold.dtype == torch.bool:
-        raise ValueError(
-            f"got {predicted.dtype} {tuple(predicted.shape)} and {gold.dtype} "
-            f"{tuple(gold.shape)}, wanted boolean tensors of one shape"
-        )
-    links = int(predicted.sum() + gold.sum())
-    common = int((predicted & gold).sum())
-    return (links - 2 * common) / links if links else 0.0
+    for name, links in (("gold", gold), ("possible", gold if possible is None else possible)):
+        if predicted.shape != links.shape or not predicted.dtype == links.dtype == torch.bool:
+            raise ValueError(
+                f"got {predicted.dtype} {tuple(predicted.shape)} and {name} {links.dtype} "
+                f"{tuple(links.shape)}, wanted boolean tensors of one shape"
+            )
+    fair = gold if possible is None else gold | possible
+    links_drawn = int(predicted.sum() + gold.sum())
+    right = int((predicted & gold).sum() + (predicted & fair).sum())
+    return (links_drawn - right) / links_drawn if links_drawn else 0.0

@@ -53,3 +53,18 @@ def test_rate_wants_boolean_tensors_of_one_shape():
         alignment_error_rate(torch.eye(3), gold)
     with pytest.raises(ValueError, match="wanted boolean tensors of one shape"):
         alignment_error_rate(gold[:2], gold)
+
+
+def test_possible_links_may_be_drawn_or_left_out() -> None:
+    sure = torch.tensor([[True, False, False], [False, True, False]])
+    possible = torch.tensor([[True, True, False], [False, True, False]])
+    drawn = torch.tensor([[True, True, False], [False, False, True]])
+    # Of 3 + 2 links counted, 1 sure one is hit and 2 possible ones.
+    assert alignment_error_rate(drawn, sure, possible) == pytest.approx(2 / 5)
+    assert alignment_error_rate(sure, sure, possible) == 0
+    assert alignment_error_rate(possible, sure, possible) == 0
+    assert alignment_error_rate(possible, sure) == pytest.approx(1 / 5)
+    # Sure links are possible, whether or not they are marked so.
+    assert alignment_error_rate(drawn, sure, possible & ~sure) == pytest.approx(2 / 5)
+    with pytest.raises(ValueError, match="possible"):
+        alignment_error_rate(drawn, sure, possible[0])

@@ -23,6 +23,7 @@ from course_lib.data.translation import SentencePair, Split, Vocabulary, split_o
 __all__ = [
     "MARKS",
     "RELATIONS",
+    "VERB_FORMS",
     "TextBatch",
     "TextSentence",
     "annotated_text",
@@ -71,6 +72,8 @@ _NAME_WEIGHTS = tuple(1.0 / (rank + 1) for rank in range(len(_NAMES)))
 _FIRST_RARE = len(_NAMES) // 2
 _TRANSITIVE = tuple((verb, verb + "s") for verb in "see like find follow know seek".split())
 _INTRANSITIVE = tuple((verb, verb + "s") for verb in "sleep run sing wait rest dream".split())
+VERB_FORMS = (("are", "is"), *_TRANSITIVE, *_INTRANSITIVE)
+"""All verbs: the form that goes with a plural, and with a singular."""
 _ADJECTIVES = "old young small big white black quiet".split()
 _STATES = "tired happy hungry calm lost cold".split()
 _INTENSIFIERS = "very really quite".split()

@@ -1,6 +1,11 @@
 """Named experiments, the records they leave, and the rule that judges their conclusions."""
 
-from course_lib.experiments import seq2seq_bottleneck, vit_cifar10
+from course_lib.experiments import (
+    read_translation,
+    read_words,
+    seq2seq_bottleneck,
+    vit_cifar10,
+)
 from course_lib.experiments.record import (
     DataUse,
     Record,
@@ -16,7 +21,12 @@ from course_lib.experiments.verdict import Verdict, verdict
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (seq2seq_bottleneck.EXPERIMENT, vit_cifar10.EXPERIMENT)
+    for experiment in (
+        read_translation.EXPERIMENT,
+        read_words.EXPERIMENT,
+        seq2seq_bottleneck.EXPERIMENT,
+        vit_cifar10.EXPERIMENT,
+    )
 }
 """All experiments by name."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.verdict import Verdict
@@ -59,11 +60,14 @@ class Outcome:
         data: The data sets used.
         metrics: One row an epoch, with ``wall_seconds`` and ``device_seconds``.
         results: Final numbers.
+        weights: Tensors and text to be kept beside the record as a checkpoint, as
+            :func:`course_lib.reading.pack_weights` makes them; usually none.
     """
 
     data: list[DataUse]
     metrics: list[dict[str, float]]
     results: dict[str, Any]
+    weights: tuple[Mapping[str, Tensor], Mapping[str, str]] | None = None
 
 
 @dataclass(frozen=True)

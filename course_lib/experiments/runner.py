@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
+from torch import Tensor
 
 import course_lib
 from course_lib.experiments import provenance
 from course_lib.experiments.record import Record, load_record, record_name, write_record
 from course_lib.experiments.registry import Conclusion, Experiment, Job
+
+Weights = tuple[Mapping[str, Tensor], Mapping[str, str]]
 
 RESULTS_DIR = Path("book/results")
 # Beside the package, which is the checkout's _build wherever one stands in it.
@@ -140,7 +145,13 @@ def run(
     written: list[Path] = []
     for i, (arm, seed) in enumerate(to_pay.todo):
         report(f"[{i + 1}/{len(to_pay.todo)}] {experiment.name} {arm} {size} seed {seed}")
-        record = _run_one(experiment, arm, size, seed, runs_dir, torch.device(device), progress)
+        record, weights = _run_one(
+            experiment, arm, size, seed, runs_dir, torch.device(device), progress
+        )
+        if weights is not None:
+            # Before the record, which says that the run is done.
+            path = results_dir / experiment.name / record.file_name
+            write_weights(weights, path.with_suffix(".safetensors"))
         written.append(write_record(record, results_dir))
         report(f"    {_summary(record)} -> {written[-1]}")
     return written
@@ -160,7 +171,7 @@ def _run_one(
     runs_dir: Path,
     device: torch.device,
     progress: bool,
-) -> Record:
+) -> tuple[Record, Weights | None]:
     config = experiment.config(arm, size)
     module = experiment.train.__module__
     commit, source = provenance.parent_commit(), provenance.source_sha256(module)
@@ -187,7 +198,23 @@ def _run_one(
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     checkpoint.unlink(missing_ok=True)
-    return record
+    return record, outcome.weights
+
+
+def write_weights(weights: Weights, path: Path) -> None:
+    """Write a checkpoint to its place; a file that is there is replaced in one step.
+
+    Args:
+        weights: Tensors and text, by name.
+        path: Where to; missing folders are made.
+    """
+    tensors, text = weights
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".partial")
+    save_file(
+        {name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, dict(text)
+    )
+    os.replace(temporary, path)
 
 
 def _is_done(path: Path, config: dict[str, Any]) -> bool:

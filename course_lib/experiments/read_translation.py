@@ -1,0 +1,323 @@
+"""A small Transformer that translates German and Korean, trained in order to be read.
+
+The patterns essay says what alignments look like: a diagonal between languages of like word order,
+scattered where the order differs, as between an SOV and an SVO language. German and Korean
+sentences here go through the same weights, and their gold alignments are known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.alignment import alignment_error_rate, hard_alignment
+from course_lib.data.translation import (
+    Batch,
+    SentencePair,
+    Vocabulary,
+    batches,
+    collate,
+    german_english,
+    korean_english,
+)
+from course_lib.experiments.provenance import Clock
+from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
+from course_lib.experiments.verdict import verdict
+from course_lib.patterns import monotonicity
+from course_lib.reading import pack_weights
+from course_lib.training import (
+    count_parameters,
+    derive_seed,
+    fit,
+    seeded_generator,
+    warmup_cosine,
+)
+from course_lib.transformer import EncoderDecoder, TransformerConfig
+
+_TEST_SEED = 0
+LANGUAGES = {"german": german_english, "korean": korean_english}
+
+
+@dataclass(frozen=True)
+class TranslationConfig:
+    """All settings.
+
+    Args:
+        n_german: German sentences to train on.
+        n_korean: Korean ones.
+        n_test: Sentences of each language to test on.
+        max_length: Longest source sentence, in tokens.
+        d_model: Width of the tokens.
+        n_heads: Heads a block.
+        d_ff: Hidden width of the feed-forward parts.
+        n_layers: Blocks of the encoder, and of the decoder.
+        epochs: Passes over the training sentences.
+        batch_size: Sentence pairs a step.
+        learning_rate: Largest learning rate of Adam, reached after half an epoch.
+    """
+
+    n_german: int
+    n_korean: int
+    n_test: int
+    max_length: int = 12
+    d_model: int = 64
+    n_heads: int = 4
+    d_ff: int = 128
+    n_layers: int = 2
+    epochs: int = 6
+    batch_size: int = 64
+    learning_rate: float = 3e-3
+
+
+CPU = TranslationConfig(n_german=5_000, n_korean=11_000, n_test=200)
+FULL = TranslationConfig(
+    n_german=100_000, n_korean=200_000, n_test=2_000, max_length=24, d_model=256, d_ff=1024,
+    n_layers=4, epochs=10, learning_rate=1e-3,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TranslationData:
+    """Corpora and vocabularies of one run.
+
+    Args:
+        train: Training pairs of both languages.
+        test: Test pairs by language; no sentence of theirs is in ``train``.
+        source: Vocabulary of both source languages.
+        target: Vocabulary of English.
+    """
+
+    train: list[SentencePair]
+    test: dict[str, list[SentencePair]]
+    source: Vocabulary
+    target: Vocabulary
+
+    @property
+    def sha256(self) -> str:
+        """Of the text of all pairs."""
+        pairs = [*self.train, *(pair for test in self.test.values() for pair in test)]
+        return hashlib.sha256("\n".join(str(pair) for pair in pairs).encode()).hexdigest()
+
+
+def make_data(config: TranslationConfig, seed: int) -> TranslationData:
+    """Generate the corpora: training pairs depend on the seed, test pairs do not."""
+    train = german_english(config.n_german, seed, max_length=config.max_length)
+    train += korean_english(config.n_korean, seed, max_length=config.max_length)
+    test = {
+        name: language(config.n_test, _TEST_SEED, "test", max_length=config.max_length)
+        for name, language in LANGUAGES.items()
+    }
+    source = Vocabulary.of(pair.source for pair in train)
+    return TranslationData(train, test, source, Vocabulary.of(pair.target for pair in train))
+
+
+def train(
+    config: TranslationConfig,
+    data: TranslationData,
+    seed: int,
+    device: torch.device | str = "cpu",
+    checkpoint: Path | None = None,
+    progress: bool = False,
+) -> tuple[EncoderDecoder, list[dict[str, float]]]:
+    """Train a translator.
+
+    Args:
+        config: All settings.
+        data: Corpora and vocabularies.
+        seed: Of the weights and the order of the batches.
+        device: Where to compute.
+        checkpoint: File to go on from and to keep the state in.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        The trained model, and one row an epoch; ``exact`` is the share of test sentences of both
+        languages that are translated without an error.
+    """
+    device = torch.device(device)
+    model = EncoderDecoder(
+        TransformerConfig(
+            len(data.source), len(data.target), d_model=config.d_model, n_heads=config.n_heads,
+            d_ff=config.d_ff, n_layers=config.n_layers, dropout=0.0, norm="pre", max_len=128,
+        ),
+        generator=seeded_generator(seed),
+    ).to(device)  # fmt: skip
+    steps_per_epoch = -(-len(data.train) // config.batch_size)
+    clock = Clock(device)
+
+    def evaluate(_: nn.Module) -> dict[str, float]:
+        shares = [exact(model, data, pairs) for pairs in data.test.values()]
+        return {"exact": sum(shares) / len(shares), **clock.lap()}
+
+    def loss(_: nn.Module, batch: Batch) -> Tensor:
+        batch = batch.to(device)
+        return model.loss(batch.source, batch.source_lengths, batch.target)
+
+    history = fit(
+        model,
+        torch.optim.Adam(model.parameters(), lr=config.learning_rate),
+        lambda epoch: batches(
+            data.train, data.source, data.target, config.batch_size, derive_seed(seed, epoch)
+        ),
+        loss,
+        epochs=config.epochs,
+        seed=seed,
+        schedule=lambda step: warmup_cosine(
+            step, total_steps=config.epochs * steps_per_epoch, warmup_steps=steps_per_epoch // 2
+        ),
+        evaluate=evaluate,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    return model.cpu().eval(), history
+
+
+def exact(
+    model: EncoderDecoder,
+    data: TranslationData,
+    pairs: Sequence[SentencePair],
+) -> float:
+    """Share of the pairs that are translated without an error, decoding greedily.
+
+    Args:
+        model: The translator.
+        data: For the vocabularies.
+        pairs: Sentence pairs.
+    """
+    device = next(model.parameters()).device
+    batch = collate(pairs, data.source, data.target).to(device)
+    longest = batch.target.shape[1]
+    tokens = model.generate(batch.source, batch.source_lengths, max_len=longest).tokens
+    right = [
+        tuple(data.target.decode(row)) == pair.target
+        for row, pair in zip(tokens, pairs, strict=True)
+    ]
+    return sum(right) / len(right)
+
+
+def gold_links(pairs: Sequence[SentencePair]) -> Tensor:
+    """True alignments in the orientation of the cross-attention of a padded batch.
+
+    Row t stands for the query that predicts target word t; the last row of the longest sentence,
+    which predicts its end, has no link.
+
+    Args:
+        pairs: B sentence pairs.
+
+    Returns:
+        Boolean ``(B, T, S)``.
+
+    Example:
+        >>> pair = SentencePair(("im", "garten"), ("in", "the", "garden"), ((0, 0), (0, 1), (1, 2)))
+        >>> gold_links([pair]).int().tolist()
+        [[[1, 0], [1, 0], [0, 1], [0, 0]]]
+    """
+    T = 1 + max(len(pair.target) for pair in pairs)
+    S = max(len(pair.source) for pair in pairs)
+    gold = torch.zeros(len(pairs), T, S, dtype=torch.bool)
+    for row, pair in enumerate(pairs):
+        links = pair.alignment_matrix()
+        gold[row, : links.shape[0], : links.shape[1]] = links
+    return gold
+
+
+@torch.no_grad()
+def cross_attention(
+    model: EncoderDecoder, source: Vocabulary, target: Vocabulary, pairs: Sequence[SentencePair]
+) -> Tensor:
+    """What the decoder looks at while it is told the true words.
+
+    Args:
+        model: The translator.
+        source: Source vocabulary.
+        target: Target vocabulary.
+        pairs: B sentence pairs.
+
+    Returns:
+        Weights ``(L, B, H, T, S)``; row t is that of the query which predicts target word t. Rows
+        after the end of a sentence are 0.
+    """
+    batch = collate(pairs, source, target)
+    _, weights = model(batch.source, batch.source_lengths, batch.target_in, return_weights=True)
+    real = batch.target_out != target.pad
+    return weights.cross * real[None, :, None, :, None]
+
+
+def measure(model: EncoderDecoder, data: TranslationData) -> dict[str, object]:
+    """All that the record keeps about a trained translator.
+
+    Args:
+        model: In evaluation mode.
+        data: Its corpora.
+    """
+    rates: dict[str, float] = {}
+    order: dict[str, float] = {}
+    true_order: dict[str, float] = {}
+    for name, pairs in data.test.items():
+        weights = cross_attention(model, data.source, data.target, pairs)
+        gold = gold_links(pairs)
+        asks = gold.any(dim=-1)
+        for layer, maps in enumerate(weights.mean(dim=2)):
+            rate = alignment_error_rate(hard_alignment(maps * asks[..., None]), gold)
+            rates[f"{name}, layer {layer + 1}"] = round(rate, 4)
+        # Words that are linked to nothing have no place in any order.
+        last = weights[-1].mean(dim=1)
+        order[name] = round(float(monotonicity(last, queries=asks).nanmean()), 4)
+        true = gold / gold.sum(dim=-1, keepdim=True).clamp(min=1)
+        true_order[name] = round(float(monotonicity(true).nanmean()), 4)
+    return {
+        "exact_german": exact(model, data, data.test["german"]),
+        "exact_korean": exact(model, data, data.test["korean"]),
+        "n_parameters": count_parameters(model),
+        "alignment_error_rate": rates,
+        "order_of_attention": order,
+        "order_of_the_true_links": true_order,
+    }
+
+
+def conclude(records: Sequence[Record]) -> list[Conclusion]:
+    """The essay's claim, and a control."""
+    found = [record.results for record in records]
+    order = [f["order_of_attention"]["german"] - f["order_of_attention"]["korean"] for f in found]
+    learned = [r.metrics[-1]["exact"] - r.metrics[0]["exact"] for r in records]
+    return [
+        Conclusion(
+            "Attention goes through a sentence of like word order more in order than through one "
+            "of another.",
+            "the patterns essay",
+            verdict(order, claimed_sign=1),
+        ),
+        Conclusion(
+            "More sentences are translated without an error after the last epoch than after the "
+            "first.",
+            "control",
+            verdict(learned, claimed_sign=1),
+            control=True,
+        ),
+    ]
+
+
+@experiment(
+    "read-translation",
+    "a Transformer that translates two languages: how far its attention agrees with alignments",
+    arms={"translator": {}},
+    sizes={
+        "cpu": Size(asdict(CPU), (0, 1, 2), 2, "two CPU cores"),
+        "full": Size(asdict(FULL), (0, 1, 2), 20, "one GPU"),
+    },
+    conclude=conclude,
+)
+def EXPERIMENT(job: Job) -> Outcome:
+    """Train one translator and measure it as it is kept: in half precision."""
+    config = TranslationConfig(**job.config)
+    data = make_data(config, job.seed)
+    model, history = train(config, data, job.seed, job.device, job.checkpoint, job.progress)
+    weights = pack_weights(model, source=data.source, target=data.target)
+    variant = f"generated, lengths 3 to {config.max_length}, seed {job.seed}"
+    uses = [DataUse("german-english and korean-english", variant, data.sha256)]
+    return Outcome(uses, history, measure(model, data), weights if job.seed == 0 else None)

@@ -1,0 +1,281 @@
+"""Two small trained models to be read, and how to get them: a translator and a reader.
+
+The *translator* is a Transformer that turns German and Korean into English; its sentences come with
+gold alignments. The *reader* fills in hidden words of the annotated sentences; they come with what
+belongs to what. ``course run read-translation`` and ``course run read-words`` train them and keep
+the weights beside the records.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch.nn.functional as F
+from safetensors import safe_open
+from torch import Generator, Tensor, nn
+
+import course_lib
+from course_lib.attention import check_heads
+from course_lib.data.translation import Vocabulary
+from course_lib.layers import xavier_init
+from course_lib.transformer import Encoder, EncoderDecoder, PositionedEmbedding, TransformerConfig
+
+__all__ = [
+    "Reader",
+    "ReaderConfig",
+    "TrainedReader",
+    "TrainedTranslator",
+    "hide_words",
+    "load_reader",
+    "load_translator",
+    "pack_weights",
+]
+
+_RESULTS = Path(course_lib.__file__).resolve().parent.parent / "book" / "results"
+
+
+# --------------------------------------------------------------------------- the reader
+
+
+@dataclass(frozen=True)
+class ReaderConfig:
+    """What a :class:`Reader` is made of.
+
+    Attributes:
+        vocab_size: Number of tokens V.
+        d_model: Width D of the tokens.
+        n_heads: Attention heads H.
+        d_ff: Hidden width of the feed-forward parts.
+        n_layers: Blocks L.
+        max_len: Longest sentence, its two ends included.
+
+    Raises:
+        ValueError: If ``n_heads`` does not divide ``d_model``.
+
+    Example:
+        >>> ReaderConfig(100, d_model=64, n_heads=5)
+        Traceback (most recent call last):
+        ...
+        ValueError: n_heads is 5, wanted a divisor of d_model 64
+    """
+
+    vocab_size: int
+    d_model: int = 64
+    n_heads: int = 4
+    d_ff: int = 128
+    n_layers: int = 3
+    max_len: int = 64
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        check_heads(self.d_model, self.n_heads)
+
+
+class Reader(nn.Module):
+    """Read both ways and say at every place which word belongs there.
+
+    It is trained on sentences in which some words are hidden. The matrix of the embedding gives the
+    logits too.
+
+    Source: Devlin et al., BERT (2019), section 3.1, for the task; blocks are pre-norm.
+
+    Args:
+        config: What to build.
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Example:
+        >>> reader = Reader(ReaderConfig(20), generator=torch.Generator().manual_seed(0))
+        >>> tokens = torch.tensor([[1, 7, 8, 2]])
+        >>> logits, weights = reader(tokens, tokens > 0, return_weights=True)
+        >>> logits.shape, weights.shape
+        (torch.Size([1, 4, 20]), torch.Size([3, 1, 4, 4, 4]))
+    """
+
+    def __init__(self, config: ReaderConfig, *, generator: Generator | None = None) -> None:
+        """Build the model and draw its weights."""
+        super().__init__()
+        self.config = config
+        self.embed = PositionedEmbedding(
+            config.vocab_size, config.d_model, max_len=config.max_len, positions="sinusoidal",
+            scaled=True,
+        )  # fmt: skip
+        self.encoder = Encoder(config.d_model, config.n_heads, config.d_ff, config.n_layers)
+        xavier_init(self, uniform=True, generator=generator)
+        for name, parameter in self.named_parameters():
+            if "embed" in name:
+                nn.init.normal_(parameter, std=config.d_model**-0.5, generator=generator)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        keep: Tensor,
+        *,
+        x: Tensor | None = None,
+        head_mask: Tensor | None = None,
+        return_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Read a batch.
+
+        Args:
+            tokens: Numbers of words ``(B, T)``; hidden ones are ``unk``.
+            keep: Boolean ``(B, T)``: which tokens may be looked at; ``False`` for padding, or for
+                a word that was taken away.
+            x: Embedded tokens ``(B, T, D)``, instead of looking them up.
+            head_mask: Factors on the output of each head in each block, ``(L, H)``.
+            return_weights: Whether to return the attention weights too.
+
+        Returns:
+            Logits ``(B, T, V)``, and if asked for the weights of all blocks ``(L, B, H, T, T)``.
+
+        Raises:
+            ValueError: If the shapes don't fit together.
+        """
+        if keep.shape != tokens.shape:
+            raise ValueError(
+                f"keep has shape {tuple(keep.shape)}, wanted that of tokens {tuple(tokens.shape)}"
+            )
+        x = self.embed(tokens) if x is None else x
+        mask = keep[:, None, None, :]
+        out = self.encoder(x, mask=mask, head_mask=head_mask, return_weights=return_weights)
+        if return_weights:
+            return self.embed.logits(out[0]), out[1]
+        return self.embed.logits(out)
+
+    def loss(self, tokens: Tensor, hidden: Tensor, keep: Tensor) -> Tensor:
+        """Mean cross-entropy at the hidden places.
+
+        Args:
+            tokens: The true words ``(B, T)``.
+            hidden: Boolean ``(B, T)``: which are hidden, at least one.
+            keep: Boolean ``(B, T)``.
+        """
+        logits = self(hide_words(tokens, hidden), keep)
+        return F.cross_entropy(logits[hidden], tokens[hidden])
+
+
+def hide_words(tokens: Tensor, hidden: Tensor) -> Tensor:
+    """Put the unknown word in place of some.
+
+    Args:
+        tokens: Numbers of words ``(B, T)``.
+        hidden: Boolean ``(B, T)``.
+
+    Example:
+        >>> hide_words(torch.tensor([[1, 7, 8, 2]]), torch.tensor([[False, True, False, False]]))
+        tensor([[1, 3, 8, 2]])
+    """
+    return tokens.masked_fill(hidden, Vocabulary.unk)
+
+
+# --------------------------------------------------------------------------- trained ones
+
+
+@dataclass(frozen=True)
+class TrainedReader:
+    """A reader that has been trained.
+
+    Attributes:
+        model: In evaluation mode.
+        vocabulary: Of the sentences.
+    """
+
+    model: Reader
+    vocabulary: Vocabulary
+
+
+@dataclass(frozen=True)
+class TrainedTranslator:
+    """A translator that has been trained.
+
+    Attributes:
+        model: In evaluation mode.
+        source: Vocabulary of German and Korean words.
+        target: Vocabulary of English words.
+    """
+
+    model: EncoderDecoder
+    source: Vocabulary
+    target: Vocabulary
+
+
+def pack_weights(
+    model: Reader | EncoderDecoder, **vocabularies: Vocabulary
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """What a checkpoint holds: weights in half precision, and as text all else that is needed.
+
+    Args:
+        model: What was trained. Its weights are rounded in place to what half precision can hold,
+            so that what is measured afterwards is measured of what is kept.
+        vocabularies: By name.
+
+    Returns:
+        Tensors by name and text by name, as safetensors takes them.
+
+    Example:
+        >>> weights, text = pack_weights(Reader(ReaderConfig(6)), words=Vocabulary(["a", "b"]))
+        >>> text["words"]
+        '["a", "b"]'
+    """
+    weights = {name: value.detach().half() for name, value in model.state_dict().items()}
+    model.load_state_dict(weights)
+    text = {"config": json.dumps(asdict(model.config))}
+    for name, vocabulary in vocabularies.items():
+        text[name] = json.dumps(list(vocabulary.tokens[4:]), ensure_ascii=False)
+    return weights, text
+
+
+def load_reader(path: Path | None = None) -> TrainedReader:
+    """Load the reader that ``course run read-words`` has trained.
+
+    Args:
+        path: A checkpoint; the course's own if not given.
+
+    Raises:
+        FileNotFoundError: If there is none; the message says how to make it.
+
+    Example:
+        >>> reader = load_reader()
+        >>> reader.model.config.n_layers, "dogs" in reader.vocabulary
+        (3, True)
+    """
+    weights, text = _read("reader", path)
+    model = Reader(ReaderConfig(**json.loads(text["config"])))
+    model.load_state_dict(weights)
+    return TrainedReader(model.eval(), Vocabulary(json.loads(text["words"])))
+
+
+def load_translator(path: Path | None = None) -> TrainedTranslator:
+    """Load the translator that ``course run read-translation`` has trained.
+
+    Args:
+        path: A checkpoint; the course's own if not given.
+
+    Raises:
+        FileNotFoundError: If there is none; the message says how to make it.
+
+    Example:
+        >>> translator = load_translator()
+        >>> "hund" in translator.source, "dog" in translator.target
+        (True, True)
+    """
+    weights, text = _read("translator", path)
+    model = EncoderDecoder(TransformerConfig(**json.loads(text["config"])))
+    model.load_state_dict(weights)
+    source, target = (Vocabulary(json.loads(text[name])) for name in ("source", "target"))
+    return TrainedTranslator(model.eval(), source, target)
+
+
+def _read(
+    arm: Literal["reader", "translator"], path: Path | None
+) -> tuple[Mapping[str, Tensor], Mapping[str, str]]:
+    experiment = {"reader": "read-words", "translator": "read-translation"}[arm]
+    path = _RESULTS / experiment / f"{arm}-cpu-0.safetensors" if path is None else path
+    if not path.exists():
+        raise FileNotFoundError(
+            f"no trained {arm} in {path.parent.name}/{path.name}: the course's repository has it "
+            f"in book/results; `course run {experiment} --seeds 0` makes it anew"
+        )
+    with safe_open(path, framework="pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()

@@ -1,0 +1,88 @@
+"""The two trained models: what is in the files, and whether they know what their records say."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from course_lib.data.translation import Vocabulary
+from course_lib.experiments import load_record, read_translation, read_words
+from course_lib.reading import (
+    Reader,
+    ReaderConfig,
+    hide_words,
+    load_reader,
+    load_translator,
+    pack_weights,
+)
+
+RESULTS = Path(__file__).parents[1] / "book" / "results"
+
+
+def test_the_committed_reader_knows_what_its_record_says() -> None:
+    record = load_record(RESULTS / "read-words" / "reader-cpu-0.json")
+    reader = load_reader()
+    _, test = read_words.make_data(read_words.CPU, record.seed)
+    task = read_words.verb_task(test, reader.vocabulary)
+    known = read_words.number_accuracy(reader.model, task)
+    # Another processor may round one of 400 verbs to the other side.
+    assert known == pytest.approx(record.results["number"], abs=0.006)
+    assert known > 0.9
+
+
+def test_the_committed_translator_knows_what_its_record_says() -> None:
+    record = load_record(RESULTS / "read-translation" / "translator-cpu-0.json")
+    translator = load_translator()
+    data = read_translation.make_data(read_translation.CPU, record.seed)
+    assert data.source.tokens == translator.source.tokens
+    for name, pairs in data.test.items():
+        right = read_translation.exact(translator.model, data, pairs)
+        assert right == pytest.approx(record.results[f"exact_{name}"], abs=0.015)
+        assert right > 0.85
+
+
+def test_checkpoints_stay_small() -> None:
+    for path in RESULTS.rglob("*.safetensors"):
+        assert path.stat().st_size < 600_000
+
+
+def test_a_missing_checkpoint_says_how_to_make_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="`course run read-words --seeds 0` makes it anew"):
+        load_reader(tmp_path / "none.safetensors")
+    with pytest.raises(FileNotFoundError, match="course run read-translation"):
+        load_translator(tmp_path / "none.safetensors")
+
+
+def test_what_is_packed_comes_back(tmp_path: Path) -> None:
+    model = Reader(ReaderConfig(6, d_model=8, n_heads=2), generator=torch.Generator())
+    weights, text = pack_weights(model, words=Vocabulary(["ä", "b"]))
+    save_file(weights, tmp_path / "r.safetensors", text)
+    again = load_reader(tmp_path / "r.safetensors")
+    assert again.vocabulary.tokens[4:] == ("ä", "b")
+    tokens = torch.tensor([[1, 4, 5, 2]])
+    # Packing rounds the model itself, so nothing differs.
+    assert torch.equal(again.model(tokens, tokens > 0), model(tokens, tokens > 0))
+    assert json.loads(text["config"])["n_heads"] == 2
+
+
+def test_a_word_that_may_not_be_looked_at_changes_nothing() -> None:
+    reader = load_reader()
+    tokens = torch.tensor([reader.vocabulary.encode("the dogs sleep .".split(), True, True)])
+    keep = torch.ones_like(tokens, dtype=torch.bool)
+    keep[0, 2] = False
+    other = tokens.clone()
+    other[0, 2] = 9
+    places = [0, 1, 3, 4, 5]
+    a, b = reader.model(tokens, keep), reader.model(other, keep)
+    assert torch.allclose(a[:, places], b[:, places], atol=1e-5)
+    with pytest.raises(ValueError, match="wanted that of tokens"):
+        reader.model(tokens, keep[0])
+
+
+def test_hidden_words_leave_no_trace() -> None:
+    tokens = torch.tensor([[1, 7, 8, 2]])
+    hidden = torch.tensor([[False, True, True, False]])
+    assert hide_words(tokens, hidden).tolist() == [[1, 3, 3, 2]]
+    assert tokens.tolist() == [[1, 7, 8, 2]]
