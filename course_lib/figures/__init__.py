@@ -16,6 +16,7 @@ __all__ = ["NAMES", "figure", "in_book"]
 
 NAMES = (
     "alignment-reader",
+    "attention-map-reader",
     "collision-map",
     "depth-explorer",
     "kv-cache-stepper",
@@ -53,9 +54,9 @@ def figure(name: str, **options: Any) -> Any:
         >>> figure("softmax")
         Traceback (most recent call last):
         ...
-        ValueError: no figure 'softmax', wanted one of alignment-reader, collision-map, \
-depth-explorer, kv-cache-stepper, mask-builder, patch-shuffler, rope-rotation, sinusoid-explorer, \
-softmax-temperature
+        ValueError: no figure 'softmax', wanted one of alignment-reader, attention-map-reader, \
+collision-map, depth-explorer, kv-cache-stepper, mask-builder, patch-shuffler, rope-rotation, \
+sinusoid-explorer, softmax-temperature
     """
     if name not in NAMES:
         raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")

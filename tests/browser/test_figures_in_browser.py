@@ -11,6 +11,7 @@ import pytest
 
 from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
+from course_lib.figures.attention_map_reader import attention_map_reader
 from course_lib.figures.collision_map import collision_map
 from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, Options, depth_explorer, describe
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.browser
 
 COMPUTES = {
     "alignment-reader": alignment_reader,
+    "attention-map-reader": attention_map_reader,
     "collision-map": collision_map,
     "kv-cache-stepper": kv_cache_stepper,
     "depth-explorer": depth_explorer,
@@ -379,6 +381,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
     before = state(touched)
     target = {
         "alignment-reader": touched.get_by_role("radio", name="train"),
+        "attention-map-reader": touched.get_by_role("radio", name="(end)"),
         "collision-map": touched.get_by_role("gridcell", name="row 5, column 2"),
         "depth-explorer": touched.get_by_role("slider", name="Place that is read"),
         "kv-cache-stepper": touched.get_by_role("button", name="next step"),
@@ -405,3 +408,29 @@ def test_every_control_has_a_name(name: str, shown: Callable[..., Any]) -> None:
     )
     assert unnamed == []
     assert page.locator("[aria-live=polite]").count() == 1
+
+
+def test_heads_agree_over_their_controls(shown: Callable[..., Any]) -> None:
+    page = shown("attention-map-reader")
+    seen = set()
+    for sentence in range(4):
+        for layer, head in ((0, 0), (1, 3), (2, 1)):
+            for name, number in (("sentence", sentence), ("layer", layer), ("head", head)):
+                drive(page, name, str(number))
+            seen.add(json.dumps(check("attention-map-reader", page)["outputs"]))
+    assert len(seen) == 12
+
+
+def test_a_row_of_a_head_is_read_by_keys_and_by_pointing(shown: Callable[..., Any]) -> None:
+    page = shown("attention-map-reader", sentence=1)
+    row = check("attention-map-reader", page)["inputs"]["row"]
+    page.locator("tbody input").nth(row).focus()
+    page.keyboard.press("ArrowUp")
+    assert check("attention-map-reader", page)["inputs"]["row"] == row - 1
+    page.locator("tbody tr").nth(1).hover()
+    assert check("attention-map-reader", page)["inputs"]["row"] == 1
+    # A new sentence begins at its own hidden verb.
+    page.mouse.move(0, 0)
+    drive(page, "sentence", "3")
+    now = check("attention-map-reader", page)["inputs"]
+    assert page.locator("tbody th").nth(now["row"]).inner_text().startswith("[")

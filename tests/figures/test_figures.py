@@ -12,6 +12,8 @@ import pytest
 
 from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
+from course_lib.figures.attention_map_reader import Options as HeadOptions
+from course_lib.figures.attention_map_reader import attention_map_reader, read_sentences
 from course_lib.figures.base import Page
 from course_lib.figures.collision_map import collision_map
 from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, depth_explorer
@@ -159,6 +161,29 @@ def test_only_what_comes_apart_changes_what_attention_sees() -> None:
         patch_shuffler(picture(), [0] * 16)
 
 
+def test_a_map_is_measured_and_a_row_of_it_read() -> None:
+    previous = [[1, 0, 0], [1, 0, 0], [0, 1, 0]]
+    found = attention_map_reader(previous, row=2)
+    assert found["row"] == [0, 1, 0] and found["largest"] == 1 and found["entropy"] == 0
+    assert found["near_diagonal"] == 1 and found["relative_position"] == pytest.approx(-2 / 3)
+    even = attention_map_reader([[5, 5], [1, 1]], row=0)
+    assert even["entropy"] == pytest.approx(1) and even["row"] == [0.5, 0.5]
+
+
+def test_the_maps_of_the_trained_reader_are_small_and_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for reading in read_sentences():
+        assert reading.words[reading.asks].startswith("[")
+        for layer in reading.maps:
+            for rows in layer:
+                assert all(abs(sum(row) - 1000) <= len(row) / 2 for row in rows)
+    monkeypatch.setenv("COURSE_BOOK", "1")
+    assert len(figure("attention-map-reader")._repr_html_()) < 150_000
+    with pytest.raises(ValueError, match="layer and head are 3 and 0, wanted below 3 and 4"):
+        HeadOptions(layer=3, head=0)
+
+
 def test_a_figure_is_a_widget_here_and_a_page_in_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         monkeypatch.delenv("COURSE_BOOK", raising=False)
@@ -177,6 +202,10 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("mask-builder", "written as", "additive"),
         ("alignment-reader", "word", 5),
         ("alignment-reader", "sharpness", 0.0),
+        ("attention-map-reader", "sentence", 2),
+        ("attention-map-reader", "layer", 2),
+        ("attention-map-reader", "head", 0),
+        ("attention-map-reader", "word", 1),
         ("rope-rotation", "query", 30),
         ("rope-rotation", "key", 5),
         ("rope-rotation", "base", 10_000),
