@@ -89,6 +89,7 @@ def share(t: Trial) -> None:
         (t.integer(10, 20), t.integer(2, 3), 6, 2),
         (t.integer(3, 9), 2, 20, 3),
         (1000, t.integer(1, 9), 128, 2**16),
+        (7, 5, 10, 3),
     ):
         got, want = _two(t, *args)[1], reference(*args)[1]
         t.close(got, want, "the share", note=f"card_size{args}")
