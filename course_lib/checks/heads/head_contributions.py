@@ -22,6 +22,7 @@ exercise = Exercise(
     minutes=15,
     difficulty=2,
     chapter="04_heads.html#heads-sum",
+    outcomes=("heads.importance",),
     example=lambda t: (t.randn(2, 2, 3, 2), t.randn(4, 4)),
 )
 

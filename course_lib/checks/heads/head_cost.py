@@ -22,6 +22,7 @@ exercise = Exercise(
     minutes=15,
     difficulty=2,
     chapter="04_heads.html#heads-cost",
+    outcomes=("heads.cost",),
     returns=("parameters", "multiplications", "weights to keep"),
     example=lambda t: (8, 2, 4, 4),
 )

@@ -29,6 +29,7 @@ exercise = Exercise(
     minutes=25,
     difficulty=3,
     chapter="04_heads.html#heads-pruning",
+    outcomes=("heads.importance",),
     returns=("alone", "pairs"),
     example=lambda t: _sample(t, 12, 3, 2),
 )

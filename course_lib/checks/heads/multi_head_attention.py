@@ -50,6 +50,7 @@ exercise = Exercise(
     minutes=25,
     difficulty=3,
     chapter="04_heads.html#heads-cut",
+    outcomes=("heads.layer", "heads.split"),
     given=(attend,),
     forbidden=("attention",),
     returns=("the output", "weights"),

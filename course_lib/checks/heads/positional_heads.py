@@ -89,6 +89,7 @@ exercise = Exercise(
     minutes=20,
     difficulty=3,
     chapter="04_heads.html#heads-roles",
+    outcomes=("heads.roles",),
     example=_example,
 )
 

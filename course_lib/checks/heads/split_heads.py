@@ -14,6 +14,7 @@ exercise = Exercise(
     minutes=10,
     difficulty=1,
     chapter="04_heads.html#heads-cut",
+    outcomes=("heads.split",),
     example=lambda t: (t.randn(2, 4, 6), 2),
 )
 

@@ -24,6 +24,7 @@ exercise = Exercise(
     minutes=20,
     difficulty=2,
     chapter="07_sinusoids.html#sinusoids-added",
+    outcomes=("sinusoids.code",),
     example=lambda t: (t.randn(2, 5, 8),),
 )
 

@@ -29,6 +29,7 @@ exercise = Exercise(
     minutes=25,
     difficulty=3,
     chapter="07_sinusoids.html#sinusoids-codes",
+    outcomes=("sinusoids.failures",),
     example=lambda t: ("sine", 12),
 )
 

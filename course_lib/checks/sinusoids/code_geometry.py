@@ -24,6 +24,7 @@ exercise = Exercise(
     minutes=20,
     difficulty=3,
     chapter="07_sinusoids.html#sinusoids-distance",
+    outcomes=("sinusoids.geometry",),
     example=lambda t: (torch.arange(5), 8),
     returns=("the inner product", "the distance of the codes"),
 )

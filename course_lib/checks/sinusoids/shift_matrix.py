@@ -24,6 +24,7 @@ exercise = Exercise(
     minutes=20,
     difficulty=3,
     chapter="07_sinusoids.html#sinusoids-shift",
+    outcomes=("sinusoids.shift",),
     example=lambda t: (3, 8),
 )
 

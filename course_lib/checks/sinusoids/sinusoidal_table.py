@@ -23,6 +23,7 @@ exercise = Exercise(
     minutes=20,
     difficulty=2,
     chapter="07_sinusoids.html#sinusoids-formula",
+    outcomes=("sinusoids.code",),
     example=lambda t: (torch.arange(5), 8),
 )
 

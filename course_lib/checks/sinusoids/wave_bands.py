@@ -25,6 +25,7 @@ exercise = Exercise(
     minutes=15,
     difficulty=2,
     chapter="07_sinusoids.html#sinusoids-bands",
+    outcomes=("sinusoids.bands",),
     example=lambda t: (64, 512),
     returns=("the shortest wave", "the longest wave", "the number of whole waves"),
 )
