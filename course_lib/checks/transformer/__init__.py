@@ -1,0 +1,1 @@
+"""Exercises of assignment 9: the Transformer at work."""

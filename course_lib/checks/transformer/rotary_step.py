@@ -1,0 +1,254 @@
+"""Exercise ``transformer.rotary_step``."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from course_lib.attention import scaled_dot_product_attention
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial, Wrong
+from course_lib.masks import causal_mask
+
+
+def turn(x: Tensor, positions: Tensor, base: float = 10_000.0) -> Tensor:
+    """Turn the pairs of channels of x (..., T, Dh) by positions (T,), as RoPE does."""
+    rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
+    angles = positions[:, None].double() * rates
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+
+
+def reference(
+    q: Tensor, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, base: float = 10_000.0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Outputs of the new tokens, and the grown cache of turned keys."""
+    T, S = q.shape[-2], keys.shape[-2]
+    places = torch.arange(S, S + T)
+    keys = torch.cat([keys, turn(k, places, base)], dim=-2)
+    values = torch.cat([values, v], dim=-2)
+    mask = causal_mask(T, S + T)
+    out, _ = scaled_dot_product_attention(turn(q, places, base), keys, values, mask=mask)
+    return out, keys, values
+
+
+exercise = Exercise(
+    id="transformer.rotary_step",
+    function="rotary_step",
+    reference=reference,
+    points=6,
+    minutes=20,
+    difficulty=3,
+    chapter="09_transformer.html#transformer-rotary",
+    outcomes=("transformer.cache",),
+    example=lambda t: step(t, 2, 3),
+    given=(turn,),
+    returns=("the output", "the keys", "the values"),
+)
+
+
+def step(t: Trial, T: int, S: int, B: int = 1, H: int = 2, Dh: int = 6) -> tuple[Tensor, ...]:
+    """Queries, keys and values of T new tokens, and a cache of S."""
+    return tuple(2 * t.randn(B, H, n, Dh) for n in (T, T, T, S, S))
+
+
+@exercise.prop(
+    "a new token stands behind the cached ones",
+    points=1.5,
+    hint="The cache holds S keys, at positions 0 to S - 1. At which position is the new token?",
+)
+def one_new(t: Trial) -> None:
+    for S in (1, t.integer(4, 9)):
+        t.same(*step(t, 1, S), note=f"T = 1, S = {S}")
+
+
+@exercise.prop(
+    "several new tokens stand one behind the other and see their past",
+    points=1,
+    hint="T queries, S + T keys: what may the first query see? Where does it stand?",
+)
+def several_new(t: Trial) -> None:
+    T = t.integer(2, 4)
+    t.same(*step(t, T, t.integer(2, 5)))
+    t.same(*step(t, T, 0), note="with an empty cache")
+
+
+@exercise.prop(
+    "the cache keeps keys as they enter the scores: turned, and turned once",
+    points=1,
+    hint="Compare the first S keys that you return with those that you were given.",
+)
+def turned_once(t: Trial) -> None:
+    arguments = step(t, 2, t.integer(3, 5))
+    found = t.same(*arguments)
+    S = arguments[3].shape[-2]
+    t.close(found[1][..., :S, :], arguments[3], "the keys that were cached before")
+
+
+@exercise.prop(
+    "a text in pieces comes out as it does at once",
+    points=1,
+    hint="Feed a text token by token, always with the cache that came back, and compare.",
+)
+def in_pieces(t: Trial) -> None:
+    q, k, v, keys, values = step(t, 5, 0)
+    whole = t.want(q, k, v, keys, values)
+    outs = []
+    for piece in torch.arange(5).split([1, 1, 3] if t.integer(0, 1) else [2, 1, 2]):
+        found = t.call(*(x[..., piece, :] for x in (q, k, v)), keys, values)
+        if not isinstance(found, (list, tuple)) or len(found) != 3:
+            raise Wrong("wanted three tensors: output, keys, values")
+        out, keys, values = found
+        outs.append(out)
+    t.close(torch.cat(outs, dim=-2), whole[0], "the output, read in pieces")
+    t.close(values, whole[2], "the values, read in pieces")
+
+
+@exercise.prop(
+    "another base, several sentences, positions beyond 2,000 in half precision",
+    points=1,
+    hint="Is every argument used? Are positions kept exactly?",
+)
+def other_settings(t: Trial) -> None:
+    t.same(*step(t, 2, 6, B=3, H=1, Dh=4), base=float(t.integer(5, 50)), note="another base")
+    far = [x.bfloat16() for x in step(t, 1, 2049 + 2 * t.integer(0, 9), H=1, Dh=4)]
+    t.same(*far, base=2.0, note="bfloat16")
+
+
+@exercise.prop(
+    "the arguments are left as they were",
+    points=0.5,
+    hint="Look for `+=` and for writing into slices.",
+)
+def left_alone(t: Trial) -> None:
+    arguments = step(t, 2, 3)
+    t.same(*arguments)
+    t.unchanged(*arguments)
+
+
+def colleagues_rotary_step(q, k, v, keys, values, base=10_000.0):
+    """What is right for a whole text is right for its next token."""
+    new = q.shape[-2]
+    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
+    q = turn(q, torch.arange(new), base)
+    keys = turn(keys, torch.arange(keys.shape[-2]), base)
+    scores = q @ keys.mT / math.sqrt(q.shape[-1])
+    past = torch.ones(new, keys.shape[-2], dtype=torch.bool).tril()
+    weights = scores.masked_fill(~past, -torch.inf).softmax(dim=-1)
+    return weights @ values, keys, values
+
+
+# The notebook hands this function out, so its source must not begin with a decorator.
+exercise.mistake("Several things are wrong. Begin with the first symptom: who stands where?")(
+    colleagues_rotary_step
+)
+
+
+@exercise.mistake("A model that writes calls you with one token at a time. Where does each stand?")
+def counts_from_zero(q, k, v, keys, values, base=10_000.0):
+    """Every call begins at position 0."""
+    T, S = q.shape[-2], keys.shape[-2]
+    places = torch.arange(T)
+    keys = torch.cat([keys, turn(k, places, base)], -2)
+    values = torch.cat([values, v], -2)
+    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
+    scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
+    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
+
+
+@exercise.mistake("How often has the first key been turned after three of your calls?")
+def turned_at_every_call(q, k, v, keys, values, base=10_000.0):
+    """All keys are turned to their positions at each call."""
+    T, S = q.shape[-2], keys.shape[-2]
+    keys = turn(torch.cat([keys, k], -2), torch.arange(S + T), base)
+    values = torch.cat([values, v], -2)
+    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
+    scores = turn(q, torch.arange(S, S + T), base) @ keys.mT / math.sqrt(q.shape[-1])
+    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
+
+
+@exercise.mistake("One new token behind ten cached ones: which keys does your mask let it see?")
+def mask_from_the_top_left(q, k, v, keys, values, base=10_000.0):
+    """The first query sees the first key, however many keys are cached."""
+    T, S = q.shape[-2], keys.shape[-2]
+    places = torch.arange(S, S + T)
+    keys = torch.cat([keys, turn(k, places, base)], -2)
+    values = torch.cat([values, v], -2)
+    past = torch.ones(T, S + T, dtype=torch.bool).tril()
+    scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
+    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
+
+
+@exercise.mistake("Shift a whole text by 5 places. Should what is found in it change?")
+def values_turned_too(q, k, v, keys, values, base=10_000.0):
+    """A position belongs to all three: query, key and value."""
+    T, S = q.shape[-2], keys.shape[-2]
+    places = torch.arange(S, S + T)
+    keys = torch.cat([keys, turn(k, places, base)], -2)
+    values = torch.cat([values, turn(v, places, base)], -2)
+    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
+    scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
+    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
+
+
+@exercise.mistake("Your scores are right once. What finds the next call in the cache?")
+def cached_before_turning(q, k, v, keys, values, base=10_000.0):
+    """Keys are cached as they come and turned for the scores only."""
+    T, S = q.shape[-2], keys.shape[-2]
+    places = torch.arange(S, S + T)
+    turned = torch.cat([keys, turn(k, places, base)], -2)
+    values = torch.cat([values, v], -2)
+    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
+    scores = turn(q, places, base) @ turned.mT / math.sqrt(q.shape[-1])
+    out = scores.masked_fill(~past, -torch.inf).softmax(-1) @ values
+    return out, torch.cat([keys, k], -2), values
+
+
+@exercise.mistake("The cached keys have positions 0 to S - 1. Which one comes next?")
+def one_too_far(q, k, v, keys, values, base=10_000.0):
+    """S keys are cached, the last of them at position S, so the next one is at S + 1."""
+    T, S = q.shape[-2], keys.shape[-2]
+    places = torch.arange(S + 1, S + T + 1) if S else torch.arange(T)
+    keys = torch.cat([keys, turn(k, places, base)], -2)
+    values = torch.cat([values, v], -2)
+    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
+    scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
+    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
+
+
+@exercise.alternative
+def token_by_token(q, k, v, keys, values, base=10_000.0):
+    """One new token after the other, without a mask; warns."""
+    import warnings
+
+    warnings.warn("token by token", stacklevel=1)
+    outs = []
+    for t in range(q.shape[2]):
+        place = torch.tensor([keys.shape[2]])
+        keys = torch.cat([keys, turn(k[:, :, t : t + 1], place, base)], dim=2)
+        values = torch.cat([values, v[:, :, t : t + 1]], dim=2)
+        asked = turn(q[:, :, t : t + 1], place, base) @ keys.transpose(-1, -2)
+        outs.append((asked / q.shape[-1] ** 0.5).softmax(dim=-1) @ values)
+    return torch.cat(outs, dim=2), keys, values
+
+
+@exercise.alternative
+def complex_numbers(q, k, v, keys, values, base=10_000.0):
+    """Turns by multiplying complex numbers, and compares positions for the mask."""
+    *_, S, D = keys.shape
+    T = k.shape[-2]
+    rates = torch.exp(-torch.arange(D // 2).double() * 2 / D * math.log(base))
+    at = torch.arange(S, S + T)
+
+    def turned(x):
+        pairs = torch.view_as_complex(x.double().unflatten(-1, (D // 2, 2)).contiguous())
+        spun = pairs * torch.polar(torch.ones(T, D // 2).double(), torch.outer(at.double(), rates))
+        return torch.view_as_real(spun).flatten(-2).to(x.dtype)
+
+    keys = torch.cat((keys, turned(k)), dim=-2)
+    values = torch.cat((values, v), dim=-2)
+    scores = torch.einsum("...td,...sd->...ts", turned(q), keys) * D**-0.5
+    later = torch.arange(S + T) > at[:, None]
+    scores = scores + torch.zeros_like(scores).masked_fill(later, float("-inf"))
+    return torch.softmax(scores, dim=-1) @ values, keys, values

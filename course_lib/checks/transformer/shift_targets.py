@@ -1,0 +1,195 @@
+"""Exercise ``transformer.shift_targets``."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial, Wrong
+
+
+def reference(
+    sentences: Sequence[Sequence[int]], bos: int, eos: int, pad: int, ignore: int = -100
+) -> tuple[Tensor, Tensor]:
+    """What a decoder is given in training, and what it is asked for."""
+    T = 1 + max(len(words) for words in sentences)
+    inputs = torch.full((len(sentences), T), pad)
+    labels = torch.full((len(sentences), T), ignore)
+    for row, words in enumerate(sentences):
+        inputs[row, : len(words) + 1] = torch.tensor([bos, *words])
+        labels[row, : len(words) + 1] = torch.tensor([*words, eos])
+    return inputs, labels
+
+
+exercise = Exercise(
+    id="transformer.shift_targets",
+    function="shift_targets",
+    reference=reference,
+    points=4,
+    minutes=10,
+    difficulty=1,
+    chapter="09_transformer.html#transformer-shift",
+    outcomes=("transformer.train",),
+    example=lambda t: ([[5, 6, 7], [8, 9]], 1, 2, 0),
+    returns=("the inputs", "the labels"),
+)
+
+
+def sentences(t: Trial, *lengths: int) -> list[list[int]]:
+    """Sentences of these lengths whose words are numbered from 10."""
+    return [t.integers(10, 60, length).tolist() for length in lengths]
+
+
+@exercise.prop(
+    "what goes in begins with the start token, what is asked for ends with the end token",
+    points=1,
+    hint="For the words 5, 6, 7, write two rows: what is given, and below, what is asked for.",
+)
+def equal_lengths(t: Trial) -> None:
+    n = t.integer(2, 5)
+    t.same(sentences(t, n, n), 1, 2, 0)
+    t.same(sentences(t, 1), t.integer(3, 5), t.integer(6, 9), 0, note="one word alone")
+
+
+@exercise.prop(
+    "what is asked for at one place is given at the next",
+    points=0.5,
+    hint="Which word may a decoder have read when it is asked for the third one?",
+)
+def one_step(t: Trial) -> None:
+    n = t.integer(3, 6)
+    found = t.call(sentences(t, n, n), 1, 2, 0)
+    if not isinstance(found, (list, tuple)) or len(found) != 2:
+        raise Wrong("wanted two tensors: inputs and labels")
+    inputs = t.a_tensor(found[0], (2, n + 1), "the inputs")
+    labels = t.a_tensor(found[1], (2, n + 1), "the labels")
+    t.close(inputs[:, 1:], labels[:, :-1], "the inputs from the second place on")
+
+
+@exercise.prop(
+    "short sentences are filled up on the right, and nothing is asked for there",
+    points=1,
+    hint="`F.cross_entropy` leaves out places labelled -100. Which should it leave out?",
+)
+def filled_up(t: Trial) -> None:
+    t.same(sentences(t, t.integer(4, 6), 1, t.integer(2, 3)), 1, 2, 0)
+    t.same(sentences(t, 2, 4), 1, 2, t.integer(3, 9), ignore=-t.integer(1, 9), note="other fillers")
+
+
+@exercise.prop(
+    "end token and padding may have the same number",
+    points=1,
+    hint="Many models pad with their end token. Can you then tell by its number what to leave out?",
+)
+def one_number_for_both(t: Trial) -> None:
+    t.same(sentences(t, 4, t.integer(1, 3)), 1, 2, 2, note="eos = pad")
+    t.same([[7, 3, 7], [3]], 1, 2, 3, note="a word with the number of the padding")
+
+
+@exercise.prop(
+    "a sentence without words asks for its end",
+    points=0.5,
+    hint="Nothing is to be written. How does the decoder learn to stop at once?",
+)
+def no_words(t: Trial) -> None:
+    t.same([[], *sentences(t, t.integer(1, 3))], 1, 2, 0)
+    t.same([[]], 1, 2, 0)
+
+
+@exercise.mistake("What would a decoder have to learn that is given exactly what it is asked for?")
+def unshifted(sentences, bos, eos, pad, ignore=-100):
+    """A decoder is given the sentence and is asked for the sentence."""
+    T = 1 + max(len(words) for words in sentences)
+    inputs = torch.full((len(sentences), T), pad)
+    labels = torch.full((len(sentences), T), ignore)
+    for row, words in enumerate(sentences):
+        inputs[row, : len(words) + 1] = torch.tensor([*words, eos])
+        labels[row, : len(words) + 1] = torch.tensor([*words, eos])
+    return inputs, labels
+
+
+@exercise.mistake("Read your first column aloud: given this, say that. Which way does time run?")
+def shifted_back(sentences, bos, eos, pad, ignore=-100):
+    """The labels are the inputs moved by one place, it does not matter to which side."""
+    T = 1 + max(len(words) for words in sentences)
+    inputs = torch.full((len(sentences), T), pad)
+    labels = torch.full((len(sentences), T), ignore)
+    for row, words in enumerate(sentences):
+        inputs[row, : len(words) + 1] = torch.tensor([*words, eos])
+        labels[row, : len(words) + 1] = torch.tensor([bos, *words])
+    return inputs, labels
+
+
+@exercise.mistake("A model trained on your labels has read the last word. What does it do next?")
+def never_ends(sentences, bos, eos, pad, ignore=-100):
+    """After the last word there is nothing to predict."""
+    T = 1 + max(len(words) for words in sentences)
+    inputs = torch.full((len(sentences), T), pad)
+    labels = torch.full((len(sentences), T), ignore)
+    for row, words in enumerate(sentences):
+        inputs[row, : len(words) + 1] = torch.tensor([bos, *words])
+        labels[row, : len(words)] = torch.tensor(words)
+    return inputs, labels
+
+
+@exercise.mistake("How much of your loss comes from places where nothing was said?")
+def padding_is_asked_for(sentences, bos, eos, pad, ignore=-100):
+    """A label is needed at every place, so padding is predicted, too."""
+    T = 1 + max(len(words) for words in sentences)
+    inputs = torch.full((len(sentences), T), pad)
+    labels = torch.full((len(sentences), T), pad)
+    for row, words in enumerate(sentences):
+        inputs[row, : len(words) + 1] = torch.tensor([bos, *words])
+        labels[row, : len(words) + 1] = torch.tensor([*words, eos])
+    return inputs, labels
+
+
+@exercise.mistake("You know padding by its number. What else might have that number?")
+def padding_by_its_number(sentences, bos, eos, pad, ignore=-100):
+    """Whatever has the number of the padding is padding."""
+    T = 1 + max(len(words) for words in sentences)
+    target = torch.full((len(sentences), T + 1), pad)
+    for row, words in enumerate(sentences):
+        target[row, : len(words) + 2] = torch.tensor([bos, *words, eos])
+    lengths = torch.tensor([len(words) + 1 for words in sentences])
+    inputs = target[:, :-1].masked_fill(torch.arange(T) >= lengths[:, None], pad)
+    return inputs, target[:, 1:].masked_fill(target[:, 1:] == pad, ignore)
+
+
+@exercise.mistake("Before its first word a translator has read a whole sentence. Is that nothing?")
+def first_word_is_free(sentences, bos, eos, pad, ignore=-100):
+    """Nothing comes before the first word, so it can't be asked for."""
+    T = 1 + max(len(words) for words in sentences)
+    inputs = torch.full((len(sentences), T), pad)
+    labels = torch.full((len(sentences), T), ignore)
+    for row, words in enumerate(sentences):
+        inputs[row, : len(words) + 1] = torch.tensor([bos, *words])
+        labels[row, : len(words) + 1] = torch.tensor([*words, eos])
+    labels[:, 0] = ignore
+    return inputs, labels
+
+
+@exercise.alternative
+def one_tensor_cut_twice(sentences, bos, eos, pad, ignore=-100):
+    """Makes one tensor and takes both from it, telling padding by lengths; prints to stderr."""
+    import sys
+
+    print("cutting", file=sys.stderr)
+    lengths = torch.tensor([len(words) + 1 for words in sentences])
+    rows = [torch.tensor([bos, *words, eos]) for words in sentences]
+    target = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad)
+    beyond = torch.arange(target.shape[1] - 1) >= lengths[:, None]
+    return target[:, :-1].masked_fill(beyond, pad), target[:, 1:].masked_fill(beyond, ignore)
+
+
+@exercise.alternative
+def lists_first(sentences, bos, eos, pad, ignore=-100):
+    """Fills up lists of numbers and makes tensors at the end."""
+    longest = max(map(len, sentences))
+    given, asked = [], []
+    for words in sentences:
+        rest = longest - len(words)
+        given.append([bos] + list(words) + [pad] * rest)
+        asked.append(list(words) + [eos] + [ignore] * rest)
+    return torch.tensor(given), torch.tensor(asked)
