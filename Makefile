@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := all
-.PHONY: all install exercises check-exercises book class test test-all lint serve clean help
+.PHONY: all install exercises check-exercises book pdf epub class test test-all lint serve clean help
 
 PYTHON ?= python3
 VENV := .venv
@@ -36,6 +36,12 @@ exercises: $(STAMP) ## write exercises/ anew from solutions/
 
 book: check-exercises ## the book in _build/html
 	@$(BIN)/course book
+
+pdf: book ## the book as one PDF, in _build
+	@$(BIN)/course book --pdf
+
+epub: book ## the book as an EPUB, in _build/epub
+	@$(BIN)/course book --epub
 
 class: book ## grade a made-up class in _build/class
 	@$(BIN)/course grade $(SAMPLE) --sample

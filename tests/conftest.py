@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
+import contextlib
 import os
-import shutil
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from course_lib.book import browser as browsing
 
 # Tests are small: more threads only wait for each other, on a busy machine ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -49,36 +48,16 @@ def built_book() -> Path:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """A headless Chromium driven by playwright."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        missing("there is no chromium on the path")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    # Without the background flags every start asks hosts that a closed network refuses.
-    quiet = ("quic", "background-networking", "component-update", "sync", "gpu")
-    flags = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=flags)
+    with contextlib.ExitStack() as stack:
+        try:
+            browser = stack.enter_context(browsing.chromium())
+        except browsing.NoBrowser as absent:
+            missing(str(absent))
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")
 def serve() -> Iterator[Callable[[Path], str]]:
     """Serve folders on loopback; returns the address of one."""
-    servers = []
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args: object) -> None:
-            pass
-
-    def start(folder: Path) -> str:
-        handler = functools.partial(Quiet, directory=str(folder))
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}/"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with contextlib.ExitStack() as stack:
+        yield lambda folder: stack.enter_context(browsing.serving(folder))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from html import escape
 from pathlib import Path
 
 from docutils import nodes
@@ -25,7 +26,7 @@ class ClaimsTable(SphinxDirective):
         path = Path(self.env.srcdir) / "book" / "claims.yml"
         self.env.note_dependency(str(path))
         claims = load_claims(path)
-        out: list[nodes.Node] = [self.counts(claims)]
+        out: list[nodes.Node] = [self.counts(claims), self.choice(claims)]
         for chapter in sorted({claim.chapter for claim in claims}):
             section = nodes.section(ids=[f"claims-of-chapter-{chapter}"])
             section += nodes.title("", "", *self.chapter_title(chapter))
@@ -47,6 +48,24 @@ class ClaimsTable(SphinxDirective):
         rows.append(row(["all", *map(str, totals), str(len(claims))], classes=["total"]))
         widths = (30, *[10] * (len(used) + 1))
         return table(("Document", *used, "all"), rows, widths, "claim-counts")
+
+    def choice(self, claims: list[Claim]) -> nodes.Node:
+        """Two lists to choose from; without scripts they stay hidden and every claim is shown."""
+        lists = []
+        for name, values in (
+            (
+                "document",
+                {t: d for d, t in DOCUMENTS.items() if any(c.document == d for c in claims)},
+            ),
+            ("verdict", {v: v for v in VERDICTS if any(c.verdict == v for c in claims)}),
+        ):
+            options = "".join(
+                f'<option value="{value and f"{name}-{slug(value)}"}">{escape(text)}</option>'
+                for text, value in {"all": "", **values}.items()
+            )
+            lists.append(f'<label>{name} <select name="{name}">{options}</select></label>')
+        form = f'<form class="claim-filter" hidden>{"".join(lists)}<output aria-live="polite">'
+        return nodes.raw("", f"{form}</output></form>", format="html")
 
     def chapter_title(self, chapter: int) -> list[nodes.Node]:
         """Link the chapter, if it has been written."""
@@ -76,7 +95,7 @@ class ClaimsTable(SphinxDirective):
         std.note_hyperlink_target(name, self.env.docname, name, f"claim {claim.id}")
         outcome = {"": "", "does not": ": does not stand"}.get(claim.outcome, f": {claim.outcome}")
         badge = nodes.inline("", claim.verdict + outcome)
-        badge["classes"] = ["verdict", "verdict-" + claim.verdict.replace(" ", "-")]
+        badge["classes"] = ["verdict", f"verdict-{slug(claim.verdict)}"]
         head = nodes.paragraph(classes=["claim-head"])
         head += nodes.strong("", f"Claim {claim.id}")
         head += nodes.Text(f" · {DOCUMENTS[claim.document]} · ")
@@ -90,7 +109,8 @@ class ClaimsTable(SphinxDirective):
             source = nodes.paragraph(classes=["claim-source"])
             source += nodes.literal("", f"course_lib.claims.{claim.show}")
             shows.append(source)
-        return row([[stated], shows])
+        classes = ["claim", f"document-{slug(claim.document)}", f"verdict-{slug(claim.verdict)}"]
+        return row([[stated], shows], classes)
 
 
 class ClaimRole(SphinxRole):
@@ -109,6 +129,11 @@ class ClaimRole(SphinxRole):
             refwarn=True,
         )
         return [reference], []
+
+
+def slug(text: str) -> str:
+    """A text as part of a class name."""
+    return text.replace(" ", "-")
 
 
 def row(cells: Iterable[str | list[nodes.Node]], classes: Iterable[str] = ()) -> nodes.row:
@@ -142,5 +167,6 @@ def setup(app: Sphinx) -> dict[str, object]:
     """Register the directive and the role."""
     app.add_directive("claims-table", ClaimsTable)
     app.add_role("claim", ClaimRole())
+    app.add_js_file("claims.js", loading_method="defer")
     app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

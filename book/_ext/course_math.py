@@ -8,7 +8,7 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
-from course_lib.book.font import FAMILY, write_math_font
+from course_lib.book.font import FAMILY, math_font, used
 from course_lib.grading.mathml import MATHML_CSS, UnsupportedMath, mathml
 
 LOGGER = logging.getLogger(__name__)
@@ -50,12 +50,21 @@ def visit_display(self: HTML5Translator, node: nodes.math_block) -> None:
 
 
 def write_style(app: Sphinx) -> None:
-    """Put the font and the rules for formulas beside the other static files."""
+    """Put the rules for formulas beside the other static files."""
     if app.builder.format != "html":
         return
     static = Path(app.outdir) / "_static"
-    write_math_font(static)
+    static.mkdir(parents=True, exist_ok=True)
     (static / "course-math.css").write_text(STYLE, encoding="utf-8")
+
+
+def write_font(app: Sphinx, error: Exception | None) -> None:
+    """Cut the font down to what the formulas of all pages use."""
+    if error or app.builder.format != "html":
+        return
+    html = Path(app.outdir)
+    suffix = {"html": "*.html", "epub": "*.xhtml"}[app.builder.name]
+    (html / "_static" / "course-math.woff2").write_bytes(math_font(used(html.rglob(suffix))))
 
 
 def setup(app: Sphinx) -> dict[str, object]:
@@ -63,4 +72,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_display, None))
     app.add_css_file("course-math.css")
     app.connect("builder-inited", write_style)
+    app.connect("build-finished", write_font)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

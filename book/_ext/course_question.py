@@ -49,7 +49,7 @@ class Question(SphinxDirective):
             right = bool(option.get("right"))
             item = question_option(
                 "",
-                *self.phrase(str(option["text"])),
+                *self.label(str(option["text"])),
                 name=name,
                 number=number,
                 right=right,
@@ -65,6 +65,13 @@ class Question(SphinxDirective):
         if len(parsed) != 1 or not isinstance(parsed[0], nodes.paragraph):
             raise self.error(f"question {self.arguments[0]}: wanted one paragraph, got {text!r}")
         return list(parsed[0].children)
+
+    def label(self, text: str) -> list[nodes.Node]:
+        """The same, with a word that names it where there is nothing but a formula."""
+        content = self.phrase(text)
+        if all(isinstance(node, nodes.math) or not node.astext().strip(" .") for node in content):
+            content.insert(0, nodes.inline("", "formula ", classes=["for-readers-aloud"]))
+        return content
 
 
 def fault_of(name: str, data: Any) -> str | None:

@@ -13,6 +13,7 @@ from sphinx.config import Config
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from course_lib.book.icons import cut_icons
 from course_lib.book.inspection import EXECUTION_FILE
 
 LOGGER = logging.getLogger(__name__)
@@ -26,6 +27,11 @@ def forget_thebe(app: Sphinx, config: Config) -> None:
     styles[:] = [entry for entry in styles if entry[0] != "sphinx-thebe.css"]
 
 
+def name_the_site(app: Sphinx, config: Config) -> None:
+    """Let social cards point where the configuration says the book is published."""
+    config.ogp_site_url = config.html_baseurl
+
+
 def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Warn of an image that says nothing to somebody who can't see it."""
     for image in doctree.findall(nodes.image):
@@ -35,13 +41,14 @@ def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None
 
 
 def tidy_up(app: Sphinx, error: Exception | None) -> None:
-    """Drop source maps and pages whose source is gone, and note how long pages ran."""
-    if error or app.builder.format != "html":
+    """Drop source maps, unused icons and pages without a source, and note how long pages ran."""
+    if error or app.builder.name != "html":
         return
     html = Path(app.outdir)
     for pattern in ("*.map", "*.html"):  # the theme ships its templates, too
         for path in (html / "_static").rglob(pattern):
             path.unlink()
+    cut_icons(html)
     own = {"index", "genindex", "search"} | app.env.found_docs
     for path in html.rglob("*.html"):
         if path.relative_to(html).with_suffix("").as_posix() not in own:
@@ -53,6 +60,17 @@ def tidy_up(app: Sphinx, error: Exception | None) -> None:
     }
     target = html.parent / EXECUTION_FILE
     target.write_text(json.dumps(seconds, indent=1, sort_keys=True))
+
+
+def say_lists_plainly(
+    app: Sphinx, page: str, template: str, context: dict[str, object], doctree: object
+) -> None:
+    """Drop roles that docutils gives a bibliography and that screen readers no longer know."""
+    body = context.get("body")
+    if isinstance(body, str) and "doc-biblioentry" in body:
+        for role in (' role="doc-biblioentry"', ' role="list"'):
+            body = body.replace(role, "")
+        context["body"] = body
 
 
 class Assignment(SphinxDirective):
@@ -97,7 +115,9 @@ class Assignment(SphinxDirective):
 def setup(app: Sphinx) -> dict[str, object]:
     """Connect."""
     app.connect("config-inited", forget_thebe)
+    app.connect("config-inited", name_the_site)
     app.connect("doctree-resolved", require_alt_text)
+    app.connect("html-page-context", say_lists_plainly)
     app.connect("build-finished", tidy_up)
     app.add_directive("assignment", Assignment)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,18 +8,20 @@ their cells still hold: neither Sphinx nor its execution cache looks outside of 
 
 import ast
 import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from course_lib.book.inspection import EXECUTION_FILE
+from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE
 from course_lib.book.reach import reachable
 
-__all__ = ["BuildError", "build", "code_key", "source_key"]
+__all__ = ["BuildError", "build", "code_key", "epub", "source_key"]
 
 _STAMP = ".book-stamp"
 _CODE = ".book-code"
@@ -67,14 +69,36 @@ def build(
         echo("book: nothing changed since the last build")
         return index
     stamp.unlink(missing_ok=True)
-    _drop_stale(root, folder, force)
+    cold = _drop_stale(root, folder, force)
+    start = time.monotonic()
     _run(root, folder, echo)
+    _note_time(folder / TIMES_FILE, time.monotonic() - start, cold)
     _open_front_door(index)
     if source_key(root) == sources:
         _write(stamp, sources)
     else:
         echo("book: sources changed meanwhile, so the next build will look again")
     return index
+
+
+def epub(root: Path, out: Path | None = None, *, echo: Callable[[str], None] = print) -> Path:
+    """Make an EPUB of the same pages; outputs of cells come from the cache where they hold.
+
+    Args:
+        root: The checkout.
+        out: Where ``_build/`` goes; the checkout if not given.
+        echo: Receives one line of progress at a time.
+
+    Returns:
+        Path of ``_build/epub/attention-course.epub``.
+
+    Raises:
+        BuildError: As for :func:`build`.
+    """
+    folder = (out or root) / "_build"
+    _drop_stale(root, folder, force=False)
+    _run(root, folder, echo, "epub", "attention-course.epub")
+    return folder / "epub" / "attention-course.epub"
 
 
 def source_key(root: Path) -> str:
@@ -148,8 +172,12 @@ def _write(path: Path, key: str) -> None:
     fresh.replace(path)
 
 
-def _drop_stale(root: Path, folder: Path, force: bool) -> None:
-    """Drop the outputs that the present code would not give, and pages read by older directives."""
+def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
+    """Drop the outputs that the present code would not give, and pages read by older directives.
+
+    Returns:
+        Whether nothing is left, so that every page will be executed.
+    """
     code, frame = code_key(root), hashlib.sha256()
     for path in _files(root, "book/_ext"):
         frame.update(path.read_bytes())
@@ -161,6 +189,13 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> None:
         shutil.rmtree(folder / ".doctrees", ignore_errors=True)
     _write(folder / _CODE, code)
     _write(folder / _FRAME, frame.hexdigest())
+    return not (folder / ".jupyter_cache").exists()
+
+
+def _note_time(path: Path, seconds: float, cold: bool) -> None:
+    times = json.loads(path.read_text()) if path.exists() else {}
+    times |= {"last": round(seconds, 1)} | ({"cold": round(seconds, 1)} if cold else {})
+    _write(path, json.dumps(times))
 
 
 def _open_front_door(index: Path) -> None:
@@ -176,15 +211,25 @@ def _open_front_door(index: Path) -> None:
     )
 
 
-def _run(root: Path, folder: Path, echo: Callable[[str], None]) -> None:
+def _run(
+    root: Path,
+    folder: Path,
+    echo: Callable[[str], None],
+    builder: str = "html",
+    made: str = "index.html",
+) -> None:
     """Run jupyter-book in a process of its own and pass on what a reader wants to see."""
     start = "from jupyter_book.cli.main import main; main()"
     command = [sys.executable, "-c", start, "build", str(root)]
     command += ["--path-output", str(folder.parent), "-W", "-n", "--keep-going"]
+    if builder != "html":
+        command += ["--builder", "custom", "--custom-builder", builder]
+    folder.mkdir(parents=True, exist_ok=True)
     env = os.environ | {"COURSE_BOOK": "1", "PYTHONUTF8": "1"}
     log = folder / _LOG
-    (folder / EXECUTION_FILE).unlink(missing_ok=True)
-    shutil.rmtree(folder / "html" / _TRACEBACKS, ignore_errors=True)
+    if builder == "html":
+        (folder / EXECUTION_FILE).unlink(missing_ok=True)
+    shutil.rmtree(folder / builder / _TRACEBACKS, ignore_errors=True)
     warnings: list[str] = []
     with (
         log.open("w", encoding="utf-8") as lines,
@@ -204,8 +249,8 @@ def _run(root: Path, folder: Path, echo: Callable[[str], None]) -> None:
         except BaseException:
             process.terminate()
             raise
-    if process.returncode or not (folder / "html" / "index.html").exists():
+    if process.returncode or not (folder / builder / made).exists():
         last = log.read_text(encoding="utf-8").strip().splitlines()[-40:]
-        for path in sorted((folder / "html" / _TRACEBACKS).rglob("*.err.log")):
+        for path in sorted((folder / builder / _TRACEBACKS).rglob("*.err.log")):
             warnings.append(_COLOUR.sub("", path.read_text(encoding="utf-8")).strip())
         raise BuildError("the book did not build:\n" + "\n".join(warnings or last) + f"\n({log})")

@@ -4,6 +4,9 @@ The font is licensed under the SIL Open Font License 1.1; what comes out here is
 and therefore carries a name of its own, ``Course Math``.
 """
 
+import re
+from collections.abc import Collection, Iterable
+from html import unescape
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +16,7 @@ from fontTools.pens.transformPen import TransformPen
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib import TTFont
 
-__all__ = ["FAMILY", "math_font"]
+__all__ = ["FAMILY", "math_font", "used"]
 
 FAMILY = "Course Math"
 _RANGES = [
@@ -30,13 +33,22 @@ _RANGES = [
     (0x2A00, 0x2A0F),  # large operators
     (0x1D400, 0x1D7FF),  # mathematical letters
 ]
+# A root has no character of its own in the text, a single letter is drawn by its italic sibling,
+# and figures compute their numbers.
+_ALWAYS = [*range(0x20, 0x7F), 0x210E, 0x2212, 0x221A]
+_ALWAYS += [*range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C)]
+_FORMULA = re.compile(r"<math\b.*?</math>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 
 
-def math_font() -> bytes:
+def math_font(characters: Collection[int] | None = None) -> bytes:
     """Cut and pack the font.
 
+    Args:
+        characters: Code points that formulas use; what formulas may use if not given.
+
     Returns:
-        A WOFF2 file with the ``MATH`` table, for the characters that formulas use.
+        A WOFF2 file with the ``MATH`` table.
 
     Example:
         >>> math_font()[:4]
@@ -51,7 +63,8 @@ def math_font() -> bytes:
     options.name_IDs = [0, 1, 2, 3, 4, 5, 6, 13, 14]
     options.notdef_outline = True
     cutter = subset.Subsetter(options)
-    cutter.populate(unicodes=[code for first, last in _RANGES for code in range(first, last + 1)])
+    every = {code for first, last in _RANGES for code in range(first, last + 1)}
+    cutter.populate(unicodes=sorted(every if characters is None else every & {*characters}))
     cutter.subset(font)
     _narrow_radicals(font)
     for record in font["name"].names:
@@ -86,18 +99,14 @@ def _narrow_radicals(font: TTFont) -> None:
         font["hmtx"][name] = (width, glyph.xMin)
 
 
-def write_math_font(folder: Path) -> Path:
-    """Write the font into a folder, unless the same one lies there.
+def used(pages: Iterable[Path]) -> set[int]:
+    """The code points that formulas on these pages are drawn with.
 
     Args:
-        folder: Where to write it.
-
-    Returns:
-        Path of the file.
+        pages: HTML files with formulas as MathML.
     """
-    path = folder / "course-math.woff2"
-    recipe = Path(__file__)
-    if not path.exists() or path.stat().st_mtime < recipe.stat().st_mtime:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(math_font())
-    return path
+    found = {*_ALWAYS}
+    for page in pages:
+        for formula in _FORMULA.findall(page.read_text(encoding="utf-8")):
+            found |= set(map(ord, unescape(_TAG.sub("", formula))))
+    return found

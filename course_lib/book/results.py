@@ -120,7 +120,7 @@ def tables(experiment: Experiment, records: Sequence[Record]) -> dict[str, list[
     for metric, first in records[0].results.items():
         if not isinstance(first, Mapping):
             continue
-        table = [["", *arms]]
+        table = [["of", *arms]]
         for key in first:
             cells = []
             for arm in arms:

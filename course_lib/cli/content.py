@@ -7,6 +7,8 @@ import contextlib
 import functools
 import http.server
 import sys
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
@@ -17,6 +19,8 @@ def register(commands: Any) -> None:
     book = commands.add_parser("book", help="build the book with its pages executed")
     book.add_argument("--force", action="store_true", help="execute and write everything again")
     book.add_argument("--report", action="store_true", help="describe the built book instead")
+    book.add_argument("--pdf", action="store_true", help="print the built book to one PDF instead")
+    book.add_argument("--epub", action="store_true", help="make an EPUB instead")
     add_json(book)
     book.set_defaults(handler=run_book)
 
@@ -26,25 +30,55 @@ def register(commands: Any) -> None:
 
 
 def run_book(arguments: argparse.Namespace) -> int:
-    """Build, or report on what was built."""
-    from course_lib.book import BuildError, build, report
+    """Build, or do something with what was built."""
+    from course_lib.book import BuildError, build, epub
 
     root = checkout()
     html = root / "_build" / "html"
-    if not arguments.report:
-        try:
-            progress = sys.stderr if arguments.json else sys.stdout
-            echo = functools.partial(print, file=progress, flush=True)
-            index = build(root, force=arguments.force, echo=echo)
-        except BuildError as error:
-            print(f"course book: {error}", file=sys.stderr)
-            return FOUND_WRONG
-        emit(arguments, {"index": str(index)}, f"book {index}")
-        return 0
-    if not (html / "index.html").exists():
+    progress = sys.stderr if arguments.json else sys.stdout
+    echo = functools.partial(print, file=progress, flush=True)
+    if (arguments.report or arguments.pdf) and not (html / "index.html").exists():
         raise Refused(f"no book in {html}: run `course book` first")
+    if arguments.report:
+        return _report(arguments, html)
+    try:
+        if arguments.pdf:
+            from course_lib.book.printing import pdf
+
+            target = root / "_build" / "attention-course.pdf"
+            sheets = pdf(root, target, lambda page: echo(f"pdf: {page}"))
+            emit(
+                arguments, {"pdf": str(target), "sheets": sheets}, f"pdf {target}, {sheets} sheets"
+            )
+        elif arguments.epub:
+            book = epub(root, echo=echo)
+            emit(arguments, {"epub": str(book)}, f"epub {book}")
+        else:
+            index = build(root, force=arguments.force, echo=echo)
+            emit(arguments, {"index": str(index)}, f"book {index}")
+    except BuildError as error:
+        print(f"course book: {error}", file=sys.stderr)
+        return FOUND_WRONG
+    return 0
+
+
+def _report(arguments: argparse.Namespace, html: Path) -> int:
+    """Describe the built book; with a browser also as a reader's browser finds it."""
+    from course_lib.book import report
+    from course_lib.book.browser import NoBrowser
+    from course_lib.book.survey import MAX_FIRST_LOAD, survey
+    from course_lib.claims import load_claims
+
     facts = report(html)
+    claims = load_claims(html.parents[1] / "book" / "claims.yml")
+    facts["claims"] = dict(Counter(claim.verdict for claim in claims))
+    try:
+        facts |= survey(html, say=lambda page: print(f"survey: {page}", file=sys.stderr))
+    except NoBrowser as absent:
+        facts |= {"first_load_bytes": None, "axe": None, "no_browser": str(absent)}
     outside = facts["third_party"]
+    heavy = [p for p, n in (facts["first_load_bytes"] or {}).items() if n > MAX_FIRST_LOAD]
+    barred = {r: e for r, e in (facts["axe"] or {}).items() if not e["excepted"]}
     if not arguments.json:
         for item in facts["largest"]:
             print(f"  {item['bytes'] / 1e6:7.2f} MB  {item['file']}")
@@ -52,12 +86,32 @@ def run_book(arguments: argparse.Namespace) -> int:
             print(f"  {seconds:7.1f} s   {page}")
         for item in outside:
             print(f"  THIRD PARTY {item}")
-    line = (
-        f"pages {len(facts['pages'])}, {facts['bytes'] / 1e6:.1f} MB,"
-        f" third-party requests {len(outside)}, execution {facts['execution_seconds']:g} s"
-    )
+        for item in facts["missing_alt"]:
+            print(f"  NO ALT TEXT {item}")
+        for page in heavy:
+            print(f"  HEAVY {facts['first_load_bytes'][page] / 1e6:.2f} MB {page}")
+        for rule, entry in (facts["axe"] or {}).items():
+            count = sum(map(len, entry["elements"].values()))
+            says = "the theme's own" if entry["excepted"] else "AXE"
+            print(f"  {says} {rule}: {entry['help']}: {count} in {len(entry['elements'])} pages")
+        if said := facts.get("no_browser"):
+            print(f"  not looked at in a browser: {said}")
+    verdicts = ", ".join(f"{n} {verdict}" for verdict, n in facts["claims"].items())
+    counts = {
+        "pages": len(facts["pages"]),
+        "chapters": facts["chapters"],
+        "interactive figures": facts["interactive"],
+        f"claims ({verdicts})": len(claims),
+        "MB": round(facts["bytes"] / 1e6, 1),
+        "third-party requests": len(outside),
+        "pictures without text": len(facts["missing_alt"]),
+        "rules of axe broken": len(barred),
+        "heavy pages": len(heavy),
+        "execution s": facts["execution_seconds"],
+    }
+    line = ", ".join(f"{name} {number}" for name, number in counts.items())
     emit(arguments, facts, line)
-    return FOUND_WRONG if outside else 0
+    return FOUND_WRONG if outside or facts["missing_alt"] or barred or heavy else 0
 
 
 def run_serve(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fontTools.ttLib import TTFont
 
-from course_lib.book.font import FAMILY, math_font, write_math_font
+from course_lib.book.font import FAMILY, math_font, used
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,11 @@ def test_every_root_sign_has_the_width_of_the_small_one(font: TTFont) -> None:
     assert {font["hmtx"][name][0] for name in names} == {font["hmtx"][base][0]}
 
 
-def test_it_is_written_once(tmp_path: Path) -> None:
-    path = write_math_font(tmp_path / "static")
-    written = path.stat().st_mtime_ns
-    assert write_math_font(tmp_path / "static").stat().st_mtime_ns == written
+def test_it_is_cut_to_what_pages_use(tmp_path: Path, packed: bytes) -> None:
+    page = tmp_path / "a.html"
+    page.write_text("<p>ℝ</p><math><mi>x</mi><mo>&#x2264;</mo><msqrt><mn>2</mn></msqrt></math>")
+    characters = used([page])
+    small = TTFont(BytesIO(math_font(characters)))
+    assert {ord(c) for c in "x≤2√𝑥ℎ"} <= set(small.getBestCmap())
+    assert ord("ℝ") not in small.getBestCmap()
+    assert len(math_font(characters)) < len(packed) / 2

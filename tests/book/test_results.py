@@ -13,7 +13,7 @@ from course_lib.book.results import Printed, load_printed, scalar_table, summary
 from course_lib.experiments import EXPERIMENTS, DataUse, Experiment, Record
 
 ROOT = Path(__file__).parents[2]
-EXPERIMENT = next(iter(EXPERIMENTS.values()))
+EXPERIMENT = EXPERIMENTS["seq2seq-bottleneck"]
 ARMS = list(EXPERIMENT.arms)[:2]
 
 
@@ -61,7 +61,7 @@ def test_numbers_are_means_with_their_spread_and_the_document_beside() -> None:
 
 def test_nested_results_become_tables() -> None:
     assert tables(EXPERIMENT, RECORDS) == {
-        "by length": [["", *ARMS], ["3", "0.75", "1"], ["4", "0.5", "1"]]
+        "by length": [["of", *ARMS], ["3", "0.75", "1"], ["4", "0.5", "1"]]
     }
 
 

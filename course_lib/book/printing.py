@@ -1,0 +1,117 @@
+"""The built book as one PDF, printed page by page by a headless Chromium."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Collection, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from course_lib.book.browser import chromium, serving
+
+__all__ = ["order", "pdf"]
+
+_PAPER = {
+    "format": "A4",
+    "margin": {"top": "18mm", "bottom": "20mm", "left": "16mm", "right": "16mm"},
+}
+_FOOT = (
+    '<div style="width:100%;text-align:center;font:8pt sans-serif;color:#555">'
+    '<span class="pageNumber"></span> / <span class="totalPages"></span></div>'
+)
+
+
+def order(root: Path) -> Iterator[tuple[str, str]]:
+    """The part and the page of everything in ``_toc.yml``, in its order.
+
+    Args:
+        root: The checkout.
+    """
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    yield "", f"{toc['root']}.html"
+    for part in toc["parts"]:
+        for chapter in part["chapters"]:
+            yield part["caption"], f"{chapter['file']}.html"
+
+
+def pdf(
+    root: Path,
+    target: Path,
+    say: Callable[[str], None] = lambda page: None,
+    only: Collection[str] | None = None,
+    browser: Any = None,
+) -> int:
+    """Print the book.
+
+    Bookmarks name parts and pages; a link from page to page leads to that page of the file.
+
+    Args:
+        root: The checkout, with a built book.
+        target: The file to write.
+        say: Called with each page before it is printed.
+        only: Pages, as :func:`order` names them; all if not given.
+        browser: A running one, of :func:`course_lib.book.browser.chromium`; an own if not given.
+
+    Returns:
+        How many sheets it has.
+
+    Raises:
+        NoBrowser: Chromium or playwright is not there.
+        FileNotFoundError: A page of ``_toc.yml`` has not been built.
+    """
+    from pypdf import PdfReader, PdfWriter
+
+    html = root / "_build" / "html"
+    entries = [entry for entry in order(root) if only is None or entry[1] in only]
+    if absent := [page for _, page in entries if not (html / page).exists()]:
+        raise FileNotFoundError(f"not built: {', '.join(absent)}; run `course book` first")
+    writer = PdfWriter()
+    parts: dict[str, Any] = {}
+    starts: dict[str, int] = {}
+    with serving(html) as address, nullcontext(browser) if browser else chromium() as browser:
+        window = browser.new_page(color_scheme="light")
+        window.emulate_media(media="print", color_scheme="light")
+        for part, page in entries:
+            say(page)
+            window.goto(address + page)
+            window.wait_for_load_state("networkidle")
+            title = window.title().split(" — ")[0]
+            printed = window.pdf(
+                **_PAPER, display_header_footer=True, header_template="<i></i>",
+                footer_template=_FOOT, print_background=True,
+            )  # fmt: skip
+            first = starts[page] = len(writer.pages)
+            for sheet in PdfReader(io.BytesIO(printed)).pages:
+                writer.add_page(sheet)
+            if part and part not in parts:
+                parts[part] = writer.add_outline_item(title=part, page_number=first)
+            writer.add_outline_item(title=title, page_number=first, parent=parts.get(part))
+    _link(writer, address, starts)
+    writer.compress_identical_objects()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_suffix(".new")
+    writer.write(fresh)
+    fresh.replace(target)
+    return len(writer.pages)
+
+
+def _link(writer: Any, address: str, starts: dict[str, int]) -> None:
+    """Turn links to the server that printed into links inside the file."""
+    from pypdf.generic import ArrayObject, DictionaryObject, NameObject
+
+    for sheet in writer.pages:
+        for reference in sheet.get("/Annots") or []:
+            action = reference.get_object().get("/A")
+            url = str(action.get("/URI", "")) if action else ""
+            page = url.removeprefix(address).partition("#")[0]
+            if url.startswith(address) and page in starts:
+                goal = writer.pages[starts[page]].indirect_reference
+                reference.get_object()[NameObject("/A")] = DictionaryObject(
+                    {
+                        NameObject("/S"): NameObject("/GoTo"),
+                        NameObject("/D"): ArrayObject([goal, NameObject("/Fit")]),
+                    }
+                )
