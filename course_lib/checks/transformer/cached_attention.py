@@ -144,11 +144,11 @@ def gradients(t: Trial) -> None:
 def no_square(t: Trial) -> None:
     shapes = ([1, 2, 4], [1, 40_000, 4], [1, 40_000, 4], [4, 4], [4, 4], [4, 4])
     seeds = [t.integer(0, 10**6) for _ in shapes]
-    large = [{"shape": shape, "seed": seed} for shape, seed in zip(shapes, seeds, strict=True)]
+    large = list(zip(shapes, seeds, strict=True))
     t.same(*cached(t, 1, 2, 40, 4, 4, 4), note="the same, small")
-    want = reference(*(normal(**params) for params in large))
+    want = reference(*(normal(shape, seed) for shape, seed in large))
     t.size_probe(
-        *(Fixture("normal", params) for params in large),
+        *(Fixture("normal", {"shape": shape, "seed": seed}) for shape, seed in large),
         want=[want[0], want[1][:, :2], want[2][:, :2]],
         keep=[(0, 1), (0, 2)],
         memory=120,
