@@ -1,0 +1,1 @@
+"""Exercises of assignment 8: relative positions."""

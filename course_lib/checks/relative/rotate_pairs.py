@@ -1,0 +1,252 @@
+"""Exercise ``relative.rotate_pairs``."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+from course_lib.positions import rotary_angles, rotate
+
+
+def reference(
+    x: Tensor, positions: Tensor, d_rotary: int | None = None, base: float = 10_000.0
+) -> Tensor:
+    """The library's rotation of neighbouring channels."""
+    d_rotary = x.shape[-1] if d_rotary is None else d_rotary
+    return rotate(x, rotary_angles(positions, d_rotary, base=base))
+
+
+exercise = Exercise(
+    id="relative.rotate_pairs",
+    function="rotate_pairs",
+    reference=reference,
+    points=5,
+    minutes=25,
+    difficulty=3,
+    chapter="08_relative.html#relative-rope",
+    example=lambda t: (t.randn(2, 5, 8), torch.arange(5)),
+    outcomes=("relative.rotary",),
+)
+
+
+@exercise.prop(
+    "neighbouring channels turn by position / base^(2i/d)",
+    points=1.5,
+    hint="Turn the row (1, 0, 1, 0) at position 1 by hand: four numbers, two angles.",
+)
+def values(t: Trial) -> None:
+    T = t.integer(4, 7)
+    t.same(t.randn(T, 8), torch.arange(T))
+    t.same(t.randn(2, 6), torch.tensor([0, 3]), base=float(t.integer(5, 90)), note="another base")
+
+
+@exercise.prop(
+    "the score of a query and a key depends on how far apart they are, and on nothing else",
+    points=0.5,
+    hint="Both have to be turned in the same sense, and by their own positions.",
+)
+def by_distance(t: Trial) -> None:
+    q, k = t.randn(1, 16), t.randn(1, 16)
+    n, shift, distance = t.integer(0, 9), t.integer(10, 200), t.integer(2, 6)
+
+    def score(m: int, n: int) -> Tensor:
+        left = t.a_tensor(t.call(q, torch.tensor([m])), q.shape)
+        right = t.a_tensor(t.call(k, torch.tensor([n])), k.shape)
+        return (left * right).sum()
+
+    here = score(n + distance, n)
+    t.close(score(n + distance + shift, n + shift), here, "the score", note=f"shifted by {shift}")
+    other = float((score(n, n) - here).abs())
+    t.expect(other > 1e-3, "the score is the same at distance 0: nothing has been turned")
+
+
+@exercise.prop(
+    "with `d_rotary`, the first channels turn and the others rest",
+    points=1,
+    hint="Which channels make up the pairs, and how wide is what the exponents are a share of?",
+)
+def some_channels(t: Trial) -> None:
+    T = t.integer(3, 6)
+    t.same(t.randn(T, 12), 1 + torch.arange(T), d_rotary=4)
+    t.same(t.randn(2, T, 10), torch.arange(T), d_rotary=8, note="all but one pair")
+
+
+@exercise.prop(
+    "positions in any order, between whole numbers, below 0; batches and heads before them",
+    points=0.5,
+    hint="The positions say where each row stands. Which axis of x do they run along?",
+)
+def any_positions(t: Trial) -> None:
+    t.same(t.randn(2, 3, 4, 6), t.integers(0, 50, 4), note="x has shape (2, 3, 4, 6)")
+    t.same(t.randn(3, 4), torch.tensor([-2.0, 0.5, t.integer(3, 9) + 0.25]))
+
+
+@exercise.prop(
+    "far positions are turned as exactly as near ones",
+    points=0.5,
+    hint="An angle of 100 000 in single precision: how many digits stand behind its point?",
+)
+def far(t: Trial) -> None:
+    t.same(t.randn(5, 8), t.integers(200_000, 1_000_000, 5))
+
+
+@exercise.prop(
+    "half precision comes out as half precision, turned by exact angles",
+    points=0.5,
+    hint="`torch.tensor([1003], dtype=torch.bfloat16)`: what is it?",
+)
+def half_precision(t: Trial) -> None:
+    places = 2 * t.integers(500, 900, 4) + 1
+    t.same(t.randn(4, 8).bfloat16(), places, note="bfloat16")
+    t.same(t.randn(4, 8).half(), places + 2000, note="float16")
+
+
+@exercise.prop(
+    "what goes in is left as it was",
+    points=0.5,
+    hint="Writing into channels of `x` changes the caller's queries. Make something new.",
+)
+def no_side_effect(t: Trial) -> None:
+    x, places = t.randn(4, 8), t.integers(1, 30, 4)
+    out = t.a_tensor(t.call(x, places), x.shape)
+    t.expect(not torch.equal(out, x), "nothing has been turned")
+    t.unchanged(x, places)
+
+
+@exercise.mistake("Which channel is the partner of channel 0, in the formula above?")
+def halves(x, positions, d_rotary=None, base=10_000.0):
+    """A pair is a channel of the first half and one of the second."""
+    d = x.shape[-1] if d_rotary is None else d_rotary
+    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
+    angles = positions[:, None].double() * rates
+    cos, sin = angles.cos().float(), angles.sin().float()
+    a, b = x[..., : d // 2].float(), x[..., d // 2 : d].float()
+    out = torch.cat([a * cos - b * sin, a * sin + b * cos, x[..., d:].float()], dim=-1)
+    return out.to(x.dtype)
+
+
+@exercise.mistake("At position 1, does (1, 0) turn to (cos 1, sin 1) or to (cos 1, -sin 1)?")
+def turned_backwards(x, positions, d_rotary=None, base=10_000.0):
+    """The sense of the rotation is a matter of taste, if only all turn alike."""
+    d = x.shape[-1] if d_rotary is None else d_rotary
+    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
+    angles = positions[:, None].double() * rates
+    cos, sin = angles.cos().float(), angles.sin().float()
+    a, b = x[..., 0:d:2].float(), x[..., 1:d:2].float()
+    turned = torch.stack([a * cos + b * sin, b * cos - a * sin], dim=-1).flatten(-2)
+    return torch.cat([turned, x[..., d:].float()], dim=-1).to(x.dtype)
+
+
+@exercise.mistake("Print your exponents for a width of 8. There are four; where do they end?")
+def pair_over_width(x, positions, d_rotary=None, base=10_000.0):
+    """The exponent of pair i is i over the width."""
+    d = x.shape[-1] if d_rotary is None else d_rotary
+    rates = base ** -(torch.arange(d // 2, dtype=torch.float64) / d)
+    angles = positions[:, None].double() * rates
+    cos, sin = angles.cos().float(), angles.sin().float()
+    a, b = x[..., 0:d:2].float(), x[..., 1:d:2].float()
+    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+    return torch.cat([turned, x[..., d:].float()], dim=-1).to(x.dtype)
+
+
+@exercise.mistake("If 4 of 12 channels turn, what is the exponent of the second pair: 2/4 or 2/12?")
+def width_of_the_head(x, positions, d_rotary=None, base=10_000.0):
+    """The frequencies belong to the width of the head, however many channels turn."""
+    d = x.shape[-1] if d_rotary is None else d_rotary
+    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / x.shape[-1])
+    angles = positions[:, None].double() * rates
+    cos, sin = angles.cos().float(), angles.sin().float()
+    a, b = x[..., 0:d:2].float(), x[..., 1:d:2].float()
+    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+    return torch.cat([turned, x[..., d:].float()], dim=-1).to(x.dtype)
+
+
+@exercise.mistake("Let 4 of 12 channels turn. What should become of the other 8?")
+def all_turn(x, positions, d_rotary=None, base=10_000.0):
+    """Every channel of a head turns, always."""
+    d = x.shape[-1]
+    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
+    angles = positions[:, None].double() * rates
+    cos, sin = angles.cos().float(), angles.sin().float()
+    a, b = x[..., 0::2].float(), x[..., 1::2].float()
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2).to(x.dtype)
+
+
+@exercise.mistake("The result is in single precision. Does the angle have to be?")
+def single_precision(x, positions, d_rotary=None, base=10_000.0):
+    """A cosine in single precision needs no better angle."""
+    d = x.shape[-1] if d_rotary is None else d_rotary
+    rates = base ** -(torch.arange(0, d, 2).float() / d)
+    angles = positions[:, None].float() * rates
+    cos, sin = angles.cos(), angles.sin()
+    a, b = x[..., 0:d:2].float(), x[..., 1:d:2].float()
+    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+    return torch.cat([turned, x[..., d:].float()], dim=-1).to(x.dtype)
+
+
+@exercise.mistake("Convert your positions to the precision of x and print them, near 1000.")
+def positions_like_tokens(x, positions, d_rotary=None, base=10_000.0):
+    """Positions are kept in the precision of what is turned."""
+    d = x.shape[-1] if d_rotary is None else d_rotary
+    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
+    angles = positions[:, None].to(x.dtype).double() * rates
+    cos, sin = angles.cos().float(), angles.sin().float()
+    a, b = x[..., 0:d:2].float(), x[..., 1:d:2].float()
+    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+    return torch.cat([turned, x[..., d:].float()], dim=-1).to(x.dtype)
+
+
+@exercise.mistake("What becomes of a row of zeros when it is turned? And in your function?")
+def code_is_added(x, positions, d_rotary=None, base=10_000.0):
+    """Rotary positions are sines and cosines that are added."""
+    d = x.shape[-1] if d_rotary is None else d_rotary
+    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
+    angles = positions[:, None].double() * rates
+    code = torch.stack([angles.cos(), angles.sin()], dim=-1).flatten(-2)
+    code = torch.cat([code, code.new_zeros(len(code), x.shape[-1] - d)], dim=-1)
+    return (x + code).to(x.dtype)
+
+
+@exercise.alternative
+def complex_numbers(x, positions, d_rotary=None, base=10_000.0):
+    """Reads pairs as complex numbers and multiplies by others of length 1; warns."""
+    import warnings
+
+    warnings.warn("complex", stacklevel=1)
+    d = d_rotary or x.shape[-1]
+    slower = torch.exp(torch.arange(d // 2).double() * (-2 * math.log(base) / d))
+    angles = torch.outer(positions.double(), slower)
+    hands = torch.polar(torch.ones_like(angles), angles)
+    pairs = torch.view_as_complex(x[..., :d].double().reshape(*x.shape[:-1], d // 2, 2))
+    turned = torch.view_as_real(pairs * hands).flatten(-2).to(x.dtype)
+    return torch.cat([turned, x[..., d:]], dim=-1)
+
+
+@exercise.alternative
+def one_matrix_for_each_row(x, positions, d_rotary=None, base=10_000.0):
+    """Builds the rotation matrix of every position and multiplies."""
+    width = x.shape[-1]
+    d = width if d_rotary is None else d_rotary
+    rows = []
+    for t, place in enumerate(positions.tolist()):
+        matrix = torch.eye(width, dtype=torch.float64)
+        for c in range(0, d, 2):
+            angle = place / base ** (c / d)
+            matrix[c, c] = matrix[c + 1, c + 1] = math.cos(angle)
+            matrix[c, c + 1] = -math.sin(angle)
+            matrix[c + 1, c] = math.sin(angle)
+        rows.append(x[..., t, :].double() @ matrix.T)
+    return torch.stack(rows, dim=-2).to(x.dtype)
+
+
+@exercise.alternative
+def turned_by_a_quarter(x, positions, d_rotary=None, base=10_000.0):
+    """x times the cosine, plus x turned by a quarter times the sine."""
+    d = d_rotary if d_rotary is not None else x.shape[-1]
+    channel = torch.arange(x.shape[-1])
+    rates = torch.where(channel < d, base ** (-2.0 * (channel // 2).double() / d), 0.0)
+    angles = positions.unsqueeze(-1).double() * rates
+    quarter = torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).reshape(x.shape)
+    return (x * angles.cos() + quarter * angles.sin()).to(x.dtype)
