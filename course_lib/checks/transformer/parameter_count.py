@@ -45,7 +45,7 @@ exercise = Exercise(
     chapter="09_transformer.html#transformer-count",
     outcomes=("transformer.count",),
     example=lambda t: (30, 20, 8, 2, 32, 2),
-    returns=("the words", "the encoder", "the decoder"),
+    returns=("the count of the words", "the count of the encoder", "the count of the decoder"),
 )
 
 
@@ -68,7 +68,7 @@ def one_of_three(t: Trial, which: int, *arguments: int) -> None:
 @exercise.prop(
     "an encoder: attention, feed-forward part, two norms, and all their biases",
     points=1,
-    hint="Print the names and shapes of `EncoderBlock(8, 2, 32).named_parameters()`.",
+    hint="Print the names and shapes in `nn.TransformerEncoderLayer(8, 2, 32).named_parameters()`.",
 )
 def encoder(t: Trial) -> None:
     one_of_three(t, 1, *sizes(t), 1)
@@ -120,7 +120,9 @@ def norms_and_heads(t: Trial) -> None:
     t.same(37_000, 37_000, 512, 8, 2048, 6, shared=True, note="the base model")
 
 
-@exercise.mistake("Count `MultiHeadAttention(8, 1)` and `MultiHeadAttention(8, 4)`.")
+@exercise.mistake(
+    "Count the parameters of `nn.MultiheadAttention(8, 1)` and of `nn.MultiheadAttention(8, 4)`."
+)
 def heads_cost_extra(
     source_vocab_size, target_vocab_size, d_model, n_heads, d_ff, n_layers, max_len=1024,
     norm="post", tied=True, shared=False,
