@@ -7,7 +7,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-PAGE = "book/results"
+PAGES = ("book/results", "book/data_and_ethics")
 NUMBERS = ("Arm", "Number", "Mean", "Lowest to highest", "Seeds", "The document's")
 VERDICTS = ("Claim", "Made by", "Outcome", "Difference and 95 % interval", "Pairs")
 
@@ -66,13 +66,39 @@ class ResultsTable(SphinxDirective):
         return made
 
 
+class EnergyTable(SphinxDirective):
+    """What each folder of records has cost in computing time, and about how much energy that is."""
+
+    def run(self) -> list[nodes.Node]:
+        """Add up the records."""
+        from course_lib.book.energy import watt_hours
+        from course_lib.experiments import load_records
+
+        folder = Path(self.env.srcdir) / "book" / "results"
+        rows, all_records = [], []
+        for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+            records = load_records(folder, place.name)
+            all_records += records
+            rows.append(energy_row(place.name, records, watt_hours(records)))
+        rows.append(energy_row("all", all_records, watt_hours(all_records)))
+        headings = ("Experiment", "Runs", "Hours of computing", "Watt-hours")
+        return [table(headings, rows, (34, 12, 28, 26), "numbers")]
+
+
+def energy_row(name: str, records: list, energy: float) -> nodes.row:  # type: ignore[type-arg]
+    """One line of it."""
+    hours = sum(record.device_seconds for record in records) / 3600
+    return row([name, str(len(records)), f"{hours:.2f}", f"{energy:.1f}"])
+
+
 def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:  # type: ignore[type-arg]
     """Read the page at every build: a new record is a new file, which Sphinx does not watch."""
-    return [PAGE] if PAGE in app.env.found_docs else []
+    return [page for page in PAGES if page in app.env.found_docs]
 
 
 def setup(app: Sphinx) -> dict[str, object]:
     """Register the directive."""
     app.add_directive("results-table", ResultsTable)
+    app.add_directive("energy-table", EnergyTable)
     app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
