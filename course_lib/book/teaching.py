@@ -14,6 +14,7 @@ __all__ = ["Task", "minutes", "misconceptions", "tasks"]
 
 CHECK = re.compile(r"""^check\(["']([\w.]+)["']\)""", re.MULTILINE)
 TITLE = re.compile(r"^## (.+)$", re.MULTILINE)
+GIVEN = re.compile(r"^# given: *[\w.]+\.(\w+) *$", re.MULTILINE)
 MANUAL = re.compile(r'^\+\+\+ (\{"nbgrader".*\})$', re.MULTILINE)
 
 
@@ -25,6 +26,7 @@ class Task:
         title: Its heading in the notebook, with its number.
         exercise: What checks it; None for an answer in writing, which a person grades.
         points: Maximum points.
+        given: Names of the functions that its section hands out.
 
     Example:
         >>> Task("4.7 In writing: is no head redundant?", None, 2.0).kind
@@ -34,13 +36,15 @@ class Task:
     title: str
     exercise: Exercise | None
     points: float
+    given: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
         """What is asked, as far as the exercise itself shows it."""
         if self.exercise is None:
             return "in writing"
-        if any(mistake.name.startswith("colleagues_") for mistake in self.exercise.mistakes):
+        names = {mistake.name for mistake in self.exercise.mistakes}
+        if names & set(self.given) or "as_it_came" in names:
             return "repair what is given"
         if any("size_probe" in inspect.getsource(p.run) for p in self.exercise.properties):
             return "make cheaper"
@@ -61,23 +65,21 @@ def tasks(name: str, root: Path) -> list[Task]:
     if not source.is_file():
         raise ValueError(f"there is no assignment {name!r}: no {source.relative_to(root)}")
     text = source.read_text(encoding="utf-8")
-    headings = [(match.start(), match[1]) for match in TITLE.finditer(text)]
-
-    def title(place: int) -> str:
-        return [heading for start, heading in headings if start < place][-1]
-
-    found: list[tuple[int, Exercise | None, float]] = []
-    for match in CHECK.finditer(text):
-        exercise = find(match[1])
-        found.append((match.start(), exercise, float(exercise.points)))
-    for match in MANUAL.finditer(text):
-        cell = json.loads(match[1])["nbgrader"]
-        if cell.get("grade"):
-            found.append((match.start(), None, float(cell["points"])))
+    starts = [match.start() for match in TITLE.finditer(text)]
+    found = []
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        section = text[start:end]
+        title, given = TITLE.findall(section)[0], tuple(GIVEN.findall(section))
+        for identifier in CHECK.findall(section):
+            exercise = find(identifier)
+            found.append(Task(title, exercise, float(exercise.points), given))
+        for written in MANUAL.findall(section):
+            cell = json.loads(written)["nbgrader"]
+            if cell.get("grade"):
+                found.append(Task(title, None, float(cell["points"])))
     if not found:
         raise ValueError(f"assignment {name!r} asks for nothing")
-    ordered = sorted(found, key=lambda entry: entry[0])
-    return [Task(title(place), exercise, points) for place, exercise, points in ordered]
+    return found
 
 
 def minutes(asked: list[Task]) -> int:
