@@ -1,0 +1,1 @@
+"""Exercises on the Transformer block: assignment 6."""

@@ -1,0 +1,217 @@
+"""Exercise ``block.layer_norm``."""
+
+import torch
+from torch import Tensor
+
+from course_lib import layers
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+
+
+def reference(x: Tensor, scale: Tensor, shift: Tensor, eps: float = 1e-5) -> Tensor:
+    """The library's, with all arguments given."""
+    return layers.layer_norm(x, scale, shift, eps=eps)
+
+
+exercise = Exercise(
+    id="block.layer_norm",
+    function="layer_norm",
+    reference=reference,
+    points=6,
+    minutes=20,
+    difficulty=2,
+    chapter="06_block.html#block-norm",
+    outcomes=("block.norms",),
+    forbidden=("norm",),
+    example=lambda t: (t.randn(2, 3, 4), t.randn(4), t.randn(4)),
+)
+
+
+@exercise.prop(
+    "each token normed over its channels, then scaled, then shifted",
+    points=1,
+    hint="Compute mean and variance of one token of four channels by hand.",
+)
+def values(t: Trial) -> None:
+    t.same(3 * t.randn(2, 5, 8) + 1, t.randn(8), t.randn(8))
+    t.same(t.randn(3, 2, 4) - 2, t.randn(4), t.randn(4), note="few channels")
+
+
+@exercise.prop(
+    "one token alone, a sentence, or more leading axes",
+    points=0.5,
+    hint="Count axes from the end.",
+)
+def leading_axes(t: Trial) -> None:
+    for shape in ((8,), (3, 8), (2, 2, 3, 8)):
+        t.same(t.randn(*shape), t.randn(8), t.randn(8), note=f"x has shape {shape}")
+
+
+@exercise.prop(
+    "epsilon is added to the variance, whatever its size",
+    points=1,
+    hint="Norm a token of variance 1 with an epsilon of 3. By what is it divided?",
+)
+def epsilon(t: Trial) -> None:
+    scale, shift = t.randn(6), t.randn(6)
+    t.same(t.randn(3, 6), scale, shift, eps=float(t.integer(2, 5)), note="a large epsilon")
+    t.same(1e-3 * t.randn(3, 6), scale, shift, note="a token that hardly varies")
+
+
+@exercise.prop(
+    "a token whose channels are all equal comes out as the shift",
+    points=0.5,
+    hint="What is its variance, and what does your program think it is?",
+)
+def constant(t: Trial) -> None:
+    x = torch.full((2, 8), 0.25 * t.integer(300, 900))
+    t.same(x, t.randn(8), t.randn(8), note=f"all channels {x[0, 0]:g}")
+
+
+@exercise.prop(
+    "a large mean does not drown the differences",
+    points=0.5,
+    hint="Square 4096.25 in single precision. How many digits of the quarter are left?",
+)
+def large_mean(t: Trial) -> None:
+    # Quarters around a power of 2: mean and differences are exact, so all good ways agree.
+    x = 4096 + 0.25 * torch.tensor([[-3.0, 3, -2, 2, -1, 1, 0, 0]])[:, t.permutation(8)]
+    t.same(x, t.randn(8), t.randn(8), note="numbers around 4096")
+
+
+@exercise.prop(
+    "half precision comes out as half precision, and is computed in single",
+    points=1,
+    hint="What is 300 squared in float16? When is the right moment to convert, and back?",
+)
+def half_precision(t: Trial) -> None:
+    scale, shift = t.randn(8), t.randn(8)
+    t.same((500 * t.randn(3, 8)).half(), scale.half(), shift.half(), note="float16, large")
+    t.same(t.randn(3, 8).bfloat16(), scale.bfloat16(), shift.bfloat16(), note="bfloat16")
+
+
+@exercise.prop(
+    "a token does not notice when others are exchanged",
+    points=0.5,
+    hint="Over which axes is your mean taken?",
+)
+def neighbours(t: Trial) -> None:
+    scale, shift = t.randn(6), t.randn(6)
+    x = t.randn(3, 4, 6)
+    other = 5 * t.randn(3, 4, 6)
+    other[1, 2] = x[1, 2]
+    first = t.a_tensor(t.call(x, scale, shift), (3, 4, 6))
+    second = t.a_tensor(t.call(other, scale, shift), (3, 4, 6))
+    t.close(second[1, 2], first[1, 2], "the token that stayed")
+    t.expect(not torch.allclose(first[0], second[0]), "exchanged tokens came out as before")
+
+
+@exercise.prop(
+    "gradients reach the tokens, the scale and the shift",
+    points=0.5,
+    hint="Mean and variance depend on x. Is either of them detached?",
+)
+def gradients(t: Trial) -> None:
+    f64 = torch.float64
+    t.gradient(t.randn(2, 5, dtype=f64), t.randn(5, dtype=f64), t.randn(5, dtype=f64))
+
+
+@exercise.prop(
+    "the arguments are left as they were",
+    points=0.5,
+    hint="`x -= mean` changes the caller's tokens. What does `x - mean` do?",
+)
+def no_side_effect(t: Trial) -> None:
+    x, scale, shift = t.randn(2, 3, 4), t.randn(4), t.randn(4)
+    out = t.a_tensor(t.call(x, scale, shift), x.shape)
+    t.expect(not torch.equal(out, x), "nothing has been done")
+    t.unchanged(x, scale, shift)
+
+
+@exercise.mistake("The formula divides by the number of channels. By what does your function?")
+def unbiased(x, scale, shift, eps=1e-5):
+    """A variance is divided by n - 1, as torch's `var` does."""
+    y = x.double()
+    out = (y - y.mean(-1, keepdim=True)) / (y.var(-1, keepdim=True) + eps).sqrt()
+    return (out * scale + shift).to(x.dtype)
+
+
+@exercise.mistake("Under the root, or outside of it: where does the formula have its epsilon?")
+def eps_outside(x, scale, shift, eps=1e-5):
+    """Epsilon is added to what is divided by, the standard deviation."""
+    y = x.double()
+    out = (y - y.mean(-1, keepdim=True)) / (y.std(-1, keepdim=True, correction=0) + eps)
+    return (out * scale + shift).to(x.dtype)
+
+
+@exercise.mistake("Exchange another sentence of the batch. Does this one move?")
+def over_the_batch(x, scale, shift, eps=1e-5):
+    """Every channel is normed over all tokens of the batch."""
+    y = x.double().reshape(-1, x.shape[-1])
+    out = (y - y.mean(0)) / (y.var(0, correction=0) + eps).sqrt()
+    return (out * scale + shift).reshape(x.shape).to(x.dtype)
+
+
+@exercise.mistake("How many means does a sentence of three tokens have?")
+def whole_sentence(x, scale, shift, eps=1e-5):
+    """A sentence is normed as a whole."""
+    y = x.double()
+    axes = (-2, -1) if x.ndim > 1 else (-1,)
+    out = (y - y.mean(axes, keepdim=True)) / (y.var(axes, correction=0, keepdim=True) + eps).sqrt()
+    return (out * scale + shift).to(x.dtype)
+
+
+@exercise.mistake("Take numbers near 4096: how exact is each of the two terms you subtract?")
+def one_pass(x, scale, shift, eps=1e-5):
+    """The variance is the mean of the squares less the square of the mean, on a computer too."""
+    y = x.to(torch.promote_types(x.dtype, torch.float32))
+    mean = y.mean(-1, keepdim=True)
+    variance = (y * y).mean(-1, keepdim=True) - mean * mean
+    return ((y - mean) / (variance + eps).sqrt() * scale + shift).to(x.dtype)
+
+
+@exercise.mistake("What is the mean of what you return, if scale is 1 and shift is 0?")
+def no_mean(x, scale, shift, eps=1e-5):
+    """What matters is the size; the mean stays where it is."""
+    y = x.double()
+    return (y / (y.square().mean(-1, keepdim=True) + eps).sqrt() * scale + shift).to(x.dtype)
+
+
+@exercise.mistake("Print the squares that you sum, for float16 tokens of a few hundred.")
+def in_given_precision(x, scale, shift, eps=1e-5):
+    """Everything is computed in the precision of the tokens."""
+    centred = x - x.mean(-1, keepdim=True)
+    variance = (centred * centred).mean(-1, keepdim=True)
+    return centred / (variance + eps).sqrt() * scale + shift
+
+
+@exercise.mistake("Which comes first in the formula, the scale or the shift?")
+def shifted_first(x, scale, shift, eps=1e-5):
+    """Shift, then scale: the order makes no difference."""
+    y = x.double()
+    out = (y - y.mean(-1, keepdim=True)) / (y.var(-1, keepdim=True, correction=0) + eps).sqrt()
+    return ((out + shift) * scale).to(x.dtype)
+
+
+@exercise.alternative
+def var_mean(x, scale, shift, eps=1e-5):
+    """Variance and mean by one call of torch, in double precision; warns."""
+    import warnings
+
+    warnings.warn("in double precision", stacklevel=1)
+    variance, mean = torch.var_mean(x.double(), dim=-1, correction=0, keepdim=True)
+    return torch.addcmul(shift.double(), (x - mean) * (variance + eps).rsqrt(), scale.double()).to(
+        x.dtype
+    )
+
+
+@exercise.alternative
+def centring_matrix(x, scale, shift, eps=1e-5):
+    """Subtracting the mean is a projection, and the variance a squared length."""
+    width = x.shape[-1]
+    wide = torch.promote_types(x.dtype, torch.float32)
+    project = torch.eye(width, dtype=wide) - torch.full((width, width), 1 / width, dtype=wide)
+    y = x.to(wide) @ project
+    length = torch.linalg.vector_norm(y, dim=-1, keepdim=True)
+    safe = torch.sqrt(length**2 / width + eps)
+    return (y / safe * scale + shift).to(x.dtype)

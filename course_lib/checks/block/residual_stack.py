@@ -1,0 +1,236 @@
+"""Exercise ``block.residual_stack``."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+
+
+def reference(
+    x: Tensor, matrices: Tensor, keep: Tensor | None = None, dropout: float = 0.0
+) -> Tensor:
+    """A pre-norm stack of parts tanh(x W)."""
+    width = x.shape[-1:]
+    for layer, matrix in enumerate(matrices):
+        out = torch.tanh(F.layer_norm(x, width) @ matrix)
+        if keep is not None:
+            out = out * keep[layer] / (1 - dropout)
+        x = x + out
+    return F.layer_norm(x, width)
+
+
+def _matrices(t: Trial, n_layers: int, d_model: int) -> Tensor:
+    return t.randn(n_layers, d_model, d_model) * d_model**-0.5
+
+
+exercise = Exercise(
+    id="block.residual_stack",
+    function="residual_stack",
+    reference=reference,
+    points=5,
+    minutes=20,
+    difficulty=2,
+    chapter="06_block.html#block-order",
+    outcomes=("block.assemble", "block.stream"),
+    example=lambda t: (t.randn(2, 3, 4), _matrices(t, 2, 4)),
+)
+
+
+@exercise.prop(
+    "several layers without dropout",
+    points=1.5,
+    hint="Begin with one layer, and print the stream behind it. Is it x plus something?",
+)
+def values(t: Trial) -> None:
+    t.same(3 * t.randn(2, 3, 6) + 1, _matrices(t, t.integer(2, 4), 6))
+    t.same(t.randn(4, 8), _matrices(t, 24, 8), note="24 layers")
+
+
+@exercise.prop(
+    "what reads the stack gets tokens of mean 0 and variance 1, with no layers, too",
+    points=0.5,
+    hint="Print the variance of what comes out, for 2 layers and for 24.",
+)
+def normed_at_the_end(t: Trial) -> None:
+    for n_layers in (0, t.integer(3, 9)):
+        x = 5 * t.randn(3, 8) + 2
+        note = f"{n_layers} layers"
+        out = t.a_tensor(t.same(x, _matrices(t, n_layers, 8), note=note), (3, 8))
+        t.expect(out.mean(-1).abs().max() < 1e-4, f"{note}: a token's mean is not 0")
+
+
+@exercise.prop(
+    "dropout drops what a part adds, and never the stream",
+    points=1,
+    hint="A mask that drops everything: what should be left of x?",
+)
+def dropout(t: Trial) -> None:
+    shape = (3, 2, 3, 6)
+    keep = t.keep_mask(*shape)
+    t.same(3 * t.randn(*shape[1:]), _matrices(t, 3, 6), keep, 0.4)
+    nothing = torch.zeros(shape, dtype=torch.bool)
+    t.same(3 * t.randn(*shape[1:]), _matrices(t, 3, 6), nothing, 0.4, note="all dropped")
+
+
+@exercise.prop(
+    "what is kept is scaled up by 1 / (1 - dropout)",
+    points=0.5,
+    hint="What should the mean over many masks be?",
+)
+def dropout_scale(t: Trial) -> None:
+    everything = torch.ones(2, 2, 6, dtype=torch.bool)
+    t.same(t.randn(2, 6), _matrices(t, 2, 6), everything, 0.75, note="all kept")
+    t.same(t.randn(2, 6), _matrices(t, 2, 6), everything, 0.0, note="dropout 0")
+
+
+@exercise.prop(
+    "the stream is not normed on its way: the larger x, the more of it arrives",
+    points=0.5,
+    hint="Double x and leave the parts as they are. Whose share in the stream grows?",
+)
+def large_tokens(t: Trial) -> None:
+    t.same(50 * t.randn(2, 3, 6), _matrices(t, 8, 6), note="tokens of size 50")
+
+
+@exercise.prop(
+    "gradients reach the tokens and all matrices",
+    points=0.5,
+    hint="Is anything detached, converted to numpy, or computed under no_grad?",
+)
+def gradients(t: Trial) -> None:
+    f64 = torch.float64
+    t.gradient(t.randn(2, 4, dtype=f64), t.randn(3, 4, 4, dtype=f64) / 2)
+
+
+@exercise.prop(
+    "the tokens are left as they were",
+    points=0.5,
+    hint="`x += out` changes the caller's tokens. What does `x = x + out` do?",
+)
+def no_side_effect(t: Trial) -> None:
+    x, matrices = t.randn(2, 3, 4), _matrices(t, 2, 4)
+    out = t.a_tensor(t.call(x, matrices), x.shape)
+    t.expect(not torch.equal(out, x), "nothing has been done")
+    t.unchanged(x, matrices)
+
+
+def colleagues_stack(x, matrices, keep=None, dropout=0.0):
+    """Where a norm, a sum and a dropout stand is a matter of taste."""
+    width = x.shape[-1:]
+    for layer, matrix in enumerate(matrices):
+        x = F.layer_norm(x, width)
+        x = x + torch.tanh(x @ matrix)
+        if keep is not None:
+            x = x * keep[layer] / (1 - dropout)
+    return x
+
+
+# The notebook hands this function out, so its source must not begin with a decorator.
+exercise.mistake("Several things are wrong. Begin with the first symptom above.")(colleagues_stack)
+
+
+@exercise.mistake("Two things are read from x in each layer. Which of them should be normed?")
+def normed_stream(x, matrices, keep=None, dropout=0.0):
+    """The normed tokens are what the part's output is added to."""
+    width = x.shape[-1:]
+    for layer, matrix in enumerate(matrices):
+        x = F.layer_norm(x, width)
+        out = torch.tanh(x @ matrix)
+        if keep is not None:
+            out = out * keep[layer] / (1 - dropout)
+        x = x + out
+    return F.layer_norm(x, width)
+
+
+@exercise.mistake("Drop everything once. What is left of the tokens in your stack?")
+def stream_dropped(x, matrices, keep=None, dropout=0.0):
+    """Dropout comes last in a layer, so it acts on the sum."""
+    width = x.shape[-1:]
+    for layer, matrix in enumerate(matrices):
+        x = x + torch.tanh(F.layer_norm(x, width) @ matrix)
+        if keep is not None:
+            x = x * keep[layer] / (1 - dropout)
+    return F.layer_norm(x, width)
+
+
+@exercise.mistake("How large is what comes out behind 24 layers?")
+def no_last_norm(x, matrices, keep=None, dropout=0.0):
+    """Each layer has a norm of its own, so the stack needs none."""
+    width = x.shape[-1:]
+    for layer, matrix in enumerate(matrices):
+        out = torch.tanh(F.layer_norm(x, width) @ matrix)
+        if keep is not None:
+            out = out * keep[layer] / (1 - dropout)
+        x = x + out
+    return x
+
+
+@exercise.mistake("If half of the numbers are dropped, what becomes of the mean?")
+def not_scaled_up(x, matrices, keep=None, dropout=0.0):
+    """Dropping is all there is to dropout."""
+    width = x.shape[-1:]
+    for layer, matrix in enumerate(matrices):
+        out = torch.tanh(F.layer_norm(x, width) @ matrix)
+        x = x + (out if keep is None else out * keep[layer])
+    return F.layer_norm(x, width)
+
+
+@exercise.mistake("Does a part read normed tokens in your version?")
+def post_norm(x, matrices, keep=None, dropout=0.0):
+    """The norm stands behind each sum, and so the last one is there already."""
+    width = x.shape[-1:]
+    for layer, matrix in enumerate(matrices):
+        out = torch.tanh(x @ matrix)
+        if keep is not None:
+            out = out * keep[layer] / (1 - dropout)
+        x = F.layer_norm(x + out, width)
+    return x if len(matrices) else F.layer_norm(x, width)
+
+
+@exercise.mistake("What does the mask hide: what a part reads, or what it adds?")
+def input_dropped(x, matrices, keep=None, dropout=0.0):
+    """Dropout hides channels of what a part reads."""
+    width = x.shape[-1:]
+    for layer, matrix in enumerate(matrices):
+        read = F.layer_norm(x, width)
+        if keep is not None:
+            read = read * keep[layer] / (1 - dropout)
+        x = x + torch.tanh(read @ matrix)
+    return F.layer_norm(x, width)
+
+
+@exercise.alternative
+def sum_of_parts(x, matrices, keep=None, dropout=0.0):
+    """Keeps the list of all that was added, and sums it up anew for every layer; warns."""
+    import warnings
+
+    warnings.warn("summing anew", stacklevel=1)
+    norm = nn.LayerNorm(x.shape[-1], elementwise_affine=False)
+    added = [x]
+    for layer in range(matrices.shape[0]):
+        part = (norm(sum(added)) @ matrices[layer]).tanh()
+        if keep is not None:
+            part = part.where(keep[layer], torch.zeros_like(part)).div(1 - dropout)
+        added.append(part)
+    return norm(torch.stack(added).sum(0))
+
+
+@exercise.alternative
+def recursive(x, matrices, keep=None, dropout=0.0):
+    """One layer, and the rest of the stack as a stack; the norm written out."""
+
+    def norm(y):
+        y = y - y.mean(-1, keepdim=True)
+        return y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5)
+
+    def rest(y, layer):
+        if layer == len(matrices):
+            return norm(y)
+        out = 1 - 2 / (torch.exp(2 * torch.einsum("...i,ij->...j", norm(y), matrices[layer])) + 1)
+        if keep is not None:
+            out = torch.where(keep[layer], out / (1 - dropout), 0.0)
+        return rest(y + out, layer + 1)
+
+    return rest(x, 0)
