@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -17,6 +18,8 @@ from course_lib.book.icons import cut_icons
 from course_lib.book.inspection import EXECUTION_FILE
 
 LOGGER = logging.getLogger(__name__)
+# Seconds of processor time for the cells of one page.
+BUDGET = 40.0
 
 
 def forget_thebe(app: Sphinx, config: Config) -> None:
@@ -73,6 +76,37 @@ def say_lists_plainly(
         context["body"] = body
 
 
+def note_start(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Remember what processor time all kernels so far have taken."""
+    app.env.course_before = _kernel_seconds()  # type: ignore[attr-defined]
+
+
+def weigh_page(app: Sphinx, doctree: nodes.document) -> None:
+    """Compare the processor time of a page's kernel with the page's budget.
+
+    Wall time tells as much about what else runs on the machine. A page says `execution_budget:
+    SECONDS` in its front matter where it needs more than usual; three times as much ends the build.
+    """
+    before = getattr(app.env, "course_before", None)
+    taken = _kernel_seconds() - before if before is not None else 0.0
+    if taken < 0.5:
+        return  # nothing was executed, or nothing to speak of
+    budget = float(app.env.metadata[app.env.docname].get("execution_budget", BUDGET))
+    if taken > budget:
+        say = LOGGER.warning if taken > 3 * budget else LOGGER.info
+        say(
+            "%s took %.0f seconds of processor time, its budget is %.0f",
+            app.env.docname,
+            taken,
+            budget,
+        )
+
+
+def _kernel_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Assignment(SphinxDirective):
     """Ways to work on an assignment: download it, or open it on the hub or on Binder."""
 
@@ -117,6 +151,8 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("config-inited", forget_thebe)
     app.connect("config-inited", name_the_site)
     app.connect("doctree-resolved", require_alt_text)
+    app.connect("source-read", note_start)
+    app.connect("doctree-read", weigh_page)
     app.connect("html-page-context", say_lists_plainly)
     app.connect("build-finished", tidy_up)
     app.add_directive("assignment", Assignment)

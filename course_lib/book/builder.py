@@ -32,6 +32,7 @@ _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _PROGRESS = re.compile(
     r"reading sources\.\.\. (\[ *\d+%\]) (\S+)"
     r"|(\S+): Executed notebook (in [\d.]+ seconds)"
+    r"|(\S+ took \d+ seconds of processor time, its budget is \d+)"
     r"|(.*WARNING: .*)"
 )
 

@@ -215,6 +215,19 @@ options: []
 """
 
 
+HUNGRY = """---
+file_format: mystnb
+kernelspec: {name: python3}
+execution_budget: 0.2
+---
+# Hungry
+
+```{code-cell}
+sum(i for i in range(20_000_000))
+```
+"""
+
+
 @pytest.mark.slow
 def test_the_frame_refuses_what_readers_should_not_meet(tmp_path: Path) -> None:
     """A picture without words, a formula that fails, a claim that is not there or not true."""
@@ -222,8 +235,10 @@ def test_the_frame_refuses_what_readers_should_not_meet(tmp_path: Path) -> None:
     book = root / "book"
     shutil.copytree(ROOT / "book" / "_ext", book / "_ext")
     (root / "_toc.yml").write_text(
-        "format: jb-book\nroot: book/intro\nchapters:\n  - file: book/claims\n"
+        "format: jb-book\nroot: book/intro\nchapters:\n"
+        "  - file: book/claims\n  - file: book/hungry\n"
     )
+    (book / "hungry.md").write_text(HUNGRY)
     (root / "_config.yml").write_text(
         "title: Small\nonly_build_toc_files: true\nsphinx:\n  local_extensions:\n"
         + "".join(
@@ -245,6 +260,7 @@ def test_the_frame_refuses_what_readers_should_not_meet(tmp_path: Path) -> None:
         "question Bad_Name: a name is lower-case words joined by hyphens",
         "claim-99",
         f"claim {claim.id} is called holds, but the code found holds=False",
+        "seconds of processor time, its budget is 0",
     ):
         assert said in str(caught.value)
 
