@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-__all__ = ["EXECUTION_FILE", "TIMES_FILE", "outside_resources", "report"]
+__all__ = ["EXECUTION_FILE", "TIMES_FILE", "broken_links", "outside_resources", "report"]
 
 EXECUTION_FILE = "execution.json"
 # Seconds of the last build, and of the last that executed every page.
@@ -59,11 +60,35 @@ def report(html_dir: Path) -> dict[str, Any]:
         "chapters": len(list(html_dir.glob("book/chapters/[0-9]*.html"))),
         "interactive": len(figures),
         "third_party": list(outside_resources(html_dir)),
+        "broken_links": list(broken_links(html_dir)),
         "missing_alt": pictures,
         "execution": execution,
         "execution_seconds": round(sum(execution.values()), 1),
         "build_seconds": _noted(html_dir.parent / TIMES_FILE),
     }
+
+
+def broken_links(html_dir: Path) -> Iterator[dict[str, str]]:
+    """Find links within the book that lead nowhere: to no file, or to no place on a page.
+
+    Args:
+        html_dir: The folder of ``index.html``.
+
+    Yields:
+        The ``file``, the ``element`` (``a``) and the ``url``.
+    """
+    pages = {page.path: page for page in _read(html_dir)}
+    for path, page in pages.items():
+        for url in page.links:
+            parts = urlsplit(url)
+            if parts.scheme or parts.netloc:
+                continue
+            goal = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            goal = goal / "index.html" if goal.is_dir() else goal
+            place = unquote(parts.fragment)
+            known = pages[goal].ids if goal in pages else set()
+            if not goal.is_file() or (place and goal in pages and place not in known):
+                yield _finding(html_dir, path, "a", url)
 
 
 def outside_resources(html_dir: Path) -> Iterator[dict[str, str]]:
@@ -90,28 +115,34 @@ def _noted(path: Path) -> dict[str, float]:
 
 
 def _read(html_dir: Path) -> Iterator["_Page"]:
-    for path in sorted(html_dir.rglob("*.html")):
+    for path in sorted(html_dir.resolve().rglob("*.html")):
         page = _Page(path)
         page.feed(path.read_text(encoding="utf-8"))
         yield page
 
 
 def _finding(html_dir: Path, path: Path, element: str, url: str) -> dict[str, str]:
-    return {"file": path.relative_to(html_dir).as_posix(), "element": element, "url": url}
+    inside = path.resolve().relative_to(html_dir.resolve())
+    return {"file": inside.as_posix(), "element": element, "url": url}
 
 
 class _Page(HTMLParser):
-    """Collects what a page loads without being asked, its figures, and pictures without a text."""
+    """Collects what a page loads without being asked, its links, figures and textless pictures."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
         self.loaded: list[tuple[str, str]] = []
         self.figures: list[str] = []
+        self.links: list[str] = []
+        self.ids: set[str] = set()
         self.missing_alt: list[dict[str, str]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
+        self.ids |= {values[name] for name in ("id", "name") if values.get(name)}
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
         if name := values.get("data-figure"):
             self.figures.append(name)
         # An empty text is right for what only decorates; the course's own pictures are content.

@@ -86,6 +86,8 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
             print(f"  {seconds:7.1f} s   {page}")
         for item in outside:
             print(f"  THIRD PARTY {item}")
+        for item in facts["broken_links"]:
+            print(f"  LEADS NOWHERE {item}")
         for item in facts["missing_alt"]:
             print(f"  NO ALT TEXT {item}")
         for page in heavy:
@@ -104,6 +106,7 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
         f"claims ({verdicts})": len(claims),
         "MB": round(facts["bytes"] / 1e6, 1),
         "third-party requests": len(outside),
+        "links to nowhere": len(facts["broken_links"]),
         "pictures without text": len(facts["missing_alt"]),
         "rules of axe broken": len(barred),
         "heavy pages": len(heavy),
@@ -111,7 +114,8 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
     }
     line = ", ".join(f"{name} {number}" for name, number in counts.items())
     emit(arguments, facts, line)
-    return FOUND_WRONG if outside or facts["missing_alt"] or barred or heavy else 0
+    wrong = (outside, facts["broken_links"], facts["missing_alt"], barred, heavy)
+    return FOUND_WRONG if any(wrong) else 0
 
 
 def run_serve(arguments: argparse.Namespace) -> int:

@@ -54,3 +54,14 @@ def test_sizes_and_seconds_are_told(tmp_path: Path) -> None:
     assert facts["pages"] == {"index.html": 5}
     assert (facts["bytes"], facts["static_bytes"]) == (8, 3)
     assert facts["execution_seconds"] == 3.8
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "two.html").write_text('<h1 id="top">t</h1><a href="../one.html#x">one</a>')
+    (tmp_path / "one.html").write_text(
+        '<p id="x"></p><a href="#x">x</a><a href="b/two.html#top">t</a><a href="b/two.html#no">n</a>'
+        '<a href="gone.html">g</a><a href="https://example.org/gone">e</a><a href="#y">y</a>'
+    )
+    found = [(link["file"], link["url"]) for link in report(tmp_path)["broken_links"]]
+    assert found == [("one.html", "b/two.html#no"), ("one.html", "gone.html"), ("one.html", "#y")]

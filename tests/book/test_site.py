@@ -71,6 +71,10 @@ def test_nothing_comes_from_another_host(built_book: Path) -> None:
         assert "unpkg.com" not in path.read_text(encoding="utf-8")
 
 
+def test_no_link_leads_nowhere(built_book: Path) -> None:
+    assert report(built_book)["broken_links"] == []
+
+
 def test_every_picture_says_what_it_shows(pages: dict[str, Page]) -> None:
     for name, page in pages.items():
         for tag, attributes in page.elements:
