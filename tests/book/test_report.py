@@ -60,7 +60,8 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "two.html").write_text('<h1 id="top">t</h1><a href="../one.html#x">one</a>')
     (tmp_path / "one.html").write_text(
-        '<p id="x"></p><a href="#x">x</a><a href="b/two.html#top">t</a><a href="b/two.html#no">n</a>'
+        '<p id="x"></p><a href="#x">x</a><a href="b/two.html#top">t</a>'
+        '<a href="b/two.html#no">n</a>'
         '<a href="gone.html">g</a><a href="https://example.org/gone">e</a><a href="#y">y</a>'
     )
     found = [(link["file"], link["url"]) for link in report(tmp_path)["broken_links"]]
