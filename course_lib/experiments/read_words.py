@@ -366,7 +366,7 @@ def measure(model: Reader, task: VerbTask, seed: int) -> dict[str, object]:
     worth = head_worth(model, task)
     # Where a head looks when it asks for a hidden verb's subject.
     links = batch.relations["agreement"] & task.hidden()[..., None]
-    found = head_roles(weights, _only(batch, links))["agreement"]
+    found = head_roles(weights, with_agreement(batch, links))["agreement"]
     local = roles["previous"] + roles["next"]
 
     def by_layer(values: Tensor) -> dict[str, float]:
@@ -388,7 +388,13 @@ def measure(model: Reader, task: VerbTask, seed: int) -> dict[str, object]:
     }
 
 
-def _only(batch: TextBatch, links: Tensor) -> TextBatch:
+def with_agreement(batch: TextBatch, links: Tensor) -> TextBatch:
+    """The same sentences with other links between verbs and subjects, such as some of them.
+
+    Args:
+        batch: B sentences.
+        links: Boolean ``(B, T, T)``.
+    """
     relations = batch.relations | {"agreement": links}
     return TextBatch(batch.tokens, batch.keep, relations, batch.marks, batch.clauses)
 
