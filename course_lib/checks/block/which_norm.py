@@ -41,14 +41,28 @@ def _experiment(
     *,
     size: float = 1.0,
     noise: float = 0.0,
+    mirrored: bool = False,
+    fit: str = "",
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Tokens with one of them exchanged, before and behind a norm."""
+    """Tokens with one of them exchanged, before and behind a norm.
+
+    The exchanged token keeps its first channel. ``mirrored``: it was far above the others and is
+    now as far below, which moves all others up. ``fit``: what a frozen norm remembers makes the
+    mean of ``"all"`` outputs 0, or that of the last ``"token"``.
+    """
     x = size * t.randn(*shape)
+    if mirrored:
+        x[place] = 20 * size * (1 + 0.1 * t.randn(shape[-1]))
     other = x.clone()
-    other[place] = size * (3 * t.randn(shape[-1]) + 2)
+    other[place] = -x[place] if mirrored else size * (3 * t.randn(shape[-1]) + 2)
+    other[place][0] = x[place][0]
     # What batches of other data have left: never near the mean and spread of these tokens.
     mean = size * (1.5 + t.randn(shape[-1], dtype=torch.float64).abs())
     std = size * (1 + t.randn(shape[-1], dtype=torch.float64).abs())
+    if fit:
+        std = torch.full_like(std, 2 * size)
+        centre = (x if fit == "all" else x[-1, -1]).double().mean()
+        mean = mean - mean.mean() + centre
     out, out_other = (_apply(norm, y, mean, std).float() for y in (x, other))
     return x, out, other, out_other + noise * t.randn(*shape)
 
@@ -68,7 +82,7 @@ exercise = Exercise(
 
 @exercise.prop(
     "four norms, told apart by exchanging the first token of the first sentence",
-    points=1.5,
+    points=1,
     hint="Three groups: the token itself, the rest of its sentence, the other sentences."
     " Which of them moved?",
 )
@@ -86,6 +100,8 @@ def any_token(t: Trial) -> None:
     for norm in NORMS:
         place = (t.integer(1, 2), t.integer(1, 3))
         t.same(*_experiment(t, norm, place=place), note=f"token {place} exchanged")
+        far = _experiment(t, norm, place=place, mirrored=True)
+        t.same(*far, note=f"token {place} exchanged for its opposite")
 
 
 @exercise.prop(
@@ -107,6 +123,17 @@ def other_shapes(t: Trial) -> None:
 def rounding(t: Trial) -> None:
     for norm in NORMS:
         t.same(*_experiment(t, norm, noise=1e-6), note="with noise of 1e-6")
+
+
+@exercise.prop(
+    "a frozen norm is not taken for another when what it remembers fits by chance",
+    points=0.5,
+    hint="Behind a layer norm *every* token has a mean of 0, not one and not all together.",
+)
+def fitting_by_chance(t: Trial) -> None:
+    for fit in ("all", "token"):
+        t.same(*_experiment(t, "frozen", fit=fit), note="a frozen norm that fits by chance")
+        t.same(*_experiment(t, "layer"))
 
 
 @exercise.prop(
