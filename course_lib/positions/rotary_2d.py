@@ -22,7 +22,7 @@ def axial_angles(rows: int, columns: int, d_head: int, *, base: float = 100.0) -
     """Angles on a grid: the first half of the pairs turns by the row, the second by the column.
 
     The score of two patches depends on how far they are apart, ``(dy, dx)``, but as a sum
-    ``A(dy) + B(dx)``: what is diagonal it cannot prefer over what is on the axes.
+    ``A(dy) + B(dx)``: one diagonal it cannot prefer to the other.
 
     Source: Heo et al., Rotary Position Embedding for Vision Transformer (2024), axial frequency,
     whose base is 100 because a grid is shorter than a text; in its code columns come first.

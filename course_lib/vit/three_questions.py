@@ -28,6 +28,11 @@ class Scenes:
     Attributes:
         images: ``(B, 3, H, W)``, roughly from -1 to 1.
         answers: What the red shape is, its quadrant, and whether it is the left one: ``(B, 3)``.
+
+    Example:
+        >>> made = red_scenes(2, torch.Generator().manual_seed(0))
+        >>> Scenes(made.images[:1], made.answers[:1]).answers  # a cross, top right, not left
+        tensor([[3, 1, 0]])
     """
 
     images: Tensor
