@@ -1,0 +1,1 @@
+"""Exercises of assignment 11: positions in space."""

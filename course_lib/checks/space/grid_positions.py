@@ -1,0 +1,208 @@
+"""Exercise ``space.grid_positions``."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+from course_lib.positions import spatial_positions
+
+
+def line_code(positions, d_model, base=10_000.0):
+    """The function of chapter 7: sines and cosines of d_model / 2 waves, (..., d_model)."""
+    exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
+    angles = positions.unsqueeze(-1).double() / base**exponents
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
+
+
+def reference(height: int, width: int, d_model: int, base: float = 10_000.0) -> Tensor:
+    """The library's table."""
+    return spatial_positions(height, width, d_model, base=base)
+
+
+exercise = Exercise(
+    id="space.grid_positions",
+    function="grid_positions",
+    reference=reference,
+    points=4,
+    minutes=15,
+    difficulty=2,
+    chapter="11_space.html#space-concatenated",
+    outcomes=("space.codes",),
+    given=(line_code,),
+    example=lambda t: (2, 3, 8),
+)
+
+
+def _grid(t: Trial) -> tuple[int, int]:
+    """A height and another width."""
+    height = t.integer(2, 5)
+    return height, height + t.integer(1, 3)
+
+
+@exercise.prop(
+    "the code of row and column, for grids that are wider or higher than square",
+    points=1.5,
+    hint="Print the first two channels for a grid of 2 x 3: six numbers, 0 three times and then 1"
+    " three times, if you put the row itself instead of its sine.",
+)
+def values(t: Trial) -> None:
+    height, width = _grid(t)
+    t.same(height, width, 8, note="a wide grid")
+    t.same(width, height, 16, note="a high grid")
+
+
+@exercise.prop(
+    "the first half of the channels says the row and nothing else, the second half the column",
+    points=1,
+    hint="Unflatten the places into rows and columns and compare two places of one row.",
+)
+def halves(t: Trial) -> None:
+    height, width = _grid(t)
+    table = t.a_tensor(t.call(height, width, 12), (height * width, 12))
+    grid = table.unflatten(0, (height, width))
+    rows, columns = grid[..., :6], grid[..., 6:]
+    t.close(rows, rows[:, :1].expand_as(rows), "the first half within a row")
+    t.close(columns, columns[:1].expand_as(columns), "the second half within a column")
+    t.expect((rows[0] - rows[1]).abs().max() > 0.1, "two rows have the same first half")
+    t.expect((columns[:, 0] - columns[:, 1]).abs().max() > 0.1, "two columns look alike")
+
+
+@exercise.prop(
+    "another base changes the frequencies of both halves",
+    points=0.5,
+    hint="`base` goes to both calls of `line_code`.",
+)
+def another_base(t: Trial) -> None:
+    t.same(*_grid(t), 8, base=float(t.integer(5, 90)))
+
+
+@exercise.prop(
+    "a single row, a single column and a single place are grids, too",
+    points=0.5,
+    hint="Which of your steps needs more than one row?",
+)
+def thin(t: Trial) -> None:
+    n = t.integer(2, 6)
+    for height, width in ((1, n), (n, 1), (1, 1)):
+        t.same(height, width, 4, note=f"{height} x {width}")
+
+
+@exercise.prop(
+    "a width that is no multiple of 4 is refused with a ValueError",
+    points=0.5,
+    hint="Each half needs pairs. What does `9 // 2` do with the ninth channel?",
+)
+def uneven(t: Trial) -> None:
+    for d_model in (4 * t.integer(1, 9) + 1, 6):
+        t.raises(2, 2, d_model, why=f"d_model is {d_model}")
+
+
+@exercise.mistake("Which of your halves changes when you go one place to the right?")
+def column_first(height, width, d_model, base=10_000.0):
+    """x comes before y, so the first half says the column."""
+    if d_model % 4:
+        raise ValueError("d_model")
+    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    halves = [line_code(axis, d_model // 2, base) for axis in (x, y)]
+    return torch.cat(halves, dim=-1).flatten(0, 1)
+
+
+@exercise.mistake("Which place of a grid of 2 x 3 is your second row of the table?")
+def down_the_columns(height, width, d_model, base=10_000.0):
+    """The places of a grid are numbered down the columns."""
+    if d_model % 4:
+        raise ValueError("d_model")
+    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="xy")
+    halves = [line_code(axis, d_model // 2, base) for axis in (y, x)]
+    return torch.cat(halves, dim=-1).flatten(0, 1)
+
+
+@exercise.mistake("How slow is your slowest wave? Print the code of row 1 and compare its halves.")
+def half_of_a_wide_code(height, width, d_model, base=10_000.0):
+    """Half of the channels of a wide code is a code of half the width."""
+    if d_model % 4:
+        raise ValueError("d_model")
+    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    halves = [line_code(axis, d_model, base)[..., : d_model // 2] for axis in (y, x)]
+    return torch.cat(halves, dim=-1).flatten(0, 1)
+
+
+@exercise.mistake("Compare the codes of the places (0, 1) and (1, 0).")
+def added(height, width, d_model, base=10_000.0):
+    """Adding the codes of row and column keeps both, as adding a code to a token does."""
+    if d_model % 4:
+        raise ValueError("d_model")
+    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    return (line_code(y, d_model, base) + line_code(x, d_model, base)).flatten(0, 1)
+
+
+@exercise.mistake("The halves stand side by side. Which channels does yours give to the row?")
+def channels_by_turns(height, width, d_model, base=10_000.0):
+    """The channels of row and column alternate."""
+    if d_model % 4:
+        raise ValueError("d_model")
+    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    halves = [line_code(axis, d_model // 2, base) for axis in (y, x)]
+    return torch.stack(halves, dim=-1).flatten(-2).flatten(0, 1)
+
+
+@exercise.mistake("`torch.arange(2).repeat(3)` is 0 1 0 1 0 1. Is that what the rows need?")
+def rows_repeated(height, width, d_model, base=10_000.0):
+    """Rows and columns are both written out by repeating their list."""
+    if d_model % 4:
+        raise ValueError("d_model")
+    y, x = torch.arange(height).repeat(width), torch.arange(width).repeat(height)
+    return torch.cat([line_code(axis, d_model // 2, base) for axis in (y, x)], dim=-1)
+
+
+@exercise.mistake("Call yours with a width of 9. How many channels come back?")
+def whatever_fits(height, width, d_model, base=10_000.0):
+    """A channel that is left over may be dropped."""
+    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    halves = [line_code(axis, d_model // 4 * 2, base) for axis in (y, x)]
+    return torch.cat(halves, dim=-1).flatten(0, 1)
+
+
+@exercise.alternative
+def by_division(height, width, d_model, base=10_000.0):
+    """Row and column of each place by division with remainder."""
+    if d_model % 4 != 0:
+        raise ValueError(f"{d_model} is no multiple of 4")
+    n = torch.arange(height * width)
+    rows = line_code(torch.div(n, width, rounding_mode="floor"), d_model // 2, base=base)
+    return torch.hstack((rows, line_code(n % width, d_model // 2, base=base)))
+
+
+@exercise.alternative
+def place_by_place(height, width, d_model, base=10_000.0):
+    """Plain Python, number by number; warns."""
+    import warnings
+
+    warnings.warn("slow", stacklevel=1)
+    quarter, rest = divmod(d_model, 4)
+    if rest:
+        raise ValueError("four channels make a unit")
+    table = torch.empty(height * width, d_model)
+    for r in range(height):
+        for c in range(width):
+            for half, place in enumerate((r, c)):
+                for i in range(quarter):
+                    angle = place * base ** (-i / quarter)
+                    channel = 2 * (half * quarter + i)
+                    table[r * width + c, channel] = math.sin(angle)
+                    table[r * width + c, channel + 1] = math.cos(angle)
+    return table
+
+
+@exercise.alternative
+def broadcast(height, width, d_model, base=10_000.0):
+    """Two line codes, expanded along the other axis."""
+    if d_model & 3:
+        raise ValueError("not divisible by 4")
+    half = d_model >> 1
+    down = line_code(torch.arange(height), half, base)[:, None, :].expand(-1, width, -1)
+    across = line_code(torch.arange(width), half, base)[None].expand(height, -1, -1)
+    return torch.cat([down, across], -1).reshape(-1, d_model)

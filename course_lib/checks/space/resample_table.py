@@ -1,0 +1,265 @@
+"""Exercise ``space.resample_table``."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+from course_lib.positions.stretching import stretch_grid
+
+
+def reference(
+    table: Tensor, old: tuple[int, int], new: tuple[int, int], n_prefix: int = 0
+) -> Tensor:
+    """The library's explicit way."""
+    return stretch_grid(table, (old[0], old[1]), (new[0], new[1]), n_prefix=n_prefix)
+
+
+exercise = Exercise(
+    id="space.resample_table",
+    function="resample_table",
+    reference=reference,
+    points=6,
+    minutes=30,
+    difficulty=4,
+    chapter="11_space.html#space-resolution",
+    outcomes=("space.resolution",),
+    forbidden=("interpolate",),
+    example=lambda t: (t.randn(6, 4), (2, 3), (3, 4)),
+)
+
+
+def _shapes(t: Trial) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Two grids, both wide, the second one larger."""
+    rows, more = t.integer(3, 4), t.integer(1, 2)
+    return (rows, rows + 2), (rows + more, rows + 4 + more)
+
+
+@exercise.prop(
+    "to a finer grid",
+    points=1.5,
+    hint="Do one direction first. The place i of 6 lies where among the places of 4?",
+)
+def finer(t: Trial) -> None:
+    old, new = _shapes(t)
+    t.same(t.randn(old[0] * old[1], 3), old, new, note=f"{old} to {new}")
+    t.same(t.randn(16, 2), (4, 4), (8, 8), note="twice as fine")
+
+
+@exercise.prop(
+    "to a coarser grid, by the same rule",
+    points=0.5,
+    hint="The formula does not ask which grid is the larger one.",
+)
+def coarser(t: Trial) -> None:
+    old, new = _shapes(t)
+    t.same(t.randn(new[0] * new[1], 3), new, old, note=f"{new} to {old}")
+
+
+@exercise.prop(
+    "wide stays wide and high stays high",
+    points=1,
+    hint="`table.T.reshape(D, rows, columns)`, or `table.reshape(rows, columns, D)`: which of the"
+    " two do you have, and which do you need?",
+)
+def not_turned(t: Trial) -> None:
+    n = t.integer(3, 5)
+    down = torch.arange(3.0)[:, None].expand(3, n).reshape(-1, 1)
+    t.same(torch.cat([down, -down], dim=1), (3, n), (6, n + 1), note="the row's number as code")
+    across = torch.arange(float(n)).expand(3, n).reshape(-1, 1)
+    t.same(across, (3, n), (3, 2 * n), note="the column's number as code")
+    t.same(t.randn(12, 2), (2, 6), (6, 2), note="(2, 6) to (6, 2)")
+
+
+@exercise.prop(
+    "at the border a place takes the nearest row of the table",
+    points=0.5,
+    hint="The first of the new places lies before the first of the old ones. What is there to"
+    " interpolate?",
+)
+def border(t: Trial) -> None:
+    value = t.randn(1, 2)
+    t.same(value, (1, 1), (2, 3), note="from a single place")
+    t.same(t.randn(2, 2), (1, 2), (1, 7), note="two places to seven")
+
+
+@exercise.prop(
+    "rows before the grid are kept as they are",
+    points=1,
+    hint="A class token has no place in the picture.",
+)
+def prefix(t: Trial) -> None:
+    old, new = _shapes(t)
+    for n in (1, t.integer(2, 3)):
+        t.same(t.randn(n + old[0] * old[1], 2), old, new, n_prefix=n, note=f"{n} before the grid")
+
+
+@exercise.prop(
+    "the same grid gives the same table, and sums of tables give sums",
+    points=1,
+    hint="Interpolating is linear: weights times rows, and the weights don't depend on the rows.",
+)
+def linear(t: Trial) -> None:
+    old, new = _shapes(t)
+    n = old[0] * old[1]
+    a, b = t.randn(n, 2).double(), t.randn(n, 2).double()
+    t.close(t.call(a, old, old), a, "the table for the same grid")
+    parts = [t.a_tensor(t.call(x, old, new), (new[0] * new[1], 2)) for x in (a, b, a + 2 * b)]
+    t.close(parts[2], parts[0] + 2 * parts[1], "the table of a sum")
+    t.gradient(a, old, new)
+    t.unchanged(a, old, new)
+
+
+@exercise.prop(
+    "values in half precision keep their dtype",
+    points=0.5,
+    hint="Weights have a dtype, too.",
+)
+def dtypes(t: Trial) -> None:
+    old, new = _shapes(t)
+    t.same(t.randn(old[0] * old[1], 2).double(), old, new, note="float64")
+    x = t.randn(old[0] * old[1], 2).bfloat16()
+    got = t.a_tensor(t.call(x, old, new), (new[0] * new[1], 2))
+    t.close(got, t.want(x.float(), old, new).bfloat16(), "the table", note="bfloat16")
+
+
+@exercise.mistake("Where lies the first of two new places, if one old place becomes two?")
+def corners_aligned(table, old, new, n_prefix=0):
+    """The first and the last place of both grids lie on each other."""
+
+    def weights(n, m):
+        at = torch.arange(m) * ((n - 1) / max(m - 1, 1))
+        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
+
+    grid = table[n_prefix:].reshape(old[0], old[1], -1)
+    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
+    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
+
+
+@exercise.mistake("Draw 4 old and 8 new cells over the same picture. Where are their middles?")
+def corners_of_cells(table, old, new, n_prefix=0):
+    """Place i of the new grid lies at i times the ratio of the sizes."""
+
+    def weights(n, m):
+        at = (torch.arange(m) * (n / m)).clamp(0, n - 1)
+        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
+
+    grid = table[n_prefix:].reshape(old[0], old[1], -1)
+    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
+    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
+
+
+@exercise.mistake(
+    "Take the column's number as the code. Do your rows still count from left to right?"
+)
+def turned(table, old, new, n_prefix=0):
+    """A table of rows * columns entries can be read as columns x rows."""
+
+    def weights(n, m):
+        at = ((torch.arange(m) + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
+        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
+
+    grid = table[n_prefix:].reshape(old[1], old[0], -1)
+    out = torch.einsum("ar,bc,rcd->abd", weights(old[1], new[1]), weights(old[0], new[0]), grid)
+    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
+
+
+@exercise.mistake(
+    "Are the last place of a row and the first of the next neighbours in the picture?"
+)
+def as_a_line(table, old, new, n_prefix=0):
+    """A table is a line of rows, so it is stretched as a line."""
+    n, m = old[0] * old[1], new[0] * new[1]
+    at = ((torch.arange(m) + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
+    weights = (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
+    return torch.cat([table[:n_prefix], weights @ table[n_prefix:]])
+
+
+@exercise.mistake("Is there anything between two rows of your new table?")
+def nearest(table, old, new, n_prefix=0):
+    """A new place takes the row of the old place in whose cell it lies."""
+    r = torch.div(torch.arange(new[0]) * old[0], new[0], rounding_mode="floor")
+    c = torch.div(torch.arange(new[1]) * old[1], new[1], rounding_mode="floor")
+    grid = table[n_prefix:].reshape(old[0], old[1], -1)
+    return torch.cat([table[:n_prefix], grid[r][:, c].flatten(0, 1)])
+
+
+@exercise.mistake("Print the weights of your first new place. What do they add up to?")
+def zeros_outside(table, old, new, n_prefix=0):
+    """Outside of the table there are zeros."""
+
+    def weights(n, m):
+        at = (torch.arange(m) + 0.5) * (n / m) - 0.5
+        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
+
+    grid = table[n_prefix:].reshape(old[0], old[1], -1)
+    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
+    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
+
+
+@exercise.mistake("Where does the class token's row come to lie in your table?")
+def prefix_at_the_end(table, old, new, n_prefix=0):
+    """Rows that are no places stand behind the grid."""
+
+    def weights(n, m):
+        at = ((torch.arange(m) + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
+        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
+
+    n = old[0] * old[1]
+    grid = table[:n].reshape(old[0], old[1], -1)
+    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
+    return torch.cat([out.flatten(0, 1), table[n:]])
+
+
+@exercise.alternative
+def four_corners(table, old, new, n_prefix=0):
+    """Mixes the four neighbours of each new place, one place after the other; prints to stderr."""
+    import sys
+
+    print("resampling", file=sys.stderr)
+
+    def neighbours(i, n, m):
+        at = min(max((i + 0.5) * n / m - 0.5, 0.0), n - 1.0)
+        low = int(at)
+        high = min(low + 1, n - 1)
+        return (low, 1 - (at - low)), (high, at - low)
+
+    rows = list(table[:n_prefix])
+    for i in range(new[0]):
+        for j in range(new[1]):
+            row = 0
+            for r, a in neighbours(i, old[0], new[0]):
+                for c, b in neighbours(j, old[1], new[1]):
+                    row = row + a * b * table[n_prefix + r * old[1] + c]
+            rows.append(row)
+    return torch.stack(rows)
+
+
+@exercise.alternative
+def gathered(table, old, new, n_prefix=0):
+    """One direction after the other, by two gathered neighbours and a share."""
+
+    def along(grid, m):
+        n = len(grid)
+        at = ((torch.arange(m, dtype=torch.float64) + 0.5) * n / m - 0.5).clamp(0, n - 1)
+        low = at.floor().long()
+        share = (at - low).to(grid.dtype)[:, None, None]
+        return torch.lerp(grid[low], grid[(low + 1).clamp(max=n - 1)], share)
+
+    grid = table[n_prefix:].unflatten(0, tuple(old))
+    grid = along(along(grid, new[0]).transpose(0, 1), new[1]).transpose(0, 1)
+    return torch.vstack((table[:n_prefix], grid.reshape(new[0] * new[1], -1)))
+
+
+@exercise.alternative
+def one_big_matrix(table, old, new, n_prefix=0):
+    """The Kronecker product of both directions' weights."""
+
+    def weights(n, m):
+        middle = (torch.arange(m).double() + 0.5) / m
+        distance = (middle[:, None] * n - 0.5).clamp(0, n - 1) - torch.arange(n)
+        return F.relu(1 - distance.abs()).to(table.dtype)
+
+    every = torch.kron(weights(old[0], new[0]), weights(old[1], new[1]))
+    return torch.cat((table[:n_prefix], every @ table[n_prefix:]))
