@@ -1,0 +1,1 @@
+"""Exercises of assignment 10: reading attention maps."""

@@ -1,0 +1,258 @@
+"""Exercise ``reading.deletion_curve``."""
+
+import torch
+from torch import Tensor
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+from course_lib.patterns import deletion_curve as library_deletion_curve
+
+
+def pooled_answer(x: Tensor, keep: Tensor, query: Tensor, readout: Tensor) -> Tensor:
+    """A model of one query: attention to the tokens that are kept, then a sigmoid.
+
+    Args:
+        x: Tokens (B, T, D).
+        keep: Boolean (B, T); False hides a token. Who sees nothing reads 0.
+        query: (D,).
+        readout: (D,).
+
+    Returns:
+        A probability for each sentence (B,).
+    """
+    scores = (x @ query).masked_fill(~keep, float("-inf"))
+    weights = scores.softmax(-1).nan_to_num(0.0)
+    return ((weights[:, None] @ x)[:, 0] @ readout).sigmoid()
+
+
+def colleagues_curve(
+    x: Tensor, query: Tensor, readout: Tensor, importance: Tensor, present: Tensor
+) -> Tensor:
+    """Takes tokens away, the most important first, and follows the answer; not right yet."""
+    order = importance.argsort(dim=1)
+    curve = []
+    for step in range(x.shape[1] + 1):
+        gone = order < step
+        without = x * ~gone[..., None]
+        curve.append(pooled_answer(without, present, query, readout))
+    return torch.stack(curve)
+
+
+def reference(
+    x: Tensor, query: Tensor, readout: Tensor, importance: Tensor, present: Tensor
+) -> Tensor:
+    """The library's curve, with as many steps as there are places and one token a step."""
+    T = x.shape[1]
+    curve = torch.zeros(T + 1, len(x))
+    for b, there in enumerate(present):
+        places = there.nonzero()[:, 0]
+        one = x[b : b + 1, places]
+        seen = torch.ones(1, len(places), dtype=torch.bool)
+        found = library_deletion_curve(
+            lambda keep, one=one: pooled_answer(one, keep, query, readout),  # type: ignore[misc]
+            importance[b : b + 1, places],
+            present=seen,
+        )[:, 0]
+        # A sentence of which nothing is left stays as it is.
+        curve[: len(found), b], curve[len(found) :, b] = found, found[-1]
+    return curve
+
+
+exercise = Exercise(
+    id="reading.deletion_curve",
+    function="deletion_curve",
+    reference=reference,
+    points=5,
+    minutes=25,
+    difficulty=3,
+    chapter="10_reading.html#reading-faithfulness",
+    outcomes=("reading.faithfulness",),
+    given=(pooled_answer,),
+    example=lambda t: _sample(t, [5, 5]),
+)
+
+
+def _sample(
+    t: Trial, lengths: list[int], left: bool = False
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Sentences whose answer changes visibly with each word, and importances that all differ."""
+    T, D = max(lengths), 4
+    x = t.randn(len(lengths), T, D) + 0.5
+    present = torch.arange(T) < torch.tensor(lengths)[:, None]
+    present = present.flip(1) if left else present
+    order = torch.stack([t.permutation(T) for _ in lengths])
+    # Not its own inverse: places in order of importance are not ranks.
+    order[:, :3] = order[:, :3].sort(-1).values
+    importance = (order + 0.4 * torch.rand(order.shape, generator=t.generator)) / T
+    return x, t.randn(D), 1.5 * t.randn(D).sign() + 0.5 * t.randn(D), importance, present
+
+
+def _roundabout(t: Trial, B: int) -> Tensor:
+    """Importances in which ranks and places in order never agree: a cycle of five."""
+    cycle = torch.tensor([1.0, 2.0, 3.0, 4.0, 0.0])
+    return torch.stack([cycle.roll(b) for b in range(B)]) + 0.3 * torch.rand(
+        B, 5, generator=t.generator
+    )
+
+
+@exercise.prop(
+    "the first point is the answer with all tokens, the last the answer without any",
+    points=1,
+    hint="T + 1 points: nothing taken away, one token, …, all.",
+)
+def both_ends(t: Trial) -> None:
+    args = _sample(t, [6, 6])
+    got = t.a_tensor(t.call(*args), (7, 2))
+    want = t.want(*args)
+    t.close(got[0], want[0], "the first point")
+    t.close(got[-1], want[-1], "the last point")
+
+
+@exercise.prop(
+    "the most important token goes first",
+    points=1,
+    hint="`argsort` begins with the smallest.",
+)
+def most_important(t: Trial) -> None:
+    args = _sample(t, [t.integer(5, 7)] * 2)
+    got = t.a_tensor(t.call(*args), (args[0].shape[1] + 1, 2))
+    t.close(got[1], t.want(*args)[1], "the second point")
+
+
+@exercise.prop(
+    "token after token in the order of importance",
+    points=1,
+    hint="`argsort` says which token comes at a place of the order. Which place has a token?",
+)
+def in_order(t: Trial) -> None:
+    x, query, readout, _, present = _sample(t, [5, 5, 5])
+    t.same(x, query, readout, _roundabout(t, 3), present)
+    t.same(*_sample(t, [t.integer(6, 8)] * 3))
+
+
+@exercise.prop(
+    "padding is never taken away, and shorter sentences stay where they end",
+    points=1.5,
+    hint="How many steps does a sentence of 4 words need in a batch of length 7, whatever"
+    " importance its padding has?",
+)
+def padded(t: Trial) -> None:
+    for left in (False, True):
+        args = list(_sample(t, [4, 7, 6], left))
+        # Importance on padding means nothing, however large or small it is.
+        for value in (9.0, -9.0):
+            args[3] = torch.where(args[4], args[3], value)
+            t.same(*args, note=f"importance {value:g} on padding")
+    x, query, readout, importance, present = _sample(t, [5, 6])
+    t.same(x, query, readout, importance - 3, present, note="negative importances")
+
+
+@exercise.prop(
+    "the arguments are left as they were",
+    points=0.5,
+    hint="Which of your lines writes into `present` or `importance`?",
+)
+def no_side_effect(t: Trial) -> None:
+    t.unchanged(*_sample(t, [5, 4]))
+
+
+@exercise.mistake("How much attention does a token of zeros get? Is exp(0) nothing?")
+def zeroed_not_hidden(x, query, readout, importance, present):
+    """A token is taken away by setting it to 0."""
+    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True).argsort(1)
+    curve = []
+    for step in range(x.shape[1] + 1):
+        without = x * (rank >= step)[..., None]
+        curve.append(pooled_answer(without, present, query, readout))
+    return torch.stack(curve)
+
+
+@exercise.mistake("Which is deleted first: what is worth most, or what is worth least?")
+def least_first(x, query, readout, importance, present):
+    """Sorting by importance brings the most important to the front."""
+    rank = importance.masked_fill(~present, torch.inf).argsort(1).argsort(1)
+    curve = []
+    for step in range(x.shape[1] + 1):
+        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
+    return torch.stack(curve)
+
+
+@exercise.mistake("`argsort` answers: which token is third? You asked: which place has token 3?")
+def order_as_rank(x, query, readout, importance, present):
+    """What argsort returns is the rank of each token."""
+    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True)
+    curve = []
+    for step in range(x.shape[1] + 1):
+        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
+    return torch.stack(curve)
+
+
+@exercise.mistake("In a batch with a shorter sentence: which tokens do your first steps remove?")
+def padding_takes_part(x, query, readout, importance, present):
+    """Padding is hidden anyway, so that taking it away does no harm."""
+    rank = importance.argsort(1, descending=True).argsort(1)
+    curve = []
+    for step in range(x.shape[1] + 1):
+        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
+    return torch.stack(curve)
+
+
+@exercise.mistake("After the second step: how many tokens are missing in what you measure?")
+def one_at_a_time(x, query, readout, importance, present):
+    """Each step takes one token away from the whole sentence."""
+    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True).argsort(1)
+    curve = [pooled_answer(x, present, query, readout)]
+    for step in range(x.shape[1]):
+        curve.append(pooled_answer(x, present & (rank != step), query, readout))
+    return torch.stack(curve)
+
+
+@exercise.mistake("You add tokens to an empty sentence. What was asked, and is it the same curve?")
+def insertion(x, query, readout, importance, present):
+    """Showing the most important tokens first measures the same as hiding them first."""
+    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True).argsort(1)
+    curve = []
+    for step in range(x.shape[1] + 1):
+        curve.append(pooled_answer(x, present & (rank < step), query, readout))
+    return torch.stack(curve)
+
+
+@exercise.mistake("Two sentences of a batch differ in their most important word. Do yours?")
+def one_order_for_all(x, query, readout, importance, present):
+    """The order of a batch is that of the mean importance of its places."""
+    mean = importance.masked_fill(~present, 0.0).sum(0) / present.sum(0)
+    rank = mean.expand_as(importance).masked_fill(~present, -torch.inf)
+    rank = rank.argsort(1, descending=True).argsort(1)
+    curve = []
+    for step in range(x.shape[1] + 1):
+        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
+    return torch.stack(curve)
+
+
+@exercise.alternative
+def word_by_word(x, query, readout, importance, present):
+    """Takes the next token of each sentence by its maximum, in plain Python; warns."""
+    import warnings
+
+    warnings.warn("word by word", stacklevel=1)
+    B, T, _ = x.shape
+    keep = present.clone()
+    points = [pooled_answer(x, keep, query, readout)]
+    for _ in range(T):
+        for b in range(B):
+            left = [(importance[b, i].item(), i) for i in range(T) if keep[b, i]]
+            if left:
+                keep[b, max(left)[1]] = False
+        points.append(pooled_answer(x, keep, query, readout))
+    return torch.stack(points)
+
+
+@exercise.alternative
+def by_counting(x, query, readout, importance, present):
+    """A token's rank is the number of tokens that are more important; all steps at once."""
+    above = (importance[:, None, :] > importance[:, :, None]) & present[:, None, :]
+    rank = above.sum(dim=-1)
+    steps = torch.arange(x.size(1) + 1).view(-1, 1, 1)
+    keep = torch.logical_and(present, rank >= steps)
+    rows = [pooled_answer(x, k, query, readout) for k in keep.unbind()]
+    return torch.stack(rows, dim=0)
