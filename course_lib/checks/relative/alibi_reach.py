@@ -30,7 +30,7 @@ exercise = Exercise(
     points=4,
     minutes=20,
     difficulty=3,
-    chapter="08_relative.html#a-slope-instead",
+    chapter="08_relative.html#relative-slope",
     example=lambda t: (4, 0.9),
     outcomes=("relative.distances",),
 )

@@ -20,7 +20,7 @@ exercise = Exercise(
     points=4.5,
     minutes=20,
     difficulty=3,
-    chapter="08_relative.html#the-common-mistake-who-is-a-pair-with-whom",
+    chapter="08_relative.html#relative-layouts",
     example=lambda t: (t.randn(12, 12), 2),
     outcomes=("relative.layouts",),
 )
