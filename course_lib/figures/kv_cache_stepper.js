@@ -60,9 +60,9 @@
     next.disabled = state.step === last;
     slider.value = state.step;
     slider.dispatchEvent(new Event("shown"));
-    say(`Step ${state.step} ${state.cached ? "with" : "without"} a cache: ${found.rows} rows and `
-      + `${found.scores} scores computed; so far ${found.rows_so_far} rows and `
-      + `${found.scores_so_far} scores.`, { ...state }, found);
+    say(`Step ${state.step} ${state.cached ? "with" : "without"} a cache. Computed now: rows `
+      + `${found.rows}, scores ${found.scores}. So far: rows ${found.rows_so_far}, scores `
+      + `${found.scores_so_far}.`, { ...state }, found);
   }
 
   function go(step) {

@@ -23,7 +23,7 @@ class Options:
         cached: Whether keys and values are kept from step to step.
     """
 
-    source: Sequence[str] = field(default=("좋은", "저녁입니다", "."))
+    source: Sequence[str] = field(default=("joheun", "jeonyeogibnida", "."))
     target: Sequence[str] = field(default=("<start>", "it", "is", "a", "good", "evening"))
     step: int = 3
     cached: bool = True
@@ -92,9 +92,9 @@ def readout(step: int, cached: bool, found: dict[str, Any]) -> str:
         Plain text.
     """
     return (
-        f"Step {step} {'with' if cached else 'without'} a cache: {found['rows']} rows and "
-        f"{found['scores']} scores computed; so far {found['rows_so_far']} rows and "
-        f"{found['scores_so_far']} scores."
+        f"Step {step} {'with' if cached else 'without'} a cache. Computed now: rows "
+        f"{found['rows']}, scores {found['scores']}. So far: rows {found['rows_so_far']}, scores "
+        f"{found['scores_so_far']}."
     )
 
 
