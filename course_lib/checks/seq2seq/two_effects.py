@@ -58,12 +58,15 @@ def if_no_harder(t: Trial) -> None:
 
 
 @exercise.prop(
-    "lengths in any order",
+    "lengths in any order, and words that are not always harder in longer sentences",
     points=0.5,
     hint="Which row is the shortest?",
 )
 def any_order(t: Trial) -> None:
     t.same(*_curve(t, 8, t.integer(9, 14), 3, 5))
+    easiest = torch.tensor([0.7, t.integer(80, 95) / 100, 0.75])
+    lengths = torch.tensor([9, 6, 3])
+    t.same(easiest ** (lengths + 1), lengths, note="the shortest are not the easiest")
 
 
 @exercise.prop(
