@@ -93,7 +93,7 @@ def relative(t: Trial) -> None:
         t.a_tensor(t.call(v.expand(n * n, 8), n, n), (n * n, 8)).unflatten(0, (n, n))
         for v in (q, k)
     ]
-    scores = torch.einsum("abd,ced->abce", *turned)
+    scores = torch.einsum("abd,ced->abce", *turned).float()
     down, right = t.integer(1, 2), t.integer(1, 2)
     want = scores[1, 1, 1 + down, 1 + right]
     for a in range(1, n - down):
@@ -215,6 +215,20 @@ def codes_added(x, rows, columns, n_prefix=0, base=100.0):
     angles = torch.cat([n // columns * rates, n % columns * rates], dim=-1)
     code = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).to(x.dtype)
     return torch.cat([x[..., :n_prefix, :], x[..., n_prefix:, :] + code], dim=-2)
+
+
+@exercise.mistake("Turn (1, 0) by a quarter, by hand. Do you get (0, 1)?")
+def turned_the_other_way(x, rows, columns, n_prefix=0, base=100.0):
+    """Which way a pair turns is all the same."""
+    half = x.shape[-1] // 2
+    rates = base ** -(torch.arange(0, half, 2).double() / half)
+    n = torch.arange(rows * columns).double()[:, None]
+    angles = torch.cat([n // columns * rates, n % columns * rates], dim=-1)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    grid = x[..., n_prefix:, :]
+    a, b = grid[..., 0::2], grid[..., 1::2]
+    turned = torch.stack([a * cos + b * sin, b * cos - a * sin], dim=-1).flatten(-2)
+    return torch.cat([x[..., :n_prefix, :], turned], dim=-2)
 
 
 @exercise.alternative

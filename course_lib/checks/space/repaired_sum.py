@@ -74,7 +74,7 @@ def distinct(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the code is a sum: the step from column to column is the same in all rows",
+    "the code is a sum: the step from column to column is the same in all rows and at all calls",
     points=1,
     hint="The repair is not a product, and no place gets a code that only it has.",
 )
@@ -82,6 +82,7 @@ def a_sum(t: Trial) -> None:
     height, width = _grid(t)
     for rows, columns in ((height, width), (width, height)):
         grid = _table(t, rows, columns, 16)
+        t.close(_table(t, rows, columns, 16), grid, "the table of a second call")
         steps = grid[:, 1:] - grid[:, :1]
         t.close(steps, steps[:1].expand_as(steps), "the step along a row", note="a sum")
         t.expect(steps.abs().max() > 0.01, "going along a row changes nothing")
