@@ -18,6 +18,7 @@ NAMES = (
     "alignment-reader",
     "attention-map-reader",
     "collision-map",
+    "cost-calculator",
     "depth-explorer",
     "kv-cache-stepper",
     "mask-builder",
@@ -25,6 +26,7 @@ NAMES = (
     "rope-rotation",
     "sinusoid-explorer",
     "softmax-temperature",
+    "window-shift",
 )
 
 
@@ -55,8 +57,8 @@ def figure(name: str, **options: Any) -> Any:
         Traceback (most recent call last):
         ...
         ValueError: no figure 'softmax', wanted one of alignment-reader, attention-map-reader, \
-collision-map, depth-explorer, kv-cache-stepper, mask-builder, patch-shuffler, rope-rotation, \
-sinusoid-explorer, softmax-temperature
+collision-map, cost-calculator, depth-explorer, kv-cache-stepper, mask-builder, patch-shuffler, \
+rope-rotation, sinusoid-explorer, softmax-temperature, window-shift
     """
     if name not in NAMES:
         raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")

@@ -9,6 +9,7 @@ from course_lib.swin.blocks import (
     drop_path_rates,
 )
 from course_lib.swin.model import Swin, SwinConfig, swin_b, swin_cifar, swin_s, swin_t
+from course_lib.swin.survey import BlockCost, block_cost, grid_connections
 from course_lib.swin.windows import (
     Layout,
     cyclic_shift,
@@ -20,6 +21,7 @@ from course_lib.swin.windows import (
 )
 
 __all__ = [
+    "BlockCost",
     "DropPath",
     "Layout",
     "PatchMerging",
@@ -27,9 +29,11 @@ __all__ = [
     "SwinBlock",
     "SwinConfig",
     "WindowAttention",
+    "block_cost",
     "cyclic_shift",
     "drop_path",
     "drop_path_rates",
+    "grid_connections",
     "pad_grid",
     "swin_b",
     "swin_cifar",

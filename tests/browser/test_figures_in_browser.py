@@ -13,6 +13,7 @@ from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
 from course_lib.figures.attention_map_reader import attention_map_reader
 from course_lib.figures.collision_map import collision_map
+from course_lib.figures.cost_calculator import cost_calculator
 from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, Options, depth_explorer, describe
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import mask_builder
@@ -20,6 +21,7 @@ from course_lib.figures.patch_shuffler import patch_shuffler
 from course_lib.figures.rope_rotation import rope_rotation
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
+from course_lib.figures.window_shift import window_shift
 
 pytestmark = pytest.mark.browser
 
@@ -27,6 +29,7 @@ COMPUTES = {
     "alignment-reader": alignment_reader,
     "attention-map-reader": attention_map_reader,
     "collision-map": collision_map,
+    "cost-calculator": cost_calculator,
     "kv-cache-stepper": kv_cache_stepper,
     "depth-explorer": depth_explorer,
     "mask-builder": mask_builder,
@@ -34,6 +37,7 @@ COMPUTES = {
     "rope-rotation": rope_rotation,
     "sinusoid-explorer": sinusoid_explorer,
     "softmax-temperature": softmax_temperature,
+    "window-shift": window_shift,
 }
 STYLE = Path(__file__).parents[2] / "book" / "_static" / "course.css"
 
@@ -336,6 +340,25 @@ def test_codes_of_places_agree_and_are_walked_by_arrows(shown: Callable[..., Any
     assert "The code of (6, 1)" in settle(page)
 
 
+def test_costs_agree_at_both_ends_of_every_slider(shown: Callable[..., Any]) -> None:
+    page = shown("cost-calculator")
+    check("cost-calculator", page)
+    for name, ends in (
+        ("length", ("Home", "End")),
+        ("width", ("Home", "End")),
+        ("heads", ("Home", "End")),
+        ("radius of the window", ("Home", "End")),
+        ("rank or features", ("Home", "End")),
+    ):
+        seen = set()
+        for key in ends:
+            page.get_by_role("slider", name=name).focus()
+            page.keyboard.press(key)
+            seen.add(json.dumps(check("cost-calculator", page)["outputs"]))
+        assert len(seen) == 2, name
+    assert settle(page).startswith("Length 131072: full attention multiplies 35.2 trillion times")
+
+
 def test_shuffled_patches_agree_however_they_are_moved(shown: Callable[..., Any]) -> None:
     page = shown("patch-shuffler")
     assert check("patch-shuffler", page)["outputs"]["change"] < 1e-9
@@ -353,6 +376,28 @@ def test_shuffled_patches_agree_however_they_are_moved(shown: Callable[..., Any]
     now = check("patch-shuffler", page)
     assert now["inputs"]["order"][3] == 9 and now["outputs"]["moved"] == 2
     assert settle(page).startswith("2 of 16 patches")
+
+
+def test_windows_agree_wherever_they_are_moved(shown: Callable[..., Any]) -> None:
+    page = shown("window-shift")
+    assert len(check("window-shift", page)["outputs"]["strangers"]) == 12
+    seen = set()
+    for shift in range(4):
+        for masked in (True, False):
+            drive(page, "shift", shift)
+            drive(page, "with the mask", masked)
+            seen.add(json.dumps(check("window-shift", page)["outputs"]))
+    assert len(seen) == 7  # without a shift there is nothing to mask
+    page.get_by_role("gridcell", name="row 0, column 0").focus()
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    now = check("window-shift", page)["inputs"]
+    assert (now["row"], now["column"]) == (1, 2)
+    drive(page, "after the roll", True)
+    assert "row 3, column 3" in page.get_by_role("gridcell").first.get_attribute("aria-label")
+    page.get_by_role("gridcell", name="row 7, column 11").click()
+    assert "Token (7, 11) is in window F" in settle(page)
+    assert page.locator("td[tabindex='0']").count() == 1
 
 
 def test_own_words_and_scores_are_shown(shown: Callable[..., Any]) -> None:
@@ -390,6 +435,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
         "rope-rotation": touched.get_by_role("slider", name="Position of the key"),
         "sinusoid-explorer": touched.get_by_label("with cosines"),
         "softmax-temperature": touched.get_by_label("divide by"),
+        "window-shift": touched.get_by_role("gridcell", name="row 5, column 2"),
     }[name]
     target.tap()
     assert state(touched) != before

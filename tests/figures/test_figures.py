@@ -16,6 +16,8 @@ from course_lib.figures.attention_map_reader import Options as HeadOptions
 from course_lib.figures.attention_map_reader import attention_map_reader, read_sentences
 from course_lib.figures.base import Page
 from course_lib.figures.collision_map import collision_map
+from course_lib.figures.cost_calculator import Options as CostOptions
+from course_lib.figures.cost_calculator import cost_calculator, short
 from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, depth_explorer
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import CONVENTIONS, mask_builder
@@ -23,6 +25,7 @@ from course_lib.figures.patch_shuffler import TELLINGS, patch_shuffler, picture
 from course_lib.figures.rope_rotation import rope_rotation
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
+from course_lib.figures.window_shift import window_shift
 
 
 def test_scaling_undoes_the_width() -> None:
@@ -151,6 +154,40 @@ def test_on_a_line_the_end_of_a_row_touches_the_next() -> None:
         collision_map("line", 8, 8, 8, 0)
 
 
+@pytest.mark.parametrize("shift", range(4))
+def test_a_mask_cuts_off_windows_at_the_edge(shift: int) -> None:
+    hidden = sum(
+        len(window_shift(shift, True, r, c)["strangers"]) for r in range(8) for c in range(12)
+    )
+    with_mask, without = (window_shift(shift, masked, 0, 0) for masked in (True, False))
+    assert with_mask["blocked"] == without["blocked"] == hidden
+    assert len(with_mask["attends"]) == (shift or 4) ** 2 and len(without["attends"]) == 16
+    # A token in the middle of the picture has no strangers, wherever the windows are.
+    assert window_shift(shift, True, 4, 5)["strangers"] == []
+
+
+def test_windows_are_moved_within_bounds() -> None:
+    with pytest.raises(ValueError, match="shift is 4, wanted 0 to 3"):
+        window_shift(4)
+    with pytest.raises(ValueError, match=r"the place is \(8, 0\), wanted one in 8 x 12"):
+        window_shift(1, True, 8, 0)
+
+
+def test_twice_the_length_costs_full_attention_four_times() -> None:
+    one, two = (cost_calculator(length, 512, 8, 64, 128) for length in (4096, 8192))
+    for kind, times in (("full", 4), ("tiled", 4), ("Linformer", 2), ("Performer", 2)):
+        assert two["multiplications"][kind] == times * one["multiplications"][kind]
+    assert two["numbers"]["full"] == 4 * one["numbers"]["full"]
+    assert two["numbers"]["tiled"] < 2 * one["numbers"]["tiled"]
+    assert [short(n) for n in (7, 999_600, 35_184_372_088_832)] == [
+        "7",
+        "1000 thousand",
+        "35.2 trillion",
+    ]
+    with pytest.raises(ValueError, match="length is 1000, wanted one of"):
+        CostOptions(length=1000)
+
+
 def test_only_what_comes_apart_changes_what_attention_sees() -> None:
     order = [15 - n for n in range(16)]
     changes = {how: patch_shuffler(picture(), order, how)["change"] for how in TELLINGS}
@@ -225,8 +262,18 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("collision-map", "columns", 12),
         ("collision-map", "row", 3),
         ("collision-map", "column", 1),
+        ("cost-calculator", "length", 4096),
+        ("cost-calculator", "width", 256),
+        ("cost-calculator", "heads", 2),
+        ("cost-calculator", "radius of the window", 8),
+        ("cost-calculator", "rank or features", 32),
         ("patch-shuffler", "what moves", "patches"),
         ("patch-shuffler", "shuffle", 4),
+        ("window-shift", "shift", 3),
+        ("window-shift", "with the mask", False),
+        ("window-shift", "after the roll", True),
+        ("window-shift", "row", 5),
+        ("window-shift", "column", 7),
     ]:
         box = figure(name)
         before = box.children[-1].value
