@@ -26,6 +26,7 @@ from course_lib.efficient.convolutional import (
     ReducedAttention,
     stripe_masks,
 )
+from course_lib.efficient.costs import KINDS, Cost, attention_costs, longformer_pairs, window_pairs
 from course_lib.efficient.keys import key_mask
 from course_lib.efficient.linformer import LinformerAttention, linformer_attention
 from course_lib.efficient.longformer import LongformerAttention
@@ -46,8 +47,10 @@ from course_lib.efficient.strided import (
 from course_lib.efficient.tiled import Running, online_attention, online_step, tiled_attention
 
 __all__ = [
+    "KINDS",
     "BlockSparseAttention",
     "ConvolutionalAttention",
+    "Cost",
     "CrossShapedAttention",
     "LinformerAttention",
     "LongformerAttention",
@@ -55,6 +58,7 @@ __all__ = [
     "RandomFeatureAttention",
     "ReducedAttention",
     "Running",
+    "attention_costs",
     "band_average",
     "band_offsets",
     "band_to_dense",
@@ -71,6 +75,7 @@ __all__ = [
     "key_mask",
     "layout_mask",
     "linformer_attention",
+    "longformer_pairs",
     "online_attention",
     "online_step",
     "orthogonal_features",
@@ -82,4 +87,5 @@ __all__ = [
     "strided_mask",
     "stripe_masks",
     "tiled_attention",
+    "window_pairs",
 ]

@@ -1,0 +1,127 @@
+"""What each kind of attention computes and holds, counted before anything is run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from course_lib.attention import check_heads
+
+__all__ = ["KINDS", "Cost", "attention_costs", "longformer_pairs", "window_pairs"]
+
+KINDS = ("full", "window", "Longformer", "Linformer", "Performer", "tiled")
+"""The kinds of attention that :func:`attention_costs` counts."""
+
+
+class Cost(NamedTuple):
+    """What one layer takes for one sequence, beyond the four projections that all kinds have.
+
+    Args:
+        multiplications: Of two numbers each.
+        numbers: Scores, weights or features that are held at once, over all heads.
+
+    Example:
+        >>> Cost(multiplications=8, numbers=4).numbers
+        4
+    """
+
+    multiplications: int
+    numbers: int
+
+
+def window_pairs(T: int, radius: int) -> int:
+    """How many pairs of positions are at most ``radius`` apart.
+
+    Args:
+        T: Sequence length.
+        radius: Neighbours on each side.
+
+    Returns:
+        The number of ``True`` in :func:`course_lib.masks.sliding_window_mask`.
+
+    Example:
+        >>> window_pairs(5, radius=1)  # 2 + 3 + 3 + 3 + 2
+        13
+    """
+    radius = min(radius, T - 1)
+    return T * (2 * radius + 1) - radius * (radius + 1)
+
+
+def longformer_pairs(T: int, radius: int, n_global: int) -> int:
+    """How many pairs see each other in a window, or through the first positions being global.
+
+    Args:
+        T: Sequence length.
+        radius: Neighbours on each side.
+        n_global: How many positions, from the first on, see everything and are seen by all.
+
+    Returns:
+        The number of ``True`` in :func:`course_lib.masks.longformer_mask`.
+
+    Example:
+        >>> longformer_pairs(5, radius=0, n_global=1)
+        13
+    """
+    n_global = min(n_global, T)
+    # What remains behind the global positions is a shorter sequence with a window.
+    rest = window_pairs(T - n_global, radius) if T > n_global else 0
+    return rest + 2 * n_global * T - n_global**2
+
+
+def attention_costs(
+    T: int,
+    d_model: int,
+    n_heads: int,
+    *,
+    radius: int = 64,
+    n_global: int = 1,
+    rank: int = 128,
+    tile: int = 128,
+) -> dict[str, Cost]:
+    """Count what six kinds of attention compute and hold.
+
+    Only what counts is counted: pairs that a window hides cost nothing. That needs an
+    implementation which never makes the other scores; a mask alone saves neither.
+
+    Args:
+        T: Sequence length.
+        d_model: Width D.
+        n_heads: Number of heads H, which divides D.
+        radius: Neighbours on each side, of window and Longformer.
+        n_global: Global positions of Longformer. Their keys and values of all positions, and
+            their queries, have projections of their own, which are counted here.
+        rank: Mixtures of Linformer, and features of Performer.
+        tile: Queries and keys of a tile; one tile a head is held, and two numbers a query.
+
+    Returns:
+        For each of :data:`KINDS` its :class:`Cost`.
+
+    Raises:
+        ValueError: If H does not divide D, or a number is out of range.
+
+    Example:
+        >>> costs = attention_costs(1024, 512, 8, radius=64, rank=128)
+        >>> costs["full"]
+        Cost(multiplications=1073741824, numbers=8388608)
+        >>> costs["full"].multiplications / costs["Linformer"].multiplications
+        4.0
+    """
+    check_heads(d_model, n_heads)
+    sizes = {"T": T, "rank": rank, "tile": tile}
+    if small := {name: size for name, size in sizes.items() if size < 1}:
+        raise ValueError(f"{small} wanted at least 1 of each")
+    if radius < 0 or n_global < 0:
+        raise ValueError(f"radius is {radius} and n_global {n_global}, wanted at least 0")
+    near, joined = window_pairs(T, radius), longformer_pairs(T, radius, n_global)
+    n_global = min(n_global, T)
+    # Queries of the global positions, and keys and values of all for them.
+    own = (n_global + 2 * T) * d_model**2 if n_global else 0
+    features = 4 * T * rank * d_model + T * rank * n_heads
+    side = min(tile, T)
+    return {
+        "full": Cost(2 * T**2 * d_model, n_heads * T**2),
+        "window": Cost(2 * near * d_model, n_heads * near),
+        "Longformer": Cost(2 * joined * d_model + own, n_heads * joined),
+        "Linformer": Cost(4 * T * rank * d_model, n_heads * T * rank),
+        "Performer": Cost(features, 2 * n_heads * T * rank + rank * d_model),
+        "tiled": Cost(2 * T**2 * d_model, n_heads * (side**2 + 2 * T)),
+    }
