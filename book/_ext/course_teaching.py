@@ -10,7 +10,7 @@ from sphinx.util.docutils import SphinxDirective
 
 PAGE = "book/teaching"
 HEADINGS = ("Exercise", "Kind", "Difficulty", "Minutes", "Points", "Outcomes")
-WIDTHS = (34, 18, 12, 8, 8, 20)
+WIDTHS = (27, 17, 11, 9, 8, 28)
 
 
 class Teaching(SphinxDirective):
@@ -40,7 +40,7 @@ class Teaching(SphinxDirective):
                         f"{exercise.difficulty} of 5" if exercise else "",
                         str(exercise.minutes) if exercise else "",
                         f"{task.points:g}",
-                        [listed(exercise.outcomes)] if exercise else "",
+                        ", ".join(exercise.outcomes) if exercise else "",
                     ]
                 )
             )
@@ -66,16 +66,6 @@ def phrase(text: str) -> list[nodes.Node]:
     """A docstring's sentence; what stands between backquotes is code."""
     parts = re.split(r"`+([^`]+)`+", text)
     return [nodes.literal("", p) if n % 2 else nodes.Text(p) for n, p in enumerate(parts) if p]
-
-
-def listed(ids: tuple[str, ...]) -> nodes.paragraph:
-    """Ids of outcomes, one after the other."""
-    line = nodes.paragraph()
-    for number, identifier in enumerate(ids):
-        if number:
-            line += nodes.Text(", ")
-        line += nodes.literal("", identifier)
-    return line
 
 
 def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:  # type: ignore[type-arg]
