@@ -24,6 +24,13 @@ from course_lib.favit.sampling import (
     reflected,
     unfold_windows,
 )
+from course_lib.favit.survey import (
+    GroupCost,
+    factorised_cost,
+    group_survey,
+    tokens_read,
+    window_cost,
+)
 
 __all__ = [
     "CrossWindow",
@@ -31,18 +38,23 @@ __all__ = [
     "FaViTBlock",
     "FaViTConfig",
     "FactorisedAttention",
+    "GroupCost",
     "Operator",
     "average_neighbouring_channels",
     "dilated_windows",
     "dilation_rate",
+    "factorised_cost",
     "favit_b0",
     "favit_b1",
     "favit_b2",
     "favit_b3",
+    "group_survey",
     "informative_keys",
     "pad_by_reflection",
     "pooled_windows",
     "reflected",
     "split_channels",
+    "tokens_read",
     "unfold_windows",
+    "window_cost",
 ]
