@@ -93,22 +93,33 @@ class Report:
         for row in self.rows:
             mark = "pass" if row.passed else "FAIL"
             line = f"  {mark}  {row.points:4g}  {row.name}: {row.says}"
-            lines.append(textwrap.fill(line, WIDTH, subsequent_indent=" " * 14))
+            lines.append(_fill(line, subsequent_indent=" " * 14))
             if row.why and not self.one_reason:
                 lines.append(_indented(row.why))
         if self.headline:
-            lines.append(textwrap.fill(self.headline, WIDTH))
+            lines.append(_fill(self.headline))
         if self.mistake is not None:
             lines.append(f"This looks like a known mistake: {self.mistake.name.replace('_', ' ')}.")
-            lines.append(textwrap.fill(f"It assumes: {self.mistake.says}", WIDTH))
-        lines += [textwrap.fill(f"Hint: {hint}", WIDTH) for hint in self.hints()]
+            lines.append(_fill(f"It assumes: {self.mistake.says}"))
+        lines += [_fill(f"Hint: {hint}") for hint in self.hints()]
         if self.note and not self.one_reason:
-            lines.append(textwrap.fill(self.note, WIDTH))
+            lines.append(_fill(self.note))
         return "\n".join(lines)
 
 
+def _fill(text: str, initial_indent: str = "", subsequent_indent: str = "") -> str:
+    # An anchor or a name with a hyphen stays whole, so that it can be copied.
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=initial_indent,
+        subsequent_indent=subsequent_indent,
+        break_on_hyphens=False,
+    )
+
+
 def _indented(text: str) -> str:
-    return textwrap.fill(text, WIDTH, initial_indent=" " * 14, subsequent_indent=" " * 14)
+    return _fill(text, initial_indent=" " * 14, subsequent_indent=" " * 14)
 
 
 def grade(exercise: Exercise, subject: Subject, seed: str, *, name_mistake: bool = True) -> Report:
