@@ -94,6 +94,8 @@ def recall(t: Trial) -> None:
 def rate(t: Trial) -> None:
     _three(t, *_links(t), only=2)
     _three(t, *_links(t, T=9, S=5), only=2)
+    _, sure, possible = _links(t)
+    _three(t, sure.roll(1, -1), sure, possible, only=2, note="as many links drawn as are sure")
 
 
 @exercise.prop(

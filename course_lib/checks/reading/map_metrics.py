@@ -148,7 +148,9 @@ def who_counts(t: Trial) -> None:
         _one(t, which, weights, mask, note="padded")
     n = t.integer(4, 6)
     few = torch.ones(1, n, n, dtype=torch.bool).tril()
-    _one(t, 0, _under(t, few), few, note="the first query sees itself alone")
+    weights = _under(t, few)
+    for which in range(4):
+        _one(t, which, weights, few, note="the first query sees itself alone")
 
 
 @exercise.mistake("Which keys may the third query of a causal model see? That is where it ends.")

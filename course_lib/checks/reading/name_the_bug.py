@@ -119,6 +119,10 @@ def inverted(t: Trial) -> None:
 def late(t: Trial) -> None:
     _contrast(t, "mask after softmax", [t.integer(6, 8)] * 2)
     _contrast(t, "mask after softmax", [5, t.integer(7, 9)])
+    # One column of three happens to sum to 1.
+    one = torch.tensor([[0.5, 0.0, 0.0], [0.3, 0.3, 0.0], [0.2, 0.3, 0.2]])
+    mask = torch.ones(1, 3, 3).tril().bool()
+    t.same(one.expand(1, 2, 3, 3).clone(), mask, note="a column sums to 1 by chance")
 
 
 @exercise.prop(
