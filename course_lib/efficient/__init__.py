@@ -26,7 +26,14 @@ from course_lib.efficient.convolutional import (
     ReducedAttention,
     stripe_masks,
 )
-from course_lib.efficient.costs import KINDS, Cost, attention_costs, longformer_pairs, window_pairs
+from course_lib.efficient.costs import (
+    KINDS,
+    Cost,
+    attention_costs,
+    largest_tensor,
+    longformer_pairs,
+    window_pairs,
+)
 from course_lib.efficient.keys import key_mask
 from course_lib.efficient.linformer import LinformerAttention, linformer_attention
 from course_lib.efficient.longformer import LongformerAttention
@@ -73,6 +80,7 @@ __all__ = [
     "fused_block_sparse_attention",
     "fused_strided_attention",
     "key_mask",
+    "largest_tensor",
     "layout_mask",
     "linformer_attention",
     "longformer_pairs",

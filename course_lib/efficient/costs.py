@@ -1,12 +1,24 @@
-"""What each kind of attention computes and holds, counted before anything is run."""
+"""What each kind of attention computes and holds, on paper and while it runs."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from course_lib.attention import check_heads
 
-__all__ = ["KINDS", "Cost", "attention_costs", "longformer_pairs", "window_pairs"]
+__all__ = [
+    "KINDS",
+    "Cost",
+    "attention_costs",
+    "largest_tensor",
+    "longformer_pairs",
+    "window_pairs",
+]
 
 KINDS = ("full", "window", "Longformer", "Linformer", "Performer", "tiled")
 """The kinds of attention that :func:`attention_costs` counts."""
@@ -125,3 +137,44 @@ def attention_costs(
         "Performer": Cost(features, 2 * n_heads * T * rank + rank * d_model),
         "tiled": Cost(2 * T**2 * d_model, n_heads * (side**2 + 2 * T)),
     }
+
+
+class _Largest(TorchDispatchMode):
+    """Watches the results of all operations. A view holds no more than what it is a view of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        found = func(*args, **(kwargs or {}))
+        for x in tree_leaves(found):
+            if isinstance(x, Tensor):
+                held = x.untyped_storage().nbytes() // x.element_size()
+                self.numbers = max(self.numbers, min(held, x.numel()))
+        return found
+
+
+def largest_tensor(call: Callable[[], object]) -> int:
+    """How many numbers the largest tensor has that a call makes on its way.
+
+    Args:
+        call: Without arguments; is called once.
+
+    Returns:
+        The size of the largest result of any operation inside.
+
+    Example:
+        A row of scores would do, but the whole matrix is made.
+
+        >>> import torch
+        >>> from course_lib.attention import scaled_dot_product_attention
+        >>> q, k, v = torch.zeros(3, 50, 8)
+        >>> largest_tensor(lambda: scaled_dot_product_attention(q, k, v))
+        2500
+    """
+    with _Largest() as watch:
+        call()
+    return watch.numbers

@@ -141,7 +141,7 @@ def describe(options: Options) -> Description:
     return Description(
         "What does a layer cost?",
         "One sequence, one layer, without the four projections that all six have. Move the length "
-        "and watch which bars grow twice as fast; a step of the scale is a factor of 10.",
+        "and watch which bars grow twice as fast; from line to line is a factor of 1,000.",
         readout(options.length, found),
     )
 

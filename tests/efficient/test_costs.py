@@ -9,8 +9,11 @@ from course_lib.efficient import (
     KINDS,
     LongformerAttention,
     attention_costs,
+    banded_attention,
+    largest_tensor,
     linformer_attention,
     longformer_pairs,
+    online_attention,
     orthogonal_features,
     performer_linear_attention,
     window_pairs,
@@ -85,3 +88,14 @@ def test_only_squares_grow_like_squares() -> None:
 def test_sizes_are_checked(changes: dict, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         attention_costs(**{"T": 4, "d_model": 8, "n_heads": 2, **changes})
+
+
+def test_the_largest_tensor_is_the_one_that_a_way_cannot_do_without() -> None:
+    T, D, radius = 96, 4, 3
+    q, k, v = torch.randn(3, 1, 1, T, D)
+    mask = sliding_window_mask(T, radius)
+    assert largest_tensor(lambda: scaled_dot_product_attention(q, k, v, mask)) == T * T
+    assert largest_tensor(lambda: banded_attention(q, k, v, radius)) <= T * (2 * radius + 1)
+    assert largest_tensor(lambda: online_attention(q, k, v, tile=8)) == T * D
+    # A view that looks like a large tensor is none.
+    assert largest_tensor(lambda: torch.ones(2).expand(1000, 2)) == 2
