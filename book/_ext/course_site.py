@@ -30,6 +30,16 @@ def forget_thebe(app: Sphinx, config: Config) -> None:
     styles[:] = [entry for entry in styles if entry[0] != "sphinx-thebe.css"]
 
 
+def read_side_by_side(app: Sphinx, config: Config) -> None:
+    """Vouch for extensions that don't say whether pages may be read in several processes.
+
+    Both that jupyter-book always loads work on finished pages of other builders.
+    """
+    for name in ("sphinx_jupyterbook_latex", "sphinx_multitoc_numbering"):
+        if extension := app.extensions.get(name):
+            extension.parallel_read_safe = True
+
+
 def name_the_site(app: Sphinx, config: Config) -> None:
     """Let social cards point where the configuration says the book is published."""
     config.ogp_site_url = config.html_baseurl
@@ -150,6 +160,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     """Connect."""
     app.connect("config-inited", forget_thebe)
     app.connect("config-inited", name_the_site)
+    app.connect("config-inited", read_side_by_side)
     app.connect("doctree-resolved", require_alt_text)
     app.connect("source-read", note_start)
     app.connect("doctree-read", weigh_page)

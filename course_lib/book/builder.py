@@ -29,6 +29,15 @@ _FRAME = ".book-frame"
 _LOG = "book.log"
 _TRACEBACKS = "reports"  # where MyST-NB puts what a failing cell said
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
+# Several pages are executed at a time; jupyter-book knows how and has no option for it.
+_JOBS = min(os.cpu_count() or 1, 4)
+_START = f"""
+import functools
+import jupyter_book.sphinx as book
+from jupyter_book.cli.main import main
+book.build_sphinx = functools.partial(book.build_sphinx, jobs={_JOBS})
+main()
+"""
 _PROGRESS = re.compile(
     r"reading sources\.\.\. (\[ *\d+%\]) (\S+)"
     r"|(\S+): Executed notebook (in [\d.]+ seconds)"
@@ -220,8 +229,7 @@ def _run(
     made: str = "index.html",
 ) -> None:
     """Run jupyter-book in a process of its own and pass on what a reader wants to see."""
-    start = "from jupyter_book.cli.main import main; main()"
-    command = [sys.executable, "-c", start, "build", str(root)]
+    command = [sys.executable, "-c", _START, "build", str(root)]
     command += ["--path-output", str(folder.parent), "-W", "-n", "--keep-going"]
     if builder != "html":
         command += ["--builder", "custom", "--custom-builder", builder]
