@@ -20,6 +20,7 @@ NAMES = (
     "collision-map",
     "cost-calculator",
     "depth-explorer",
+    "dilation-groups",
     "kv-cache-stepper",
     "mask-builder",
     "patch-shuffler",
@@ -57,8 +58,8 @@ def figure(name: str, **options: Any) -> Any:
         Traceback (most recent call last):
         ...
         ValueError: no figure 'softmax', wanted one of alignment-reader, attention-map-reader, \
-collision-map, cost-calculator, depth-explorer, kv-cache-stepper, mask-builder, patch-shuffler, \
-rope-rotation, sinusoid-explorer, softmax-temperature, window-shift
+collision-map, cost-calculator, depth-explorer, dilation-groups, kv-cache-stepper, mask-builder, \
+patch-shuffler, rope-rotation, sinusoid-explorer, softmax-temperature, window-shift
     """
     if name not in NAMES:
         raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")

@@ -15,6 +15,7 @@ from course_lib.figures.attention_map_reader import attention_map_reader
 from course_lib.figures.collision_map import collision_map
 from course_lib.figures.cost_calculator import cost_calculator
 from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, Options, depth_explorer, describe
+from course_lib.figures.dilation_groups import dilation_groups
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import mask_builder
 from course_lib.figures.patch_shuffler import patch_shuffler
@@ -32,6 +33,7 @@ COMPUTES = {
     "cost-calculator": cost_calculator,
     "kv-cache-stepper": kv_cache_stepper,
     "depth-explorer": depth_explorer,
+    "dilation-groups": dilation_groups,
     "mask-builder": mask_builder,
     "patch-shuffler": patch_shuffler,
     "rope-rotation": rope_rotation,
@@ -400,6 +402,23 @@ def test_windows_agree_wherever_they_are_moved(shown: Callable[..., Any]) -> Non
     assert page.locator("td[tabindex='0']").count() == 1
 
 
+def test_groups_agree_wherever_a_token_is_picked(shown: Callable[..., Any]) -> None:
+    page = shown("dilation-groups")
+    assert check("dilation-groups", page)["outputs"]["read"] == 81
+    for dilation in (1, 2, 4):
+        for around in (True, False):
+            drive(page, "dilation", str(dilation))
+            drive(page, "look around", around)
+            for place in ("row 13, column 9:", "row 14, column 14:"):
+                page.get_by_role("gridcell", name=place).click()
+                check("dilation-groups", page)
+    page.get_by_role("gridcell", name="row 0, column 0:").focus()
+    page.keyboard.press("ArrowDown")
+    assert check("dilation-groups", page)["inputs"]["row"] == 1
+    assert "Token (1, 0) lies between the samples" in settle(page)
+    assert page.locator("td[tabindex='0']").count() == 1
+
+
 def test_own_words_and_scores_are_shown(shown: Callable[..., Any]) -> None:
     evil = "<b>bold</b>"
     page = shown(
@@ -429,6 +448,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
         "attention-map-reader": touched.get_by_role("radio", name="(end)"),
         "collision-map": touched.get_by_role("gridcell", name="row 5, column 2"),
         "depth-explorer": touched.get_by_role("slider", name="Place that is read"),
+        "dilation-groups": touched.get_by_role("gridcell", name="row 5, column 2:"),
         "kv-cache-stepper": touched.get_by_role("button", name="next step"),
         "mask-builder": touched.get_by_label("causal"),
         "patch-shuffler": touched.get_by_role("button", name="Put back"),

@@ -19,6 +19,7 @@ from course_lib.figures.collision_map import collision_map
 from course_lib.figures.cost_calculator import Options as CostOptions
 from course_lib.figures.cost_calculator import cost_calculator, short
 from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, depth_explorer
+from course_lib.figures.dilation_groups import DILATIONS, SIDE, dilation_groups
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import CONVENTIONS, mask_builder
 from course_lib.figures.patch_shuffler import TELLINGS, patch_shuffler, picture
@@ -173,6 +174,24 @@ def test_windows_are_moved_within_bounds() -> None:
         window_shift(1, True, 8, 0)
 
 
+@pytest.mark.parametrize("dilation", DILATIONS)
+def test_tokens_that_share_a_key_stand_at_one_place(dilation: int) -> None:
+    found = dilation_groups(dilation, False, 0, 0)
+    numbers = [number for row in found["places"] for number in row]
+    assert found["read"] == sum(number > 0 for number in numbers)
+    assert len(found["area"]) == 9 and len(found["fused"]) == numbers.count(1)
+    assert dilation_groups(dilation, True, 0, 0)["read"] >= found["read"]
+    for r, c in found["area"]:
+        assert len(dilation_groups(dilation, False, r, c)["fused"]) == found["windows"]
+
+
+def test_a_token_between_the_samples_shares_no_key() -> None:
+    assert dilation_groups(2, False, 0, 1)["fused"] == []
+    assert dilation_groups(1, False, 0, 1)["read"] == SIDE**2
+    with pytest.raises(ValueError, match=r"dilation is 3, wanted one of \(1, 2, 4\)"):
+        dilation_groups(3)
+
+
 def test_twice_the_length_costs_full_attention_four_times() -> None:
     one, two = (cost_calculator(length, 512, 8, 64, 128) for length in (4096, 8192))
     for kind, times in (("full", 4), ("tiled", 4), ("Linformer", 2), ("Performer", 2)):
@@ -267,6 +286,10 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("cost-calculator", "heads", 2),
         ("cost-calculator", "radius of the window", 8),
         ("cost-calculator", "rank or features", 32),
+        ("dilation-groups", "dilation", 4),
+        ("dilation-groups", "look around", True),
+        ("dilation-groups", "row", 9),
+        ("dilation-groups", "column", 3),
         ("patch-shuffler", "what moves", "patches"),
         ("patch-shuffler", "shuffle", 4),
         ("window-shift", "shift", 3),

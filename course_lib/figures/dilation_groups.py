@@ -1,0 +1,179 @@
+"""Three groups of heads on one grid of tokens: which they sample, and what a key is fused of."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import ipywidgets
+import torch
+
+from course_lib.favit import group_survey, tokens_read
+from course_lib.favit.sampling import sampled
+from course_lib.figures.base import Description, widget_box
+
+__all__ = ["DILATIONS", "SIDE", "WINDOW", "Options", "describe", "dilation_groups", "widget"]
+
+SIDE = 15
+"""Rows and columns of the grid."""
+
+WINDOW = 3
+"""Samples along a side of a window."""
+
+DILATIONS = (1, 2, 4)
+"""What the groups have between their samples."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the figure shows at first.
+
+    Attributes:
+        dilation: One of :data:`DILATIONS`.
+        around: Whether a 3 x 3 convolution has looked around each sample.
+        row: The token that is picked.
+        column: The token that is picked.
+    """
+
+    dilation: int = 2
+    around: bool = False
+    row: int = 0
+    column: int = 4
+
+
+def dilation_groups(
+    dilation: int = 2, around: bool = False, row: int = 0, column: int = 4
+) -> dict[str, Any]:
+    """Say which tokens a group samples, and what the key of one of them is fused of.
+
+    Args:
+        dilation: One of :data:`DILATIONS`.
+        around: Whether a 3 x 3 convolution has looked around each sample.
+        row: The token that is picked.
+        column: The token that is picked.
+
+    Returns:
+        ``size`` and ``windows``, side and number of the areas; ``places``, for each token the
+        number of its place in a window, from 1, or 0 if it isn't sampled (nested lists); ``area``,
+        the samples of the area that the picked token lies in; ``fused``, the tokens that stand at
+        its place in all areas; ``read``, how many tokens the group reads; and ``together``, how
+        many the dilated groups read, without the local one.
+
+    Raises:
+        ValueError: If there is no such group or place.
+
+    Example:
+        >>> found = dilation_groups(dilation=2, row=0, column=4)
+        >>> found["size"], found["windows"], found["read"], len(found["fused"])
+        (5, 9, 81, 9)
+        >>> found["area"][:3], found["places"][0][:5]
+        ([[0, 0], [0, 2], [0, 4]], [1, 0, 2, 0, 3])
+    """
+    if dilation not in DILATIONS:
+        raise ValueError(f"dilation is {dilation}, wanted one of {DILATIONS}")
+    if not (0 <= row < SIDE and 0 <= column < SIDE):
+        raise ValueError(f"the place is ({row}, {column}), wanted one in {SIDE} x {SIDE}")
+    size, windows, _ = group_survey(SIDE, SIDE, WINDOW, dilation)
+    line = sampled(SIDE, WINDOW, dilation).tolist()
+    place = {token: index % WINDOW for index, token in enumerate(line)}
+    places = [
+        [place[r] * WINDOW + place[c] + 1 if r in place and c in place else 0 for c in range(SIDE)]
+        for r in range(SIDE)
+    ]
+    down, across = (line[x // size * WINDOW :][:WINDOW] for x in (row, column))
+    mine = places[row][column]
+    radius = int(around)
+    dilated = [tokens_read(SIDE, SIDE, WINDOW, d, radius=radius) for d in DILATIONS[1:]]
+    return {
+        "size": size,
+        "windows": windows,
+        "places": places,
+        "area": sorted([r, c] for r in down for c in across),
+        "fused": (torch.tensor(places) == mine).nonzero().tolist() if mine else [],
+        "read": int(tokens_read(SIDE, SIDE, WINDOW, dilation, radius=radius).sum()),
+        "together": int(torch.stack(dilated).any(0).sum()),
+    }
+
+
+def readout(dilation: int, around: bool, row: int, column: int, found: dict[str, Any]) -> str:
+    """Say the state in a few sentences; the script says the same.
+
+    Args:
+        dilation: Distance between samples.
+        around: Whether a convolution has looked around.
+        row: The token that is picked.
+        column: The token that is picked.
+        found: What :func:`dilation_groups` returned.
+
+    Returns:
+        Plain text.
+    """
+    if mine := found["places"][row][column]:
+        told = f"stands at place {mine} and is fused with {len(found['fused']) - 1} others"
+    else:
+        told = "lies between the samples"
+    looking = "With their neighbours" if around else "By themselves"
+    return (
+        f"Dilation {dilation}: {found['windows']} areas of {found['size']} x {found['size']} with "
+        f"{WINDOW**2} samples each. Token ({row}, {column}) {told}. {looking}, the samples read "
+        f"{found['read']} of {SIDE**2} tokens, those of both dilated groups {found['together']}."
+    )
+
+
+def describe(options: Options) -> Description:
+    """Describe the figure.
+
+    Args:
+        options: What it shows at first.
+
+    Returns:
+        Title, use and the readout of the first state.
+    """
+    shown = (options.dilation, options.around, options.row, options.column)
+    return Description(
+        "Windows with holes.",
+        "Numbers are places in a window. Pick a token by a click, a tap or the arrow keys: the "
+        "samples of its area are darker, and the tokens that share its key with it are framed. "
+        "Choose another group of heads, and let each sample look around.",
+        readout(*shown, dilation_groups(*shown)),
+    )
+
+
+def widget(options: Options) -> Any:
+    """Make the live version.
+
+    Args:
+        options: What it shows at first.
+
+    Returns:
+        A box of ipywidgets.
+    """
+    controls = {
+        "dilation": ipywidgets.Dropdown(
+            options=DILATIONS, value=options.dilation, description="dilation"
+        ),
+        "around": ipywidgets.Checkbox(options.around, description="look around"),
+        "row": ipywidgets.IntSlider(options.row, min=0, max=SIDE - 1, description="row"),
+        "column": ipywidgets.IntSlider(options.column, min=0, max=SIDE - 1, description="column"),
+    }
+
+    def render(dilation: int, around: bool, row: int, column: int) -> str:
+        found = dilation_groups(dilation, around, row, column)
+        return f"{_table(found, row, column)}<p>{readout(dilation, around, row, column, found)}</p>"
+
+    return widget_box(describe(options), controls, render)
+
+
+def _table(found: dict[str, Any], row: int, column: int) -> str:
+    lines = []
+    for r in range(SIDE):
+        cells = []
+        for c in range(SIDE):
+            place = [r, c]
+            share = 0.9 if place in found["area"] else 0.35 if found["places"][r][c] else 0.0
+            wide = place in found["fused"] or place == [row, column]
+            cells.append(
+                f"<td title='({r}, {c})' style='background:rgba(59,130,196,{share});"
+                f"border:{'3px solid #D55E00' if wide else '1px solid #767676'};width:1.6em;"
+                f"height:1.6em;text-align:center'>{found['places'][r][c] or ''}</td>"
+            )
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table>{''.join(lines)}</table>"
