@@ -101,6 +101,8 @@ def weigh_page(app: Sphinx, doctree: nodes.document) -> None:
     taken = _kernel_seconds() - before if before is not None else 0.0
     if taken < 0.5:
         return  # nothing was executed, or nothing to speak of
+    # Straight to the reader of the log: Sphinx keeps what its processes say until they end.
+    print(f"\nexecuted {app.env.docname}: {taken:.0f} seconds of processor time", flush=True)
     budget = float(app.env.metadata[app.env.docname].get("execution_budget", BUDGET))
     if taken > budget:
         say = LOGGER.warning if taken > 3 * budget else LOGGER.info

@@ -29,18 +29,21 @@ _FRAME = ".book-frame"
 _LOG = "book.log"
 _TRACEBACKS = "reports"  # where MyST-NB puts what a failing cell said
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
-# Several pages are executed at a time; jupyter-book knows how and has no option for it.
+# Several pages are executed at a time; jupyter-book knows how and has no option for it. The cache
+# has to be there before two of them make it at once.
 _JOBS = min(os.cpu_count() or 1, 4)
 _START = f"""
-import functools
+import functools, sys
 import jupyter_book.sphinx as book
 from jupyter_book.cli.main import main
+from jupyter_cache import get_cache
+get_cache(sys.argv.pop(1)).db
 book.build_sphinx = functools.partial(book.build_sphinx, jobs={_JOBS})
 main()
 """
 _PROGRESS = re.compile(
     r"reading sources\.\.\. (\[ *\d+%\]) (\S+)"
-    r"|(\S+): Executed notebook (in [\d.]+ seconds)"
+    r"|(executed \S+: \d+ seconds of processor time)"
     r"|(\S+ took \d+ seconds of processor time, its budget is \d+)"
     r"|(.*WARNING: .*)"
 )
@@ -229,7 +232,8 @@ def _run(
     made: str = "index.html",
 ) -> None:
     """Run jupyter-book in a process of its own and pass on what a reader wants to see."""
-    command = [sys.executable, "-c", _START, "build", str(root)]
+    cache = folder / ".jupyter_cache"
+    command = [sys.executable, "-c", _START, str(cache), "build", str(root)]
     command += ["--path-output", str(folder.parent), "-W", "-n", "--keep-going"]
     if builder != "html":
         command += ["--builder", "custom", "--custom-builder", builder]
