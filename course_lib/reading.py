@@ -86,6 +86,7 @@ class Reader(nn.Module):
         generator: Source of the initial weights; torch's global one if not given.
 
     Example:
+        >>> import torch
         >>> reader = Reader(ReaderConfig(20), generator=torch.Generator().manual_seed(0))
         >>> tokens = torch.tensor([[1, 7, 8, 2]])
         >>> logits, weights = reader(tokens, tokens > 0, return_weights=True)
@@ -163,6 +164,7 @@ def hide_words(tokens: Tensor, hidden: Tensor) -> Tensor:
         hidden: Boolean ``(B, T)``.
 
     Example:
+        >>> import torch
         >>> hide_words(torch.tensor([[1, 7, 8, 2]]), torch.tensor([[False, True, False, False]]))
         tensor([[1, 3, 8, 2]])
     """
