@@ -75,7 +75,7 @@
       const number = found.places[r][c];
       const read = reads(dilation, r) && reads(dilation, c);
       cell.className = picked ? "picked" : fused ? "same" : "";
-      cell.style.setProperty("--weight", fused ? 1 : inArea ? 0.7 : number ? 0.3 : read ? 0.12 : 0);
+      cell.style.setProperty("--weight", fused ? 1 : inArea ? 0.55 : number ? 0.25 : read ? 0.12 : 0);
       cell.textContent = number || "";
       cell.tabIndex = picked ? 0 : -1;
       cell.setAttribute("aria-selected", picked);

@@ -1,0 +1,186 @@
+"""Claims about attention that is factorised into groups of heads."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from course_lib.claims.finding import Finding
+from course_lib.favit import (
+    Operator,
+    average_neighbouring_channels,
+    dilation_rate,
+    factorised_cost,
+    favit_b0,
+    group_survey,
+    informative_keys,
+    window_cost,
+)
+
+__all__ = [
+    "cosine_and_steps",
+    "costs_as_much_as_windows",
+    "divergence_from_uniform",
+    "keeps_the_square_of_the_keys",
+    "one_key_per_query",
+    "original_takes_the_maximum",
+    "sampling_costs_no_more",
+    "sizes_of_table_1",
+    "spread_from_edge_to_edge",
+]
+
+
+def spread_from_edge_to_edge() -> Finding:
+    """The dilations of four areas of FaViT, and whether their samples end at the edge."""
+    sizes = [49, 25, 13, 7]
+    dilations = [dilation_rate(size, 7) for size in sizes]
+    again = [group_survey(56, 56, 7, dilation)[0] for dilation in dilations]
+    return Finding(
+        holds=again == sizes,
+        evidence=f"areas of {sizes} with 7 x 7 samples have dilations {dilations}",
+    )
+
+
+def costs_as_much_as_windows() -> Finding:
+    """Multiplications against those of windows, as the map grows and the reduction stays."""
+    ratio = {
+        side: factorised_cost(side, side, 32, reduction=8).total / window_cost(side, side, 32)
+        for side in (56, 112, 224, 448)
+    }
+    return Finding(
+        holds=len(set(ratio.values())) == 1,
+        corrected=ratio[56] == 1 and ratio[448] / ratio[224] > 3,
+        evidence="times the multiplications of windows: "
+        + ", ".join(f"{r:.3g} at {side} x {side}" for side, r in ratio.items()),
+    )
+
+
+def _parameters(operator: Operator, n_classes: int) -> int:
+    with torch.device("meta"):
+        return sum(p.numel() for p in favit_b0(n_classes, operator=operator).parameters())
+
+
+def _multiplications(operator: Operator) -> float:
+    """Billions of multiplications of FaViT-B0 on one picture of 224 x 224, 100 classes."""
+    with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
+        favit_b0(100, operator=operator).eval()(torch.zeros(1, 3, 224, 224))
+    return counter.get_total_flops() / 2e9
+
+
+def sizes_of_table_1() -> Finding:
+    """Parameters of FaViT-B0 with each operator, for 100 classes and for 1000."""
+    document: dict[Operator, float] = {
+        "pointwise": 3.5,
+        "linear": 3.5,
+        "mean": 3.4,
+        "max": 3.4,
+        "prob_sparse": 3.4,
+    }
+    millions = {
+        classes: {name: round(_parameters(name, classes) / 1e6, 1) for name in document}
+        for classes in (100, 1000)
+    }
+    others = [name for name in document if name != "linear"]
+    multiplications = _multiplications("mean")
+    return Finding(
+        holds=millions[100] == document,
+        corrected=all(millions[1000][name] == document[name] for name in others)
+        and round(multiplications, 1) == 0.6,
+        evidence="; ".join(
+            f"millions of parameters for {classes} classes: "
+            + ", ".join(f"{name} {n}" for name, n in row.items())
+            for classes, row in millions.items()
+        )
+        + f"; {multiplications:.2f} G multiplications with the mean",
+    )
+
+
+def sampling_costs_no_more() -> Finding:
+    """Multiplications of FaViT-B0 with the mean over windows and with sampled keys."""
+    mean, sampled = _multiplications("mean"), _multiplications("prob_sparse")
+    return Finding(
+        holds=round(mean, 1) == round(sampled, 1),
+        corrected=sampled > 1.3 * mean,
+        evidence=f"{mean:.2f} G multiplications with the mean, {sampled:.2f} G with sampled keys",
+    )
+
+
+def original_takes_the_maximum() -> Finding:
+    """What an adaptive average of all channels of all windows is."""
+    windows = torch.randn(1, 2, 9, 4, 6, generator=torch.Generator().manual_seed(0))
+    released = F.adaptive_avg_pool2d(windows.flatten(3).flatten(0, 1), (9, 6)).view(1, 2, 9, 6)
+    gaps = {
+        name: float((released - other).abs().max())
+        for name, other in (
+            ("the maximum over windows", windows.amax(3)),
+            ("the mean over windows", windows.mean(3)),
+            ("the mean of neighbouring channels", average_neighbouring_channels(windows)),
+        )
+    }
+    largest, mean, channels = gaps.values()
+    return Finding(
+        holds=largest < 1e-5,
+        corrected=channels < 1e-5 < mean,
+        evidence="pooling as released is off by "
+        + ", ".join(f"{gap:.1g} from {name}" for name, gap in gaps.items()),
+    )
+
+
+def one_key_per_query() -> Finding:
+    """The sum over the keys of weights from the scores of query i with key i, and with all keys."""
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.randn(2, 6, 4, generator=generator)
+    written = (q * k).sum(-1, keepdim=True).softmax(-1).expand(6, 6).sum(-1)
+    meant = (q @ k.T).softmax(-1).sum(-1)
+    return Finding(
+        holds=bool((written - 1).abs().max() < 1e-6),
+        corrected=bool((meant - 1).abs().max() < 1e-6),
+        evidence=f"with one key for each query the weights of a row of six sum to {written[0]:.3g},"
+        f" with all keys to {meant[0]:.3g}",
+    )
+
+
+def divergence_from_uniform() -> Finding:
+    """The divergence of random rows from uniform ones, by its definition and by the formula."""
+    scores = torch.randn(50, 20, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    p = (3 * scores).softmax(-1)
+    definition = (p * (p / (1 / 20)).log()).sum(-1)
+    formula = math.log(20) + (p * p.log()).sum(-1)
+    gap = float((definition - formula).abs().max())
+    sharper = float(torch.corrcoef(torch.stack([definition, p.amax(-1)]))[0, 1])
+    return Finding(
+        holds=gap < 1e-12 and sharper > 0.5,
+        evidence=f"definition and formula differ by at most {gap:.0e}; the divergence and the "
+        f"largest weight correlate by {sharper:.2f}",
+    )
+
+
+def keeps_the_square_of_the_keys() -> Finding:
+    """How many of 196 keys can be kept: the square of their number, or of the window's side."""
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.randn(2, 1, 1, 196, 8, generator=generator)
+    kept = {}
+    for side in (196, 7):
+        try:
+            kept[side] = informative_keys(q, k, side**2).shape[-1]
+        except ValueError:
+            kept[side] = 0
+    return Finding(
+        holds=kept[196] > 0,
+        corrected=kept[7] == 49,
+        evidence=f"of 196 keys, {kept[7]} are kept for a window of 7 x 7; 196 * 196 = "
+        f"{196**2} is more than there are",
+    )
+
+
+def cosine_and_steps() -> Finding:
+    """What is left of the learning rate after 30 of 300 epochs, and after 60, by both rules."""
+    cosine = [(1 + math.cos(math.pi * epoch / 300)) / 2 for epoch in (30, 60)]
+    steps = [0.1 ** (epoch // 30) for epoch in (30, 60)]
+    return Finding(
+        holds=max(abs(a - b) for a, b in zip(cosine, steps, strict=True)) < 0.05,
+        evidence=f"after 30 and 60 of 300 epochs a cosine leaves {cosine[0]:.3f} and "
+        f"{cosine[1]:.3f} of the learning rate, a factor of 10 every 30 epochs {steps[0]:.3g} and "
+        f"{steps[1]:.3g}",
+    )
