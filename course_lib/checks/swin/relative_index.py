@@ -1,0 +1,177 @@
+"""Exercise ``swin.relative_index``."""
+
+import torch
+from torch import Tensor
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+from course_lib.positions.window import window_index
+
+
+def reference(rows: int, columns: int) -> Tensor:
+    """The library's index."""
+    return window_index(rows, columns)
+
+
+exercise = Exercise(
+    id="swin.relative_index",
+    function="relative_index",
+    reference=reference,
+    points=5,
+    minutes=20,
+    difficulty=3,
+    chapter="15_swin.html#swin-bias",
+    outcomes=("swin.bias",),
+    example=lambda t: (2, 2),
+)
+
+
+@exercise.prop(
+    "square windows",
+    points=1,
+    hint="For 2 x 2 the four rows are 4 3 1 0, 5 4 2 1, 7 6 4 3 and 8 7 5 4. Find out what 4 is.",
+)
+def square(t: Trial) -> None:
+    t.same(2, 2)
+    n = t.integer(3, 5)
+    t.same(n, n)
+
+
+@exercise.prop(
+    "wide windows and high ones",
+    points=1.5,
+    hint="How many offsets has one row of the grid of offsets, if the window has 3 rows and 7"
+    " columns?",
+)
+def any_shape(t: Trial) -> None:
+    n = t.integer(2, 3)
+    t.same(n, n + t.integer(2, 4), note="wide")
+    t.same(n + t.integer(2, 4), n, note="high")
+
+
+@exercise.prop(
+    "equal offsets share a number, different ones don't",
+    points=1,
+    hint="Collect the offsets of all pairs that got the same number.",
+)
+def one_number_an_offset(t: Trial) -> None:
+    rows = t.integer(2, 4)
+    columns = rows + t.integer(1, 3)
+    for shape in ((rows, columns), (columns, rows)):
+        N = shape[0] * shape[1]
+        index = t.a_tensor(t.call(*shape), (N, N), "the index").flatten()
+        place = torch.cartesian_prod(torch.arange(shape[0]), torch.arange(shape[1]))
+        offset = (place[:, None] - place).flatten(0, 1)
+        both = torch.cat([offset, index[:, None].to(offset.dtype)], dim=1)
+        offsets, pairs = len(offset.unique(dim=0)), len(both.unique(dim=0))
+        numbers = len(index.unique())
+        t.expect(pairs == offsets, f"{shape}: pairs with one offset have several numbers")
+        t.expect(numbers == offsets, f"{shape}: {offsets} offsets, but {numbers} different numbers")
+
+
+@exercise.prop(
+    "numbers fit a table with one row for each offset, and can be used to look into it",
+    points=1,
+    hint="The smallest number should be 0, for the offset that is smallest along both axes.",
+)
+def fits_the_table(t: Trial) -> None:
+    rows, columns = t.integer(2, 4), t.integer(5, 7)
+    n = (2 * rows - 1) * (2 * columns - 1)
+    index = t.a_tensor(t.call(rows, columns), (rows * columns, rows * columns), "the index")
+    t.expect(index.dtype == torch.int64, f"the index has dtype {index.dtype}, wanted torch.int64")
+    least, most = int(index.min()), int(index.max())
+    t.expect((least, most) == (0, n - 1), f"numbers from {least} to {most}, wanted 0 to {n - 1}")
+    middle = int(index[0, 0])
+    t.expect(middle == n // 2, f"a token with itself has the number {middle}, wanted {n // 2}")
+
+
+@exercise.prop(
+    "a window of one row, of one column, of one token",
+    points=0.5,
+    hint="A window of one row has offsets along one axis only.",
+)
+def thin(t: Trial) -> None:
+    n = t.integer(3, 7)
+    for shape in ((1, n), (n, 1), (1, 1)):
+        t.same(*shape, note=f"{shape[0]} x {shape[1]}")
+
+
+@exercise.mistake("In a window of 3 x 7, how many offsets to the side are there?")
+def stride_of_rows(rows, columns):
+    """The stride is twice the number of rows, less one."""
+    r = torch.arange(rows).repeat_interleave(columns)
+    c = torch.arange(columns).repeat(rows)
+    down, right = r[:, None] - r + rows - 1, c[:, None] - c + columns - 1
+    return down * (2 * rows - 1) + right
+
+
+@exercise.mistake("How many different numbers are there for 7 x 7? There should be 169.")
+def sum_of_both(rows, columns):
+    """Offsets of row and column may be added up."""
+    r = torch.arange(rows).repeat_interleave(columns)
+    c = torch.arange(columns).repeat(rows)
+    return (r[:, None] - r + rows - 1) + (c[:, None] - c + columns - 1)
+
+
+@exercise.mistake("Columns differ by -(w - 1) to w - 1. How many numbers is that?")
+def stride_of_the_window(rows, columns):
+    """Offsets are numbered with the stride of places: the number of columns."""
+    r = torch.arange(rows).repeat_interleave(columns)
+    c = torch.arange(columns).repeat(rows)
+    down, right = r[:, None] - r + rows - 1, c[:, None] - c + columns - 1
+    return down * columns + right
+
+
+@exercise.mistake("Is the offset query minus key, or the other way round? Compare the first row.")
+def key_minus_query(rows, columns):
+    """It makes no difference which way an offset points."""
+    r = torch.arange(rows).repeat_interleave(columns)
+    c = torch.arange(columns).repeat(rows)
+    down, right = r - r[:, None] + rows - 1, c - c[:, None] + columns - 1
+    return down * (2 * columns - 1) + right
+
+
+@exercise.mistake("Does one step to the left get the number of one step to the right?")
+def distances(rows, columns):
+    """An offset is a distance, without direction."""
+    r = torch.arange(rows).repeat_interleave(columns)
+    c = torch.arange(columns).repeat(rows)
+    down, right = (r[:, None] - r).abs(), (c[:, None] - c).abs()
+    return down * (2 * columns - 1) + right
+
+
+@exercise.mistake("What does `table[-1]` return, and what did you want?")
+def negative_numbers(rows, columns):
+    """Negative numbers are fine, as an index may count from the end."""
+    r = torch.arange(rows).repeat_interleave(columns)
+    c = torch.arange(columns).repeat(rows)
+    return (r[:, None] - r) * (2 * columns - 1) + (c[:, None] - c)
+
+
+@exercise.mistake("Number the tokens of a window of 2 x 3 row after row. What is token 1's place?")
+def tokens_down_the_columns(rows, columns):
+    """Tokens of a window are numbered down its columns."""
+    r = torch.arange(rows).repeat(columns)
+    c = torch.arange(columns).repeat_interleave(rows)
+    down, right = r[:, None] - r + rows - 1, c[:, None] - c + columns - 1
+    return down * (2 * columns - 1) + right
+
+
+@exercise.alternative
+def from_places(rows, columns):
+    """Numbers places with the wide stride; their differences number the offsets. Warns."""
+    import warnings
+
+    warnings.warn("differences of numbers", stacklevel=1)
+    stride = 2 * columns - 1
+    number = (torch.arange(rows)[:, None] * stride + torch.arange(columns)).flatten()
+    return number[:, None] - number[None, :] + number[-1]
+
+
+@exercise.alternative
+def by_dictionary(rows, columns):
+    """Sorts the offsets and looks each up."""
+    places = [(r, c) for r in range(rows) for c in range(columns)]
+    offsets = sorted({(a - r, b - c) for a, b in places for r, c in places})
+    number = {offset: n for n, offset in enumerate(offsets)}
+    return torch.tensor([[number[a - r, b - c] for r, c in places] for a, b in places])

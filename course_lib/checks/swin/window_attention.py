@@ -1,0 +1,263 @@
+"""Exercise ``swin.window_attention``."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.fixtures import normal
+from course_lib.checks.trial import Trial
+from course_lib.checks.wire import Fixture
+from course_lib.swin import window_partition, window_reverse
+
+
+def reference(q: Tensor, k: Tensor, v: Tensor, window: tuple[int, int]) -> Tensor:
+    """Cut, attend, join."""
+    size = (window[0], window[1])
+    q_cut, k_cut, v_cut = (window_partition(x, size) for x in (q, k, v))
+    scores = q_cut @ k_cut.mT / math.sqrt(q.shape[-1])
+    return window_reverse(scores.softmax(dim=-1) @ v_cut, size, q.shape[1], q.shape[2])
+
+
+def attend_under_a_mask(q, k, v, window):
+    """Attention in windows by a mask over all pairs of the grid; q, k, v (B, rows, columns, D)."""
+    B, rows, columns, D = q.shape
+    number = torch.arange(rows)[:, None] // window[0] * columns + torch.arange(columns) // window[1]
+    together = number.flatten()[:, None] == number.flatten()
+    q, k, v = q.flatten(1, 2), k.flatten(1, 2), v.flatten(1, 2)
+    scores = (q @ k.mT / math.sqrt(D)).masked_fill(~together, -torch.inf)
+    return (scores.softmax(dim=-1) @ v).unflatten(1, (rows, columns))
+
+
+exercise = Exercise(
+    id="swin.window_attention",
+    function="window_attention",
+    reference=reference,
+    points=6,
+    minutes=25,
+    difficulty=3,
+    chapter="15_swin.html#swin-windows",
+    outcomes=("swin.windows",),
+    forbidden=("attention",),
+    given=(attend_under_a_mask,),
+    example=lambda t: (*grids(t, 1, 4, 6, 3, 3), (2, 3)),
+)
+
+
+def grids(
+    t: Trial, B: int, rows: int, columns: int, D: int, Dv: int, dtype: torch.dtype = torch.float32
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values of a grid."""
+    q, k, v = (t.randn(B, rows, columns, d, dtype=dtype) for d in (D, D, Dv))
+    return q, k, v
+
+
+@exercise.prop(
+    "square grids in square windows",
+    points=1,
+    hint="Cut a grid of the numbers 0 to 15 and print the first window: 0, 1, 4, 5?",
+)
+def square(t: Trial) -> None:
+    m = t.integer(2, 3)
+    t.same(*grids(t, 1, 2 * m, 2 * m, 4, 4), (m, m), note=f"windows of {m} x {m}")
+    t.same(*grids(t, 2, 3 * m, 3 * m, 4, 4), (m, m), note="nine of them in two pictures")
+
+
+@exercise.prop(
+    "grids that are wide or high, windows that are wide or high",
+    points=1.5,
+    hint="How many windows stand in a row of the grid, and how many in a column?",
+)
+def any_shape(t: Trial) -> None:
+    m = t.integer(2, 3)
+    t.same(*grids(t, 2, m, 4 * m, 4, 4), (m, m), note="a wide grid")
+    t.same(*grids(t, 2, 6 * m, 2 * m, 4, 4), (m, m), note="a high grid")
+    t.same(*grids(t, 1, 12, 12, 4, 4), (m, 4), note="wide windows")
+    t.same(*grids(t, 1, 8, 3 * m, 4, 4), (4, m), note="high windows")
+
+
+@exercise.prop(
+    "a token hears its own window and nothing else",
+    points=0.5,
+    hint="Change one value and look at who notices: is it a rectangle of the grid?",
+)
+def borders(t: Trial) -> None:
+    q, k, v = grids(t, 1, 4, 9, 3, 2)
+    other = v.clone()
+    other[0, 2, 4] += 5  # in the window of rows 2 and 3, columns 3 to 5
+    before, after = (t.a_tensor(t.call(q, k, x, (2, 3)), (1, 4, 9, 2)) for x in (v, other))
+    heard = (before != after).any(-1)[0]
+    t.expect(bool(heard.any()), "a value that changes is heard by nobody")
+    outside = heard.clone()
+    outside[2:4, 3:6] = False
+    t.expect(~outside.any(), "a value is heard outside of its window of 2 x 3")
+    t.expect(heard[2:4, 3:6].all(), "a value is not heard everywhere in its window of 2 x 3")
+
+
+@exercise.prop(
+    "values of another width, one window for all, one token in each",
+    points=0.5,
+    hint="Which width scales the scores, and which one has the result?",
+)
+def sizes(t: Trial) -> None:
+    t.same(*grids(t, 1, 4, 6, t.integer(6, 9), 2), (2, 3), note="values narrower than keys")
+    t.same(*grids(t, 2, 3, 5, 4, 3), (3, 5), note="one window")
+    t.same(*grids(t, 1, 2, 3, 4, 4), (1, 1), note="a window for each token")
+
+
+@exercise.prop(
+    "large scores, half precision, gradients, and arguments that stay as they were",
+    points=1,
+    hint="`softmax` of torch is safe; are all your other steps differentiable copies?",
+)
+def numbers(t: Trial) -> None:
+    q, k, v = grids(t, 1, 4, 4, 4, 4)
+    t.same(100 * q, 100 * k, v, (2, 2), note="large scores")
+    halves = (x.bfloat16() for x in grids(t, 1, 2, 4, 4, 4))
+    t.same(*halves, (2, 2), note="half precision")
+    t.gradient(*grids(t, 1, 2, 6, 2, 2, torch.float64), (2, 3))
+    t.unchanged(*grids(t, 1, 4, 6, 3, 3), (2, 3))
+
+
+@exercise.prop(
+    "a large grid takes no more memory than its windows need",
+    points=1.5,
+    hint="Which of your tensors has as many rows as the grid has tokens, and as many columns?",
+)
+def large(t: Trial) -> None:
+    shape = (1, 128, 96, 8)
+    seeds = [t.integer(0, 999), t.integer(0, 999), t.integer(0, 999)]
+    q, k, v = (normal(shape, seed) for seed in seeds)
+    # One band of windows is enough to compare with.
+    want = reference(q[:, :8], k[:, :8], v[:, :8], (8, 4))
+    t.same(*grids(t, 1, 8, 12, 4, 4), (8, 4), note="the same, small")
+    t.size_probe(
+        *(Fixture("normal", {"shape": shape, "seed": seed}) for seed in seeds),
+        (8, 4),
+        want=want,
+        keep=[(0, 1), (0, 8)],
+        memory=120,  # all pairs: 600 MiB for a tensor of scores; windows: 1.5 MiB
+        cpu=4,
+        why="12,288 tokens have 151 million pairs, and 393,216 of them share a window",
+    )
+
+
+@exercise.mistake("What does your largest tensor hold for two tokens from different windows?")
+def masks_all_pairs(q, k, v, window):
+    """What a mask forbids costs nothing."""
+    B, rows, columns, D = q.shape
+    number = torch.arange(rows)[:, None] // window[0] * columns + torch.arange(columns) // window[1]
+    together = number.flatten()[:, None] == number.flatten()
+    q, k, v = q.flatten(1, 2), k.flatten(1, 2), v.flatten(1, 2)
+    scores = (q @ k.mT / math.sqrt(D)).masked_fill(~together, -torch.inf)
+    return (scores.softmax(dim=-1) @ v).unflatten(1, (rows, columns))
+
+
+@exercise.mistake("Cut a grid of the numbers 0 to 23 and print the first window. Is it a strip?")
+def strips(q, k, v, window):
+    """Tokens that follow each other in memory are a window."""
+    B, rows, columns, D = q.shape
+    cut = [x.reshape(-1, window[0] * window[1], x.shape[-1]) for x in (q, k, v)]
+    out = (cut[0] @ cut[1].mT / math.sqrt(D)).softmax(dim=-1) @ cut[2]
+    return out.reshape(B, rows, columns, -1)
+
+
+@exercise.mistake("Send a grid of numbers through cutting and joining alone. Does it come back?")
+def not_put_back(q, k, v, window):
+    """Windows that are laid one after the other are the grid again."""
+    B, rows, columns, D = q.shape
+    m, n = window
+
+    def cut(x):
+        tiles = x.reshape(B, rows // m, m, columns // n, n, x.shape[-1])
+        return tiles.transpose(2, 3).reshape(-1, m * n, x.shape[-1])
+
+    out = (cut(q) @ cut(k).mT / math.sqrt(D)).softmax(dim=-1) @ cut(v)
+    return out.reshape(B, rows, columns, -1)
+
+
+@exercise.mistake("In a grid of 2 x 8 with windows of 2 x 2: how many windows are in a row?")
+def counts_exchanged(q, k, v, window):
+    """As many windows are in a row of the grid as in a column."""
+    B, rows, columns, D = q.shape
+    m, n = window
+
+    def cut(x):
+        tiles = x.reshape(B, rows // m, m, columns // n, n, x.shape[-1])
+        return tiles.transpose(2, 3).reshape(-1, m * n, x.shape[-1])
+
+    out = (cut(q) @ cut(k).mT / math.sqrt(D)).softmax(dim=-1) @ cut(v)
+    tiles = out.reshape(B, columns // n, rows // m, m, n, -1)
+    return tiles.permute(0, 2, 3, 1, 4, 5).reshape(B, rows, columns, -1)
+
+
+@exercise.mistake("Is the first number of `window` a height or a width? Try windows of 2 x 3.")
+def window_turned(q, k, v, window):
+    """A window of 2 x 3 is two wide and three high."""
+    B, rows, columns, D = q.shape
+    n, m = window
+    number = torch.arange(rows)[:, None] // m * columns + torch.arange(columns) // n
+    together = number.flatten()[:, None] == number.flatten()
+    q, k, v = q.flatten(1, 2), k.flatten(1, 2), v.flatten(1, 2)
+    scores = (q @ k.mT / math.sqrt(D)).masked_fill(~together, -torch.inf)
+    return (scores.softmax(dim=-1) @ v).unflatten(1, (rows, columns))
+
+
+@exercise.mistake("Which vectors are multiplied to a score, and how wide are they?")
+def scaled_by_values(q, k, v, window):
+    """Scores are divided by the root of the width that comes out."""
+    B, rows, columns, _ = q.shape
+    m, n = window
+
+    def cut(x):
+        tiles = x.reshape(B, rows // m, m, columns // n, n, x.shape[-1])
+        return tiles.transpose(2, 3).reshape(-1, m * n, x.shape[-1])
+
+    out = (cut(q) @ cut(k).mT / math.sqrt(v.shape[-1])).softmax(dim=-1) @ cut(v)
+    tiles = out.reshape(B, rows // m, columns // n, m, n, -1)
+    return tiles.transpose(2, 3).reshape(B, rows, columns, -1)
+
+
+@exercise.mistake("Over which axis do the weights of one query add up to 1?")
+def softmax_over_queries(q, k, v, window):
+    """Weights add up to 1 over the queries of a window."""
+    B, rows, columns, D = q.shape
+    m, n = window
+
+    def cut(x):
+        tiles = x.reshape(B, rows // m, m, columns // n, n, x.shape[-1])
+        return tiles.transpose(2, 3).reshape(-1, m * n, x.shape[-1])
+
+    out = (cut(q) @ cut(k).mT / math.sqrt(D)).softmax(dim=-2) @ cut(v)
+    tiles = out.reshape(B, rows // m, columns // n, m, n, -1)
+    return tiles.transpose(2, 3).reshape(B, rows, columns, -1)
+
+
+@exercise.alternative
+def window_by_window(q, k, v, window):
+    """Loops over the windows and writes each where it belongs; warns."""
+    import warnings
+
+    warnings.warn("a loop", stacklevel=1)
+    m, n = window
+    bands = []
+    for i in range(0, q.shape[1], m):
+        parts = []
+        for j in range(0, q.shape[2], n):
+            a, b, c = (x[:, i : i + m, j : j + n].flatten(1, 2) for x in (q, k, v))
+            weights = torch.softmax(a @ b.transpose(1, 2) * q.shape[3] ** -0.5, dim=2)
+            parts.append((weights @ c).reshape(len(q), m, n, -1))
+        bands.append(torch.cat(parts, dim=2))
+    return torch.cat(bands, dim=1)
+
+
+@exercise.alternative
+def six_axes(q, k, v, window):
+    """Keeps the axes of windows apart and lets einsum find its way."""
+    m, n = window
+    q, k, v = (x.unflatten(2, (-1, n)).unflatten(1, (-1, m)) for x in (q, k, v))
+    scores = torch.einsum("bimjnd,bikjld->bijmnkl", q, k) / q.shape[-1] ** 0.5
+    weights = scores.flatten(-2).softmax(dim=-1).view_as(scores)
+    out = torch.einsum("bijmnkl,bikjld->bimjnd", weights, v)
+    return out.flatten(3, 4).flatten(1, 2)

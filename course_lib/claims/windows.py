@@ -1,0 +1,169 @@
+"""Claims about attention in windows and its rivals."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from course_lib.claims.finding import Finding
+from course_lib.efficient import ConvolutionalAttention, CrossShapedAttention, ReducedAttention
+from course_lib.swin import (
+    Swin,
+    SwinBlock,
+    SwinConfig,
+    WindowAttention,
+    block_cost,
+    grid_connections,
+    window_layout,
+)
+from course_lib.vit import patchify
+
+__all__ = [
+    "a_pyramid_is_enough",
+    "convolutional_attention_is_local",
+    "four_windows_save_three_quarters",
+    "offsets_are_learned",
+    "pixels_are_tokens",
+    "windows_are_convolutions",
+    "windows_are_linear",
+    "windows_cost_their_side_squared",
+    "windows_move_by_half",
+]
+
+
+def pixels_are_tokens() -> Finding:
+    """Tokens of a picture of 224 x 224 in patches of 16."""
+    n = patchify(torch.zeros(1, 3, 224, 224), 16).shape[1]
+    return Finding(
+        holds=n == 224**2,
+        corrected=n == 224**2 // 16**2,
+        evidence=f"{224**2:,} pixels are {n} tokens",
+    )
+
+
+def four_windows_save_three_quarters() -> Finding:
+    """Pairs among 14 x 14 tokens, all of them and in windows of 7 x 7."""
+    every, cut = (
+        int(grid_connections(window_layout(14, 14, window, 0)).sum()) for window in (14, 7)
+    )
+    block = 1 - block_cost(14, 14, 768, 7).total / block_cost(14, 14, 768).total
+    return Finding(
+        holds=(every, cut) == (38_416, 9_604),
+        evidence=f"{every:,} pairs and {cut:,}; of all multiplications of a block of width 768 "
+        f"{block:.1%} are saved",
+    )
+
+
+def windows_cost_their_side_squared() -> Finding:
+    """Pairs in a window when its side is doubled."""
+    pairs = []
+    for window in (4, 8):
+        layout = window_layout(16, 16, window, 0)
+        pairs.append(int(grid_connections(layout).sum()) // layout.n_windows)
+    return Finding(
+        holds=pairs[1] == 4 * pairs[0],
+        corrected=pairs == [4**4, 8**4],
+        evidence=f"a window of side 4 has {pairs[0]:,} pairs, one of side 8 has {pairs[1]:,}",
+    )
+
+
+def windows_move_by_half() -> Finding:
+    """By how much the blocks of a Swin move their windows of 7, stage by stage."""
+    with torch.device("meta"):
+        model = Swin(SwinConfig(d_model=8, n_heads=(1, 1, 1, 1)))
+    shifts: list[list[int]] = [[] for _ in model.stages]
+    for stage, moved in zip(model.stages, shifts, strict=True):
+        blocks = [part for part in stage.modules() if isinstance(part, SwinBlock)]
+        moved += [max(block.layout.shift) for block in blocks]
+    return Finding(
+        holds=all(moved == [0, 7 // 2] * (len(moved) // 2) for moved in shifts[:-1]),
+        evidence=f"shifts, stage by stage: {shifts}; on the last map, of 7 x 7, nothing moves",
+    )
+
+
+def windows_are_convolutions() -> Finding:
+    """Move a picture, and see whether what layers make of it moves along."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(1, 16, 16, 8, generator=generator).double()
+    kernel = torch.randn(8, 8, 3, 3, generator=generator).double()
+
+    def convolve(grid: Tensor) -> Tensor:
+        ring = F.pad(grid.permute(0, 3, 1, 2), (1, 1, 1, 1), mode="circular")
+        return torch.conv2d(ring, kernel).permute(0, 2, 3, 1)
+
+    convolution = float((convolve(x.roll(1, 2)) - convolve(x).roll(1, 2)).abs().max())
+    block = SwinBlock(8, 2, 16, grid=(16, 16), window=4).double()
+    for weights in block.parameters():
+        torch.nn.init.normal_(weights, std=0.3, generator=generator)
+    with torch.no_grad():
+        steps = [
+            float((block(x.roll(step, 2)) - block(x).roll(step, 2)).abs().max()) for step in (1, 4)
+        ]
+    return Finding(
+        holds=max(convolution, *steps) < 1e-9,
+        corrected=convolution < 1e-9 and steps[1] < 1e-9 and steps[0] > 0.01,
+        evidence=f"moved by one token, outputs differ by up to {convolution:.0e} for a convolution "
+        f"and {steps[0]:.2f} for windows of 4; moved by four, by up to {steps[1]:.0e} for windows",
+    )
+
+
+def a_pyramid_is_enough() -> Finding:
+    """Pairs on the first and largest map of a pyramid, with all keys and with fewer of them."""
+    x = torch.zeros(1, 16, 16, 8)
+    pairs = [
+        ReducedAttention(8, 2, reduction=r)(x, return_weights=True)[1][0, 0].numel() for r in (1, 4)
+    ]
+    return Finding(
+        holds=pairs[0] < 256**2,
+        corrected=pairs == [256**2, 256**2 // 4**2],
+        evidence=f"a map of 256 tokens has {pairs[0]:,} pairs a head, whatever follows; with keys "
+        f"reduced by 4 it has {pairs[1]:,}",
+    )
+
+
+def offsets_are_learned() -> Finding:
+    """Weights among tokens that are all alike: what they differ by is position."""
+    generator = torch.Generator().manual_seed(0)
+    windows = WindowAttention(8, 2, (4, 4))
+    stripes = CrossShapedAttention(8, 2, stripe=4)
+    for layer in (windows, stripes):
+        for weights in layer.parameters():
+            torch.nn.init.normal_(weights, generator=generator)
+    spread = []
+    with torch.no_grad():
+        alike = torch.randn(1, 1, 8, generator=generator).expand(1, 16, 8)
+        for layer, x in ((windows, alike), (stripes, alike.reshape(1, 4, 4, 8))):
+            _, weights = layer(x, return_weights=True)
+            spread.append(float(weights.std(dim=-1).max()))
+    return Finding(
+        holds=min(spread) > 1e-3,
+        corrected=spread[0] > 1e-3 > 1e-6 > spread[1],
+        evidence="among tokens that are all alike, weights spread by up to "
+        f"{spread[0]:.2f} in Swin's windows and by {spread[1]:.0e} in CSWin's stripes",
+    )
+
+
+def convolutional_attention_is_local() -> Finding:
+    """How many tokens a token depends on after one layer of CvT."""
+    generator = torch.Generator().manual_seed(0)
+    layer = ConvolutionalAttention(8, 2, stride=2).eval()
+    for weights in layer.parameters():
+        torch.nn.init.normal_(weights, std=0.3, generator=generator)
+    x = torch.randn(1, 12, 12, 8, generator=generator).requires_grad_()
+    (gradient,) = torch.autograd.grad(layer(x)[0, 0, 0].square().sum(), x)
+    heard = int((gradient[0].abs().sum(-1) > 0).sum())
+    return Finding(holds=heard < 144, evidence=f"{heard} of 144 tokens after one layer")
+
+
+def windows_are_linear() -> Finding:
+    """Operations of a block with windows when the side of the picture is doubled."""
+    counts = []
+    for side in (8, 16):
+        block = SwinBlock(8, 2, 32, grid=(side, side), window=4, shift=2, fused=False)
+        with FlopCounterMode(display=False) as counter:
+            block(torch.zeros(1, side, side, 8))
+        counts.append(counter.get_total_flops())
+    return Finding(
+        holds=counts[1] == 4 * counts[0],
+        evidence=f"four times the tokens take {counts[1] / counts[0]:.0f} times the operations",
+    )
