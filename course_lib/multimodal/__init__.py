@@ -7,6 +7,7 @@ from course_lib.multimodal.contrastive import (
     pair_similarities,
     retrieval_accuracy,
 )
+from course_lib.multimodal.costs import search_scores
 from course_lib.multimodal.fusion import (
     ConcatenationBlock,
     GatedCrossAttention,
@@ -22,6 +23,14 @@ from course_lib.multimodal.interleaved import (
     token_count,
 )
 from course_lib.multimodal.layout import LayoutEmbedding, normalise_boxes
+from course_lib.multimodal.pairs import (
+    CAPTIONS,
+    KEPT_BACK,
+    CaptionedShapes,
+    all_captions,
+    close_ups,
+    train_towers,
+)
 from course_lib.multimodal.query import QueryDecoderLayer
 from course_lib.multimodal.towers import (
     DualEncoder,
@@ -34,8 +43,11 @@ from course_lib.multimodal.unified import UnifiedConfig, UnifiedEncoder, unified
 from course_lib.multimodal.video import FactorisedBlock, factorised_mask, video_positions
 
 __all__ = [
+    "CAPTIONS",
+    "KEPT_BACK",
     "BertText",
     "BertTextConfig",
+    "CaptionedShapes",
     "ConcatenationBlock",
     "DualEncoder",
     "DualEncoderConfig",
@@ -52,8 +64,10 @@ __all__ = [
     "TextTower",
     "UnifiedConfig",
     "UnifiedEncoder",
+    "all_captions",
     "bert_base",
     "clip_vit_b32",
+    "close_ups",
     "contrastive_loss",
     "factorised_mask",
     "interleaved_mask",
@@ -63,7 +77,9 @@ __all__ = [
     "pair_similarities",
     "preceding_image_mask",
     "retrieval_accuracy",
+    "search_scores",
     "token_count",
+    "train_towers",
     "unified_positions",
     "video_positions",
 ]

@@ -1,0 +1,166 @@
+"""Claims about models that read words and see pictures."""
+
+from functools import cache
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.claims.finding import Finding
+from course_lib.multimodal import (
+    KEPT_BACK,
+    BertText,
+    BertTextConfig,
+    DualEncoder,
+    DualEncoderConfig,
+    QueryDecoderLayer,
+    TextTower,
+    UnifiedConfig,
+    UnifiedEncoder,
+    all_captions,
+    close_ups,
+    interleaved_positions,
+    search_scores,
+    train_towers,
+    unified_positions,
+)
+
+__all__ = [
+    "caption_learning_transfers",
+    "clip_reads_like_bert",
+    "elements_differ_in_length",
+    "places_decide_the_cost",
+    "queries_cost_n_times_m",
+    "two_models_cost_more",
+    "unified_means_a_line",
+]
+
+
+def clip_reads_like_bert() -> Finding:
+    """What a change of the last word does to the first one, in both kinds of text encoder."""
+    generator = torch.Generator().manual_seed(0)
+    words, other = torch.tensor([[5, 6, 7, 2]]), torch.tensor([[5, 6, 8, 2]])
+    clip = TextTower(DualEncoderConfig(end=2), generator=generator).eval()
+    bert = BertText(BertTextConfig(), generator=generator).eval()
+
+    def first_of_clip(tokens: Tensor) -> Tensor:
+        return clip(torch.cat([tokens[:, :1], torch.tensor([[2]]), tokens[:, 1:]], dim=1))
+
+    in_clip = bool((first_of_clip(words) - first_of_clip(other)).abs().max() > 0)
+    in_bert = bool((bert(words)[0][:, 0] - bert(other)[0][:, 0]).abs().max() > 0)
+    reads_on = bool((clip(words) - clip(other)).abs().max() > 0)
+    return Finding(
+        holds=in_clip and in_bert,
+        corrected=in_bert and reads_on and not in_clip,
+        evidence=f"later words change what an earlier one becomes: in BERT {in_bert}, in CLIP's "
+        f"tower {in_clip}; the token at the end sees all of them: {reads_on}",
+    )
+
+
+def _weights(model: torch.nn.Module) -> int:
+    return sum(p.numel() for p in model.parameters())
+
+
+def two_models_cost_more() -> Finding:
+    """Weights of two towers and of one encoder, and scores for one pair and for many."""
+    with torch.device("meta"):
+        two = _weights(DualEncoder(DualEncoderConfig()))
+        one = _weights(UnifiedEncoder(UnifiedConfig()))
+    sizes = {"n_words": 16, "n_patches": 16, "n_layers": 2}
+    pair = [search_scores(way, **sizes) for way in ("towers", "joint")]
+    many = [search_scores(way, **sizes, n_images=1000, n_texts=1000) for way in ("towers", "joint")]
+    return Finding(
+        holds=two > one and pair[0] > pair[1] and many[0] > many[1],
+        corrected=two > one and pair[0] < pair[1] and many[0] < many[1],
+        evidence=f"two towers have {two:,} weights and one encoder {one:,}; one pair takes "
+        f"{pair[0]:,} scores and {pair[1]:,}, a thousand images and texts {many[0]:,} and "
+        f"{many[1]:,}",
+    )
+
+
+def places_decide_the_cost() -> Finding:
+    """Weights and scores of one encoder with positions on a line, and on a line and a grid."""
+    with torch.device("meta"):
+        line, dual = (
+            _weights(UnifiedEncoder(UnifiedConfig(places=places))) for places in ("line", "dual")
+        )
+    return Finding(
+        holds=dual < line,
+        evidence=f"{dual:,} weights with positions on a line and a grid, {line:,} with all of them "
+        "on a line",
+    )
+
+
+def unified_means_a_line() -> Finding:
+    """How alike a patch and the one below it are, against the end of its row and the next."""
+    alike = {}
+    for places in ("line", "dual"):
+        table = unified_positions(8, 8, 8, 64, places=places)[8:].unflatten(0, (8, 8))
+        below = F.cosine_similarity(table[3, 7], table[4, 7], dim=0)
+        line_break = F.cosine_similarity(table[3, 7], table[4, 0], dim=0)
+        alike[places] = (float(below), float(line_break))
+    lost = {places: below < line_break for places, (below, line_break) in alike.items()}
+    told = "; ".join(f"{name}: {b:.2f} and {n:.2f}" for name, (b, n) in alike.items())
+    return Finding(
+        holds=lost["line"] and lost["dual"],
+        corrected=lost["line"] and not lost["dual"],
+        evidence=f"cosines of the codes of a patch with the one below and with the start of the "
+        f"next row, {told}",
+    )
+
+
+def elements_differ_in_length() -> Finding:
+    """Where the words behind a picture of 4 x 4 patches stand, in two ways of counting."""
+    behind = {
+        scheme: int(interleaved_positions([3, (4, 4), 2], scheme=scheme)[0, -2])
+        for scheme in ("line", "grid")
+    }
+    return Finding(
+        holds=min(behind.values()) > 4,
+        evidence=f"the word behind a picture behind three words is at {behind['line']} if tokens "
+        f"are counted, at {behind['grid']} if rows are, and not at 4",
+    )
+
+
+def queries_cost_n_times_m() -> Finding:
+    """Scores that a set decoder computes, and those of the image encoder in front of it."""
+    slots, side = 100, 25
+    layer = QueryDecoderLayer(8, n_heads=1, d_ff=8).eval()
+    zeros = torch.zeros(1, slots, 8)
+    _, weights = layer(zeros, torch.zeros(1, side**2, 8), return_weights=True)
+    across, encoder = weights[0].numel(), side**4
+    return Finding(
+        holds=across == slots * side**2 and across + slots**2 > encoder,
+        corrected=across == slots * side**2 and across + slots**2 < encoder,
+        evidence=f"{slots} queries and {side**2} places: {across:,} scores across, {slots**2:,} "
+        f"among the queries, and {encoder:,} in each layer of the encoder before",
+    )
+
+
+@cache
+def _named() -> tuple[float, float, float]:
+    """Pictures named rightly: trained captions, kept ones among all, kept ones among themselves."""
+    model, _ = train_towers(close_ups(8192, torch.Generator().manual_seed(0)), steps=300)
+    asked = close_ups(1000, torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        similarities = model(asked.images, all_captions())
+    kept = torch.tensor(KEPT_BACK)
+    new = torch.isin(asked.caption, kept)
+    right = similarities.argmax(dim=1) == asked.caption
+    among = kept[similarities[:, kept].argmax(dim=1)] == asked.caption
+    shares = (right[~new], right[new], among[new])
+    old, anywhere, themselves = (float(share.float().mean()) for share in shares)
+    return old, anywhere, themselves
+
+
+def caption_learning_transfers() -> Finding:
+    """Name pictures whose captions were never trained on, among new ones and among all."""
+    old, anywhere, themselves = _named()
+    chance = 1 / len(KEPT_BACK)
+    fine, poor = themselves > 2 * chance, anywhere < old / 2
+    return Finding(
+        holds=None if fine and poor else fine,
+        evidence=f"on generated shapes: {old:.0%} of the pictures with trained captions, "
+        f"{themselves:.0%} of the others among the {len(KEPT_BACK)} new captions, but "
+        f"{anywhere:.0%} of them among all {len(all_captions())}",
+    )
