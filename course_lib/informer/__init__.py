@@ -1,5 +1,6 @@
 """The Informer: long forecasts by attention that most queries do without."""
 
+from course_lib.informer.baselines import LinearForecast, repeat_last
 from course_lib.informer.config import InformerConfig, informer, published_informer
 from course_lib.informer.embedding import (
     CalendarEmbedding,
@@ -34,6 +35,7 @@ __all__ = [
     "InformerEmbedding",
     "InformerEncoderLayer",
     "LayerPositions",
+    "LinearForecast",
     "PositionVectors",
     "ProbSparse",
     "SparseRules",
@@ -44,6 +46,7 @@ __all__ = [
     "informer",
     "max_mean_measure",
     "published_informer",
+    "repeat_last",
     "sample_keys",
     "sampled_scores",
     "sparsity_measure",
