@@ -55,6 +55,11 @@ class BlockCost:
         projections: Queries, keys, values and the output.
         pairs: Scores and weighted sums: the only part that windows change.
         feed_forward: Its two maps.
+
+    Example:
+        >>> cost = BlockCost(projections=4, pairs=1, feed_forward=8)
+        >>> cost.total, round(cost.pairs / cost.total, 2)
+        (13, 0.08)
     """
 
     projections: int

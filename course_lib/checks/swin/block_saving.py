@@ -1,5 +1,7 @@
 """Exercise ``swin.block_saving``."""
 
+from typing import Any
+
 from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
@@ -30,7 +32,7 @@ exercise = Exercise(
 )
 
 
-def _agree(t: Trial, place: int, *args: int, note: str = "", **options: int) -> None:
+def _agree(t: Trial, place: int, *args: int, note: str = "", **options: Any) -> None:
     """Expect one of the three shares."""
     got, want = t.call(*args, **options), t.want(*args, **options)
     what = exercise.returns[place]
