@@ -24,6 +24,7 @@ NAMES = (
     "kv-cache-stepper",
     "mask-builder",
     "patch-shuffler",
+    "probsparse-ranking",
     "rope-rotation",
     "sinusoid-explorer",
     "softmax-temperature",
@@ -59,7 +60,8 @@ def figure(name: str, **options: Any) -> Any:
         ...
         ValueError: no figure 'softmax', wanted one of alignment-reader, attention-map-reader, \
 collision-map, cost-calculator, depth-explorer, dilation-groups, kv-cache-stepper, mask-builder, \
-patch-shuffler, rope-rotation, sinusoid-explorer, softmax-temperature, window-shift
+patch-shuffler, probsparse-ranking, rope-rotation, sinusoid-explorer, softmax-temperature, \
+window-shift
     """
     if name not in NAMES:
         raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")

@@ -19,6 +19,7 @@ from course_lib.figures.dilation_groups import dilation_groups
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import mask_builder
 from course_lib.figures.patch_shuffler import patch_shuffler
+from course_lib.figures.probsparse_ranking import MEASURES, probsparse_ranking
 from course_lib.figures.rope_rotation import rope_rotation
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
@@ -36,6 +37,7 @@ COMPUTES = {
     "dilation-groups": dilation_groups,
     "mask-builder": mask_builder,
     "patch-shuffler": patch_shuffler,
+    "probsparse-ranking": probsparse_ranking,
     "rope-rotation": rope_rotation,
     "sinusoid-explorer": sinusoid_explorer,
     "softmax-temperature": softmax_temperature,
@@ -419,6 +421,22 @@ def test_groups_agree_wherever_a_token_is_picked(shown: Callable[..., Any]) -> N
     assert page.locator("td[tabindex='0']").count() == 1
 
 
+def test_queries_are_chosen_alike_by_every_measure(shown: Callable[..., Any]) -> None:
+    page = shown("probsparse-ranking")
+    for factor in (4, 3, 2, 1):
+        drive(page, "factor c", factor)
+        for by in MEASURES:
+            drive(page, "ranked by", by)
+            check("probsparse-ranking", page)
+    page.get_by_role("gridcell", name="query 0, key 0:").focus()
+    for key in ("ArrowDown", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    assert check("probsparse-ranking", page)["inputs"]["query"] == 2
+    page.get_by_role("gridcell", name="query 9, key 11:").click()
+    assert "Query 9 is judged by 12 keys" in settle(page)
+    assert page.locator("td[tabindex='0']").count() == 1
+
+
 def test_own_words_and_scores_are_shown(shown: Callable[..., Any]) -> None:
     evil = "<b>bold</b>"
     page = shown(
@@ -452,6 +470,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
         "kv-cache-stepper": touched.get_by_role("button", name="next step"),
         "mask-builder": touched.get_by_label("causal"),
         "patch-shuffler": touched.get_by_role("button", name="Put back"),
+        "probsparse-ranking": touched.get_by_role("gridcell", name="query 3, key 2:"),
         "rope-rotation": touched.get_by_role("slider", name="Position of the key"),
         "sinusoid-explorer": touched.get_by_label("with cosines"),
         "softmax-temperature": touched.get_by_label("divide by"),

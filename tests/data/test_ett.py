@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from course_lib.data import DataError, Ett, ett_windows, load_ett
-from course_lib.data.ett import COLUMNS, FILES, EttName, read_csv, time_features
+from course_lib.data.ett import COLUMNS, FILES, EttName, made_ett, read_csv, time_features
 
 
 def made(name: EttName = "ETTh1", rows: int | None = None) -> Ett:
@@ -184,3 +184,13 @@ def test_real_rows_first_and_last_values(
     step = np.diff(ett.dates).astype(int)
     assert (step == (60 if name == "ETTh1" else 15)).all()
     assert f"sha256:{ett.sha256}" == FILES[name].checksum
+
+
+def test_a_made_series_has_days_and_fits_all_splits() -> None:
+    ett = made_ett(1)
+    assert np.array_equal(ett.values, made_ett(1).values)
+    assert not np.array_equal(ett.values, made_ett(2).values)
+    windows = ett_windows(ett, "test", 96, 24)
+    assert len(windows) == 2857 and windows.x.isfinite().all()
+    day, half = (np.corrcoef(ett.values[:-n, 0], ett.values[n:, 0])[0, 1] for n in (24, 12))
+    assert day > half + 0.1

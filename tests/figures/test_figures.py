@@ -23,6 +23,7 @@ from course_lib.figures.dilation_groups import DILATIONS, SIDE, dilation_groups
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import CONVENTIONS, mask_builder
 from course_lib.figures.patch_shuffler import TELLINGS, patch_shuffler, picture
+from course_lib.figures.probsparse_ranking import MEASURES, probsparse_ranking
 from course_lib.figures.rope_rotation import rope_rotation
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
@@ -128,6 +129,22 @@ def test_a_cache_saves_rows_and_not_what_is_looked_at() -> None:
     assert kept[-1]["rows_so_far"] == 4 + 6 and anew[-1]["rows_so_far"] == 6 * 4 + 21
     with pytest.raises(ValueError, match="step is 0, wanted at least 1"):
         kv_cache_stepper(3, 0)
+
+
+def test_few_keys_misjudge_and_all_do_not() -> None:
+    for by in MEASURES:
+        found = [probsparse_ranking(factor, by) for factor in (1, 2, 3, 4)]
+        assert [f["size"] for f in found] == [len(f["chosen"]) for f in found] == [3, 6, 9, 12]
+        # No tie decides who is chosen, so every way of sorting agrees.
+        for f in found[:-1]:
+            ranked = sorted(f["measures"], reverse=True)
+            assert ranked[f["size"] - 1] - ranked[f["size"]] > 1e-6
+        assert found[-1]["misjudged"] == []
+    assert probsparse_ranking(1)["misjudged"]
+    shuns, likes = (probsparse_ranking(query=query)["kl"] for query in (4, 9))
+    assert shuns[0] > likes[0] and shuns[1] < likes[1]
+    with pytest.raises(ValueError, match="factor is 5, wanted 1 to 4"):
+        probsparse_ranking(5)
 
 
 def test_depth_is_harmless_only_with_residuals_and_norms() -> None:
@@ -292,6 +309,9 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("dilation-groups", "column", 3),
         ("patch-shuffler", "what moves", "patches"),
         ("patch-shuffler", "shuffle", 4),
+        ("probsparse-ranking", "factor c", 2),
+        ("probsparse-ranking", "ranked by", "to uniform"),
+        ("probsparse-ranking", "query", 7),
         ("window-shift", "shift", 3),
         ("window-shift", "with the mask", False),
         ("window-shift", "after the roll", True),

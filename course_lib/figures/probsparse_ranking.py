@@ -1,0 +1,209 @@
+"""Twelve queries judged by a few of their keys: who is measured by what, and who is chosen."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import ipywidgets
+import torch
+
+from course_lib.figures.base import Description, widget_box
+from course_lib.informer import budget, max_mean_measure, sparsity_measure
+
+__all__ = ["LENGTH", "MEASURES", "ORDER", "SCORES", "Options", "describe", "probsparse_ranking"]
+__all__ += ["widget"]
+
+LENGTH = 12
+"""Queries, and keys."""
+
+MEASURES = {
+    "sample": "max − mean of the sample",
+    "keys": "max − sum / all keys",
+    "from uniform": "KL(U ‖ P), all keys",
+    "to uniform": "KL(P ‖ U), all keys",
+}
+"""What queries may be ranked by."""
+
+
+def _scores() -> tuple[tuple[float, ...], ...]:
+    generator = torch.Generator().manual_seed(3)
+    scores = 1.2 * torch.randn(LENGTH, LENGTH, generator=generator)
+    # Two queries that the two divergences rank oppositely.
+    scores[4] = 0.6
+    scores[4, 7] = -6.0
+    scores[9] = -0.4
+    scores[9, 2] = 1.7
+    return tuple(tuple(round(x, 2) for x in row) for row in scores.tolist())
+
+
+def _order() -> tuple[tuple[int, ...], ...]:
+    generator = torch.Generator().manual_seed(5)
+    return tuple(tuple(torch.randperm(LENGTH, generator=generator).tolist()) for _ in range(LENGTH))
+
+
+SCORES = _scores()
+"""Scores of each query with each key."""
+
+ORDER = _order()
+"""In which order each query draws its keys."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the figure shows at first.
+
+    Attributes:
+        factor: Constant c, from 1 to 4.
+        by: What the ranking is by, a key of :data:`MEASURES`.
+        query: The query that is read out.
+        scores: Scores of each query with each key.
+        order: In which order each query draws its keys.
+    """
+
+    factor: int = 1
+    by: str = "sample"
+    query: int = 0
+    scores: tuple[tuple[float, ...], ...] = SCORES
+    order: tuple[tuple[int, ...], ...] = ORDER
+
+
+def probsparse_ranking(factor: int = 1, by: str = "sample", query: int = 0) -> dict[str, Any]:
+    """Judge the twelve queries and choose the best.
+
+    Args:
+        factor: Constant c, from 1 to 4.
+        by: What the ranking is by, a key of :data:`MEASURES`.
+        query: The query whose sample is told.
+
+    Returns:
+        ``size``, how many keys are drawn and how many queries chosen; ``sampled``, the keys of the
+        query in order; ``measures``, of each query; ``chosen``, the queries with the largest;
+        ``misjudged``, those who are chosen or not and would not be or be by max - mean over all
+        keys; ``kl``, both divergences of the query, from uniform and to it.
+
+    Raises:
+        ValueError: If the factor, the ranking or the query is out of range.
+
+    Example:
+        The divergences disagree on queries 4 and 9.
+
+        >>> [round(x, 2) for x in probsparse_ranking(query=4)["kl"]]
+        [0.46, 0.09]
+        >>> [round(x, 2) for x in probsparse_ranking(query=9)["kl"]]
+        [0.29, 0.43]
+    """
+    if not 1 <= factor <= 4:
+        raise ValueError(f"factor is {factor}, wanted 1 to 4")
+    if by not in MEASURES:
+        raise ValueError(f"by is {by!r}, wanted one of {', '.join(MEASURES)}")
+    if not 0 <= query < LENGTH:
+        raise ValueError(f"query is {query}, wanted 0 to {LENGTH - 1}")
+    scores = torch.tensor(SCORES, dtype=torch.float64)
+    size = budget(LENGTH, factor)
+    drawn = scores.gather(1, torch.tensor(ORDER)[:, :size])
+    log_weights = scores.log_softmax(-1)
+    from_uniform = sparsity_measure(scores) - math.log(LENGTH)
+    to_uniform = (log_weights.exp() * log_weights).sum(-1) + math.log(LENGTH)
+    measures = {
+        "sample": max_mean_measure(drawn),
+        "keys": max_mean_measure(drawn, divisor=LENGTH),
+        "from uniform": from_uniform,
+        "to uniform": to_uniform,
+    }[by]
+    chosen, best = (
+        set(m.topk(size).indices.tolist()) for m in (measures, max_mean_measure(scores))
+    )
+    return {
+        "size": size,
+        "sampled": sorted(ORDER[query][:size]) if by in ("sample", "keys") else [*range(LENGTH)],
+        "measures": measures.tolist(),
+        "chosen": sorted(chosen),
+        "misjudged": sorted(chosen ^ best),
+        "kl": [float(from_uniform[query]), float(to_uniform[query])],
+    }
+
+
+def readout(factor: int, by: str, query: int, found: dict[str, Any]) -> str:
+    """Say the state in some sentences; the script says the same.
+
+    Args:
+        factor: Constant c.
+        by: What the ranking is by.
+        query: The query that is read out.
+        found: What :func:`probsparse_ranking` returned.
+
+    Returns:
+        Plain text.
+    """
+    chosen = "chosen" if query in found["chosen"] else "not chosen"
+    from_uniform, to_uniform = found["kl"]
+    return (
+        f"Factor {factor}: {found['size']} of {LENGTH} queries are chosen, "
+        f"{', '.join(map(str, found['chosen']))}. Query {query} is judged by "
+        f"{len(found['sampled'])} keys, measures {found['measures'][query]:.2f} and is {chosen}. "
+        f"By all keys KL(U ‖ P) is {from_uniform:.2f} and KL(P ‖ U) {to_uniform:.2f}. "
+        f"Misjudged: {len(found['misjudged'])}."
+    )
+
+
+def describe(options: Options) -> Description:
+    """Describe the figure.
+
+    Args:
+        options: What it shows at first.
+
+    Returns:
+        Title, use and the readout of the first state.
+    """
+    shown = (options.factor, options.by, options.query)
+    return Description(
+        "Judged by a few.",
+        "A row is a query, a column a key, a number a score. Dark cells are those that a query is "
+        "judged by; orange rows are chosen, and × marks a query that all keys would judge "
+        "otherwise. Move the factor, change what is ranked by, and pick a query by a click, a tap "
+        "or the arrow keys.",
+        readout(*shown, probsparse_ranking(*shown)),
+    )
+
+
+def widget(options: Options) -> Any:
+    """Make the live version.
+
+    Args:
+        options: What it shows at first.
+
+    Returns:
+        A box of ipywidgets.
+    """
+    controls = {
+        "factor": ipywidgets.IntSlider(options.factor, min=1, max=4, description="factor c"),
+        "by": ipywidgets.Dropdown(
+            options=[(text, name) for name, text in MEASURES.items()],
+            value=options.by,
+            description="ranked by",
+        ),
+        "query": ipywidgets.IntSlider(options.query, min=0, max=LENGTH - 1, description="query"),
+    }
+
+    def render(factor: int, by: str, query: int) -> str:
+        found = probsparse_ranking(factor, by, query)
+        return f"{_table(factor, by, query, found)}<p>{readout(factor, by, query, found)}</p>"
+
+    return widget_box(describe(options), controls, render)
+
+
+def _table(factor: int, by: str, query: int, found: dict[str, Any]) -> str:
+    lines = []
+    for row in range(LENGTH):
+        sampled = probsparse_ranking(factor, by, row)["sampled"]
+        colour = "217,119,6" if row in found["chosen"] else "59,130,196"
+        border = "2px solid #000" if row == query else "1px solid #767676"
+        cells = "".join(
+            f"<td style='background:rgba({colour},{0.8 if key in sampled else 0.15});"
+            f"border:{border};width:2.4em;text-align:center'>{SCORES[row][key]:.1f}</td>"
+            for key in range(LENGTH)
+        )
+        mark = "×" if row in found["misjudged"] else ""
+        measure = f"<td>{found['measures'][row]:.2f} {mark}</td>"
+        lines.append(f"<tr><th>{row}</th>{cells}{measure}</tr>")
+    return f"<table>{''.join(lines)}</table>"
