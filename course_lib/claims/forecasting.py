@@ -1,0 +1,148 @@
+"""Claims about sparse queries, forecasts, and attention over time and space."""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_lib.claims.finding import Finding
+from course_lib.data.ett import Ett, EttName
+from course_lib.informer import (
+    Informer,
+    InformerConfig,
+    InformerEncoderLayer,
+    ProbSparse,
+    SparseRules,
+    informer,
+    sparsity_measure,
+)
+from course_lib.multimodal import FactorisedBlock, factorised_mask, video_positions
+
+__all__ = [
+    "active_queries_are_a_logarithm",
+    "defaults_with_64_steps",
+    "divergence_of_the_informer",
+    "hours_ahead",
+    "informer_is_a_set_model",
+    "video_in_two_steps",
+]
+
+
+def _draw(*shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def divergence_of_the_informer() -> Finding:
+    """Both divergences of 96 random queries, and which of them the Informer's measure is."""
+    scores = 2 * _draw(96, 96)
+    log_p, log_n = scores.log_softmax(-1), math.log(96)
+    to_uniform = (log_p.exp() * (log_p + log_n)).sum(-1)
+    from_uniform = (-log_n - log_p).mean(-1)
+    identity = float((to_uniform - log_n - (log_p.exp() * log_p).sum(-1)).abs().max())
+    measure = sparsity_measure(scores) - log_n
+    errors = [float((measure - kl).abs().max()) for kl in (to_uniform, from_uniform)]
+    best = [set(kl.topk(25).indices.tolist()) for kl in (to_uniform, from_uniform)]
+    return Finding(
+        holds=identity < 1e-9 and errors[0] < 1e-9,
+        corrected=identity < 1e-9 and errors[1] < 1e-9 and best[0] != best[1],
+        evidence=f"the identity errs by {identity:.0e}; the Informer's measure less ln L is "
+        f"{errors[0]:.2f} from KL(P||U) and {errors[1]:.0e} from KL(U||P); of the first 25 of 96 "
+        f"queries the two have {len(best[0] & best[1])} in common",
+    )
+
+
+def active_queries_are_a_logarithm() -> Finding:
+    """Count the rows of 96 queries whose weights are not all alike."""
+    q, k = _draw(2, 1, 1, 96, 16).float()
+    attend = ProbSparse(SparseRules()).eval()
+    weights = attend(q, k, k, return_weights=True)[1]
+    assert isinstance(weights, Tensor)
+    active = int((weights.std(dim=-1) > 1e-6).sum())
+    return Finding(
+        holds=abs(active - math.log(96)) < 1,
+        corrected=active == 5 * math.ceil(math.log(96)),
+        evidence=f"of 96 queries {active} attend; ln 96 is {math.log(96):.1f}",
+    )
+
+
+def _hours(name: EttName, steps: int) -> float:
+    """How long so many steps are, by the rows of the 360 days of training."""
+    nothing = Ett(name, np.empty(0, "datetime64[m]"), np.empty((0, 7)), "")
+    rows = nothing.rows("train")
+    return steps * 360 * 24 / (rows.stop - rows.start)
+
+
+def hours_ahead() -> Finding:
+    """How many hours 24 and 96 steps are in the two series."""
+    day, other = _hours("ETTh1", 24), _hours("ETTm1", 96)
+    return Finding(
+        holds=day == 24 and other == 1.5,
+        corrected=day == 24 and other == 24,
+        evidence=f"24 steps of ETTh1 are {day:g} hours, 96 steps of ETTm1 are {other:g}",
+    )
+
+
+def informer_is_a_set_model() -> Finding:
+    """Exchange steps in the middle of what an Informer without positions and calendar reads."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        config = InformerConfig(
+            seq_len=24, label_len=12, pred_len=6, d_model=16, n_heads=2, d_ff=32,
+            positions="none", time="none", attention="full",
+        )  # fmt: skip
+        model = Informer(config).double().eval()
+        layer = InformerEncoderLayer(config).double().eval()
+        x, order = _draw(1, 24, 7), torch.randperm(24)
+        moved = float((model(x[:, order]) - model(x)).abs().max())
+        tokens = _draw(1, 24, 16)
+        alone = float((layer(tokens[:, order]) - layer(tokens)[:, order]).abs().max())
+    return Finding(
+        holds=moved < 1e-6,
+        evidence=f"with its steps in another order the forecast changes by {moved:.2f}; a layer of "
+        f"it alone is equivariant to {alone:.0e}",
+    )
+
+
+def defaults_with_64_steps() -> Finding:
+    """Compare the report's sizes with those of the published script."""
+    config = informer()
+    same = (config.d_model, config.n_encoder_layers, config.n_decoder_layers) == (512, 2, 1)
+    same &= config.time == "features" and config.distil and config.label_len == 48
+    return Finding(
+        holds=same and config.seq_len == 64,
+        corrected=same and config.seq_len == 96,
+        evidence=f"width {config.d_model}, {config.n_encoder_layers} + {config.n_decoder_layers} "
+        f"layers, label {config.label_len}, and windows of {config.seq_len} steps",
+    )
+
+
+def video_in_two_steps() -> Finding:
+    """Whom a block reaches with and without a causal mask, and whether places have codes."""
+    frames, places = 4, 6
+    frame = torch.arange(frames * places) // places
+    reach = []
+    for causal in (False, True):
+        time, space = factorised_mask(frames, places, causal=causal)
+        reach.append(space.float() @ time.float() > 0)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        blocks = [FactorisedBlock(8, 2, 16, causal=True).eval() for _ in range(2)]
+        video = _draw(1, frames, places, 8).float()
+        changed = video.clone()
+        changed[:, -1] *= -1.0
+        for block in blocks:
+            video, changed = (block(v) for v in (video, changed))
+    moved = [float((video - changed)[:, f].abs().max()) for f in range(frames)]
+    codes = video_positions(frames, 2, 3, 12).flatten(0, 1)
+    apart = len(codes.unique(dim=0))
+    kept = max(moved[:-1]) < 1e-5 < moved[-1]
+    whole = bool(reach[0].all()) and torch.equal(reach[1], frame[:, None] >= frame)
+    share = (frames + places) / (frames * places)
+    return Finding(
+        holds=whole and kept and apart == frames * places,
+        evidence=f"two steps reach every token with {share:.0%} of the scores, and under the mask "
+        f"every one that isn't later; with another last frame the others change by "
+        f"{max(moved[:-1]):.0e} in two blocks; {apart} of {frames * places} tokens have own codes",
+    )
