@@ -1,0 +1,1 @@
+"""Exercises of assignment 16: a few keys for everyone."""
