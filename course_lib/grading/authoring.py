@@ -66,6 +66,11 @@ class Assignment:
         cells = [c.metadata.get("nbgrader", {}) for c in self.release.cells]
         return float(sum(m["points"] for m in cells if m.get("grade")))
 
+    @property
+    def automatic(self) -> float:
+        """Maximum points of the cells that no human has to grade."""
+        return float(sum(exercise.points for exercise in self.exercises))
+
 
 def sources(root: Path) -> list[Path]:
     """The text sources of all assignments, in order."""

@@ -43,7 +43,7 @@ def empty(tmp_path, root, blank_gradebook):
 def test_the_sample_class_gets_what_it_deserves(course, assignment):
     _, _, verdicts = course
     by_name = {v.student: v for v in verdicts}
-    points, first = assignment.points, assignment.exercises[0].points
+    points, first = assignment.automatic, assignment.exercises[0].points
     assert by_name["ada-full"].score == points
     assert 0 < by_name["ben-partial"].score < points
     assert by_name["cleo-stub"].score == 0
@@ -104,7 +104,7 @@ def test_bad_submissions_get_a_reason_and_stop_nobody(empty, assignment):
     renamed.parent.mkdir(parents=True)
     renamed.write_bytes(good)
     verdicts = {v.student: v for v in room().grade()}
-    assert verdicts["f-good"].score == verdicts["e-html"].score == assignment.points
+    assert verdicts["f-good"].score == verdicts["e-html"].score == assignment.automatic
     for student in ("a-empty", "b-cut", "c-none", "d-huge", "g-renamed"):
         assert verdicts[student].score is None and verdicts[student].reason
         page = course / "feedback" / student / NAME / f"{NAME}.html"
@@ -125,7 +125,7 @@ def test_an_interrupted_run_is_finished_by_the_next(empty, assignment):
         room().grade(say=interrupt)
     verdicts = room().grade()
     assert [(v.student, v.fresh) for v in verdicts] == [("a", False), ("b", False), ("c", True)]
-    assert {v.score for v in verdicts} == {assignment.points}
+    assert {v.score for v in verdicts} == {assignment.automatic}
 
 
 def test_what_people_wrote_is_left_alone(empty, assignment):
@@ -155,8 +155,8 @@ def test_a_new_submission_replaces_the_old_verdict(empty, assignment):
     assert room().grade()[0].score == 0
     path = course / "submitted" / "a" / NAME / f"{NAME}.ipynb"
     path.write_text(nbformat.writes(assignment.solution))
-    assert room().grade()[0].score == assignment.points
-    assert sum(gradebook.scores(course, NAME)["a"].values()) == assignment.points
+    assert room().grade()[0].score == assignment.automatic
+    assert sum(gradebook.scores(course, NAME)["a"].values()) == assignment.automatic
 
 
 def test_the_grading_seed_is_kept_and_private(empty):
@@ -185,4 +185,4 @@ def test_changed_cells_are_refused_and_nothing_is_lost(empty, assignment):
     release.cells = [c for c in release.cells if not c.metadata.get("nbgrader", {}).get("grade")]
     with pytest.raises(ValueError, match="give the changed one a new name"):
         gradebook.prepare(course, NAME, release)
-    assert sum(gradebook.scores(course, NAME)["a"].values()) == assignment.points
+    assert sum(gradebook.scores(course, NAME)["a"].values()) == assignment.automatic

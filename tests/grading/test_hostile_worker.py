@@ -32,7 +32,7 @@ def test_a_submission_has_a_time_of_its_own_whatever_its_cells_take(judge, solve
 def test_outputs_of_a_whole_notebook_are_capped(judge, solved, assignment):
     solved.cells[2:2] = [new_code_cell("print('x' * 2_000_000)") for _ in range(10)]
     judged = judge(solved)
-    assert judged.score == assignment.points
+    assert judged.score == assignment.automatic
     assert len(nbformat.writes(judged.notebook)) < 20 * 2**20
     assert judged.notebook.cells[10].outputs[0].text == FULL
 

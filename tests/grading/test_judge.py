@@ -25,16 +25,16 @@ def scaled_dot_product_attention(q, k, v, mask=None):
 
 
 def test_solution_stub_and_mistake(judge, assignment, solved, answer, first, others):
-    assert judge(solved).score == assignment.points
+    assert judge(solved).score == assignment.automatic
     stub = judge(assignment.release)
     assert stub.score == 0 and not stub.notes
     wrong = judge(answer(first.mistakes[0].source))
-    assert others < wrong.score < assignment.points
+    assert others < wrong.score < assignment.automatic
     assert wrong.marks[0].report.mistake.name == first.mistakes[0].name
 
 
 def test_warnings_and_stderr_cost_nothing(judge, answer, assignment):
-    assert judge(answer(RIGHT)).score == assignment.points
+    assert judge(answer(RIGHT)).score == assignment.automatic
 
 
 def test_outputs_are_kept(judge, solved):
@@ -51,7 +51,7 @@ def test_outputs_are_kept(judge, solved):
 def test_a_failing_cell_is_shown_and_the_rest_goes_on(judge, solved, assignment):
     solved.cells.insert(1, new_code_cell("1 / 0"))
     judged = judge(solved)
-    assert judged.score == assignment.points
+    assert judged.score == assignment.automatic
     assert judged.notebook.cells[1].outputs[0].ename == "ZeroDivisionError"
 
 
@@ -61,7 +61,7 @@ def test_a_failing_cell_is_shown_and_the_rest_goes_on(judge, solved, assignment)
 def test_a_cell_that_kills_the_worker_costs_only_itself(judge, solved, assignment, fatal):
     solved.cells.insert(1, new_code_cell(fatal))
     judged = judge(solved)
-    assert judged.score == assignment.points
+    assert judged.score == assignment.automatic
     assert "ended" in " ".join(judged.notes)
 
 
@@ -98,7 +98,7 @@ def test_memory_is_capped(judge, answer, others):
 def test_a_flood_of_output_is_not_kept(judge, solved, assignment):
     solved.cells.insert(1, new_code_cell("print('x' * 50_000_000)"))
     judged = judge(solved)
-    assert judged.score == assignment.points
+    assert judged.score == assignment.automatic
     assert len(nbformat.writes(judged.notebook)) < 1_000_000
 
 
@@ -129,7 +129,7 @@ def test_neither_references_nor_checks_are_there(judge, answer, others):
 def test_an_inert_check_gives_nothing_away(judge, solved, assignment):
     solved.cells.append(new_code_cell('check("attention.scaled_dot_product")'))
     judged = judge(solved)
-    assert judged.score == assignment.points
+    assert judged.score == assignment.automatic
 
 
 def test_tampering_with_comparisons_changes_nothing(judge, answer, others):
@@ -172,15 +172,16 @@ def test_cells_in_another_order_or_shape_are_repaired(judge, solved, assignment,
     solved.cells.append(nbformat.from_dict(graded))
     solved.cells.insert(0, new_markdown_cell("<script>alert(1)</script>"))
     judged = judge(solved)
-    assert judged.score == assignment.points
+    assert judged.score == assignment.automatic
     assert any("twice" in n for n in judged.notes) and any("reset" in n for n in judged.notes)
 
 
 def test_a_deleted_graded_cell_is_judged_at_the_end(judge, solved, assignment):
     solved.cells = [c for c in solved.cells if not c.metadata.get("nbgrader", {}).get("grade")]
     judged = judge(solved)
-    assert judged.score == assignment.points
-    assert len(judged.marks) == len(assignment.exercises)
+    assert judged.score == assignment.automatic
+    assert [m.max_points for m in judged.marks if m.score is None] == [2]
+    assert len(judged.marks) == len(assignment.exercises) + 1
 
 
 def test_a_copied_solution_cell_is_run_and_reported(judge, solved, assignment, first):
@@ -190,7 +191,7 @@ def test_a_copied_solution_cell_is_run_and_reported(judge, solved, assignment, f
     copy.source += "\n\ncopied = True"
     solved.cells.append(copy)
     judged = judge(solved)
-    assert judged.score == assignment.points
+    assert judged.score == assignment.automatic
     assert any("copy of the cell" in n for n in judged.notes)
 
 

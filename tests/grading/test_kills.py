@@ -209,7 +209,7 @@ def test_a_worker_that_somebody_killed_is_tried_again(root, tmp_path, assignment
 
     monkeypatch.setattr(judge.Session, "_begin", killed_once)
     (verdict,) = Classroom(tmp_path, root, NAME, LIMITS).grade(warming=lasting)
-    assert mark.exists() and verdict.score == assignment.points and not verdict.look
+    assert mark.exists() and verdict.score == assignment.automatic and not verdict.look
 
 
 def test_what_the_grader_itself_could_not_do_is_tried_by_the_next_run(
@@ -224,4 +224,4 @@ def test_what_the_grader_itself_could_not_do_is_tried_by_the_next_run(
         (verdict,) = Classroom(tmp_path, root, NAME, LIMITS).grade(warming=lasting)
     assert "The grader itself failed: ZeroDivisionError" in verdict.reason
     (verdict,) = Classroom(tmp_path, root, NAME, LIMITS).grade(warming=lasting)
-    assert verdict.fresh and verdict.score == assignment.points
+    assert verdict.fresh and verdict.score == assignment.automatic

@@ -53,7 +53,7 @@ def test_terminal_and_button_say_what_the_grader_says(assignment, student, root,
     found = json.loads(capsys.readouterr().out)
     missed = [r for r in found["exercises"] if r["score"] < r["max_points"]]
     assert code == (1 if missed else 0)
-    assert found["max_points"] == assignment.points and not found["notes"]
+    assert found["max_points"] == assignment.automatic and not found["notes"]
     assert [r["exercise"] for r in found["exercises"]] == [e.id for e in assignment.exercises]
 
     failed = validate(path).get("failed", [])

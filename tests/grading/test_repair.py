@@ -322,11 +322,11 @@ def test_a_split_answer_runs_in_both_halves(judge, solved, assignment, answer_id
     cell.source = first
     solved.cells.insert(at + 1, new_code_cell(second))
     judged = judge(solved)
-    assert judged.score == assignment.points
+    assert judged.score == assignment.automatic
     # As JupyterLab splits: the halves have the same metadata.
     solved.cells[at + 1].metadata = copy.deepcopy(cell.metadata)
     judged = judge(solved)
-    assert judged.score == assignment.points
+    assert judged.score == assignment.automatic
     assert "A copy of the cell" in judged.notes[0]
 
 
@@ -336,7 +336,7 @@ def test_an_answer_merged_with_its_test_counts(judge, solved, assignment, first,
     cell.source += "\n\n" + solved.cells[at].source
     del solved.cells[at]
     judged = judge(solved)
-    assert judged.score == assignment.points
+    assert judged.score == assignment.automatic
     assert judged.notes == [f"The cell `{first.grade_id}` was missing; it was put back."]
 
 
@@ -352,11 +352,11 @@ def test_a_retyped_answer_counts(judge, solved, assignment, answer_id):
     for name in ("outputs", "execution_count"):
         cell.pop(name)
     judged = judge(solved)
-    assert judged.score == assignment.points
+    assert judged.score == assignment.automatic
     assert judged.notes == [f"The cell `{answer_id}` had become markdown."]
 
 
 def test_a_notebook_without_any_metadata_counts(judge, solved, assignment):
     for cell in solved.cells:
         cell.metadata = {}
-    assert judge(solved).score == assignment.points
+    assert judge(solved).score == assignment.automatic

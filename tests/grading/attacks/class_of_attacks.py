@@ -159,7 +159,7 @@ def run(
         found = verdicts.get(student)
         if isinstance(row, Attack):
             points = sum(e.points for e in attacked(row, assignment)[:1])
-            outcome.attacks.append(judge(row, found, assignment.points, points))
+            outcome.attacks.append(judge(row, found, assignment.automatic, points))
         else:
             outcome.honest.append(judge_honest(student, found, row))
     outcome.harm = [

@@ -59,7 +59,7 @@ def solved(assignment: Assignment) -> NotebookNode:
 
 def submissions(assignment: Assignment) -> dict[str, tuple[NotebookNode, float]]:
     """Notebooks by name, each with the points it is due; the first is solved in full."""
-    whole = assignment.points
+    whole = assignment.automatic
     exercises = assignment.exercises
     half = exercises[: len(exercises) // 2]
     found: dict[str, tuple[NotebookNode, float]] = {}
