@@ -1,0 +1,244 @@
+"""Exercise ``cheaper.random_features``."""
+
+import torch
+from torch import Tensor
+
+from course_lib.attention import scaled_dot_product_attention
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.fixtures import normal
+from course_lib.checks.trial import Trial
+from course_lib.checks.wire import Fixture
+from course_lib.efficient import orthogonal_features, performer_linear_attention
+
+
+def reference(q: Tensor, k: Tensor, v: Tensor, directions: Tensor) -> Tensor:
+    """The library's output, with any axes in front."""
+    lead = q.shape[:-2]
+    heads = (x.reshape(1, -1, *x.shape[-2:]) for x in (q, k, v))
+    out = performer_linear_attention(*heads, directions, eps=0.0)
+    return out.reshape(*lead, *out.shape[-2:])
+
+
+def colleagues_random_features(q, k, v, directions):
+    """Attention by random features, as a colleague has it."""
+    scale = q.shape[-1] ** -0.5
+
+    def features(x):
+        return torch.exp(x * scale @ directions.mT)
+
+    weights = features(q) @ features(k).mT / len(directions)
+    return weights @ v
+
+
+exercise = Exercise(
+    id="cheaper.random_features",
+    function="random_features",
+    reference=reference,
+    points=6,
+    minutes=25,
+    difficulty=3,
+    chapter="14_cheaper.html#cheaper-performer",
+    outcomes=("cheaper.approximate",),
+    example=lambda t: drawn(t, 1, 5, 5, 4, 4, m=6),
+    forbidden=("attention",),
+)
+
+
+def drawn(
+    t: Trial,
+    B: int,
+    T: int,
+    S: int,
+    Dh: int,
+    Dv: int,
+    *,
+    m: int,
+    dtype: torch.dtype = torch.float32,
+) -> tuple[Tensor, ...]:
+    """Queries, keys, values and directions."""
+    shapes = (B, T, Dh), (B, S, Dh), (B, S, Dv), (m, Dh)
+    return tuple(t.randn(*shape, dtype=dtype) for shape in shapes)
+
+
+@exercise.prop(
+    "features and averages as in the formula",
+    points=1.5,
+    hint="Take one query, one key and one direction. What must the feature of the key be, and what"
+    " is the output if there is one key only?",
+)
+def values(t: Trial) -> None:
+    T = t.integer(5, 8)
+    t.same(*drawn(t, 2, T, T, 4, 4, m=8))
+    t.same(*drawn(t, 1, T, T, 3, 3, m=1), note="a single direction")
+    t.same(*drawn(t, 1, 3, 1, 4, 4, m=5), note="a single key")
+
+
+@exercise.prop(
+    "an average of equal values is that value",
+    points=0.5,
+    hint="What do the weights of a row add up to? Which step of the softmax does that?",
+)
+def averages(t: Trial) -> None:
+    q, k, _, directions = drawn(t, 2, 5, 6, 4, 4, m=8)
+    row = t.randn(1, 1, 4)
+    t.same(q, k, row.expand(2, 6, 4).contiguous(), directions)
+
+
+@exercise.prop(
+    "with many features it comes near attention",
+    points=1,
+    hint="The mean of exp(w·(q'+k')) over all directions w is exp(|q'+k'|²/2). Which terms of it"
+    " are too many, and what must q' be for q'·k' to be q·k/√Dh?",
+)
+def near_attention(t: Trial) -> None:
+    q, k, v, _ = drawn(t, 1, 12, 12, 8, 8, m=1)
+    # Short queries, so that few directions suffice; keys of different lengths.
+    q, k = 0.5 * q, k * torch.linspace(0.1, 1, 12)[:, None]
+    directions = orthogonal_features(4096, 8, generator=t.generator)
+    got = t.same(q, k, v, directions, note="4,096 directions")
+    exact, _ = scaled_dot_product_attention(q, k, v)
+    t.expect((got - exact).norm() < 0.15 * exact.norm(), "with 4,096 directions it is not near")
+
+
+@exercise.prop(
+    "other numbers of keys than of queries, other widths, any axes in front",
+    points=0.5,
+    hint="Sum over keys, not over queries. Count axes from the end.",
+)
+def shapes(t: Trial) -> None:
+    t.same(*drawn(t, 2, 4, 7, 9, 5, m=6), note="T = 4, S = 7, Dh = 9, Dv = 5")
+    q, k, v = t.randn(2, 3, 5, 4), t.randn(2, 3, 6, 4), t.randn(2, 3, 6, 7)
+    t.same(q, k, v, t.randn(8, 4), note="(B, H, T, Dh)")
+    t.same(t.randn(5, 4), t.randn(6, 4), t.randn(6, 4), t.randn(8, 4), note="(T, Dh)")
+
+
+@exercise.prop(
+    "gradients reach queries, keys and values; nothing is changed in place",
+    points=0.5,
+    hint="Does the division cut the graph? Is an operation with an underscore at its end there?",
+)
+def gradients(t: Trial) -> None:
+    t.gradient(*drawn(t, 1, 3, 4, 3, 3, m=4, dtype=torch.float64))
+    t.unchanged(*drawn(t, 1, 4, 5, 4, 4, m=6))
+
+
+@exercise.prop(
+    "100,000 queries and keys cost no matrix of 100,000 x 100,000",
+    points=2,
+    hint="(A B) C is A (B C). Which of the two has the smaller matrix in the middle? And the row"
+    " sums are a product with ones.",
+)
+def small_bill(t: Trial) -> None:
+    t.same(*drawn(t, 1, 9, 9, 4, 4, m=8), note="the same, small")
+    # In double precision, since sums over so many keys nearly cancel.
+    shapes = ([100_000, 4], [100_000, 4], [100_000, 4], [16, 4])
+    seeds = [t.integer(0, 10**6) for _ in shapes]
+    large = list(zip(shapes, seeds, ["float64"] * 4, strict=True))
+    want = reference(*(normal(*drawn) for drawn in large))
+    t.size_probe(
+        *(Fixture("normal", dict(zip(("shape", "seed", "dtype"), d, strict=True))) for d in large),
+        want=want[100:120],
+        keep=[(100, 120)],
+        memory=400,  # all weights: 75 GiB; all features: 24 MiB
+        cpu=4,
+        why="100,000 queries with 16 features each",
+    )
+
+
+@exercise.mistake("Put 1 into every value. Is your output 1?")
+def numerator_alone(q, k, v, directions):
+    """Attention is phi(Q) phi(K)^T V, as printed."""
+    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
+    phi_q, phi_k = (
+        (x @ directions.mT - x.square().sum(-1, keepdim=True) / 2).exp() for x in (q, k)
+    )
+    return phi_q @ (phi_k.mT @ v) / len(directions)
+
+
+@exercise.mistake("What is the mean of exp(w·x) over directions w, and what is it for a longer x?")
+def lengths_are_free(q, k, v, directions):
+    """The length of a key makes no difference to its features."""
+    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
+    phi_q, phi_k = ((x @ directions.mT).exp() for x in (q, k))
+    total = phi_q @ phi_k.sum(-2).unsqueeze(-1)
+    return phi_q @ (phi_k.mT @ v) / total
+
+
+@exercise.mistake("Both are scaled, and then multiplied. How often is the root of Dh in q'·k'?")
+def scaled_twice(q, k, v, directions):
+    """Queries and keys are both divided by the root of their width."""
+    q, k = (x * q.shape[-1] ** -0.5 for x in (q, k))
+    phi_q, phi_k = (
+        (x @ directions.mT - x.square().sum(-1, keepdim=True) / 2).exp() for x in (q, k)
+    )
+    total = phi_q @ phi_k.sum(-2).unsqueeze(-1)
+    return phi_q @ (phi_k.mT @ v) / total
+
+
+@exercise.mistake("Which of your tensors has a row for each query and a column for each key?")
+def brackets_do_not_matter(q, k, v, directions):
+    """A product of three matrices costs the same in any order."""
+    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
+    phi_q, phi_k = (
+        (x @ directions.mT - x.square().sum(-1, keepdim=True) / 2).exp() for x in (q, k)
+    )
+    weights = phi_q @ phi_k.mT
+    return weights / weights.sum(-1, keepdim=True) @ v
+
+
+@exercise.mistake("Do the weights of a query add up to the number of keys?")
+def mean_over_keys(q, k, v, directions):
+    """An average is a sum divided by the number of keys."""
+    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
+    phi_q, phi_k = (
+        (x @ directions.mT - x.square().sum(-1, keepdim=True) / 2).exp() for x in (q, k)
+    )
+    return phi_q @ (phi_k.mT @ v) / (len(directions) * k.shape[-2])
+
+
+@exercise.mistake("A factor of a query cancels in its row. Does a factor of a single key cancel?")
+def each_key_its_maximum(q, k, v, directions):
+    """Subtracting the largest exponent of each row is always harmless."""
+    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
+    phi_q, phi_k = ((x @ directions.mT).softmax(-1) for x in (q, k))
+    total = phi_q @ phi_k.sum(-2).unsqueeze(-1)
+    return phi_q @ (phi_k.mT @ v) / total
+
+
+@exercise.mistake("Is it the length or its square, and half of it or the whole?")
+def whole_square(q, k, v, directions):
+    """The exponent loses the square of the length, not half of it."""
+    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
+    phi_q, phi_k = ((x @ directions.mT - x.square().sum(-1, keepdim=True)).exp() for x in (q, k))
+    total = phi_q @ phi_k.sum(-2).unsqueeze(-1)
+    return phi_q @ (phi_k.mT @ v) / total
+
+
+@exercise.alternative
+def a_column_of_ones(q, k, v, directions):
+    """The sums come along as one more value; the largest exponents are subtracted first."""
+    ones = torch.ones_like(v[..., :1])
+    x, y = (z / q.shape[-1] ** 0.25 for z in (q, k))
+    a, b = (z @ directions.T - (z * z).sum(-1, keepdim=True) / 2 for z in (x, y))
+    a = torch.exp(a - a.amax(-1, keepdim=True))
+    b = torch.exp(b - b.amax((-2, -1), keepdim=True))
+    found = torch.matmul(a, torch.matmul(b.transpose(-2, -1), torch.cat([v, ones], -1)))
+    return found[..., :-1] / found[..., -1:]
+
+
+@exercise.alternative
+def feature_by_feature(q, k, v, directions):
+    """One direction after the other, with nothing kept but the two sums; prints to stderr."""
+    import sys
+
+    print(len(directions), "directions", file=sys.stderr)
+    root = q.shape[-1] ** 0.25
+    above, below = 0.0, 0.0
+    for direction in directions:
+        a, b = (
+            torch.exp((x / root * direction).sum(-1) - (x / root).pow(2).sum(-1) / 2)
+            for x in (q, k)
+        )
+        below = below + a * b.sum(-1, keepdim=True)
+        above = above + a.unsqueeze(-1) * (b.unsqueeze(-1) * v).sum(-2, keepdim=True)
+    return above / below.unsqueeze(-1)
