@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 pytest.importorskip("sphinx")
 PATH = Path(__file__).parents[2] / "book" / "_ext" / "course_question.py"
@@ -59,3 +61,16 @@ def test_a_spoilt_question_is_refused(
 
 def test_a_name_is_a_slug(fault_of: Callable[[str, Any], str | None]) -> None:
     assert "lower-case" in str(fault_of("What is it", GOOD))
+
+
+CHAPTERS = sorted((PATH.parents[1] / "chapters").glob("*.md"))
+FENCE = re.compile(r"^```\{question\} (\S+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_every_chapter_asks_four_good_questions(
+    fault_of: Callable[[str, Any], str | None], chapter: Path
+) -> None:
+    questions = FENCE.findall(chapter.read_text(encoding="utf-8"))
+    assert [fault for n, text in questions if (fault := fault_of(n, yaml.safe_load(text)))] == []
+    assert len({name for name, _ in questions}) == len(questions) >= 4
