@@ -1,0 +1,1 @@
+"""Exercises of chapter 17: sparse queries, series cut into windows, time and space in turn."""

@@ -1,0 +1,224 @@
+"""Exercise ``informer.forecast_windows``."""
+
+import torch
+from torch import Tensor
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial, Wrong
+
+
+def reference(
+    values: Tensor, n_train: int, first: int, last: int, seq_len: int, pred_len: int
+) -> tuple[Tensor, Tensor]:
+    """Standardise by the training rows, and cut where the targets are in the split."""
+    train = values[:n_train].double()
+    scaled = (values.double() - train.mean(dim=0)) / train.std(dim=0, correction=0)
+    start = max(first - seq_len, 0)
+    both = scaled[start:last].unfold(0, seq_len + pred_len, 1).transpose(1, 2).float()
+    return both[:, :seq_len], both[:, seq_len:]
+
+
+exercise = Exercise(
+    id="informer.forecast_windows",
+    function="forecast_windows",
+    reference=reference,
+    points=5,
+    minutes=20,
+    difficulty=3,
+    chapter="17_informer.html#informer-data",
+    outcomes=("informer.protocol",),
+    example=lambda t: (t.randn(40, 2, dtype=torch.float64), 20, 0, 9, 6, 3),
+    returns=("the inputs", "the targets"),
+)
+
+
+def _series(t: Trial, rows: int, channels: int) -> Tensor:
+    # The level rises and the swings grow: each stretch has a mean and a spread of its own.
+    time = torch.arange(rows, dtype=torch.float64)[:, None] / rows
+    return (1 + 2 * time) * t.randn(rows, channels, dtype=torch.float64) + 9 * time
+
+
+def _pair(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
+    got = t.call(*args)
+    if not isinstance(got, (list, tuple)) or len(got) != 2:
+        raise Wrong("wanted two tensors, inputs and targets")
+    want = t.want(*args)
+    return tuple(  # type: ignore[return-value]
+        t.a_tensor(g, w.shape, what)
+        for g, w, what in zip(got, want, ("the inputs", "the targets"), strict=True)
+    )
+
+
+@exercise.prop(
+    "each column is standardised by what the training rows know",
+    points=1.5,
+    hint="Add 100 to the rows of the test. Should anything before them change?",
+)
+def scaled(t: Trial) -> None:
+    n = t.integer(20, 26)
+    values = _series(t, 50, t.integer(2, 4))
+    # One whole window of the training rows, so that only the scale can be wrong.
+    x, y = _pair(t, values, n, 0, n, n - 4, 4)
+    both = torch.cat([x, y], dim=1)[0].double()
+    wanted = (values[:n] - values[:n].mean(0)) / values[:n].std(0, correction=0)
+    t.close(both, wanted, "the training rows", dtype=False)
+    t.same(values, n, 30, 50, 5, 3, note="a test split")
+
+
+@exercise.prop(
+    "targets begin right after their inputs, and windows lie one row apart",
+    points=1,
+    hint="Let the series be 0, 1, 2, … and undo the scale: what are the first window's numbers?",
+)
+def consecutive(t: Trial) -> None:
+    values, seq_len, pred_len = _series(t, 60, 2), t.integer(5, 8), t.integer(2, 4)
+    x, y = _pair(t, values, 30, 0, 30, seq_len, pred_len)
+    want_x, want_y = t.want(values, 30, 0, 30, seq_len, pred_len)
+    t.close(x[1, :-1], want_x[0, 1:], "window 1 but its last row", dtype=False)
+    t.close(y[0], want_x[pred_len, -pred_len:], "the first targets", dtype=False)
+    t.close(y, want_y, "the targets", dtype=False)
+
+
+@exercise.prop(
+    "every row of the split is a target, the first and the last one, too",
+    points=1,
+    hint="Inputs may lie in the split before: they are known by then. How many windows is that?",
+)
+def all_targets(t: Trial) -> None:
+    seq_len, pred_len = t.integer(4, 8), t.integer(2, 3)
+    t.same(_series(t, 60, 2), 30, 30, 45, seq_len, pred_len, note="a split in the middle")
+    t.same(_series(t, 60, 2), 30, 45, 60, seq_len, pred_len, note="the last split")
+
+
+@exercise.prop(
+    "a split with nothing or too little before it begins where it can",
+    points=0.5,
+    hint="A slice that begins at -5 begins elsewhere. Where?",
+)
+def nothing_before(t: Trial) -> None:
+    t.same(_series(t, 40, 2), 20, 0, 20, 6, 2, note="from row 0")
+    t.same(_series(t, 40, 2), 20, t.integer(2, 5), 25, 7, 2, note="fewer rows before than wanted")
+
+
+@exercise.prop(
+    "large numbers keep their digits; what comes out is single precision",
+    points=0.5,
+    hint="In single precision, how many digits of 10 000 000.25 stand behind the point?",
+)
+def digits(t: Trial) -> None:
+    t.same(_series(t, 40, 2) + 1e7, 20, 20, 40, 5, 2)
+
+
+@exercise.prop(
+    "the series is left as it was",
+    points=0.5,
+    hint="`values -= mean` changes the caller's series.",
+)
+def no_side_effect(t: Trial) -> None:
+    t.unchanged(_series(t, 40, 2), 20, 20, 30, 5, 2)
+
+
+@exercise.mistake("Which rows enter your mean? Are they known when the model is trained?")
+def scaler_sees_all(values, n_train, first, last, seq_len, pred_len):
+    """The scale is a property of the series."""
+    scaled = (values - values.mean(0)) / values.std(0, correction=0)
+    both = scaled[max(first - seq_len, 0) : last].unfold(0, seq_len + pred_len, 1).mT.float()
+    return both[:, :seq_len], both[:, seq_len:]
+
+
+@exercise.mistake("What would the mean of the test rows tell you before they have happened?")
+def scaler_of_the_split(values, n_train, first, last, seq_len, pred_len):
+    """Every split is standardised by itself."""
+    part = values[first:last]
+    scaled = (values - part.mean(0)) / part.std(0, correction=0)
+    both = scaled[max(first - seq_len, 0) : last].unfold(0, seq_len + pred_len, 1).mT.float()
+    return both[:, :seq_len], both[:, seq_len:]
+
+
+@exercise.mistake("Is the first row of the split ever a target?")
+def nothing_before_the_split(values, n_train, first, last, seq_len, pred_len):
+    """A window lies in its split with all its rows."""
+    train = values[:n_train]
+    scaled = (values - train.mean(0)) / train.std(0, correction=0)
+    both = scaled[first:last].unfold(0, seq_len + pred_len, 1).mT.float()
+    return both[:, :seq_len], both[:, seq_len:]
+
+
+@exercise.mistake("Is the last row of the split ever a target? Count windows by hand for 5 rows.")
+def last_window_lost(values, n_train, first, last, seq_len, pred_len):
+    """There are as many windows as rows less the length of one."""
+    train = values[:n_train]
+    scaled = (values - train.mean(0)) / train.std(0, correction=0)
+    start = max(first - seq_len, 0)
+    count = max(last - start - seq_len - pred_len, 1)
+    rows = start + torch.arange(count)[:, None] + torch.arange(seq_len + pred_len)
+    both = scaled[rows].float()
+    return both[:, :seq_len], both[:, seq_len:]
+
+
+@exercise.mistake("Which row comes right after the last input? And which is your first target?")
+def overlap(values, n_train, first, last, seq_len, pred_len):
+    """Targets begin with the last row that was read."""
+    train = values[:n_train]
+    scaled = (values - train.mean(0)) / train.std(0, correction=0)
+    start = max(first - seq_len, 0)
+    both = scaled[start:last].unfold(0, seq_len + pred_len, 1).mT.float()
+    return both[:, :seq_len], both[:, seq_len - 1 : seq_len - 1 + pred_len]
+
+
+@exercise.mistake("How many rows lie between the beginnings of your first two windows?")
+def windows_end_to_end(values, n_train, first, last, seq_len, pred_len):
+    """No row is a target twice."""
+    train = values[:n_train]
+    scaled = (values - train.mean(0)) / train.std(0, correction=0)
+    start = max(first - seq_len, 0)
+    both = scaled[start:last].unfold(0, seq_len + pred_len, pred_len).mT.float()
+    return both[:, :seq_len], both[:, seq_len:]
+
+
+@exercise.mistake("Divide by n or by n - 1? The docstring says which.")
+def unbiased(values, n_train, first, last, seq_len, pred_len):
+    """A standard deviation divides by one less than the number of rows."""
+    train = values[:n_train]
+    scaled = (values - train.mean(0)) / train.std(0)
+    start = max(first - seq_len, 0)
+    both = scaled[start:last].unfold(0, seq_len + pred_len, 1).mT.float()
+    return both[:, :seq_len], both[:, seq_len:]
+
+
+@exercise.mistake("In which precision is the mean taken off? Try values around ten million.")
+def rounded_first(values, n_train, first, last, seq_len, pred_len):
+    """What ends in single precision may begin in it."""
+    values = values.float()
+    train = values[:n_train]
+    scaled = (values - train.mean(0)) / train.std(0, correction=0)
+    start = max(first - seq_len, 0)
+    both = scaled[start:last].unfold(0, seq_len + pred_len, 1).mT
+    return both[:, :seq_len], both[:, seq_len:]
+
+
+@exercise.alternative
+def window_by_window(values, n_train, first, last, seq_len, pred_len):
+    """A loop over the first target of each window; warns."""
+    import warnings
+
+    warnings.warn("slow but plain", stacklevel=1)
+    train = values[:n_train]
+    mean = train.sum(0) / n_train
+    std = ((train - mean) ** 2).mean(0).sqrt()
+    xs, ys = [], []
+    for target in range(max(first, seq_len), last - pred_len + 1):
+        xs.append((values[target - seq_len : target] - mean) / std)
+        ys.append((values[target : target + pred_len] - mean) / std)
+    return torch.stack(xs).float(), torch.stack(ys).float()
+
+
+@exercise.alternative
+def by_numbers_of_rows(values, n_train, first, last, seq_len, pred_len):
+    """A table of row numbers, looked up once."""
+    std, mean = torch.std_mean(values[:n_train], dim=0, correction=0)
+    begin = max(first, seq_len)
+    targets = begin + torch.arange(last - begin - pred_len + 1)
+    offsets = torch.arange(-seq_len, pred_len)
+    both = ((values[targets.unsqueeze(1) + offsets] - mean) / std).to(torch.float32)
+    return both.split([seq_len, pred_len], dim=1)
