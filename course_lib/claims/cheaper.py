@@ -25,7 +25,6 @@ from course_lib.patterns import layers_to_reach_all, reachability
 __all__ = [
     "block_diagonal_costs_blocks",
     "constants_are_left_out",
-    "detr_attends_across",
     "features_replace_softmax",
     "flash_reduces_the_square",
     "global_positions_see_and_are_seen",
@@ -229,21 +228,4 @@ def global_positions_see_and_are_seen() -> Finding:
         corrected=both_ways and own,
         evidence=f"{int(mask.sum())} of {T * T} pairs; turning the queries of global positions "
         f"around changes {int(changed.sum())} of {T} outputs",
-    )
-
-
-def detr_attends_across() -> Finding:
-    """Multiplications of 100 queries on a picture, and of the picture's tokens on themselves."""
-
-    def count(n_queries: int, n_tokens: int) -> int:
-        q, x = torch.zeros(1, n_queries, 8), torch.zeros(1, n_tokens, 8)
-        return _products(lambda: attention_weights(q, x) @ x)
-
-    across = count(100, 1600) / count(100, 400)
-    encoder = count(1600, 1600) / count(400, 400)
-    return Finding(
-        holds=across == 4 and encoder == 4,
-        corrected=across == 4 and encoder == 16,
-        evidence=f"four times the tokens: {across:.0f} times the work across, {encoder:.0f} times "
-        "the work in the encoder",
     )
