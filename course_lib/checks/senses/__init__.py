@@ -1,0 +1,1 @@
+"""Exercises of assignment 19: two senses."""

@@ -1,0 +1,197 @@
+"""Exercise ``senses.zero_shot``."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+
+
+def reference(images: Tensor, prompts: Tensor, labels: Tensor, k: int = 1) -> float:
+    """Share of pictures whose class is among the k nearest; ties count against."""
+    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
+    similarities = F.normalize(images, dim=-1) @ classes.T
+    own = similarities.gather(1, labels[:, None])
+    rank = (similarities >= own).sum(dim=1)
+    return (rank <= k).float().mean().item()
+
+
+exercise = Exercise(
+    id="senses.zero_shot",
+    function="zero_shot",
+    reference=reference,
+    points=5,
+    minutes=25,
+    difficulty=3,
+    chapter="19_senses.html#senses-zero",
+    outcomes=("senses.matches", "senses.contrast"),
+    example=lambda t: (t.randn(6, 4), t.randn(3, 2, 4), t.integers(0, 2, 6)),
+)
+
+
+def sample(t: Trial) -> tuple[Tensor, Tensor, Tensor]:
+    """Many pictures near the captions of their classes, enough for shares to tell ways apart."""
+    C = t.integer(5, 7)
+    centres = t.randn(C, 8)
+    prompts = centres[:, None] + t.randn(C, 3, 8)
+    labels = torch.cat([t.integers(0, C - 1, 150), torch.zeros(90, dtype=torch.long)])
+    return centres[labels] + 1.5 * t.randn(240, 8), prompts, labels
+
+
+@exercise.prop(
+    "one caption a class: the nearest caption names the picture",
+    points=1,
+    hint="Compare each picture with each class, and count the pictures whose own is the largest.",
+)
+def single(t: Trial) -> None:
+    images, prompts, labels = sample(t)
+    t.same(images, prompts[:, :1], labels)
+    t.same(images, prompts[:, :1] * (1 + t.integers(0, 9, len(prompts), 1, 1)), labels)
+
+
+@exercise.prop(
+    "captions of a class are averaged as directions",
+    points=1,
+    hint="Make one caption of a class ten times as long. Should it outvote the others?",
+)
+def lengths(t: Trial) -> None:
+    images, prompts, labels = sample(t)
+    stretched = prompts * torch.tensor([0.1, 1.0, 20.0])[None, :, None]
+    t.same(images, prompts, labels, note="three captions a class")
+    t.same(images, stretched, labels, note="three captions of very different length")
+
+
+@exercise.prop(
+    "a class whose captions disagree is not farther away for that",
+    points=1,
+    hint="The mean of unit vectors is shorter than 1, and the shorter the more they disagree.",
+)
+def disagreeing(t: Trial) -> None:
+    images, prompts, labels = sample(t)
+    prompts = prompts.clone()
+    prompts[0] = prompts[0].mean(0) + 4 * (prompts[0] - prompts[0].mean(0))
+    prompts[1:] = prompts[1:].mean(1, keepdim=True) + 0.1 * prompts[1:]
+    t.same(images, prompts, labels, note="the captions of class 0 disagree")
+
+
+@exercise.prop(
+    "the class may be among the k nearest",
+    points=1,
+    hint="Count the classes that are at least as near as the right one. How many may there be?",
+)
+def more_answers(t: Trial) -> None:
+    images, prompts, labels = sample(t)
+    for k in (2, 3, len(prompts)):
+        t.same(images, prompts, labels, k, note=f"k = {k}")
+
+
+@exercise.prop(
+    "ties count against: who says the same of everything knows nothing",
+    points=1,
+    hint="Let all classes have the same captions. `argmax` then answers 0. Is that knowledge?",
+)
+def ties(t: Trial) -> None:
+    axes = torch.eye(4)
+    n = t.integer(2, 4)
+    same = axes[torch.zeros(n, 2, dtype=torch.long)]
+    pictures = axes[torch.zeros(8, dtype=torch.long)]
+    t.same(pictures, same, torch.arange(8) % n, note="all classes alike")
+    two = axes[torch.tensor([[0], [0], [1]])]
+    labels = torch.tensor([0, 1, 0, 1, 0, 1, 0, 2])
+    images = axes[torch.tensor([0, 0, 0, 0, 0, 0, 1, 1])]
+    t.same(images, two, labels, note="two classes alike")
+    t.same(images, two, labels, 2, note="two classes alike, two answers")
+
+
+@exercise.mistake("Make one caption twenty times as long and compare your class vectors.")
+def long_captions_count_more(images, prompts, labels, k=1):
+    """The mean of the captions is normalised, so they need not be."""
+    classes = F.normalize(prompts.mean(dim=1), dim=-1)
+    s = F.normalize(images, dim=-1) @ classes.T
+    rank = (s >= s.gather(1, labels[:, None])).sum(dim=1)
+    return (rank <= k).float().mean().item()
+
+
+@exercise.mistake("How long is the mean of two unit vectors that point in different directions?")
+def mean_of_units_is_a_unit(images, prompts, labels, k=1):
+    """The mean of unit vectors has length 1."""
+    s = F.normalize(images, dim=-1) @ F.normalize(prompts, dim=-1).mean(dim=1).T
+    rank = (s >= s.gather(1, labels[:, None])).sum(dim=1)
+    return (rank <= k).float().mean().item()
+
+
+@exercise.mistake("One caption of many fits by chance. What is compared with the picture?")
+def best_caption_decides(images, prompts, labels, k=1):
+    """A class is as near as the nearest of its captions."""
+    units = F.normalize(prompts, dim=-1)
+    s = torch.einsum("nd,cpd->ncp", F.normalize(images, dim=-1), units).amax(-1)
+    rank = (s >= s.gather(1, labels[:, None])).sum(dim=1)
+    return (rank <= k).float().mean().item()
+
+
+@exercise.mistake("If all classes are alike, what share of the pictures does yours name?")
+def ties_are_right(images, prompts, labels, k=1):
+    """Who is as near as the nearest is among the nearest."""
+    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
+    s = F.normalize(images, dim=-1) @ classes.T
+    rank = (s > s.gather(1, labels[:, None])).sum(dim=1)
+    return (rank < k).float().mean().item()
+
+
+@exercise.mistake("If all classes are alike, which one does argmax name?")
+def first_of_equals(images, prompts, labels, k=1):
+    """The k largest are what topk returns."""
+    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
+    s = F.normalize(images, dim=-1) @ classes.T
+    best = s.argsort(dim=1, descending=True, stable=True)[:, :k]
+    return (best == labels[:, None]).any(1).float().mean().item()
+
+
+@exercise.mistake("Ninety of a hundred pictures show a cat. What does your mean give the others?")
+def classes_weigh_alike(images, prompts, labels, k=1):
+    """An accuracy is the mean over the classes."""
+    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
+    s = F.normalize(images, dim=-1) @ classes.T
+    right = ((s >= s.gather(1, labels[:, None])).sum(dim=1) <= k).float()
+    return torch.stack([right[labels == c].mean() for c in labels.unique()]).mean().item()
+
+
+@exercise.mistake("Give k = 2 and then k = all. What should they return?")
+def one_answer_only(images, prompts, labels, k=1):
+    """Only the nearest class counts."""
+    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
+    s = F.normalize(images, dim=-1) @ classes.T
+    rank = (s >= s.gather(1, labels[:, None])).sum(dim=1)
+    return (rank <= 1).float().mean().item()
+
+
+@exercise.alternative
+def picture_by_picture(images, prompts, labels, k=1):
+    """Loops over pictures and counts the rivals of each; prints to standard error."""
+    import sys
+
+    print("one by one", file=sys.stderr)
+    named = 0
+    directions = []
+    for captions in prompts:
+        mean = sum(c / c.norm() for c in captions)
+        directions.append(mean / mean.norm())
+    for image, label in zip(images, labels.tolist(), strict=True):
+        own = image @ directions[label]
+        rivals = [c for c, d in enumerate(directions) if c != label and image @ d >= own]
+        named += len(rivals) < k
+    return named / len(images)
+
+
+@exercise.alternative
+def by_distance(images, prompts, labels, k=1):
+    """Ranks by Euclidean distance of unit vectors, which orders as cosines do."""
+    units = prompts / prompts.square().sum(-1, keepdim=True).sqrt()
+    total = units.sum(1)
+    total = total / total.square().sum(-1, keepdim=True).sqrt()
+    pictures = images / images.square().sum(-1, keepdim=True).sqrt()
+    gap = ((pictures[:, None] - total[None]) ** 2).sum(-1)
+    mine = gap[torch.arange(len(labels)), labels]
+    nearer = (gap <= mine[:, None]).sum(1)
+    return float((nearer <= k).double().mean())
