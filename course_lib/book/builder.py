@@ -238,7 +238,8 @@ def _run(
     if builder != "html":
         command += ["--builder", "custom", "--custom-builder", builder]
     folder.mkdir(parents=True, exist_ok=True)
-    env = os.environ | {"COURSE_BOOK": "1", "PYTHONUTF8": "1"}
+    # Claims run in the same process: one thread, as more of them only wait for the pages' kernels.
+    env = os.environ | {"COURSE_BOOK": "1", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
     log = folder / _LOG
     if builder == "html":
         (folder / EXECUTION_FILE).unlink(missing_ok=True)
