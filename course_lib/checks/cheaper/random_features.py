@@ -14,8 +14,8 @@ from course_lib.efficient import orthogonal_features, performer_linear_attention
 def reference(q: Tensor, k: Tensor, v: Tensor, directions: Tensor) -> Tensor:
     """The library's output, with any axes in front."""
     lead = q.shape[:-2]
-    heads = (x.reshape(1, -1, *x.shape[-2:]) for x in (q, k, v))
-    out = performer_linear_attention(*heads, directions, eps=0.0)
+    q, k, v = (x.reshape(1, -1, *x.shape[-2:]) for x in (q, k, v))
+    out = performer_linear_attention(q, k, v, directions, eps=0.0)
     return out.reshape(*lead, *out.shape[-2:])
 
 
