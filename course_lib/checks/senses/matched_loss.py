@@ -85,7 +85,7 @@ def unmatched(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a batch without any match costs exactly 0",
+    "a batch without any match costs exactly 0, one of a single match what that costs",
     points=0.5,
     hint="0 / 0 is NaN. Over how many is your mean then?",
 )
@@ -93,6 +93,9 @@ def nothing(t: Trial) -> None:
     s, none = t.randn(3, 4), torch.zeros(3, 4, dtype=torch.bool)
     t.same(s, none, note="no match")
     t.same(s, ~none, note="everything matches")
+    one = none.clone()
+    one[t.integer(0, 2), t.integer(0, 3)] = True
+    t.same(s, one, note="a single match")
 
 
 @exercise.prop(

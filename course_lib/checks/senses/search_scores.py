@@ -35,11 +35,11 @@ def sizes(t: Trial) -> tuple[int, int, int, int, int, int]:
     """Six numbers, all different enough that none passes for another."""
     return (
         t.integer(5, 9),
-        t.integer(20, 60),
+        t.integer(40, 60),
         t.integer(2, 4),
-        t.integer(5, 9),
-        t.integer(11, 15),
-        t.integer(12, 16),
+        t.integer(15, 19),
+        t.integer(11, 14),
+        t.integer(21, 25),
     )
 
 
