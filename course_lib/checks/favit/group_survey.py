@@ -23,7 +23,7 @@ exercise = Exercise(
     difficulty=2,
     chapter="16_favit.html#favit-sampling",
     outcomes=("favit.sampling",),
-    returns=("the side of an area", "the number of areas", "the samples on the map"),
+    returns=("the side of an area", "the number of areas", "the number of samples on the map"),
     example=lambda t: (15, 15, 3, 4),
 )
 

@@ -52,7 +52,7 @@ def the_decided_one(t: Trial) -> None:
 
 
 @exercise.prop(
-    "decided means far from uniform by KL(P || U), not by KL(U || P)",
+    "decided means far from uniform by KL(P || U): not by KL(U || P), nor by the largest score",
     points=1,
     hint="The terms of the sum are weighted by P itself. What does a key that has next to no"
     " weight add?",
@@ -62,6 +62,10 @@ def direction(t: Trial) -> None:
     prefers = [3.0, 0.2, 0.3, 0.1, -0.1, -0.2, -0.3, -0.4]
     order = t.permutation(8)
     rows = [torch.tensor(row)[order].tolist() for row in (dislikes, prefers)]
+    t.same(_asking(rows), _units(8), 4)
+    halves = [0.02, 0.01, 0.0, -0.01, -3.0, -3.01, -3.02, -3.03]
+    one = [-0.03, -0.02, 0.0, 0.01, 0.03, 0.02, 0.04, 2.0]
+    rows = [torch.tensor(row)[order].tolist() for row in (one, halves)]
     t.same(_asking(rows), _units(8), 4)
 
 
@@ -174,15 +178,16 @@ def weights_averaged(queries, keys, n_keep):
     return chosen.mean(2).topk(n_keep).indices.sort().values
 
 
-@exercise.mistake("Which order of the indices is asked for?")
-def by_rank(queries, keys, n_keep):
-    """The best key comes first."""
+@exercise.mistake(
+    "A query may be far from uniform without one key that stands out. Try two halves."
+)
+def largest_minus_mean(queries, keys, n_keep):
+    """How far the largest score is above the mean says how far weights are from uniform."""
     scores = queries @ keys.transpose(2, 3) / math.sqrt(queries.shape[-1])
-    logs = scores.log_softmax(-1)
     u = max(1, math.ceil(math.log(queries.shape[2])))
-    index = (logs.exp() * logs).sum(-1).topk(u).indices
+    index = (scores.amax(-1) - scores.mean(-1)).topk(u).indices
     chosen = scores.gather(2, index[..., None].expand(-1, -1, -1, keys.shape[2]))
-    return chosen.mean(2).topk(n_keep).indices
+    return chosen.mean(2).topk(n_keep).indices.sort().values
 
 
 @exercise.mistake("Print the divergences of very large scores. Is each of them a number?")
