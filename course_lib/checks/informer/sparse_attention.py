@@ -108,13 +108,14 @@ def few(t: Trial) -> None:
 
 
 @exercise.prop(
-    "gradients reach queries, keys and values",
+    "double precision stays what it is, and gradients reach queries, keys and values",
     points=0.5,
-    hint="Choose rows by comparing and indexing; don't detach what is chosen.",
+    hint="In which precision are your even weights? And is what is chosen still in the graph?",
 )
 def gradients(t: Trial) -> None:
-    q, k, v = (t.randn(7, 3, dtype=torch.float64) for _ in range(3))
-    t.gradient(q, k, v, t.permutation(7), 1, True)
+    q, k, v = (t.randn(20, 3, dtype=torch.float64) for _ in range(3))
+    t.same(q, k, v, t.permutation(20).double(), 1, True, note="double precision")
+    t.gradient(q[:7], k[:7], v[:7], t.permutation(7), 1, True)
 
 
 @exercise.prop(
