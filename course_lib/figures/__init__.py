@@ -18,6 +18,7 @@ NAMES = (
     "alignment-reader",
     "attention-map-reader",
     "collision-map",
+    "contrastive-matrix",
     "cost-calculator",
     "depth-explorer",
     "dilation-groups",
@@ -59,8 +60,8 @@ def figure(name: str, **options: Any) -> Any:
         Traceback (most recent call last):
         ...
         ValueError: no figure 'softmax', wanted one of alignment-reader, attention-map-reader, \
-collision-map, cost-calculator, depth-explorer, dilation-groups, kv-cache-stepper, mask-builder, \
-patch-shuffler, probsparse-ranking, rope-rotation, sinusoid-explorer, softmax-temperature, \
+collision-map, contrastive-matrix, cost-calculator, depth-explorer, dilation-groups, \
+kv-cache-stepper, mask-builder, patch-shuffler, probsparse-ranking, rope-rotation, sinusoid-explorer, softmax-temperature, \
 window-shift
     """
     if name not in NAMES:

@@ -13,6 +13,7 @@ from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
 from course_lib.figures.attention_map_reader import attention_map_reader
 from course_lib.figures.collision_map import collision_map
+from course_lib.figures.contrastive_matrix import contrastive_matrix
 from course_lib.figures.cost_calculator import cost_calculator
 from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, Options, depth_explorer, describe
 from course_lib.figures.dilation_groups import dilation_groups
@@ -31,6 +32,7 @@ COMPUTES = {
     "alignment-reader": alignment_reader,
     "attention-map-reader": attention_map_reader,
     "collision-map": collision_map,
+    "contrastive-matrix": contrastive_matrix,
     "cost-calculator": cost_calculator,
     "kv-cache-stepper": kv_cache_stepper,
     "depth-explorer": depth_explorer,
@@ -130,6 +132,25 @@ def test_softmax_agrees_over_its_controls(shown: Callable[..., Any]) -> None:
                 assert now["inputs"]["d_head"] == 4**power
                 seen.add(json.dumps(now["outputs"]))
     assert len(seen) >= 8
+
+
+def test_the_exam_of_a_batch_agrees_over_its_controls(shown: Callable[..., Any]) -> None:
+    page = shown("contrastive-matrix")
+    seen = {json.dumps(check("contrastive-matrix", page)["outputs"])}
+    for cooling in (0, 11, 20):
+        for asked in ("pictures", "captions"):
+            for hub in (True, False):
+                drive(page, "cooling", cooling)
+                drive(page, "who is asked", asked)
+                drive(page, "is a hub", hub)
+                seen.add(json.dumps(check("contrastive-matrix", page)["outputs"]))
+    assert len(seen) == 13
+    assert page.locator("tbody td").count() == 25
+    before = settle(page)
+    page.get_by_label("cooling").focus()
+    page.keyboard.press("ArrowLeft")
+    assert check("contrastive-matrix", page)["inputs"]["cooling"] == 19
+    assert settle(page) != before
 
 
 def test_a_score_is_dragged_by_mouse_and_moved_by_keys(shown: Callable[..., Any]) -> None:

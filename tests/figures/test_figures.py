@@ -16,6 +16,8 @@ from course_lib.figures.attention_map_reader import Options as HeadOptions
 from course_lib.figures.attention_map_reader import attention_map_reader, read_sentences
 from course_lib.figures.base import Page
 from course_lib.figures.collision_map import collision_map
+from course_lib.figures.contrastive_matrix import Options as BatchOptions
+from course_lib.figures.contrastive_matrix import contrastive_matrix
 from course_lib.figures.cost_calculator import Options as CostOptions
 from course_lib.figures.cost_calculator import cost_calculator, short
 from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, depth_explorer
@@ -234,6 +236,19 @@ def test_only_what_comes_apart_changes_what_attention_sees() -> None:
         patch_shuffler(picture(), [0] * 16)
 
 
+def test_a_hub_passes_its_own_exam_and_spoils_the_captions() -> None:
+    cosines = BatchOptions().cosines
+    plain, hub = (contrastive_matrix(cosines, 10, hub=hub) for hub in (False, True))
+    assert hub["by_row"] == pytest.approx(plain["by_row"]) and hub["pictures"] == 5
+    assert hub["by_column"] > plain["by_column"] and hub["captions"] < plain["captions"] == 5
+    assert hub["loss"] == pytest.approx((hub["by_row"] + hub["by_column"]) / 2)
+    columns = contrastive_matrix(cosines, asked="captions")["weights"]
+    assert [sum(column) for column in zip(*columns, strict=True)] == pytest.approx([1] * 5)
+    assert contrastive_matrix([[0.3] * 4] * 4, 20)["loss"] == pytest.approx(math.log(4))
+    with pytest.raises(ValueError, match="asked is 'both', wanted pictures or captions"):
+        contrastive_matrix(cosines, asked="both")
+
+
 def test_a_map_is_measured_and_a_row_of_it_read() -> None:
     previous = [[1, 0, 0], [1, 0, 0], [0, 1, 0]]
     found = attention_map_reader(previous, row=2)
@@ -298,6 +313,9 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("collision-map", "columns", 12),
         ("collision-map", "row", 3),
         ("collision-map", "column", 1),
+        ("contrastive-matrix", "cooling", 12),
+        ("contrastive-matrix", "who is asked", "captions"),
+        ("contrastive-matrix", "picture 1 is a hub", True),
         ("cost-calculator", "length", 4096),
         ("cost-calculator", "width", 256),
         ("cost-calculator", "heads", 2),

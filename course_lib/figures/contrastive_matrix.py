@@ -1,0 +1,162 @@
+"""A batch of pairs in its exam: what each picture and each caption answers at some temperature."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ipywidgets
+import torch
+
+from course_lib.figures.base import Description, widget_box
+from course_lib.multimodal import contrastive_loss
+
+__all__ = ["Options", "contrastive_matrix", "describe", "widget"]
+
+HUB = 0.4
+"""How much nearer a hub is to every caption."""
+
+_COSINES = (
+    (0.6, 0.1, 0.2, -0.1, 0.0),
+    (0.0, 0.5, 0.1, 0.2, -0.2),
+    (0.2, 0.1, 0.4, 0.0, 0.1),
+    (-0.1, 0.3, 0.0, 0.5, 0.1),
+    (0.1, -0.1, 0.2, 0.0, 0.4),
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the figure shows at first.
+
+    Attributes:
+        cosines: Cosine of each picture (row) with each caption (column); pairs on the diagonal.
+        cooling: From 0 to 20; the temperature is 1 at 0 and 0.01 at 20.
+        asked: Who is asked, ``pictures`` or ``captions``.
+        hub: Whether the first picture is nearer to every caption than its cosines say.
+    """
+
+    cosines: Sequence[Sequence[float]] = _COSINES
+    cooling: int = 5
+    asked: str = "pictures"
+    hub: bool = False
+
+
+def contrastive_matrix(
+    cosines: Sequence[Sequence[float]],
+    cooling: int = 5,
+    asked: str = "pictures",
+    hub: bool = False,
+) -> dict[str, Any]:
+    """Answer the questions of a batch and mark the answers.
+
+    Args:
+        cosines: Cosine of each picture (row) with each caption (column); pairs on the diagonal.
+        cooling: The temperature is ``10 ** (-cooling / 10)``.
+        asked: Whose answers are shown, ``pictures`` (softmax by row) or ``captions`` (by column).
+        hub: Whether :data:`HUB` is added to the first row.
+
+    Returns:
+        The ``temperature``, the ``weights`` of the softmax (nested lists), the losses ``by_row``
+        and ``by_column`` and their mean ``loss``, and how many pictures and captions give most
+        weight to their own, ``pictures`` and ``captions``.
+
+    Raises:
+        ValueError: If it is not known who is asked.
+
+    Example:
+        A picture that is near everything fails nobody but the captions:
+
+        >>> plain, hub = (contrastive_matrix(_COSINES, 10, hub=hub) for hub in (False, True))
+        >>> round(plain["by_row"], 3) == round(hub["by_row"], 3)
+        True
+        >>> plain["captions"], hub["captions"]
+        (5, 2)
+    """
+    if asked not in ("pictures", "captions"):
+        raise ValueError(f"asked is {asked!r}, wanted pictures or captions")
+    s = torch.tensor(cosines, dtype=torch.float64)
+    if hub:
+        s[0] += HUB
+    temperature = 10 ** (-cooling / 10)
+    s = s / temperature
+    own = torch.arange(len(s))
+    by_row, by_column = (torch.nn.functional.cross_entropy(x, own).item() for x in (s, s.T))
+    return {
+        "temperature": temperature,
+        "weights": s.softmax(dim=1 if asked == "pictures" else 0).tolist(),
+        "by_row": by_row,
+        "by_column": by_column,
+        "loss": contrastive_loss(s).item(),
+        "pictures": int((s.argmax(dim=1) == own).sum()),
+        "captions": int((s.argmax(dim=0) == own).sum()),
+    }
+
+
+def readout(found: dict[str, Any]) -> str:
+    """Say the numbers in a sentence; the script says the same one.
+
+    Args:
+        found: What :func:`contrastive_matrix` returned.
+
+    Returns:
+        Plain text.
+    """
+    n = len(found["weights"])
+    return (
+        f"Temperature {found['temperature']:.3f}. Pictures: loss {found['by_row']:.3f}, "
+        f"{found['pictures']} of {n} prefer their own caption. Captions: loss "
+        f"{found['by_column']:.3f}, {found['captions']} of {n} prefer their own picture. "
+        f"Together: {found['loss']:.3f}."
+    )
+
+
+def describe(options: Options) -> Description:
+    """Describe the figure.
+
+    Args:
+        options: What it shows at first.
+
+    Returns:
+        Title, use and the readout of the first state.
+    """
+    found = contrastive_matrix(options.cosines, options.cooling, options.asked, options.hub)
+    return Description(
+        "The exam of a batch.",
+        "Rows are pictures, columns are captions, pairs stand on the diagonal. Cool the softmax, "
+        "change who is asked, and then let the first picture be a hub.",
+        readout(found),
+    )
+
+
+def widget(options: Options) -> Any:
+    """Make the live version.
+
+    Args:
+        options: What it shows at first.
+
+    Returns:
+        A box of ipywidgets.
+    """
+    controls = {
+        "cooling": ipywidgets.IntSlider(options.cooling, min=0, max=20, description="cooling"),
+        "asked": ipywidgets.Dropdown(
+            options=["pictures", "captions"], value=options.asked, description="who is asked"
+        ),
+        "hub": ipywidgets.Checkbox(options.hub, description="picture 1 is a hub"),
+    }
+
+    def render(cooling: int, asked: str, hub: bool) -> str:
+        found = contrastive_matrix(options.cosines, cooling, asked, hub)
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f"<td style='background:rgba(59,130,196,{weight:.2f});border:1px solid #767676;"
+                f"width:4em;text-align:center'>{weight:.2f}</td>"
+                for weight in row
+            )
+            + "</tr>"
+            for row in found["weights"]
+        )
+        return f"<table>{rows}</table><p>{readout(found)}</p>"
+
+    return widget_box(describe(options), controls, render)
