@@ -97,6 +97,10 @@ class GroupCost:
         reduced: The global group's, whose keys are a reduced map.
         local: The local group's, with M * M keys.
         dilated: The dilated group's, with M * M keys; 0 if there is no such group.
+
+    Example:
+        >>> GroupCost(reduced=2, local=7, dilated=7).total
+        16
     """
 
     reduced: int

@@ -19,6 +19,7 @@ def colleagues_fuse_windows(windows: Tensor, operator: str, weight: Tensor | Non
         for window in windows.unbind(3):
             largest = torch.maximum(largest, window)
         return largest
+    assert weight is not None
     return (windows * weight).sum(3)
 
 
