@@ -50,7 +50,9 @@ def wrong_shapes(text: str) -> Iterator[str]:
     for shape in re.findall(r"\(((?:B|T|H|\\ldots), [^()]*)\)", text):
         for part in re.split(r",\s*", shape.strip(", ")):
             factors = re.split(r"\s*(?:\\cdot|\\,|[-+*/ ])\s*", part)
-            unknown = [f for f in factors if f and not re.fullmatch(r"\d+|\.\.\.|\\ldots", f)]
+            # Words in small letters explain themselves: rows, columns, m windows.
+            known = r"\d+|\.\.\.|\\ldots|[a-z]+"
+            unknown = [f for f in factors if f and not re.fullmatch(known, f)]
             if any(f not in SIZES for f in unknown):
                 yield f"({shape}): {part} is no size of the notation page"
 
