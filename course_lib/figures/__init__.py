@@ -61,8 +61,8 @@ def figure(name: str, **options: Any) -> Any:
         ...
         ValueError: no figure 'softmax', wanted one of alignment-reader, attention-map-reader, \
 collision-map, contrastive-matrix, cost-calculator, depth-explorer, dilation-groups, \
-kv-cache-stepper, mask-builder, patch-shuffler, probsparse-ranking, rope-rotation, sinusoid-explorer, softmax-temperature, \
-window-shift
+kv-cache-stepper, mask-builder, patch-shuffler, probsparse-ranking, rope-rotation, \
+sinusoid-explorer, softmax-temperature, window-shift
     """
     if name not in NAMES:
         raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")

@@ -44,7 +44,7 @@
     found.weights.forEach((row, i) => row.forEach((weight, j) => {
       const cell = cells[i][j];
       cell.textContent = weight.toFixed(2);
-      cell.style.setProperty("--weight", weight.toFixed(3));
+      cell.style.setProperty("--weight", (0.6 * weight).toFixed(3));
     }));
     const text = `Temperature ${found.temperature.toFixed(3)}. Pictures: loss ${found.by_row.toFixed(3)}, `
       + `${found.pictures} of ${count} prefer their own caption. Captions: loss `
