@@ -255,6 +255,7 @@ def fit(
     seed: int = 0,
     schedule: Callable[[int], float] | None = None,
     clip_norm: float | None = 1.0,
+    autocast: torch.dtype | None = None,
     evaluate: Callable[[nn.Module], Mapping[str, float]] | None = None,
     checkpoint: Path | None = None,
     progress: bool = False,
@@ -272,6 +273,7 @@ def fit(
         seed: Seed of dropout. Torch's global generators are as before afterwards.
         schedule: From the number of a step to the factor on the learning rates.
         clip_norm: Largest allowed norm of the whole gradient, or None.
+        autocast: ``torch.bfloat16`` to compute the loss in mixed precision.
         evaluate: Measures the model after every epoch, in evaluation mode, without gradients.
         checkpoint: File to resume from if it exists, and to write after every epoch.
         progress: Whether to show a progress bar.
@@ -322,6 +324,7 @@ def fit(
                 first_step=step,
                 schedule=schedule,
                 clip_norm=clip_norm,
+                autocast=autocast,
             )
             row |= measured | {"seconds": time.perf_counter() - started}
             if evaluate is not None:
@@ -346,6 +349,7 @@ def train_epoch(
     first_step: int = 0,
     schedule: Callable[[int], float] | None = None,
     clip_norm: float | None = 1.0,
+    autocast: torch.dtype | None = None,
 ) -> tuple[dict[str, float], int]:
     """Take one optimiser step for each batch.
 
@@ -357,13 +361,16 @@ def train_epoch(
         first_step: Number of the first step, for the schedule.
         schedule: From the number of a step to the factor on each group's ``initial_lr``.
         clip_norm: Largest allowed norm of the whole gradient, or None.
+        autocast: ``torch.bfloat16`` to compute the loss in mixed precision. Weights and optimiser
+            stay in single precision.
 
     Returns:
         Mean loss, last learning rate and mean norm of the gradient, and the number of the next
         step.
 
     Raises:
-        ValueError: If there are no batches.
+        ValueError: If there are no batches, or for half precision, whose gradients vanish unless
+            the loss is scaled.
         FloatingPointError: If the mean loss is not finite.
 
     Example:
@@ -374,7 +381,10 @@ def train_epoch(
         >>> sorted(row), step
         (['grad_norm', 'loss', 'lr'], 5)
     """
+    if autocast == torch.float16:
+        raise ValueError("autocast is float16, wanted bfloat16, which needs no scaling of the loss")
     model.train()
+    device = next(model.parameters()).device.type
     step = first_step
     max_norm = math.inf if clip_norm is None else clip_norm
     # Sums stay on the device: asking for a number at every step would make a GPU wait.
@@ -383,7 +393,8 @@ def train_epoch(
         if schedule is not None:
             for group in optimizer.param_groups:
                 group["lr"] = group.setdefault("initial_lr", group["lr"]) * schedule(step)
-        value = loss(model, batch)
+        with torch.autocast(device, dtype=autocast, enabled=autocast is not None):
+            value = loss(model, batch)
         optimizer.zero_grad()
         value.backward()
         norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)

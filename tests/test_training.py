@@ -288,3 +288,32 @@ def test_errors_name_what_came_and_what_was_wanted(call, error, text):
 
 def test_all_public_names_exist():
     assert all(hasattr(training, name) for name in training.__all__)
+
+
+def test_mixed_precision_trains_in_single_precision_weights() -> None:
+    x = torch.linspace(-1, 1, 64)[:, None]
+    seen = []
+
+    def loss(model: nn.Module, batch: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        out = model(batch[0])
+        seen.append(out.dtype)
+        return (out.float() - 3 * batch[0]).square().mean()
+
+    model = nn.Linear(1, 1)
+    history = fit(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.5),
+        lambda epoch: minibatches(x, batch_size=8, generator=seeded_generator(0, epoch)),
+        loss,
+        epochs=5,
+        autocast=torch.bfloat16,
+    )
+    assert set(seen) == {torch.bfloat16} and model.weight.dtype == torch.float32
+    assert history[-1]["loss"] < 1e-3
+
+
+def test_half_precision_without_scaling_is_refused() -> None:
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(ValueError, match="float16, wanted bfloat16"):
+        train_epoch(model, optimizer, [], lambda m, b: b, autocast=torch.float16)

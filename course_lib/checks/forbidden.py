@@ -168,6 +168,35 @@ FORBIDDEN: Mapping[str, Forbidden] = {
             "upsample_bilinear2d",
         ),
     ),
+    "patches": Forbidden(
+        "`F.unfold`, `F.pixel_unshuffle`, convolutions and their layers",
+        "write the cut with reshapes and permutations of your own",
+        # `Tensor.unfold` is left alone: it makes windows and leaves their order to you.
+        operators=(
+            "im2col",
+            "pixel_unshuffle",
+            "convolution",
+            "_convolution",
+            "convolution_overrideable",
+            "mkldnn_convolution",
+            "_slow_conv2d_forward",
+            "slow_conv_dilated2d",
+            "slow_conv3d_forward",
+            "_nnpack_spatial_convolution",
+        ),
+        names=(
+            "Unfold",
+            "im2col",
+            "pixel_unshuffle",
+            "PixelUnshuffle",
+            "conv1d",
+            "conv2d",
+            "conv3d",
+            "Conv1d",
+            "Conv2d",
+            "Conv3d",
+        ),
+    ),
 }
 
 

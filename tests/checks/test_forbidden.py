@@ -85,12 +85,29 @@ INTERPOLATE = {
         picture[None], F.pad(places, (0, 1))[None], align_corners=False
     ),
 }
+kernel = torch.randn(4, 2, 2, 2, generator=torch.Generator().manual_seed(4))
+PATCHES = {
+    "unfold": lambda: F.unfold(picture, 2, stride=2),
+    "layer": lambda: nn.Unfold(2, stride=2)(picture),
+    "shuffle": lambda: F.pixel_unshuffle(picture, 2),
+    "convolution": lambda: F.conv2d(picture, kernel, stride=2),
+    "operator": lambda: torch.ops.aten.convolution(
+        picture, kernel, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
+    ),
+    "with gradient": lambda: F.conv2d(picture.clone().requires_grad_(), kernel, stride=2),
+    "dilated": lambda: F.conv2d(picture, kernel, dilation=2),
+    "in a line": lambda: F.conv1d(picture[:, :, 0], kernel[..., 0], stride=2),
+    "transposed": lambda: F.conv_transpose2d(picture, kernel.transpose(0, 1), stride=2),
+    "slow": lambda: torch._C._nn.thnn_conv2d(picture, kernel, [2, 2], None, [2, 2], [0, 0]),
+    "in double": lambda: F.conv2d(picture.double(), kernel.double(), stride=2),
+}
 KINDS = {
     "attention": ATTENTION,
     "autograd": AUTOGRAD,
     "recurrence": RECURRENCE,
     "norm": NORM,
     "interpolate": INTERPOLATE,
+    "patches": PATCHES,
 }
 ROUTES = [(kind, name, call) for kind, calls in KINDS.items() for name, call in calls.items()]
 
