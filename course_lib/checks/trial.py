@@ -43,7 +43,7 @@ class Trial:
 
     def randn(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """Standard normal numbers."""
-        return torch.randn(*shape, generator=self.generator, dtype=torch.float64).to(dtype)
+        return torch.randn(shape, generator=self.generator, dtype=torch.float64).to(dtype)
 
     def integers(self, low: int, high: int, *shape: int) -> Tensor:
         """Integers from ``low`` to ``high`` inclusive."""
