@@ -108,13 +108,15 @@ def few(t: Trial) -> None:
 
 
 @exercise.prop(
-    "double precision stays what it is, and gradients reach queries, keys and values",
+    "half and double precision stay what they are, and gradients reach q, k and v",
     points=0.5,
     hint="In which precision are your even weights? And is what is chosen still in the graph?",
 )
 def gradients(t: Trial) -> None:
     q, k, v = (t.randn(20, 3, dtype=torch.float64) for _ in range(3))
     t.same(q, k, v, t.permutation(20).double(), 1, True, note="double precision")
+    half = (x.half() for x in (q, k, v))
+    t.same(*half, t.permutation(20).float(), 1, True, note="half precision")
     t.gradient(q[:7], k[:7], v[:7], t.permutation(7), 1, True)
 
 
