@@ -5,6 +5,7 @@ from course_lib.experiments import (
     read_words,
     seq2seq_bottleneck,
     vit_cifar10,
+    vit_recipe,
 )
 from course_lib.experiments.record import (
     DataUse,
@@ -26,6 +27,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         read_words.EXPERIMENT,
         seq2seq_bottleneck.EXPERIMENT,
         vit_cifar10.EXPERIMENT,
+        vit_recipe.EXPERIMENT,
     )
 }
 """All experiments by name."""

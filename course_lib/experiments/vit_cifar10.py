@@ -123,6 +123,31 @@ def augment(images: Tensor, generator: torch.Generator, crop: bool) -> Tensor:
     return padded[batch, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2)
 
 
+def make_optimizer(
+    model: nn.Module,
+    name: Literal["sgd", "adamw"],
+    learning_rate: float,
+    weight_decay: float,
+) -> torch.optim.Optimizer:
+    """The report's optimiser, or the one that transformers are usually trained with.
+
+    Args:
+        model: Whose parameters are to change.
+        name: ``"sgd"`` with momentum 0.9, or ``"adamw"``.
+        learning_rate: At the top of the schedule.
+        weight_decay: Of all parameters.
+
+    Example:
+        >>> type(make_optimizer(nn.Linear(2, 2), "adamw", 1e-3, 0.05)).__name__
+        'AdamW'
+    """
+    if name == "sgd":
+        return torch.optim.SGD(
+            model.parameters(), lr=learning_rate, momentum=0.9, weight_decay=weight_decay
+        )
+    return torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=weight_decay)
+
+
 def conclude(records: Sequence[Record]) -> list[Conclusion]:
     """The report's claim about positions, and a control."""
     pairs = pair_by_seed(records, "fixed", "none", records[0].size)
@@ -176,18 +201,9 @@ def EXPERIMENT(job: Job) -> Outcome:
         ),
         generator=seeded_generator(job.seed),
     ).to(job.device)
-    optimizer: torch.optim.Optimizer
-    if settings.optimizer == "sgd":
-        optimizer = torch.optim.SGD(
-            model.parameters(),
-            lr=settings.learning_rate,
-            momentum=0.9,
-            weight_decay=settings.weight_decay,
-        )
-    else:
-        optimizer = torch.optim.AdamW(
-            model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
-        )
+    optimizer = make_optimizer(
+        model, settings.optimizer, settings.learning_rate, settings.weight_decay
+    )
     total_steps = settings.epochs * -(-settings.n_train // settings.batch_size)
     clock = Clock(job.device)
 

@@ -2,9 +2,11 @@
 
 from course_lib.vit.block import VisionBlock
 from course_lib.vit.config import Pooling, Positions, ViTConfig
+from course_lib.vit.costs import ViTCosts, vit_costs
 from course_lib.vit.distillation import DistilledViT, distillation_loss
 from course_lib.vit.model import ViT
 from course_lib.vit.patches import check_images, patchify
+from course_lib.vit.pictures import load_picture
 from course_lib.vit.presets import vit_b16, vit_cifar, vit_s16, vit_ti16
 from course_lib.vit.resolution import resample_positions
 from course_lib.vit.three_questions import (
@@ -14,25 +16,31 @@ from course_lib.vit.three_questions import (
     red_scenes,
     train_on_scenes,
 )
+from course_lib.vit.trained import Kept, load_kept
 
 __all__ = [
     "QUESTIONS",
     "DistilledViT",
+    "Kept",
     "Pooling",
     "Positions",
     "Scenes",
     "ViT",
     "ViTConfig",
+    "ViTCosts",
     "VisionBlock",
     "answers_right",
     "check_images",
     "distillation_loss",
+    "load_kept",
+    "load_picture",
     "patchify",
     "red_scenes",
     "resample_positions",
     "train_on_scenes",
     "vit_b16",
     "vit_cifar",
+    "vit_costs",
     "vit_s16",
     "vit_ti16",
 ]

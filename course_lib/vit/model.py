@@ -6,6 +6,7 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from course_lib.layers import xavier_init
 from course_lib.positions import (
@@ -34,6 +35,8 @@ class ViT(nn.Module):
     Args:
         config: What to build.
         fused: Whether to use the fused attention kernel when no weights are asked for.
+        recompute: Whether training keeps only what enters each block and computes the rest once
+            more on the way back ("gradient checkpointing").
         generator: Source of the initial weights; torch's global one if not given.
 
     Raises:
@@ -57,11 +60,13 @@ class ViT(nn.Module):
         config: ViTConfig,
         *,
         fused: bool = True,
+        recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> None:
         """Build the model and draw its weights."""
         super().__init__()
         self.config = config
+        self.recompute = recompute
         d_model, n_cls = config.d_model, int(config.pooling == "cls")
         self.n_prefix = n_cls + self.extra_tokens
         self.patch_proj = nn.Linear(config.n_channels * config.patch_size**2, d_model)
@@ -144,6 +149,8 @@ class ViT(nn.Module):
             if return_weights:
                 x, weights = block(x, rotate=rotate, return_weights=True)
                 maps.append(weights)
+            elif self.recompute and self.training and torch.is_grad_enabled():
+                x = checkpoint(block, x, rotate=rotate, use_reentrant=False)
             else:
                 x = block(x, rotate=rotate)
         return self.norm(x), torch.stack(maps) if return_weights else None

@@ -140,7 +140,10 @@ def test_experiments_are_well_formed() -> None:
         assert get(name) is what and what.title
         assert set(what.sizes) == {"cpu", "full"}
         for size in what.sizes:
-            assert len(what.sizes[size].seeds) >= 3
+            # No records ship of an experiment that readers are asked to run, and the recipes are
+            # kept to be looked at: nothing is concluded from their one seed.
+            exempt = {"vit-questions", "vit-recipe"}
+            assert len(what.sizes[size].seeds) >= 3 or name in exempt
             for arm in what.arms:
                 assert set(what.config(arm, size)) >= set(what.arms[arm])
         # An arm of under 2 minutes has five seeds.

@@ -1,0 +1,1 @@
+"""Exercises of assignment 12: the vision transformer."""

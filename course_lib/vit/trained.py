@@ -1,0 +1,72 @@
+"""A vision transformer that has been trained and ships with the course."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import safe_open
+from torch import Tensor
+
+import course_lib
+from course_lib.vit.config import ViTConfig
+from course_lib.vit.model import ViT
+
+__all__ = ["Kept", "load_kept"]
+
+_RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results" / "vit-recipe"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a run of ``vit-recipe`` has kept.
+
+    Attributes:
+        logits: Of all test images ``(10000, 10)``, single precision.
+        labels: Their classes ``(10000,)``.
+        variant: Which CIFAR-10 that was.
+        model: The trained model in evaluation mode, of arms that keep it.
+
+    Example:
+        >>> kept = load_kept("few")
+        >>> kept.variant, kept.model is None
+        ('CIFAR-10 (JPEG copy)', True)
+    """
+
+    logits: Tensor
+    labels: Tensor
+    variant: str
+    model: ViT | None
+
+
+def load_kept(arm: str = "many", folder: Path | None = None) -> Kept:
+    """Load what ``course run vit-recipe`` has kept, which needs no data set.
+
+    Args:
+        arm: ``"many"``, which has its model too, or ``"few"``.
+        folder: Of the records; the course's own if not given.
+
+    Raises:
+        FileNotFoundError: If there is none; the message says how to make it.
+
+    Example:
+        >>> kept = load_kept()
+        >>> kept.logits.shape, kept.model.config.n_layers
+        (torch.Size([10000, 10]), 4)
+    """
+    path = (folder or _RESULTS) / f"{arm}-cpu-0.safetensors"
+    if not path.exists():
+        raise FileNotFoundError(
+            f"nothing kept in {path.parent.name}/{path.name}: the course's repository has it in "
+            f"book/results; `course run vit-recipe --arms {arm}` makes it anew"
+        )
+    with safe_open(path, framework="pt") as file:
+        tensors: Mapping[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}
+        text = file.metadata()
+    weights = {n.removeprefix("model."): v for n, v in tensors.items() if n.startswith("model.")}
+    model = None
+    if weights:
+        model = ViT(ViTConfig(**json.loads(text["config"])))
+        model.load_state_dict(weights)
+        model.eval()
+    return Kept(tensors["logits"].float(), tensors["labels"].long(), text["variant"], model)

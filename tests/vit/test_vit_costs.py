@@ -1,0 +1,75 @@
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from course_lib.memory import saved_bytes
+from course_lib.training import count_parameters
+from course_lib.vit import ViT, ViTConfig, vit_b16, vit_costs, vit_s16, vit_ti16
+
+SMALL = {"image_size": 12, "d_model": 24, "n_heads": 2, "d_ff": 33, "n_layers": 3, "dropout": 0.0}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"positions": "learned"},
+        {"positions": "none", "pooling": "mean"},
+        {"positions": "learned", "pooling": "mean", "n_classes": 7, "n_channels": 1},
+        {"feed_forward": False},
+        {"layer_norm": False},
+    ],
+)
+def test_the_formula_counts_what_is_built_and_what_is_run(changes: dict) -> None:
+    config = ViTConfig(**(SMALL | changes))
+    model = ViT(config, fused=False).eval()
+    with FlopCounterMode(display=False) as counter:
+        model(torch.zeros(1, config.n_channels, 12, 12))
+    found = vit_costs(config)
+    assert found.parameters == count_parameters(model)
+    assert 2 * found.multiplications == counter.get_total_flops()
+
+
+def test_models_with_a_name_have_their_published_size() -> None:
+    for make, parameters, billions in (
+        (vit_ti16, 5_717_416, 1.25),
+        (vit_s16, 22_050_664, 4.60),
+        (vit_b16, 86_567_656, 17.56),
+    ):
+        with torch.device("meta"):
+            found = vit_costs(make().config)
+        assert found.parameters == parameters
+        assert round(found.multiplications / 1e9, 2) == billions
+
+
+def test_rotations_are_refused() -> None:
+    with pytest.raises(ValueError, match="positions is 'axial'"):
+        vit_costs(ViTConfig(positions="axial"))
+
+
+def test_recomputing_keeps_less_and_finds_the_same_gradients() -> None:
+    config = ViTConfig(**SMALL, positions="learned")
+    images = torch.randn(4, 3, 12, 12, generator=torch.Generator().manual_seed(0))
+    gradients, kept = [], []
+    for recompute in (False, True):
+        generator = torch.Generator().manual_seed(1)
+        model = ViT(config, recompute=recompute, generator=generator)
+        kept.append(saved_bytes(lambda model=model: model(images).sum()))
+        model(images).square().sum().backward()
+        gradients.append([p.grad for p in model.parameters()])
+    assert kept[1] < kept[0] / 3
+    for plain, again in zip(*gradients, strict=True):
+        torch.testing.assert_close(again, plain)
+
+
+def test_recomputing_drops_the_same_channels_twice() -> None:
+    config = ViTConfig(**(SMALL | {"dropout": 0.5}))
+    model = ViT(config, recompute=True, generator=torch.Generator().manual_seed(1))
+    plain = ViT(config, generator=torch.Generator().manual_seed(1))
+    images = torch.randn(2, 3, 12, 12, generator=torch.Generator().manual_seed(0))
+    found = []
+    for m in (model, plain):
+        torch.manual_seed(3)
+        m(images).square().sum().backward()
+        found.append(m.patch_proj.weight.grad)
+    torch.testing.assert_close(*found)
