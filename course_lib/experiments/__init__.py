@@ -1,11 +1,15 @@
 """Named experiments, the records they leave, and the rule that judges their conclusions."""
 
 from course_lib.experiments import (
+    informer_ablations,
     read_translation,
     read_words,
     seq2seq_bottleneck,
+    vit_ablations,
     vit_cifar10,
+    vit_questions,
     vit_recipe,
+    vit_rivals,
 )
 from course_lib.experiments.record import (
     DataUse,
@@ -23,11 +27,15 @@ from course_lib.experiments.verdict import Verdict, verdict
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
+        informer_ablations.EXPERIMENT,
         read_translation.EXPERIMENT,
         read_words.EXPERIMENT,
         seq2seq_bottleneck.EXPERIMENT,
+        vit_ablations.EXPERIMENT,
         vit_cifar10.EXPERIMENT,
+        vit_questions.EXPERIMENT,
         vit_recipe.EXPERIMENT,
+        vit_rivals.EXPERIMENT,
     )
 }
 """All experiments by name."""

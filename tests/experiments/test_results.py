@@ -34,11 +34,12 @@ def test_records_are_of_the_settings_of_now() -> None:
 def test_controls_stand() -> None:
     for what in EXPERIMENTS.values():
         controls = [c for c in conclusions(what, RECORDS, "cpu") if c.control]
-        assert controls and all(c.verdict.outcome == "stands" for c in controls)
+        assert bool(controls) == bool(what.sizes["cpu"].seeds)
+        assert all(c.verdict.outcome == "stands" for c in controls)
 
 
 def test_every_accuracy_on_cifar_names_its_variant() -> None:
-    variants = {r.data[0].variant for r in RECORDS if r.experiment == "vit-cifar10"}
+    variants = {r.data[0].variant for r in RECORDS if r.experiment.startswith("vit-")}
     assert variants <= {"CIFAR-10", "CIFAR-10 (JPEG copy)"} and len(variants) == 1
 
 

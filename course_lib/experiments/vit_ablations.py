@@ -1,0 +1,331 @@
+"""What a vision transformer loses with each of its parts, one part at a time.
+
+The CIFAR-10 report takes five parts out of its model and prints five drops, one run each, after
+300 epochs. ``full`` is that setting. ``cpu`` is a much smaller model that sees 8,000 pictures five
+times: it can show the sign of a difference early in training, not its size at the end of a long
+one. All arms share the recipe, the order of the pictures and, by the seed, what is drawn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.data.cifar import IMAGE_STD, PIXEL_STD, load_cifar10, normalise
+from course_lib.experiments.provenance import Clock
+from course_lib.experiments.record import DataUse, Record, pair_by_seed
+from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
+from course_lib.experiments.verdict import verdict
+from course_lib.experiments.vit_cifar10 import augment, make_optimizer
+from course_lib.hybrid import Hybrid, HybridConfig
+from course_lib.patterns import attention_distance
+from course_lib.resnet import ResNet, ResNetConfig
+from course_lib.training import (
+    accuracy,
+    count_parameters,
+    fit,
+    minibatches,
+    seeded_generator,
+    warmup_cosine,
+)
+from course_lib.vit import Pooling, Positions, ViT, ViTConfig
+
+Kind = Literal["vit", "resnet", "hybrid"]
+
+
+@dataclass(frozen=True)
+class SeeingRun:
+    """All settings of a run; what concerns another kind of network does nothing.
+
+    Args:
+        kind: ``"vit"``, ``"resnet"`` or ``"hybrid"``.
+        patch_size: Side of a patch.
+        positions: How patches are told where they stand.
+        pooling: What the classifier reads.
+        residual: Whether blocks add to what comes in.
+        layer_norm: Whether there are norms.
+        feed_forward: Whether blocks have a feed-forward part.
+        d_model: Width of the tokens.
+        n_layers: Blocks.
+        n_heads: Heads a block.
+        d_ff: Hidden width of the feed-forward parts.
+        dropout: Probability of dropping.
+        widths: Channels of each stage of a convolutional network.
+        n_blocks: Blocks of each of its stages.
+        visible: Side of the upper left square that is shown of each picture; the rest is grey.
+        n_train: The first so many training images.
+        share: Of them that is seen, more often in proportion, so that the steps stay the same.
+        n_watched: The first so many test images are looked at after every epoch.
+        epochs: Passes over the training images.
+        batch_size: Images a step.
+        optimizer: ``"sgd"`` with momentum 0.9, or ``"adamw"``.
+        learning_rate: At the top of the schedule.
+        weight_decay: Of the optimiser.
+        warmup: Share of all steps in which the learning rate rises.
+        crop: Whether training images are shifted by up to 4 pixels, besides being flipped.
+        std: What pixels are divided by, ``"image"`` or ``"pixel"``, as in ``vit-cifar10``.
+    """
+
+    kind: Kind = "vit"
+    patch_size: int = 4
+    positions: Positions = "fixed"
+    pooling: Pooling = "cls"
+    residual: bool = True
+    layer_norm: bool = True
+    feed_forward: bool = True
+    d_model: int = 400
+    n_layers: int = 6
+    n_heads: int = 8
+    d_ff: int = 512
+    dropout: float = 0.1
+    widths: tuple[int, ...] = (64, 128, 256, 512)
+    n_blocks: tuple[int, ...] = (2, 2, 2, 2)
+    visible: int = 32
+    n_train: int = 50_000
+    share: float = 1.0
+    n_watched: int = 10_000
+    epochs: int = 300
+    batch_size: int = 100
+    optimizer: Literal["sgd", "adamw"] = "sgd"
+    learning_rate: float = 0.1
+    weight_decay: float = 1e-4
+    warmup: float = 0.05
+    crop: bool = True
+    std: Literal["image", "pixel"] = "image"
+
+
+CPU = SeeingRun(
+    patch_size=8,
+    d_model=64,
+    n_layers=4,
+    n_heads=4,
+    d_ff=128,
+    dropout=0.0,
+    widths=(8, 16, 32, 64),
+    n_blocks=(1, 1, 1, 1),
+    n_train=8_000,
+    n_watched=2_000,
+    epochs=5,
+    batch_size=50,
+    optimizer="adamw",
+    learning_rate=2e-3,
+    weight_decay=0.05,
+    warmup=0.1,
+    crop=False,
+    std="pixel",
+)
+FULL = SeeingRun()
+ARMS: dict[str, dict[str, Any]] = {
+    "whole": {},
+    "no-positions": {"positions": "none"},
+    "one-head": {"n_heads": 1},
+    "no-residual": {"residual": False},
+    "no-norm": {"layer_norm": False},
+    "no-ffn": {"feed_forward": False},
+    "mean": {"pooling": "mean"},
+    "coarse": {"patch_size": 16},
+    "quarter": {"visible": 16},
+}
+KEPT = ("resnet",)
+"""Arms whose trained weights stay beside the record of seed 0."""
+_REPORT = "the CIFAR-10 report"
+# What each comparison claims: the arm that should be better, the other, and who says so.
+_CLAIMS = (
+    ("whole", "no-positions", "Without positions the model is less accurate.", _REPORT),
+    ("whole", "one-head", "With a single head the model is less accurate.", _REPORT),
+    ("whole", "no-residual", "Without residual connections the model is less accurate.", _REPORT),
+    ("whole", "no-norm", "Without layer norms the model is less accurate.", _REPORT),
+    ("whole", "no-ffn", "Without feed-forward parts the model is less accurate.", _REPORT),
+    ("no-residual", "no-norm", "Norms are missed more than residual connections.", _REPORT),
+    ("whole", "coarse", "Larger patches cost accuracy.", _REPORT),
+    ("mean", "whole", "The mean of the patches classifies better than a class token.", "a guess"),
+    ("whole", "quarter", "Who is shown a quarter of each picture is less accurate.", "control"),
+)
+
+
+def conclude(records: Sequence[Record]) -> list[Conclusion]:
+    """The report's ablations, patches, pooling, and a control."""
+    made = []
+    for better, worse, claim, document in _CLAIMS:
+        gains = paired_gains(records, better, worse)
+        if gains:
+            control = document == "control"
+            made.append(Conclusion(claim, document, verdict(gains, claimed_sign=1), control))
+    return made
+
+
+def paired_gains(records: Sequence[Record], better: str, worse: str) -> list[float]:
+    """Differences of the accuracies of two arms, seed by seed.
+
+    Args:
+        records: Of one size.
+        better: The arm from whose accuracy is subtracted.
+        worse: The arm whose accuracy is subtracted.
+
+    Returns:
+        One difference for each seed that both arms have.
+    """
+    pairs = pair_by_seed(records, better, worse, records[0].size) if records else []
+    return [a.results["accuracy"] - b.results["accuracy"] for a, b in pairs]
+
+
+def make_model(settings: SeeingRun, seed: int) -> nn.Module:
+    """The network of a run, untrained.
+
+    Args:
+        settings: Of the run.
+        seed: Of its initial weights.
+
+    Raises:
+        ValueError: If the kind is unknown.
+
+    Example:
+        >>> count_parameters(make_model(CPU, seed=0))
+        147082
+    """
+    if settings.kind not in get_args(Kind):
+        raise ValueError(f"kind is {settings.kind!r}, wanted one of {get_args(Kind)}")
+    generator = seeded_generator(seed)
+    if settings.kind == "resnet":
+        network = ResNetConfig(widths=tuple(settings.widths), n_blocks=tuple(settings.n_blocks))
+        return ResNet(network, generator=generator)
+    if settings.kind == "hybrid":
+        # The transformer with a stem and a stage of convolutions in the place of patches and of
+        # its first block; as many tokens come to attention as it has patches.
+        hybrid = HybridConfig(
+            stem_stride=settings.patch_size // 2,
+            widths=(settings.d_model // 2, settings.d_model),
+            n_blocks=(1, settings.n_layers - 1),
+            n_conv_stages=1,
+            d_head=settings.d_model // settings.n_heads,
+            dropout=settings.dropout,
+        )
+        return Hybrid(hybrid, generator=generator)
+    config = ViTConfig(
+        patch_size=settings.patch_size,
+        d_model=settings.d_model,
+        n_layers=settings.n_layers,
+        n_heads=settings.n_heads,
+        d_ff=settings.d_ff,
+        dropout=settings.dropout,
+        positions=settings.positions,
+        pooling=settings.pooling,
+        residual=settings.residual,
+        layer_norm=settings.layer_norm,
+        feed_forward=settings.feed_forward,
+    )
+    return ViT(config, generator=generator)
+
+
+def head_distances(model: ViT, images: Tensor) -> dict[str, float]:
+    """How far each head looks on average, in pixels.
+
+    Args:
+        model: In evaluation mode.
+        images: Normalised, ``(B, 3, 32, 32)``.
+
+    Returns:
+        A mean over images and patches that ask, for each ``"layer.head"``, counted from 1.
+    """
+    config = model.config
+    with torch.no_grad():
+        _, weights = model(images, return_weights=True)
+    far = attention_distance(
+        weights,
+        (config.side, config.side),
+        n_prefix=int(config.pooling == "cls"),
+        patch_size=config.patch_size,
+    ).mean(dim=1)  # (L, H)
+    return {
+        f"{layer}.{head}": round(value, 3)
+        for layer, heads in enumerate(far.tolist(), 1)
+        for head, value in enumerate(heads, 1)
+    }
+
+
+@experiment(
+    "vit-ablations",
+    "a vision transformer on CIFAR-10 with one part at a time taken out",
+    arms=ARMS,
+    sizes={
+        "cpu": Size(asdict(CPU), (0, 1, 2), 0.5, "one CPU core"),
+        "full": Size(asdict(FULL), (0, 1, 2), 60, "one GPU"),
+    },
+    conclude=conclude,
+)
+def EXPERIMENT(job: Job) -> Outcome:
+    """Train one arm; the accuracy is that after the last epoch, nothing was chosen by it."""
+    settings = SeeingRun(**job.config)
+    training, test = load_cifar10("train"), load_cifar10("test")
+    std = PIXEL_STD if settings.std == "pixel" else IMAGE_STD
+    n_seen, epochs = (
+        round(settings.n_train * settings.share),
+        round(settings.epochs / settings.share),
+    )
+    images = training.images[:n_seen].to(job.device)
+    labels = training.labels[:n_seen].to(job.device)
+    test_labels = test.labels.to(job.device)
+
+    def shown(pictures: Tensor) -> Tensor:
+        made = normalise(pictures, std=std)
+        made[..., settings.visible :, :] = 0
+        made[..., settings.visible :] = 0
+        return made
+
+    test_images = shown(test.images.to(job.device))
+    model = make_model(settings, job.seed).to(job.device)
+    distances = {}
+    if isinstance(model, ViT):
+        distances["attention_distance_at_start"] = head_distances(model.eval(), test_images[:200])
+    optimizer = make_optimizer(
+        model, settings.optimizer, settings.learning_rate, settings.weight_decay
+    )
+    total_steps = epochs * -(-n_seen // settings.batch_size)
+    clock = Clock(job.device)
+
+    def batches(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        generator = seeded_generator(job.seed, epoch)
+        for chosen, answers in minibatches(
+            images, labels, batch_size=settings.batch_size, generator=generator
+        ):
+            yield shown(augment(chosen, generator, settings.crop)), answers
+
+    def measure(n: int) -> dict[str, float]:
+        logits = torch.cat([model(chunk) for chunk in test_images[:n].split(500)])
+        answers = test_labels[:n]
+        return {
+            "accuracy": accuracy(logits, answers),
+            "test_loss": F.cross_entropy(logits, answers).item(),
+        }
+
+    history = fit(
+        model,
+        optimizer,
+        batches,
+        lambda _, batch: F.cross_entropy(model(batch[0]), batch[1]),
+        epochs=epochs,
+        seed=job.seed,
+        schedule=lambda step: warmup_cosine(
+            step, total_steps=total_steps, warmup_steps=int(settings.warmup * total_steps)
+        ),
+        evaluate=lambda _: measure(settings.n_watched) | clock.lap(),
+        checkpoint=job.checkpoint,
+        progress=job.progress,
+    )
+    model.eval()
+    with torch.no_grad():
+        results = measure(len(test_images)) | {"n_parameters": count_parameters(model)}
+    if isinstance(model, ViT):
+        distances["attention_distance"] = head_distances(model, test_images[:200])
+    data = [DataUse("cifar10", training.variant, training.sha256)]
+    kept = None
+    if job.arm in KEPT and job.seed == 0:
+        text = {"config": json.dumps(asdict(settings)), "variant": training.variant}
+        kept = {name: value.cpu() for name, value in model.state_dict().items()}, text
+    return Outcome(data, history, results | distances, kept)
