@@ -1,0 +1,252 @@
+"""Exercise ``seeing.distillation_loss``."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from course_lib import vit
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+
+
+def reference(
+    student: Tensor,
+    teacher: Tensor,
+    labels: Tensor,
+    kind: str = "hard",
+    weight: float = 0.5,
+    temperature: float = 3.0,
+) -> Tensor:
+    """The library's, for a student with one set of logits."""
+    return vit.distillation_loss(
+        student, student, teacher, labels,
+        kind=kind, weight=weight, temperature=temperature,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+exercise = Exercise(
+    id="seeing.distillation_loss",
+    function="distillation_loss",
+    reference=reference,
+    points=5,
+    minutes=25,
+    difficulty=3,
+    chapter="13_seeing.html#seeing-teacher",
+    outcomes=("seeing.teacher",),
+    example=lambda t: (t.randn(4, 3), t.randn(4, 3), t.integers(0, 2, 4)),
+)
+
+
+def _batch(t: Trial, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor, Tensor]:
+    B, C = t.integer(4, 8), t.integer(3, 6)
+    labels = t.integers(0, C - 1, B)
+    teacher = 2 * t.randn(B, C, dtype=dtype)
+    # The teacher is wrong about the first picture, or labels and teacher would say the same.
+    teacher[0, labels[0]] = -9.0
+    return 2 * t.randn(B, C, dtype=dtype), teacher, labels
+
+
+@exercise.prop(
+    "hard: the teacher's answer is a second label",
+    points=1,
+    hint="Which class does the teacher name? That alone counts, not how sure it is.",
+)
+def hard(t: Trial) -> None:
+    t.same(*_batch(t), note="half and half")
+    t.same(*_batch(t), "hard", 1.0, note="the teacher alone")
+
+
+@exercise.prop(
+    "soft: the student's distribution is drawn to the teacher's, both at the temperature",
+    points=1,
+    hint="Divide both by the temperature; the teacher's distribution is what is aimed at.",
+)
+def soft(t: Trial) -> None:
+    for temperature in (1.0, 2.0, 5.0):
+        t.same(*_batch(t), "soft", 1.0, temperature, note=f"temperature {temperature:g}")
+
+
+@exercise.prop(
+    "labels and teacher weigh as `weight` says, the labels at no temperature",
+    points=1,
+    hint="With weight 0 the teacher doesn't matter, with weight 1 the labels don't.",
+)
+def shares(t: Trial) -> None:
+    for kind in ("hard", "soft"):
+        for weight in (0.0, 0.25, 0.8):
+            t.same(*_batch(t), kind, weight, 4.0, note=f"{kind}, weight {weight}")
+    t.same(*_batch(t), "soft", note="weight and temperature left out")
+
+
+@exercise.prop(
+    "a student that answers as its teacher has nothing to learn from it softly",
+    points=0.5,
+    hint="The divergence of a distribution from itself is 0; the cross-entropy is not.",
+)
+def nothing_left(t: Trial) -> None:
+    student, _, labels = _batch(t)
+    t.same(student, student.clone(), labels, "soft", 1.0, 3.0)
+
+
+@exercise.prop(
+    "the gradient for the student, and none for the teacher",
+    points=1,
+    hint="The teacher is not being taught.",
+)
+def gradients(t: Trial) -> None:
+    for kind in ("hard", "soft"):
+        student, teacher, labels = _batch(t, torch.float64)
+        found = t.vjp((student, teacher, labels, kind, 0.7, 2.0), [torch.tensor(1.0).double()])
+        leaf = student.clone().requires_grad_()
+        reference(leaf, teacher, labels, kind, 0.7, 2.0).backward()
+        to_student, to_teacher = found.inputs[:2]
+        t.expect(to_student is not None, "no gradient reaches the student")
+        t.close(to_student, leaf.grad, "the student's gradient", note=kind)
+        silent = to_teacher is None or not bool(to_teacher.any())
+        t.expect(silent, f"{kind}: the teacher gets a gradient")
+
+
+@exercise.prop(
+    "logits so large that a probability would round to 0",
+    points=0.5,
+    hint="Is there a logarithm of a softmax in your code? There is a function for both at once.",
+)
+def large(t: Trial) -> None:
+    student, teacher, labels = _batch(t)
+    t.same(300 * student, 300 * teacher, labels, "soft", 0.5, 1.0, note="logits in the hundreds")
+
+
+@exercise.mistake("Swap teacher and student in your divergence: which one do you aim at?")
+def the_other_divergence(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+    """A divergence is the same in both directions."""
+    teacher = teacher.detach()
+    if kind == "hard":
+        learned = F.cross_entropy(student, teacher.argmax(-1))
+    else:
+        p, q = (F.log_softmax(x / temperature, -1) for x in (teacher, student))
+        learned = F.kl_div(p, q, reduction="batchmean", log_target=True) * temperature**2
+    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
+
+
+@exercise.mistake("Print the soft loss for temperatures 1, 10, 100. What becomes of its gradient?")
+def fading_teacher(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+    """A temperature divides the logits, and that is all that it does."""
+    teacher = teacher.detach()
+    if kind == "hard":
+        learned = F.cross_entropy(student, teacher.argmax(-1))
+    else:
+        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
+        learned = F.kl_div(q, p, reduction="batchmean", log_target=True)
+    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
+
+
+@exercise.mistake("Hard means one class. What is your target when the teacher is only 60 % sure?")
+def unsure_labels(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+    """Hard distillation is soft distillation at temperature 1."""
+    teacher = teacher.detach()
+    if kind == "hard":
+        learned = F.cross_entropy(student, teacher.softmax(-1))
+    else:
+        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
+        learned = F.kl_div(q, p, reduction="batchmean", log_target=True) * temperature**2
+    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
+
+
+@exercise.mistake("Call `backward` with a teacher that wants gradients, and look at its `grad`.")
+def teacher_learns(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+    """The teacher is a constant because nobody optimises it."""
+    if kind == "hard":
+        learned = F.cross_entropy(student, teacher.argmax(-1))
+    else:
+        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
+        learned = F.kl_div(q, p, reduction="batchmean", log_target=True) * temperature**2
+    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
+
+
+@exercise.mistake("With weight 1, whom should the student listen to?")
+def shares_swapped(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+    """The weight is the share of the labels."""
+    teacher = teacher.detach()
+    if kind == "hard":
+        learned = F.cross_entropy(student, teacher.argmax(-1))
+    else:
+        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
+        learned = F.kl_div(q, p, reduction="batchmean", log_target=True) * temperature**2
+    return weight * F.cross_entropy(student, labels) + (1 - weight) * learned
+
+
+@exercise.mistake("Give a batch twice over. Does the divergence of a picture depend on classes?")
+def mean_over_everything(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+    """A mean is a mean: over pictures and classes."""
+    teacher = teacher.detach()
+    if kind == "hard":
+        learned = F.cross_entropy(student, teacher.argmax(-1))
+    else:
+        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
+        learned = (p.exp() * (p - q)).mean() * temperature**2
+    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
+
+
+@exercise.mistake("Set the weight to 0 and change the temperature: may the loss change?")
+def labels_warmed_too(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+    """The student has one temperature, for labels and teacher alike."""
+    teacher = teacher.detach()
+    if kind == "hard":
+        learned = F.cross_entropy(student, teacher.argmax(-1))
+    else:
+        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
+        learned = F.kl_div(q, p, reduction="batchmean", log_target=True) * temperature**2
+        student = student / temperature
+    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
+
+
+@exercise.mistake("Let the student answer exactly as the teacher does. What should be left?")
+def cross_entropy_for_divergence(
+    student, teacher, labels, kind="hard", weight=0.5, temperature=3.0
+):
+    """Cross-entropy and divergence are one loss, as they have one gradient."""
+    teacher = teacher.detach()
+    if kind == "hard":
+        learned = F.cross_entropy(student, teacher.argmax(-1))
+    else:
+        target = (teacher / temperature).softmax(-1)
+        learned = F.cross_entropy(student / temperature, target) * temperature**2
+    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
+
+
+@exercise.alternative
+def by_definition(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+    """Sums written out, from logsumexp; warns."""
+    import warnings
+
+    warnings.warn("sums", stacklevel=1)
+
+    def log_probabilities(logits):
+        return logits - logits.logsumexp(-1, keepdim=True)
+
+    rows = torch.arange(len(labels))
+    teacher = teacher.detach()
+    by_label = -log_probabilities(student)[rows, labels].mean()
+    if kind == "hard":
+        learned = -log_probabilities(student)[rows, teacher.argmax(-1)].mean()
+    else:
+        p = log_probabilities(teacher / temperature)
+        q = log_probabilities(student / temperature)
+        learned = temperature**2 * (p.exp() * (p - q)).sum(-1).mean()
+    return by_label + weight * (learned - by_label)
+
+
+@exercise.alternative
+def one_target(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+    """Hard distillation as one cross-entropy with a mixed target; soft as a difference of two."""
+    with torch.no_grad():
+        classes = teacher.shape[-1]
+        truth = F.one_hot(labels, classes).to(student)
+        answer = F.one_hot(teacher.argmax(-1), classes).to(student)
+    if kind == "hard":
+        return F.cross_entropy(student, (1 - weight) * truth + weight * answer)
+    target = (teacher.detach() / temperature).softmax(-1)
+    crossed = F.cross_entropy(student / temperature, target)
+    far = crossed - F.cross_entropy(teacher.detach() / temperature, target)
+    log_q = torch.distributions.Categorical(logits=student).log_prob(labels)
+    return weight * temperature**2 * far - (1 - weight) * log_q.mean()
