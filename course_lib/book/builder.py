@@ -41,6 +41,7 @@ get_cache(sys.argv.pop(1)).db
 book.build_sphinx = functools.partial(book.build_sphinx, jobs={_JOBS})
 main()
 """
+_FAULT = re.compile(r"WARNING: |ERROR: |CRITICAL: |^(\w+\.)*\w*Error: \S")
 _PROGRESS = re.compile(
     r"reading sources\.\.\. (\[ *\d+%\]) (\S+)"
     r"|(executed \S+: \d+ seconds of processor time)"
@@ -258,7 +259,7 @@ def _run(
                 lines.write(line)
                 if progress := _PROGRESS.match(line.replace(f"{root}/", "")):
                     echo("book: " + " ".join(filter(None, progress.groups())))
-                if "WARNING: " in line or "ERROR: " in line or "CRITICAL: " in line:
+                if _FAULT.search(line):
                     warnings.append(line.strip())
         except BaseException:
             process.terminate()
