@@ -45,8 +45,8 @@ class LinearForecast:
 
         >>> line = torch.arange(12.0).unfold(0, 5, 1)[..., None]
         >>> forecast = LinearForecast(line[:, :3], line[:, 3:])
-        >>> forecast(torch.tensor([[[20.0], [22.0], [24.0]]])).flatten().round(decimals=2)
-        tensor([26., 28.])
+        >>> forecast(torch.tensor([[[20.0], [21.0], [22.0]]])).flatten().round(decimals=2)
+        tensor([23., 24.])
     """
 
     def __init__(self, x: Tensor, y: Tensor) -> None:
