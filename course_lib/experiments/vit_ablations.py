@@ -160,6 +160,20 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
     return made
 
 
+def as_config(settings: SeeingRun) -> dict[str, Any]:
+    """Settings as a record keeps them, lists in the place of tuples.
+
+    Args:
+        settings: Of a run.
+
+    Example:
+        >>> as_config(CPU)["widths"]
+        [8, 16, 32, 64]
+    """
+    config: dict[str, Any] = json.loads(json.dumps(asdict(settings)))
+    return config
+
+
 def paired_gains(records: Sequence[Record], better: str, worse: str) -> list[float]:
     """Differences of the accuracies of two arms, seed by seed.
 
@@ -254,8 +268,8 @@ def head_distances(model: ViT, images: Tensor) -> dict[str, float]:
     "a vision transformer on CIFAR-10 with one part at a time taken out",
     arms=ARMS,
     sizes={
-        "cpu": Size(asdict(CPU), (0, 1, 2), 0.5, "one CPU core"),
-        "full": Size(asdict(FULL), (0, 1, 2), 60, "one GPU"),
+        "cpu": Size(as_config(CPU), (0, 1, 2), 0.5, "one CPU core"),
+        "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU"),
     },
     conclude=conclude,
 )

@@ -6,13 +6,12 @@ No records ship with the course. Whoever wants to know states a prediction, runs
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from course_lib.experiments import vit_ablations
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Conclusion, Experiment, Size
 from course_lib.experiments.verdict import verdict
-from course_lib.experiments.vit_ablations import CPU, FULL, paired_gains
+from course_lib.experiments.vit_ablations import CPU, FULL, as_config, paired_gains
 
 ARMS: dict[str, dict[str, object]] = {
     "whole": {},
@@ -52,8 +51,8 @@ EXPERIMENT = Experiment(
     "changes to a vision transformer that nobody has tried here: run them yourself",
     ARMS,
     {
-        "cpu": Size(asdict(CPU), (), 0.5, "one CPU core"),
-        "full": Size(asdict(FULL), (), 60, "one GPU"),
+        "cpu": Size(as_config(CPU), (), 0.5, "one CPU core"),
+        "full": Size(as_config(FULL), (), 60, "one GPU"),
     },
     vit_ablations.EXPERIMENT.train,
     conclude,

@@ -7,7 +7,7 @@ times as often.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from safetensors import safe_open
@@ -18,7 +18,7 @@ from course_lib.experiments import vit_ablations
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Conclusion, Experiment, Size
 from course_lib.experiments.verdict import verdict
-from course_lib.experiments.vit_ablations import CPU, FULL, SeeingRun, paired_gains
+from course_lib.experiments.vit_ablations import CPU, FULL, SeeingRun, as_config, paired_gains
 
 RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results"
 ARMS = {
@@ -53,8 +53,10 @@ EXPERIMENT = Experiment(
     "transformer and convolutional network on few images and on more",
     ARMS,
     {
-        "cpu": Size(asdict(replace(CPU, n_train=5_000, epochs=4)), (0, 1, 2), 0.5, "one CPU core"),
-        "full": Size(asdict(FULL), (0, 1, 2), 60, "one GPU"),
+        "cpu": Size(
+            as_config(replace(CPU, n_train=5_000, epochs=4)), (0, 1, 2), 0.5, "one CPU core"
+        ),
+        "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU"),
     },
     vit_ablations.EXPERIMENT.train,
     conclude,

@@ -1,0 +1,256 @@
+"""Claims about vision transformers: what their parts are worth, how far they look, what they know.
+
+What an experiment decides is read from the records that ship with the book.
+"""
+
+from pathlib import Path
+
+import torch
+import yaml
+from torch import Tensor, nn
+
+import course_lib
+from course_lib.claims.finding import Finding
+from course_lib.experiments import EXPERIMENTS, conclusions, load_records, pair_by_seed, verdict
+from course_lib.experiments.verdict import Verdict
+from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
+from course_lib.patterns import attention_distance, grid_distances
+from course_lib.vit import ViT, ViTConfig
+
+__all__ = [
+    "ablations_subtract",
+    "all_late_heads_look_far",
+    "convolutions_need_depth",
+    "deeper_layers_look_further",
+    "few_images_favour_convolutions",
+    "heads_are_missed",
+    "hidden_layers_are_missed",
+    "hybrids_attend_late",
+    "larger_patches_cost",
+    "more_images_close_the_gap",
+    "no_prior_at_all",
+    "norms_are_missed",
+    "norms_matter_most",
+    "positions_are_missed",
+    "residuals_are_missed",
+    "seventy_per_cent_are_kept",
+    "sees_all_at_once",
+]
+
+BOOK = Path(course_lib.__file__).parents[1] / "book"
+_HOLDS = {"stands": True, "does not": False, "undecided": None}
+
+
+# --------------------------------------------------------------------------- by records
+
+
+def _decided(experiment: str, claim: str) -> tuple[bool | None, str]:
+    """What the rule says of one conclusion, if the controls stand, and the numbers."""
+    found = conclusions(EXPERIMENTS[experiment], load_records(BOOK / "results", experiment), "cpu")
+    ((said),) = [c.verdict for c in found if c.claim.startswith(claim)]
+    controlled = all(c.verdict.outcome == "stands" for c in found if c.control)
+    return _HOLDS[said.outcome] if controlled else None, _points(said)
+
+
+def _points(said: Verdict) -> str:
+    mean, low, high = (100 * value for value in (said.mean, said.low, said.high))
+    return f"{mean:+.1f} points of accuracy, from {low:+.1f} to {high:+.1f}, over {said.n} pairs"
+
+
+def positions_are_missed() -> Finding:
+    """The whole model and one without positions."""
+    holds, evidence = _decided("vit-ablations", "Without positions")
+    return Finding(holds=holds, evidence=evidence)
+
+
+def heads_are_missed() -> Finding:
+    """The whole model and one with a single head a block."""
+    holds, evidence = _decided("vit-ablations", "With a single head")
+    return Finding(holds=holds, evidence=evidence)
+
+
+def residuals_are_missed() -> Finding:
+    """The whole model and one without residual connections."""
+    holds, evidence = _decided("vit-ablations", "Without residual connections")
+    return Finding(holds=holds, evidence=evidence)
+
+
+def norms_are_missed() -> Finding:
+    """The whole model and one without layer norms."""
+    holds, evidence = _decided("vit-ablations", "Without layer norms")
+    return Finding(holds=holds, evidence=evidence)
+
+
+def hidden_layers_are_missed() -> Finding:
+    """The whole model and one without feed-forward parts."""
+    holds, evidence = _decided("vit-ablations", "Without feed-forward parts")
+    return Finding(holds=holds, evidence=evidence)
+
+
+def norms_matter_most() -> Finding:
+    """A model without residual connections and one without norms."""
+    holds, evidence = _decided("vit-ablations", "Norms are missed more")
+    return Finding(holds=holds, evidence=evidence)
+
+
+def larger_patches_cost() -> Finding:
+    """Patches of 8 pixels and of 16."""
+    holds, evidence = _decided("vit-ablations", "Larger patches")
+    return Finding(holds=holds, evidence=evidence)
+
+
+def few_images_favour_convolutions() -> Finding:
+    """A convolutional network and a transformer on 1,000 images."""
+    holds, evidence = _decided("vit-rivals", "On few images a transformer")
+    return Finding(holds=holds, evidence=evidence)
+
+
+def more_images_close_the_gap() -> Finding:
+    """The lead of the convolutional network on 1,000 images and on 5,000."""
+    holds, evidence = _decided("vit-rivals", "With five times the images")
+    return Finding(holds=holds, evidence=evidence)
+
+
+def seventy_per_cent_are_kept() -> Finding:
+    """Accuracy without positions over accuracy with them, seed by seed."""
+    records = load_records(BOOK / "results", "vit-ablations")
+    pairs = pair_by_seed(records, "no-positions", "whole")
+    kept = [a.results["accuracy"] / b.results["accuracy"] for a, b in pairs]
+    said = verdict([0.7 - share for share in kept], claimed_sign=1)
+    near = said.low <= 0 <= said.high
+    return Finding(
+        holds=near,
+        evidence=f"a model without positions keeps {min(kept):.0%} to {max(kept):.0%} of the "
+        "accuracy",
+    )
+
+
+def deeper_layers_look_further() -> Finding:
+    """Attention distance of the last layer and of the first, in the trained whole model."""
+    runs = [r for r in load_records(BOOK / "results", "vit-ablations") if r.arm == "whole"]
+
+    def mean(results: dict[str, dict[str, float]], layer: int) -> float:
+        far = [v for k, v in results["attention_distance"].items() if k.startswith(f"{layer}.")]
+        return sum(far) / len(far)
+
+    said = verdict([mean(r.results, 4) - mean(r.results, 1) for r in runs], claimed_sign=1)
+    return Finding(
+        holds=_HOLDS[said.outcome],
+        evidence=f"the last layer looks {said.mean:+.2f} pixels further than the first, from "
+        f"{said.low:+.2f} to {said.high:+.2f}, over {said.n} seeds",
+    )
+
+
+def ablations_subtract() -> Finding:
+    """The report's accuracies without each part, and the drops that it prints."""
+    drops = {
+        "no-positions": 0.087,
+        "one-head": 0.032,
+        "no-residual": 0.121,
+        "no-norm": 0.153,
+        "no-ffn": 0.064,
+    }
+    printed = {
+        entry["arm"]: entry["value"]
+        for entry in yaml.safe_load((BOOK / "results.yml").read_text(encoding="utf-8"))
+        if entry["experiment"] == "vit-ablations" and entry["metric"] == "accuracy"
+    }
+    off = [abs(printed["whole"] - printed[arm] - drop) for arm, drop in drops.items()]
+    return Finding(
+        holds=max(off) < 1e-9, evidence=f"{len(off)} drops, at most {max(off):.1g} away from it"
+    )
+
+
+# --------------------------------------------------------------------------- by architecture
+
+
+def _uniform_distance(allowed: Tensor) -> float:
+    weights = allowed.float() / allowed.sum(-1, keepdim=True)
+    return float(attention_distance(weights, (14, 14), n_prefix=0, patch_size=16))
+
+
+def all_late_heads_look_far() -> Finding:
+    """Attention distances that a grid of 14 x 14 patches of 16 pixels allows."""
+    far = grid_distances(14, 14)
+    everywhere = _uniform_distance(far >= 0)
+    near = _uniform_distance(far < 1.5)
+    corner = _uniform_distance(far == far.max(-1, keepdim=True).values)
+    return Finding(
+        # More than 200 pixels as a mean of all heads of a layer.
+        holds=everywhere > 200,
+        evidence=f"a head that looks everywhere has a distance of {everywhere:.0f} pixels, one of "
+        f"3 x 3 patches {near:.0f}, one that looks at the farthest corner alone {corner:.0f}",
+    )
+
+
+def sees_all_at_once() -> Finding:
+    """Which pixels move a patch behind a single block of a vision transformer."""
+    config = ViTConfig(d_model=32, n_layers=1, n_heads=2, d_ff=64, dropout=0.0)
+    model = ViT(config, generator=torch.Generator().manual_seed(0)).eval()
+    images = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(1))
+    images.requires_grad_()
+    model.encode(images)[0][0, 1, 0].backward()
+    assert images.grad is not None
+    share = float((images.grad != 0).float().mean())
+    return Finding(holds=share > 0.99, evidence=f"{share:.1%} of the pixels move the first patch")
+
+
+def convolutions_need_depth() -> Finding:
+    """How many of 63 pixels in a line move the middle, behind five dilated convolutions or one."""
+
+    def reach(network: nn.Module, x: Tensor) -> int:
+        x = x.requires_grad_()
+        network(x)[..., 31].sum().backward()
+        assert x.grad is not None
+        return int((x.grad != 0).sum())
+
+    layers = [nn.Conv1d(1, 1, 3, padding=d, dilation=d, bias=False) for d in (1, 2, 4, 8, 16)]
+    for layer in layers:
+        nn.init.ones_(layer.weight)
+    dilated = reach(nn.Sequential(*layers), torch.zeros(1, 1, 63))
+    for layer in layers:
+        layer.padding = layer.dilation = (1,)
+    contiguous = reach(nn.Sequential(*layers), torch.zeros(1, 1, 63))
+    return Finding(
+        holds=dilated < 63,
+        evidence=f"five convolutions of width 3 see {contiguous} of 63 pixels, and with dilations "
+        f"from 1 to 16 {dilated}",
+    )
+
+
+def no_prior_at_all() -> Finding:
+    """What a pixel reaches before the first block, and what shuffled patches change."""
+    config = ViTConfig(d_model=32, n_layers=2, n_heads=2, d_ff=64, dropout=0.0, positions="none")
+    model = ViT(config, generator=torch.Generator().manual_seed(0)).eval().double()
+    generator = torch.Generator().manual_seed(1)
+    images = torch.randn(1, 3, 32, 32, generator=generator).double()
+    order = torch.randperm(64, generator=generator)
+    patches = images.unfold(2, 4, 4).unfold(3, 4, 4).flatten(2, 3)
+    shuffled = patches[:, :, order].unflatten(2, (8, 8)).permute(0, 1, 2, 4, 3, 5).flatten(2, 3)
+    shuffled = shuffled.flatten(3, 4)
+    with torch.no_grad():
+        same = float((model(images) - model(shuffled)).abs().max())
+        mirrored = images.flip(-1)
+        other = float((model(images) - model(mirrored)).abs().max())
+    symmetric, local = same < 1e-9, other > 1e-6
+    return Finding(
+        holds=not (symmetric or local),
+        evidence=f"any order of the patches gives the same answer up to {same:.0e}, and turning "
+        f"pixels around inside of patches changes it by {other:.2f}",
+        corrected=symmetric and local,
+    )
+
+
+def hybrids_attend_late() -> Finding:
+    """The order of the blocks of a CoAtNet for small pictures, and their sides."""
+    hybrid = hybrid_cifar()
+    kinds = [type(block) for block in hybrid.blocks]
+    first = kinds.index(RelativeBlock)
+    early = all(kind is InvertedBottleneck for kind in kinds[:first])
+    late = all(kind is RelativeBlock for kind in kinds[first:])
+    return Finding(
+        holds=early and late and first > 0,
+        evidence=f"{first} blocks convolve, then {len(kinds) - first} attend, on "
+        f"{hybrid.config.sides[-1]} x {hybrid.config.sides[-1]} places of {hybrid.config.sides[0]} "
+        f"x {hybrid.config.sides[0]}",
+    )
