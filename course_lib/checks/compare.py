@@ -74,7 +74,9 @@ def difference(
             rtol=1e-4, atol=1e-6, equal_nan=True,
         )  # fmt: skip
         return None if close.item() else f"{what} is {got:.6g}, wanted {want:.6g}"
-    if type(got) is not type(want) or got != want:
+    if type(got) is not type(want):
+        return f"{what} is {kind(got)}, wanted {want!r:.80}"
+    if got != want:
         return f"{what} is {got!r:.80}, wanted {want!r:.80}"
     return None
 

@@ -180,6 +180,16 @@ class Trial:
         if not bool(condition):
             raise Wrong(why)
 
+    def parts(self, got: Any, *names: str) -> list[Tensor]:
+        """The tensors of a returned tuple, one for each name."""
+        wanted = f"{len(names)} tensors: {', '.join(names)}"
+        if not isinstance(got, (list, tuple)) or len(got) != len(names):
+            raise Wrong(f"the result is {kind(got)}, wanted {wanted}")
+        for value, part in zip(got, names, strict=True):
+            if not isinstance(value, Tensor):
+                raise Wrong(f"{part} is {kind(value)}, wanted a tensor")
+        return list(got)
+
     def a_tensor(self, got: Any, shape: Sequence[int], what: str = "the result") -> Tensor:
         """Expect a tensor of this shape and return it."""
         if not isinstance(got, Tensor):
@@ -208,7 +218,10 @@ class Trial:
         if reply.error is None:
             raise Wrong(f"{why}: wanted a {error}, but a value came back")
         if reply.error.type != error:
-            raise Wrong(f"{why}: wanted a {error}, raised {reply.error}")
+            # Not one line of the answer ran: that is what there is to say.
+            unreached = reply.error.type in ("NameError", "TypeError") and not reply.error.line
+            before = "" if unreached else f"{why}: wanted a {error}, "
+            raise Wrong(f"{before}raised {reply.error}")
 
     def gradient(self, *args: Any, output: int | None = None) -> None:
         """Expect gradients to agree with central differences of the answer's own values.

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 from course_lib.efficient import Running, online_step
 
 
@@ -91,8 +91,7 @@ def whole(t: Trial) -> None:
         seen = nothing_yet(4, d_value=5)
         for some, values in zip(scores.split(cuts, -1), v.split(cuts, 0), strict=True):
             seen = t.call(some, values, *seen)
-            if not isinstance(seen, (list, tuple)) or len(seen) != 3:
-                raise Wrong("wanted three tensors: largest, total, out")
+            seen = t.parts(seen, "largest", "total", "out")
         t.close(seen[2] / seen[1], scores.softmax(-1) @ v, "out / total", note=f"blocks of {cuts}")
 
 

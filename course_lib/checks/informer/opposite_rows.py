@@ -39,7 +39,10 @@ exercise = Exercise(
 
 def _rows(t: Trial, n_keys: int) -> Tensor:
     got = t.a_tensor(t.call(n_keys), (2, n_keys), f"the result for {n_keys} keys")
-    if not got.is_floating_point() or not got.isfinite().all():
+    if not got.is_floating_point():
+        dtype = str(got.dtype).removeprefix("torch.")
+        raise Wrong(f"the result has dtype {dtype}, wanted a floating-point one")
+    if not got.isfinite().all():
         raise Wrong(f"the scores of {n_keys} keys are not finite floating-point numbers")
     return got.double()
 

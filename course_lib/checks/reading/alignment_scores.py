@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from course_lib.alignment import alignment_error_rate
+from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial, Wrong
 
@@ -61,7 +62,7 @@ def _links(t: Trial, T: int = 6, S: int = 7, nested: bool = True) -> tuple[Tenso
 def _three(t: Trial, *args: Tensor, note: str = "", only: int | None = None) -> None:
     got = t.call(*args)
     if not isinstance(got, (list, tuple)) or len(got) != 3:
-        raise Wrong("the result is not three numbers")
+        raise Wrong(f"the result is {kind(got)}, wanted three numbers")
     want = t.want(*args)
     for n, name in enumerate(exercise.returns):
         if only in (None, n):

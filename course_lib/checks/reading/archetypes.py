@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial, Wrong
 from course_lib.patterns import ARCHETYPES
@@ -97,7 +98,7 @@ def _level(t: Trial, maps: Tensor, kinds: list[str], note: str = "") -> None:
     """Expect nearly all maps to be named rightly."""
     got = t.call(maps)
     if not isinstance(got, (list, tuple)) or len(got) != len(kinds):
-        raise Wrong(f"the result is not a list of {len(kinds)} names")
+        raise Wrong(f"the result is {kind(got)}, wanted a list of {len(kinds)} names")
     right = sum(name == kind for name, kind in zip(got, kinds, strict=True)) / len(kinds)
     missed = [(k, g) for g, k in zip(got, kinds, strict=True) if g != k]
     t.expect(

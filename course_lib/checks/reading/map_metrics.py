@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial, Wrong
 from course_lib.patterns import diagonality, entropy, max_weight, mean_relative_position
@@ -61,7 +62,7 @@ def _one(t: Trial, which: int, *args: Tensor | int, note: str = "") -> Tensor:
     """One of the four results, which must be right; the others may be wrong."""
     got = t.call(*args)
     if not isinstance(got, (list, tuple)) or len(got) != 4:
-        raise Wrong("the result is not four tensors")
+        raise Wrong(f"the result is {kind(got)}, wanted four tensors")
     want = t.want(*args)[which]
     value = t.a_tensor(got[which], tuple(want.shape), exercise.returns[which])
     t.close(value, want, exercise.returns[which], note=note)

@@ -5,6 +5,7 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
+from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial, Wrong
 
@@ -63,7 +64,7 @@ def _traps(t: Trial) -> tuple[Tensor, list[int]]:
 def _part(t: Trial, which: int, losses: Tensor, n_spare: int) -> Tensor:
     got = t.call(losses, n_spare)
     if not isinstance(got, (list, tuple)) or len(got) != 3:
-        raise Wrong("the result is not alone, excess and heads")
+        raise Wrong(f"the result is {kind(got)}, wanted alone, excess and heads")
     H = losses.ndim
     value = t.a_tensor(got[which], (H,) if which == 0 else (H, H), exercise.returns[which])
     t.close(value, t.want(losses, n_spare)[which], exercise.returns[which])
@@ -73,11 +74,11 @@ def _part(t: Trial, which: int, losses: Tensor, n_spare: int) -> Tensor:
 def _heads(t: Trial, losses: Tensor, n_spare: int, note: str = "") -> None:
     got = t.call(losses, n_spare)
     if not isinstance(got, (list, tuple)) or len(got) != 3:
-        raise Wrong("the result is not alone, excess and heads")
+        raise Wrong(f"the result is {kind(got)}, wanted alone, excess and heads")
     want = t.want(losses, n_spare)[2]
     heads = got[2].tolist() if isinstance(got[2], Tensor) else got[2]
     if not isinstance(heads, (list, tuple, set)):
-        raise Wrong("heads is not a list")
+        raise Wrong(f"heads is {kind(heads)}, wanted a list")
     t.expect(
         sorted(heads) == want,
         f"{note + ': ' if note else ''}without heads {want} less is lost than without {heads}",

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 from course_lib.positions import rotary_angles, rotate
 
 
@@ -110,8 +110,7 @@ def kept(t: Trial) -> None:
     window = t.integer(4, 6)
     pieces = _pieces(t, 2, window)
     found = t.call(*pieces, window)
-    if not isinstance(found, (list, tuple)) or len(found) != 3:
-        raise Wrong("wanted three tensors: the output, the keys, the values")
+    found = t.parts(found, "the output", "the keys", "the values")
     for got, old, new, name in (
         (found[1], pieces[3], pieces[1], "keys"),
         (found[2], pieces[4], pieces[2], "values"),
@@ -135,9 +134,7 @@ def in_pieces(t: Trial) -> None:
     for piece in torch.arange(9).split([1, 1, 2, 1, 3, 1]):
         new = (x[..., piece, :] for x in (q, k, v))
         found = t.call(*new, keys, values, window)
-        if not isinstance(found, (list, tuple)) or len(found) != 3:
-            raise Wrong("wanted three tensors: the output, the keys, the values")
-        out, keys, values = found
+        out, keys, values = t.parts(found, "the output", "the keys", "the values")
         outs.append(out)
     t.close(torch.cat(outs, dim=-2), whole, "the output, read in pieces")
 

@@ -43,7 +43,8 @@ def _table(t: Trial, height: int, width: int, d_model: int, base: float = 10_000
     got = t.call(height, width, d_model) if usual else t.call(height, width, d_model, base=base)
     table = t.a_tensor(got, (places, d_model))
     if table.dtype != torch.float32:
-        t.expect(False, f"the table has dtype {str(table.dtype).removeprefix('torch.')}")
+        dtype = str(table.dtype).removeprefix("torch.")
+        t.expect(False, f"the table has dtype {dtype}, wanted float32")
     t.expect(table.isfinite().all(), "the table has entries that are not finite")
     return table.unflatten(0, (height, width))
 

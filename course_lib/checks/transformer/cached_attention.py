@@ -8,7 +8,7 @@ from torch import Tensor
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.fixtures import normal
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 from course_lib.checks.wire import Fixture
 from course_lib.masks import causal_mask
 
@@ -95,9 +95,7 @@ def in_pieces(t: Trial) -> None:
     empty, outs = (keys, values), []
     for piece in x.split([1, 3, 1, 1] if t.integer(0, 1) else [2, 1, 3], dim=1):
         found = t.call(piece, keys, values, *weights)
-        if not isinstance(found, (list, tuple)) or len(found) != 3:
-            raise Wrong("wanted three tensors: output, keys, values")
-        out, keys, values = found
+        out, keys, values = t.parts(found, "output", "keys", "values")
         outs.append(out)
     whole = t.want(x, *empty, *weights)[0]
     t.close(torch.cat(outs, dim=1), whole, "the output, read in pieces")

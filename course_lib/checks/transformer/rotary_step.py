@@ -7,7 +7,7 @@ from torch import Tensor
 
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 from course_lib.masks import causal_mask
 
 
@@ -97,9 +97,7 @@ def in_pieces(t: Trial) -> None:
     outs = []
     for piece in torch.arange(5).split([1, 1, 3] if t.integer(0, 1) else [2, 1, 2]):
         found = t.call(*(x[..., piece, :] for x in (q, k, v)), keys, values)
-        if not isinstance(found, (list, tuple)) or len(found) != 3:
-            raise Wrong("wanted three tensors: output, keys, values")
-        out, keys, values = found
+        out, keys, values = t.parts(found, "output", "keys", "values")
         outs.append(out)
     t.close(torch.cat(outs, dim=-2), whole[0], "the output, read in pieces")
     t.close(values, whole[2], "the values, read in pieces")
