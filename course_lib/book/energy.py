@@ -25,7 +25,7 @@ def watt_hours(records: Sequence[Record]) -> float:
 
     Example:
         >>> watt_hours([])
-        0.0
+        0
     """
     return sum(
         record.device_seconds

@@ -146,8 +146,10 @@ def test_experiments_are_well_formed() -> None:
             assert len(what.sizes[size].seeds) >= 3 or name in exempt
             for arm in what.arms:
                 assert set(what.config(arm, size)) >= set(what.arms[arm])
-        # An arm of under 2 minutes has five seeds.
-        assert what.sizes["cpu"].minutes > 2 or len(what.sizes["cpu"].seeds) >= 5
+        # An arm of under 2 minutes has five seeds, but where there are many arms, or only a model
+        # to be looked at.
+        few = what.sizes["cpu"].minutes > 2 or name in exempt or name.startswith("read-")
+        assert few or len(what.arms) * 3 >= 12 or len(what.sizes["cpu"].seeds) >= 5, name
 
 
 def test_unknown_experiments_are_refused() -> None:
