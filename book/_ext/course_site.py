@@ -14,6 +14,7 @@ from sphinx.config import Config
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from course_lib.book.drawings import shorten
 from course_lib.book.icons import cut_icons
 from course_lib.book.inspection import EXECUTION_FILE
 
@@ -66,6 +67,7 @@ def tidy_up(app: Sphinx, error: Exception | None) -> None:
         for path in (html / "_static").rglob(pattern):
             path.unlink()
     cut_icons(html)
+    shorten(html / "_images")
     own = {"index", "genindex", "search"} | app.env.found_docs
     for path in html.rglob("*.html"):
         if path.relative_to(html).with_suffix("").as_posix() not in own:

@@ -107,7 +107,12 @@ def test_a_figure_of_the_book_moves(chromium: Any, built_book: Path, address: st
         page = visit.open(path.relative_to(built_book).as_posix())
         for figure in page.locator("figure.course-figure").all():
             before = figure.evaluate("(f) => f.dataset.state")
-            figure.locator("input[type=range]").first.press("ArrowLeft")
+            controls = "input[type=range], select, [tabindex='0'], input, button"
+            control = figure.locator(controls).first
+            for key in ("ArrowLeft", "ArrowRight", "ArrowDown", "Enter"):
+                control.press(key)
+                if figure.evaluate("(f) => f.dataset.state") != before:
+                    break
             assert figure.evaluate("(f) => f.dataset.state") != before, path
             moved += 1
     visit.context.close()

@@ -486,6 +486,8 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
         "alignment-reader": touched.get_by_role("radio", name="train"),
         "attention-map-reader": touched.get_by_role("radio", name="(end)"),
         "collision-map": touched.get_by_role("gridcell", name="row 5, column 2"),
+        "contrastive-matrix": touched.get_by_role("checkbox").first,
+        "cost-calculator": touched.get_by_role("slider").first,
         "depth-explorer": touched.get_by_role("slider", name="Place that is read"),
         "dilation-groups": touched.get_by_role("gridcell", name="row 5, column 2:"),
         "kv-cache-stepper": touched.get_by_role("button", name="next step"),

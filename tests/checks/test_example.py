@@ -56,5 +56,7 @@ def test_what_fails_has_an_example_and_the_bank_has_none(identifier):
     exercise = find(identifier)
     source = exercise.mistakes[0].source
     named = grade_source(exercise, source, "1", named=True)
-    assert all(row.passed or row.example for row in named.rows)
+    # Of what a size probe was given, only a slice comes back: nothing to show.
+    rows = [row for row in named.rows if row.name != "cheap"]
+    assert rows and all(row.passed or row.example for row in rows)
     assert not any(row.example for row in grade_source(exercise, source, "1").rows)

@@ -18,7 +18,8 @@ def test_committed_releases_are_in_step(root, name):
     assignment = authoring.load(root / f"solutions/{name}/{name}.md", root)
     committed = (root / f"exercises/{name}/{name}.ipynb").read_text(encoding="utf-8")
     assert authoring.text(assignment.release) == committed, "run `make exercises`"
-    assert len(assignment.exercises) >= 4
+    # Fewer where most points are for a report.
+    assert len(assignment.exercises) >= 3
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,7 +61,7 @@ def test_no_released_file_holds_solution_text(root):
         released = nbformat.read(root / f"exercises/{name}/{name}.ipynb", as_version=4)
         cells = ["\n".join(map(str.strip, c.source.splitlines())) for c in released.cells]
         answers = source.split(authoring.BEGIN)[1:]
-        assert len(answers) >= 4
+        assert len(answers) >= 3
         for answer in answers:
             lines = answer.split(authoring.END)[0].strip().splitlines()
             text = "\n".join(map(str.strip, lines))
