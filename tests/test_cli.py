@@ -46,7 +46,7 @@ def refused(capsys, *arguments):
 
 
 def test_refusals_say_what_there_is(capsys, tmp_path, monkeypatch):
-    assert "there are 02_lookup, 03_attention" in refused(capsys, "grade", "99_nothing")
+    assert "there are 00_start, 01_seq2seq" in refused(capsys, "grade", "99_nothing")
     assert "attention.scaled_dot_product" in refused(capsys, "matrix", "attention.nothing")
     assert "at least 1" in refused(capsys, "matrix", "--seeds", "0")
     assert "must be one of" in refused(capsys, "data", "nothing")

@@ -42,7 +42,7 @@ _TORCH = """
     assert_close tile tiny to tolist topk transpose tril tril_indices triu triu_indices type_as
     unbind unflatten unfold unique unsqueeze values var vector_norm view view_as view_as_complex
     view_as_real vsplit weight where zero_ zero_grad zeros zeros_like bias in_proj_weight step T
-    data
+    data SGD Adam AdamW optim logsigmoid promote_types bucketize indices
 """
 _OTHER = """
     Any Callable Counter Fraction Iterable Optional Sequence Union append array asarray axhline

@@ -58,7 +58,7 @@ def test_wrong_schema_versions_are_one_note(solved, assignment, version, shown):
     _, notes = aligned(solved, assignment)
     (note,) = notes
     assert note.startswith(
-        f"The notebook says `schema_version` is {shown} for 13 cells, `attention"
+        f"The notebook says `schema_version` is {shown} for 14 cells, `attention"
     )
     assert note.endswith("among them; that was ignored.")
 
@@ -80,9 +80,14 @@ def test_lost_marks_are_found_by_function_and_by_source(solved, assignment):
         cell.metadata = {}
         cell.pop("id")
     cells, notes = aligned(solved, assignment)
+    # An answer in words can't be told from any other text: it stays, for a person to see.
+    words = "attention-saturates-written"
+    said = written.pop(words)
+    assert any(cell.source == said for cell, own in cells if not own)
     assert {i: source_of(cells, i) for i in written} == written
-    assert len(notes) == len(assignment.exercises)
-    assert all("had lost its mark; its function told it" in n for n in notes)
+    assert f"The cell `{words}` was missing; it was put back." in notes
+    assert len(notes) == len(assignment.exercises) + 1
+    assert sum("had lost its mark; its function told it" in n for n in notes) == len(notes) - 1
 
 
 def test_an_edited_locked_cell_is_reset_and_what_was_written_survives(solved, assignment, first):
