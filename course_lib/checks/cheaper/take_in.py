@@ -90,8 +90,9 @@ def whole(t: Trial) -> None:
     for cuts in ([1] * n, [n], [2, n - 5, 3]):
         seen = nothing_yet(4, d_value=5)
         for some, values in zip(scores.split(cuts, -1), v.split(cuts, 0), strict=True):
-            seen = t.call(some, values, *seen)
-            seen = t.parts(seen, "largest", "total", "out")
+            found = t.call(some, values, *seen)
+            largest, total, out = t.parts(found, "largest", "total", "out")
+            seen = largest, total, out
         t.close(seen[2] / seen[1], scores.softmax(-1) @ v, "out / total", note=f"blocks of {cuts}")
 
 
