@@ -19,6 +19,7 @@ from course_lib.book.icons import cut_icons
 from course_lib.book.inspection import EXECUTION_FILE
 
 LOGGER = logging.getLogger(__name__)
+EMPTY_HEAD = re.compile(r"<th([^>]*)>\s*(?:<p>\s*</p>\s*)?</th>")
 # Seconds of processor time for the cells of one page.
 BUDGET = 40.0
 
@@ -86,10 +87,13 @@ def say_lists_plainly(
 ) -> None:
     """Drop roles that docutils gives a bibliography and that screen readers no longer know."""
     body = context.get("body")
-    if isinstance(body, str) and "doc-biblioentry" in body:
+    if not isinstance(body, str):
+        return
+    if "doc-biblioentry" in body:
         for role in (' role="doc-biblioentry"', ' role="list"'):
             body = body.replace(role, "")
-        context["body"] = body
+    # The corner above row names heads nothing.
+    context["body"] = EMPTY_HEAD.sub(r"<td\1></td>", body)
 
 
 def note_start(app: Sphinx, docname: str, source: list[str]) -> None:

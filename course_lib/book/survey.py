@@ -36,14 +36,16 @@ def survey(
     only: Sequence[str] | None = None,
     say: Callable[[str], None] = lambda page: None,
     browser: Any = None,
+    schemes: Sequence[str] = ("light", "dark"),
 ) -> dict[str, Any]:
-    """Open pages in Chromium, light and dark.
+    """Open pages in Chromium.
 
     Args:
         html_dir: The folder of a built book.
         only: Pages, as :func:`pages` names them; all if not given.
         say: Called with each page before it is opened.
         browser: A running one, of :func:`course_lib.book.browser.chromium`; an own if not given.
+        schemes: ``light``, ``dark`` or both.
 
     Returns:
         ``first_load_bytes`` by page, uncompressed, and ``axe``: for each rule that is broken its
@@ -62,7 +64,7 @@ def survey(
     with serving(html_dir) as address, nullcontext(browser) if browser else chromium() as browser:
         for page in only if only is not None else pages(html_dir):
             say(page)
-            for scheme in ("light", "dark"):
+            for scheme in schemes:
                 # A context of its own each: an empty cache.
                 context = browser.new_context(
                     color_scheme=scheme, viewport={"width": 1280, "height": 900}

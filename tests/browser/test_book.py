@@ -107,8 +107,8 @@ def test_a_figure_of_the_book_moves(chromium: Any, built_book: Path, address: st
         page = visit.open(path.relative_to(built_book).as_posix())
         for figure in page.locator("figure.course-figure").all():
             before = figure.evaluate("(f) => f.dataset.state")
-            controls = "input[type=range], select, [tabindex='0'], input, button"
-            control = figure.locator(controls).first
+            controls = ("input[type=range]", "select", "[role=gridcell][tabindex='0']", "button")
+            control = next(f for c in controls if (f := figure.locator(c)).count()).first
             for key in ("ArrowLeft", "ArrowRight", "ArrowDown", "Enter"):
                 control.press(key)
                 if figure.evaluate("(f) => f.dataset.state") != before:
