@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE
+from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.reach import reachable
 
 __all__ = ["BuildError", "build", "code_key", "epub", "source_key"]
@@ -207,9 +207,8 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
 
 
 def _note_time(path: Path, seconds: float, cold: bool) -> None:
-    times = json.loads(path.read_text()) if path.exists() else {}
-    times |= {"last": round(seconds, 1)} | ({"cold": round(seconds, 1)} if cold else {})
-    _write(path, json.dumps(times))
+    taken = round(seconds, 1)
+    _write(path, json.dumps(noted(path) | {"last": taken} | ({"cold": taken} if cold else {})))
 
 
 def _open_front_door(index: Path) -> None:

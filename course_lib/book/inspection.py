@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["EXECUTION_FILE", "TIMES_FILE", "broken_links", "outside_resources", "report"]
+__all__ = ["EXECUTION_FILE", "TIMES_FILE", "noted", "report"]
 
 EXECUTION_FILE = "execution.json"
 # Seconds of the last build, and of the last that executed every page.
@@ -43,14 +43,14 @@ def report(html_dir: Path) -> dict[str, Any]:
         A dictionary that ``json.dumps`` takes: ``pages`` with their sizes, ``bytes`` and
         ``static_bytes``, the ``largest`` files, ``chapters`` and ``interactive`` figures (how
         many), ``third_party`` (what a page would load from another host: must be empty),
+        ``broken_links`` (within the book, to no file or to no place on a page: must be empty),
         ``missing_alt`` (pictures that say nothing to who can't see them: must be empty),
         ``execution`` (seconds of each executed page) and ``build_seconds`` of the last build.
     """
     files = sorted(path for path in html_dir.rglob("*") if path.is_file())
     sizes = {path.relative_to(html_dir).as_posix(): path.stat().st_size for path in files}
-    execution = _noted(html_dir.parent / EXECUTION_FILE)
-    pictures = [finding for page in _read(html_dir) for finding in page.missing_alt]
-    figures = {name for page in _read(html_dir) for name in page.figures}
+    execution = noted(html_dir.parent / EXECUTION_FILE)
+    pages = _read(html_dir)
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:10]
     return {
         "pages": {name: size for name, size in sizes.items() if name.endswith(".html")},
@@ -58,26 +58,35 @@ def report(html_dir: Path) -> dict[str, Any]:
         "static_bytes": sum(size for name, size in sizes.items() if name.startswith("_static/")),
         "largest": [{"file": name, "bytes": size} for name, size in largest],
         "chapters": len(list(html_dir.glob("book/chapters/[0-9]*.html"))),
-        "interactive": len(figures),
-        "third_party": list(outside_resources(html_dir)),
-        "broken_links": list(broken_links(html_dir)),
-        "missing_alt": pictures,
+        "interactive": len({name for page in pages.values() for name in page.figures}),
+        "third_party": list(_outside_resources(html_dir, pages)),
+        "broken_links": list(_broken_links(html_dir, pages)),
+        "missing_alt": [finding for page in pages.values() for finding in page.missing_alt],
         "execution": execution,
         "execution_seconds": round(sum(execution.values()), 1),
-        "build_seconds": _noted(html_dir.parent / TIMES_FILE),
+        "build_seconds": noted(html_dir.parent / TIMES_FILE),
     }
 
 
-def broken_links(html_dir: Path) -> Iterator[dict[str, str]]:
-    """Find links within the book that lead nowhere: to no file, or to no place on a page.
+def noted(path: Path) -> dict[str, float]:
+    """Seconds that an earlier build has noted.
 
     Args:
-        html_dir: The folder of ``index.html``.
+        path: A JSON file, :data:`EXECUTION_FILE` or :data:`TIMES_FILE` of a build.
 
-    Yields:
-        The ``file``, the ``element`` (``a``) and the ``url``.
+    Returns:
+        Seconds by name; nothing if there was no such build.
     """
-    pages = {page.path: page for page in _read(html_dir)}
+    found: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+def _read(html_dir: Path) -> dict[Path, "_Page"]:
+    paths = sorted(html_dir.resolve().rglob("*.html"))
+    return {path: _Page(path, path.read_text(encoding="utf-8")) for path in paths}
+
+
+def _broken_links(html_dir: Path, pages: dict[Path, "_Page"]) -> Iterator[dict[str, str]]:
     for path, page in pages.items():
         for url in page.links:
             parts = urlsplit(url)
@@ -91,52 +100,36 @@ def broken_links(html_dir: Path) -> Iterator[dict[str, str]]:
                 yield _finding(html_dir, path, "a", url)
 
 
-def outside_resources(html_dir: Path) -> Iterator[dict[str, str]]:
-    """Find scripts, styles, fonts, images and frames that a page loads from another host.
-
-    Args:
-        html_dir: The folder of ``index.html``.
-
-    Yields:
-        The ``file``, the ``element`` that loads and the ``url``.
-    """
-    for page in _read(html_dir):
+def _outside_resources(html_dir: Path, pages: dict[Path, "_Page"]) -> Iterator[dict[str, str]]:
+    """Scripts, styles, fonts, images and frames that a page loads from another host."""
+    for path, page in pages.items():
         for element, url in page.loaded:
             if re.match(r"(?:https?:)?//", url):
-                yield _finding(html_dir, page.path, element, url)
-    for path in sorted([*html_dir.rglob("*.css"), *html_dir.rglob("*.html")]):
-        for url in _CSS_URL.findall(path.read_text(encoding="utf-8")):
+                yield _finding(html_dir, path, element, url)
+    styles = {path: path.read_text(encoding="utf-8") for path in html_dir.resolve().rglob("*.css")}
+    styles |= {path: page.text for path, page in pages.items()}
+    for path in sorted(styles):
+        for url in _CSS_URL.findall(styles[path]):
             yield _finding(html_dir, path, "css", url)
 
 
-def _noted(path: Path) -> dict[str, float]:
-    found: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
-    return found
-
-
-def _read(html_dir: Path) -> Iterator["_Page"]:
-    for path in sorted(html_dir.resolve().rglob("*.html")):
-        page = _Page(path)
-        page.feed(path.read_text(encoding="utf-8"))
-        yield page
-
-
 def _finding(html_dir: Path, path: Path, element: str, url: str) -> dict[str, str]:
-    inside = path.resolve().relative_to(html_dir.resolve())
+    inside = path.relative_to(html_dir.resolve())
     return {"file": inside.as_posix(), "element": element, "url": url}
 
 
 class _Page(HTMLParser):
     """Collects what a page loads without being asked, its links, figures and textless pictures."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, text: str) -> None:
         super().__init__()
-        self.path = path
+        self.path, self.text = path, text
         self.loaded: list[tuple[str, str]] = []
         self.figures: list[str] = []
         self.links: list[str] = []
         self.ids: set[str] = set()
         self.missing_alt: list[dict[str, str]] = []
+        self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
