@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from course_lib.book.survey import pages
+
 pytestmark = pytest.mark.browser
 
 SHAPES = {
@@ -50,10 +52,6 @@ def address(built_book: Path, serve: Callable[[Path], str]) -> str:
     return serve(built_book)
 
 
-def names(built_book: Path) -> list[str]:
-    return sorted(path.relative_to(built_book).as_posix() for path in built_book.rglob("*.html"))
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_page_opens_cleanly(
     chromium: Any, built_book: Path, address: str, shape: str
@@ -61,7 +59,7 @@ def test_every_page_opens_cleanly(
     visit = Visit(chromium, address, SHAPES[shape])
     theme = SHAPES[shape]["color_scheme"]
     wrong: list[str] = []
-    for name in names(built_book):
+    for name in pages(built_book):
         page = visit.open(name)
         wrong += [f"{name}: {said}" for said in visit.complaints]
         wrong += [f"{name} asks for {url}" for url in visit.outside]
@@ -77,7 +75,7 @@ def test_every_page_opens_cleanly(
         )
         wrong += [f"{name}: broken picture {source}" for source in broken]
     visit.context.close()
-    assert len(names(built_book)) > 10
+    assert len(pages(built_book)) > 10
     assert not wrong, "\n".join(wrong)
 
 
