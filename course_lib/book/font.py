@@ -16,7 +16,7 @@ from fontTools.pens.transformPen import TransformPen
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib import TTFont
 
-__all__ = ["FAMILY", "math_font", "used"]
+__all__ = ["FAMILY", "math_font", "used", "woff2"]
 
 FAMILY = "Course Math"
 _RANGES = [
@@ -70,6 +70,18 @@ def math_font(characters: Collection[int] | None = None) -> bytes:
     for record in font["name"].names:
         if record.nameID in (1, 3, 4, 6):
             record.string = FAMILY.replace(" ", "") if record.nameID == 6 else FAMILY
+    return woff2(font)
+
+
+def woff2(font: TTFont) -> bytes:
+    """Pack a font for the web.
+
+    Args:
+        font: As fontTools opened it; its flavor is changed.
+
+    Returns:
+        What a WOFF2 file holds.
+    """
     font.flavor = "woff2"
     packed = BytesIO()
     font.save(packed)

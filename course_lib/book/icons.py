@@ -13,6 +13,8 @@ from pathlib import Path
 from fontTools import subset
 from fontTools.ttLib import TTFont
 
+from course_lib.book.font import woff2
+
 __all__ = ["cut_icons"]
 
 _NAME = re.compile(r"fa-[\w-]+")
@@ -52,7 +54,4 @@ def _cut(font: bytes, characters: set[int]) -> bytes:
     cutter = subset.Subsetter(subset.Options(drop_tables=["FFTM"], notdef_outline=True))
     cutter.populate(unicodes=sorted(characters))
     cutter.subset(opened)
-    opened.flavor = "woff2"
-    packed = BytesIO()
-    opened.save(packed)
-    return packed.getvalue()
+    return woff2(opened)
