@@ -82,17 +82,20 @@ def tidy_up(app: Sphinx, error: Exception | None) -> None:
     target.write_text(json.dumps(seconds, indent=1, sort_keys=True))
 
 
-def say_lists_plainly(
+def mend_markup(
     app: Sphinx, page: str, template: str, context: dict[str, object], doctree: object
 ) -> None:
-    """Drop roles that docutils gives a bibliography and that screen readers no longer know."""
+    """Mend what docutils writes and screen readers stumble over.
+
+    Roles that it gives a bibliography and that they no longer know go, and a head of nothing, as in
+    the corner above the names of rows, becomes an ordinary cell.
+    """
     body = context.get("body")
     if not isinstance(body, str):
         return
     if "doc-biblioentry" in body:
         for role in (' role="doc-biblioentry"', ' role="list"'):
             body = body.replace(role, "")
-    # The corner above row names heads nothing.
     context["body"] = EMPTY_HEAD.sub(r"<td\1></td>", body)
 
 
@@ -176,7 +179,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("doctree-resolved", require_alt_text)
     app.connect("source-read", note_start)
     app.connect("doctree-read", weigh_page)
-    app.connect("html-page-context", say_lists_plainly)
+    app.connect("html-page-context", mend_markup)
     app.connect("build-finished", tidy_up)
     app.add_directive("assignment", Assignment)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
