@@ -17,14 +17,14 @@ class ResultsTable(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Read the records and build a section per experiment."""
-        from course_lib.book.results import load_printed
+        from course_lib.book.printed import load_printed
         from course_lib.experiments import EXPERIMENTS, load_records
 
         book = Path(self.env.srcdir) / "book"
         self.env.note_dependency(str(book / "results.yml"))
         for path in (book / "results").rglob("*.json"):
             self.env.note_dependency(str(path))
-        printed = load_printed(book / "results.yml")
+        printed = load_printed(book / "results.yml", load_records(book / "results"))
         out: list[nodes.Node] = []
         for experiment in EXPERIMENTS.values():
             records = load_records(book / "results", experiment.name)

@@ -2,58 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import yaml
-
+from course_lib.book.printed import Printed
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Experiment, Record
 
-__all__ = ["Printed", "load_printed", "number", "scalar_table", "summary", "tables"]
-
-
-@dataclass(frozen=True)
-class Printed:
-    """A number that a document prints.
-
-    Attributes:
-        experiment: Name of the experiment that measures it again.
-        arm: Its arm.
-        metric: Key of the record's results.
-        document: Key of :data:`course_lib.claims.ledger.DOCUMENTS`.
-        value: The number, in the record's unit.
-        setting: Under which conditions the document got it, where they differ from ours.
-    """
-
-    experiment: str
-    arm: str
-    metric: str
-    document: str
-    value: float
-    setting: str
-
-
-def load_printed(path: Path) -> list[Printed]:
-    """Read the numbers of the documents.
-
-    Args:
-        path: A YAML list with one mapping per number.
-
-    Returns:
-        The numbers.
-
-    Raises:
-        ValueError: If an entry has other keys or names no document.
-    """
-    wanted = {field.name for field in fields(Printed)}
-    entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
-    for entry in entries:
-        if set(entry) != wanted or entry["document"] not in DOCUMENTS:
-            raise ValueError(f"{path.name}: {entry} has not just {sorted(wanted)} of a document")
-    return [Printed(**entry) for entry in entries]
+__all__ = ["number", "scalar_table", "summary", "tables"]
 
 
 def number(value: float) -> str:
@@ -92,15 +48,24 @@ def scalar_table(
             if isinstance(first, Mapping):
                 continue
             values = [float(record.results[metric]) for record in runs]
-            said = [
-                f"{number(p.value)} ({DOCUMENTS[p.document]}: {p.setting})"
+            # One number may stand in several tables.
+            said = {
+                f"{number(p.value)} ({DOCUMENTS[p.document]}: {p.setting})": None
                 for p in printed
                 if (p.experiment, p.arm, p.metric) == (experiment.name, arm, metric)
-            ]
+                and p.value is not None
+            }
             low, high = number(min(values)), number(max(values))
             spread = "" if low == high else f"{low} to {high}"
             seeds = ", ".join(str(record.seed) for record in runs)
-            cells = [arm, words(metric), number(mean(values)), spread, seeds, "; ".join(said)]
+            cells = [
+                arm,
+                words(metric),
+                number(mean(values)),
+                spread,
+                seeds,
+                "; ".join(dict.fromkeys(said)),
+            ]
             rows.append(cells)
     return rows
 

@@ -153,7 +153,7 @@ def ablations_subtract() -> Finding:
     printed = {
         entry["arm"]: entry["value"]
         for entry in yaml.safe_load((BOOK / "results.yml").read_text(encoding="utf-8"))
-        if entry["experiment"] == "vit-ablations" and entry["metric"] == "accuracy"
+        if entry["table"] == "V.D Ablation studies" and entry["experiment"] == "vit-ablations"
     }
     off = [abs(printed["whole"] - printed[arm] - drop) for arm, drop in drops.items()]
     return Finding(

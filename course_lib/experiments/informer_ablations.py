@@ -139,7 +139,8 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
         if pairs:
             differences = [a.results["mse"] - b.results["mse"] for a, b in pairs]
             judged = verdict(differences, claimed_sign=sign)
-            found.append(Conclusion(claim, document, judged, control=document == "control"))
+            key = f"{arm}/{other}"
+            found.append(Conclusion(claim, document, judged, document == "control", key))
     return found
 
 

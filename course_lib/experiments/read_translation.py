@@ -291,6 +291,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
             "of another.",
             "the patterns essay",
             verdict(order, claimed_sign=1),
+            key="order",
         ),
         Conclusion(
             "More sentences are translated without an error after the last epoch than after the "
@@ -298,6 +299,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
             "control",
             verdict(learned, claimed_sign=1),
             control=True,
+            key="learns",
         ),
     ]
 

@@ -407,8 +407,8 @@ def _rank_correlation(a: Tensor, b: Tensor) -> float:
 def conclude(records: Sequence[Record]) -> list[Conclusion]:
     """The documents' claims, and a control."""
 
-    def each(claim: str, document: str, sign: int, values: list[float]) -> Conclusion:
-        return Conclusion(claim, document, verdict(values, claimed_sign=sign))
+    def each(key: str, claim: str, document: str, sign: int, values: list[float]) -> Conclusion:
+        return Conclusion(claim, document, verdict(values, claimed_sign=sign), key=key)
 
     found = [record.results for record in records]
     last = str(len(found[0]["subject_by_layer"]))
@@ -416,30 +416,35 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
     learned = [r.metrics[-1]["number"] - r.metrics[0]["number"] for r in records]
     return [
         each(
+            "neighbours",
             "The first layer looks at neighbours more than the last one.",
             "the patterns essay",
             1,
             [f["neighbours_by_layer"]["1"] - f["neighbours_by_layer"][last] for f in found],
         ),
         each(
+            "subject",
             "The head that finds the subject best is better in the middle layer than in the first.",
             "the patterns essay",
             1,
             [f["subject_by_layer"][middle] - f["subject_by_layer"]["1"] for f in found],
         ),
         each(
+            "top-quarter",
             "A quarter of the keys holds more than three quarters of the attention.",
             "the patterns essay",
             1,
             [f["top_quarter_mass"] - 0.75 for f in found],
         ),
         each(
+            "even",
             "The more even a head's weights, the less it is worth.",
             "the patterns essay",
             -1,
             [f["even_and_idle"] for f in found],
         ),
         each(
+            "deletion",
             "Without the words that get most attention the answer is lost sooner than without "
             "random ones.",
             "the lecture",
@@ -447,6 +452,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
             [f["deletion_area"]["random"] - f["deletion_area"]["attention"] for f in found],
         ),
         each(
+            "gradient",
             "And sooner than without the words with the largest gradients.",
             "the lecture",
             1,
@@ -457,6 +463,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
             "control",
             verdict(learned, claimed_sign=1),
             control=True,
+            key="learns",
         ),
     ]
 

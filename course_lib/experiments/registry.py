@@ -79,12 +79,15 @@ class Conclusion:
         document: Who makes it.
         verdict: The rule's verdict.
         control: Whether this is a positive control: a difference known to be there.
+        key: Its short name, unique within the experiment, by which rows of documents' tables ask
+            for it.
     """
 
     claim: str
     document: str
     verdict: Verdict
     control: bool = False
+    key: str = ""
 
     def __str__(self) -> str:
         return f"{self.document}: {self.claim}\n    {self.verdict}"

@@ -221,6 +221,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
                 "With one context vector, long sentences are translated worse than short ones.",
                 "the lecture",
                 verdict(drops, claimed_sign=1),
+                key="long-sentences",
             )
         )
     pairs = pair_by_seed(records, "gru-attention", "gru", size)
@@ -237,17 +238,20 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
                 "On long sentences attention translates better than one context vector.",
                 "the lecture",
                 verdict(gains, claimed_sign=1),
+                key="attention",
             ),
             Conclusion(
                 "With attention, less is lost from short to long sentences.",
                 "the lecture",
                 verdict(narrowed, claimed_sign=1),
+                key="bottleneck",
             ),
             Conclusion(
                 "Attention after the last epoch is better than after the first.",
                 "control",
                 verdict(learned, claimed_sign=1),
                 control=True,
+                key="learns",
             ),
         ]
     return found

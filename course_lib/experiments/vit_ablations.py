@@ -156,7 +156,8 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
         gains = paired_gains(records, better, worse)
         if gains:
             control = document == "control"
-            made.append(Conclusion(claim, document, verdict(gains, claimed_sign=1), control))
+            judged = verdict(gains, claimed_sign=1)
+            made.append(Conclusion(claim, document, judged, control, key=f"{better}/{worse}"))
     return made
 
 

@@ -160,12 +160,14 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
             "A vision transformer without positional encoding is less accurate.",
             "the CIFAR-10 report",
             verdict(gains, claimed_sign=1),
+            key="positions",
         ),
         Conclusion(
             "After the last epoch the model is better than after the first.",
             "control",
             verdict(learned, claimed_sign=1),
             control=True,
+            key="learns",
         ),
     ]
 

@@ -37,12 +37,14 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
         gains = [] if arm == "whole" else paired_gains(records, arm, "whole")
         if gains:
             claim = f"{arm} is more accurate than whole."
-            made.append(Conclusion(claim, "a question", verdict(gains, claimed_sign=1)))
+            judged = verdict(gains, claimed_sign=1)
+            made.append(Conclusion(claim, "a question", judged, key=f"{arm}/whole"))
     whole = [r.metrics for r in records if r.arm == "whole"]
     if whole:
         learned = [rows[-1]["accuracy"] - rows[0]["accuracy"] for rows in whole]
         claim = "After the last epoch the model is better than after the first."
-        made.append(Conclusion(claim, "control", verdict(learned, claimed_sign=1), control=True))
+        judged = verdict(learned, claimed_sign=1)
+        made.append(Conclusion(claim, "control", judged, control=True, key="learns"))
     return made
 
 

@@ -91,6 +91,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
             "control",
             verdict(learned, claimed_sign=1),
             control=True,
+            key="learns",
         )
     ]
 

@@ -37,14 +37,15 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
     made = []
     if few:
         claim = "On few images a transformer is less accurate than a convolutional network."
-        made.append(Conclusion(claim, report, verdict(few, claimed_sign=1)))
+        made.append(Conclusion(claim, report, verdict(few, claimed_sign=1), key="few"))
     if few and len(few) == len(many):
         shrink = [a - b for a, b in zip(few, many, strict=True)]
         claim = "With five times the images the convolutional network's lead is smaller."
-        made.append(Conclusion(claim, report, verdict(shrink, claimed_sign=1)))
+        made.append(Conclusion(claim, report, verdict(shrink, claimed_sign=1), key="gap"))
     if more:
         claim = "Five times the images make the transformer more accurate."
-        made.append(Conclusion(claim, "control", verdict(more, claimed_sign=1), control=True))
+        judged = verdict(more, claimed_sign=1)
+        made.append(Conclusion(claim, "control", judged, control=True, key="more"))
     return made
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import pytest
+from course_lib.book.printed import Printed
+from course_lib.book.results import scalar_table, summary, tables
+from course_lib.experiments import EXPERIMENTS, DataUse, Record
 
-from course_lib.book.results import Printed, load_printed, scalar_table, summary, tables
-from course_lib.experiments import EXPERIMENTS, DataUse, Experiment, Record
-
-ROOT = Path(__file__).parents[2]
 EXPERIMENT = EXPERIMENTS["seq2seq-bottleneck"]
 ARMS = list(EXPERIMENT.arms)[:2]
 
@@ -46,8 +43,13 @@ RECORDS = [
 
 def test_numbers_are_means_with_their_spread_and_the_document_beside() -> None:
     printed = [
-        Printed(EXPERIMENT.name, ARMS[0], "exact", "lecture", 0.95, "somewhere else"),
-        Printed("another", ARMS[0], "exact", "lecture", 0.1, "not here"),
+        Printed("lecture", table, "a row", "exact", value, "somewhere else", experiment, ARMS[0])
+        for table, value, experiment in (
+            ("Table 1", 0.95, EXPERIMENT.name),
+            ("Table 2", 0.95, EXPERIMENT.name),
+            ("A statement", None, EXPERIMENT.name),
+            ("Table 1", 0.1, "another"),
+        )
     ]
     rows = scalar_table(EXPERIMENT, RECORDS, printed)
     assert rows[0] == [
@@ -72,16 +74,3 @@ def test_the_summary_tells_time_and_machine() -> None:
     assert "on 1 thread of a processor" in summary([alone])
     many = [replace(RECORDS[0], data=[DataUse("d", f"v, seed {i}", "0" * 64)]) for i in range(5)]
     assert "and other seeds" in summary(many)
-
-
-def test_numbers_of_documents_belong_to_experiments() -> None:
-    experiments: Mapping[str, Experiment] = EXPERIMENTS
-    for number in load_printed(ROOT / "book" / "results.yml"):
-        assert number.arm in experiments[number.experiment].arms
-
-
-def test_a_number_without_its_setting_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "results.yml"
-    path.write_text("- {experiment: e, arm: a, metric: m, document: lecture, value: 1}\n")
-    with pytest.raises(ValueError, match=r"results\.yml"):
-        load_printed(path)
