@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := all
-.PHONY: all install exercises check-exercises book pdf epub links class test test-all lint serve clean help
+.PHONY: all install exercises check-exercises book pdf epub notebooks links class test test-all lint serve clean help
 
 PYTHON ?= python3
 VENV := .venv
@@ -42,6 +42,9 @@ pdf: book ## the book as one PDF, in _build
 
 epub: book ## the book as an EPUB, in _build/epub
 	@$(BIN)/course book --epub
+
+notebooks: $(STAMP) ## the pages as notebooks for Colab, in _build/notebooks
+	@$(BIN)/course book --notebooks
 
 links: $(STAMP) ## ask every external link of the book whether it still answers; needs a network
 	@$(BIN)/jupyter-book build . --path-output _build/links --builder linkcheck

@@ -4,6 +4,7 @@ import json
 import re
 import resource
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from docutils import nodes
@@ -17,6 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 from course_lib.book.drawings import shorten
 from course_lib.book.icons import cut_icons
 from course_lib.book.inspection import EXECUTION_FILE
+from course_lib.book.notebooks import BRANCH
 
 LOGGER = logging.getLogger(__name__)
 EMPTY_HEAD = re.compile(r"<th([^>]*)>\s*(?:<p>\s*</p>\s*)?</th>")
@@ -97,6 +99,17 @@ def mend_markup(
         for role in (' role="doc-biblioentry"', ' role="list"'):
             body = body.replace(role, "")
     context["body"] = EMPTY_HEAD.sub(r"<td\1></td>", body)
+
+
+def open_notebooks_on_colab(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Point the Colab button at the page's notebook: the theme points it at the text source."""
+    for group in context.get("header_buttons", []):
+        for button in group.get("buttons", []):
+            if button.get("text") == "Colab":
+                repository = button["url"].partition("/blob/")[0]
+                button["url"] = f"{repository}/blob/{BRANCH}/{page}.ipynb"
 
 
 def note_start(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -180,6 +193,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("source-read", note_start)
     app.connect("doctree-read", weigh_page)
     app.connect("html-page-context", mend_markup)
+    app.connect("html-page-context", open_notebooks_on_colab, priority=900)
     app.connect("build-finished", tidy_up)
     app.add_directive("assignment", Assignment)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

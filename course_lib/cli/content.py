@@ -21,6 +21,9 @@ def register(commands: Any) -> None:
     book.add_argument("--report", action="store_true", help="describe the built book instead")
     book.add_argument("--pdf", action="store_true", help="print the built book to one PDF instead")
     book.add_argument("--epub", action="store_true", help="make an EPUB instead")
+    book.add_argument(
+        "--notebooks", action="store_true", help="make the pages' notebooks for Colab instead"
+    )
     add_json(book)
     book.set_defaults(handler=run_book)
 
@@ -32,6 +35,7 @@ def register(commands: Any) -> None:
 def run_book(arguments: argparse.Namespace) -> int:
     """Build, or do something with what was built."""
     from course_lib.book import BuildError, build, epub
+    from course_lib.book.notebooks import NotebookError
 
     root = checkout()
     html = root / "_build" / "html"
@@ -53,10 +57,16 @@ def run_book(arguments: argparse.Namespace) -> int:
         elif arguments.epub:
             book = epub(root, echo=echo)
             emit(arguments, {"epub": str(book)}, f"epub {book}")
+        elif arguments.notebooks:
+            from course_lib.book.notebooks import write_notebooks
+
+            target = root / "_build" / "notebooks"
+            made = [str(path) for path in write_notebooks(root, target)]
+            emit(arguments, {"notebooks": made}, f"notebooks {target}, {len(made)} of them")
         else:
             index = build(root, force=arguments.force, echo=echo)
             emit(arguments, {"index": str(index)}, f"book {index}")
-    except BuildError as error:
+    except (BuildError, NotebookError) as error:
         print(f"course book: {error}", file=sys.stderr)
         return FOUND_WRONG
     return 0
