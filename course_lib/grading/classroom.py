@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from course_lib.checks.report import bank_reports
-from course_lib.grading import authoring, doctor, feedback, gradebook, intake, kit
+from course_lib.grading import authoring, doctor, feedback, gradebook, intake, kit, lateness
 from course_lib.grading.channel import Limits
 from course_lib.grading.exchange import Slip, read_slip, stand_ins
 from course_lib.grading.folder import engine_hash, grading_seed, lock, save
@@ -68,6 +68,7 @@ class Classroom:
         if name not in known:
             raise ValueError(f"no assignment {name!r}; there are {', '.join(known) or 'none'}")
         self.course, self.name, self.limits = course, name, limits or Limits()
+        self.root = root
         self.assignment = authoring.load(known[name], root)
         self.url = authoring.book_url(root)
         self.seed = seed or grading_seed(course, name)
@@ -148,7 +149,28 @@ class Classroom:
                         self.write(task.slip, result, book)
                         verdicts[task.student] = result.verdict
                         say(result.verdict)
+            if not self.staging:
+                self.penalise(list(verdicts.values()))
         return [verdicts[student] for student in chosen]
+
+    def penalise(self, verdicts: Iterable[Verdict]) -> None:
+        """Write what lateness costs, also for what was graded before: an extension came since.
+
+        The caller holds the course's lock.
+
+        Raises:
+            ValueError: nbgrader's plugin cannot be had, or fails.
+        """
+        plugin = lateness.plugin(self.course, self.root)
+        concerned = [v for v in verdicts if v.score is not None]
+        if plugin is None and all(v.penalty is None for v in concerned):
+            return
+        with self.open_gradebook() as book:
+            for verdict in concerned:
+                last = verdict.penalty
+                verdict.penalty = lateness.assign(book, self.name, verdict.student, plugin, last)
+                if verdict.penalty != last:
+                    self._remember(verdict)
 
     @contextlib.contextmanager
     def open_gradebook(self) -> Iterator[Gradebook]:
@@ -326,8 +348,14 @@ class Classroom:
         for name, content in stand_ins().items():
             if not (page.parent / name).exists():
                 save(page.parent / name, content)
+        if old:
+            verdict.penalty = old.penalty
         # Last, so that a run that was broken off does this submission again.
-        save(out / "verdict.json", json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
+        self._remember(verdict)
+
+    def _remember(self, verdict: Verdict) -> None:
+        path = self._out(verdict.student) / "verdict.json"
+        save(path, json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
 
 
 def _grade_id(cell: NotebookNode) -> str:

@@ -126,6 +126,8 @@ class Regrade:
                         continue
                     self.standing.write(task.slip, result, book)
                     say(verdict)
+            written = [self.standing.verdict(verdict.student) for verdict in verdicts]
+            self.standing.penalise([verdict for verdict in written if verdict])
             shutil.rmtree(self.folder)
         return left
 

@@ -52,6 +52,7 @@ def data(name: str, verdicts: Sequence[Verdict], engine: str = "") -> dict[str, 
             for v in graded
             if (waiting := [i for i, score in v.exercises.items() if score is None])
         },
+        "late_penalties": {v.student: v.penalty for v in graded if v.penalty is not None},
         "students": {v.student: v.score for v in verdicts},
     }
 
@@ -134,6 +135,9 @@ def text(facts: dict[str, Any]) -> str:
     if waiting := facts["for_a_person"]:
         answers = sum(map(len, waiting.values()))
         lines += ["", f"to be graded by hand: {answers} answers of {len(waiting)} students"]
+    if late := facts["late_penalties"]:
+        lines += ["", "late, and what nbgrader's plugin takes for it"]
+        lines += [f"  {student:{width}}  {points:6.2f}" for student, points in late.items()]
     if old := facts["by_another_version"]:
         lines += ["", f"graded by another version of the course: {old}; to see what this one says:"]
         lines.append(f"  course regrade {facts['assignment']}")

@@ -27,6 +27,7 @@ class Verdict:
         notes: What a person should look at.
         reason: Why it could not be graded; empty if it was.
         engine: The hash of the library and the sources that decided it.
+        penalty: What was last written for lateness by nbgrader's plugin; None if nothing was.
         fresh: Whether it was decided in this run.
     """
 
@@ -42,6 +43,7 @@ class Verdict:
     notes: list[str] = field(default_factory=list)
     reason: str = ""
     engine: str = ""
+    penalty: float | None = None
     fresh: bool = True
 
     @property

@@ -1,81 +1,14 @@
 """What people wrote stays; what grading writes is written whole, and any number of times."""
 
-import shutil
 import sqlite3
 from datetime import datetime
 
-import nbformat
 import pytest
 
-from course_lib.grading import authoring, gradebook
-from course_lib.grading.channel import Limits
-from course_lib.grading.classroom import Classroom
+from course_lib.grading import gradebook
 from course_lib.grading.gradebook import Entry
 
 NAME = "01_essay"
-SOURCE = """\
-# An essay
-
-```{code-cell} ipython3
-from course_lib.checks import check
-```
-
-+++ {"nbgrader": {"grade_id": "essay-why", "grade": true, "solution": true, "locked": false, \
-"points": 3, "schema_version": 3, "task": false}}
-
-Why?
-
-+++
-
-Thank you.
-"""
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory, root):
-    """A checkout whose one assignment is an essay, graded by hand."""
-    folder = tmp_path_factory.mktemp("checkout")
-    for name in ("pyproject.toml", "nbgrader_config.py"):
-        (folder / name).write_text((root / name).read_text())
-    source = folder / "solutions" / NAME / f"{NAME}.md"
-    source.parent.mkdir(parents=True)
-    source.write_text(SOURCE)
-    return folder
-
-
-@pytest.fixture
-def essay(tmp_path, checkout, lasting, blank_gradebook):
-    """Hand in an essay, grade it, and read its row."""
-    release = authoring.load(checkout / "solutions" / NAME / f"{NAME}.md", checkout).release
-    folder = tmp_path / "submitted" / "ada" / NAME
-    folder.mkdir(parents=True)
-    shutil.copy(blank_gradebook, tmp_path)
-
-    class Desk:
-        course = tmp_path
-
-        def hand_in(self, text, **files):
-            notebook = nbformat.from_dict(release)
-            for cell in notebook.cells:
-                if cell.metadata.get("nbgrader", {}).get("grade_id") == "essay-why":
-                    cell.source = text or cell.source
-            (folder / f"{NAME}.ipynb").write_text(nbformat.writes(notebook))
-            for name, content in files.items():
-                (folder / f"{name}.txt").write_bytes(content)
-
-        def grade(self, **options):
-            room = Classroom(tmp_path, checkout, NAME, Limits(cell=20), **options)
-            return room.grade(warming=lasting)[0]
-
-        def row(self, change=None):
-            with gradebook.open_gradebook(tmp_path) as book:
-                row = book.find_grade("essay-why", NAME, NAME, "ada")
-                if change:
-                    change(row)
-                    book.db.commit()
-                return row.auto_score, row.manual_score, row.needs_manual_grade
-
-    return Desk()
 
 
 def score_by_hand(row):
