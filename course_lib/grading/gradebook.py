@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -114,6 +114,19 @@ def prepare(course: Path, name: str, release: NotebookNode, db: str = "") -> Non
                 " since they were graded. Cells of a released assignment stay; give the changed"
                 f" one a new name, or grade in another course folder. (nbgrader: {error})"
             ) from None
+
+
+def set_due(course: Path, due: Mapping[str, datetime], db: str = "") -> None:
+    """Set due dates, as Formgrader does; extensions of single students stay.
+
+    Args:
+        course: The course folder.
+        due: When assignments are due, in UTC; those not named stay as they are.
+        db: The gradebook's address, if it is not in the course folder.
+    """
+    with open_gradebook(course, db) as gradebook:
+        for name, when in due.items():
+            gradebook.update_or_create_assignment(name, duedate=f"{when:%Y-%m-%d %H:%M:%S}")
 
 
 def write(

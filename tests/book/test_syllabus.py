@@ -1,0 +1,141 @@
+"""A term's plan: whole chapters in order, even weeks, dates that can be handed to nbgrader."""
+
+import json
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from course_lib.book import syllabus
+from course_lib.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+START = date(2026, 10, 12)
+
+
+@pytest.fixture(scope="module")
+def book():
+    return syllabus.chapters(ROOT)
+
+
+def numbers(weeks):
+    return [[c.number for c in week.chapters] for week in weeks]
+
+
+def test_every_chapter_says_what_a_plan_needs(book):
+    assert [c.number for c in book] == [f"{n:02}" for n in range(20)]
+    assert all(30 <= c.reading <= 120 and c.work > 0 and c.title and c.goal for c in book)
+    assert all(c.points > 0 for c in book[1:]) and book[0].points == 0
+    for chapter in book:
+        assert all(needed < chapter.number for needed in chapter.needs), chapter.name
+
+
+def test_the_core_set_has_all_that_it_needs_and_no_more(book):
+    core = syllabus.core(book)
+    names = {c.number for c in core}
+    assert {"09", "12"} <= names < {c.number for c in book}
+    assert all(set(c.needs) <= names for c in core)
+    for chapter in core:
+        needed = {n for c in core if c is not chapter for n in c.needs}
+        assert chapter.number in needed | {"09", "12"}, "nobody needs it"
+
+
+def test_fifteen_weeks_hold_all_chapters_in_order(book):
+    weeks = syllabus.plan(book, 15, START)
+    assert sum(numbers(weeks), []) == [c.number for c in book]
+    assert [w.number for w in weeks] == list(range(1, 16)) and all(w.chapters for w in weeks)
+    assert weeks[2].starts == START + timedelta(weeks=2)
+    assert weeks[2].due.replace(tzinfo=None) == datetime(2026, 11, 1, 23, 59)
+
+
+def test_bundles_are_handed_in_together(book):
+    weeks = numbers(syllabus.plan(book, 15, START, bundle=True))
+    for first, second in syllabus.BUNDLES:
+        assert any({first, second} <= set(week) for week in weeks)
+    loose = numbers(syllabus.plan(book, 20, START))
+    assert all(len(week) == 1 for week in loose)
+    tight = syllabus.plan(book, 20, START, bundle=True)
+    assert sum(bool(w.chapters) for w in tight) == 16 and tight[-1].due is None
+
+
+def test_no_other_cut_has_a_lighter_fullest_week(book):
+    """Against all ways to cut, tried one by one."""
+    from itertools import combinations
+
+    loads = [c.total for c in book[:9]]
+    ours = max(sum(c.total for c in w.chapters) for w in syllabus.plan(book[:9], 4, START))
+    cuts = combinations(range(1, 9), 3)
+    assert ours == min(
+        max(sum(loads[a:b]) for a, b in zip((0, *cut), (*cut, 9), strict=True)) for cut in cuts
+    )
+
+
+def test_weeks_off_move_what_comes_after(book):
+    weeks = syllabus.plan(book, 15, START, free=[date(2026, 12, 25), date(2027, 1, 1)])
+    assert len(weeks) == 17
+    off = [w for w in weeks if not w.number]
+    assert [w.starts for w in off] == [date(2026, 12, 21), date(2026, 12, 28)]
+    assert all(w.due is None and not w.chapters for w in off)
+
+
+def test_the_hour_is_meant_where_the_course_is(book):
+    summer, winter = (syllabus.plan(book, 15, START, zone="Europe/Berlin")[i].due for i in (0, 9))
+    assert (summer.utcoffset(), winter.utcoffset()) == (timedelta(hours=2), timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"weeks": 0}, "at least 1"),
+        ({"weeks": 2}, r"too few weeks \(2\).*Take 6 weeks"),
+        ({"weeks": 15, "free": [date(2030, 1, 1)]}, "2030-01-01: not between"),
+        ({"weeks": 15, "zone": "Mars/Olympus"}, "no time zone 'Mars/Olympus'"),
+        ({"weeks": 15, "zone": "../../etc/passwd"}, "no time zone"),
+    ],
+)
+def test_what_cannot_be_planned_is_said(book, asked, says):
+    with pytest.raises(ValueError, match=says):
+        syllabus.plan(book, start=START, **asked)
+
+
+def test_a_chapter_without_its_head_is_named(tmp_path):
+    page = tmp_path / "book/chapters/01_new.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# 1 · New\n\n**Goal.** To be.\\\n**Needs.** Nothing.\\\n")
+    with pytest.raises(ValueError, match="01_new.md: no line with its minutes"):
+        syllabus.chapters(tmp_path)
+
+
+def test_the_command_prints_a_table_and_speaks_json(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert main(["syllabus", "--start", "2026-10-12", "--bundle"]) == 0
+    said = capsys.readouterr().out
+    assert "| 2 | 2026-10-19 | 01 Sequence to sequence" in said
+    assert said.splitlines()[-1].startswith("20 chapters, 14 deadlines, ")
+    assert main(["syllabus", "--start", "2026-10-12", "--core", "--weeks", "12", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["chapters"] == 12 and len(facts["weeks"]) == 12
+    assert main(["syllabus", "--start", "2026-10-12", "--weeks", "3"]) == 2
+    assert "too few weeks" in capsys.readouterr().err
+    for bad in ("12.10.2026", "2026-02-30", ""):
+        with pytest.raises(SystemExit):
+            main(["syllabus", "--start", bad])
+        assert "is no day" in capsys.readouterr().err
+
+
+def test_due_dates_reach_the_gradebook_and_extensions_stay(tmp_path, capsys, monkeypatch):
+    from course_lib.grading.gradebook import open_gradebook
+
+    monkeypatch.chdir(ROOT)
+    asked = ["syllabus", "--start", "2026-10-12", "--zone", "Europe/Berlin", "--set-due"]
+    assert main([*asked, "--course", str(tmp_path)]) == 0
+    with open_gradebook(tmp_path) as book:
+        assert len(book.assignments) == 19, "the rehearsal has no due date"
+        assert book.find_assignment("01_seq2seq").duedate == datetime(2026, 10, 18, 21, 59)
+        book.add_student("ada")
+        book.add_submission("01_seq2seq", "ada")
+        book.grant_extension("01_seq2seq", "ada", days=2)
+    assert main([*asked, "--course", str(tmp_path), "--weeks", "20"]) == 0
+    with open_gradebook(tmp_path) as book:
+        submission = book.find_submission("01_seq2seq", "ada")
+        assert submission.duedate == datetime(2026, 10, 27, 22, 59)
