@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 # The environment is complete while this file is there; its name holds what it was made from.
 STAMP := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt | cksum | tr -d ' ')
 SAMPLE := 03_attention
+# A file's tests share what they set up, so they stay together; few processes, as each loads torch.
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 all: class ## environment, book, exercises, a sample class graded; prints where to look
 	@echo
@@ -52,11 +54,11 @@ links: $(STAMP) ## ask every external link of the book whether it still answers;
 class: book ## grade a made-up class in _build/class
 	@$(BIN)/course grade $(SAMPLE) --sample
 
-test: book ## the tests, in about 15 minutes
-	@$(BIN)/python -m pytest -m "not slow"
+test: book ## the tests, file by file on all cores
+	@$(PYTEST) -m "not slow"
 
 test-all: book lint ## everything, whole
-	@$(BIN)/python -m pytest
+	@$(PYTEST)
 	@$(BIN)/course matrix --seeds 20 --mutants
 
 lint: $(STAMP) ## ruff, mypy, layers
