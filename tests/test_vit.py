@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.vit import Positions, ViT, ViTConfig, patchify
+from course_lib.vit import Positions, ViT, ViTConfig, patchify, rearrange_patches
 
 
 def small(**kwargs):
@@ -58,6 +58,20 @@ def test_patches_of_an_oblong_image_are_its_pixels():
     patches = patchify(x, 4)
     assert patches.shape == (3, 6, 48)
     torch.testing.assert_close(patches[:, 4], x[:, :, 4:8, 4:8].flatten(1))
+
+
+def test_rearranged_patches_are_the_patches_in_another_order():
+    x, order = images()[:, :, :8], torch.tensor([5, 0, 3, 1, 4, 2])
+    moved = rearrange_patches(x, order, 4)
+    assert moved.shape == x.shape
+    assert torch.equal(patchify(moved, 4), patchify(x, 4)[:, order])
+    assert torch.equal(rearrange_patches(moved, order.argsort(), 4), x)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 4], [[0, 1, 2, 3, 4, 5]]])
+def test_what_is_no_order_of_the_patches_is_refused(order):
+    with pytest.raises(ValueError, match="wanted a permutation of 6 patches"):
+        rearrange_patches(images()[:, :, :8], torch.tensor(order), 4)
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])

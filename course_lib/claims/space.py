@@ -17,7 +17,14 @@ from course_lib.positions import (
     spatial_positions,
     summed_positions,
 )
-from course_lib.vit import ViT, answers_right, patchify, red_scenes, train_on_scenes
+from course_lib.vit import (
+    ViT,
+    answers_right,
+    patchify,
+    rearrange_patches,
+    red_scenes,
+    train_on_scenes,
+)
 from course_lib.vit.three_questions import Scenes
 
 __all__ = [
@@ -117,10 +124,7 @@ def any_even_width_will_do() -> Finding:
 
 def _answers(model: ViT, scenes: Scenes, shown: Tensor, told: Tensor) -> dict[str, float]:
     """Right answers if patches are read in one order and told places in another."""
-    side, patch = model.config.side, model.config.patch_size
-    patches = patchify(scenes.images, patch)[:, shown]
-    grid = patches.unflatten(1, (side, side)).unflatten(3, (-1, patch, patch))
-    images = grid.permute(0, 3, 1, 4, 2, 5).flatten(4).flatten(2, 3)
+    images = rearrange_patches(scenes.images, shown, model.config.patch_size)
     kept = model.positions.data.clone()
     model.positions.data[model.n_prefix :] = kept[model.n_prefix :][told]
     right = answers_right(model, Scenes(images, scenes.answers))

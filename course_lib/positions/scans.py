@@ -7,7 +7,7 @@ from torch import Tensor
 
 __all__ = ["Scan", "inverse_order", "scan_order"]
 
-Scan = Literal["raster", "snake", "zigzag", "spiral", "random"]
+Scan = Literal["raster", "column", "snake", "zigzag", "spiral", "hilbert", "random"]
 
 
 def scan_order(
@@ -15,8 +15,10 @@ def scan_order(
 ) -> Tensor:
     """List the places of a grid in the order of a scan.
 
-    ``"raster"`` goes row after row, ``"snake"`` too but turns round at each end, ``"zigzag"`` runs
-    along the diagonals, up and down by turns, ``"spiral"`` clockwise from the corner to the middle.
+    ``"raster"`` goes row after row, ``"snake"`` too but turns round at each end, ``"column"``
+    column after column; ``"zigzag"`` runs along the diagonals, up and down by turns, ``"spiral"``
+    clockwise from the corner to the middle; ``"hilbert"`` finishes each quarter of a square before
+    the next, and each quarter of that, without a jump.
 
     Args:
         scan: One of these, or ``"random"``.
@@ -29,13 +31,16 @@ def scan_order(
         as number i. Tokens in raster order are brought into the scan's by ``x[..., order, :]``.
 
     Raises:
-        ValueError: If the scan is unknown or the grid is empty.
+        ValueError: If the scan is unknown, the grid is empty, or, for Hilbert's curve, no square
+            whose side is a power of two.
 
     Example:
         >>> scan_order("spiral", 3, 3).tolist()
         [0, 1, 2, 5, 8, 7, 6, 3, 4]
         >>> scan_order("zigzag", 3, 3).tolist()
         [0, 1, 3, 6, 4, 2, 5, 7, 8]
+        >>> scan_order("hilbert", 4, 4).tolist()
+        [0, 1, 5, 4, 8, 12, 13, 9, 10, 14, 15, 11, 7, 6, 2, 3]
     """
     if scan not in get_args(Scan):
         raise ValueError(f"scan is {scan!r}, wanted one of {get_args(Scan)}")
@@ -44,6 +49,15 @@ def scan_order(
     grid = torch.arange(rows * columns).view(rows, columns)
     if scan == "raster":
         return grid.flatten()
+    if scan == "column":
+        return grid.T.flatten()
+    if scan == "hilbert":
+        if rows != columns or rows & (rows - 1):
+            raise ValueError(
+                f"the grid is {rows} x {columns}, wanted a square whose side is a power of two "
+                "for 'hilbert'"
+            )
+        return _hilbert(grid)
     if scan == "random":
         return torch.randperm(rows * columns, generator=generator)
     if scan == "snake":
@@ -59,6 +73,24 @@ def scan_order(
         parts.append(grid[0])
         grid = grid[1:].T.flip(0)  # what is left, turned so that its next side is on top
     return torch.cat(parts)
+
+
+def _hilbert(grid: Tensor) -> Tensor:
+    """From the upper left corner of a square to its upper right one."""
+    half = len(grid) // 2
+    if not half:
+        return grid.flatten()
+    left, right = grid.split(half, dim=1)
+    # The first quarter mirrored along its diagonal, the last one along the other diagonal, so that
+    # each begins where the one before has ended.
+    return torch.cat(
+        [
+            _hilbert(left[:half].T),
+            _hilbert(left[half:]),
+            _hilbert(right[half:]),
+            _hilbert(right[:half].flip(0, 1).T),
+        ]
+    )
 
 
 def inverse_order(order: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from course_lib.vit.config import Pooling, Positions, ViTConfig
 from course_lib.vit.costs import ViTCosts, vit_costs
 from course_lib.vit.distillation import DistilledViT, distillation_loss
 from course_lib.vit.model import ViT
-from course_lib.vit.patches import check_images, patchify
+from course_lib.vit.patches import check_images, patchify, rearrange_patches
 from course_lib.vit.pictures import load_picture
 from course_lib.vit.presets import vit_b16, vit_cifar, vit_s16, vit_ti16
 from course_lib.vit.resolution import resample_positions
@@ -35,6 +35,7 @@ __all__ = [
     "load_kept",
     "load_picture",
     "patchify",
+    "rearrange_patches",
     "red_scenes",
     "resample_positions",
     "train_on_scenes",

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-__all__ = ["check_images", "patchify"]
+__all__ = ["check_images", "patchify", "rearrange_patches"]
 
 
 def patchify(images: Tensor, patch_size: int) -> Tensor:
@@ -38,6 +38,41 @@ def patchify(images: Tensor, patch_size: int) -> Tensor:
     rows, columns = height // patch_size, width // patch_size
     grid = images.unflatten(3, (columns, patch_size)).unflatten(2, (rows, patch_size))
     return grid.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
+
+
+def rearrange_patches(images: Tensor, order: Tensor, patch_size: int) -> Tensor:
+    """Cut images into square patches and lay these out in another order.
+
+    Args:
+        images: ``(B, C, height, width)``.
+        order: ``(N,)``: the i-th entry is the patch, counted row after row, that comes to place i.
+        patch_size: Side P of a patch, which divides height and width.
+
+    Returns:
+        ``(B, C, height, width)``.
+
+    Raises:
+        ValueError: If the images don't fit the patches, or the order is no permutation of them.
+
+    Example:
+        >>> import torch
+        >>> images = torch.arange(16).reshape(1, 1, 4, 4)
+        >>> rearrange_patches(images, torch.tensor([3, 1, 2, 0]), patch_size=2)[0, 0]
+        tensor([[10, 11,  2,  3],
+                [14, 15,  6,  7],
+                [ 8,  9,  0,  1],
+                [12, 13,  4,  5]])
+    """
+    patches = patchify(images, patch_size)
+    n_patches = patches.shape[1]
+    if order.ndim != 1 or sorted(order.tolist()) != list(range(n_patches)):
+        raise ValueError(
+            f"order has shape {tuple(order.shape)}, wanted a permutation of {n_patches} patches"
+        )
+    rows = images.shape[2] // patch_size
+    moved = patches[:, order.to(patches.device)].unflatten(1, (rows, -1))
+    grid = moved.unflatten(3, (-1, patch_size, patch_size))  # (B, rows, columns, C, P, P)
+    return grid.permute(0, 3, 1, 4, 2, 5).flatten(4).flatten(2, 3)
 
 
 def check_images(images: Tensor, n_channels: int, image_size: int) -> None:
