@@ -264,6 +264,139 @@ def head_distances(model: ViT, images: Tensor) -> dict[str, float]:
     }
 
 
+class Seeing:
+    """One run on CIFAR-10, in parts that other experiments change in subclasses.
+
+    Args:
+        job: What is to be run.
+        settings: Its settings.
+    """
+
+    def __init__(self, job: Job, settings: SeeingRun) -> None:
+        self.job, self.settings = job, settings
+
+    def build(self) -> nn.Module:
+        """The network, untrained."""
+        return make_model(self.settings, self.job.seed)
+
+    def change(self, pictures: Tensor) -> Tensor:
+        """Training pictures, bytes ``(B, 3, 32, 32)``, as they are shown."""
+        return pictures
+
+    def change_test(self, pictures: Tensor) -> Tensor:
+        """Test pictures as they are shown; as those of training."""
+        return self.change(pictures)
+
+    def n_test(self) -> int:
+        """The first so many test pictures count at the end: all of them."""
+        return 10_000
+
+    def loss(self, model: nn.Module, pictures: Tensor, labels: Tensor) -> Tensor:
+        """What training makes small, of normalised pictures and their classes."""
+        return F.cross_entropy(model(pictures), labels)
+
+    def before(self, model: nn.Module, pictures: Tensor) -> dict[str, Any]:
+        """More results, of the untrained network and all normalised test pictures."""
+        return {}
+
+    def watch(self, model: nn.Module, pictures: Tensor) -> dict[str, float]:
+        """More columns after each epoch, of all normalised test pictures."""
+        return {}
+
+    def after(self, model: nn.Module, pictures: Tensor, labels: Tensor) -> dict[str, Any]:
+        """More results, of the trained network, the test pictures that count, and their classes."""
+        return {}
+
+    def run(self) -> Outcome:
+        """Train; the accuracy is that after the last epoch, nothing was chosen by it."""
+        job, settings = self.job, self.settings
+        training, test = load_cifar10("train"), load_cifar10("test")
+        std = PIXEL_STD if settings.std == "pixel" else IMAGE_STD
+        n_seen, epochs = (
+            round(settings.n_train * settings.share),
+            round(settings.epochs / settings.share),
+        )
+        images = training.images[:n_seen].to(job.device)
+        labels = training.labels[:n_seen].to(job.device)
+        test_labels = test.labels.to(job.device)
+
+        def shown(pictures: Tensor) -> Tensor:
+            made = normalise(pictures, std=std)
+            made[..., settings.visible :, :] = 0
+            made[..., settings.visible :] = 0
+            return made
+
+        test_images = shown(self.change_test(test.images.to(job.device)))
+        model = self.build().to(job.device)
+        model.eval()
+        with torch.no_grad():
+            before = self.before(model, test_images)
+        optimizer = make_optimizer(
+            model, settings.optimizer, settings.learning_rate, settings.weight_decay
+        )
+        total_steps = epochs * -(-n_seen // settings.batch_size)
+        clock = Clock(job.device)
+
+        def batches(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+            generator = seeded_generator(job.seed, epoch)
+            for chosen, answers in minibatches(
+                images, labels, batch_size=settings.batch_size, generator=generator
+            ):
+                pictures = self.change(augment(chosen, generator, settings.crop))
+                yield shown(pictures), answers
+
+        def measure(n: int) -> dict[str, float]:
+            logits = torch.cat([model(chunk) for chunk in test_images[:n].split(500)])
+            answers = test_labels[:n]
+            return {
+                "accuracy": accuracy(logits, answers),
+                "test_loss": F.cross_entropy(logits, answers).item(),
+            }
+
+        history = fit(
+            model,
+            optimizer,
+            batches,
+            lambda model, batch: self.loss(model, *batch),
+            epochs=epochs,
+            seed=job.seed,
+            schedule=lambda step: warmup_cosine(
+                step, total_steps=total_steps, warmup_steps=int(settings.warmup * total_steps)
+            ),
+            evaluate=lambda model: (
+                measure(settings.n_watched) | self.watch(model, test_images) | clock.lap()
+            ),
+            checkpoint=job.checkpoint,
+            progress=job.progress,
+        )
+        model.eval()
+        with torch.no_grad():
+            results: dict[str, Any] = measure(self.n_test())
+            results |= {"n_parameters": count_parameters(model)} | before
+            n = self.n_test()
+            results |= self.after(model, test_images[:n], test_labels[:n])
+        data = [DataUse("cifar10", training.variant, training.sha256)]
+        kept = None
+        if job.arm in KEPT and job.seed == 0:
+            text = {"config": json.dumps(asdict(settings)), "variant": training.variant}
+            kept = {name: value.cpu() for name, value in model.state_dict().items()}, text
+        return Outcome(data, history, results, kept)
+
+
+class _Distances(Seeing):
+    """A run that also tells how far a transformer's heads look, before training and after it."""
+
+    def before(self, model: nn.Module, pictures: Tensor) -> dict[str, Any]:
+        return _far("attention_distance_at_start", model, pictures)
+
+    def after(self, model: nn.Module, pictures: Tensor, labels: Tensor) -> dict[str, Any]:
+        return _far("attention_distance", model, pictures)
+
+
+def _far(name: str, model: nn.Module, pictures: Tensor) -> dict[str, Any]:
+    return {name: head_distances(model, pictures[:200])} if isinstance(model, ViT) else {}
+
+
 @experiment(
     "vit-ablations",
     "a vision transformer on CIFAR-10 with one part at a time taken out",
@@ -275,72 +408,5 @@ def head_distances(model: ViT, images: Tensor) -> dict[str, float]:
     conclude=conclude,
 )
 def EXPERIMENT(job: Job) -> Outcome:
-    """Train one arm; the accuracy is that after the last epoch, nothing was chosen by it."""
-    settings = SeeingRun(**job.config)
-    training, test = load_cifar10("train"), load_cifar10("test")
-    std = PIXEL_STD if settings.std == "pixel" else IMAGE_STD
-    n_seen, epochs = (
-        round(settings.n_train * settings.share),
-        round(settings.epochs / settings.share),
-    )
-    images = training.images[:n_seen].to(job.device)
-    labels = training.labels[:n_seen].to(job.device)
-    test_labels = test.labels.to(job.device)
-
-    def shown(pictures: Tensor) -> Tensor:
-        made = normalise(pictures, std=std)
-        made[..., settings.visible :, :] = 0
-        made[..., settings.visible :] = 0
-        return made
-
-    test_images = shown(test.images.to(job.device))
-    model = make_model(settings, job.seed).to(job.device)
-    distances = {}
-    if isinstance(model, ViT):
-        distances["attention_distance_at_start"] = head_distances(model.eval(), test_images[:200])
-    optimizer = make_optimizer(
-        model, settings.optimizer, settings.learning_rate, settings.weight_decay
-    )
-    total_steps = epochs * -(-n_seen // settings.batch_size)
-    clock = Clock(job.device)
-
-    def batches(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        generator = seeded_generator(job.seed, epoch)
-        for chosen, answers in minibatches(
-            images, labels, batch_size=settings.batch_size, generator=generator
-        ):
-            yield shown(augment(chosen, generator, settings.crop)), answers
-
-    def measure(n: int) -> dict[str, float]:
-        logits = torch.cat([model(chunk) for chunk in test_images[:n].split(500)])
-        answers = test_labels[:n]
-        return {
-            "accuracy": accuracy(logits, answers),
-            "test_loss": F.cross_entropy(logits, answers).item(),
-        }
-
-    history = fit(
-        model,
-        optimizer,
-        batches,
-        lambda _, batch: F.cross_entropy(model(batch[0]), batch[1]),
-        epochs=epochs,
-        seed=job.seed,
-        schedule=lambda step: warmup_cosine(
-            step, total_steps=total_steps, warmup_steps=int(settings.warmup * total_steps)
-        ),
-        evaluate=lambda _: measure(settings.n_watched) | clock.lap(),
-        checkpoint=job.checkpoint,
-        progress=job.progress,
-    )
-    model.eval()
-    with torch.no_grad():
-        results = measure(len(test_images)) | {"n_parameters": count_parameters(model)}
-    if isinstance(model, ViT):
-        distances["attention_distance"] = head_distances(model, test_images[:200])
-    data = [DataUse("cifar10", training.variant, training.sha256)]
-    kept = None
-    if job.arm in KEPT and job.seed == 0:
-        text = {"config": json.dumps(asdict(settings)), "variant": training.variant}
-        kept = {name: value.cpu() for name, value in model.state_dict().items()}, text
-    return Outcome(data, history, results | distances, kept)
+    """Train one arm, and measure how far its heads look."""
+    return _Distances(job, SeeingRun(**job.config)).run()
