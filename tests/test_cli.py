@@ -18,7 +18,7 @@ from course_lib.cli.interrupt import Interrupt
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data",
-            "bench", "doctor", "attacks")  # fmt: skip
+            "results", "bench", "doctor", "attacks", "syllabus")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +81,26 @@ def test_run_lists_experiments(capsys):
     assert main(["run"]) == 0
     out = capsys.readouterr().out
     assert "seq2seq-bottleneck" in out and "vit-cifar10" in out
+
+
+def test_results_are_the_rows_of_the_records(capsys, tmp_path):
+    assert main(["results", "--json", "--document", "ablation-report"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    keys = {"document", "table", "row", "claimed", "mean", "std", "n", "size", "verdict"}
+    assert all(keys <= set(row) for row in found)
+    assert {row["table"] for row in found} >= {f"Table {i}" for i in range(1, 7)}
+    assert {row["document"] for row in found} == {"ablation-report"}
+    assert main(["results"]) == 0
+    out = capsys.readouterr().out
+    assert "the CIFAR-10 report, V.D Ablation studies" in out
+    assert "0.844" in out and "stands" in out.splitlines()[-1]
+    # Without records the documents' numbers stand alone.
+    assert main(["results", "--json", "--results", str(tmp_path)]) == 0
+    assert {(row["verdict"], row["n"]) for row in json.loads(capsys.readouterr().out)} == {
+        ("not run", 0)
+    }
+    assert "there are cifar-report" in refused(capsys, "results", "--document", "a novel")
+    assert "no records in" in refused(capsys, "results", "--results", str(tmp_path / "none"))
 
 
 SLOW = "import time\n\ntime.sleep(50)\n"

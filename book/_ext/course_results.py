@@ -91,6 +91,35 @@ def energy_row(name: str, records: list, energy: float) -> nodes.row:  # type: i
     return row([name, str(len(records)), f"{hours:.2f}", f"{energy:.1f}"])
 
 
+class DocumentTables(SphinxDirective):
+    """The documents' tables, row by row, with our numbers beside theirs."""
+
+    def run(self) -> list[nodes.Node]:
+        """Read the rows and the records, and build a section per table."""
+        from course_lib.book.printed import load_printed, rows
+        from course_lib.book.results import HEADINGS, by_table, cells, tally
+        from course_lib.experiments import load_records
+
+        book = Path(self.env.srcdir) / "book"
+        self.env.note_dependency(str(book / "results.yml"))
+        records = load_records(book / "results")
+        found = rows(load_printed(book / "results.yml", records), records)
+        out: list[nodes.Node] = [nodes.paragraph("", tally(found).capitalize() + ".")]
+        for (document, name), members in by_table(found).items():
+            title = f"{document[0].upper()}{document[1:]}: {name}"
+            section = nodes.section(ids=[nodes.make_id(f"table {title}")])
+            section += nodes.title("", title)
+            shown = table(
+                HEADINGS, [row(cells(r)) for r in members], (24, 12, 12, 15, 8, 15, 14), "numbers"
+            )
+            section += shown
+            settings = dict.fromkeys(r.printed.setting for r in members if r.printed.setting)
+            if settings:
+                section += nodes.paragraph("", f"The document's setting: {'; or '.join(settings)}.")
+            out.append(section)
+        return out
+
+
 def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:  # type: ignore[type-arg]
     """Read the page at every build: a new record is a new file, which Sphinx does not watch."""
     return [page for page in PAGES if page in app.env.found_docs]
@@ -99,6 +128,7 @@ def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -
 def setup(app: Sphinx) -> dict[str, object]:
     """Register the directive."""
     app.add_directive("results-table", ResultsTable)
+    app.add_directive("document-tables", DocumentTables)
     app.add_directive("energy-table", EnergyTable)
     app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

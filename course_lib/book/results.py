@@ -1,15 +1,19 @@
 """The results page as data: what the records say, and what a document said before."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
 
-from course_lib.book.printed import Printed
+from course_lib.book.printed import OUTCOMES, Printed, Row
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Experiment, Record
 
-__all__ = ["number", "scalar_table", "summary", "tables"]
+__all__ = ["HEADINGS", "by_table", "cells", "number", "scalar_table", "summary", "tables", "tally"]
+
+HEADINGS = ("Row", "Number", "The document's", "Ours", "Runs", "Arm", "Outcome")
+"""Of the cells that :func:`cells` makes."""
 
 
 def number(value: float) -> str:
@@ -26,6 +30,60 @@ def number(value: float) -> str:
         ('1,234,567', '0.8765', '1')
     """
     return f"{value:,.0f}" if value == int(value) else f"{value:.4g}"
+
+
+def by_table(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Rows of the same table together, in the order in which tables are first met.
+
+    Args:
+        rows: Rows of any documents.
+
+    Returns:
+        Rows by document and table, both as a reader calls them.
+    """
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        key = DOCUMENTS[row.printed.document], row.printed.table
+        found.setdefault(key, []).append(row)
+    return found
+
+
+def cells(row: Row) -> list[str]:
+    """A row of a document's table as text.
+
+    Args:
+        row: The row.
+
+    Returns:
+        Cells under :data:`HEADINGS`; what nothing has measured stays empty.
+
+    Example:
+        >>> printed = Printed("lecture", "Table 1", "plain", "mse", 0.5, "", "toy", "small")
+        >>> cells(Row(printed, 0.25, 0.125, 3, "cpu", "does not"))
+        ['plain', 'mse', '0.5', '0.25 ± 0.12', '3 cpu', 'toy small', 'does not stand']
+    """
+    printed = row.printed
+    claimed = "" if printed.value is None else number(printed.value)
+    ours = "" if row.mean is None else number(row.mean)
+    if row.std:
+        ours += f" ± {row.std:.2g}"
+    runs = f"{row.n} {row.size}" if row.n else ""
+    arm = f"{printed.experiment} {printed.arm}".strip()
+    return [printed.row, words(printed.metric), claimed, ours, runs, arm, OUTCOMES[row.verdict]]
+
+
+def tally(rows: Sequence[Row]) -> str:
+    """How many rows have which outcome.
+
+    Args:
+        rows: Rows of any tables.
+
+    Returns:
+        A line.
+    """
+    counts = Counter(row.verdict for row in rows)
+    said = [f"{OUTCOMES[key]} {counts[key]}" for key in OUTCOMES if counts[key]]
+    return f"rows {len(rows)}: {', '.join(said)}" if rows else "rows 0"
 
 
 def scalar_table(

@@ -35,7 +35,7 @@ def checkout() -> Path:
     raise Refused(f"{here} is not inside a checkout of the course: change into one and try again")
 
 
-def emit(arguments: argparse.Namespace, data: dict[str, Any], line: str) -> None:
+def emit(arguments: argparse.Namespace, data: dict[str, Any] | list[Any], line: str) -> None:
     """End a report: as JSON where ``--json`` was given, else with its one summary line."""
     text = json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else line
     # A student's folder may be called by bytes that are no text.

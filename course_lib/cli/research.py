@@ -1,4 +1,4 @@
-"""``course data``, ``course run`` and ``course bench``."""
+"""``course data``, ``course run``, ``course results`` and ``course bench``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli import FOUND_WRONG, add_json, checkout, emit
+from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
 
 
 def register(commands: Any) -> None:
@@ -25,6 +25,14 @@ def register(commands: Any) -> None:
     run.add_argument("--dry-run", action="store_true", help="only say what it would take")
     run.add_argument("--results", type=Path, help="folder of the records (book/results)")
     run.set_defaults(handler=run_experiment)
+
+    results = commands.add_parser(
+        "results", help="print the documents' tables with the records' numbers beside theirs"
+    )
+    results.add_argument("--document", metavar="D", help="only this document's, as --json names it")
+    results.add_argument("--results", type=Path, help="folder of the records (book/results)")
+    add_json(results)
+    results.set_defaults(handler=run_results)
 
     bench = commands.add_parser("bench", help="measure ratios of speed on this machine")
     bench.add_argument(
@@ -90,6 +98,32 @@ def run_experiment(arguments: argparse.Namespace) -> int:
         records = experiments.load_records(results)
         for conclusion in experiments.conclusions(experiment, records, arguments.size):
             print(conclusion)
+    return 0
+
+
+def run_results(arguments: argparse.Namespace) -> int:
+    """Print each table, or all rows as JSON."""
+    from course_lib.book.printed import load_printed, rows
+    from course_lib.book.results import HEADINGS, by_table, cells, tally
+    from course_lib.experiments import load_records
+
+    book = checkout() / "book"
+    folder = arguments.results or book / "results"
+    if not folder.is_dir():
+        raise Refused(f"no records in {folder}: run `course run EXPERIMENT`, or name their folder")
+    records = load_records(folder)
+    printed = load_printed(book / "results.yml", records)
+    documents = list(dict.fromkeys(entry.document for entry in printed))
+    if arguments.document is not None:
+        if arguments.document not in documents:
+            raise Refused(f"no table of {arguments.document!r}, there are {', '.join(documents)}")
+        printed = [entry for entry in printed if entry.document == arguments.document]
+    found = rows(printed, records)
+    if not arguments.json:
+        for (document, table), members in by_table(found).items():
+            print(f"{document}, {table}")
+            print(_aligned([list(HEADINGS), *map(cells, members)]), end="\n\n")
+    emit(arguments, [row.data() for row in found], tally(found))
     return 0
 
 
@@ -186,6 +220,12 @@ def bench_grading(arguments: argparse.Namespace) -> int:
     data = {str(students): comparison.data() for students, comparison in found.items()}
     emit(arguments, data, asked.line())
     return FOUND_WRONG if differences else 0
+
+
+def _aligned(table: list[list[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ("  ".join(map(str.ljust, line, widths)) for line in table)
+    return "\n".join(f"  {line.rstrip()}" for line in lines)
 
 
 def _bench_line(row: Any, key: str, seconds: float) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+from docutils import nodes
 
 from course_lib.book.printed import Printed, load_printed, measured, rows
+from course_lib.book.results import by_table, cells, tally
 from course_lib.experiments import (
     EXPERIMENTS,
     Conclusion,
@@ -161,8 +165,63 @@ def test_the_books_rows_are_in_order() -> None:
     assert found >= {("cifar-report", label) for label in labels}
 
 
+def table_of(document: str, table: str) -> dict[str, dict[str, float | None]]:
+    found: dict[str, dict[str, float | None]] = {}
+    for entry in load_printed(BOOK / "results.yml", RECORDS):
+        if (entry.document, entry.table) == (document, table):
+            found.setdefault(entry.row, {})[entry.metric] = entry.value
+    return found
+
+
+def test_tables_have_all_their_rows_as_printed() -> None:
+    def errors(*numbers: tuple[float, float]) -> list[dict[str, float]]:
+        return [{"mse": mse, "mae": mae} for mse, mae in numbers]
+
+    def accuracies(*numbers: float) -> list[dict[str, float]]:
+        return [{"accuracy": value} for value in numbers]
+
+    vanilla = (0.519, 0.513)
+    wanted = {
+        ("ablation-report", "Table 1"): accuracies(0.686, 0.673, 0.686, 0.689, 0.7077),
+        ("ablation-report", "Table 2"): errors(
+            vanilla, (0.8696, 0.7147), (0.914, 0.723), (0.584, 0.5967), (0.5166, 0.524)
+        ),
+        ("ablation-report", "Table 3"): errors(
+            (0.3065, 0.3709), (0.7356, 0.5960), (0.6265, 0.5803), (0.2694, 0.3525)
+        ),
+        ("ablation-report", "Table 4"): errors(vanilla, (0.950, 0.7031), (0.8216, 0.7031)),
+        ("ablation-report", "Table 5"): errors(vanilla, (0.559, 0.547)),
+        ("ablation-report", "Table 6"): errors((0.8820, 0.7249), (0.5846, 0.5742)),
+        ("cifar-report", "V.A Classification performance"): accuracies(0.942, 0.918, 0.935, 0.931),
+        ("cifar-report", "V.D Ablation studies"): accuracies(
+            0.931, 0.844, 0.899, 0.81, 0.778, 0.867
+        ),
+    }
+    for (document, table), numbers in wanted.items():
+        assert list(table_of(document, table).values()) == numbers, table
+
+
 def test_conclusions_have_keys_of_their_own() -> None:
     for experiment in EXPERIMENTS.values():
         runs = [r for r in RECORDS if r.experiment == experiment.name and r.size == "cpu"]
         keys = [c.key for c in experiment.conclude(runs)] if runs else []
         assert all(keys) and len(set(keys)) == len(keys), (experiment.name, keys)
+
+
+def test_the_page_shows_the_rows_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BOOK / "_ext"))
+    page = importlib.import_module("course_results")
+    watched: list[str] = []
+    env = SimpleNamespace(srcdir=str(BOOK.parent), note_dependency=watched.append)
+    directive = page.DocumentTables.__new__(page.DocumentTables)
+    directive.state = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=env)))
+    said, *sections = directive.run()
+    found = rows(load_printed(BOOK / "results.yml", RECORDS), RECORDS)
+    assert said.astext().lower() == tally(found) + "."
+    assert len(sections) == len(by_table(found)) and watched == [str(BOOK / "results.yml")]
+    shown = [
+        [entry.astext() for entry in row.findall(nodes.entry)]
+        for section in sections
+        for row in list(section.findall(nodes.tbody))[0].findall(nodes.row)
+    ]
+    assert shown == [cells(row) for rows_ in by_table(found).values() for row in rows_]
