@@ -76,6 +76,11 @@ class Picture:
 
     def _repr_svg_(self) -> str:
         text = StringIO()
+        for image in (image for axes in self.figure.axes for image in axes.images):
+            # One pixel for each number: a reader's screen enlarges them sharply, and smoothing
+            # them here writes several for each.
+            if image.get_interpolation() in ("auto", "antialiased"):
+                image.set_interpolation("none")
         with matplotlib.rc_context(_STYLE):
             self.figure.savefig(text, format="svg", metadata={"Date": None}, bbox_inches="tight")
         return text.getvalue()

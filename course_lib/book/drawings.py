@@ -1,12 +1,18 @@
-"""Drawings with as many digits as an eye can see."""
+"""Drawings that weigh no more than what an eye can see of them."""
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 from pathlib import Path
 
-__all__ = ["round_paths", "shorten"]
+import numpy as np
+from PIL import Image
 
+__all__ = ["pack_pictures", "round_paths", "shorten"]
+
+_PICTURE = re.compile(r"(?<=data:image/png;base64,)[A-Za-z0-9+/=\s]+")
 _PATH = re.compile(r'(?<= d=")[^"]*')
 _DIGITS = re.compile(r"(\d+\.\d\d)\d+")
 
@@ -24,11 +30,41 @@ def round_paths(svg: str) -> str:
     return _PATH.sub(lambda path: _DIGITS.sub(r"\1", path[0]), svg)
 
 
+def pack_pictures(svg: str) -> str:
+    """Write PNG pictures within a drawing with a list of their colours, if these are few.
+
+    A map drawn with matplotlib has at most as many colours as its scale, 256; four bytes for each
+    pixel say no more than one.
+
+    Args:
+        svg: The text of a drawing.
+
+    Returns:
+        The same drawing, pixel by pixel.
+    """
+    return _PICTURE.sub(lambda picture: _packed(picture[0]), svg)
+
+
+def _packed(encoded: str) -> str:
+    with Image.open(io.BytesIO(base64.b64decode(encoded))) as picture:
+        pixels = np.asarray(picture.convert("RGBA")).view(np.uint32)[..., 0]  # one number each
+    colours, places = np.unique(pixels, return_inverse=True)
+    if len(colours) > 256:
+        return encoded
+    few = Image.fromarray(places.reshape(pixels.shape).astype(np.uint8), mode="P")
+    few.putpalette(colours.tobytes(), rawmode="RGBA")
+    written = io.BytesIO()
+    few.save(written, "PNG", optimize=True)
+    fresh = base64.b64encode(written.getvalue()).decode()
+    return fresh if len(fresh) < len(encoded) else encoded
+
+
 def shorten(folder: Path) -> None:
-    """Do so for every drawing in a folder.
+    """Round the paths and pack the pictures of every drawing in a folder.
 
     Args:
         folder: Such as ``_images`` of a built book.
     """
     for path in folder.glob("*.svg"):
-        path.write_text(round_paths(path.read_text(encoding="utf-8")), encoding="utf-8")
+        svg = path.read_text(encoding="utf-8")
+        path.write_text(pack_pictures(round_paths(svg)), encoding="utf-8")
