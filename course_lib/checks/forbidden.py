@@ -252,12 +252,7 @@ def for_good(kinds: Sequence[str]) -> None:
             fallthrough = torch.library.fallthrough_kernel
             replaced |= {n: ("AutogradCPU", fallthrough) for space, n in every if space == "aten"}
         for key in {key for key, _ in replaced.values()}:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                library = torch._C._dispatch_library("IMPL", "aten", key, __file__, 0)
-                for name, (where, kernel) in replaced.items():
-                    if where == key:
-                        library.impl(name, key, kernel)
+            library = _overriding(key, {n: k for n, (at, k) in replaced.items() if at == key})
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
             del library
 
@@ -321,13 +316,7 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
 
     held = []
     if forbidden.operators:
-        with warnings.catch_warnings():
-            # torch says once that a kernel is being replaced, which is what is wanted.
-            warnings.simplefilter("ignore")
-            library = torch._C._dispatch_library("IMPL", "aten", "CPU", __file__, 0)
-            for name in forbidden.operators:
-                library.impl(name, "CPU", refuse)
-            held.append(library)
+        held.append(_overriding("CPU", dict.fromkeys(forbidden.operators, refuse)))
     functions = [_function(name) for name in forbidden.functions]
     codes = [function.__code__ for function in functions]
     try:
@@ -338,6 +327,17 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
         for function, code in zip(functions, codes, strict=True):
             function.__code__ = code
         held.clear()
+
+
+def _overriding(key: str, kernels: Mapping[str, Any]) -> Any:
+    """Kernels in the place of torch's own, at one of its dispatch keys, while the result lives."""
+    with warnings.catch_warnings():
+        # torch says once that a kernel is being replaced, which is what is wanted.
+        warnings.simplefilter("ignore")
+        library = torch._C._dispatch_library("IMPL", "aten", key, __file__, 0)
+        for name, kernel in kernels.items():
+            library.impl(name, key, kernel)
+    return library
 
 
 @cache

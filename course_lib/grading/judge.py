@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -38,17 +38,13 @@ PICTURE = re.compile(r"[A-Za-z0-9+/=\s]*")
 
 @dataclass
 class Mark:
-    """The verdict on one graded cell; a cell for a human to grade has no report and no score.
-
-    ``before`` holds the cells that had run by then.
-    """
+    """The verdict on one graded cell; a cell for a human to grade has no report and no score."""
 
     grade_id: str
     max_points: float
     score: float | None
     report: Report | None = None
     reason: str = ""
-    before: list[str] = field(default_factory=list, repr=False)
 
 
 @dataclass
@@ -158,12 +154,16 @@ def judge_notebook(
     needs = [name for name in COSTLY if name in written]
     session = Session(lambda: Worker(nursery, limits, judge, needs), limits.whole)
     kept = MAX_KEPT
+    doubtful: list[tuple[NotebookNode, Mark, tuple[str, ...], list[str]]] = []
     try:
         for cell, own in align(submission, release):
             result.notebook.cells.append(cell)
             marks = cell.metadata.get("nbgrader", {}) if own else {}
             if marks.get("grade"):
-                result.marks.append(_judge_cell(cell, session, seed, result.notes))
+                mark = _judge_cell(cell, session, seed, result.notes)
+                result.marks.append(mark)
+                if mark.report and mark.score and (kinds := find(mark.report.exercise).forbidden):
+                    doubtful.append((cell, mark, kinds, list(session.prefix)))
             elif cell.cell_type == "code":
                 outputs, lost = session.run(cell.source)
                 cell.outputs = clean_outputs(outputs)
@@ -177,15 +177,10 @@ def judge_notebook(
     finally:
         session.end()
     result.killed = session.killed
-    doubtful = [
-        (cell, mark, kinds)
-        for cell, mark in zip(_graded(result.notebook), result.marks, strict=True)
-        if mark.report and mark.score and (kinds := find(mark.report.exercise).forbidden)
-    ]
     if doubtful and not ordinary(*_by_author(submission, release)):
-        for cell, mark, kinds in doubtful:
+        for cell, mark, kinds, before in doubtful:
             bare = partial(Worker, nursery, limits, judge, needs, kinds)
-            _look_again(cell, mark, Session(bare, session.left), seed, result.notes)
+            _look_again(cell, mark, before, Session(bare, session.left), seed, result.notes)
     taken = [m.report.exercise for m in result.marks if m.report and ABSENT in m.report.one_reason]
     if taken:
         result.notes.append(
@@ -224,34 +219,44 @@ def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str
     try:
         report = grade(exercise, session.worker.subject(), seed)
     except SubjectLost as lost:
-        reason = f"The answer did not survive its check: {lost}."
-        cell.outputs = [_error("Lost", reason)]
-        notes.append(f"{exercise.id}: {lost}.")
+        reason = _say_lost(cell, exercise.id, lost, notes)
         session.replay(lost)
         return Mark(grade_id, points, 0.0, reason=reason)
     cell.outputs = _table(report)
-    return Mark(grade_id, points, report.score, report, before=list(session.prefix))
+    return Mark(grade_id, points, report.score, report)
+
+
+def _say_lost(cell: NotebookNode, identifier: str, lost: SubjectLost, notes: list[str]) -> str:
+    """Say in a graded cell and in the notes what became of its answer: the reason for no points."""
+    reason = f"The answer did not survive its check: {lost}."
+    cell.outputs = [_error("Lost", reason)]
+    notes.append(f"{identifier}: {lost}.")
+    return reason
 
 
 def _look_again(
-    cell: NotebookNode, mark: Mark, session: Session, seed: str, notes: list[str]
+    cell: NotebookNode,
+    mark: Mark,
+    before: Sequence[str],
+    session: Session,
+    seed: str,
+    notes: list[str],
 ) -> None:
     """Grade an answer where what it may not use has been gone since before its first line ran.
 
-    Cells run one statement at a time, so that a comparison with what is gone ends only itself.
+    The cells that came before it run one statement at a time, so that a comparison with what is
+    gone ends only itself.
     """
     assert mark.report is not None
     exercise = find(mark.report.exercise)
     try:
-        for source in mark.before:
+        for source in before:
             for statement in _statements(source):
                 session.run(statement)
         report = grade(exercise, session.worker.subject(), seed)
     except SubjectLost as lost:
-        mark.reason = f"The answer did not survive its check: {lost}."
+        mark.reason = _say_lost(cell, exercise.id, lost, notes)
         mark.score, mark.report = 0.0, None
-        cell.outputs = [_error("Lost", mark.reason)]
-        notes.append(f"{exercise.id}: {lost}.")
         return
     finally:
         session.end()
@@ -276,10 +281,6 @@ def _by_author(submission: Submission, release: NotebookNode) -> tuple[list[str]
     given = {cell.source for cell in release.cells if cell.cell_type == "code"}
     code = [cell.source for cell in submission.notebook.cells if cell.cell_type == "code"]
     return [source for source in code if source not in given], sorted(given)
-
-
-def _graded(notebook: NotebookNode) -> list[NotebookNode]:
-    return [c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade")]
 
 
 def _table(report: Report) -> list[NotebookNode]:

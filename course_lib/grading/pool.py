@@ -65,6 +65,14 @@ class _Staff(Generic[Task, Done]):
         theirs.close()
         return _Judge(process, ours)
 
+    def hand_out(self, waiting: deque[tuple[Task, int]]) -> None:
+        """Give whoever is idle the next of what waits."""
+        for judge in self.judges:
+            if judge.task is None and waiting:
+                judge.task, judge.tried = waiting.popleft()
+                with contextlib.suppress(OSError):
+                    judge.link.send(judge.task)
+
     def replace(self, judge: _Judge[Task]) -> None:
         """Put a new judge in the place of a dead one."""
         judge.link.close()
@@ -119,18 +127,12 @@ def judge_all(
     waiting: deque[tuple[Task, int]] = deque((task, 1) for task in tasks)
     if not waiting:
         return
-    begun = False
     staff: _Staff[Task, Done] = _Staff(work, start, min(jobs, len(waiting)))
     try:
+        staff.hand_out(waiting)
+        meanwhile()
         while waiting or any(j.task is not None for j in staff.judges):
-            for judge in staff.judges:
-                if judge.task is None and waiting:
-                    judge.task, judge.tried = waiting.popleft()
-                    with contextlib.suppress(OSError):
-                        judge.link.send(judge.task)
-            if not begun:
-                begun = True
-                meanwhile()
+            staff.hand_out(waiting)
             busy = {j.link: j for j in staff.judges if j.task is not None}
             for link in wait(list(busy)):
                 judge = busy[link]  # type: ignore[index]
