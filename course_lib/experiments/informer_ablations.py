@@ -20,7 +20,13 @@ from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import DataUse, Record, pair_by_seed
 from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
 from course_lib.experiments.verdict import verdict
-from course_lib.informer import Informer, InformerConfig, LinearForecast, repeat_last
+from course_lib.informer import (
+    Informer,
+    InformerConfig,
+    LinearForecast,
+    SparseRules,
+    repeat_last,
+)
 from course_lib.training import count_parameters, derive_seed, fit, seeded_generator, warmup_cosine
 
 _REPORT = "the ablation report"
@@ -83,10 +89,14 @@ ARMS: dict[str, dict[str, Any]] = {
     "delta-values": {
         "attention": "full", "delta_value": True, "positions": "none", "time": "none",
     },
+    "delta-times": {"attention": "full", "delta_value": True, "positions": "none"},
     "delta": {"attention": "full", "delta_value": True},
     "delta-deep": {"attention": "full", "delta_value": True, "ff_depth": 3},
     "deep": {"attention": "full", "ff_depth": 3},
     "legendre": {"attention": "full", "positions": "legendre"},
+    "legendre-delta": {"attention": "full", "positions": "legendre", "delta_value": True},
+    "legendre-even": {"attention": "full", "positions": "legendre", "normalise_positions": True},
+    "legendre-basis": {"attention": "full", "positions": "legendre_basis"},
     "rotary": {"attention": "full", "positions": "rotary"},
     "relative": {"attention": "full", "positions": "relative"},
     "every-layer": _LAYERS,
@@ -95,12 +105,22 @@ ARMS: dict[str, dict[str, Any]] = {
     "cross-even": {**_LAYERS, "terms": ["tp", "pt"], "rescale_terms": True},
     "position-only": {**_LAYERS, "terms": ["pp"]},
 }  # fmt: skip
-"""What each arm changes. ``even`` arms divide the scores by the number of terms they add up."""
+"""What each arm changes. ``even`` arms divide the scores by the number of terms they add up, which
+leaves one term as it is; ``legendre-even`` makes all rows of its code equally long."""
 
-# Of whom, against whom, whose error is larger (1) or smaller (-1), in whose words.
-_QUESTIONS = (
+# What is asked of them is settled before they are run.
+_WITHOUT_RECORDS = (
+    "delta-times", "legendre-delta", "legendre-even", "legendre-basis",
+)  # fmt: skip
+
+Question = tuple[str, str, int, str, str]
+"""Of whom, against whom, whether the claimed error is larger (1) or smaller (-1), by whom, what."""
+
+_QUESTIONS: tuple[Question, ...] = (
     ("delta-values", "full-attention", 1, _REPORT,
      "Steps between values don't replace positions and times."),
+    ("delta-times", "full-attention", 1, _REPORT,
+     "Steps between values don't replace positions where the calendar is kept."),
     ("delta", "full-attention", -1, _REPORT,
      "Beside all embeddings, steps between values make forecasts better."),
     ("delta-deep", "full-attention", -1, _REPORT,
@@ -109,12 +129,22 @@ _QUESTIONS = (
      "With a deep MLP on both sides, steps between values make forecasts better."),
     ("legendre", "full-attention", 1, _REPORT,
      "Legendre positions forecast worse than sinusoidal ones."),
+    ("legendre-delta", "full-attention", 1, _REPORT,
+     "Legendre positions with steps between values forecast worse than sinusoidal ones."),
+    ("legendre-delta", "legendre", -1, _REPORT,
+     "Beside Legendre positions, steps between values make forecasts better."),
+    ("legendre-even", "legendre", -1, "beside the report",
+     "Legendre positions that are equally strong forecast better than those that fade."),
+    ("legendre-basis", "full-attention", 1, "beside the report",
+     "With orders for channels, Legendre positions forecast worse than sinusoidal ones."),
     ("cross", "every-layer", 1, _REPORT,
      "The two cross terms alone forecast worse than all four."),
     ("cross-even", "every-layer-even", 1, "beside the report",
      "At the same temperature the two cross terms alone forecast worse than all four."),
     ("position-only", "every-layer", 1, _REPORT,
      "The position-position term alone forecasts worse than all four."),
+    ("position-only", "every-layer-even", 1, "beside the report",
+     "At the same temperature the position-position term alone forecasts worse than all four."),
     ("no-positions", "full-attention", 1, _REPORT,
      "Without positions forecasts are worse."),
     ("rotary", "full-attention", -1, _REPORT,
@@ -130,11 +160,23 @@ _QUESTIONS = (
 )  # fmt: skip
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """Judge each question by the mean squared error over all test windows."""
+_CONTROL: Question = (
+    "vanilla", "repeat-last", -1, "control", "An Informer beats the last value.",
+)  # fmt: skip
+
+
+def judge(records: Sequence[Record], questions: Sequence[Question]) -> list[Conclusion]:
+    """Judge each question by the mean squared error over all test windows.
+
+    Args:
+        records: Of one experiment and size, at least one.
+        questions: What is asked; those about arms without records are left out.
+
+    Returns:
+        The conclusions, the one about the control last.
+    """
     found: list[Conclusion] = []
-    control = ("vanilla", "repeat-last", -1, "control", "An Informer beats the last value.")
-    for arm, other, sign, document, claim in (*_QUESTIONS, control):
+    for arm, other, sign, document, claim in (*questions, _CONTROL):
         pairs = pair_by_seed(records, arm, other, records[0].size)
         if pairs:
             differences = [a.results["mse"] - b.results["mse"] for a, b in pairs]
@@ -142,6 +184,11 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
             key = f"{arm}/{other}"
             found.append(Conclusion(claim, document, judged, document == "control", key))
     return found
+
+
+def conclude(records: Sequence[Record]) -> list[Conclusion]:
+    """Judge the questions about ETTh1, 24 steps ahead."""
+    return judge(records, _QUESTIONS)
 
 
 @torch.no_grad()
@@ -190,12 +237,17 @@ def train(job: Job, training: Windows, valid: Windows) -> tuple[Informer, list[d
         The model, and one row a round.
     """
     shared = {k: v for k, v in job.config.items() if k in AblationRun.__dataclass_fields__}
-    own = {k: v for k, v in job.config.items() if k not in shared}
+    own = {k: v for k, v in job.config.items() if k not in shared and k != "series"}
     run = AblationRun(**shared)
     sizes = ("seq_len", "label_len", "pred_len", "d_model", "n_heads", "d_ff", "dropout")
     settings = {name: getattr(run, name) for name in sizes} | own
     if "terms" in settings:
         settings["terms"] = tuple(settings["terms"])
+    if "published_factor" in settings:
+        rules = SparseRules(factor=settings.pop("published_factor")).published()
+        settings |= {"attention": "prob", "rules": rules, "mix": True}
+    # A series with four rows an hour has minutes in its calendar, too.
+    settings["minutes"] = training.x_time.shape[-1] > 4
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(job.seed))
         model = Informer(InformerConfig(seed=job.seed, **settings)).to(job.device)
@@ -242,7 +294,7 @@ def train(job: Job, training: Windows, valid: Windows) -> tuple[Informer, list[d
 @experiment(
     "informer-ablations",
     "an Informer on ETTh1, one change at a time, beside forecasts without attention",
-    arms=ARMS,
+    arms={arm: settings for arm, settings in ARMS.items() if arm not in _WITHOUT_RECORDS},
     sizes={
         "cpu": Size(asdict(CPU), (0, 1, 2), 0.3, "one CPU core"),
         "full": Size(asdict(FULL), (0, 1, 2), 3, "one GPU"),
@@ -251,7 +303,7 @@ def train(job: Job, training: Windows, valid: Windows) -> tuple[Informer, list[d
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one arm and measure it on every test window."""
-    ett = load_ett("ETTh1", progress=job.progress)
+    ett = load_ett(job.config.get("series", "ETTh1"), progress=job.progress)
     lengths = job.config["seq_len"], job.config["pred_len"]
     training, valid, test = (
         ett_windows(ett, "train", *lengths),
@@ -259,7 +311,7 @@ def EXPERIMENT(job: Job) -> Outcome:
         ett_windows(ett, "test", *lengths),
     )
     variant = f"the published file; all {len(test):,} windows of the test months"
-    use = DataUse("ETTh1", variant, ett.sha256)
+    use = DataUse(ett.name, variant, ett.sha256)
     if "forecast" in job.config:
         clock = Clock(job.device)
         forecast = _baseline(job.config["forecast"], training)

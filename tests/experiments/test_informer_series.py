@@ -1,0 +1,88 @@
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from course_lib.data.ett import Ett
+from course_lib.experiments import informer_ablations as ablations
+from course_lib.experiments import informer_series as series
+from course_lib.experiments.registry import Experiment, Job, Outcome
+from course_lib.informer import Informer, InformerConfig
+
+TINY = replace(ablations.CPU, seq_len=8, label_len=4, pred_len=4, d_model=8, n_heads=2, d_ff=8)
+TINY = replace(TINY, rounds=1, steps=1, batch_size=4)
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which series were asked for; what comes has short months."""
+    monkeypatch.setattr("course_lib.data.ett._HOURS_PER_MONTH", 24)
+    names: list[str] = []
+
+    def load(name: str, **_: object) -> Ett:
+        names.append(name)
+        rows = {"ETTh1": 1, "ETTm1": 4}[name]
+        i = np.arange(24 * 20 * rows)
+        dates = np.datetime64("2016-07-01T00:00", "m") + i * (60 // rows)
+        values = np.sin(i[:, None] / 4 + np.arange(7)) + 0.01 * i[:, None]
+        return Ett(name, dates, values, "0" * 64)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ablations, "load_ett", load)
+    return names
+
+
+def train(what: Experiment, folder: Path, arm: str, **changed: object) -> Outcome:
+    own = {**what.arms[arm], "series": what.config(arm, "cpu")["series"]}
+    config = {**asdict(TINY), **own, **changed}
+    return what.train(Job(arm, config, 0, torch.device("cpu"), folder / "c.pt", False))
+
+
+@pytest.mark.parametrize("arm", series.ETTM1.arms)
+def test_every_arm_runs_on_the_other_series(arm: str, tmp_path: Path, asked: list[str]) -> None:
+    outcome = train(series.ETTM1, tmp_path, arm)
+    assert outcome.results["mse"] > 0
+    assert asked == ["ETTm1"] and outcome.data[0].name == "ETTm1"
+
+
+def test_the_calendar_has_minutes_where_there_are_four_rows_an_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[InformerConfig] = []
+
+    class Watched(Informer):
+        def __init__(self, config: InformerConfig) -> None:
+            made.append(config)
+            super().__init__(config)
+
+    monkeypatch.setattr(ablations, "Informer", Watched)
+    train(series.ETTM1, tmp_path / "m", "vanilla")
+    train(series.PUBLISHED, tmp_path / "h", "etth1-24", seq_len=8, label_len=4, pred_len=4)
+    assert [config.minutes for config in made] == [True, False]
+    assert made[1].attention == "prob" and made[1].mix
+    assert made[1].rules.factor == 3 and made[1].rules.lazy == "sum" and made[1].rules.leak
+
+
+@pytest.mark.parametrize("arm", series.PUBLISHED.arms)
+def test_a_published_setting_is_one(arm: str) -> None:
+    config: dict[str, Any] = series.PUBLISHED.config(arm, "full")
+    assert arm == f"{config['series'].lower()}-{config['pred_len']}"
+    rows = {"ETTh1": 8_640, "ETTm1": 34_560}[config["series"]]
+    windows = rows - config["seq_len"] - config["pred_len"] + 1
+    assert config["steps"] == windows // config["batch_size"]
+    assert config["label_len"] <= config["seq_len"]
+
+
+def test_the_other_series_is_read_for_whole_epochs() -> None:
+    config = series.ETTM1.config("vanilla", "full")
+    assert config["pred_len"] == 96
+    windows = 34_560 - config["seq_len"] - config["pred_len"] + 1
+    assert config["steps"] == windows // config["batch_size"]
+
+
+def test_questions_are_about_arms() -> None:
+    for arm, other, sign, _, claim in series._ETTM1_QUESTIONS:
+        assert {arm, other} <= set(series.ETTM1.arms) and sign in (1, -1)
+        assert claim.startswith("On ETTm1, ")
