@@ -665,18 +665,17 @@ FORBIDDEN_SAVED = (
     FORBIDDEN_HIDDEN.replace('getattr(F, "scaled_dot" + "_product_attention")', "saved")
     + '\nsaved = getattr(F, "scaled_dot" + "_product_attention")\n'
 )
-FORBIDDEN_UNGUARDED = FORBIDDEN_HIDDEN.replace(
-    "    scores = q",
-    """    import contextlib, sys
+# Puts an empty context in the place of the refusal, wherever a caller up the stack knows it.
+UNGUARD = """
+    import contextlib, sys
     frame = sys._getframe()
     while frame is not None:
         for name in ("during", "_refused"):
             if name in frame.f_globals:
                 frame.f_globals[name] = lambda *args, **kwargs: contextlib.nullcontext()
         frame = frame.f_back
-    scores = q""",
-    1,
-)
+"""
+FORBIDDEN_UNGUARDED = FORBIDDEN_HIDDEN.replace("    scores = q", UNGUARD + "    scores = q", 1)
 FORBIDDEN_UNHOOKED = FORBIDDEN_HIDDEN.replace(
     "    scores = q",
     """    import gc
@@ -703,15 +702,4 @@ def FUNCTION(weights, grad_weights):
     )
     return found[0].nan_to_num()
 """
-FORBIDDEN_DERIVATIVE = FORBIDDEN_ENGINE.replace(
-    "    engine = ",
-    """    import contextlib, sys
-    frame = sys._getframe()
-    while frame is not None:
-        for name in ("during", "_refused"):
-            if name in frame.f_globals:
-                frame.f_globals[name] = lambda *args, **kwargs: contextlib.nullcontext()
-        frame = frame.f_back
-    engine = """,
-    1,
-)
+FORBIDDEN_DERIVATIVE = FORBIDDEN_ENGINE.replace("    engine = ", UNGUARD + "    engine = ", 1)
