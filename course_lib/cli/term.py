@@ -1,4 +1,4 @@
-"""``course syllabus``: the plan of a term."""
+"""``course syllabus`` and ``course similar``: the plan of a term, and pairs to look at."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import UTC, date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import add_json, checkout, emit
+from course_lib.cli import Refused, add_json, checkout, emit
 
 if TYPE_CHECKING:
     from course_lib.book.syllabus import Week
 
 
 def register(commands: Any) -> None:
-    """Add the command."""
+    """Add the commands."""
     syllabus = commands.add_parser(
         "syllabus", help="lay chapters, assignments and due dates out over the weeks of a term"
     )
@@ -49,6 +49,18 @@ def register(commands: Any) -> None:
     syllabus.add_argument("--db", default="", metavar="URL", help="the gradebook's address")
     add_json(syllabus)
     syllabus.set_defaults(handler=run_syllabus)
+
+    similar = commands.add_parser(
+        "similar", help="list submissions that a person should lay side by side; judges nobody"
+    )
+    similar.add_argument("assignment", help="such as 03_attention")
+    similar.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
+    similar.add_argument(
+        "--least", type=float, default=50, metavar="PERCENT", help="list from this share on (50)"
+    )
+    similar.add_argument("--most", type=int, default=30, metavar="N", help="pairs at most (30)")
+    add_json(similar)
+    similar.set_defaults(handler=run_similar)
 
 
 def _day(text: str) -> date:
@@ -105,3 +117,42 @@ def _week(week: Week) -> dict[str, Any]:
         "due": week.due.isoformat() if week.due else None,
         "chapters": [asdict(chapter) for chapter in week.chapters],
     }
+
+
+def run_similar(arguments: argparse.Namespace) -> int:
+    """List pairs, and write the page that shows their passages."""
+    from course_lib.grading import authoring, similarity
+    from course_lib.grading.intake import plain
+
+    root = checkout()
+    course = arguments.course or root
+    known = {source.stem: source for source in authoring.sources(root)}
+    if arguments.assignment not in known:
+        raise Refused(f"no assignment {arguments.assignment!r}; there are {', '.join(known)}")
+    assignment = authoring.load(known[arguments.assignment], root)
+    report = similarity.compare(
+        course, assignment, least=arguments.least / 100, most=arguments.most
+    )
+    page = similarity.write(report, course / "summary")
+    pairs = [*report.pairs, *report.near_solution]
+    if not arguments.json:
+        for pair in pairs:
+            cells = ", ".join(m.exercise.removesuffix("-solution") for m in pair.matches)
+            names = " and ".join(map(plain, pair.students))
+            print(f"  {100 * pair.share:4.0f} %  {names}: {cells}")
+        for student, why in report.left_out.items():
+            print(f"  not compared: {plain(student)}: {plain(why)}")
+    facts = {
+        "assignment": report.name,
+        "compared": report.compared,
+        "pairs": [
+            {"students": p.students, "share": round(p.share, 4),
+             "cells": [m.exercise for m in p.matches]}
+            for p in pairs
+        ],
+        "left_out": report.left_out,
+        "page": str(page),
+    }  # fmt: skip
+    line = f"{report.compared} compared, {len(pairs)} pairs to look at: {page}"
+    emit(arguments, facts, line)
+    return 0

@@ -26,12 +26,11 @@ def page(
         url: Where the book is published.
         reason: Why the submission could not be graded.
     """
-    template, style, digest = _template()
-    return template.render(
+    return inert_page(
+        "feedback.html",
+        "feedback.css",
         assignment=assignment,
         student=student,
-        style=style,
-        style_hash=digest,
         reason=reason,
         score=judged.score if judged else 0,
         max_points=judged.max_points if judged else 0,
@@ -40,14 +39,26 @@ def page(
     )
 
 
+def inert_page(template: str, *styles: str, **content: Any) -> str:
+    """A page whose policy admits its own style sheet and nothing else.
+
+    Args:
+        template: Its file beside this module; text is escaped.
+        styles: Files of style sheets, put together.
+        content: What the template shows.
+    """
+    page, style, digest = _template(template, styles)
+    return page.render(style=style, style_hash=digest, **content)
+
+
 @cache
-def _template() -> tuple[jinja2.Template, str, str]:
-    """The page, its style sheet, and the hash by which its policy admits that and nothing else."""
+def _template(name: str, styles: tuple[str, ...]) -> tuple[jinja2.Template, str, str]:
+    """The template, its style sheet, and the hash by which the policy knows that one."""
     here = files("course_lib.grading")
-    style = (here / "feedback.css").read_text(encoding="utf-8")
+    style = "".join((here / sheet).read_text(encoding="utf-8") for sheet in styles)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    page = environment.from_string((here / "feedback.html").read_text(encoding="utf-8"))
+    page = environment.from_string((here / name).read_text(encoding="utf-8"))
     return page, style, digest
 
 
