@@ -49,7 +49,7 @@ notebooks: $(STAMP) ## the pages as notebooks for Colab, in _build/notebooks
 	@$(BIN)/course book --notebooks
 
 links: $(STAMP) ## ask every external link of the book whether it still answers; needs a network
-	@$(BIN)/jupyter-book build . --path-output _build/links --builder linkcheck
+	@$(BIN)/course book --links
 
 class: book ## grade a made-up class in _build/class
 	@$(BIN)/course grade $(SAMPLE) --sample

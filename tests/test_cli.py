@@ -103,6 +103,26 @@ def test_results_are_the_rows_of_the_records(capsys, tmp_path):
     assert "no records in" in refused(capsys, "results", "--results", str(tmp_path / "none"))
 
 
+def test_links_that_nobody_answered_are_not_called_broken(capsys, monkeypatch):
+    def link(status, uri):
+        return {"status": status, "uri": uri, "filename": "a.md", "lineno": 3, "info": "no answer"}
+
+    silent, there = link("broken", "https://a.org/x"), link("working", "https://b.org/")
+    placeholder = link("ignored", "https://example.org/")
+    found = [silent, placeholder]
+    monkeypatch.setattr("course_lib.book.links", lambda root, echo: found)
+    said = refused(capsys, "book", "--links")
+    assert "none of 1 links answered" in said and "https://a.org/x (no answer)" in said
+    found.append(there)
+    assert main(["book", "--links"]) == 1
+    out = capsys.readouterr().out
+    assert "a.md:3 https://a.org/x (no answer)" in out and "1 broken, 1 ignored, 1 working" in out
+    assert main(["book", "--links", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["silent"] == [silent]
+    found.remove(silent)
+    assert main(["book", "--links"]) == 0
+
+
 SLOW = "import time\n\ntime.sleep(50)\n"
 
 

@@ -1,6 +1,6 @@
 """Building the rendered book and looking at what came out."""
 
-from course_lib.book.builder import BuildError, build, epub
+from course_lib.book.builder import BuildError, build, epub, links
 from course_lib.book.inspection import report
 
-__all__ = ["BuildError", "build", "epub", "report"]
+__all__ = ["BuildError", "build", "epub", "links", "report"]

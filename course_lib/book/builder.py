@@ -17,11 +17,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.reach import reachable
 
-__all__ = ["BuildError", "build", "code_key", "epub", "source_key"]
+__all__ = ["BuildError", "build", "code_key", "epub", "links", "source_key"]
 
 _STAMP = ".book-stamp"
 _CODE = ".book-code"
@@ -113,6 +114,36 @@ def epub(root: Path, out: Path | None = None, *, echo: Callable[[str], None] = p
     _drop_stale(root, folder, force=False)
     _run(root, folder, echo, "epub", "attention-course.epub")
     return folder / "epub" / "attention-course.epub"
+
+
+def links(
+    root: Path, out: Path | None = None, *, echo: Callable[[str], None] = print
+) -> list[dict[str, Any]]:
+    """Ask every link that leads out of the book whether it still answers.
+
+    Args:
+        root: The checkout.
+        out: Where ``_build/`` goes; the checkout if not given.
+        echo: Receives one line of progress at a time.
+
+    Returns:
+        What Sphinx found of each link: ``status`` (``working``, ``redirected``, ``broken``,
+        ``timeout``, ``ignored``, …), ``uri``, ``filename``, ``lineno`` and ``info``.
+
+    Raises:
+        BuildError: The pages could not be read.
+    """
+    folder = (out or root) / "_build"
+    found = folder / "linkcheck" / "output.json"
+    found.unlink(missing_ok=True)
+    _drop_stale(root, folder, force=False)
+    try:
+        _run(root, folder, echo, "linkcheck", found.name)
+    except BuildError:
+        # A broken link ends the build, too; then there is a list of all of them.
+        if not found.exists():
+            raise
+    return [json.loads(line) for line in found.read_text(encoding="utf-8").splitlines()]
 
 
 def source_key(root: Path) -> str:

@@ -24,6 +24,9 @@ def register(commands: Any) -> None:
     book.add_argument(
         "--notebooks", action="store_true", help="make the pages' notebooks for Colab instead"
     )
+    book.add_argument(
+        "--links", action="store_true", help="ask every external link whether it still answers"
+    )
     add_json(book)
     book.set_defaults(handler=run_book)
 
@@ -34,7 +37,7 @@ def register(commands: Any) -> None:
 
 def run_book(arguments: argparse.Namespace) -> int:
     """Build, or do something with what was built."""
-    from course_lib.book import BuildError, build, epub
+    from course_lib.book import BuildError, build, epub, links
     from course_lib.book.notebooks import NotebookError
 
     root = checkout()
@@ -63,6 +66,8 @@ def run_book(arguments: argparse.Namespace) -> int:
             target = root / "_build" / "notebooks"
             made = [str(path) for path in write_notebooks(root, target)]
             emit(arguments, {"notebooks": made}, f"notebooks {target}, {len(made)} of them")
+        elif arguments.links:
+            return _links(arguments, links(root, echo=echo))
         else:
             index = build(root, force=arguments.force, echo=echo)
             emit(arguments, {"index": str(index)}, f"book {index}")
@@ -70,6 +75,24 @@ def run_book(arguments: argparse.Namespace) -> int:
         print(f"course book: {error}", file=sys.stderr)
         return FOUND_WRONG
     return 0
+
+
+def _links(arguments: argparse.Namespace, found: list[dict[str, Any]]) -> int:
+    """Say which links answer; without any answer nothing is known of them."""
+    counts = Counter(link["status"] for link in found)
+    answered = counts["working"] + counts["redirected"]
+    silent = [link for link in found if link["status"] in ("broken", "timeout")]
+    if silent and not answered:
+        raise Refused(
+            f"none of {len(silent)} links answered, so this machine seems to have no way out;"
+            f" nothing is known of them. The first: {silent[0]['uri']} ({silent[0]['info'][-120:]})"
+        )
+    if not arguments.json:
+        for link in silent:
+            print(f"  {link['filename']}:{link['lineno']} {link['uri']} ({link['info']})")
+    says = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+    emit(arguments, {"counts": dict(counts), "silent": silent}, f"links: {says}")
+    return FOUND_WRONG if silent else 0
 
 
 def _report(arguments: argparse.Namespace, html: Path) -> int:

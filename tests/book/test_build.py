@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 import yaml
 
 import course_lib.book.builder as build_module
-from course_lib.book.builder import BuildError, build, code_key, source_key
+from course_lib.book.builder import BuildError, build, code_key, links, source_key
 from course_lib.claims import load_claims
 
 ROOT = Path(__file__).parents[2]
@@ -200,6 +201,34 @@ def test_a_real_book_builds_and_a_failing_cell_does_not(tmp_path: Path) -> None:
             build(root, echo=quiet)
             shown = (root / "_build" / "html" / "book" / "intro.html").read_text()
             assert "<span></span>42" in shown
+
+
+@pytest.mark.slow
+def test_links_are_asked_and_those_that_lead_nowhere_are_named(
+    tmp_path: Path, serve: Callable[[Path], str]
+) -> None:
+    (tmp_path / "there.html").write_text("<title>here</title>")
+    address = serve(tmp_path)
+    root = tmp_path / "small"
+    (root / "book").mkdir(parents=True)
+    (root / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")
+    (root / "_config.yml").write_text(
+        "title: Small\nonly_build_toc_files: true\n"
+        "sphinx: {config: {linkcheck_ignore: ['https://example']}}\n"
+    )
+    (root / "book" / "intro.md").write_text(
+        f"# Hello\n\n[one]({address}there.html)\n[two]({address}gone.html)\n"
+        "[three](https://example.org/x)\n"
+    )
+    for _ in range(2):  # also when pages are not read again
+        found = {link["uri"]: link for link in links(root, echo=quiet)}
+        assert {uri: link["status"] for uri, link in found.items()} == {
+            f"{address}there.html": "working",
+            f"{address}gone.html": "broken",
+            "https://example.org/x": "ignored",
+        }
+        gone = found[f"{address}gone.html"]
+        assert (gone["filename"], gone["lineno"]) == ("book/intro.md", 3) and "404" in gone["info"]
 
 
 FAULTS = """# Hello
