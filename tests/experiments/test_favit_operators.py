@@ -1,0 +1,112 @@
+"""Ways to fuse windows, side by side: what differs between the arms and what does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from course_lib.data import Cifar10, shape_images
+from course_lib.experiments import favit_operators, vit_ablations
+from course_lib.experiments.favit_operators import EXPERIMENT, FusionRun, make_fusing
+from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.registry import Job, Outcome
+from course_lib.favit import FaViT
+from course_lib.swin import Swin
+from course_lib.training import count_parameters
+
+
+@pytest.fixture
+def shapes_as_cifar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quadrants of shapes in the place of CIFAR-10."""
+
+    def load(split: str) -> Cifar10:
+        n, seed = (100, 0) if split == "train" else (40, 1)
+        made = shape_images(n, torch.Generator().manual_seed(seed))
+        return Cifar10((made.images * 255).byte(), made.quadrant[:, 0], "shapes", "0" * 64)
+
+    monkeypatch.setattr(vit_ablations, "load_cifar10", load)
+
+
+def settings(arm: str, size: str = "cpu") -> FusionRun:
+    return FusionRun(**EXPERIMENT.config(arm, size))
+
+
+def train(folder: Path, arm: str, **changes: Any) -> Outcome:
+    config = EXPERIMENT.config(arm, "cpu") | {"n_train": 100, "epochs": 1, "n_test": 40} | changes
+    return EXPERIMENT.train(Job(arm, config, 0, torch.device("cpu"), folder / "c.pt", False))
+
+
+@pytest.mark.parametrize("arm", EXPERIMENT.arms)
+def test_every_arm_trains_and_tells_its_cost(
+    arm: str, shapes_as_cifar: None, tmp_path: Path
+) -> None:
+    told = train(tmp_path, arm).results
+    assert 0 <= told["accuracy"] <= 1
+    assert 1.5e6 < told["multiplications"] < 2.5e6
+    assert told["n_parameters"] == count_parameters(make_fusing(settings(arm), 0))
+
+
+def test_budgets_of_favit_and_swin_are_near() -> None:
+    favit, swin = (make_fusing(settings(arm), 0) for arm in ("mean", "swin"))
+    assert isinstance(favit, FaViT) and isinstance(swin, Swin)
+    assert count_parameters(swin) == pytest.approx(count_parameters(favit), rel=0.02)
+    costs = [favit_operators.multiplications(model, 32) for model in (favit, swin)]
+    assert costs[1] == pytest.approx(costs[0], rel=0.15)
+
+
+def test_operators_with_weights_begin_as_the_mean() -> None:
+    x = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        out = {arm: make_fusing(settings(arm), 3).eval()(x) for arm in EXPERIMENT.arms}
+    for arm in ("pointwise", "linear"):
+        torch.testing.assert_close(out[arm], out["mean"])
+    for arm in ("max", "prob-sparse", "released", "swin"):
+        assert not torch.allclose(out[arm], out["mean"], atol=1e-4)
+
+
+def test_full_is_favit_b0_on_enlarged_pictures() -> None:
+    full = settings("prob-sparse", "full")
+    assert (full.image_size, full.stage_widths, full.window) == (224, [32, 64, 128, 256], 7)
+    assert (full.optimizer, full.learning_rate, full.batch_size) == ("adamw", 1e-3, 128)
+    with torch.device("meta"):
+        network = make_fusing(replace(full, operator="mean"), 0)
+    assert 3.1e6 < count_parameters(network) < 3.3e6
+
+
+def test_pictures_are_enlarged(shapes_as_cifar: None, tmp_path: Path) -> None:
+    told = train(tmp_path, "mean", image_size=64, reductions=(4, 2)).results
+    assert told["multiplications"] > 5e6
+
+
+def test_another_family_is_refused() -> None:
+    with pytest.raises(ValueError, match="'cvt', wanted 'favit' or 'swin'"):
+        make_fusing(replace(settings("mean"), family="cvt"), 0)  # type: ignore[arg-type]
+
+
+def test_operators_are_judged_in_pairs() -> None:
+    levels = {"pointwise": 0.5, "linear": 0.4, "mean": 0.45, "max": 0.47, "prob-sparse": 0.46,
+              "released": 0.3, "swin": 0.5}  # fmt: skip
+    records = [
+        Record("e", arm, "cpu", seed, {"a": 1}, [DataUse("d", "v", "0" * 64)],
+               [{"epoch": 1, "accuracy": 0.5}], {"accuracy": level + 0.01 * seed + noise * seed},
+               1, 1, {"device": "cpu"}, {"python": "3"}, "", "0" * 64,
+               "2026-01-01T00:00:00+00:00")
+        for noise, (arm, level) in enumerate(levels.items())
+        for noise in (noise / 10_000,)
+        for seed in range(3)
+    ]  # fmt: skip
+    said = {c.key: c.verdict.outcome for c in favit_operators.conclude(records)}
+    assert said == {
+        "prob-sparse/max": "does not",
+        "max/mean": "stands",
+        "pointwise/linear": "stands",
+        "mean/linear": "stands",
+        "mean/released": "stands",
+        "mean/swin": "does not",
+        "control": "stands",
+    }
+    assert favit_operators.conclude([]) == []
