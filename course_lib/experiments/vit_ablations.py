@@ -222,7 +222,20 @@ def make_model(settings: SeeingRun, seed: int) -> nn.Module:
             dropout=settings.dropout,
         )
         return Hybrid(hybrid, generator=generator)
-    config = ViTConfig(
+    return ViT(vit_config(settings), generator=generator)
+
+
+def vit_config(settings: SeeingRun) -> ViTConfig:
+    """What the settings say of a transformer.
+
+    Args:
+        settings: Of a run of kind ``"vit"``.
+
+    Example:
+        >>> vit_config(CPU).n_patches
+        16
+    """
+    return ViTConfig(
         patch_size=settings.patch_size,
         d_model=settings.d_model,
         n_layers=settings.n_layers,
@@ -235,7 +248,6 @@ def make_model(settings: SeeingRun, seed: int) -> nn.Module:
         layer_norm=settings.layer_norm,
         feed_forward=settings.feed_forward,
     )
-    return ViT(config, generator=generator)
 
 
 def head_distances(model: ViT, images: Tensor) -> dict[str, float]:
@@ -254,7 +266,7 @@ def head_distances(model: ViT, images: Tensor) -> dict[str, float]:
     far = attention_distance(
         weights,
         (config.side, config.side),
-        n_prefix=int(config.pooling == "cls"),
+        n_prefix=model.n_prefix,
         patch_size=config.patch_size,
     ).mean(dim=1)  # (L, H)
     return {

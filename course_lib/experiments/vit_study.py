@@ -1,0 +1,208 @@
+"""What else changes a vision transformer: optimiser, patches, pictures, convolutions, a teacher.
+
+The CIFAR-10 report trains with SGD at a rate of 0.1, says that smaller patches are more accurate
+and that few pictures are the trouble, and names hybrids and distillation as what comes next. All
+arms share the seed's order of the pictures and take as many steps, on 2,500 pictures; those with
+``share`` see fewer of them, more often. After each epoch, how far each layer looks and how evenly
+is kept in the metrics. ``full`` is the report's setting, with a ResNet-18 for a teacher that has to
+be trained first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.experiments.record import Record
+from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
+from course_lib.experiments.verdict import verdict
+from course_lib.experiments.vit_ablations import (
+    CPU,
+    FULL,
+    Seeing,
+    SeeingRun,
+    as_config,
+    paired_gains,
+    vit_config,
+)
+from course_lib.experiments.vit_rivals import KEPT_RESNET, load_trained
+from course_lib.patterns import attention_distance, entropy
+from course_lib.training import seeded_generator
+from course_lib.vit import DistilledViT, ViT, distillation_loss
+
+
+@dataclass(frozen=True)
+class StudyRun(SeeingRun):
+    """All settings of a run.
+
+    Args:
+        teacher: ``"none"``, or whether the convolutional network kept by ``vit-rivals`` teaches by
+            its ``"soft"`` distribution or its ``"hard"`` answer.
+        n_test: The first so many test images count at the end.
+        n_mapped: The first so many test images are asked where they are looked at.
+    """
+
+    teacher: Literal["none", "soft", "hard"] = "none"
+    n_test: int = 10_000
+    n_mapped: int = 200
+
+
+STUDY_CPU = StudyRun(
+    **vars(replace(CPU, n_train=2_500, n_watched=200, epochs=4)), n_test=2_000, n_mapped=50
+)
+STUDY_FULL = StudyRun(**vars(FULL))
+ARMS: dict[str, dict[str, Any]] = {
+    "whole": {},
+    "sgd": {"optimizer": "sgd", "learning_rate": 0.1, "weight_decay": 1e-4},
+    "share-20": {"share": 0.2},
+    "share-5": {"share": 0.05},
+    "hybrid": {"kind": "hybrid"},
+    "soft-teacher": {"teacher": "soft"},
+    "hard-teacher": {"teacher": "hard"},
+}
+_REPORT, _DEIT = "the CIFAR-10 report", "the paper on distilled transformers"
+# The arm that should be better, the other, the claim and who makes it.
+_CLAIMS = (
+    ("whole", "sgd", "AdamW gets further than SGD at a rate of 0.1 in as many steps.", "a guess"),
+    ("hybrid", "whole", "Convolutions in front make the model more accurate.", _REPORT),
+    ("soft-teacher", "whole", "A convolutional teacher's distribution helps.", _DEIT),
+    ("hard-teacher", "whole", "A convolutional teacher's answers help.", _DEIT),
+    ("hard-teacher", "soft-teacher", "Answers teach better than distributions.", _DEIT),
+    ("share-20", "share-5", "With 5 % of the pictures accuracy is lower than with 20 %.", _REPORT),
+    ("whole", "share-20", "With 20 % of the pictures accuracy is lower than with all.", "control"),
+)  # fmt: skip
+
+
+def conclude(records: Sequence[Record]) -> list[Conclusion]:
+    """Each change beside the whole model, depth and distance, and a control."""
+    made = judge(records, _CLAIMS)
+    runs = [r for r in records if r.arm == "whole"]
+    if runs:
+        layers = sum(name.startswith("distance_") for name in runs[0].metrics[-1])
+        deeper = [r.metrics[-1][f"distance_{layers}"] - r.metrics[-1]["distance_1"] for r in runs]
+        sharper = [r.metrics[0]["entropy_1"] - r.metrics[-1]["entropy_1"] for r in runs]
+        made += [
+            Conclusion(
+                "After training the last layer looks further than the first.",
+                "the sequence-and-space essay",
+                verdict(deeper, claimed_sign=1),
+                key="deeper",
+            ),
+            Conclusion(
+                "While training goes on the first layer's attention gets sharper.",
+                "a guess",
+                verdict(sharper, claimed_sign=1),
+                key="sharper",
+            ),
+        ]
+    return made
+
+
+def judge(
+    records: Sequence[Record], claims: Sequence[tuple[str, str, str, str]]
+) -> list[Conclusion]:
+    """Compare accuracies of pairs of arms.
+
+    Args:
+        records: Of one size.
+        claims: For each comparison the arm that should be more accurate, the other, the claim and
+            who makes it; ``"control"`` for a difference known to be there.
+
+    Returns:
+        A conclusion for each pair of which there are records.
+    """
+    made = []
+    for better, worse, claim, document in claims:
+        gains = paired_gains(records, better, worse)
+        if gains:
+            judged = verdict(gains, claimed_sign=1)
+            control = document == "control"
+            made.append(Conclusion(claim, document, judged, control, key=f"{better}/{worse}"))
+    return made
+
+
+def learns(records: Sequence[Record]) -> list[Conclusion]:
+    """A control: after its last epoch a model is better than after its first."""
+    learned = [r.metrics[-1]["accuracy"] - r.metrics[0]["accuracy"] for r in records]
+    if not learned:
+        return []
+    claim = "After the last epoch the model is better than after the first."
+    judged = verdict(learned, claimed_sign=1)
+    return [Conclusion(claim, "control", judged, control=True, key="learns")]
+
+
+class Studying(Seeing):
+    """A run that may have a teacher, and in which a transformer is watched layer by layer."""
+
+    settings: StudyRun
+
+    def build(self) -> nn.Module:
+        """The network; one with a token for the teacher, if there is one."""
+        settings = self.settings
+        if settings.teacher == "none":
+            return super().build()
+        if settings.kind != "vit":
+            raise ValueError(f"kind is {settings.kind!r}, wanted 'vit' for a teacher")
+        self.teacher = load_trained(KEPT_RESNET)[0].to(self.job.device)
+        generator = seeded_generator(self.job.seed)
+        return DistilledViT(vit_config(settings), generator=generator)
+
+    def n_test(self) -> int:
+        """As the settings say."""
+        return self.settings.n_test
+
+    def loss(self, model: nn.Module, pictures: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy, and what the teacher says."""
+        kind = self.settings.teacher
+        if kind == "none":
+            return F.cross_entropy(model(pictures), labels)
+        by_label, by_teacher = model(pictures, apart=True)
+        with torch.no_grad():
+            taught = self.teacher(pictures)
+        return distillation_loss(by_label, by_teacher, taught, labels, kind=kind)
+
+    def watch(self, model: nn.Module, pictures: Tensor) -> dict[str, float]:
+        """Mean over the heads of each layer: how far it looks, in pixels, and how evenly."""
+        if not isinstance(model, ViT):
+            return {}
+        config = model.config
+        _, weights = model(pictures[: self.settings.n_mapped], return_weights=True)
+        far = attention_distance(
+            weights,
+            (config.side, config.side),
+            n_prefix=model.n_prefix,
+            patch_size=config.patch_size,
+        )
+        even = entropy(weights, normalised=True)
+        return {
+            f"{name}_{layer}": round(value, 4)
+            for name, values in (("distance", far), ("entropy", even))
+            for layer, value in enumerate(values.flatten(1).mean(dim=1).tolist(), 1)
+        }
+
+    def after(self, model: nn.Module, pictures: Tensor, labels: Tensor) -> dict[str, Any]:
+        """How good the teacher is itself, where there is one."""
+        if self.settings.teacher == "none":
+            return {}
+        right = torch.cat([self.teacher(part).argmax(-1) for part in pictures.split(500)]) == labels
+        return {"accuracy_of_the_teacher": right.float().mean().item()}
+
+
+@experiment(
+    "vit-study",
+    "optimiser, number of pictures, convolutions and teachers of a vision transformer",
+    arms=ARMS,
+    sizes={
+        "cpu": Size(as_config(STUDY_CPU), (0, 1, 2, 3, 4), 0.15, "one CPU core"),
+        "full": Size(as_config(STUDY_FULL), (0, 1, 2), 60, "one GPU"),
+    },
+    conclude=conclude,
+)
+def EXPERIMENT(job: Job) -> Outcome:
+    """Train one arm."""
+    return Studying(job, StudyRun(**job.config)).run()
