@@ -1,9 +1,10 @@
 """What, where and left of: which question needs positions, and what a finer grid leaves of them.
 
 A small transformer answers three questions about generated pictures of 32 x 32 pixels, told by
-four schemes where its patches stand, or by none, and is then shown pictures of 48 x 48. Learned positions are
-resampled; formulas and rotations simply go on. The sequence-and-space essay says that position
-helps with places and hardly matters for classes. ``full`` draws more pictures and takes more steps.
+four schemes where its patches stand, or by none, and is then shown pictures of 48 x 48. Learned
+positions are resampled; formulas and rotations simply go on. The sequence-and-space essay says that
+position helps with places and hardly matters for classes. ``full`` draws more pictures and takes
+more steps.
 """
 
 from __future__ import annotations
