@@ -1,24 +1,31 @@
 """The loop: it learns, repeats itself exactly, and goes on after a kill as if nothing had been."""
 
+import contextlib
 import math
+import sys
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
 import torch.nn.functional as F
+from safetensors import safe_open
 from torch import nn
 
 from course_lib import training
 from course_lib.training import (
     accuracy,
+    checkpoints,
     count_parameters,
     derive_seed,
     evaluate_accuracy,
     fit,
     load_checkpoint,
     minibatches,
+    recomputing,
     save_checkpoint,
     seeded_generator,
+    tensorboard_log,
     train_epoch,
     warmup_cosine,
 )
@@ -93,7 +100,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("killed_in_epoch", [0, 1, 4])
 def test_a_killed_run_goes_on_as_if_nothing_had_been(tmp_path, killed_in_epoch):
-    path = tmp_path / "deep" / "run.pt"
+    path = tmp_path / "deep" / "run.safetensors"
 
     def fragile(epoch):
         for i, batch in enumerate(batches(epoch)):
@@ -110,22 +117,22 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(tmp_path, killed_in_epoch):
 
 
 def test_a_kill_while_saving_leaves_the_old_checkpoint(tmp_path, monkeypatch):
-    path, save = tmp_path / "run.pt", torch.save
+    path, save = tmp_path / "run.safetensors", checkpoints.save_file
     run(epochs=2, checkpoint=path)
     good = path.read_bytes()
 
-    def half_a_save(state, where):
-        save(state, where)
+    def half_a_save(tensors, where, text):
+        save(tensors, where, text)
         where.write_bytes(where.read_bytes()[:100])
         raise Killed
 
-    monkeypatch.setattr(torch, "save", half_a_save)
+    monkeypatch.setattr(checkpoints, "save_file", half_a_save)
     with pytest.raises(Killed):
         run(checkpoint=path)
     assert path.read_bytes() == good
     monkeypatch.undo()
     assert_same_run(run(checkpoint=path), run())
-    assert [p.name for p in tmp_path.iterdir()] == ["run.pt"]
+    assert [p.name for p in tmp_path.iterdir()] == ["run.safetensors"]
 
 
 def test_resuming_costs_only_the_missing_epochs(tmp_path):
@@ -135,13 +142,13 @@ def test_resuming_costs_only_the_missing_epochs(tmp_path):
         asked.append(epoch)
         return batches(epoch)
 
-    run(epochs=4, batches=counted, checkpoint=tmp_path / "run.pt")
-    run(epochs=6, batches=counted, checkpoint=tmp_path / "run.pt")
+    run(epochs=4, batches=counted, checkpoint=tmp_path / "run.safetensors")
+    run(epochs=6, batches=counted, checkpoint=tmp_path / "run.safetensors")
     assert asked == [0, 1, 2, 3, 4, 5]
 
 
 def test_checkpoints_of_another_run_are_refused(tmp_path):
-    path = tmp_path / "run.pt"
+    path = tmp_path / "run.safetensors"
     run(epochs=3, checkpoint=path)
     with pytest.raises(ValueError, match="run with seed 0, wanted seed 1"):
         run(seed=1, checkpoint=path)
@@ -153,10 +160,10 @@ def test_a_checkpoint_comes_back_whole(tmp_path):
     model = make_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     train_epoch(model, optimizer, batches(0), loss)
-    save_checkpoint(tmp_path / "c.pt", model, optimizer, [{"loss": 0.5}], 7, seed=2)
+    save_checkpoint(tmp_path / "c.safetensors", model, optimizer, [{"loss": 0.5}], 7, seed=2)
     other = make_model()
     other_optimizer = torch.optim.SGD(other.parameters(), lr=0.2)
-    state = load_checkpoint(tmp_path / "c.pt", other, other_optimizer, seed=2)
+    state = load_checkpoint(tmp_path / "c.safetensors", other, other_optimizer, seed=2)
     assert state == ([{"loss": 0.5}], 7)
     assert other_optimizer.param_groups[0]["momentum"] == 0.9
     torch.testing.assert_close(other.state_dict(), model.state_dict())
@@ -193,7 +200,7 @@ def test_schedule_sees_every_step_of_the_run_once(tmp_path):
         run(
             epochs=epochs,
             schedule=lambda step: seen.append(step) or 1.0,
-            checkpoint=tmp_path / "run.pt",
+            checkpoint=tmp_path / "run.safetensors",
         )
     assert seen == list(range(15))
 
@@ -277,7 +284,7 @@ def test_progress_is_silent_unless_asked_for(capfd):
                 epochs=1,
             ),
             FloatingPointError,
-            r"mean loss is nan in steps 0\.\.4",
+            r"loss is nan at step 0, in epoch 1 of .* seed 0, .*no checkpoint was asked for",
         ),
     ],
 )
@@ -317,3 +324,245 @@ def test_half_precision_without_scaling_is_refused() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with pytest.raises(ValueError, match="float16, wanted bfloat16"):
         train_epoch(model, optimizer, [], lambda m, b: b, autocast=torch.float16)
+
+
+# --------------------------------------------------------------------------- batches in pieces
+
+
+def gradients_of(model, pieces, **kwargs):
+    """The gradient that one step takes, and its row."""
+    model.zero_grad()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    row, step = train_epoch(model, optimizer, pieces, loss, clip_norm=None, **kwargs)
+    return [parameter.grad.clone() for parameter in model.parameters()], row, step
+
+
+def test_a_batch_in_uneven_pieces_gives_the_gradient_of_the_whole():
+    model = make_model()
+    model[2].p = 0.0
+    whole, row, _ = gradients_of(model, [(X, Y)])
+    pieces = [(X[:25], Y[:25]), (X[25:30], Y[25:30]), (X[30:], Y[30:])]
+    summed, same_row, step = gradients_of(model, pieces, accumulate=3, weigh=lambda b: len(b[0]))
+    assert step == 1
+    torch.testing.assert_close(summed, whole, rtol=1e-5, atol=1e-7)
+    assert same_row == pytest.approx(row)
+    # A mean of means is another gradient, and so is one with dropout of its own.
+    mean_of_means, _, _ = gradients_of(model, pieces, accumulate=3)
+    assert (mean_of_means[0] - whole[0]).abs().max() > 0.01
+
+
+def test_the_last_step_may_have_fewer_pieces_and_counts_whole():
+    model = make_model()
+    model[2].p = 0.0
+    pieces = [(X[i : i + 8], Y[i : i + 8]) for i in range(0, 40, 8)]
+    last, _, step = gradients_of(model, pieces, accumulate=3)
+    assert step == 2
+    alone, _, _ = gradients_of(model, [(X[24:], Y[24:])])
+    torch.testing.assert_close(last, alone, rtol=1e-5, atol=1e-7)
+
+
+def test_a_run_in_pieces_is_the_run_in_whole_batches():
+    def halves(epoch):
+        for x, y in batches(epoch):
+            yield from ((x[:3], y[:3]), (x[3:], y[3:]))
+
+    plain = make_model()
+    plain[2].p = 0.0
+    other = make_model()
+    other[2].p = 0.0
+    _, history = run(plain)
+    _, again = run(other, batches=halves, accumulate=2, weigh=lambda b: len(b[0]))
+    assert [row["lr"] for row in again] == [row["lr"] for row in history]
+    assert again[-1]["loss"] == pytest.approx(history[-1]["loss"], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"accumulate": 0}, "accumulate is 0, wanted at least 1"),
+        ({"accumulate": 2, "weigh": lambda b: 0}, r"weigh \[0.0, 0.0\], wanted a sum above 0"),
+        ({"accumulate": 2, "weigh": lambda b: len(b[0]) - 9}, "none below"),
+    ],
+)
+def test_pieces_that_make_no_step_are_refused(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        run(**kwargs)
+
+
+# --------------------------------------------------------------------------- numbers that run away
+
+
+def spoiled_from(first_bad, factor=math.nan):
+    """A loss that is multiplied by ``factor`` from a step on."""
+    seen = []
+
+    def spoiled(model, batch):
+        seen.append(1)
+        return loss(model, batch) * (factor if len(seen) > first_bad else 1.0)
+
+    return spoiled
+
+
+def stopped(bad_loss, **kwargs):
+    model = make_model()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.03)
+    with pytest.raises(FloatingPointError) as error:
+        fit(model, optimizer, batches, bad_loss, epochs=6, **kwargs)
+    return model, str(error.value)
+
+
+def test_a_loss_that_is_no_number_stops_the_run_at_its_step(tmp_path):
+    path = tmp_path / "run.safetensors"
+    model, said = stopped(spoiled_from(12), checkpoint=path, autocast=torch.bfloat16)
+    assert "loss is nan at step 12, in epoch 3 of a run with seed 0, learning rate 0.03" in said
+    assert f"the last good checkpoint is {path}, after epoch 2" in said
+    assert "autocast torch.bfloat16, accumulate 1" in said
+    # The step that would have spoiled the weights was not taken.
+    assert all(torch.isfinite(p).all() for p in model.parameters())
+    other = make_model()
+    optimizer = torch.optim.AdamW(other.parameters())
+    history, step = load_checkpoint(path, other, optimizer, seed=0)
+    assert (len(history), step) == (2, 10)
+    assert all(torch.isfinite(p).all() for p in other.parameters())
+
+
+def test_a_gradient_that_is_not_finite_stops_it_too(tmp_path):
+    def steep(model, batch):
+        weight = model[0].weight
+        return loss(model, batch) + (weight - weight.detach()).sum().sqrt()  # 0, infinitely steep
+
+    _, said = stopped(steep, checkpoint=tmp_path / "run.safetensors")
+    assert "norm of the gradient is inf at step 0" in said
+    assert "no good checkpoint yet" in said
+
+
+def test_a_gpu_is_looked_at_every_50_steps_and_the_step_is_still_named(monkeypatch):
+    from course_lib.training import loop
+
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    looks = []
+    look = loop._stop_unless_finite
+
+    def counted(unseen):
+        looks.append(len(unseen))
+        look(unseen)
+
+    monkeypatch.setattr(loop, "_stop_unless_finite", counted)
+    monkeypatch.setattr(loop, "_kind_of_device", lambda model: "meta")
+    monkeypatch.setattr(torch, "autocast", lambda *a, **k: contextlib.nullcontext())
+    many = [(X[:8], Y[:8])] * 120
+    train_epoch(model, optimizer, many, loss)
+    assert looks == [50, 50, 20]
+    with pytest.raises(FloatingPointError, match="loss is inf at step 67"):
+        train_epoch(model, optimizer, many, spoiled_from(67, math.inf))
+
+
+# --------------------------------------------------------------------------- checkpoints, memory
+
+
+def test_a_checkpoint_holds_numbers_and_no_code(tmp_path):
+    path = tmp_path / "run.safetensors"
+    run(epochs=2, checkpoint=path)
+    with safe_open(path, framework="pt") as file:
+        names, text = set(file.keys()), file.metadata()
+    assert {"model.0.weight", "optimizer.0.exp_avg", "optimizer.0.step"} <= names
+    assert set(text) == {"groups", "plain", "history", "step", "seed"} and text["step"] == "10"
+
+
+def test_weights_that_are_shared_come_back_shared(tmp_path):
+    def tied():
+        model = nn.Sequential(nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False))
+        model[1].weight = model[0].weight
+        return model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+    model, optimizer = tied()
+    save_checkpoint(tmp_path / "c.safetensors", model, optimizer, [], 3, seed=0)
+    other, other_optimizer = tied()
+    load_checkpoint(tmp_path / "c.safetensors", other, other_optimizer, seed=0)
+    assert torch.equal(other[0].weight, model[0].weight) and other[1].weight is other[0].weight
+
+
+@pytest.mark.parametrize("content", [b"", b"junk", b"\x08\0\0\0\0\0\0\0{}      "])
+def test_a_broken_checkpoint_is_named(tmp_path, content):
+    path = tmp_path / "run.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"run\.safetensors is no checkpoint .*delete it"):
+        run(checkpoint=path)
+    assert path.read_bytes() == content
+
+
+def test_recomputing_keeps_less_and_changes_no_gradient():
+    def gradients(*kinds):
+        model = nn.Sequential(*(make_model() for _ in range(1)))
+        torch.manual_seed(0)
+        kept = []
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda t: kept.append(t.numel()) or t, lambda t: t
+        ):
+            with recomputing(model, *kinds) if kinds else contextlib.nullcontext():
+                value = F.cross_entropy(model(X), Y)
+        value.backward()
+        assert "forward" not in vars(model[0])
+        return [p.grad for p in model.parameters()], sum(kept)
+
+    plain, much = gradients()
+    again, little = gradients(nn.Sequential)
+    assert all(torch.equal(a, b) for a, b in zip(plain, again, strict=True)) and little < much / 2
+
+
+def test_a_run_that_recomputes_is_the_same_run():
+    assert_same_run(run(recompute=[nn.Sequential]), run())
+    with pytest.raises(ValueError, match="Sequential has no part to recompute, wanted LSTM"):
+        run(recompute=[nn.LSTM])
+
+
+# --------------------------------------------------------------------------- logs
+
+
+def test_each_row_is_logged_once_also_over_a_resumed_run(tmp_path):
+    rows = []
+    run(epochs=2, log=rows.append, checkpoint=tmp_path / "c.safetensors")
+    _, history = run(epochs=4, log=rows.append, checkpoint=tmp_path / "c.safetensors")
+    assert [{k: v for k, v in row.items() if k != "seconds"} for row in rows] == history
+
+
+def test_without_tensorboard_it_is_said_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with (
+        pytest.raises(RuntimeError, match=r"not installed: run `pip install .*\[logs\]"),
+        tensorboard_log(tmp_path / "log"),
+    ):
+        raise AssertionError("it must not come so far")
+    assert not (tmp_path / "log").exists()
+
+
+def test_every_number_of_every_epoch_goes_to_the_writer(monkeypatch, tmp_path):
+    said = []
+
+    class Writer:
+        def __init__(self, folder):
+            said.append(folder)
+
+        def add_scalar(self, name, value, step):
+            said.append((name, value, step))
+
+        def close(self):
+            said.append("closed")
+
+    module = SimpleNamespace(SummaryWriter=Writer)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    with pytest.raises(Killed), tensorboard_log(tmp_path / "log") as log:
+        log({"epoch": 2, "loss": 0.5, "accuracy": 1.0})
+        raise Killed
+    assert said == [str(tmp_path / "log"), ("loss", 0.5, 2), ("accuracy", 1.0, 2), "closed"]
+
+
+def test_tensorboard_gets_every_number_of_every_epoch(tmp_path):
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    with tensorboard_log(tmp_path / "log") as log:
+        _, history = run(epochs=3, log=log)
+    found = events.EventAccumulator(str(tmp_path / "log")).Reload()
+    assert set(found.Tags()["scalars"]) == set(history[0]) - {"epoch"} | {"seconds"}
+    logged = [(e.step, e.value) for e in found.Scalars("loss")]
+    assert logged == [(row["epoch"], pytest.approx(row["loss"])) for row in history]

@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return handler(arguments)
         except KeyboardInterrupt:
             return interrupt.say()
-        except (Refused, ValueError, OSError, RuntimeError) as error:
+        except (Refused, ValueError, OSError, RuntimeError, FloatingPointError) as error:
             if interrupt.pressed:
                 return interrupt.say()
             print(f"course: {error}", file=sys.stderr)

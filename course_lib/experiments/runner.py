@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 import course_lib
 from course_lib.experiments import provenance
 from course_lib.experiments.record import Record, load_record, record_name, write_record
 from course_lib.experiments.registry import Conclusion, Experiment, Job
+from course_lib.training import write_tensors
 
 Weights = tuple[Mapping[str, Tensor], Mapping[str, str]]
 
@@ -135,6 +134,8 @@ def run(
     Raises:
         ValueError: If there is no such size or arm, or a seed is negative.
         DataError: If data is needed that is not there.
+        FloatingPointError: If a run's loss stops being finite; it says at which step of which run,
+            with which configuration, and where the last good checkpoint is.
     """
     to_pay = bill(experiment, size, seeds, arms, results_dir)
     report(str(to_pay))
@@ -151,7 +152,7 @@ def run(
         if weights is not None:
             # Before the record, which says that the run is done.
             path = results_dir / experiment.name / record.file_name
-            write_weights(weights, path.with_suffix(".safetensors"))
+            write_tensors(path.with_suffix(".safetensors"), *weights)
         written.append(write_record(record, results_dir))
         report(f"    {_summary(record)} -> {written[-1]}")
     return written
@@ -178,8 +179,13 @@ def _run_one(
     # A checkpoint of other settings or of other code must not be taken up.
     key = hashlib.sha256(f"{_canonical(config)}{source}".encode()).hexdigest()[:12]
     name = record_name(arm, size, seed).removesuffix(".json")
-    checkpoint = runs_dir / experiment.name / f"{name}-{key}.pt"
-    outcome = experiment.train(Job(arm, config, seed, device, checkpoint, progress))
+    checkpoint = runs_dir / experiment.name / f"{name}-{key}.safetensors"
+    try:
+        outcome = experiment.train(Job(arm, config, seed, device, checkpoint, progress))
+    except FloatingPointError as error:
+        raise FloatingPointError(
+            f"{experiment.name} {arm} {size} seed {seed}: {error}; config {_canonical(config)}"
+        ) from error
     record = Record(
         experiment=experiment.name,
         arm=arm,
@@ -199,22 +205,6 @@ def _run_one(
     )
     checkpoint.unlink(missing_ok=True)
     return record, outcome.weights
-
-
-def write_weights(weights: Weights, path: Path) -> None:
-    """Write a checkpoint to its place; a file that is there is replaced in one step.
-
-    Args:
-        weights: Tensors and text, by name.
-        path: Where to; missing folders are made.
-    """
-    tensors, text = weights
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".partial")
-    save_file(
-        {name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, dict(text)
-    )
-    os.replace(temporary, path)
 
 
 def _is_done(path: Path, config: dict[str, Any]) -> bool:

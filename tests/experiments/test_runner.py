@@ -8,6 +8,7 @@ from course_lib.experiments import EXPERIMENTS, bill, conclusions, get, load_rec
 from course_lib.experiments.record import DataUse, Record, pair_by_seed
 from course_lib.experiments.registry import Conclusion, Experiment, Job, Outcome, Size, experiment
 from course_lib.experiments.verdict import verdict
+from course_lib.training import fit
 
 
 def toy(calls: list[tuple[str, int]], fail_on: tuple[str, int] | None = None) -> Experiment:
@@ -133,6 +134,35 @@ def test_a_checkpoint_is_gone_once_the_record_is_there(tmp_path: Path) -> None:
 
     go(train, tmp_path)
     assert list((tmp_path / "runs" / "toy").iterdir()) == []
+
+
+def test_a_run_whose_loss_is_no_number_says_which_and_where_to_go_on(tmp_path: Path) -> None:
+    @experiment("toy", "", {"a": {}}, {"cpu": Size({"rate": 2.5}, (0,), 1, "")}, lambda _: [])
+    def train(job: Job) -> Outcome:
+        model = torch.nn.Linear(1, 1)
+        steps: list[int] = []
+
+        def loss(model: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+            steps.append(1)
+            return model(x).sum() * (float("nan") if len(steps) > 7 else 1.0)
+
+        fit(
+            model,
+            torch.optim.SGD(model.parameters(), lr=0.1),
+            lambda epoch: [torch.ones(1, 1)] * 3,
+            loss,
+            epochs=4,
+            checkpoint=job.checkpoint,
+        )
+        raise AssertionError("it must not come so far")
+
+    with pytest.raises(FloatingPointError) as error:
+        go(train, tmp_path)
+    (kept,) = (tmp_path / "runs" / "toy").iterdir()
+    assert "toy a cpu seed 0: loss is nan at step 7, in epoch 3" in str(error.value)
+    assert f"the last good checkpoint is {kept}, after epoch 2" in str(error.value)
+    assert 'config {"rate": 2.5}' in str(error.value)
+    assert load_records(tmp_path / "results") == []
 
 
 def test_experiments_are_well_formed() -> None:

@@ -7,7 +7,7 @@ import torch
 from course_lib.data import Cifar10, shape_images
 from course_lib.experiments import vit_recipe
 from course_lib.experiments.registry import Job
-from course_lib.experiments.runner import write_weights
+from course_lib.training import write_tensors
 from course_lib.vit import load_kept
 
 
@@ -31,7 +31,7 @@ def job(folder: Path, arm: str = "few", seed: int = 0, **changes: object) -> Job
 def test_what_is_kept_gives_the_results_that_are_recorded(tmp_path: Path) -> None:
     outcome = vit_recipe.EXPERIMENT.train(job(tmp_path, "many"))
     assert outcome.weights is not None
-    write_weights(outcome.weights, tmp_path / "many-cpu-0.safetensors")
+    write_tensors(tmp_path / "many-cpu-0.safetensors", *outcome.weights)
     kept = load_kept("many", tmp_path)
     right = (kept.logits.argmax(-1) == kept.labels).float().mean().item()
     assert right == pytest.approx(outcome.results["accuracy"], abs=1e-6)

@@ -1,0 +1,124 @@
+"""Files that hold numbers and no code: what a run needs to go on, and weights to be kept."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> None:
+    """Write a safetensors file.
+
+    It is written beside its place and then moved there in one go, so that a kill at any moment
+    leaves either the old file or the new one.
+
+    Args:
+        path: Where to; missing folders are made.
+        tensors: Of any shape, by name; tensors that share memory are written apart.
+        text: By name.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     write_tensors(Path(folder, "w.safetensors"), {"w": torch.ones(3)}, {"by": "me"})
+        ...     with safe_open(Path(folder, "w.safetensors"), framework="pt") as file:
+        ...         print(file.get_tensor("w"), file.metadata())
+        tensor([1., 1., 1.]) {'by': 'me'}
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    apart = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+    save_file(apart, partial, dict(text))
+    os.replace(partial, path)
+
+
+def save_checkpoint(
+    path: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    history: list[dict[str, float]],
+    step: int,
+    *,
+    seed: int,
+) -> None:
+    """Write all that a run needs to go on, as :func:`write_tensors` does.
+
+    Args:
+        path: Where to; missing folders are made.
+        model: The model.
+        optimizer: The optimiser with its moments.
+        history: Rows of the finished epochs.
+        step: Number of the next step.
+        seed: Seed of the run.
+    """
+    state = optimizer.state_dict()
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    # Moments are tensors; what else an optimiser remembers of a parameter is text.
+    plain: dict[str, dict[str, Any]] = {}
+    for number, values in state["state"].items():
+        for name, value in values.items():
+            if isinstance(value, Tensor):
+                tensors[f"optimizer.{number}.{name}"] = value
+            else:
+                plain.setdefault(str(number), {})[name] = value
+    text = {
+        "groups": state["param_groups"],
+        "plain": plain,
+        "history": history,
+        "step": step,
+        "seed": seed,
+    }
+    write_tensors(path, tensors, {name: json.dumps(value) for name, value in text.items()})
+
+
+def load_checkpoint(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, *, seed: int
+) -> tuple[list[dict[str, float]], int]:
+    """Put model and optimiser back to where :func:`save_checkpoint` left them.
+
+    Args:
+        path: The file.
+        model: Changed in place.
+        optimizer: Changed in place.
+        seed: Seed of the run.
+
+    Returns:
+        Rows of the finished epochs and the number of the next step.
+
+    Raises:
+        ValueError: If the file is no checkpoint, or one of another seed.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            text = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
+        found, groups = text["seed"], text["groups"]
+        history, step, moments = text["history"], text["step"], text["plain"]
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise ValueError(
+            f"{path} is no checkpoint ({error}): delete it, and the run begins anew"
+        ) from error
+    if found != seed:
+        raise ValueError(f"{path} is of a run with seed {found}, wanted seed {seed}")
+    weights: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        owner, _, rest = name.partition(".")
+        if owner == "model":
+            weights[rest] = tensor
+        else:
+            number, _, moment = rest.partition(".")
+            moments.setdefault(number, {})[moment] = tensor
+    for group in groups:
+        for name, value in group.items():
+            if isinstance(value, list) and name != "params":
+                group[name] = tuple(value)
+    model.load_state_dict(weights)
+    state = {int(number): values for number, values in moments.items()}
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
+    return history, step

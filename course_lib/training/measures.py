@@ -1,0 +1,102 @@
+"""What a model is measured by."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Count the numbers that training changes.
+
+    Args:
+        model: Any module.
+
+    Returns:
+        Number of elements of all parameters that require a gradient.
+
+    Example:
+        >>> count_parameters(nn.Linear(3, 4))
+        16
+    """
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def accuracy(logits: Tensor, labels: Tensor, *, ignore_id: int | None = None) -> float:
+    """Share of places where the largest logit is the label's.
+
+    Args:
+        logits: ``(..., n_classes)``.
+        labels: Class numbers ``(...)``.
+        ignore_id: Label of places that don't count, such as padding.
+
+    Returns:
+        A number in [0, 1]; NaN if no place counts.
+
+    Raises:
+        ValueError: If the shapes don't fit together.
+
+    Example:
+        >>> logits = torch.tensor([[2.0, 1.0], [0.0, 3.0], [5.0, 0.0]])
+        >>> accuracy(logits, torch.tensor([0, 0, 1]), ignore_id=1)
+        0.5
+    """
+    right, n = _count_right(logits, labels, ignore_id)
+    return right / n if n else math.nan
+
+
+def evaluate_accuracy(
+    model: nn.Module,
+    batches: Iterable[Any],
+    *,
+    predict: Callable[[nn.Module, Any], tuple[Tensor, Tensor]] | None = None,
+    ignore_id: int | None = None,
+) -> float:
+    """Accuracy over many batches, each place counting once however the batches are cut.
+
+    Args:
+        model: Evaluated in evaluation mode and without gradients; its mode is restored.
+        batches: What ``predict`` understands.
+        predict: From model and batch to logits ``(..., n_classes)`` and labels ``(...)``; if not
+            given, a batch is a pair of inputs and labels.
+        ignore_id: Label of places that don't count, such as padding.
+
+    Returns:
+        A number in [0, 1]; NaN if no place counts.
+
+    Example:
+        >>> images, labels = torch.eye(3), torch.tensor([0, 1, 1])
+        >>> round(evaluate_accuracy(nn.Identity(), [(images, labels)]), 3)
+        0.667
+    """
+    predict = predict or _predict_pair
+    right = n = 0
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            for batch in batches:
+                more_right, more = _count_right(*predict(model, batch), ignore_id)
+                right, n = right + more_right, n + more
+    finally:
+        model.train(was_training)
+    return right / n if n else math.nan
+
+
+def _predict_pair(model: nn.Module, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    inputs, labels = batch
+    return model(inputs), labels
+
+
+def _count_right(logits: Tensor, labels: Tensor, ignore_id: int | None) -> tuple[int, int]:
+    if logits.shape[:-1] != labels.shape:
+        raise ValueError(
+            f"logits have shape {tuple(logits.shape)} and labels {tuple(labels.shape)}, "
+            "wanted (..., n_classes) and (...)"
+        )
+    counts = torch.ones_like(labels, dtype=torch.bool)
+    if ignore_id is not None:
+        counts = labels != ignore_id
+    return int(((logits.argmax(dim=-1) == labels) & counts).sum()), int(counts.sum())
