@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
 from pathlib import Path
@@ -19,6 +20,8 @@ def register(commands: Any) -> None:
 
     run = commands.add_parser("run", help="run an experiment and write its records")
     run.add_argument("experiment", nargs="?", help="its name; lists all when left out")
+    run.add_argument("--all", action="store_true", help="what all lack, cheapest first")
+    run.add_argument("--minutes", type=float, metavar="M", help="with --all: stop after so many")
     run.add_argument("--size", choices=("cpu", "full"), default="cpu", help="cpu")
     run.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="only these")
     run.add_argument("--arms", nargs="+", metavar="ARM", help="only these")
@@ -78,6 +81,8 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     """Run what is not done yet, then say what the records say; or list what can be run."""
     from course_lib import experiments
 
+    if arguments.all or arguments.minutes is not None:
+        return run_unattended(arguments)
     if arguments.experiment is None:
         for experiment in experiments.EXPERIMENTS.values():
             print(f"{experiment.name:22} {experiment.title}")
@@ -99,6 +104,28 @@ def run_experiment(arguments: argparse.Namespace) -> int:
         for conclusion in experiments.conclusions(experiment, records, arguments.size):
             print(conclusion)
     return 0
+
+
+def run_unattended(arguments: argparse.Namespace) -> int:
+    """Do what the given time allows of all that is missing."""
+    from course_lib import experiments
+
+    if not arguments.all or arguments.minutes is None:
+        raise Refused("--all and --minutes go together: wanted `course run --all --minutes M`")
+    if arguments.experiment or arguments.seeds or arguments.arms:
+        raise Refused("--all takes no experiment, seeds or arms: leave them out")
+    root = checkout()
+    done = experiments.run_all(
+        experiments.EXPERIMENTS,
+        arguments.minutes,
+        arguments.size,
+        results_dir=arguments.results or root / "book" / "results",
+        runs_dir=root / "_build" / "runs",
+        dry_run=arguments.dry_run,
+        report=functools.partial(print, flush=True),
+    )
+    print(done)
+    return FOUND_WRONG if done.failed else 0
 
 
 def run_results(arguments: argparse.Namespace) -> int:

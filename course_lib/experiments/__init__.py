@@ -22,6 +22,7 @@ from course_lib.experiments.record import (
 )
 from course_lib.experiments.registry import Conclusion, Experiment, Size
 from course_lib.experiments.runner import Bill, bill, conclusions, run
+from course_lib.experiments.unattended import run_all
 from course_lib.experiments.verdict import Verdict, verdict
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -69,6 +70,7 @@ __all__ = [
     "load_records",
     "pair_by_seed",
     "run",
+    "run_all",
     "validate",
     "verdict",
 ]

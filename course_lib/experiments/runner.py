@@ -141,21 +141,38 @@ def run(
     report(str(to_pay))
     if dry_run:
         return []
-    if device is None:
-        device = "cuda" if size == "full" and torch.cuda.is_available() else "cpu"
     written: list[Path] = []
     for i, (arm, seed) in enumerate(to_pay.todo):
         report(f"[{i + 1}/{len(to_pay.todo)}] {experiment.name} {arm} {size} seed {seed}")
-        record, weights = _run_one(
-            experiment, arm, size, seed, runs_dir, torch.device(device), progress
-        )
-        if weights is not None:
-            # Before the record, which says that the run is done.
-            path = results_dir / experiment.name / record.file_name
-            write_tensors(path.with_suffix(".safetensors"), *weights)
-        written.append(write_record(record, results_dir))
-        report(f"    {_summary(record)} -> {written[-1]}")
+        path, said = run_one(experiment, arm, seed, size, results_dir, runs_dir, device, progress)
+        written.append(path)
+        report(f"    {said} -> {path}")
     return written
+
+
+def run_one(
+    experiment: Experiment,
+    arm: str,
+    seed: int,
+    size: str = "cpu",
+    results_dir: Path = RESULTS_DIR,
+    runs_dir: Path = RUNS_DIR,
+    device: torch.device | str | None = None,
+    progress: bool = True,
+) -> tuple[Path, str]:
+    """Do one run, whether it was done before or not; arguments and errors as in :func:`run`.
+
+    Returns:
+        Path of its record, and its numbers in a line.
+    """
+    if device is None:
+        device = "cuda" if size == "full" and torch.cuda.is_available() else "cpu"
+    record, weights = _record(experiment, arm, size, seed, runs_dir, torch.device(device), progress)
+    if weights is not None:
+        # Before the record, which says that the run is done.
+        path = results_dir / experiment.name / record.file_name
+        write_tensors(path.with_suffix(".safetensors"), *weights)
+    return write_record(record, results_dir), _summary(record)
 
 
 def conclusions(experiment: Experiment, records: Sequence[Record], size: str) -> list[Conclusion]:
@@ -164,7 +181,7 @@ def conclusions(experiment: Experiment, records: Sequence[Record], size: str) ->
     return experiment.conclude(chosen) if chosen else []
 
 
-def _run_one(
+def _record(
     experiment: Experiment,
     arm: str,
     size: str,

@@ -1,0 +1,204 @@
+"""The whole set, unattended: as many of the missing runs as a given time allows, cheapest first."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from types import FrameType
+
+import torch
+
+from course_lib.experiments.record import load_records
+from course_lib.experiments.registry import Experiment
+from course_lib.experiments.runner import RESULTS_DIR, RUNS_DIR, bill, run_one
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A run that is still to be done.
+
+    Args:
+        experiment: Of which experiment.
+        arm: Of which arm.
+        seed: With which seed.
+        minutes: Expected time.
+    """
+
+    experiment: Experiment
+    arm: str
+    seed: int
+    minutes: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of the time.
+
+    Args:
+        written: Paths of the records written.
+        failed: What went wrong, a line for each run.
+        left: Runs still to be done, those that failed included.
+        cut_off: Whether the time ended before the runs did.
+    """
+
+    written: list[Path]
+    failed: list[str]
+    left: int
+    cut_off: bool
+
+    def __str__(self) -> str:
+        line = f"records written {len(self.written)}, failed {len(self.failed)}, left {self.left}"
+        if self.cut_off:
+            line += "; the time is up, the same command goes on from here"
+        return line
+
+
+class _TimeIsUp(BaseException):
+    """No ``Exception``, so that nothing on its way takes it for an error of its own."""
+
+
+def missing(
+    experiments: Mapping[str, Experiment], size: str = "cpu", results_dir: Path = RESULTS_DIR
+) -> list[Missing]:
+    """What the committed sets lack, cheapest first.
+
+    An arm is expected to take what its records of that size took in computing, or else what its
+    experiment says.
+
+    Args:
+        experiments: By name.
+        size: ``"cpu"`` or ``"full"``.
+        results_dir: Folder of the records.
+
+    Returns:
+        The runs; among arms of the same cost seed by seed, so that pairs become complete.
+
+    Raises:
+        ValueError: If an experiment has no such size.
+        RecordError: If a record is not valid.
+    """
+    found: list[Missing] = []
+    for experiment in experiments.values():
+        usual = experiment.sizes[size].minutes if size in experiment.sizes else 0.0
+        took: dict[str, list[float]] = {}
+        for record in load_records(results_dir, experiment.name):
+            if record.size == size:
+                took.setdefault(record.arm, []).append(record.device_seconds / 60)
+        for arm, seed in bill(experiment, size, results_dir=results_dir).todo:
+            found.append(Missing(experiment, arm, seed, mean(took.get(arm, [usual]))))
+    return sorted(found, key=lambda run: run.minutes)
+
+
+def run_all(
+    experiments: Mapping[str, Experiment],
+    minutes: float,
+    size: str = "cpu",
+    results_dir: Path = RESULTS_DIR,
+    runs_dir: Path = RUNS_DIR,
+    dry_run: bool = False,
+    progress: bool = True,
+    device: torch.device | str | None = None,
+    report: Callable[[str], None] = print,
+) -> Report:
+    """Do what is missing until the time is up.
+
+    The run under way is then cut off; its checkpoint stays, and the next call goes on from there.
+    The same holds for Ctrl-C. A run that fails is reported and does not stop the others. Where a
+    process can't set itself an alarm (Windows, a thread of its own), the run under way is finished
+    first.
+
+    Args:
+        experiments: By name.
+        minutes: Time on the wall.
+        size: ``"cpu"`` or ``"full"``.
+        results_dir: Folder of the records.
+        runs_dir: Folder of the checkpoints.
+        dry_run: Whether to print only the bill.
+        progress: Whether to show progress within a run.
+        device: Where to compute, as in :func:`course_lib.experiments.run`.
+        report: Takes the lines that tell how it goes.
+
+    Returns:
+        What was written, what failed, what is left.
+
+    Raises:
+        ValueError: If the time is not above 0, or there is no such size.
+        RecordError: If a record is not valid.
+    """
+    if not minutes > 0:
+        raise ValueError(f"minutes is {minutes}, wanted more than 0")
+    todo = missing(experiments, size, results_dir)
+    for line in _bill(todo, minutes, size):
+        report(line)
+    written: list[Path] = []
+    failed: list[str] = []
+    if dry_run:
+        return Report(written, failed, len(todo), cut_off=False)
+    started = time.monotonic()
+    cut_off = False
+    try:
+        with _alarm(60 * minutes):
+            for i, run in enumerate(todo, 1):
+                gone = (time.monotonic() - started) / 60
+                if gone >= minutes:
+                    raise _TimeIsUp
+                name = f"{run.experiment.name} {run.arm} {size} seed {run.seed}"
+                report(f"[{i}/{len(todo)}, {gone:.1f} of {minutes:g} min] {name}")
+                try:
+                    path, said = run_one(
+                        run.experiment, run.arm, run.seed, size, results_dir, runs_dir, device,
+                        progress,
+                    )  # fmt: skip
+                except Exception as error:
+                    failed.append(f"{name}: {type(error).__name__}: {error}")
+                    report(f"    FAILED {failed[-1]}")
+                else:
+                    written.append(path)
+                    report(f"    {said} -> {path}")
+    except _TimeIsUp:
+        cut_off = True
+    return Report(written, failed, len(todo) - len(written), cut_off)
+
+
+def _bill(todo: Sequence[Missing], minutes: float, size: str) -> Iterator[str]:
+    """A line for each arm, and one for the whole."""
+    arms: dict[tuple[str, str], list[Missing]] = {}
+    for run in todo:
+        arms.setdefault((run.experiment.name, run.arm), []).append(run)
+    for (name, arm), runs in arms.items():
+        seeds = ", ".join(str(run.seed) for run in runs)
+        yield f"  {name} {arm}: seeds {seeds}, {runs[0].minutes:.2g} min each"
+    total, fitting = 0.0, 0
+    for run in todo:
+        total += run.minutes
+        fitting += total <= minutes
+    yield (
+        f"{len(todo)} runs of size {size} are missing, about {total:.0f} min; "
+        f"{fitting} of them are expected to fit into {minutes:g} min"
+    )
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise ``_TimeIsUp`` in this thread when the time is up, where a process can do so."""
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise _TimeIsUp
+
+    able = hasattr(signal, "setitimer")
+    if not able or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,176 @@
+"""The whole set within a time: cheapest first, cut off at its end, gone on with."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from course_lib.cli import main
+from course_lib.experiments import Experiment, Size, load_records
+from course_lib.experiments.record import DataUse
+from course_lib.experiments.registry import Job, Outcome
+from course_lib.experiments.unattended import Report, missing, run_all
+from course_lib.training import fit
+
+ROW = {"epoch": 1.0, "wall_seconds": 1.0, "device_seconds": 120.0}
+
+
+def toy(
+    name: str,
+    minutes: float,
+    said: list[str],
+    do: Callable[[Job], None] = lambda job: None,
+    arms: tuple[str, ...] = ("a", "b"),
+) -> Experiment:
+    def train(job: Job) -> Outcome:
+        said.append(f"{name} {job.arm} {job.seed}")
+        do(job)
+        return Outcome([DataUse("none", "none", "0" * 64)], [ROW], {"score": 1.0})
+
+    sizes = {"cpu": Size({"x": 1}, (0, 1), minutes, "a desk")}
+    return Experiment(name, "", {arm: {} for arm in arms}, sizes, train, lambda records: [])
+
+
+def go(folder: Path, minutes: float, *what: Experiment, **kwargs: object) -> tuple[Report, str]:
+    lines: list[str] = []
+    done = run_all(
+        {experiment.name: experiment for experiment in what},
+        minutes,
+        results_dir=folder / "results",
+        runs_dir=folder / "runs",
+        report=lines.append,
+        progress=False,
+        **kwargs,  # type: ignore[arg-type]
+    )
+    return done, "\n".join(lines)
+
+
+def test_the_cheapest_come_first_and_seeds_together(tmp_path: Path) -> None:
+    said: list[str] = []
+    done, lines = go(tmp_path, 60, toy("dear", 5, said), toy("cheap", 1, said))
+    assert said == [f"{n} {arm} {i}" for n in ("cheap", "dear") for i in (0, 1) for arm in "ab"]
+    assert "cheap a: seeds 0, 1, 1 min each" in lines
+    assert "8 runs of size cpu are missing, about 24 min; 8 of them are expected to fit" in lines
+    assert "[3/8, 0.0 of 60 min] cheap a cpu seed 1" in lines
+    assert str(done) == "records written 8, failed 0, left 0" and len(done.written) == 8
+    said.clear()
+    assert go(tmp_path, 60, toy("dear", 5, said), toy("cheap", 1, said))[0].written == []
+    assert said == []
+
+
+def test_what_was_measured_counts_more_than_what_was_expected(tmp_path: Path) -> None:
+    said: list[str] = []
+    go(tmp_path, 60, toy("slow", 0.5, said, arms=("a",)))
+    slow = toy("slow", 0.5, said)
+    results = tmp_path / "results"
+    (results / "slow" / "a-cpu-1.json").unlink()
+    todo = missing({"slow": slow, "other": toy("other", 1, said)}, results_dir=results)
+    found = [(run.experiment.name, run.arm, run.minutes) for run in todo]
+    assert found == [
+        *[("slow", "b", 0.5)] * 2, ("other", "a", 1), ("other", "b", 1), ("other", "a", 1),
+        ("other", "b", 1), ("slow", "a", 2),
+    ]  # fmt: skip
+
+
+def test_a_dry_run_prints_the_bill_and_runs_nothing(tmp_path: Path) -> None:
+    said: list[str] = []
+    done, lines = go(tmp_path, 3, toy("x", 1.25, said), dry_run=True)
+    assert said == [] and done.left == 4 and "the time is up" not in str(done)
+    assert "about 5 min; 2 of them are expected to fit into 3 min" in lines
+
+
+def until_the_alarm(job: Job) -> None:
+    """Trains for three epochs; then the alarm rings."""
+
+    def batches(epoch: int) -> list[torch.Tensor]:
+        if epoch == 3:
+            signal.raise_signal(signal.SIGALRM)
+        return [torch.ones(2, 1)]
+
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    fit(model, optimizer, batches, lambda m, x: m(x).square().mean(), epochs=9,
+        checkpoint=job.checkpoint)  # fmt: skip
+
+
+def test_the_run_under_way_is_cut_off_and_keeps_its_checkpoint(tmp_path: Path) -> None:
+    said: list[str] = []
+    quick, long = toy("quick", 1, said), toy("long", 9, said, until_the_alarm)
+    handler = signal.getsignal(signal.SIGALRM)
+    done, _ = go(tmp_path, 60, quick, long)
+    assert said[-1] == "long a 0" and len(done.written) == 4 and done.left == 4
+    assert str(done).endswith("the time is up, the same command goes on from here")
+    (kept,) = (tmp_path / "runs" / "long").iterdir()
+    assert kept.name.startswith("a-cpu-0-")
+    assert len(load_records(tmp_path / "results")) == 4
+    assert signal.getsignal(signal.SIGALRM) == handler
+    # The next call takes it up: once it may end, all is there and the checkpoint gone.
+    rest, _ = go(tmp_path, 60, quick, toy("long", 9, said))
+    assert (len(rest.written), rest.left) == (4, 0) and not list(kept.parent.iterdir())
+
+
+def test_the_alarm_rings_in_time(tmp_path: Path) -> None:
+    done, _ = go(tmp_path, 0.5 / 60, toy("long", 9, [], lambda job: time.sleep(600)))
+    assert (done.written, done.left, done.cut_off) == ([], 4, True)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_where_no_alarm_can_be_set_the_run_under_way_is_the_last(tmp_path: Path) -> None:
+    found: list[Report] = []
+    slow = toy("slow", 1, [], lambda job: time.sleep(0.3))
+    worker = threading.Thread(target=lambda: found.append(go(tmp_path, 0.1 / 60, slow)[0]))
+    worker.start()
+    worker.join()
+    assert (len(found[0].written), found[0].left, found[0].cut_off) == (1, 3, True)
+
+
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    def fail(job: Job) -> None:
+        if job.arm == "a":
+            raise FloatingPointError("loss is nan at step 3")
+
+    done, lines = go(tmp_path, 60, toy("x", 1, [], fail))
+    assert (len(done.written), done.left) == (2, 2) and "2" in str(done)
+    assert "x a cpu seed 0: FloatingPointError: x a cpu seed 0: loss is nan at step 3" in lines
+
+
+def test_ctrl_c_ends_it_at_once_and_what_is_done_stays(tmp_path: Path) -> None:
+    def press(job: Job) -> None:
+        if (job.arm, job.seed) == ("a", 1):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        go(tmp_path, 60, toy("x", 1, [], press))
+    assert [r.file_name for r in load_records(tmp_path / "results")] == [
+        "a-cpu-0.json", "b-cpu-0.json",
+    ]  # fmt: skip
+    assert len(go(tmp_path, 60, toy("x", 1, []))[0].written) == 2
+
+
+@pytest.mark.parametrize("minutes", [0, -1, float("nan")])
+def test_no_time_is_refused(tmp_path: Path, minutes: float) -> None:
+    with pytest.raises(ValueError, match="wanted more than 0"):
+        go(tmp_path, minutes, toy("x", 1, []))
+
+
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from course_lib import experiments
+
+    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.setattr(experiments, "EXPERIMENTS", {"x": toy("x", 1, [])})
+    command = ["run", "--all", "--minutes", "5", "--results", str(tmp_path)]
+    assert main([*command, "--dry-run"]) == 0
+    assert "left 4" in capsys.readouterr().out.splitlines()[-1]
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "records written 4, failed 0, left 0"
+    for wrong in (["--all"], ["--minutes", "3"], ["x", "--all", "--minutes", "3"]):
+        assert main(["run", *wrong]) == 2
+        assert "--all" in capsys.readouterr().err
