@@ -1,0 +1,122 @@
+"""Recall far back: the texts, the five kinds of attention, and the rule."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from course_lib.experiments import cost
+from course_lib.experiments.cost import KINDS, RecallConfig, RecallModel, recall, texts
+from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.registry import Job
+from course_lib.training import seeded_generator
+
+TINY = replace(
+    cost.CPU, length=32, n_keys=4, d_model=8, d_ff=8, radius=4, n_random=1, rank=8, n_features=8,
+    n_test=20, epochs=2, steps=2,
+)  # fmt: skip
+
+
+def job(folder: Path, kind: str = "full", **changes: object) -> Job:
+    config = asdict(replace(TINY, **changes)) | {"kind": kind}  # type: ignore[arg-type]
+    return Job(kind, config, 0, torch.device("cpu"), folder / "c.pt", False)
+
+
+def test_the_answer_stands_in_the_text_where_the_distance_says() -> None:
+    config = replace(TINY, n_keys=5, n_values=3)
+    tokens, values, distance = texts(50, config, seeded_generator(0))
+    K, V = 5, 3
+    for row, right, back in zip(tokens, values, distance, strict=True):
+        facts = {int(t) // V: int(t) % V for t in row[: 32 - K] if t < K * V}
+        asked = (row[32 - K :] - K * V).tolist()
+        assert sorted(asked) == list(range(K)) == sorted(facts)
+        assert right.tolist() == [facts[key] for key in asked]
+        places = torch.arange(32 - K, 32) - back
+        assert row[places].tolist() == [k * V + facts[k] for k in asked]
+    assert (tokens[:, : 32 - K] < K * V).sum(1).eq(K).all()
+    assert tokens.max() < K * V + K + config.n_noise
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_arm_is_trained_and_measured(kind: str, tmp_path: Path) -> None:
+    outcome = cost.EXPERIMENT.train(job(tmp_path, kind))
+    assert [row["epoch"] for row in outcome.metrics] == [1, 2]
+    assert 0 <= outcome.results["recall_far"] <= 1 and outcome.results["kept_bytes"] > 0
+
+
+def test_same_seed_same_result(tmp_path: Path) -> None:
+    results = [
+        cost.EXPERIMENT.train(job(tmp_path / name, "performer")).results for name in ("a", "b")
+    ]
+    assert results[0] == results[1]
+
+
+def test_a_window_knows_nothing_of_what_is_beyond_its_blocks() -> None:
+    tokens, _, _ = texts(1, TINY, seeded_generator(0))
+    moved = tokens.clone()
+    moved[0, 28 - TINY.reach - 1] = (moved[0, 28 - TINY.reach - 1] + 1) % 4
+    moved_near = tokens.clone()
+    moved_near[0, 27] = (moved_near[0, 27] + 1) % 4
+    window, full = (RecallModel(kind, TINY, 0).eval() for kind in ("window", "full"))
+    assert torch.allclose(window(moved), window(tokens), atol=1e-6)
+    assert not torch.allclose(full(moved), full(tokens), atol=1e-6)
+    assert not torch.allclose(window(moved_near), window(tokens), atol=1e-6)
+
+
+def test_recall_counts_near_and_far_apart() -> None:
+    class Knows(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.anything = torch.nn.Parameter(torch.zeros(()))
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.one_hot(torch.tensor([[0, 1]]), 3).float()
+
+    test = (torch.zeros(1, 4), torch.tensor([[0, 2]]), torch.tensor([[1, 9]]))
+    assert recall(Knows(), test, reach=3) == {"recall": 0.5, "recall_near": 1, "recall_far": 0}
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="kind is 'dense', wanted one of full, window"):
+        RecallModel("dense", RecallConfig(), 0)  # type: ignore[arg-type]
+
+
+def record(arm: str, seed: int, far: float) -> Record:
+    rows = [{"epoch": 1, "recall": 0.2}, {"epoch": 2, "recall": 0.9 + 0.01 * seed}]
+    return Record(
+        experiment="cost",
+        arm=arm,
+        size="cpu",
+        seed=seed,
+        config={"a": 1},
+        data=[DataUse("x", "y", "0" * 64)],
+        metrics=rows,
+        results={"recall_near": 0.9, "recall_far": far + 0.01 * seed},
+        wall_seconds=1.0,
+        device_seconds=1.0,
+        hardware={"device": "cpu"},
+        versions={"python": "3"},
+        commit="",
+        source_sha256="0" * 64,
+        finished="2026-01-01T00:00:00+00:00",
+    )
+
+
+def test_conclusions_follow_the_numbers() -> None:
+    far = {"full": 0.5, "window": 0.25, "linformer": 0.7, "performer": 0.5, "block-sparse": 0.4}
+    records = [
+        record(arm, seed, value + (0.02 * seed if arm == "performer" else 0))
+        for arm, value in far.items()
+        for seed in range(3)
+    ]
+    found = {c.key: c.verdict.outcome for c in cost.conclude(records)}
+    # Three equal differences leave no spread, so that any of them decides.
+    assert found == {
+        "full/window": "stands",
+        "full/block-sparse": "stands",
+        "full/linformer": "does not",
+        "full/performer": "undecided",
+        "reach": "stands",
+        "learns": "stands",
+    }
