@@ -17,17 +17,18 @@ class ResultsTable(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Read the records and build a section per experiment."""
-        from course_lib.book.printed import load_printed
-        from course_lib.experiments import EXPERIMENTS, load_records
+        from course_lib.book.printed import load_known, load_printed
+        from course_lib.experiments import EXPERIMENTS
 
         book = Path(self.env.srcdir) / "book"
         self.env.note_dependency(str(book / "results.yml"))
         for path in (book / "results").rglob("*.json"):
             self.env.note_dependency(str(path))
-        printed = load_printed(book / "results.yml", load_records(book / "results"))
+        all_records = load_known(book / "results")
+        printed = load_printed(book / "results.yml", all_records)
         out: list[nodes.Node] = []
         for experiment in EXPERIMENTS.values():
-            records = load_records(book / "results", experiment.name)
+            records = [r for r in all_records if r.experiment == experiment.name]
             section = nodes.section(ids=[f"results-{experiment.name}"])
             title = experiment.title[0].upper() + experiment.title[1:]
             section += nodes.title("", title)
@@ -72,14 +73,14 @@ class EnergyTable(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Add up the records."""
         from course_lib.book.energy import watt_hours
-        from course_lib.experiments import load_records
+        from course_lib.book.printed import load_known
 
         folder = Path(self.env.srcdir) / "book" / "results"
-        rows, all_records = [], []
-        for place in sorted(path for path in folder.iterdir() if path.is_dir()):
-            records = load_records(folder, place.name)
-            all_records += records
-            rows.append(energy_row(place.name, records, watt_hours(records)))
+        all_records = load_known(folder)
+        rows = []
+        for name in dict.fromkeys(record.experiment for record in all_records):
+            records = [record for record in all_records if record.experiment == name]
+            rows.append(energy_row(name, records, watt_hours(records)))
         rows.append(energy_row("all", all_records, watt_hours(all_records)))
         headings = ("Experiment", "Runs", "Hours of computing", "Watt-hours")
         return [table(headings, rows, (34, 12, 28, 26), "numbers")]
@@ -96,13 +97,12 @@ class DocumentTables(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Read the rows and the records, and build a section per table."""
-        from course_lib.book.printed import load_printed, rows
+        from course_lib.book.printed import load_known, load_printed, rows
         from course_lib.book.results import HEADINGS, by_table, cells, tally
-        from course_lib.experiments import load_records
 
         book = Path(self.env.srcdir) / "book"
         self.env.note_dependency(str(book / "results.yml"))
-        records = load_records(book / "results")
+        records = load_known(book / "results")
         found = rows(load_printed(book / "results.yml", records), records)
         out: list[nodes.Node] = [nodes.paragraph("", tally(found).capitalize() + ".")]
         for (document, name), members in by_table(found).items():

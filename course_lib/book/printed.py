@@ -11,9 +11,29 @@ from typing import Any
 import yaml
 
 from course_lib.claims.ledger import DOCUMENTS
-from course_lib.experiments import EXPERIMENTS, Experiment, Record, conclusions
+from course_lib.experiments import (
+    EXPERIMENTS,
+    Experiment,
+    Record,
+    RecordError,
+    conclusions,
+    load_records,
+)
 
-__all__ = ["OUTCOMES", "Printed", "Row", "load_printed", "measured", "outcomes", "rows"]
+__all__ = [
+    "BENCHMARKS",
+    "OUTCOMES",
+    "Printed",
+    "Row",
+    "load_known",
+    "load_printed",
+    "measured",
+    "outcomes",
+    "rows",
+]
+
+BENCHMARKS = ("attention-speed", "grading-speed")
+"""Folders of records that `course bench` writes: measurements of speed, no experiments."""
 
 OUTCOMES = {
     "stands": "stands",
@@ -94,6 +114,35 @@ class Row:
         }
 
 
+def load_known(
+    results_dir: Path, experiments: Mapping[str, Experiment] = EXPERIMENTS
+) -> list[Record]:
+    """Read all records, each of an experiment and an arm that exist, or of a benchmark.
+
+    Args:
+        results_dir: Folder of the records.
+        experiments: By their names.
+
+    Returns:
+        The records, in the order of their names.
+
+    Raises:
+        RecordError: If a record is not valid, or of something unknown; it names the file.
+    """
+    records = load_records(results_dir)
+    for record in records:
+        if record.experiment in BENCHMARKS:
+            continue
+        path = results_dir / record.experiment / record.file_name
+        if record.experiment not in experiments:
+            known = ", ".join((*experiments, *BENCHMARKS))
+            raise RecordError(f"{path}: experiment {record.experiment!r} is none of {known}")
+        arms = experiments[record.experiment].arms
+        if record.arm not in arms:
+            raise RecordError(f"{path}: arm {record.arm!r} is none of {', '.join(arms)}")
+    return records
+
+
 def load_printed(
     path: Path,
     records: Sequence[Record] = (),
@@ -114,12 +163,13 @@ def load_printed(
     """
     entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
     made: list[Printed] = []
+    decided = _Decided(records, experiments)
     for i, entry in enumerate(entries, 1):
         name = f"{path.name}, entry {i} ({_name(entry)})"
         for problem in _problems(entry):
             raise ValueError(f"{name}: {problem}")
         printed = Printed(**entry)
-        for problem in _unknown(printed, records, experiments):
+        for problem in _unknown(printed, records, decided):
             raise ValueError(f"{name}: {problem}")
         made.append(printed)
     return made
@@ -140,7 +190,7 @@ def rows(
     Returns:
         One row for each size that was run, and one that says so where none was.
     """
-    decided: dict[tuple[str, str], dict[str, str]] = {}
+    decided = _Decided(records, experiments)
     made: list[Row] = []
     for entry in printed:
         runs = [r for r in records if (r.experiment, r.arm) == (entry.experiment, entry.arm)]
@@ -149,10 +199,7 @@ def rows(
             spread = stdev(values) if len(values) > 1 else None
             verdict = "reference"
             if entry.conclusion:
-                key = entry.experiment, size
-                if key not in decided:
-                    decided[key] = outcomes(experiments[entry.experiment], records, size)
-                verdict = decided[key].get(entry.conclusion, "undecided")
+                verdict = decided(entry.experiment, size).get(entry.conclusion, "undecided")
             made.append(Row(entry, mean(values), spread, len(values), size, verdict))
         if not runs:
             made.append(Row(entry, None, None, 0, "", "not run"))
@@ -247,16 +294,28 @@ def _problems(entry: Any) -> Iterator[str]:
         yield "an arm or a conclusion needs its experiment"
 
 
-def _unknown(
-    printed: Printed, records: Sequence[Record], experiments: Mapping[str, Experiment]
-) -> Iterator[str]:
+class _Decided:
+    """Outcomes of an experiment's conclusions, each judged once."""
+
+    def __init__(self, records: Sequence[Record], experiments: Mapping[str, Experiment]) -> None:
+        self.experiments = experiments
+        self.records = records
+        self.found: dict[tuple[str, str], dict[str, str]] = {}
+
+    def __call__(self, name: str, size: str) -> dict[str, str]:
+        if (name, size) not in self.found:
+            self.found[name, size] = outcomes(self.experiments[name], self.records, size)
+        return self.found[name, size]
+
+
+def _unknown(printed: Printed, records: Sequence[Record], decided: _Decided) -> Iterator[str]:
     """What an entry names that is not there."""
     if not printed.experiment:
         return
-    if printed.experiment not in experiments:
-        yield f"experiment is {printed.experiment!r}, wanted one of {[*experiments]}"
+    if printed.experiment not in decided.experiments:
+        yield f"experiment is {printed.experiment!r}, wanted one of {[*decided.experiments]}"
         return
-    experiment = experiments[printed.experiment]
+    experiment = decided.experiments[printed.experiment]
     if printed.arm not in experiment.arms:
         yield f"arm is {printed.arm!r}, {experiment.name} has {[*experiment.arms]}"
     runs = [r for r in records if r.experiment == experiment.name]
@@ -269,7 +328,7 @@ def _unknown(
     # A folder with only some of the arms has only some of the conclusions.
     whole = [s for s in experiment.sizes if _arms(runs, s) == set(experiment.arms)]
     if printed.conclusion and whole:
-        keys = {key for size in whole for key in outcomes(experiment, runs, size)}
+        keys = {key for size in whole for key in decided(experiment.name, size)}
         if printed.conclusion not in keys:
             yield f"conclusion is {printed.conclusion!r}, {experiment.name} has {sorted(keys)}"
 

@@ -41,9 +41,10 @@ def register(commands: Any) -> None:
     bench.add_argument(
         "topic",
         nargs="?",
-        choices=("attention", "grading", "paths"),
+        choices=("attention", "cluster", "grading", "paths"),
         default="paths",
         help="`attention`: every mechanism beside its fastest peer, and the growth of its cost;"
+        " `cluster`: a class graded by 1, 2 and 4 workers, and from where on more do not help;"
         " `grading`: a class graded by stock nbgrader and by this grader in turn;"
         " `paths` (when left out): what the course's own choices cost",
     )
@@ -130,15 +131,14 @@ def run_unattended(arguments: argparse.Namespace) -> int:
 
 def run_results(arguments: argparse.Namespace) -> int:
     """Print each table, or all rows as JSON."""
-    from course_lib.book.printed import load_printed, rows
+    from course_lib.book.printed import load_known, load_printed, rows
     from course_lib.book.results import HEADINGS, by_table, cells, tally
-    from course_lib.experiments import load_records
 
     book = checkout() / "book"
     folder = arguments.results or book / "results"
     if not folder.is_dir():
         raise Refused(f"no records in {folder}: run `course run EXPERIMENT`, or name their folder")
-    records = load_records(folder)
+    records = load_known(folder)
     printed = load_printed(book / "results.yml", records)
     documents = list(dict.fromkeys(entry.document for entry in printed))
     if arguments.document is not None:
@@ -160,6 +160,8 @@ def run_bench(arguments: argparse.Namespace) -> int:
         return bench_attention(arguments)
     if arguments.topic == "grading":
         return bench_grading(arguments)
+    if arguments.topic == "cluster":
+        return bench_cluster(arguments)
     from course_lib.benchmarks import measure
 
     rows = measure()
@@ -253,6 +255,20 @@ def _aligned(table: list[list[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ("  ".join(map(str.ljust, line, widths)) for line in table)
     return "\n".join(f"  {line.rstrip()}" for line in lines)
+
+
+def bench_cluster(arguments: argparse.Namespace) -> int:
+    """Print each run as it ends on stderr, then the table, and what follows from it."""
+    from course_lib.benchmarks import cluster
+
+    def say(line: str) -> None:
+        print(f"  {line}", file=sys.stderr, flush=True)
+
+    measured = cluster.bench(checkout(), arguments.students, say=say)
+    if not arguments.json:
+        print(measured.table())
+    emit(arguments, measured.data(), measured.line())
+    return 0
 
 
 def _bench_line(row: Any, key: str, seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,15 @@ import pytest
 import yaml
 from docutils import nodes
 
-from course_lib.book.printed import Printed, load_printed, measured, rows
+from course_lib.benchmarks import attention, grading
+from course_lib.book.printed import (
+    BENCHMARKS,
+    Printed,
+    load_known,
+    load_printed,
+    measured,
+    rows,
+)
 from course_lib.book.results import by_table, cells, tally
 from course_lib.experiments import (
     EXPERIMENTS,
@@ -20,6 +29,7 @@ from course_lib.experiments import (
     DataUse,
     Experiment,
     Record,
+    RecordError,
     Size,
     load_records,
     pair_by_seed,
@@ -167,7 +177,7 @@ def test_the_books_rows_are_in_order() -> None:
 
 def table_of(document: str, table: str) -> dict[str, dict[str, float | None]]:
     found: dict[str, dict[str, float | None]] = {}
-    for entry in load_printed(BOOK / "results.yml", RECORDS):
+    for entry in load_printed(BOOK / "results.yml"):
         if (entry.document, entry.table) == (document, table):
             found.setdefault(entry.row, {})[entry.metric] = entry.value
     return found
@@ -208,14 +218,54 @@ def test_conclusions_have_keys_of_their_own() -> None:
         assert all(keys) and len(set(keys)) == len(keys), (experiment.name, keys)
 
 
-def test_the_page_shows_the_rows_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(BOOK / "_ext"))
-    page = importlib.import_module("course_results")
+def directive(page: Any, name: str, srcdir: Path) -> tuple[Any, list[str]]:
+    """A directive of the page, and the files that it watches."""
     watched: list[str] = []
-    env = SimpleNamespace(srcdir=str(BOOK.parent), note_dependency=watched.append)
-    directive = page.DocumentTables.__new__(page.DocumentTables)
-    directive.state = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=env)))
-    said, *sections = directive.run()
+    env = SimpleNamespace(srcdir=str(srcdir), note_dependency=watched.append)
+    made = getattr(page, name).__new__(getattr(page, name))
+    made.state = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=env)))
+    return made, watched
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(BOOK / "_ext"))
+    return importlib.import_module("course_results")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"schema": 2}, "gru-cpu-0.json: schema is 2, expected 1"),
+        ({"seed": None}, r"gru-cpu-0.json: missing fields \['seed'\]"),
+        ({"experiment": "seq2seq-bottle"}, "gru-cpu-0.json: experiment 'seq2seq-bottle' is none"),
+        ({"arm": "tanh"}, "tanh-cpu-0.json: arm 'tanh' is none of gru, gru-attention"),
+    ],
+)
+def test_a_record_that_is_not_as_it_should_be_fails_the_page(
+    page: Any, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    good = BOOK / "results" / "seq2seq-bottleneck" / "gru-cpu-0.json"
+    values = json.loads(good.read_text()) | changes
+    values = {name: value for name, value in values.items() if value is not None}
+    name = f"{values['arm']}-cpu-0.json"
+    path = tmp_path / "book" / "results" / values["experiment"] / name
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(values))
+    (tmp_path / "book" / "results.yml").write_text("[]")
+    for name in ("ResultsTable", "DocumentTables", "EnergyTable"):
+        with pytest.raises(RecordError, match=message):
+            directive(page, name, tmp_path)[0].run()
+
+
+def test_records_of_benchmarks_are_known() -> None:
+    assert BENCHMARKS == (attention.EXPERIMENT, grading.EXPERIMENT)
+    assert load_known(BOOK / "results") == RECORDS
+
+
+def test_the_page_shows_the_rows_of_the_command(page: Any) -> None:
+    tables, watched = directive(page, "DocumentTables", BOOK.parent)
+    said, *sections = tables.run()
     found = rows(load_printed(BOOK / "results.yml", RECORDS), RECORDS)
     assert said.astext().lower() == tally(found) + "."
     assert len(sections) == len(by_table(found)) and watched == [str(BOOK / "results.yml")]
