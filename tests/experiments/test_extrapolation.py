@@ -1,0 +1,145 @@
+"""Longer texts than in training, and deep stacks: the data, the models and both rules."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from course_lib.experiments import extrapolation, norm_depth
+from course_lib.experiments.extrapolation import (
+    SCHEMES,
+    LanguageConfig,
+    LanguageModel,
+    losses,
+    make_corpus,
+    rise,
+)
+from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.registry import Job
+from course_lib.training import seeded_generator
+
+TINY = replace(
+    extrapolation.CPU, n_layers=1, length=10, n_sentences=30, n_test=4, d_model=8, n_heads=2,
+    d_ff=8, batch_size=2, epochs=2, steps=2, warmup=1,
+)  # fmt: skip
+
+
+def job(folder: Path, **changes: object) -> Job:
+    config = asdict(replace(TINY, **changes))  # type: ignore[arg-type]
+    return Job("arm", config, 0, torch.device("cpu"), folder / "c.pt", False)
+
+
+def test_test_text_is_the_same_for_all_seeds_and_nobody_trains_on_it() -> None:
+    a, b = make_corpus(TINY, 0), make_corpus(TINY, 1)
+    words = [[corpus.vocabulary.tokens[i] for i in corpus.test.flatten()] for corpus in (a, b)]
+    assert words[0] == words[1] and a.test.shape == (4, 41)
+    sentences = " ".join(a.vocabulary.tokens[i] for i in a.train).split(" . ")
+    tested = " ".join(words[0]).split(" . ")[:-1]
+    assert not set(sentences[:-1]) & set(tested)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_an_arm_is_trained_and_measured_over_the_place(scheme: str, tmp_path: Path) -> None:
+    outcome = extrapolation.EXPERIMENT.train(job(tmp_path, positions=scheme))
+    assert list(outcome.results["loss_by_place"]) == ["5", "10", "20", "40"]
+    assert [row["epoch"] for row in outcome.metrics] == [1, 2]
+    trained = outcome.results["loss_by_place"]
+    assert outcome.results["test_loss"] == pytest.approx(
+        (trained["5"] + trained["10"]) / 2, abs=1e-3
+    )
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_no_token_sees_those_after_it(scheme: str) -> None:
+    model = LanguageModel(replace(TINY, positions=scheme), 10, seeded_generator(0))  # type: ignore[arg-type]
+    tokens = torch.randint(10, (1, 20), generator=seeded_generator(1))
+    later = tokens.clone()
+    later[0, 12:] = (later[0, 12:] + 1) % 10
+    assert torch.allclose(model(tokens)[:, :12], model(later)[:, :12], atol=1e-5)
+
+
+def test_only_without_positions_the_order_before_the_last_token_does_not_matter() -> None:
+    tokens = torch.tensor([[1, 2, 3, 4, 5, 6]])
+    turned = torch.tensor([[3, 5, 1, 2, 4, 6]])
+    for scheme in SCHEMES:
+        model = LanguageModel(replace(TINY, positions=scheme), 10, seeded_generator(0))
+        with torch.no_grad():
+            same = torch.allclose(model(tokens)[:, -1], model(turned)[:, -1], atol=1e-5)
+        assert same == (scheme == "none"), scheme
+
+
+def test_losses_are_those_of_the_next_token() -> None:
+    model = LanguageModel(TINY, 10, seeded_generator(0))
+    tokens = torch.randint(10, (2, 6), generator=seeded_generator(1))
+    found = losses(model, tokens)
+    log_p = model(tokens[:, :-1]).log_softmax(-1)
+    assert found.shape == (2, 5)
+    assert found[1, 3].item() == pytest.approx(-log_p[1, 3, tokens[1, 4]].item(), rel=1e-5)
+
+
+def test_an_unknown_scheme_is_refused() -> None:
+    with pytest.raises(ValueError, match="positions is 'nope', wanted one of sinusoidal"):
+        LanguageModel(replace(TINY, positions="nope"), 10, seeded_generator(0))  # type: ignore[arg-type]
+
+
+def record(experiment: str, arm: str, seed: int, first: float, last: float, far: float) -> Record:
+    return Record(
+        experiment=experiment,
+        arm=arm,
+        size="cpu",
+        seed=seed,
+        config=asdict(LanguageConfig()),
+        data=[DataUse("x", "y", "0" * 64)],
+        metrics=[{"epoch": 1, "test_loss": first}, {"epoch": 2, "test_loss": last}],
+        results={"test_loss": last, "loss_by_place": {"32": last, "128": far}},
+        wall_seconds=1.0,
+        device_seconds=1.0,
+        hardware={"device": "cpu"},
+        versions={"python": "3"},
+        commit="",
+        source_sha256="0" * 64,
+        finished="2026-01-01T00:00:00+00:00",
+    )
+
+
+def test_conclusions_about_longer_texts_follow_the_numbers() -> None:
+    far = {"sinusoidal": 5.0, "learned": 4.0, "rotary": 3.5, "alibi": 2.0, "none": 2.5}
+    records = [
+        record("extrapolation", arm, seed, 3.0 + 0.1 * seed, 2.0, value + 0.01 * seed)
+        for arm, value in far.items()
+        for seed in range(3)
+    ]
+    assert rise(records[0]) == 3.0
+    found = {c.key: c.verdict.outcome for c in extrapolation.conclude(records)}
+    assert found == {
+        "sinusoidal/learned": "does not",
+        "alibi/sinusoidal": "stands",
+        "alibi/rotary": "stands",
+        "learns": "stands",
+    }
+
+
+def test_conclusions_about_depth_follow_the_numbers() -> None:
+    last = {"pre-2": [1.0] * 3, "post-2": [1.1] * 3, "pre-12": [1.2] * 3, "post-12": [3.0] * 3}
+    last["post-12-warm"] = [2.9, 3.0, 3.1]
+    records = [
+        record("norm-depth", arm, seed, 2.0 + 0.1 * seed, value, 0.0)
+        for arm, values in last.items()
+        for seed, value in enumerate(values)
+    ]
+    found = {c.key: c.verdict.outcome for c in norm_depth.conclude(records)}
+    assert found == {
+        "deep": "stands",
+        "wider": "stands",
+        "warmup": "undecided",
+        "learns": "stands",
+    }
+
+
+def test_arms_of_the_depth_experiment_differ_in_what_their_names_say() -> None:
+    for arm, settings in norm_depth.ARMS.items():
+        norm, depth, *warm = arm.split("-")
+        assert (settings["norm"], settings["n_layers"]) == (norm, int(depth))
+        config = norm_depth.EXPERIMENT.config(arm, "cpu")
+        assert bool(config["warmup"]) == bool(warm)
