@@ -6,7 +6,7 @@ import course_lib
 from course_lib.claims.finding import Finding
 from course_lib.experiments import EXPERIMENTS, conclusions, load_records
 
-__all__ = ["bottleneck_costs_accuracy"]
+__all__ = ["bottleneck_costs_accuracy", "rows_pack_better"]
 
 RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results"
 
@@ -28,4 +28,10 @@ def _decided(experiment: str, document: str) -> tuple[bool | None, str]:
 def bottleneck_costs_accuracy() -> Finding:
     """Exact translations of short and of long sentences, with and without attention."""
     holds, evidence = _decided("seq2seq-bottleneck", "the lecture")
+    return Finding(holds=holds, evidence=evidence)
+
+
+def rows_pack_better() -> Finding:
+    """What zlib leaves of photographs row after row, and in the order of other scans."""
+    holds, evidence = _decided("scan-orders", "the sequence-and-space essay")
     return Finding(holds=holds, evidence=evidence)
