@@ -4,6 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.claims.finding import Finding
@@ -17,6 +18,7 @@ from course_lib.favit import (
     informative_keys,
     window_cost,
 )
+from course_lib.informer import ProbSparse, SparseRules
 
 __all__ = [
     "cosine_and_steps",
@@ -26,6 +28,7 @@ __all__ = [
     "one_key_per_query",
     "original_takes_the_maximum",
     "sampling_costs_no_more",
+    "sampling_keys_is_prob_sparse",
     "sizes_of_table_1",
     "spread_from_edge_to_edge",
 ]
@@ -183,4 +186,22 @@ def cosine_and_steps() -> Finding:
         evidence=f"after 30 and 60 of 300 epochs a cosine leaves {cosine[0]:.3f} and "
         f"{cosine[1]:.3f} of the learning rate, a factor of 10 every 30 epochs {steps[0]:.3g} and "
         f"{steps[1]:.3g}",
+    )
+
+
+def sampling_keys_is_prob_sparse() -> Finding:
+    """What ProbSparse attention leaves out of 96 tokens, and what the report's operator does."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = torch.randn(3, 1, 1, 96, 8, generator=generator)
+    weights = ProbSparse(SparseRules()).eval()(q, k, v, return_weights=True)[1]
+    assert isinstance(weights, Tensor)
+    rows = weights[0, 0]
+    active = rows.std(dim=-1) > 1e-6
+    met = int((rows[active] > 0).sum(dim=-1).min())
+    kept = informative_keys(q, k, 25).shape[-1]
+    return Finding(
+        holds=met == kept,
+        corrected=int(active.sum()) == 25 and met == 96 and kept == 25,
+        evidence=f"of 96 tokens ProbSparse attention lets {int(active.sum())} ask, each of them "
+        f"all {met} keys; the operator lets all ask, and only {kept} keys answer",
     )

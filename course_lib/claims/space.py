@@ -19,7 +19,9 @@ from course_lib.positions import (
 )
 from course_lib.vit import (
     ViT,
+    ViTConfig,
     answers_right,
+    load_kept,
     patchify,
     rearrange_patches,
     red_scenes,
@@ -32,6 +34,7 @@ __all__ = [
     "any_even_width_will_do",
     "axes_share_frequencies",
     "columns_come_first",
+    "learned_positions_have_two_axes",
     "order_is_arbitrary",
     "patches_of_a_picture",
     "positions_are_not_needed",
@@ -103,6 +106,32 @@ def columns_come_first() -> Finding:
         corrected=row and not column and distinct == 64,
         evidence=f"the first half of the channels is the same along a {'row' if row else 'column'}"
         f"; all {distinct} places have codes of their own",
+    )
+
+
+def _neighbours(table: Tensor) -> float:
+    """Mean cosine of the codes of 8 x 8 places that are next to each other, the mean code aside."""
+    codes = F.normalize(table - table.mean(dim=0), dim=1).view(8, 8, -1)
+    beside = (codes[:, 1:] * codes[:, :-1]).sum(-1)
+    below = (codes[1:] * codes[:-1]).sum(-1)
+    return float((beside.mean() + below.mean()) / 2)
+
+
+def learned_positions_have_two_axes() -> Finding:
+    """How alike neighbours are: in a vision transformer's table, before and after, and by sines."""
+    trained = load_kept().model
+    assert trained is not None
+    config = ViTConfig(d_model=64, n_layers=1, n_heads=2, d_ff=64, positions="learned")
+    fresh = ViT(config, generator=torch.Generator().manual_seed(0))
+    tables = (fresh.positions[1:], trained.positions[1:], spatial_positions(8, 8, 64))
+    before, after, sines = (_neighbours(table.detach().float()) for table in tables)
+    rows = len(fresh.positions)
+    return Finding(
+        holds=before > 0.2,
+        corrected=rows == 65 and abs(before) < 0.1 and after > 0.3 and sines > 0.5,
+        evidence=f"the table has {rows} rows in one line; neighbours' codes have a mean cosine "
+        f"of {before:.2f} before training and {after:.2f} after it, sinusoids in two dimensions "
+        f"have {sines:.2f}",
     )
 
 
