@@ -183,9 +183,14 @@ def words(name: str) -> str:
         name: Such as ``n_parameters``.
 
     Returns:
-        Such as "number of parameters".
+        Such as "number of parameters"; a name within a nested result comes behind a comma.
+
+    Example:
+        >>> words("n_parameters"), words("exact_by_length.3")
+        ('number of parameters', 'exact by length, 3')
     """
-    return re.sub("^n_", "number of ", name).replace("_", " ")
+    name = re.sub("^n_", "number of ", name).replace("_", " ")
+    return name.replace(".", ", ", 1)
 
 
 def _machine(hardware: Mapping[str, Any]) -> str:
