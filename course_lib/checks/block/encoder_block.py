@@ -71,7 +71,8 @@ exercise = Exercise(
 @exercise.prop(
     "both parts, their norms and their residual connections",
     points=2,
-    hint="Draw the stream as a line. What stands on it, and what beside it?",
+    hint="Draw the stream as a line. What stands on it, and what beside it? If only late digits"
+    " differ: which GELU do you have?",
 )
 def pre_norm(t: Trial) -> None:
     t.same(2 * t.randn(2, 4, 6) + 1, _state(t, 6, 12), 2)

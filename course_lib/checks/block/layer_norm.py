@@ -109,7 +109,8 @@ def neighbours(t: Trial) -> None:
 @exercise.prop(
     "gradients reach the tokens, the scale and the shift",
     points=0.5,
-    hint="Mean and variance depend on x. Is either of them detached?",
+    hint="Mean and variance depend on x. Is either of them detached? And tokens that came in double"
+    " precision: are they double in every line?",
 )
 def gradients(t: Trial) -> None:
     f64 = torch.float64
