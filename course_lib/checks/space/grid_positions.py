@@ -45,8 +45,8 @@ def _grid(t: Trial) -> tuple[int, int]:
 @exercise.prop(
     "the code of row and column, for grids that are wider or higher than square",
     points=1.5,
-    hint="Print the first two channels for a grid of 2 x 3: six numbers, 0 three times and then 1"
-    " three times, if you put the row itself instead of its sine.",
+    hint="Print the first channel for a grid of 2 x 3: the sine of the row, so it is 0 three"
+    " times and then 0.84 three times.",
 )
 def values(t: Trial) -> None:
     height, width = _grid(t)
@@ -108,6 +108,17 @@ def column_first(height, width, d_model, base=10_000.0):
     y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
     halves = [line_code(axis, d_model // 2, base) for axis in (x, y)]
     return torch.cat(halves, dim=-1).flatten(0, 1)
+
+
+@exercise.mistake("How many places does a row of a grid of 2 x 3 have? Where does row 1 begin?")
+def stride_is_the_height(height, width, d_model, base=10_000.0):
+    """A place's number divided by the height is its row."""
+    if d_model % 4:
+        raise ValueError("d_model")
+    n = torch.arange(height * width)
+    return torch.cat(
+        [line_code(axis, d_model // 2, base) for axis in (n // height, n % height)], -1
+    )
 
 
 @exercise.mistake("Which place of a grid of 2 x 3 is your second row of the table?")

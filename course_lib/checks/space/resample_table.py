@@ -39,7 +39,8 @@ def _shapes(t: Trial) -> tuple[tuple[int, int], tuple[int, int]]:
 @exercise.prop(
     "to a finer grid",
     points=1.5,
-    hint="Do one direction first. The place i of 6 lies where among the places of 4?",
+    hint="Do one direction first. The place i of 6 lies where among the places of 4? What do the"
+    " shares of a new place add up to, at the border too?",
 )
 def finer(t: Trial) -> None:
     old, new = _shapes(t)
@@ -98,7 +99,8 @@ def prefix(t: Trial) -> None:
 @exercise.prop(
     "the same grid gives the same table, and sums of tables give sums",
     points=1,
-    hint="Interpolating is linear: weights times rows, and the weights don't depend on the rows.",
+    hint="Interpolating is linear: weights times rows, and the weights don't depend on the rows. If"
+    " only the last digits differ: in which precision do you compute?",
 )
 def linear(t: Trial) -> None:
     old, new = _shapes(t)
@@ -112,9 +114,9 @@ def linear(t: Trial) -> None:
 
 
 @exercise.prop(
-    "values in half precision keep their dtype",
+    "values in half and in double precision keep their dtype, and double its digits",
     points=0.5,
-    hint="Weights have a dtype, too.",
+    hint="Places and weights have a dtype, too. Print it, line by line, for a table in double.",
 )
 def dtypes(t: Trial) -> None:
     old, new = _shapes(t)
@@ -129,7 +131,7 @@ def corners_aligned(table, old, new, n_prefix=0):
     """The first and the last place of both grids lie on each other."""
 
     def weights(n, m):
-        at = torch.arange(m) * ((n - 1) / max(m - 1, 1))
+        at = torch.arange(m).double() * ((n - 1) / max(m - 1, 1))
         return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
 
     grid = table[n_prefix:].reshape(old[0], old[1], -1)
@@ -142,7 +144,7 @@ def corners_of_cells(table, old, new, n_prefix=0):
     """Place i of the new grid lies at i times the ratio of the sizes."""
 
     def weights(n, m):
-        at = (torch.arange(m) * (n / m)).clamp(0, n - 1)
+        at = (torch.arange(m).double() * (n / m)).clamp(0, n - 1)
         return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
 
     grid = table[n_prefix:].reshape(old[0], old[1], -1)
@@ -157,7 +159,7 @@ def turned(table, old, new, n_prefix=0):
     """A table of rows * columns entries can be read as columns x rows."""
 
     def weights(n, m):
-        at = ((torch.arange(m) + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
+        at = ((torch.arange(m).double() + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
         return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
 
     grid = table[n_prefix:].reshape(old[1], old[0], -1)
@@ -171,7 +173,7 @@ def turned(table, old, new, n_prefix=0):
 def as_a_line(table, old, new, n_prefix=0):
     """A table is a line of rows, so it is stretched as a line."""
     n, m = old[0] * old[1], new[0] * new[1]
-    at = ((torch.arange(m) + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
+    at = ((torch.arange(m).double() + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
     weights = (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
     return torch.cat([table[:n_prefix], weights @ table[n_prefix:]])
 
@@ -190,7 +192,7 @@ def zeros_outside(table, old, new, n_prefix=0):
     """Outside of the table there are zeros."""
 
     def weights(n, m):
-        at = (torch.arange(m) + 0.5) * (n / m) - 0.5
+        at = (torch.arange(m).double() + 0.5) * (n / m) - 0.5
         return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
 
     grid = table[n_prefix:].reshape(old[0], old[1], -1)
@@ -203,7 +205,7 @@ def prefix_at_the_end(table, old, new, n_prefix=0):
     """Rows that are no places stand behind the grid."""
 
     def weights(n, m):
-        at = ((torch.arange(m) + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
+        at = ((torch.arange(m).double() + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
         return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
 
     n = old[0] * old[1]
