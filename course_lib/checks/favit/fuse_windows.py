@@ -51,7 +51,8 @@ exercise = Exercise(
 @exercise.prop(
     "mean: over windows, and never over channels",
     points=1,
-    hint="Channels and windows lie in one row when they are flattened. Who stands beside whom?",
+    hint="Which axis of (B, H, L, nW, c) is gone? And if you flatten: channels and windows then lie"
+    " in one row. Who stands beside whom?",
 )
 def mean(t: Trial) -> None:
     t.same(t.randn(2, 3, 9, t.integer(3, 5), t.integer(6, 8)), "mean")
@@ -65,7 +66,7 @@ def mean(t: Trial) -> None:
 @exercise.prop(
     "max: also where all windows are negative",
     points=1,
-    hint="What is the maximum of -3 and -2? What does yours begin with?",
+    hint="What is the maximum of -3 and -2? What does yours begin with, and what does it return?",
 )
 def maximum(t: Trial) -> None:
     windows = t.randn(1, 2, 9, t.integer(3, 5), 6)

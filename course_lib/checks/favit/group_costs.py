@@ -44,7 +44,8 @@ def stages(t: Trial) -> None:
 @exercise.prop(
     "a larger map: which group's keys grow with it?",
     points=1,
-    hint="How many tokens does the reduced map have when the map has twice the side?",
+    hint="How many tokens does the reduced map have when the map has twice the side? And when the"
+    " stride does not divide it?",
 )
 def larger(t: Trial) -> None:
     t.same(112, 112, 32, 8)

@@ -112,8 +112,12 @@ def large_scores(t: Trial) -> None:
     order = t.permutation(5)
     huge = torch.tensor([1e4, 9e3, -8e3, 1.0, 0.0])[order].tolist()
     mild = torch.tensor([-1.0, 0.5, 1.5, 1.2, 1.1])[order].tolist()
-    for rows in ([huge, mild], [mild, huge]):
-        t.same(_asking(rows), _units(5), 2)
+    # topk takes NaN for the largest: one that dislikes a key must not be chosen for it.
+    dislikes = torch.tensor([0.0, 0.01, -1e4, 0.02, 0.03])[order].tolist()
+    likes = torch.tensor([-1.0, 0.5, 3.5, 1.2, 1.1])[order].tolist()
+    for one, other in ((huge, mild), (dislikes, likes)):
+        for rows in ([one, other], [other, one]):
+            t.same(_asking(rows), _units(5), 2)
 
 
 @exercise.mistake("For which of the two directions is a disliked key a large term?")
