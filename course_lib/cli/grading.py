@@ -15,6 +15,7 @@ from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
 
 if TYPE_CHECKING:
     from course_lib.grading.classroom import Classroom
+    from course_lib.grading.cluster import Cluster
     from course_lib.grading.nursery import Nursery
     from course_lib.grading.verdict import Verdict
 
@@ -77,6 +78,19 @@ def _add_class(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="the gradebook's address, as nbgrader's CourseDirectory.db_url"
         " (gradebook.db in the course folder)",
+    )
+    parser.add_argument(
+        "--scheduler",
+        default="",
+        metavar="ADDRESS",
+        help="judge on the workers of a dask scheduler, such as tcp://host:8786",
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=120.0,
+        metavar="SECONDS",
+        help="how long to wait for a scheduler or a worker that is not there (120)",
     )
     parser.add_argument(
         "--unsafe",
@@ -151,7 +165,9 @@ def run_grade(arguments: argparse.Namespace) -> int:
     if arguments.sample and arguments.course is not None:
         raise Refused("--sample has its own folder, _build/class: leave out --course")
     with contextlib.ExitStack() as stack:
-        warming = None if arguments.dry_run else stack.enter_context(_warm(arguments, course))
+        warming = None if arguments.dry_run else _warm(arguments, course)
+        if warming:
+            stack.enter_context(warming)
         return _grade(arguments, root, course, warming)
 
 
@@ -162,12 +178,21 @@ def _jobs(arguments: argparse.Namespace) -> int:
     return int(jobs)
 
 
-def _warm(arguments: argparse.Namespace, course: Path) -> Nursery:
-    """Start the warm parent: it imports for seconds, and so does this process, at the same time."""
+def _warm(arguments: argparse.Namespace, course: Path) -> Nursery | None:
+    """Start the warm parent: it imports for seconds, and so does this process, at the same time.
+
+    Where others judge, there is none.
+    """
     jobs = _jobs(arguments)
     from course_lib.grading import kit, lean
     from course_lib.grading.nursery import Nursery
 
+    if arguments.scheduler:
+        if arguments.jobs is not None:
+            raise Refused("--jobs is about this machine: the workers of --scheduler are started"
+                          " elsewhere, as many as there should be")  # fmt: skip
+        lean.load()
+        return None
     nursery = Nursery(kit.build(course / ".kits"), judges=jobs, walls=not arguments.unsafe)
     try:
         lean.load()
@@ -180,6 +205,7 @@ def _warm(arguments: argparse.Namespace, course: Path) -> Nursery:
 def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nursery | None) -> int:
     from course_lib.grading import sample, summary
     from course_lib.grading.classroom import Classroom
+    from course_lib.grading.database import shown
 
     if arguments.sample:
         sample.make(course, root, arguments.assignment)
@@ -208,7 +234,8 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nur
     lines = summary.text(facts).rpartition("\n")
     if not arguments.json:
         print(lines[0])
-        print(f"gradebook  {arguments.db or course / 'gradebook.db'}")
+        address = shown(arguments.db) if arguments.db else course / "gradebook.db"
+        print(f"gradebook  {address}")
         print(f"feedback   {course / 'feedback'}")
         print(f"summary    {path}, .json and .csv beside it\n")
     arguments.interrupt.check()
@@ -244,14 +271,26 @@ def _with_bar(
             jobs=_jobs(arguments),
             walls=not arguments.unsafe,
             warming=warming,
+            cluster=_cluster(arguments),
         )
+
+
+def _cluster(arguments: argparse.Namespace) -> Cluster | None:
+    if not arguments.scheduler:
+        return None
+    from course_lib.grading.cluster import Cluster
+
+    return Cluster(arguments.scheduler, arguments.patience)
 
 
 def run_regrade(arguments: argparse.Namespace) -> int:
     """Grade again beside what stands, and show or publish what would change."""
     root = checkout()
     course = arguments.course or root
-    with _warm(arguments, course) as warming:
+    with contextlib.ExitStack() as stack:
+        warming = _warm(arguments, course)
+        if warming:
+            stack.enter_context(warming)
         from course_lib.grading import regrade
 
         again = regrade.Regrade(

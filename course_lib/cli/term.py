@@ -1,4 +1,4 @@
-"""``course syllabus`` and ``course similar``: the plan of a term, and pairs to look at."""
+"""``course syllabus``, ``similar`` and ``migrate``: a plan, pairs to look at, another database."""
 
 from __future__ import annotations
 
@@ -61,6 +61,14 @@ def register(commands: Any) -> None:
     similar.add_argument("--most", type=int, default=30, metavar="N", help="pairs at most (30)")
     add_json(similar)
     similar.set_defaults(handler=run_similar)
+
+    migrate = commands.add_parser(
+        "migrate", help="copy a gradebook into another, empty database: all of it or nothing"
+    )
+    migrate.add_argument("source", metavar="FROM", help="a gradebook.db, or a database's address")
+    migrate.add_argument("target", metavar="TO", help="such as postgresql://user@host/grades")
+    add_json(migrate)
+    migrate.set_defaults(handler=run_migrate)
 
 
 def _day(text: str) -> date:
@@ -156,3 +164,21 @@ def run_similar(arguments: argparse.Namespace) -> int:
     line = f"{report.compared} compared, {len(pairs)} pairs to look at: {page}"
     emit(arguments, facts, line)
     return 0
+
+
+def run_migrate(arguments: argparse.Namespace) -> int:
+    """Copy, and say how much."""
+    from course_lib.grading.database import migrate, shown
+
+    source, target = (_address(place) for place in (arguments.source, arguments.target))
+    copied = migrate(source, target)
+    rows = sum(copied.values())
+    facts = {"from": shown(source), "to": shown(target), "rows": copied}
+    line = f"{rows} rows copied to {shown(target)}; from now on: course grade … --db with it"
+    emit(arguments, facts, line)
+    return 0
+
+
+def _address(place: str) -> str:
+    """A file's address, or what is one already."""
+    return place if "://" in place else f"sqlite:///{Path(place).resolve()}"

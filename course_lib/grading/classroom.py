@@ -10,23 +10,37 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from course_lib.checks.report import bank_reports
-from course_lib.grading import authoring, doctor, feedback, gradebook, intake, kit, lateness
+from course_lib.grading import (
+    authoring,
+    database,
+    doctor,
+    feedback,
+    gradebook,
+    intake,
+    kit,
+    lateness,
+)
 from course_lib.grading.channel import Limits
+from course_lib.grading.desk import Order
 from course_lib.grading.exchange import Slip, read_slip, stand_ins
 from course_lib.grading.folder import engine_hash, grading_seed, lock, save
 from course_lib.grading.judge import Judged, judge_notebook
 from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
 from course_lib.grading.pool import JudgeDied, judge_all
 from course_lib.grading.verdict import Result, Task, Verdict, read_verdict
+
+if TYPE_CHECKING:
+    from course_lib.grading.cluster import Cluster
 
 # How often a submission is judged whose worker was killed: by somebody, or by its own doing?
 TRIES = 2
@@ -94,6 +108,7 @@ class Classroom:
         jobs: int = 1,
         walls: bool = True,
         warming: Nursery | None = None,
+        cluster: Cluster | None = None,
     ) -> list[Verdict]:
         """Grade everybody, or those named; what is already graded from the same bytes stays.
 
@@ -104,6 +119,7 @@ class Classroom:
             walls: Whether students' processes are enclosed.
             warming: A nursery for that many judges that has been started already; the caller
                 ends it.
+            cluster: Who judges elsewhere, in place of ``jobs`` judges here.
 
         Raises:
             ValueError: A named student has submitted nothing, or nobody has.
@@ -112,46 +128,79 @@ class Classroom:
         # Judges are forked, and a process in which torch has started threads hangs when forked.
         torch.set_num_threads(1)
         chosen = self.choose(only)
-        with lock(self.course):
+        with self.alone():
             verdicts, tasks = self.sort_out(chosen)
             for verdict in verdicts.values():
                 say(verdict)
-            if tasks:
-                folder = kit.build(self.course / ".kits")
-                started = iter([warming or Nursery(folder, judges=jobs, walls=walls)])
+            book: Gradebook | None = None
+            with contextlib.ExitStack() as stack:
 
-                def start() -> Nursery:
-                    return behind_walls(
-                        next(started, None) or Nursery(folder, judges=jobs, walls=walls)
+                def open_book() -> None:
+                    nonlocal book
+                    if not self.staging:
+                        book = stack.enter_context(self.open_gradebook())
+
+                if tasks and cluster:
+                    judging = cluster.judge_all(tasks, lambda t: self.order(t, walls), open_book)
+                else:
+                    judging = self._judge_here(tasks, jobs, walls, warming, open_book)
+                # Closed whatever happens, so that an interruption ends the judges at once.
+                stack.callback(judging.close)
+                for task, done in judging:
+                    result = (
+                        self._failed(task, str(done), again=True)
+                        if isinstance(done, JudgeDied)
+                        else done
                     )
-
-                book: Gradebook | None = None
-                with contextlib.ExitStack() as stack:
-
-                    def open_book() -> None:
-                        nonlocal book
-                        if not self.staging:
-                            book = stack.enter_context(self.open_gradebook())
-
-                    if len(tasks) > 1:
-                        # Before the judges are forked, so that no two of them do it.
-                        for exercise in self.assignment.exercises:
-                            bank_reports(exercise.id, self.seed)
-                    # Closed whatever happens, so that an interruption ends the judges at once.
-                    judging = judge_all(tasks, self._judge, start, jobs, open_book)
-                    stack.callback(judging.close)
-                    for task, done in judging:
-                        result = (
-                            self._failed(task, str(done), again=True)
-                            if isinstance(done, JudgeDied)
-                            else done
-                        )
-                        self.write(task.slip, result, book)
-                        verdicts[task.student] = result.verdict
-                        say(result.verdict)
+                    self.write(task.slip, result, book)
+                    verdicts[task.student] = result.verdict
+                    say(result.verdict)
             if not self.staging:
                 self.penalise(list(verdicts.values()))
         return [verdicts[student] for student in chosen]
+
+    def _judge_here(
+        self,
+        tasks: list[Task],
+        jobs: int,
+        walls: bool,
+        warming: Nursery | None,
+        meanwhile: Callable[[], None],
+    ) -> Generator[tuple[Task, Result | JudgeDied], None, None]:
+        """Judge on this machine."""
+        if not tasks:
+            return
+        folder = kit.build(self.course / ".kits")
+        started = iter([warming or Nursery(folder, judges=jobs, walls=walls)])
+
+        def start() -> Nursery:
+            return doctor.behind_walls(
+                next(started, None) or Nursery(folder, judges=jobs, walls=walls)
+            )
+
+        if len(tasks) > 1:
+            # Before the judges are forked, so that no two of them do it.
+            for exercise in self.assignment.exercises:
+                bank_reports(exercise.id, self.seed)
+        yield from judge_all(tasks, self.judge, start, jobs, meanwhile)
+
+    def order(self, task: Task, walls: bool) -> Order:
+        """What a worker elsewhere has to know to judge a submission as it is judged here."""
+        return Order(self.name, task, self.seed, self.engine, self.limits, walls)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else grades in this folder, or, unless all is staged, into this gradebook.
+
+        Raises:
+            ValueError: Somebody does.
+        """
+        with lock(self.course), contextlib.ExitStack() as stack:
+            if not self.staging:
+                stack.enter_context(
+                    database.alone(gradebook.url(self.course, self.db), self.course)
+                )
+            yield
 
     def penalise(self, verdicts: Iterable[Verdict]) -> None:
         """Write what lateness costs, also for what was graded before: an extension came since.
@@ -246,7 +295,7 @@ class Classroom:
             return Result(verdict, page)
         return Result(verdict, page, notebook.read_text(encoding="utf-8"))
 
-    def _judge(self, task: Task, nursery: Nursery, judge: int) -> Result:
+    def judge(self, task: Task, nursery: Nursery, judge: int) -> Result:
         """In a judge's process: everything but writing."""
         if task.reason:
             return self._failed(task, task.reason)
@@ -360,18 +409,3 @@ class Classroom:
 
 def _grade_id(cell: NotebookNode) -> str:
     return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
-
-
-def behind_walls(nursery: Nursery) -> Nursery:
-    """The nursery, if its workers cannot escape or have been allowed to.
-
-    Raises:
-        WorkerFailed: They can; nothing should be graded.
-    """
-    try:
-        if nursery.walls:
-            doctor.refuse_escapes(nursery)
-    except BaseException:
-        nursery.end()
-        raise
-    return nursery

@@ -125,6 +125,21 @@ def refuse_escapes(nursery: Nursery) -> None:
         )
 
 
+def behind_walls(nursery: Nursery) -> Nursery:
+    """The nursery, if its workers cannot escape or have been allowed to.
+
+    Raises:
+        WorkerFailed: They can; nothing should be graded.
+    """
+    try:
+        if nursery.walls:
+            refuse_escapes(nursery)
+    except BaseException:
+        nursery.end()
+        raise
+    return nursery
+
+
 @contextlib.contextmanager
 def _bait() -> Iterator[dict[str, Any]]:
     """What a student would like to get hold of."""

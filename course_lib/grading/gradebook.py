@@ -30,7 +30,8 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 from nbgrader.preprocessors import SaveCells
-from sqlalchemy.exc import OperationalError
+
+from course_lib.grading import database
 
 # Seconds for which another program, such as Formgrader, may hold the database.
 PATIENCE = 60
@@ -67,16 +68,11 @@ def open_gradebook(course: Path, db: str = "") -> Iterator[Gradebook]:
     here = str(Path(sys.executable).parent)
     if here not in os.environ.get("PATH", "").split(os.pathsep):
         os.environ["PATH"] = here + os.pathsep + os.environ.get("PATH", "")
+    address = url(course, db)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            with Gradebook(url(course, db)) as gradebook:
-                yield gradebook
-        except OperationalError as error:
-            raise ValueError(
-                f"the gradebook of {course}: {error.orig}. If another program holds it, end that;"
-                " the same command goes on from here"
-            ) from None
+        with database.explained(address), Gradebook(address) as gradebook:
+            yield gradebook
 
 
 def url(course: Path, db: str = "") -> str:

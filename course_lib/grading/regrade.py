@@ -17,7 +17,7 @@ from course_lib.checks import seeds
 from course_lib.grading import gradebook
 from course_lib.grading.channel import Limits
 from course_lib.grading.classroom import Classroom
-from course_lib.grading.folder import SEEDS, grading_seed, known_seeds, lock, save
+from course_lib.grading.folder import SEEDS, grading_seed, known_seeds, save
 from course_lib.grading.verdict import Verdict
 
 
@@ -110,7 +110,7 @@ class Regrade:
             meanwhile, or could be graded before and not now.
         """
         left = []
-        with lock(self.course):
+        with self.standing.alone():
             if self.staged.seed != grading_seed(self.course, self.name):
                 # First, so that a run that is broken off goes on with the new one.
                 known = {**known_seeds(self.course), self.name: self.staged.seed}

@@ -1,0 +1,198 @@
+"""Judges on other machines: the same work as :mod:`course_lib.grading.pool`, over dask.distributed.
+
+The command that grades is the only one that writes. What it has handed out and not got back, it
+hands out again, whatever became of workers, scheduler or network; a submission may so be judged
+twice, and is written once. An answer is let go as soon as it is there: the scheduler would have a
+dead worker's answers made again for as long as somebody holds on to them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pickle
+import queue
+import sys
+import time
+import uuid
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
+
+from course_lib.grading import desk
+from course_lib.grading.desk import Order
+from course_lib.grading.nursery import WorkerFailed
+from course_lib.grading.pool import JudgeDied
+from course_lib.grading.verdict import Result, Task
+
+# Submissions that are handed out at the same time; more would only lie in the scheduler's memory.
+WINDOW = 256
+# Seconds between looks at whether scheduler and workers are still there.
+LOOK = 1.0
+
+
+def _tell(text: str) -> None:
+    print(f"course: {text}", file=sys.stderr, flush=True)
+
+
+class Cluster:
+    """A scheduler's address, and how long to wait where nobody answers.
+
+    Args:
+        address: Such as ``tcp://host:8786``, or ``tls://`` with dask's own configuration.
+        patience: Seconds without a scheduler or without any worker before giving up.
+        tell: Called with a sentence when something is being waited for.
+
+    Raises:
+        ValueError: ``distributed`` is not installed.
+
+    Attributes:
+        idle: Seconds that were spent waiting for answers, for measurements.
+    """
+
+    def __init__(
+        self, address: str, patience: float = 120.0, tell: Callable[[str], None] = _tell
+    ) -> None:
+        """Connect to nothing yet."""
+        try:
+            import distributed
+        except ModuleNotFoundError:
+            raise ValueError(
+                "grading on a cluster needs dask.distributed: pip install -e '.[cluster]'"
+            ) from None
+        self._dask = distributed
+        self.address, self.patience, self.tell = address, patience, tell
+        self.idle = 0.0
+        # It reports what is handled here.
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+
+    @contextlib.contextmanager
+    def _client(self) -> Iterator[Any]:
+        """A connection, as soon as there is a scheduler."""
+        until, told = time.monotonic() + self.patience, False
+        while True:
+            try:
+                client = self._dask.Client(self.address, timeout=min(10.0, self.patience))
+                break
+            except (ValueError, TypeError, RuntimeError) as error:
+                if not isinstance(error.__cause__ or error, OSError):
+                    raise ValueError(f"--scheduler {self.address}: {error}") from None
+                failed: Exception = error
+            except OSError as error:
+                failed = error
+            if time.monotonic() > until:
+                raise ValueError(
+                    f"no scheduler at {self.address} ({failed}): start `dask scheduler` there."
+                    " Nothing is lost; the same command goes on from here"
+                )
+            if not told:
+                self.tell(f"waiting for a scheduler at {self.address}")
+                told = True
+            time.sleep(LOOK)
+        try:
+            yield client
+        finally:
+            with contextlib.suppress(Exception):
+                client.close(timeout=5)
+
+    def judge_all(
+        self,
+        tasks: Sequence[Task],
+        order: Callable[[Task], Order],
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> Generator[tuple[Task, Result | JudgeDied], None, None]:
+        """Judge many submissions, as many at a time as there are workers.
+
+        Args:
+            tasks: What to judge.
+            order: What a worker has to know of one.
+            meanwhile: Called here once the first have been handed out.
+
+        Yields:
+            Each task once, with what came of it, in the order in which they were finished.
+
+        Raises:
+            ValueError: No scheduler, or no worker, for as long as there is patience.
+            WorkerFailed: A worker cannot judge at all, or has another version of the course.
+        """
+        waiting = {task.student: task for task in tasks}
+        begun = False
+        while waiting:
+            with self._client() as client:
+                answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+                # Named by whom it is about, so that an answer is never taken for another's.
+                out: dict[Any, Task] = {}
+                # Another name in every life, or a scheduler would answer with what failed before.
+                life = uuid.uuid4().hex
+
+                def hand_out(
+                    client: Any = client, out: dict[Any, Task] = out, life: str = life,
+                    answers: queue.SimpleQueue[Any] = answers,
+                ) -> None:  # fmt: skip
+                    held = {task.student for task in out.values()}
+                    for student, task in waiting.items():
+                        if len(out) >= WINDOW:
+                            break
+                        if student not in held:
+                            key = f"{order(task).assignment}-{task.key[:16]}-{student}-{life}"
+                            future = client.submit(
+                                desk.judge, pickle.dumps(order(task)), key=key, pure=False
+                            )
+                            out[future] = task
+                            future.add_done_callback(answers.put)
+
+                hand_out()
+                if not begun:
+                    begun = True
+                    meanwhile()
+                while waiting:
+                    future = self._next(client, answers)
+                    if future is None or future.status not in ("finished", "error"):
+                        break  # The scheduler is gone, and with it all that it knew.
+                    task = out.pop(future)
+                    done = self._answer(future)
+                    future.release()
+                    if waiting.pop(task.student, None):
+                        hand_out()
+                        yield task, done
+
+    def _next(self, client: Any, answers: queue.SimpleQueue[Any]) -> Any:
+        """The next answer; None when the scheduler is gone."""
+        begun = since = time.monotonic()
+        told = False
+        while True:
+            try:
+                future = answers.get(timeout=LOOK)
+                self.idle += time.monotonic() - begun
+                return future
+            except queue.Empty:
+                pass
+            if client.status != "running":
+                self.tell(
+                    f"the scheduler at {self.address} is gone; what is not graded comes again"
+                )
+                return None
+            if client.scheduler_info(n_workers=-1)["workers"]:
+                since, told = time.monotonic(), False
+            elif not told:
+                self.tell(f"waiting for a worker at {self.address}: `dask worker {self.address}`")
+                told = True
+            if time.monotonic() - since > self.patience:
+                raise ValueError(
+                    f"no worker at {self.address} for {self.patience:.0f} seconds: start"
+                    f" `dask worker {self.address} --nthreads 1`. Nothing is lost; the same command"
+                    " goes on from here"
+                )
+
+    def _answer(self, future: Any) -> Result | JudgeDied:
+        if future.status == "error":
+            error = future.exception()
+            if isinstance(error, self._dask.KilledWorker):
+                return JudgeDied("worker after worker ended while at work on it")
+            raise WorkerFailed(
+                f"a worker at {self.address} cannot judge: {type(error).__name__}: {error}."
+                " Scheduler and workers need the same installation as this command"
+            )
+        kind, content = pickle.loads(future.result())
+        if kind == "failed":
+            raise WorkerFailed(content)
+        return content if kind == "done" else JudgeDied(content)

@@ -1,0 +1,212 @@
+"""Where a worker of a cluster judges: a process of its own, one submission after the other.
+
+A worker runs threads, and a process with threads cannot be forked as the grader forks. So it keeps
+a desk: a process that has the warm parent and judges what it is handed, with the same unit of work
+as on one machine. This module imports next to nothing, because every worker and the scheduler load
+it; what is said crosses them as bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from course_lib.grading.channel import Limits
+    from course_lib.grading.classroom import Classroom
+    from course_lib.grading.nursery import Nursery
+    from course_lib.grading.verdict import Result, Task
+
+# How often a submission is tried on which a desk or its warm parent ended.
+ATTEMPTS = 2
+
+_here = threading.local()
+
+
+@dataclass(frozen=True)
+class Order:
+    """A submission to be judged, and all that its grade is decided from.
+
+    Args:
+        assignment: Its name.
+        task: The submission.
+        seed: The grading seed.
+        engine: The hash of the library and the sources; a worker that has others judges nothing.
+        limits: Caps for one submission.
+        walls: Whether students' processes are enclosed.
+    """
+
+    assignment: str
+    task: Task
+    seed: str
+    engine: str
+    limits: Limits
+    walls: bool
+
+
+def judge(order: bytes) -> bytes:
+    """Judge a pickled :class:`Order`: what a worker is asked to do, any number of times.
+
+    Returns:
+        A pickled pair: ``"done"`` and a result, or ``"failed"`` or ``"died"`` and why.
+    """
+    if not hasattr(_here, "desk"):
+        _here.desk = Desk()
+    desk: Desk = _here.desk
+    return desk.ask(order)
+
+
+class Desk:
+    """A worker's side of its desk; started when it is first wanted, and again when it has ended."""
+
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._link: Connection | None = None
+
+    def ask(self, order: bytes) -> bytes:
+        """Hand over an order and wait for the answer."""
+        for _ in range(ATTEMPTS):
+            try:
+                link = self._link or self._start()
+                link.send_bytes(order)
+                return link.recv_bytes()
+            except (EOFError, OSError):
+                self.end()
+        return pickle.dumps(("died", f"the judge ended {ATTEMPTS} times while at work on it"))
+
+    def _start(self) -> Connection:
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-m", __name__, str(theirs.fileno()), str(os.getpid())]
+        one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+        self._process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], env={**os.environ, **one}, stdin=subprocess.DEVNULL
+        )
+        theirs.close()
+        self._link = Connection(ours.detach())
+        return self._link
+
+    def end(self) -> None:
+        """End the desk and all that it has started."""
+        if self._link:
+            self._link.close()
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+        self._process = self._link = None
+
+
+class _Clerk:
+    """Who sits at the desk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.nursery: Nursery | None = None
+        self.walls = True
+        self.rooms: dict[tuple[str, str, str], Classroom] = {}
+
+    def handle(self, order: Order) -> tuple[str, Result | str]:
+        from course_lib.grading.nursery import NurseryLost, WorkerFailed
+
+        try:
+            room = self._room(order)
+            if room.engine != order.engine:
+                return "failed", (
+                    f"the worker on {socket.gethostname()} has another version of the course than"
+                    " the command that asks it. Nothing was mixed: update both and start the worker"
+                    " again"
+                )
+            for _ in range(ATTEMPTS):
+                try:
+                    return "done", room.judge(order.task, self._warm(order.walls), 0)
+                except NurseryLost:
+                    self.leave()
+            return "died", "the warm parent of the worker ended again and again"
+        except (WorkerFailed, ValueError, OSError) as error:
+            return "failed", f"the worker on {socket.gethostname()}: {error}"
+
+    def _room(self, order: Order) -> Classroom:
+        from course_lib.grading.classroom import Classroom
+
+        key = (order.assignment, order.seed, repr(order.limits))
+        if key not in self.rooms:
+            course = self.folder / "course"
+            # Whoever wants another room is in another run: the library may have changed.
+            self.rooms = {
+                key: Classroom(course, checkout(), order.assignment, order.limits, seed=order.seed)
+            }
+        return self.rooms[key]
+
+    def _warm(self, walls: bool) -> Nursery:
+        from course_lib.grading import kit
+        from course_lib.grading.doctor import behind_walls
+        from course_lib.grading.nursery import Nursery
+
+        if self.nursery and self.walls != walls:
+            self.leave()
+        if not self.nursery:
+            self.nursery = behind_walls(Nursery(kit.build(self.folder / "kits"), walls=walls))
+            self.walls = walls
+        return self.nursery
+
+    def leave(self) -> None:
+        if self.nursery:
+            self.nursery.end()
+        self.nursery = None
+
+
+def checkout() -> Path:
+    """The checkout that this installation of the library belongs to, with its assignments.
+
+    Raises:
+        ValueError: There is none.
+    """
+    import course_lib
+
+    root = Path(course_lib.__file__).parents[1]
+    if not (root / "solutions").is_dir():
+        raise ValueError(
+            f"{root} holds no assignments: install the course on a worker from a checkout, with"
+            " `pip install -e .`"
+        )
+    return root
+
+
+def main(descriptor: int, parent: int) -> None:
+    """A desk's life: read an order, judge it, answer."""
+    from course_lib.grading import lean, sandbox
+
+    sandbox.die_with_parent()
+    if os.getppid() != parent:
+        return  # It was killed before this one could ask to be told.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lean.load()
+    import torch
+
+    torch.set_num_threads(1)
+    link = Connection(descriptor)
+    with tempfile.TemporaryDirectory(prefix="course-desk-") as folder:
+        clerk = _Clerk(Path(folder))
+        with contextlib.suppress(EOFError, OSError), contextlib.closing(link):
+            while True:
+                order = pickle.loads(link.recv_bytes())
+                link.send_bytes(pickle.dumps(clerk.handle(order)))
+        clerk.leave()
+
+
+if __name__ == "__main__":
+    # By its own name, because pickled orders name the module.
+    from course_lib.grading.desk import main as live
+
+    live(int(sys.argv[1]), int(sys.argv[2]))

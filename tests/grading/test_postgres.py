@@ -1,0 +1,265 @@
+"""A gradebook on a PostgreSQL server: moved there, killed in a transaction, wanted by two."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from course_lib.checks import seeds
+from course_lib.cli import main
+from course_lib.grading import database, gradebook, sample
+from course_lib.grading.channel import Limits
+from course_lib.grading.classroom import Classroom
+
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+NAME, SEED = "03_attention", "0123456789abcdef"
+LIMITS = Limits(cell=30, call=10)
+WHO = ("ada-full", "ben-partial", "dan-mistaken")
+
+
+class Server:
+    """A PostgreSQL of one's own, on loopback."""
+
+    def __init__(self, programs, folder, owner):
+        self.programs, self.folder, self.owner, self.made = programs, folder, owner, 0
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.run("initdb", "-D", f"{folder}/data", "-A", "trust", "-U", "course", "--no-sync")
+
+    def run(self, program, *arguments):
+        subprocess.run(
+            [self.programs / program, *arguments], check=True, capture_output=True,
+            cwd=self.folder, user=self.owner,
+        )  # fmt: skip
+
+    def start(self):
+        settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c fsync=off -k {self.folder}"
+        log = f"{self.folder}/log"
+        self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", log, "-o", settings, "start")
+
+    def stop(self):
+        self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-m", "immediate", "stop")
+
+    def connect(self, name="postgres"):
+        return psycopg.connect(
+            f"host=127.0.0.1 port={self.port} user=course dbname={name}", autocommit=True
+        )
+
+    def database(self):
+        self.made += 1
+        name = f"grades{self.made}"
+        with self.connect() as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return name, f"postgresql+psycopg://course@127.0.0.1:{self.port}/{name}"
+
+
+@pytest.fixture(scope="module")
+def server():
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not found:
+        pytest.skip("no PostgreSQL server on this machine: apt install postgresql")
+    owner = None
+    if os.getuid() == 0:
+        try:
+            owner = pwd.getpwnam("postgres").pw_uid
+        except KeyError:
+            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
+    folder = Path(tempfile.mkdtemp(prefix="course-postgres-"))
+    if owner is not None:
+        os.chown(folder, owner, -1)
+    server = Server(found[-1].parent, folder, owner)
+    server.start()
+    yield server
+    with contextlib.suppress(subprocess.CalledProcessError):
+        server.stop()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory, root, lasting, blank_gradebook):
+    """Three students in SQLite; one is scored by hand, late, and has an extension."""
+    course = tmp_path_factory.mktemp("graded")
+    shutil.copy(blank_gradebook, course)
+    sample.make(course, root, NAME, lambda s: s in WHO)
+    shutil.copy(blank_gradebook, course)
+    stamp = course / "submitted" / WHO[0] / NAME / "timestamp.txt"
+    stamp.write_text("2026-03-01 12:00:00.5 UTC")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(seeds.ENVIRONMENT, SEED)
+        room = Classroom(course, root, NAME, LIMITS)
+        room.grade(warming=lasting)
+    first = room.assignment.exercises[0].grade_id
+    with gradebook.open_gradebook(course) as book:
+        grade = book.find_grade(first, NAME, NAME, WHO[0])
+        grade.manual_score, grade.extra_credit = 2.25, 0.5
+        book.find_comment(
+            f"{first}-solution", NAME, NAME, WHO[0]
+        ).manual_comment = "see me: ünïcode"
+        book.find_submission_notebook(NAME, NAME, WHO[0]).late_submission_penalty = 1.5
+        book.update_or_create_assignment(NAME, duedate="2026-03-01 10:00:00")
+        book.grant_extension(NAME, WHO[0], days=2, hours=3)
+    return course
+
+
+def grading(root, course, address, *more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "course_lib.cli", "grade", NAME, "--jobs", "1",
+         "--course", str(course), "--db", address, *more],
+        cwd=root, env={**os.environ, seeds.ENVIRONMENT: SEED},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def finished(process, wanted=0):
+    said, complaint = process.communicate(timeout=300)
+    assert process.returncode == wanted, complaint
+    return said + complaint
+
+
+def test_a_gradebook_moves_there_whole_and_grading_goes_on(graded, server, root, tmp_path, capsys):
+    course = tmp_path / "course"
+    shutil.copytree(graded, course)
+    _, address = server.database()
+    before = gradebook.canonical_dump(course)
+    assert main(["migrate", str(course / "gradebook.db"), address]) == 0
+    assert "rows copied" in capsys.readouterr().out
+    assert gradebook.canonical_dump(course, address) == before
+    with gradebook.open_gradebook(course, address) as book:
+        submission = book.find_submission(NAME, WHO[0])
+        assert submission.extension == timedelta(days=2, hours=3)
+        assert submission.total_seconds_late == 0 and submission.score > 0
+    said = finished(grading(root, course, address))
+    assert "in this run 0" in said
+    assert gradebook.canonical_dump(course, address) == before
+    # A gradebook that holds something takes no other one in.
+    assert main(["migrate", str(course / "gradebook.db"), address]) == 2
+    assert "is not empty" in capsys.readouterr().err
+    assert gradebook.canonical_dump(course, address) == before
+
+
+def test_a_migration_that_fails_half_way_copies_nothing(graded, server, tmp_path, capsys):
+    name, address = server.database()
+    with gradebook.open_gradebook(tmp_path, address):
+        pass
+    with server.connect(name) as connection:
+        connection.execute(
+            "CREATE FUNCTION stop() RETURNS trigger AS $$ BEGIN RAISE check_violation; END $$"
+            " LANGUAGE plpgsql; CREATE TRIGGER stop BEFORE INSERT ON comment"
+            " FOR EACH ROW EXECUTE FUNCTION stop()"
+        )
+        source = str(graded / "gradebook.db")
+        assert main(["migrate", source, address]) == 2
+        assert "Nothing was copied" in capsys.readouterr().err
+        for table in ("student", "assignment", "submitted_assignment", "base_cell"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+        connection.execute("DROP TRIGGER stop ON comment")
+    assert main(["migrate", source, address]) == 0
+
+
+def test_what_cannot_be_migrated_is_said(graded, server, tmp_path, capsys):
+    _, address = server.database()
+    assert main(["migrate", str(tmp_path / "none.db"), address]) == 2
+    assert "no such file" in capsys.readouterr().err and not (tmp_path / "none.db").exists()
+    (tmp_path / "empty.db").touch()
+    assert main(["migrate", str(tmp_path / "empty.db"), address]) == 2
+    assert "no gradebook" in capsys.readouterr().err
+    source = str(graded / "gradebook.db")
+    assert main(["migrate", source, address.replace(f":{server.port}", ":1")]) == 2
+    assert "Is the server there" in capsys.readouterr().err
+    assert main(["migrate", source, address.replace("course@", "course:secret@") + "_none"]) == 2
+    said = capsys.readouterr().err
+    assert "createdb" in said and "secret" not in said
+    assert main(["migrate", source, "nonsense://x/y"]) == 2
+    assert "nonsense" in capsys.readouterr().err
+
+
+def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
+    graded, server, root, tmp_path
+):
+    course = tmp_path / "course"
+    shutil.copytree(graded, course)
+    _, calm = server.database()
+    name, address = server.database()
+    database.migrate(f"sqlite:///{course}/gradebook.db", calm)
+    database.migrate(f"sqlite:///{course}/gradebook.db", address)
+    # All three hand in once more, and what the undisturbed run comes to is kept.
+    for student in WHO:
+        path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
+        path.write_text(path.read_text() + "\n")
+    other = tmp_path / "calm"
+    shutil.copytree(course, other)
+    finished(grading(root, other, calm))
+    undisturbed = gradebook.canonical_dump(other, calm)
+    before = gradebook.canonical_dump(course, address)
+    with server.connect(name) as watching:
+        # Scores must change for rows to be written.
+        watching.execute("UPDATE grade SET auto_score = auto_score + 0.125")
+        watching.execute(
+            "CREATE FUNCTION wait() RETURNS trigger AS $$ BEGIN PERFORM pg_sleep(2); RETURN NEW;"
+            " END $$ LANGUAGE plpgsql; CREATE TRIGGER wait BEFORE UPDATE ON grade"
+            " FOR EACH ROW EXECUTE FUNCTION wait()"
+        )
+        disturbed = gradebook.canonical_dump(course, address)
+        process = grading(root, course, address)
+        inside = (
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
+            " AND wait_event = 'PgSleep' AND xact_start IS NOT NULL"
+        )
+        while watching.execute(inside, [name]).fetchone() == (0,):
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+        process.kill()
+        process.wait()
+        assert process.returncode == -signal.SIGKILL
+        watching.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = %s AND wait_event = 'PgSleep'", [name],
+        )  # fmt: skip
+        watching.execute("DROP TRIGGER wait ON grade")
+        assert gradebook.canonical_dump(course, address) == disturbed != before
+    finished(grading(root, course, address))
+    assert gradebook.canonical_dump(course, address) == undisturbed
+
+
+def test_two_graders_of_one_gradebook_are_never_mixed(graded, server, root, tmp_path, lasting):
+    _, address = server.database()
+    source = f"sqlite:///{graded}/gradebook.db"
+    database.migrate(source, address)
+    course = tmp_path / "course"
+    shutil.copytree(graded, course)
+    with database.alone(address):
+        assert "another `course grade` is at work" in finished(
+            grading(root, course, address), wanted=2
+        )
+        with pytest.raises(ValueError, match="another `course grade`"):
+            database.migrate(source, address)
+    assert "in this run 0" in finished(grading(root, course, address))
+
+
+def test_a_server_that_goes_and_comes_costs_a_second_run_and_nothing_else(
+    graded, server, root, tmp_path
+):
+    course = tmp_path / "course"
+    shutil.copytree(graded, course)
+    _, address = server.database()
+    database.migrate(f"sqlite:///{course}/gradebook.db", address)
+    undisturbed = gradebook.canonical_dump(course, address)
+    verdict = course / "autograded" / WHO[1] / NAME / "verdict.json"
+    verdict.unlink()
+    server.stop()
+    assert "Is the server there" in finished(grading(root, course, address), wanted=2)
+    server.start()
+    finished(grading(root, course, address))
+    assert verdict.exists() and gradebook.canonical_dump(course, address) == undisturbed
