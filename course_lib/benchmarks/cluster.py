@@ -1,0 +1,221 @@
+"""How fast 1, 2 and 4 workers grade a class, and when the command that writes is the limit.
+
+Scheduler and workers are commands of their own, as on machines of their own; here they share one.
+One command writes what all of them judge. What it spends on a submission is what no further worker
+can save.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from course_lib.benchmarks.submissions import make
+from course_lib.grading import authoring, desk, gradebook
+from course_lib.grading.classroom import Classroom
+from course_lib.grading.cluster import Cluster
+from course_lib.grading.verdict import Verdict
+
+__all__ = ["Load", "Measured", "bench", "machines"]
+
+ASSIGNMENT = "03_attention"
+_SEED = "c0ffee"
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """A class graded by so many workers that were warm.
+
+    Attributes:
+        workers: How many processes judged.
+        each: Seconds a submission, from the first that was written to the last.
+        driver: Of these, seconds in which the writing command was not waiting.
+    """
+
+    workers: int
+    each: float
+    driver: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured, and what follows from it on paper.
+
+    Example:
+        >>> measured = Measured(60, 2, [Load(1, 0.5, 0.01), Load(2, 0.25, 0.01)])
+        >>> measured.most_workers, measured.largest_class()
+        (50, 360000)
+    """
+
+    students: int
+    cores: int
+    loads: list[Load] = field(default_factory=list)
+
+    @property
+    def driver(self) -> float:
+        """Seconds a submission of the writing command: the most that was measured."""
+        return max(load.driver for load in self.loads)
+
+    @property
+    def most_workers(self) -> int:
+        """So many workers keep the writing command busy; more would wait for it."""
+        return max(1, round(self.loads[0].each * self.loads[0].workers / self.driver))
+
+    def largest_class(self, seconds: float = HOUR) -> int:
+        """So many submissions it writes in a given time, however many judge."""
+        return int(seconds / self.driver)
+
+    def table(self) -> str:
+        """A line for each number of workers."""
+        lines = [f"{'workers':>7}{'s/sub':>9}{'sub/s':>8}{'speed-up':>10}{'driver ms/sub':>15}"]
+        for load in self.loads:
+            gain = self.loads[0].each / load.each
+            lines.append(
+                f"{load.workers:7d}{load.each:9.3f}{1 / load.each:8.2f}{gain:10.2f}"
+                f"{1000 * load.driver:15.1f}"
+            )
+        return "\n".join(lines)
+
+    def line(self) -> str:
+        """The last line of a report."""
+        return (
+            f"class of {self.students}, {self.cores} cores: the writing command needs"
+            f" {1000 * self.driver:.1f} ms a submission; on paper it is the limit from"
+            f" {self.most_workers} workers on, and of a class of more than"
+            f" {self.largest_class()} if all is to be done within an hour"
+        )
+
+    def data(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "students": self.students,
+            "cores": self.cores,
+            "loads": [asdict(load) for load in self.loads],
+            "driver_seconds": self.driver,
+            "most_workers": self.most_workers,
+            "largest_class_in_an_hour": self.largest_class(),
+        }
+
+
+@contextlib.contextmanager
+def machines(workers: int, folder: Path) -> Iterator[str]:
+    """A scheduler and so many workers on loopback, each a command; the scheduler's address.
+
+    Args:
+        workers: How many.
+        folder: For what they say.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+    dask = str(Path(sys.executable).with_name("dask"))
+    one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+    worker = [dask, "worker", address, "--nthreads", "1", "--no-nanny", "--memory-limit", "0"]
+    commands = [[dask, "scheduler", "--host", "127.0.0.1", "--port", str(port)]]
+    running = []
+    try:
+        for number, command in enumerate(commands + [worker] * workers):
+            with Path(folder, f"said-{number}").open("wb") as said:
+                running.append(
+                    subprocess.Popen(
+                        [*command, "--no-dashboard"],
+                        cwd=folder,
+                        env={**os.environ, **one},
+                        stdin=subprocess.DEVNULL,
+                        stdout=said,
+                        stderr=said,
+                    )
+                )
+        yield address
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def bench(
+    root: Path,
+    students: int = 60,
+    *,
+    workers: Sequence[int] = (1, 2, 4),
+    name: str = ASSIGNMENT,
+    say: Callable[[str], None] = lambda line: None,
+) -> Measured:
+    """Grade one class by clusters of several sizes.
+
+    Args:
+        root: The checkout.
+        students: How many submissions.
+        workers: How many workers, in turn.
+        name: The assignment.
+        say: Called with a line as each run ends.
+
+    Raises:
+        ValueError: If fewer than two students or no workers are asked for, or ``distributed`` is
+            not installed.
+        RuntimeError: If two clusters disagree on a score; their times are not worth comparing.
+    """
+    if students < 2 or not workers or min(workers) < 1:
+        raise ValueError(f"students {students}, workers {list(workers)}: wanted 2 and 1 at least")
+    measured = Measured(students, len(os.sched_getaffinity(0)))
+    first: dict[str, dict[str, float | None]] = {}
+    with tempfile.TemporaryDirectory(prefix="course-bench-") as place:
+        folder = Path(place)
+        assignment = authoring.load(root / "solutions" / name / f"{name}.md", root)
+        make(folder / "class", assignment, students)
+        for count in workers:
+            course = folder / f"by-{count}"
+            shutil.copytree(folder / "class", course)
+            room = Classroom(course, root, name, seed=_SEED)
+            with machines(count, folder) as address:
+                cluster = Cluster(address)
+                _warm(address, count, room)
+                measured.loads.append(_graded(room, cluster, count))
+            say(f"{count} workers: {measured.loads[-1].each * students:.1f} s")
+            scores = gradebook.scores(course, name)
+            if first and scores != first:
+                raise RuntimeError(f"{count} workers gave other scores than {workers[0]}")
+            first = scores
+    return measured
+
+
+def _warm(address: str, count: int, room: Classroom) -> None:
+    """Have every worker judge one submission, so that none has to import anything any more."""
+    import distributed
+
+    with distributed.Client(address, timeout=120) as client:
+        client.wait_for_workers(count, timeout=300)
+        order = pickle.dumps(room.order(room.take_in(room.students()[0]), walls=True))
+        warm = [
+            client.submit(desk.judge, order, workers=[worker], pure=False)
+            for worker in client.scheduler_info(n_workers=-1)["workers"]
+        ]
+        for future in warm:
+            kind, content = pickle.loads(future.result())
+            if kind != "done":
+                raise RuntimeError(f"a worker cannot judge: {content}")
+
+
+def _graded(room: Classroom, cluster: Cluster, workers: int) -> Load:
+    marks: list[tuple[float, float]] = []
+
+    def mark(verdict: Verdict) -> None:
+        marks.append((time.perf_counter(), cluster.idle))
+
+    room.grade(say=mark, cluster=cluster)
+    (begun, idle), (ended, idle_then) = marks[0], marks[-1]
+    each = (ended - begun) / (len(marks) - 1)
+    return Load(workers, each, each - (idle_then - idle) / (len(marks) - 1))

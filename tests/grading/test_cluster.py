@@ -1,0 +1,329 @@
+"""Judging on other machines: whoever dies or is cut off, every submission is graded, and once."""
+
+import collections
+import json
+import os
+import pickle
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from itertools import cycle, islice
+from pathlib import Path
+
+import pytest
+
+from course_lib.checks import seeds
+from course_lib.grading import authoring, desk, gradebook, sample
+from course_lib.grading.channel import Limits
+from course_lib.grading.classroom import Classroom
+from course_lib.grading.nursery import WorkerFailed
+
+pytest.importorskip("distributed", reason="no dask.distributed: pip install -e '.[cluster]'")
+from course_lib.grading.cluster import Cluster  # noqa: E402
+
+NAME, SEED = "03_attention", "0123456789abcdef"
+LIMITS = Limits()
+BIN = Path(sys.executable).parent
+NAMES = [f"s{n}" for n in range(10)]
+
+
+class Machines:
+    """A scheduler and workers, each a command of its own."""
+
+    def __init__(self, folder):
+        self.folder, self.workers, self.scheduler = folder, [], None
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+
+    def start(self):
+        port = self.address.rpartition(":")[2]
+        self.scheduler = self._run("scheduler", "--host", "127.0.0.1", "--port", port)
+
+    def hire(self):
+        worker = self._run("worker", self.address, "--nthreads", "1", "--no-nanny",
+                           "--memory-limit", "0")  # fmt: skip
+        self.workers.append(worker)
+        return worker
+
+    def _run(self, *command):
+        # A worker that has not been heard of for so long is taken for gone.
+        waits = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "8s"}
+        log = (self.folder / f"{command[0]}.log").open("ab")
+        with log:
+            return subprocess.Popen(
+                [BIN / "dask", *command, "--no-dashboard"], cwd=self.folder,
+                env={**os.environ, **waits}, stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def end(self):
+        for process in [*self.workers, self.scheduler]:
+            if process:
+                process.kill()
+                process.wait()
+
+
+@pytest.fixture
+def machines(tmp_path):
+    machines = Machines(tmp_path)
+    yield machines
+    machines.end()
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory, root, assignment, blank_gradebook):
+    """Ten submissions of several kinds, and what one machine makes of them."""
+    course = tmp_path_factory.mktemp("crowd") / "course"
+    kinds = [n for s, n in sample.submissions(assignment) if s not in ("gus-crash", "hal-cheat")]
+    for student, notebook in zip(NAMES, islice(cycle(kinds), len(NAMES)), strict=True):
+        path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(authoring.text(notebook), encoding="utf-8")
+    shutil.copy(blank_gradebook, course)
+    alone = tmp_path_factory.mktemp("alone") / "course"
+    shutil.copytree(course, alone)
+    finished(grading(root, alone))
+    return course, gradebook.canonical_dump(alone)
+
+
+def grading(root, course, *more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json",
+         "--course", str(course), *more],
+        cwd=root, env={**os.environ, seeds.ENVIRONMENT: SEED},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def finished(process, wanted=0):
+    said, complaint = process.communicate(timeout=500)
+    assert process.returncode == wanted, complaint
+    return json.loads(said) if wanted == 0 else complaint
+
+
+def verdicts(course):
+    return len(list(course.glob("autograded/*/*/verdict.json")))
+
+
+def wait_for(process, course, many):
+    """Until so many verdicts stand."""
+    while verdicts(course) < many:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_workers_die_and_come_and_the_scheduler_starts_anew(crowd, machines, root, tmp_path):
+    course, undisturbed = tmp_path / "course", crowd[1]
+    shutil.copytree(crowd[0], course)
+    process = grading(root, course, "--scheduler", machines.address)
+    machines.start()  # later than the command that wants it
+    first = machines.hire()
+    wait_for(process, course, 2)
+    first.send_signal(signal.SIGKILL)
+    machines.hire()
+    wait_for(process, course, 4)
+    machines.scheduler.kill()
+    machines.scheduler.wait()
+    machines.start()
+    machines.hire()
+    facts = finished(process)
+    assert facts["graded_now"] == facts["submissions"] == len(NAMES)
+    assert gradebook.canonical_dump(course) == undisturbed
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_cut_off_and_comes_back_changes_nothing(crowd, machines, root, tmp_path):
+    """Nothing is heard of it: as when a cable is pulled, and put back in."""
+    course, undisturbed = tmp_path / "course", crowd[1]
+    shutil.copytree(crowd[0], course)
+    machines.start()
+    silent = machines.hire()
+    process = grading(root, course, "--scheduler", machines.address)
+    wait_for(process, course, 2)
+    silent.send_signal(signal.SIGSTOP)
+    machines.hire()
+    wait_for(process, course, len(NAMES) - 1)
+    silent.send_signal(signal.SIGCONT)
+    assert finished(process)["graded_now"] == len(NAMES)
+    assert gradebook.canonical_dump(course) == undisturbed
+
+
+@pytest.mark.slow
+def test_a_command_that_was_killed_goes_on_and_desks_end_with_their_workers(
+    crowd, machines, root, tmp_path
+):
+    course, undisturbed = tmp_path / "course", crowd[1]
+    shutil.copytree(crowd[0], course)
+    machines.start()
+    worker = machines.hire()
+    process = grading(root, course, "--scheduler", machines.address)
+    wait_for(process, course, 3)
+    process.kill()
+    process.wait()
+    there = verdicts(course)
+    facts = finished(grading(root, course, "--scheduler", machines.address))
+    assert facts["submissions"] == len(NAMES) and facts["graded_now"] == len(NAMES) - there
+    assert gradebook.canonical_dump(course) == undisturbed
+    desks = [p for p in children_of(worker.pid)]
+    assert desks, "a worker keeps a desk"
+    worker.kill()
+    worker.wait()
+    until = time.monotonic() + 20
+    while any(alive(p) for p in desks) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(alive(p) for p in desks)
+
+
+def children_of(pid):
+    return [int(p) for t in Path(f"/proc/{pid}/task").iterdir()
+            for p in (t / "children").read_text().split()]  # fmt: skip
+
+
+def alive(pid):
+    try:
+        return "zombie" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def test_nobody_there_is_said_and_nothing_is_lost(crowd, machines, root, tmp_path):
+    course = tmp_path / "course"
+    shutil.copytree(crowd[0], course)
+    asked = ["--scheduler", machines.address, "--patience", "1"]
+    assert "no scheduler at tcp://127.0.0.1" in finished(grading(root, course, *asked), wanted=2)
+    machines.start()
+    said = finished(grading(root, course, "--scheduler", machines.address, "--patience", "6"), 2)
+    assert "no worker at tcp://127.0.0.1" in said and "goes on from here" in said
+    assert "--jobs" in finished(grading(root, course, *asked, "--jobs", "2"), wanted=2)
+    assert verdicts(course) == 0
+
+
+def test_a_nonsensical_address_is_refused():
+    with pytest.raises(ValueError, match="nonsense"):
+        list(Cluster("nonsense://x", 0.5, tell=print).judge_all([one_task("ada")], order_of))
+
+
+def one_task(student):
+    from course_lib.grading.verdict import Task
+
+    return Task(student, b"{}", "", "k")
+
+
+def order_of(task, engine="another"):
+    return desk.Order(NAME, task, SEED, engine, LIMITS, True)
+
+
+@pytest.fixture(scope="module")
+def office():
+    """A desk of this process."""
+    office = desk.Desk()
+    yield office
+    office.end()
+
+
+def test_a_desk_judges_as_the_pool_does_and_refuses_other_versions(office, crowd, root):
+    course, _ = crowd
+    room = Classroom(course, root, NAME, LIMITS, seed=SEED)
+    task = room.take_in(NAMES[0])
+    kind, result = pickle.loads(office.ask(pickle.dumps(room.order(task, walls=True))))
+    assert kind == "done", result
+    assert result.verdict.key == task.key
+    assert result.verdict.score == room.assignment.automatic
+    kind, why = pickle.loads(office.ask(pickle.dumps(order_of(task))))
+    assert kind == "failed" and "another version of the course" in why
+
+
+class Deadly:
+    """Ends whoever unpickles it."""
+
+    def __reduce__(self):
+        return os._exit, (3,)
+
+
+def test_a_desk_that_ends_is_set_up_again(office, crowd, root):
+    kind, why = pickle.loads(office.ask(pickle.dumps(Deadly())))
+    assert kind == "died" and "ended 2 times" in why
+    assert pickle.loads(office.ask(pickle.dumps(order_of(one_task("ada")))))[0] == "failed"
+
+
+class Silent:
+    """Stands for dask: runs at once, and loses some answers on the way."""
+
+    class KilledWorker(Exception):
+        pass
+
+    def __init__(self, script):
+        self.script, self.asked, self.released = script, collections.Counter(), 0
+
+    def Client(self, address, timeout):  # noqa: N802
+        return self
+
+    status = "running"
+
+    def close(self, timeout):
+        pass
+
+    def scheduler_info(self, n_workers):
+        return {"workers": {"one": {}}}
+
+    def submit(self, work, order, key, pure):
+        student = pickle.loads(order).task.student
+        self.asked[student] += 1
+        return Answer(self, student, self.script(student, self.asked[student]))
+
+
+class Answer:
+    def __init__(self, dask, student, outcome):
+        self.dask, self.student, self.outcome = dask, student, outcome
+        self.status = outcome if outcome in ("cancelled", "lost") else "finished"
+        if isinstance(outcome, Exception):
+            self.status = "error"
+
+    def add_done_callback(self, call):
+        call(self)
+
+    def exception(self):
+        return self.outcome
+
+    def result(self):
+        return pickle.dumps(self.outcome)
+
+    def release(self):
+        self.dask.released += 1
+
+
+def through(script, students):
+    cluster = Cluster("tcp://nowhere:1", 1, tell=print)
+    cluster._dask = Silent(script)
+    done = list(cluster.judge_all([one_task(s) for s in students], order_of))
+    return cluster._dask, done
+
+
+def test_what_a_scheduler_forgets_is_handed_out_again_and_yielded_once():
+    def script(student, time_):
+        return "cancelled" if student in "bd" and time_ < 3 else ("done", student)
+
+    dask, done = through(script, "abcde")
+    assert sorted(d for _, d in done) == list("abcde")
+    assert dask.released == 5 and max(dask.asked.values()) >= 3
+
+
+def test_what_kills_worker_after_worker_stops_nobody_else():
+    def script(student, time_):
+        return Silent.KilledWorker() if student == "b" else ("done", student)
+
+    _, done = through(script, "abc")
+    assert [str(d) for t, d in done if t.student == "b"] == [
+        "worker after worker ended while at work on it"
+    ]
+
+
+def test_a_worker_that_cannot_judge_ends_it_all():
+    with pytest.raises(WorkerFailed, match="not here"):
+        through(lambda student, time_: ("failed", "not here"), "abc")
+    with pytest.raises(WorkerFailed, match="same installation.*"):
+        through(lambda student, time_: ImportError("course_lib"), "abc")
