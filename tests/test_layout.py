@@ -18,7 +18,8 @@ SET_BY_DESIGN = {
 }  # fmt: skip
 DEMANDED_BY_TOOLS = {
     "pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "CITATION.cff", "CONTRIBUTING.md",
-    "nbgrader_config.py", ".ci", ".gitignore", ".gitattributes", ".pre-commit-config.yaml",
+    "nbgrader_config.py", ".binder", "deploy", ".ci", ".gitignore", ".gitattributes",
+    ".pre-commit-config.yaml",
 }  # fmt: skip
 MODULES = sorted((ROOT / "course_lib").rglob("*.py"))
 

@@ -1,0 +1,90 @@
+"""What is written down for other places parses, agrees with the course, and says what was run."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from course_lib.cli import parser
+
+ROOT = Path(__file__).resolve().parents[1]
+RECIPES = ROOT / "deploy"
+
+
+def documents(name):
+    return list(yaml.safe_load_all((RECIPES / name).read_text(encoding="utf-8")))
+
+
+def test_binder_gets_what_a_student_needs():
+    lines = (ROOT / ".binder/requirements.txt").read_text().splitlines()
+    assert "-e .[grade]" in lines and "-c ../constraints.txt" in lines
+    version = (ROOT / ".binder/runtime.txt").read_text().strip()
+    assert re.fullmatch(r"python-3\.1[123]", version)
+    script = ROOT / ".binder/postBuild"
+    assert script.stat().st_mode & 0o111, "repo2docker runs it"
+    subprocess.run(["bash", "-n", script], check=True)
+
+
+def test_what_is_hidden_from_students_exists(tmp_path):
+    """A plugin by another name would be disabled without a word."""
+    folder = Path(sys.prefix) / "share/jupyter/labextensions/@jupyter/nbgrader"
+    code = "".join(p.read_text(encoding="utf-8") for p in (folder / "static").glob("*.js"))
+    hidden = set(re.findall(r"@jupyter/nbgrader:[\w-]+", (ROOT / ".binder/postBuild").read_text()))
+    hidden |= set(
+        re.findall(r"@jupyter/nbgrader:[\w-]+", (RECIPES / "z2jh/values.yaml").read_text())
+    )
+    assert len(hidden) >= 4
+    for name in hidden:
+        assert name in code, name
+
+
+def test_hub_values_name_the_course_and_do_not_hand_out_tokens():
+    (values,) = documents("z2jh/values.yaml")
+    config = values["singleuser"]["extraFiles"]["nbgrader"]["stringData"]
+    ast.parse(config)
+    here = (ROOT / "nbgrader_config.py").read_text()
+    course = re.search(r"course_id = \"(\w+)\"", here)[1]
+    assert f'course_id = "{course}"' in config
+    assert set(values["hub"]["config"]["JupyterHub"]["load_groups"]) == {
+        f"formgrade-{course}",
+        f"nbgrader-{course}",
+    }
+    mounted = values["singleuser"]["storage"]["extraVolumeMounts"][0]["mountPath"]
+    assert f'Exchange.root = "{mounted}"' in config
+
+
+def test_workers_on_kubernetes_have_no_token_and_reach_only_their_scheduler():
+    found = {(d["kind"], d["metadata"]["name"]): d for d in documents("cluster/kubernetes.yaml")}
+    port = found["Service", "grading-scheduler"]["spec"]["ports"][0]["port"]
+    for name in ("grading-scheduler", "grading-workers"):
+        pod = found["Deployment", name]["spec"]["template"]["spec"]
+        assert pod["automountServiceAccountToken"] is False
+        command = pod["containers"][0]["command"]
+        assert command[0] == "dask" and str(port) in " ".join(command)
+    assert ("NetworkPolicy", "grading") in found
+
+
+def test_the_slurm_recipe_writes_a_job_script():
+    pytest.importorskip("dask_jobqueue", reason="no dask-jobqueue, which is no part of the course")
+    said = subprocess.run(
+        [sys.executable, RECIPES / "cluster/slurm.py", "--show", "--processes", "3"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "#SBATCH --cpus-per-task=3" in said and "--nthreads 1" in said
+
+
+def test_every_recipe_says_what_was_run():
+    page = (RECIPES / "ways_in.md").read_text(encoding="utf-8")
+    for path in ("z2jh/values.yaml", "cluster/slurm.py", "cluster/kubernetes.yaml"):
+        assert path in page
+        assert re.search(r"not\s+run", (RECIPES / path).read_text()), path
+    ast.parse((RECIPES / "cluster/slurm.py").read_text())
+    for command, option in re.findall(r"course (\w+) \w+ (--\w+)", page):
+        choices = parser()._subparsers._group_actions[0].choices
+        assert option in choices[command].format_help()
+    for target in re.findall(r"\]\(([^)#]+)\)", page):
+        assert (RECIPES / target).exists(), target
