@@ -55,7 +55,7 @@ EXPERIMENT = Experiment(
     ARMS,
     {
         "cpu": Size(
-            as_config(replace(CPU, n_train=5_000, epochs=4)), (0, 1, 2), 0.5, "one CPU core"
+            as_config(replace(CPU, n_train=5_000, epochs=4)), tuple(range(5)), 0.5, "one CPU core"
         ),
         "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU"),
     },
