@@ -73,7 +73,7 @@ def difference(
             torch.tensor(want, dtype=torch.float64),
             rtol=1e-4, atol=1e-6, equal_nan=True,
         )  # fmt: skip
-        return None if close.item() else f"{what} is {got:.6g}, wanted {want:.6g}"
+        return None if close.item() else f"{what} is {_apart(got, want)}"
     if type(got) is not type(want):
         return f"{what} is {kind(got)}, wanted {want!r:.80}"
     if got != want:
@@ -105,9 +105,15 @@ def _tensor_difference(got: Any, want: Tensor, what: str, dtype: bool) -> str | 
     at = f" at {place}" if place else ""
     wrong = int(same.logical_not().sum())
     return (
-        f"{what}{at} is {got[place].item():.6g}, wanted {want[place].item():.6g}"
+        f"{what}{at} is {_apart(got[place].item(), want[place].item())}"
         f" ({wrong} of {same.numel()} entries differ)"
     )
+
+
+def _apart(got: complex, want: complex) -> str:
+    """Two numbers, with as many digits as it takes to see that they differ."""
+    shown = next((d for d in (6, 9, 17) if f"{got:.{d}g}" != f"{want:.{d}g}"), 6)
+    return f"{got:.{shown}g}, wanted {want:.{shown}g}"
 
 
 def alike(a: Any, b: Any) -> bool:
