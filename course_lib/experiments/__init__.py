@@ -1,6 +1,7 @@
 """Named experiments, the records they leave, and the rule that judges their conclusions."""
 
 from course_lib.experiments import (
+    cost,
     informer_ablations,
     read_translation,
     read_words,
@@ -29,6 +30,7 @@ from course_lib.experiments.verdict import Verdict, verdict
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
+        cost.EXPERIMENT,
         informer_ablations.EXPERIMENT,
         read_translation.EXPERIMENT,
         read_words.EXPERIMENT,
