@@ -1,6 +1,7 @@
-"""An assignment as its instructor sees it: effort, points, and the mistakes that have a name."""
+"""What an instructor plans by: a term, and of an assignment effort, points and named mistakes."""
 
 import re
+from datetime import date
 from pathlib import Path
 
 from course_claims import row, table
@@ -8,7 +9,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-PAGE = "book/teaching"
+PAGES = ("book/teaching", "book/instructors")
 HEADINGS = ("Exercise", "Kind", "Difficulty", "Minutes", "Points", "Outcomes")
 WIDTHS = (27, 17, 11, 9, 8, 28)
 
@@ -62,6 +63,26 @@ class Teaching(SphinxDirective):
         return [table(HEADINGS, rows, WIDTHS, "teaching"), box]
 
 
+class Syllabus(SphinxDirective):
+    """A term's plan, as ``course syllabus`` prints it: ``{syllabus} DATE WEEKS``, with bundles."""
+
+    required_arguments = 2
+    SHARES = (5, 10, 30, 8, 22, 8, 7, 12)
+
+    def run(self) -> list[nodes.Node]:
+        """Read the chapters and lay them out."""
+        from course_lib.book import syllabus
+
+        root = Path(self.env.srcdir)
+        try:
+            start, weeks = date.fromisoformat(self.arguments[0]), int(self.arguments[1])
+            planned = syllabus.plan(syllabus.chapters(root), weeks, start, bundle=True)
+        except ValueError as error:
+            raise self.error(f"syllabus {' '.join(self.arguments)}: {error}") from error
+        rows = [row(cells) for cells in syllabus.rows(planned)]
+        return [table(syllabus.HEADINGS, rows, self.SHARES, "syllabus")]
+
+
 def phrase(text: str) -> list[nodes.Node]:
     """A docstring's sentence; what stands between backquotes is code."""
     parts = re.split(r"`+([^`]+)`+", text)
@@ -70,11 +91,12 @@ def phrase(text: str) -> list[nodes.Node]:
 
 def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:  # type: ignore[type-arg]
     """Read the exercises at every build: they are code that Sphinx does not watch."""
-    return [PAGE] if PAGE in app.env.found_docs else []
+    return [page for page in PAGES if page in app.env.found_docs]
 
 
 def setup(app: Sphinx) -> dict[str, object]:
     """Register the directive."""
     app.add_directive("teaching", Teaching)
+    app.add_directive("syllabus", Syllabus)
     app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

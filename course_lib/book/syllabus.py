@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 from course_lib.book.teaching import minutes, tasks
 
-__all__ = ["BUNDLES", "Chapter", "Week", "chapters", "core", "plan", "table"]
+__all__ = ["BUNDLES", "HEADINGS", "Chapter", "Week", "chapters", "core", "plan", "rows", "table"]
 
 # Assignments that belong together and can be handed in together.
 BUNDLES = (("01", "02"), ("03", "04"), ("07", "08"), ("15", "16"))
@@ -25,6 +25,7 @@ CORE_ENDS_IN = ("09", "12")
 # A week of more own work than this is not planned: a whole day and a half.
 MOST_MINUTES = 12 * 60
 DUE = time(23, 59)
+HEADINGS = ["Week", "From", "Read", "Minutes", "Hand in", "Minutes", "Points", "Due"]
 
 TITLE = re.compile(r"^# \d+ · (.+)$", re.MULTILINE)
 GOAL = re.compile(r"^\*\*Goal\.\*\* (.+?)\\?$", re.MULTILINE)
@@ -238,22 +239,14 @@ def _fullest(loads: Sequence[int], parts: int) -> int:
     return max(sum(loads[i] for i in part) for part in _lightest(loads, parts))
 
 
-def table(weeks: Sequence[Week]) -> str:
-    """A plan as a Markdown table, one row a week.
-
-    Example:
-        >>> print(table([Week(0, date(2026, 12, 21))]).splitlines()[-1])
-        |  | 2026-12-21 | no teaching |  |  |  |  |  |
-    """
-    lines = [
-        "| week | from | read | minutes | hand in | minutes | points | due |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+def rows(weeks: Sequence[Week]) -> list[list[str]]:
+    """A plan's cells, one row a week, below ``HEADINGS``."""
+    found = []
     for week in weeks:
         read = "; ".join(f"{c.number} {c.title}" for c in week.chapters)
         graded = [c for c in week.chapters if c.points]
         rehearsed = [f"{c.name} (rehearsal)" for c in week.chapters if not c.points]
-        row = [
+        found.append([
             str(week.number or ""),
             str(week.starts),
             read or ("nothing new" if week.number else "no teaching"),
@@ -262,9 +255,19 @@ def table(weeks: Sequence[Week]) -> str:
             _sum(week.chapters, "work"),
             _sum(graded, "points"),
             f"{week.due:%a %d %b %Y %H:%M %Z}" if week.due and graded else "",
-        ]
-        lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines)
+        ])  # fmt: skip
+    return found
+
+
+def table(weeks: Sequence[Week]) -> str:
+    """A plan as a Markdown table.
+
+    Example:
+        >>> print(table([Week(0, date(2026, 12, 21))]).splitlines()[-1])
+        |  | 2026-12-21 | no teaching |  |  |  |  |  |
+    """
+    lines = [HEADINGS, ["---"] * len(HEADINGS), *rows(weeks)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _sum(book: Sequence[Chapter], what: str) -> str:

@@ -139,3 +139,12 @@ def test_due_dates_reach_the_gradebook_and_extensions_stay(tmp_path, capsys, mon
     with open_gradebook(tmp_path) as book:
         submission = book.find_submission("01_seq2seq", "ada")
         assert submission.duedate == datetime(2026, 10, 27, 22, 59)
+
+
+def test_the_instructors_page_shows_one():
+    page = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")
+    assert "```{syllabus} 2026-10-12 15\n" in page
+    weeks = syllabus.plan(syllabus.chapters(ROOT), 15, START, bundle=True)
+    assert all(len(row) == len(syllabus.HEADINGS) for row in syllabus.rows(weeks))
+    core = {12: "twelve"}[len(syllabus.core(syllabus.chapters(ROOT)))]
+    assert f"{core} chapters remain" in page
