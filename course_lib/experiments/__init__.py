@@ -3,6 +3,7 @@
 from course_lib.experiments import (
     cost,
     informer_ablations,
+    no_positions,
     read_translation,
     read_words,
     scan_orders,
@@ -32,6 +33,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for experiment in (
         cost.EXPERIMENT,
         informer_ablations.EXPERIMENT,
+        no_positions.EXPERIMENT,
         read_translation.EXPERIMENT,
         read_words.EXPERIMENT,
         scan_orders.EXPERIMENT,
