@@ -109,9 +109,7 @@ ARMS: dict[str, dict[str, Any]] = {
 leaves one term as it is; ``legendre-even`` makes all rows of its code equally long."""
 
 # What is asked of them is settled before they are run.
-_WITHOUT_RECORDS = (
-    "delta-times", "legendre-delta", "legendre-even", "legendre-basis",
-)  # fmt: skip
+_WITHOUT_RECORDS = ("legendre-even", "legendre-basis")
 
 Question = tuple[str, str, int, str, str]
 """Of whom, against whom, whether the claimed error is larger (1) or smaller (-1), by whom, what."""
