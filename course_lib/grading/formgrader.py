@@ -1,0 +1,85 @@
+"""This course's judge behind nbgrader's own Autograde, in Formgrader and on the command line.
+
+nbgrader runs a submission in a kernel of whoever grades, beside the answers and the gradebook. Two
+lines in ``nbgrader_config.py`` put the judge in the place of that::
+
+    from course_lib.grading import formgrader
+    formgrader.use(c)
+
+What nbgrader does before and after stays: it records the submission, takes the scores out of the
+judged cells, and computes penalties.
+"""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor, SaveAutoGrades
+from traitlets import Bool
+
+__all__ = ["Judge", "NotJudged", "use"]
+
+
+class NotJudged(RuntimeError):
+    """A submission could not be judged; nbgrader logs this and goes on with the next."""
+
+
+class Judge(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no types
+    """Gives back the submission as it was judged, with every graded cell's table and score.
+
+    It reads what was handed in itself, with everything that is wrong with it, and never executes
+    it: a process of its own does, which starts with the first submission.
+    """
+
+    unsafe = Bool(False, help="Judge where students' code cannot be enclosed.").tag(config=True)
+
+    def preprocess(
+        self, nb: NotebookNode, resources: dict[str, Any]
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Judge what was handed in.
+
+        Args:
+            nb: The notebook as nbgrader read it; not used.
+            resources: nbgrader's, with the assignment and the student.
+
+        Raises:
+            NotJudged: It could not be judged; the message says why.
+        """
+        # Here, because nbgrader reads its configuration for every command, and this loads torch.
+        from course_lib.grading import desk
+        from course_lib.grading.classroom import Classroom
+
+        told = resources["nbgrader"]
+        folder = Path(CourseDirectory(parent=self).root)
+        room = Classroom(folder, desk.checkout(), told["assignment"])
+        order = room.order(room.take_in(told["student"]), walls=not self.unsafe)
+        kind, content = pickle.loads(desk.judge(pickle.dumps(order)))
+        if kind != "done":
+            raise NotJudged(f"{told['assignment']} of {told['student']}: {content}")
+        for note in content.verdict.notes:
+            self.log.warning("%s: %s", told["student"], note)
+        if content.verdict.reason:
+            raise NotJudged(f"{told['assignment']} of {told['student']}: {content.verdict.reason}")
+        return nbformat.reads(content.notebook, as_version=4), resources
+
+
+def use(config: Any) -> None:
+    """Let nbgrader's Autograde judge with this course's judge.
+
+    Args:
+        config: The ``c`` of an ``nbgrader_config.py``.
+
+    Example:
+        >>> from traitlets.config import Config
+        >>> c = Config()
+        >>> use(c)
+        >>> [step.__name__ for step in c.Autograde.autograde_preprocessors]
+        ['SaveAutoGrades', 'AssignLatePenalties']
+    """
+    config.Autograde.sanitize_preprocessors = [Judge]
+    config.Autograde.autograde_preprocessors = [SaveAutoGrades, AssignLatePenalties]

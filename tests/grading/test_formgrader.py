@@ -1,0 +1,59 @@
+"""nbgrader's own Autograde, with this course's judge in the place of a kernel."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from course_lib.grading import gradebook, sample
+
+NAME = "03_attention"
+BIN = Path(sys.executable).parent
+WANTED = ("ada-full", "dan-mistaken", "gus-crash")
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory, root, assignment, blank_gradebook):
+    """A course whose submissions were graded by ``nbgrader autograde``, and what it said."""
+    course = tmp_path_factory.mktemp("course")
+    sample.make(course, root, NAME, lambda s: s in WANTED)
+    empty = course / "submitted" / "a-empty" / NAME / f"{NAME}.ipynb"
+    empty.parent.mkdir(parents=True)
+    empty.write_text("")
+    shutil.copy(blank_gradebook, course)
+    gradebook.prepare(course, NAME, assignment.release)
+    config = (root / "nbgrader_config.py").read_text()
+    use = "\nfrom course_lib.grading import formgrader\nformgrader.use(c)\n"
+    (course / "nbgrader_config.py").write_text(config + use)
+    # As an account that grades would have it: nothing of this may reach students' code.
+    env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "JUPYTERHUB_API_TOKEN": "a-token"}
+    done = subprocess.run(
+        [BIN / "nbgrader", "autograde", NAME, "--create"],
+        cwd=course, env=env, capture_output=True, text=True,
+    )  # fmt: skip
+    return course, done.stderr
+
+
+def test_scores_are_the_judges(graded):
+    course, said = graded
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as book:
+        scores = {s.student.id: s.score for s in book.assignment_submissions(NAME)}
+    full = scores.pop("ada-full")
+    assert 0 < scores["gus-crash"] < full and 0 < scores["dan-mistaken"] < full, said
+
+
+def test_a_broken_file_costs_its_own_student_only(graded):
+    course, said = graded
+    assert "a-empty" in said
+    written = sorted(p.parent.parent.name for p in course.glob(f"autograded/*/{NAME}/*.ipynb"))
+    assert written == sorted(WANTED)
+
+
+def test_the_mistake_is_named_in_the_judged_notebook(graded):
+    course, _ = graded
+    notebook = course / "autograded" / "dan-mistaken" / NAME / f"{NAME}.ipynb"
+    assert "looks like a known mistake: unscaled." in notebook.read_text()
