@@ -67,7 +67,9 @@ class Syllabus(SphinxDirective):
     """A term's plan, as ``course syllabus`` prints it: ``{syllabus} DATE WEEKS``, with bundles."""
 
     required_arguments = 2
-    SHARES = (5, 10, 30, 8, 22, 8, 7, 12)
+    # A page is narrower than a terminal: titles end at their colon, and assignments go unnamed.
+    HEADINGS = ("Week", "From", "Chapters", "To read", "To do", "Points", "Due")
+    SHARES = (7, 14, 40, 9, 9, 9, 14)
 
     def run(self) -> list[nodes.Node]:
         """Read the chapters and lay them out."""
@@ -79,8 +81,17 @@ class Syllabus(SphinxDirective):
             planned = syllabus.plan(syllabus.chapters(root), weeks, start, bundle=True)
         except ValueError as error:
             raise self.error(f"syllabus {' '.join(self.arguments)}: {error}") from error
-        rows = [row(cells) for cells in syllabus.rows(planned)]
-        return [table(syllabus.HEADINGS, rows, self.SHARES, "syllabus")]
+        rows = []
+        for week in planned:
+            chapters = "; ".join(f"{c.number} {c.title.partition(':')[0]}" for c in week.chapters)
+            counts = [
+                f"{sum(getattr(c, what) for c in week.chapters):g}" if week.chapters else ""
+                for what in ("reading", "work", "points")
+            ]
+            due = f"{week.due:%d\u00a0%b}" if any(c.points for c in week.chapters) else ""
+            cells = [str(week.number), f"{week.starts:%d\u00a0%b}", chapters or "nothing new"]
+            rows.append(row([*cells, *counts, due]))
+        return [table(self.HEADINGS, rows, self.SHARES, "syllabus")]
 
 
 def phrase(text: str) -> list[nodes.Node]:
