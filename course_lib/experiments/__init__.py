@@ -2,7 +2,9 @@
 
 from course_lib.experiments import (
     cost,
+    extrapolation,
     informer_ablations,
+    informer_series,
     no_positions,
     read_translation,
     read_words,
@@ -32,7 +34,10 @@ EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
         cost.EXPERIMENT,
+        extrapolation.EXPERIMENT,
         informer_ablations.EXPERIMENT,
+        informer_series.ETTM1,
+        informer_series.PUBLISHED,
         no_positions.EXPERIMENT,
         read_translation.EXPERIMENT,
         read_words.EXPERIMENT,

@@ -47,7 +47,7 @@ ETTM1 = Experiment(
     {arm: ARMS[arm] for arm in _ETTM1_ARMS},
     {
         "cpu": Size(
-            {"series": "ETTm1", **asdict(replace(CPU, pred_len=96))}, (0, 1, 2), 0.5, "one CPU core"
+            {"series": "ETTm1", **asdict(replace(CPU, pred_len=96))}, (), 0.5, "one CPU core"
         ),
         # Six epochs of four times as many windows.
         "full": Size(
@@ -60,7 +60,7 @@ ETTM1 = Experiment(
     _TRAIN,
     _conclude_ettm1,
 )
-"""Table 3 of the report, at the horizon that it names."""
+"""Table 3 of the report, at the horizon that it names; no records of it ship yet."""
 
 # Windows, horizons and factor of the published scripts; rules and rest of the published code.
 _PUBLISHED = {
@@ -75,7 +75,7 @@ PUBLISHED = Experiment(
     "the Informer as it was published, with other windows than the ablation report's",
     {arm: dict(zip(_NAMES, values, strict=True)) for arm, values in _PUBLISHED.items()},
     {
-        "cpu": Size(asdict(CPU), (), 60, "one CPU core"),
+        "cpu": Size(asdict(CPU), (), 2, "one CPU core"),
         "full": Size(asdict(FULL), (0, 1, 2), 15, "one GPU"),
     },
     _TRAIN,
