@@ -309,7 +309,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
     "a Transformer that translates two languages: how far its attention agrees with alignments",
     arms={"translator": {}},
     sizes={
-        "cpu": Size(asdict(CPU), (0, 1, 2), 2, "two CPU cores"),
+        "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 2, "two CPU cores"),
         "full": Size(asdict(FULL), (0, 1, 2), 20, "one GPU"),
     },
     conclude=conclude,

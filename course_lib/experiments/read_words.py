@@ -473,7 +473,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
     "an encoder that fills in hidden words: what its heads are like and what they are worth",
     arms={"reader": {}},
     sizes={
-        "cpu": Size(asdict(CPU), (0, 1, 2), 1.5, "two CPU cores"),
+        "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 1.5, "two CPU cores"),
         "full": Size(asdict(FULL), (0, 1, 2), 20, "one GPU"),
     },
     conclude=conclude,
