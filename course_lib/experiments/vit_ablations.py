@@ -284,6 +284,8 @@ class Seeing:
         settings: Its settings.
     """
 
+    kept: tuple[str, ...] = ()  # arms whose trained weights stay beside the record of seed 0
+
     def __init__(self, job: Job, settings: SeeingRun) -> None:
         self.job, self.settings = job, settings
 
@@ -388,15 +390,17 @@ class Seeing:
             n = self.n_test()
             results |= self.after(model, test_images[:n], test_labels[:n])
         data = [DataUse("cifar10", training.variant, training.sha256)]
-        kept = None
-        if job.arm in KEPT and job.seed == 0:
+        weights = None
+        if job.arm in self.kept and job.seed == 0:
             text = {"config": json.dumps(asdict(settings)), "variant": training.variant}
-            kept = {name: value.cpu() for name, value in model.state_dict().items()}, text
-        return Outcome(data, history, results, kept)
+            weights = {name: value.cpu() for name, value in model.state_dict().items()}, text
+        return Outcome(data, history, results, weights)
 
 
 class _Distances(Seeing):
     """A run that also tells how far a transformer's heads look, before training and after it."""
+
+    kept = KEPT
 
     def before(self, model: nn.Module, pictures: Tensor) -> dict[str, Any]:
         return _far("attention_distance_at_start", model, pictures)

@@ -72,9 +72,13 @@ def test_one_order_is_the_seeds(shapes_as_cifar: None, tmp_path: Path) -> None:
     assert torch.equal(made[0], made[1])
     assert not torch.equal(made[0], made[2]) and not torch.equal(made[0], pictures)
     assert torch.equal(made[0].flatten().sort().values, pictures.flatten().sort().values)
-    assert "positions_too" not in train(
-        tmp_path, permutation.EXPERIMENT, "resnet-one-order", **SMALL
-    ).results  # fmt: skip
+
+
+def test_convolutions_have_no_positions_and_keep_no_weights(
+    shapes_as_cifar: None, tmp_path: Path
+) -> None:
+    outcome = train(tmp_path, permutation.EXPERIMENT, "resnet", **SMALL)
+    assert "positions_too" not in outcome.results and outcome.weights is None
 
 
 def test_a_shuffle_is_judged_by_what_it_costs() -> None:
