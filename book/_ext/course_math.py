@@ -4,6 +4,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.builders._epub_base import MEDIA_TYPES
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
@@ -56,15 +57,17 @@ def write_style(app: Sphinx) -> None:
     static = Path(app.outdir) / "_static"
     static.mkdir(parents=True, exist_ok=True)
     (static / "course-math.css").write_text(STYLE, encoding="utf-8")
+    if app.builder.name == "epub":  # is bound before its formulas are known
+        MEDIA_TYPES.setdefault(".woff2", "font/woff2")
+        (static / "course-math.woff2").write_bytes(math_font())
 
 
 def write_font(app: Sphinx, error: Exception | None) -> None:
     """Cut the font down to what the formulas of all pages use."""
-    if error or app.builder.format != "html":
+    if error or app.builder.name != "html":
         return
     html = Path(app.outdir)
-    suffix = {"html": "*.html", "epub": "*.xhtml"}[app.builder.name]
-    (html / "_static" / "course-math.woff2").write_bytes(math_font(used(html.rglob(suffix))))
+    (html / "_static" / "course-math.woff2").write_bytes(math_font(used(html.rglob("*.html"))))
 
 
 def setup(app: Sphinx) -> dict[str, object]:

@@ -3,10 +3,12 @@
 import json
 import re
 import resource
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from bs4 import BeautifulSoup
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx import addnodes
@@ -21,6 +23,9 @@ from course_lib.book.inspection import EXECUTION_FILE
 from course_lib.book.notebooks import BRANCH
 
 LOGGER = logging.getLogger(__name__)
+SEARCH = re.compile(
+    r'\n *<script src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>'
+)
 EMPTY_HEAD = re.compile(r"<th([^>]*)>\s*(?:<p>\s*</p>\s*)?</th>")
 # Seconds of processor time for the cells of one page.
 BUDGET = 40.0
@@ -47,6 +52,52 @@ def read_side_by_side(app: Sphinx, config: Config) -> None:
 def name_the_site(app: Sphinx, config: Config) -> None:
     """Let social cards point where the configuration says the book is published."""
     config.ogp_site_url = config.html_baseurl
+    config.version = config.release = version("attention-course")  # an EPUB wants one
+
+
+def bind_without_the_theme(app: Sphinx) -> None:
+    """Unplug the theme where pages are not for a browser: it fails without its buttons."""
+    if app.builder.name == "epub":
+        for listeners in app.events.listeners.values():
+            listeners[:] = [
+                entry
+                for entry in listeners
+                if not entry.handler.__module__.startswith(("sphinx_book_", "pydata_sphinx_"))
+            ]
+
+
+def write_xhtml(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Make a page of an EPUB well-formed, and leave out what cannot work there.
+
+    A figure keeps the words that say what it shows first, a question its options and reasons.
+    """
+    body = context.get("body")
+    if app.builder.name != "epub" or not isinstance(body, str):
+        return
+    soup = BeautifulSoup(body, "html.parser")
+    for element in soup.select("script, input, button, form.claim-filter, div.question-answer"):
+        element.decompose()
+    for element in soup("noscript"):
+        element.unwrap()
+    for element in soup.select("form.question, fieldset, legend"):
+        element.name = "div"
+    for element in soup.select("label, summary p"):
+        element.name = "span"
+        del element["for"]
+    context["body"] = soup.decode(formatter="minimal")
+    # These two are written after the EPUB, and about cells that fold and exercises of the theme's.
+    context["css_files"] = [
+        style
+        for style in context["css_files"]
+        if not re.search(r"/(?:mystnb\.|exercise)", str(style.filename))
+    ]
+
+
+def shorten_drawings(app: Sphinx, env: object) -> None:
+    """Shorten what the cells have drawn, before it is copied to a page or into an EPUB."""
+    shorten(Path(app.outdir).parent / "jupyter_execute")
 
 
 def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -70,7 +121,7 @@ def tidy_up(app: Sphinx, error: Exception | None) -> None:
         for path in (html / "_static").rglob(pattern):
             path.unlink()
     cut_icons(html)
-    shorten(html / "_images")
+    leave_search_to_its_page(html)
     own = {"index", "genindex", "search"} | app.env.found_docs
     for path in html.rglob("*.html"):
         if path.relative_to(html).with_suffix("").as_posix() not in own:
@@ -82,6 +133,17 @@ def tidy_up(app: Sphinx, error: Exception | None) -> None:
     }
     target = html.parent / EXECUTION_FILE
     target.write_text(json.dumps(seconds, indent=1, sort_keys=True))
+
+
+def leave_search_to_its_page(html: Path) -> None:
+    """Take the index of all words off the other pages, where the theme loads it for nothing.
+
+    It would serve a search while one types, which is off: the page for searching looks words up.
+    """
+    for path in html.rglob("*.html"):
+        if path != html / "search.html":
+            page = path.read_text(encoding="utf-8")
+            path.write_text(SEARCH.sub("", page), encoding="utf-8")
 
 
 def mend_markup(
@@ -189,10 +251,13 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("config-inited", forget_thebe)
     app.connect("config-inited", name_the_site)
     app.connect("config-inited", read_side_by_side)
+    app.connect("builder-inited", bind_without_the_theme, priority=1)
+    app.connect("env-updated", shorten_drawings)
     app.connect("doctree-resolved", require_alt_text)
     app.connect("source-read", note_start)
     app.connect("doctree-read", weigh_page)
     app.connect("html-page-context", mend_markup)
+    app.connect("html-page-context", write_xhtml)
     app.connect("html-page-context", open_notebooks_on_colab, priority=900)
     app.connect("build-finished", tidy_up)
     app.add_directive("assignment", Assignment)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from course_lib.book.binding import declare_formulas
 from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.reach import reachable
 
@@ -33,13 +34,13 @@ _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 # Several pages are executed at a time; jupyter-book knows how and has no option for it. The cache
 # has to be there before two of them make it at once.
 _JOBS = min(os.cpu_count() or 1, 4)
-_START = f"""
+_START = """
 import functools, sys
 import jupyter_book.sphinx as book
 from jupyter_book.cli.main import main
 from jupyter_cache import get_cache
 get_cache(sys.argv.pop(1)).db
-book.build_sphinx = functools.partial(book.build_sphinx, jobs={_JOBS})
+book.build_sphinx = functools.partial(book.build_sphinx, jobs=int(sys.argv.pop(1)))
 main()
 """
 _FAULT = re.compile(r"WARNING: |ERROR: |CRITICAL: |^(\w+\.)*\w*Error: \S")
@@ -112,8 +113,10 @@ def epub(root: Path, out: Path | None = None, *, echo: Callable[[str], None] = p
     """
     folder = (out or root) / "_build"
     _drop_stale(root, folder, force=False)
-    _run(root, folder, echo, "epub", "attention-course.epub")
-    return folder / "epub" / "attention-course.epub"
+    bound = folder / "epub" / "attention-course.epub"
+    _run(root, folder, echo, "epub", bound.name)
+    declare_formulas(bound)
+    return bound
 
 
 def links(
@@ -264,7 +267,9 @@ def _run(
 ) -> None:
     """Run jupyter-book in a process of its own and pass on what a reader wants to see."""
     cache = folder / ".jupyter_cache"
-    command = [sys.executable, "-c", _START, str(cache), "build", str(root)]
+    # An error while several processes write an EPUB is lost, and so are their pages.
+    jobs = _JOBS if builder == "html" else 1
+    command = [sys.executable, "-c", _START, str(cache), str(jobs), "build", str(root)]
     command += ["--path-output", str(folder.parent), "-W", "-n", "--keep-going"]
     if builder != "html":
         command += ["--builder", "custom", "--custom-builder", builder]

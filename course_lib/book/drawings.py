@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-__all__ = ["pack_pictures", "round_paths", "shorten"]
+__all__ = ["pack_pictures", "plain", "round_paths", "shorten"]
 
 _PICTURE = re.compile(r"(?<=data:image/png;base64,)[A-Za-z0-9+/=\s]+")
+_TYPE = re.compile(r"<!DOCTYPE[^>]*>\s*")
+_EMPTY = re.compile(r"<path(?![^>]* d=)(?=[ /])")
 _PATH = re.compile(r'(?<= d=")[^"]*')
 _DIGITS = re.compile(r"(\d+\.\d\d)\d+")
 
@@ -59,12 +61,27 @@ def _packed(encoded: str) -> str:
     return fresh if len(fresh) < len(encoded) else encoded
 
 
-def shorten(folder: Path) -> None:
-    """Round the paths and pack the pictures of every drawing in a folder.
+def plain(svg: str) -> str:
+    """Drop the document type, which no browser reads and no EPUB may have, and say "no line".
 
     Args:
-        folder: Such as ``_images`` of a built book.
+        svg: The text of a drawing.
+
+    Example:
+        >>> plain('<!DOCTYPE svg PUBLIC "a"><svg><path id="space"/></svg>')
+        '<svg><path d="" id="space"/></svg>'
+    """
+    return _EMPTY.sub('<path d=""', _TYPE.sub("", svg))
+
+
+def shorten(folder: Path) -> None:
+    """Round the paths and pack the pictures of every drawing in a folder; twice does no harm.
+
+    Args:
+        folder: Such as the one where a build keeps what cells have drawn.
     """
     for path in folder.glob("*.svg"):
         svg = path.read_text(encoding="utf-8")
-        path.write_text(pack_pictures(round_paths(svg)), encoding="utf-8")
+        short = pack_pictures(round_paths(plain(svg)))
+        if short != svg:
+            path.write_text(short, encoding="utf-8")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from course_lib.book.drawings import pack_pictures, round_paths, shorten
+from course_lib.book.drawings import pack_pictures, plain, round_paths, shorten
 from course_lib.plots import canvas
 
 
@@ -55,4 +55,8 @@ def test_a_map_in_a_picture_of_the_course_has_a_pixel_for_each_number(tmp_path: 
     path.write_text(svg, encoding="utf-8")
     shorten(tmp_path)
     short = path.read_text(encoding="utf-8")
-    assert short == pack_pictures(round_paths(svg)) and len(short) < len(svg)
+    assert short == pack_pictures(round_paths(plain(svg))) and len(short) < len(svg)
+    assert "DOCTYPE" in svg and "DOCTYPE" not in short
+    assert not re.search(r"<path(?![^>]* d=)", short)
+    shorten(tmp_path)
+    assert path.read_text(encoding="utf-8") == short

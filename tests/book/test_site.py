@@ -80,7 +80,7 @@ def test_every_picture_says_what_it_shows(pages: dict[str, Page]) -> None:
         for tag, attributes in page.elements:
             if tag == "img":
                 alt = attributes.get("alt", "")
-                assert len(alt) > 10 and not re.fullmatch(r"\S*/\S*", alt), f"{name}: {attributes}"
+                assert len(alt) >= 10 and not re.fullmatch(r"\S*/\S*", alt), f"{name}: {attributes}"
 
 
 def test_formulas_are_mathml_and_nothing_is_left_of_latex(pages: dict[str, Page]) -> None:
@@ -133,6 +133,15 @@ def test_only_cited_papers_are_listed() -> None:
 def test_no_page_tells_where_it_was_built(pages: dict[str, Page]) -> None:
     for name, page in pages.items():
         assert str(ROOT) not in page.visible, name
+
+
+def test_the_index_of_words_is_loaded_where_words_are_looked_up(built_book: Path) -> None:
+    loading = [
+        path.relative_to(built_book).as_posix()
+        for path in built_book.rglob("*.html")
+        if re.search(r"<script[^>]*searchindex\.js", path.read_text(encoding="utf-8"))
+    ]
+    assert loading == ["search.html"]
 
 
 def test_no_source_maps_are_shipped(built_book: Path) -> None:

@@ -140,7 +140,10 @@ def test_a_question_is_answered_by_keyboard(chromium: Any, address: str) -> None
 
 def test_search_finds_a_word_on_this_host(chromium: Any, address: str) -> None:
     visit = Visit(chromium, address, SHAPES["light"])
-    page = visit.open("search.html?q=equivariant")
+    page = visit.open("book/notation.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("equivariant")
+    page.keyboard.press("Enter")
     page.wait_for_selector("#search-results li")
-    assert not visit.outside
+    assert page.url.startswith(f"{address}search.html") and not visit.outside
     visit.context.close()

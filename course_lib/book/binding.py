@@ -1,0 +1,42 @@
+"""What Sphinx leaves out of an EPUB and readers' programs want to know."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+
+__all__ = ["declare_formulas"]
+
+_ITEM = re.compile(r'<item [^>]*?href="([^"]+\.xhtml)"[^>]*?/>')
+_LIST = "content.opf"
+
+
+def declare_formulas(epub: Path) -> int:
+    """Say in its list of files which pages of an EPUB have formulas, as its standard demands.
+
+    Args:
+        epub: The file; it is written anew.
+
+    Returns:
+        How many pages have formulas.
+    """
+    with zipfile.ZipFile(epub) as book:
+        files = {entry: book.read(entry) for entry in book.infolist()}
+    told = {entry.filename: content for entry, content in files.items()}
+    found = 0
+
+    def declared(item: re.Match[str]) -> str:
+        nonlocal found
+        if b"<math" not in told.get(item[1], b"") or "properties=" in item[0]:
+            return item[0]
+        found += 1
+        return item[0].removesuffix("/>").rstrip() + ' properties="mathml"/>'
+
+    listed = _ITEM.sub(declared, told[_LIST].decode()).encode()
+    fresh = epub.with_suffix(".new")
+    with zipfile.ZipFile(fresh, "w") as book:
+        for entry, content in files.items():
+            book.writestr(entry, listed if entry.filename == _LIST else content)
+    fresh.replace(epub)
+    return found
