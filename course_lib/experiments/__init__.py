@@ -3,7 +3,6 @@
 from course_lib.experiments import (
     cost,
     extrapolation,
-    extrapolation,
     informer_ablations,
     informer_series,
     no_positions,
@@ -36,7 +35,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
         cost.EXPERIMENT,
-        extrapolation.EXPERIMENT,
         extrapolation.EXPERIMENT,
         informer_ablations.EXPERIMENT,
         informer_series.ETTM1,
