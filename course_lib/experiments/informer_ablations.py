@@ -108,9 +108,6 @@ ARMS: dict[str, dict[str, Any]] = {
 """What each arm changes. ``even`` arms divide the scores by the number of terms they add up, which
 leaves one term as it is; ``legendre-even`` makes all rows of its code equally long."""
 
-# What is asked of them is settled before they are run.
-_WITHOUT_RECORDS = ("legendre-even", "legendre-basis")
-
 Question = tuple[str, str, int, str, str]
 """Of whom, against whom, whether the claimed error is larger (1) or smaller (-1), by whom, what."""
 
@@ -292,7 +289,7 @@ def train(job: Job, training: Windows, valid: Windows) -> tuple[Informer, list[d
 @experiment(
     "informer-ablations",
     "an Informer on ETTh1, one change at a time, beside forecasts without attention",
-    arms={arm: settings for arm, settings in ARMS.items() if arm not in _WITHOUT_RECORDS},
+    arms=ARMS,
     sizes={
         "cpu": Size(asdict(CPU), (0, 1, 2), 0.3, "one CPU core"),
         "full": Size(asdict(FULL), (0, 1, 2), 3, "one GPU"),

@@ -86,7 +86,6 @@ def test_every_question_is_about_two_arms_and_is_judged() -> None:
         ]
     )
     assert len(found) == len(ablations._QUESTIONS) + 1 == len({c.key for c in found})
-    assert not set(ablations._WITHOUT_RECORDS) - set(ablations.ARMS)
     outcomes = {c.claim: c.verdict.outcome for c in found}
     assert outcomes["An Informer beats the last value."] == "stands"
     assert outcomes["Without positions forecasts are worse."] == "stands"
