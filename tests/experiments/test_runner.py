@@ -170,7 +170,7 @@ def test_a_run_whose_loss_is_no_number_says_which_and_where_to_go_on(tmp_path: P
 # so that there is nothing left to draw.
 UNRUN = {"vit-questions", "informer-ettm1", "informer-published"}
 ONE_OR_NONE = {*UNRUN, "vit-recipe", "scan-orders"}
-# With nine, with seventeen and with four arms: of these the chapters tell what three pairs can
+# With nine, with twenty-one and with four arms: of these the chapters tell what three pairs can
 # decide.
 THREE = {"vit-ablations", "informer-ablations", "permutation"}
 
