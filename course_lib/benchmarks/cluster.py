@@ -25,6 +25,7 @@ from course_lib.benchmarks.submissions import make
 from course_lib.grading import authoring, desk, gradebook
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.cluster import Cluster
+from course_lib.grading.sandbox import die_with_parent
 from course_lib.grading.verdict import Verdict
 
 __all__ = ["Load", "Measured", "bench", "machines"]
@@ -41,12 +42,14 @@ class Load:
     Attributes:
         workers: How many processes judged.
         each: Seconds a submission, from the first that was written to the last.
-        driver: Of these, seconds in which the writing command was not waiting.
+        driver: Of these, seconds in which the writing command was not waiting for an answer.
+        driver_cpu: Its processor seconds a submission; less, where others keep the machine busy.
     """
 
     workers: int
     each: float
     driver: float
+    driver_cpu: float
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Measured:
     """What was measured, and what follows from it on paper.
 
     Example:
-        >>> measured = Measured(60, 2, [Load(1, 0.5, 0.01), Load(2, 0.25, 0.01)])
+        >>> measured = Measured(60, 2, [Load(1, 0.5, 0.01, 0.01), Load(2, 0.25, 0.01, 0.01)])
         >>> measured.most_workers, measured.largest_class()
         (50, 360000)
     """
@@ -79,12 +82,13 @@ class Measured:
 
     def table(self) -> str:
         """A line for each number of workers."""
-        lines = [f"{'workers':>7}{'s/sub':>9}{'sub/s':>8}{'speed-up':>10}{'driver ms/sub':>15}"]
+        heads = f"{'workers':>7}{'s/sub':>9}{'sub/s':>8}{'speed-up':>10}"
+        lines = [heads + f"{'writer ms/sub':>15}{'CPU-ms':>8}"]
         for load in self.loads:
             gain = self.loads[0].each / load.each
             lines.append(
                 f"{load.workers:7d}{load.each:9.3f}{1 / load.each:8.2f}{gain:10.2f}"
-                f"{1000 * load.driver:15.1f}"
+                f"{1000 * load.driver:15.1f}{1000 * load.driver_cpu:8.1f}"
             )
         return "\n".join(lines)
 
@@ -137,6 +141,7 @@ def machines(workers: int, folder: Path) -> Iterator[str]:
                         stdin=subprocess.DEVNULL,
                         stdout=said,
                         stderr=said,
+                        preexec_fn=die_with_parent,
                     )
                 )
         yield address
@@ -201,7 +206,7 @@ def _warm(address: str, count: int, room: Classroom) -> None:
         order = pickle.dumps(room.order(room.take_in(room.students()[0]), walls=True))
         warm = [
             client.submit(desk.judge, order, workers=[worker], pure=False)
-            for worker in client.scheduler_info(n_workers=-1)["workers"]
+            for worker in client.nthreads()
         ]
         for future in warm:
             kind, content = pickle.loads(future.result())
@@ -210,12 +215,12 @@ def _warm(address: str, count: int, room: Classroom) -> None:
 
 
 def _graded(room: Classroom, cluster: Cluster, workers: int) -> Load:
-    marks: list[tuple[float, float]] = []
+    marks: list[tuple[float, float, float]] = []
 
     def mark(verdict: Verdict) -> None:
-        marks.append((time.perf_counter(), cluster.idle))
+        marks.append((time.perf_counter(), cluster.idle, time.process_time()))
 
     room.grade(say=mark, cluster=cluster)
-    (begun, idle), (ended, idle_then) = marks[0], marks[-1]
-    each = (ended - begun) / (len(marks) - 1)
-    return Load(workers, each, each - (idle_then - idle) / (len(marks) - 1))
+    elapsed, idle, cpu = (then - now for now, then in zip(marks[0], marks[-1], strict=True))
+    many = len(marks) - 1
+    return Load(workers, elapsed / many, (elapsed - idle) / many, cpu / many)

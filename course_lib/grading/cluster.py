@@ -171,7 +171,7 @@ class Cluster:
                     f"the scheduler at {self.address} is gone; what is not graded comes again"
                 )
                 return None
-            if client.scheduler_info(n_workers=-1)["workers"]:
+            if self._staffed(client):
                 since, told = time.monotonic(), False
             elif not told:
                 self.tell(f"waiting for a worker at {self.address}: `dask worker {self.address}`")
@@ -182,6 +182,13 @@ class Cluster:
                     f" `dask worker {self.address} --nthreads 1`. Nothing is lost; the same command"
                     " goes on from here"
                 )
+
+    def _staffed(self, client: Any) -> bool:
+        """Whether there is a worker; `scheduler_info` leaves workers out now and then."""
+        try:
+            return bool(client.nthreads())
+        except OSError:
+            return True  # That the scheduler is gone is seen at the next look.
 
     def _answer(self, future: Any) -> Result | JudgeDied:
         if future.status == "error":

@@ -267,8 +267,8 @@ class Silent:
     def close(self, timeout):
         pass
 
-    def scheduler_info(self, n_workers):
-        return {"workers": {"one": {}}}
+    def nthreads(self):
+        return {"tcp://one": 1}
 
     def submit(self, work, order, key, pure):
         student = pickle.loads(order).task.student
