@@ -3,6 +3,7 @@
 from course_lib.experiments import (
     cost,
     extrapolation,
+    favit_operators,
     informer_ablations,
     informer_series,
     no_positions,
@@ -36,6 +37,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for experiment in (
         cost.EXPERIMENT,
         extrapolation.EXPERIMENT,
+        favit_operators.EXPERIMENT,
         informer_ablations.EXPERIMENT,
         informer_series.ETTM1,
         informer_series.PUBLISHED,
