@@ -14,9 +14,11 @@ from course_lib.experiments import (
     seq2seq_bottleneck,
     vit_ablations,
     vit_cifar10,
+    vit_positions,
     vit_questions,
     vit_recipe,
     vit_rivals,
+    vit_study,
 )
 from course_lib.experiments.record import (
     DataUse,
@@ -49,9 +51,11 @@ EXPERIMENTS: dict[str, Experiment] = {
         seq2seq_bottleneck.EXPERIMENT,
         vit_ablations.EXPERIMENT,
         vit_cifar10.EXPERIMENT,
+        vit_positions.EXPERIMENT,
         vit_questions.EXPERIMENT,
         vit_recipe.EXPERIMENT,
         vit_rivals.EXPERIMENT,
+        vit_study.EXPERIMENT,
     )
 }
 """All experiments by name."""
