@@ -41,8 +41,8 @@ class Load:
 
     Attributes:
         workers: How many processes judged.
-        each: Seconds a submission, from the first that was written to the last.
-        driver: Of these, seconds in which the writing command was not waiting for an answer.
+        each: Seconds a submission, from handing out the first to writing the last.
+        driver: Seconds for which the writing command was busy with one, not waiting for answers.
         driver_cpu: Its processor seconds a submission; less, where others keep the machine busy.
     """
 
@@ -223,4 +223,5 @@ def _graded(room: Classroom, cluster: Cluster, workers: int) -> Load:
     room.grade(say=mark, cluster=cluster)
     elapsed, idle, cpu = (then - now for now, then in zip(marks[0], marks[-1], strict=True))
     many = len(marks) - 1
-    return Load(workers, elapsed / many, (elapsed - idle) / many, cpu / many)
+    each = (marks[-1][0] - cluster.began) / len(marks)
+    return Load(workers, each, (elapsed - idle) / many, cpu / many)

@@ -47,6 +47,7 @@ class Cluster:
 
     Attributes:
         idle: Seconds that were spent waiting for answers, for measurements.
+        began: When the first submission was handed out, on ``time.perf_counter``'s clock.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Cluster:
             ) from None
         self._dask = distributed
         self.address, self.patience, self.tell = address, patience, tell
-        self.idle = 0.0
+        self.idle = self.began = 0.0
         # It reports what is handled here.
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
@@ -142,7 +143,7 @@ class Cluster:
 
                 hand_out()
                 if not begun:
-                    begun = True
+                    begun, self.began = True, time.perf_counter()
                     meanwhile()
                 while waiting:
                     future = self._next(client, answers)
