@@ -110,9 +110,8 @@ def orders_vary() -> Finding:
     )
 
 
-def _judged(claim: str) -> tuple[bool | None, str]:
-    """What the rule says of one claim of the experiment, if its control stands."""
-    name = "informer-ablations"
+def _judged(claim: str, name: str = "informer-ablations") -> tuple[bool | None, str]:
+    """What the rule says of one claim of an experiment, if its control stands."""
     records = load_records(RESULTS, name)
     found = conclusions(EXPERIMENTS[name], records, "cpu")
     about = [c for c in found if c.claim == claim]
@@ -124,15 +123,27 @@ def _judged(claim: str) -> tuple[bool | None, str]:
     return holds, f"{claim} {about[0].verdict}"
 
 
+def _judged_twice(hours: str, quarters: str) -> tuple[bool | None, str]:
+    """What the rule says of a claim on ETTh1 and on ETTm1: nothing, unless both say the same."""
+    (first, one), (second, other) = _judged(hours), _judged(quarters, "informer-ettm1")
+    return first if first == second else None, f"{one}; {other}"
+
+
 def steps_dont_replace_positions() -> Finding:
     """Steps without positions and calendar, against the model that has both."""
-    holds, evidence = _judged("Steps between values don't replace positions and times.")
+    holds, evidence = _judged_twice(
+        "Steps between values don't replace positions and times.",
+        "On ETTm1, steps between values don't replace positions and times.",
+    )
     return Finding(holds=holds, evidence=evidence)
 
 
 def all_embeddings_and_steps_help() -> Finding:
     """Steps beside all embeddings, against values."""
-    holds, evidence = _judged("Beside all embeddings, steps between values make forecasts better.")
+    holds, evidence = _judged_twice(
+        "Beside all embeddings, steps between values make forecasts better.",
+        "On ETTm1, beside all embeddings, steps between values make forecasts better.",
+    )
     return Finding(holds=holds, evidence=evidence)
 
 

@@ -9,9 +9,11 @@ import torch
 from course_lib.data.ett import Ett
 from course_lib.experiments import informer_ablations as ablations
 from course_lib.experiments import informer_series as series
+from course_lib.experiments.record import load_records
 from course_lib.experiments.registry import Experiment, Job, Outcome
 from course_lib.informer import Informer, InformerConfig
 
+RESULTS = Path(__file__).parents[2] / "book" / "results"
 TINY = replace(ablations.CPU, seq_len=8, label_len=4, pred_len=4, d_model=8, n_heads=2, d_ff=8)
 TINY = replace(TINY, rounds=1, steps=1, batch_size=4)
 
@@ -86,3 +88,11 @@ def test_questions_are_about_arms() -> None:
     for arm, other, sign, _, claim in series._ETTM1_QUESTIONS:
         assert {arm, other} <= set(series.ETTM1.arms) and sign in (1, -1)
         assert claim.startswith("On ETTm1, ")
+
+
+def test_every_question_is_judged_by_the_records_of_the_book() -> None:
+    records = load_records(RESULTS, "informer-ettm1")
+    found = series.ETTM1.conclude([r for r in records if r.size == "cpu"])
+    asked = [f"{arm}/{other}" for arm, other, *_ in series._ETTM1_QUESTIONS]
+    assert [c.key for c in found] == [*asked, "vanilla/repeat-last"]
+    assert {c.verdict.n for c in found} == {len(series.ETTM1.sizes["cpu"].seeds)}
