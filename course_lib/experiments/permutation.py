@@ -209,7 +209,7 @@ def _told(model: nn.Module, shown: Tensor, order: Tensor, grid: int) -> Tensor:
     "shuffled patches, with and without their positions, transformer and convolutional network",
     arms=ARMS,
     sizes={
-        "cpu": Size(as_config(_CPU), (0, 1, 2), 0.25, "one CPU core"),
+        "cpu": Size(as_config(_CPU), (0, 1, 2, 3, 4), 0.25, "one CPU core"),
         "full": Size(as_config(_FULL), (0, 1, 2), 60, "one GPU"),
     },
     conclude=conclude,

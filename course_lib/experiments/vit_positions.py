@@ -1,8 +1,7 @@
 """Six ways to tell a vision transformer where its patches stand, and none.
 
 Recipe and size are those of ``vit-study``. The CIFAR-10 report fixes sinusoids of row and column
-side by side, and calls positions crucial; the sequence-and-space essay takes a sum for the same. No
-records ship with the course: nobody has run it yet.
+side by side, and calls positions crucial; the sequence-and-space essay takes a sum for the same.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ EXPERIMENT = Experiment(
     "a vision transformer told by six schemes where its patches stand, and by none",
     ARMS,
     {
-        "cpu": Size(as_config(STUDY_CPU), (), 0.15, "one CPU core"),
+        "cpu": Size(as_config(STUDY_CPU), (0, 1, 2, 3, 4), 0.15, "one CPU core"),
         "full": Size(as_config(STUDY_FULL), (0, 1, 2), 60, "one GPU"),
     },
     vit_study.EXPERIMENT.train,
