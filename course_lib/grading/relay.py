@@ -10,8 +10,11 @@ from course_lib.checks.exercise import PRELUDE, Exercise, given_source
 from course_lib.checks.matrix import Grader, reference_source
 from course_lib.checks.report import Report, grade, grade_source
 from course_lib.grading import kit
-from course_lib.grading.channel import Worker
+from course_lib.grading.channel import Limits, Worker
 from course_lib.grading.nursery import Nursery
+
+# Seconds of processor time: one worker takes a thousand times as many answers as a submission has.
+LONG = 24 * 60 * 60
 
 
 @contextlib.contextmanager
@@ -21,7 +24,8 @@ def worker_grader(folder: Path) -> Iterator[Grader]:
     The library's own implementation cannot be imported there, which is the point of a worker: it is
     graded in this process.
     """
-    with Nursery(kit.build(folder)) as nursery, Worker(nursery) as worker:
+    limits = Limits(cpu=LONG)
+    with Nursery(kit.build(folder)) as nursery, Worker(nursery, limits) as worker:
 
         def grader(exercise: Exercise, source: str, seed: str) -> Report:
             if source == reference_source(exercise):
