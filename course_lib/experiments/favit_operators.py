@@ -29,7 +29,7 @@ from course_lib.experiments.vit_ablations import (
     Seeing,
     SeeingRun,
     as_config,
-    paired_gains,
+    judge,
 )
 from course_lib.favit import FaViT, FaViTConfig, Operator
 from course_lib.swin import Swin, SwinConfig
@@ -123,12 +123,7 @@ _CLAIMS = (
 
 def conclude(records: Sequence[Record]) -> list[Conclusion]:
     """The report's order of operators, Swin, and a control."""
-    made = []
-    for better, worse, claim, document in _CLAIMS:
-        gains = paired_gains(records, better, worse)
-        if gains:
-            judged = verdict(gains, claimed_sign=1)
-            made.append(Conclusion(claim, document, judged, key=f"{better}/{worse}"))
+    made = judge(records, _CLAIMS)
     guessed = [r.results["accuracy"] - 0.1 for r in records if r.arm == "mean"]
     if guessed:
         claim = "FaViT is more accurate than who guesses one class of ten."

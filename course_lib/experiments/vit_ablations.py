@@ -151,12 +151,28 @@ _CLAIMS = (
 
 def conclude(records: Sequence[Record]) -> list[Conclusion]:
     """The report's ablations, patches, pooling, and a control."""
+    return judge(records, _CLAIMS)
+
+
+def judge(
+    records: Sequence[Record], claims: Sequence[tuple[str, str, str, str]]
+) -> list[Conclusion]:
+    """Compare accuracies of pairs of arms.
+
+    Args:
+        records: Of one size.
+        claims: For each comparison the arm that should be more accurate, the other, the claim and
+            who makes it; ``"control"`` for a difference known to be there.
+
+    Returns:
+        A conclusion for each pair of which there are records.
+    """
     made = []
-    for better, worse, claim, document in _CLAIMS:
+    for better, worse, claim, document in claims:
         gains = paired_gains(records, better, worse)
         if gains:
-            control = document == "control"
             judged = verdict(gains, claimed_sign=1)
+            control = document == "control"
             made.append(Conclusion(claim, document, judged, control, key=f"{better}/{worse}"))
     return made
 
@@ -250,6 +266,22 @@ def vit_config(settings: SeeingRun) -> ViTConfig:
     )
 
 
+def pixel_distances(model: ViT, weights: Tensor) -> Tensor:
+    """How far a transformer's heads look, in pixels.
+
+    Args:
+        model: Whose weights they are.
+        weights: As it returns them, ``(L, B, H, N, N)``.
+
+    Returns:
+        Distances as of :func:`course_lib.patterns.attention_distance`, ``(L, B, H)``.
+    """
+    side = model.config.side
+    return attention_distance(
+        weights, (side, side), n_prefix=model.n_prefix, patch_size=model.config.patch_size
+    )
+
+
 def head_distances(model: ViT, images: Tensor) -> dict[str, float]:
     """How far each head looks on average, in pixels.
 
@@ -260,15 +292,9 @@ def head_distances(model: ViT, images: Tensor) -> dict[str, float]:
     Returns:
         A mean over images and patches that ask, for each ``"layer.head"``, counted from 1.
     """
-    config = model.config
     with torch.no_grad():
         _, weights = model(images, return_weights=True)
-    far = attention_distance(
-        weights,
-        (config.side, config.side),
-        n_prefix=model.n_prefix,
-        patch_size=config.patch_size,
-    ).mean(dim=1)  # (L, H)
+    far = pixel_distances(model, weights).mean(dim=1)  # (L, H)
     return {
         f"{layer}.{head}": round(value, 3)
         for layer, heads in enumerate(far.tolist(), 1)

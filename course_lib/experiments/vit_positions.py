@@ -12,8 +12,8 @@ from typing import Any, get_args
 from course_lib.experiments import vit_study
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Conclusion, Experiment, Size
-from course_lib.experiments.vit_ablations import as_config
-from course_lib.experiments.vit_study import STUDY_CPU, STUDY_FULL, judge
+from course_lib.experiments.vit_ablations import as_config, judge
+from course_lib.experiments.vit_study import STUDY_CPU, STUDY_FULL
 from course_lib.vit import Positions
 
 ARMS: dict[str, dict[str, Any]] = {name: {"positions": name} for name in get_args(Positions)}

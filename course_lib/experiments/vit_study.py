@@ -1,11 +1,10 @@
-"""What else changes a vision transformer: optimiser, patches, pictures, convolutions, a teacher.
+"""What else changes a vision transformer: optimiser, pictures, convolutions, a teacher.
 
-The CIFAR-10 report trains with SGD at a rate of 0.1, says that smaller patches are more accurate
-and that few pictures are the trouble, and names hybrids and distillation as what comes next. All
-arms share the seed's order of the pictures and take as many steps, on 2,500 pictures; those with
-``share`` see fewer of them, more often. After each epoch, how far each layer looks and how evenly
-is kept in the metrics. ``full`` is the report's setting, with the same small teacher. ``cpu`` takes
-200 steps: it shows signs, not sizes.
+The CIFAR-10 report trains with SGD at a rate of 0.1, says that few pictures are the trouble, and
+names hybrids and distillation as what comes next. All arms share the seed's order of the pictures
+and take as many steps, on 2,500 pictures; those with ``share`` see fewer of them, more often. After
+each epoch, how far each layer looks and how evenly is kept in the metrics. ``full`` is the report's
+setting, with the same small teacher. ``cpu`` takes 200 steps: it shows signs, not sizes.
 """
 
 from __future__ import annotations
@@ -27,11 +26,12 @@ from course_lib.experiments.vit_ablations import (
     Seeing,
     SeeingRun,
     as_config,
-    paired_gains,
+    judge,
+    pixel_distances,
     vit_config,
 )
 from course_lib.experiments.vit_rivals import KEPT_RESNET, load_trained
-from course_lib.patterns import attention_distance, entropy
+from course_lib.patterns import entropy
 from course_lib.training import seeded_generator
 from course_lib.vit import DistilledViT, ViT, distillation_loss
 
@@ -103,29 +103,6 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
     return made
 
 
-def judge(
-    records: Sequence[Record], claims: Sequence[tuple[str, str, str, str]]
-) -> list[Conclusion]:
-    """Compare accuracies of pairs of arms.
-
-    Args:
-        records: Of one size.
-        claims: For each comparison the arm that should be more accurate, the other, the claim and
-            who makes it; ``"control"`` for a difference known to be there.
-
-    Returns:
-        A conclusion for each pair of which there are records.
-    """
-    made = []
-    for better, worse, claim, document in claims:
-        gains = paired_gains(records, better, worse)
-        if gains:
-            judged = verdict(gains, claimed_sign=1)
-            control = document == "control"
-            made.append(Conclusion(claim, document, judged, control, key=f"{better}/{worse}"))
-    return made
-
-
 def learns(records: Sequence[Record]) -> list[Conclusion]:
     """A control: after its last epoch a model is better than after its first."""
     learned = [r.metrics[-1]["accuracy"] - r.metrics[0]["accuracy"] for r in records]
@@ -170,14 +147,8 @@ class Studying(Seeing):
         """Mean over the heads of each layer: how far it looks, in pixels, and how evenly."""
         if not isinstance(model, ViT):
             return {}
-        config = model.config
         _, weights = model(pictures[: self.settings.n_mapped], return_weights=True)
-        far = attention_distance(
-            weights,
-            (config.side, config.side),
-            n_prefix=model.n_prefix,
-            patch_size=config.patch_size,
-        )
+        far = pixel_distances(model, weights)
         even = entropy(weights, normalised=True)
         return {
             f"{name}_{layer}": round(value, 4)
