@@ -144,11 +144,14 @@ def load_record(path: Path) -> Record:
     """
     try:
         record = validate(json.loads(path.read_text(encoding="utf-8")))
+    except json.JSONDecodeError as error:
+        told = f"{path}: no JSON, or cut off ({error}); delete it and run that arm again"
+        raise RecordError(told) from error
     except (ValueError, OSError) as error:
         raise RecordError(f"{path}: {error}") from error
     wanted = Path(record.experiment, record.file_name)
     if path.parts[-2:] != wanted.parts:
-        raise RecordError(f"{path}: holds the record {wanted}")
+        raise RecordError(f"{path}: holds the record {wanted}, which belongs under that name")
     return record
 
 

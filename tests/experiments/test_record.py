@@ -127,6 +127,15 @@ def test_a_file_must_be_named_after_its_content(tmp_path: Path) -> None:
         load_record(renamed)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_a_record_that_was_cut_off_is_named_with_what_to_do(tmp_path: Path, share: float) -> None:
+    path = write_record(make(), tmp_path)
+    whole = path.read_text()
+    path.write_text(whole[: int(len(whole) * share)])
+    with pytest.raises(RecordError, match=rf"{path.name}: no JSON.*run that arm again"):
+        load_record(path)
+
+
 @pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "null"])
 def test_a_broken_file_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "a-test" / "plain-cpu-0.json"
