@@ -45,6 +45,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         informer_ablations.EXPERIMENT,
         informer_series.ETTM1,
         informer_series.PUBLISHED,
+        informer_series.HORIZONS,
         no_positions.EXPERIMENT,
         norm_depth.EXPERIMENT,
         permutation.EXPERIMENT,

@@ -160,18 +160,21 @@ _CONTROL: Question = (
 )  # fmt: skip
 
 
-def judge(records: Sequence[Record], questions: Sequence[Question]) -> list[Conclusion]:
+def judge(
+    records: Sequence[Record], questions: Sequence[Question], control: Question = _CONTROL
+) -> list[Conclusion]:
     """Judge each question by the mean squared error over all test windows.
 
     Args:
         records: Of one experiment and size, at least one.
         questions: What is asked; those about arms without records are left out.
+        control: What must come out.
 
     Returns:
         The conclusions, the one about the control last.
     """
     found: list[Conclusion] = []
-    for arm, other, sign, document, claim in (*questions, _CONTROL):
+    for arm, other, sign, document, claim in (*questions, control):
         pairs = pair_by_seed(records, arm, other, records[0].size)
         if pairs:
             differences = [a.results["mse"] - b.results["mse"] for a, b in pairs]

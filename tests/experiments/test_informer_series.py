@@ -67,6 +67,35 @@ def test_the_calendar_has_minutes_where_there_are_four_rows_an_hour(
     assert made[1].rules.factor == 3 and made[1].rules.lazy == "sum" and made[1].rules.leak
 
 
+@pytest.mark.parametrize("arm", series.HORIZONS.arms)
+def test_every_arm_of_the_horizons_runs(arm: str, tmp_path: Path, asked: list[str]) -> None:
+    outcome = train(series.HORIZONS, tmp_path, arm, seq_len=8, label_len=4, pred_len=4)
+    assert outcome.results["mse"] > 0
+    assert asked == [{"etth1": "ETTh1", "ettm1": "ETTm1"}[arm[:5]]]
+    assert ("n_parameters" in outcome.results) == (not arm.endswith(("-linear", "-last")))
+
+
+def test_an_informer_and_its_rivals_read_and_forecast_the_same_windows() -> None:
+    windows = ("series", "seq_len", "label_len", "pred_len")
+    for name, setting in series._SETTINGS.items():
+        seen = [
+            tuple(series.HORIZONS.config(name + rival, "cpu")[key] for key in windows)
+            for rival in ("", "-linear", "-repeat-last")
+        ]
+        assert len(set(seen)) == 1
+        assert f"{setting['series'].lower()}-{setting['pred_len']}" == name.removesuffix(
+            "-published"
+        )
+
+
+def test_published_horizons_are_those_of_the_published_settings() -> None:
+    for name in series.PUBLISHED.arms:
+        ours = series.HORIZONS.config(f"{name}-published", "cpu")
+        for key in ("series", "seq_len", "label_len", "pred_len", "published_factor"):
+            assert ours[key] == series.PUBLISHED.arms[name][key]
+        assert "steps" not in series.HORIZONS.arms[f"{name}-published"]
+
+
 @pytest.mark.parametrize("arm", series.PUBLISHED.arms)
 def test_a_published_setting_is_one(arm: str) -> None:
     config: dict[str, Any] = series.PUBLISHED.config(arm, "full")
@@ -88,6 +117,12 @@ def test_questions_are_about_arms() -> None:
     for arm, other, sign, _, claim in series._ETTM1_QUESTIONS:
         assert {arm, other} <= set(series.ETTM1.arms) and sign in (1, -1)
         assert claim.startswith("On ETTm1, ")
+
+
+def test_questions_about_horizons_are_about_arms_of_the_same_series() -> None:
+    for arm, other, sign, _, _ in (*series._HORIZON_QUESTIONS, series._HORIZON_CONTROL):
+        configs = [series.HORIZONS.config(name, "cpu") for name in (arm, other)]
+        assert configs[0]["series"] == configs[1]["series"] and sign == -1
 
 
 def test_every_question_is_judged_by_the_records_of_the_book() -> None:
