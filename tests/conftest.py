@@ -23,6 +23,12 @@ def missing(what: str) -> None:
     pytest.skip(what)
 
 
+@pytest.fixture(scope="session", name="missing")
+def _missing() -> Callable[[str], None]:
+    """:func:`missing`, for tests further down, which cannot import it."""
+    return missing
+
+
 @pytest.fixture(scope="session")
 def course_data() -> Path:
     """The folder with the real data sets that ``COURSE_DATA`` names."""

@@ -1,12 +1,21 @@
 """One loaded assignment and one kit for all tests of the grader."""
 
+import json
+import os
 import shutil
+import socket
+import subprocess
+import sys
+import time
+from itertools import cycle, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 import pytest
 
-from course_lib.grading import authoring, gradebook, intake, kit
+from course_lib.checks import seeds
+from course_lib.grading import authoring, gradebook, intake, kit, sample
 from course_lib.grading.channel import Limits
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judge import judge_notebook
@@ -14,6 +23,7 @@ from course_lib.grading.nursery import Nursery
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = "5eed"
+NAME = "03_attention"
 ESSAY = "01_essay"
 ESSAY_SOURCE = """\
 # An essay
@@ -39,8 +49,14 @@ def root():
 
 
 @pytest.fixture(scope="session")
+def seed():
+    """What the commands that `grading` starts draw samples from."""
+    return SEED
+
+
+@pytest.fixture(scope="session")
 def assignment():
-    return authoring.load(ROOT / "solutions/03_attention/03_attention.md", ROOT)
+    return authoring.load(ROOT / "solutions" / NAME / f"{NAME}.md", ROOT)
 
 
 @pytest.fixture(scope="session")
@@ -176,3 +192,123 @@ def essay(tmp_path, checkout, lasting, blank_gradebook):
                 return row.auto_score, row.manual_score, row.needs_manual_grade
 
     return Desk()
+
+
+class Run:
+    """A `course grade` at work."""
+
+    def __init__(self, process, course):
+        self.process, self.course = process, course
+
+    def verdicts(self):
+        return len(list(self.course.glob("autograded/*/*/verdict.json")))
+
+    def reach(self, many):
+        """Wait until so many verdicts stand."""
+        while self.verdicts() < many:
+            assert self.process.poll() is None, self.process.stderr.read()
+            time.sleep(0.02)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def finished(self, wanted=0):
+        """Its facts, or, where it ends in another way, what it complains of."""
+        said, self.complaint = self.process.communicate(timeout=500)
+        assert self.process.returncode == wanted, self.complaint
+        return json.loads(said) if wanted == 0 else self.complaint
+
+
+@pytest.fixture
+def grading(root):
+    """Start `course grade` on a course folder; it ends with the test."""
+    running = []
+
+    def start(course, *more, on=(), **environment):
+        run = Run(
+            subprocess.Popen(
+                [*on, sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json",
+                 "--course", str(course), *more],
+                cwd=root, env={**os.environ, seeds.ENVIRONMENT: SEED, **environment},
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            ),
+            course,
+        )  # fmt: skip
+        running.append(run)
+        return run
+
+    yield start
+    for run in running:
+        run.kill()
+
+
+class Crowd(NamedTuple):
+    """A course folder, who has submitted there, and the gradebook it comes to."""
+
+    course: Path
+    names: list[str]
+    undisturbed: str
+
+    def copied(self, folder):
+        return Path(shutil.copytree(self.course, folder / "course"))
+
+
+@pytest.fixture(scope="session")
+def crowd(tmp_path_factory, root, assignment, blank_gradebook, lasting):
+    """Ten submissions of several kinds, and what one machine makes of them."""
+    course = tmp_path_factory.mktemp("crowd") / "course"
+    kinds = [n for s, n in sample.submissions(assignment) if s not in ("gus-crash", "hal-cheat")]
+    names = [f"s{number}" for number in range(10)]
+    for student, notebook in zip(names, islice(cycle(kinds), len(names)), strict=True):
+        path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(authoring.text(notebook), encoding="utf-8")
+    shutil.copy(blank_gradebook, course)
+    alone = tmp_path_factory.mktemp("alone") / "course"
+    shutil.copytree(course, alone)
+    Classroom(alone, root, NAME, seed=SEED).grade(warming=lasting)
+    return Crowd(course, names, gradebook.canonical_dump(alone))
+
+
+class Machines:
+    """A scheduler and workers, each a command of its own; `on` is what enters another host."""
+
+    def __init__(self, folder):
+        self.folder, self.workers, self.scheduler = folder, [], None
+        # A worker that has not been heard of for so long is taken for gone.
+        self.environment = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "8s"}
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+
+    def start(self, *, on=()):
+        host, port = self.address.removeprefix("tcp://").split(":")
+        self.scheduler = self._run(on, "scheduler", "--host", host, "--port", port)
+
+    def hire(self, *, on=()):
+        worker = self._run(on, "worker", self.address, "--nthreads", "1", "--no-nanny",
+                           "--memory-limit", "0")  # fmt: skip
+        self.workers.append(worker)
+        return worker
+
+    def _run(self, on, *command):
+        dask = Path(sys.executable).with_name("dask")
+        with (self.folder / f"{command[0]}.log").open("ab") as log:
+            return subprocess.Popen(
+                [*on, dask, *command, "--no-dashboard"], cwd=self.folder,
+                env={**os.environ, **self.environment}, stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def end(self):
+        for process in [*self.workers, self.scheduler]:
+            if process:
+                process.kill()
+                process.wait()
+
+
+@pytest.fixture
+def machines(tmp_path):
+    machines = Machines(tmp_path)
+    yield machines
+    machines.end()

@@ -1,22 +1,15 @@
 """Judging on other machines: whoever dies or is cut off, every submission is graded, and once."""
 
 import collections
-import json
 import os
 import pickle
-import shutil
 import signal
-import socket
-import subprocess
-import sys
 import time
-from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
 
-from course_lib.checks import seeds
-from course_lib.grading import authoring, desk, gradebook, sample
+from course_lib.grading import desk, gradebook
 from course_lib.grading.channel import Limits
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.nursery import WorkerFailed
@@ -26,148 +19,61 @@ from course_lib.grading.cluster import Cluster  # noqa: E402
 
 NAME, SEED = "03_attention", "0123456789abcdef"
 LIMITS = Limits()
-BIN = Path(sys.executable).parent
-NAMES = [f"s{n}" for n in range(10)]
-
-
-class Machines:
-    """A scheduler and workers, each a command of its own."""
-
-    def __init__(self, folder):
-        self.folder, self.workers, self.scheduler = folder, [], None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-
-    def start(self):
-        port = self.address.rpartition(":")[2]
-        self.scheduler = self._run("scheduler", "--host", "127.0.0.1", "--port", port)
-
-    def hire(self):
-        worker = self._run("worker", self.address, "--nthreads", "1", "--no-nanny",
-                           "--memory-limit", "0")  # fmt: skip
-        self.workers.append(worker)
-        return worker
-
-    def _run(self, *command):
-        # A worker that has not been heard of for so long is taken for gone.
-        waits = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "8s"}
-        log = (self.folder / f"{command[0]}.log").open("ab")
-        with log:
-            return subprocess.Popen(
-                [BIN / "dask", *command, "--no-dashboard"], cwd=self.folder,
-                env={**os.environ, **waits}, stdout=log, stderr=log,
-            )  # fmt: skip
-
-    def end(self):
-        for process in [*self.workers, self.scheduler]:
-            if process:
-                process.kill()
-                process.wait()
-
-
-@pytest.fixture
-def machines(tmp_path):
-    machines = Machines(tmp_path)
-    yield machines
-    machines.end()
-
-
-@pytest.fixture(scope="module")
-def crowd(tmp_path_factory, root, assignment, blank_gradebook):
-    """Ten submissions of several kinds, and what one machine makes of them."""
-    course = tmp_path_factory.mktemp("crowd") / "course"
-    kinds = [n for s, n in sample.submissions(assignment) if s not in ("gus-crash", "hal-cheat")]
-    for student, notebook in zip(NAMES, islice(cycle(kinds), len(NAMES)), strict=True):
-        path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_text(authoring.text(notebook), encoding="utf-8")
-    shutil.copy(blank_gradebook, course)
-    alone = tmp_path_factory.mktemp("alone") / "course"
-    shutil.copytree(course, alone)
-    finished(grading(root, alone))
-    return course, gradebook.canonical_dump(alone)
-
-
-def grading(root, course, *more):
-    return subprocess.Popen(
-        [sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json",
-         "--course", str(course), *more],
-        cwd=root, env={**os.environ, seeds.ENVIRONMENT: SEED},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
-
-def finished(process, wanted=0):
-    said, complaint = process.communicate(timeout=500)
-    assert process.returncode == wanted, complaint
-    return json.loads(said) if wanted == 0 else complaint
-
-
-def verdicts(course):
-    return len(list(course.glob("autograded/*/*/verdict.json")))
-
-
-def wait_for(process, course, many):
-    """Until so many verdicts stand."""
-    while verdicts(course) < many:
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.02)
 
 
 @pytest.mark.slow
-def test_workers_die_and_come_and_the_scheduler_starts_anew(crowd, machines, root, tmp_path):
-    course, undisturbed = tmp_path / "course", crowd[1]
-    shutil.copytree(crowd[0], course)
-    process = grading(root, course, "--scheduler", machines.address)
+def test_workers_die_and_come_and_the_scheduler_starts_anew(crowd, machines, grading, tmp_path):
+    course = crowd.copied(tmp_path)
+    run = grading(course, "--scheduler", machines.address)
     machines.start()  # later than the command that wants it
     first = machines.hire()
-    wait_for(process, course, 2)
+    run.reach(2)
     first.send_signal(signal.SIGKILL)
     machines.hire()
-    wait_for(process, course, 4)
+    run.reach(4)
     machines.scheduler.kill()
     machines.scheduler.wait()
     machines.start()
     machines.hire()
-    facts = finished(process)
-    assert facts["graded_now"] == facts["submissions"] == len(NAMES)
-    assert gradebook.canonical_dump(course) == undisturbed
+    facts = run.finished()
+    assert facts["graded_now"] == facts["submissions"] == len(crowd.names)
+    assert gradebook.canonical_dump(course) == crowd.undisturbed
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_cut_off_and_comes_back_changes_nothing(crowd, machines, root, tmp_path):
+def test_a_worker_that_is_cut_off_and_comes_back_changes_nothing(
+    crowd, machines, grading, tmp_path
+):
     """Nothing is heard of it: as when a cable is pulled, and put back in."""
-    course, undisturbed = tmp_path / "course", crowd[1]
-    shutil.copytree(crowd[0], course)
+    course = crowd.copied(tmp_path)
     machines.start()
     silent = machines.hire()
-    process = grading(root, course, "--scheduler", machines.address)
-    wait_for(process, course, 2)
+    run = grading(course, "--scheduler", machines.address)
+    run.reach(2)
     silent.send_signal(signal.SIGSTOP)
     machines.hire()
-    wait_for(process, course, len(NAMES) - 1)
+    run.reach(len(crowd.names) - 1)
     silent.send_signal(signal.SIGCONT)
-    assert finished(process)["graded_now"] == len(NAMES)
-    assert gradebook.canonical_dump(course) == undisturbed
+    assert run.finished()["graded_now"] == len(crowd.names)
+    assert gradebook.canonical_dump(course) == crowd.undisturbed
 
 
 @pytest.mark.slow
 def test_a_command_that_was_killed_goes_on_and_desks_end_with_their_workers(
-    crowd, machines, root, tmp_path
+    crowd, machines, grading, tmp_path
 ):
-    course, undisturbed = tmp_path / "course", crowd[1]
-    shutil.copytree(crowd[0], course)
+    course = crowd.copied(tmp_path)
     machines.start()
     worker = machines.hire()
-    process = grading(root, course, "--scheduler", machines.address)
-    wait_for(process, course, 3)
-    process.kill()
-    process.wait()
-    there = verdicts(course)
-    facts = finished(grading(root, course, "--scheduler", machines.address))
-    assert facts["submissions"] == len(NAMES) and facts["graded_now"] == len(NAMES) - there
-    assert gradebook.canonical_dump(course) == undisturbed
+    run = grading(course, "--scheduler", machines.address)
+    run.reach(3)
+    run.kill()
+    there = run.verdicts()
+    facts = grading(course, "--scheduler", machines.address).finished()
+    assert (
+        facts["submissions"] == len(crowd.names) and facts["graded_now"] == len(crowd.names) - there
+    )
+    assert gradebook.canonical_dump(course) == crowd.undisturbed
     desks = [p for p in children_of(worker.pid)]
     assert desks, "a worker keeps a desk"
     worker.kill()
@@ -190,16 +96,16 @@ def alive(pid):
         return False
 
 
-def test_nobody_there_is_said_and_nothing_is_lost(crowd, machines, root, tmp_path):
-    course = tmp_path / "course"
-    shutil.copytree(crowd[0], course)
+def test_nobody_there_is_said_and_nothing_is_lost(crowd, machines, grading, tmp_path):
+    course = crowd.copied(tmp_path)
     asked = ["--scheduler", machines.address, "--patience", "1"]
-    assert "no scheduler at tcp://127.0.0.1" in finished(grading(root, course, *asked), wanted=2)
+    assert "no scheduler at tcp://127.0.0.1" in grading(course, *asked).finished(wanted=2)
     machines.start()
-    said = finished(grading(root, course, "--scheduler", machines.address, "--patience", "6"), 2)
+    run = grading(course, "--scheduler", machines.address, "--patience", "6")
+    said = run.finished(wanted=2)
     assert "no worker at tcp://127.0.0.1" in said and "goes on from here" in said
-    assert "--jobs" in finished(grading(root, course, *asked, "--jobs", "2"), wanted=2)
-    assert verdicts(course) == 0
+    assert "--jobs" in grading(course, *asked, "--jobs", "2").finished(wanted=2)
+    assert run.verdicts() == 0
 
 
 def test_a_nonsensical_address_is_refused():
@@ -226,9 +132,8 @@ def office():
 
 
 def test_a_desk_judges_as_the_pool_does_and_refuses_other_versions(office, crowd, root):
-    course, _ = crowd
-    room = Classroom(course, root, NAME, LIMITS, seed=SEED)
-    task = room.take_in(NAMES[0])
+    room = Classroom(crowd.course, root, NAME, LIMITS, seed=SEED)
+    task = room.take_in(crowd.names[0])
     kind, result = pickle.loads(office.ask(pickle.dumps(room.order(task, walls=True))))
     assert kind == "done", result
     assert result.verdict.key == task.key

@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from datetime import timedelta
@@ -16,14 +15,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from course_lib.checks import seeds
 from course_lib.cli import main
 from course_lib.grading import database, gradebook, sample
 from course_lib.grading.channel import Limits
 from course_lib.grading.classroom import Classroom
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
-NAME, SEED = "03_attention", "0123456789abcdef"
+NAME = "03_attention"
 LIMITS = Limits(cell=30, call=10)
 WHO = ("ada-full", "ben-partial", "dan-mistaken")
 
@@ -88,7 +86,7 @@ def server():
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory, root, lasting, blank_gradebook):
+def graded(tmp_path_factory, root, seed, lasting, blank_gradebook):
     """Three students in SQLite; one is scored by hand, late, and has an extension."""
     course = tmp_path_factory.mktemp("graded")
     shutil.copy(blank_gradebook, course)
@@ -96,10 +94,8 @@ def graded(tmp_path_factory, root, lasting, blank_gradebook):
     shutil.copy(blank_gradebook, course)
     stamp = course / "submitted" / WHO[0] / NAME / "timestamp.txt"
     stamp.write_text("2026-03-01 12:00:00.5 UTC")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(seeds.ENVIRONMENT, SEED)
-        room = Classroom(course, root, NAME, LIMITS)
-        room.grade(warming=lasting)
+    room = Classroom(course, root, NAME, LIMITS, seed=seed)
+    room.grade(warming=lasting)
     first = room.assignment.exercises[0].grade_id
     with gradebook.open_gradebook(course) as book:
         grade = book.find_grade(first, NAME, NAME, WHO[0])
@@ -113,22 +109,9 @@ def graded(tmp_path_factory, root, lasting, blank_gradebook):
     return course
 
 
-def grading(root, course, address, *more):
-    return subprocess.Popen(
-        [sys.executable, "-m", "course_lib.cli", "grade", NAME, "--jobs", "1",
-         "--course", str(course), "--db", address, *more],
-        cwd=root, env={**os.environ, seeds.ENVIRONMENT: SEED},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
-
-def finished(process, wanted=0):
-    said, complaint = process.communicate(timeout=300)
-    assert process.returncode == wanted, complaint
-    return said + complaint
-
-
-def test_a_gradebook_moves_there_whole_and_grading_goes_on(graded, server, root, tmp_path, capsys):
+def test_a_gradebook_moves_there_whole_and_grading_goes_on(
+    graded, server, grading, tmp_path, capsys
+):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
     _, address = server.database()
@@ -140,8 +123,7 @@ def test_a_gradebook_moves_there_whole_and_grading_goes_on(graded, server, root,
         submission = book.find_submission(NAME, WHO[0])
         assert submission.extension == timedelta(days=2, hours=3)
         assert submission.total_seconds_late == 0 and submission.score > 0
-    said = finished(grading(root, course, address))
-    assert "in this run 0" in said
+    assert grading(course, "--db", address).finished()["graded_now"] == 0
     assert gradebook.canonical_dump(course, address) == before
     # A gradebook that holds something takes no other one in.
     assert main(["migrate", str(course / "gradebook.db"), address]) == 2
@@ -186,7 +168,7 @@ def test_what_cannot_be_migrated_is_said(graded, server, tmp_path, capsys):
 
 
 def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
-    graded, server, root, tmp_path
+    graded, server, grading, tmp_path
 ):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
@@ -200,7 +182,7 @@ def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
         path.write_text(path.read_text() + "\n")
     other = tmp_path / "calm"
     shutil.copytree(course, other)
-    finished(grading(root, other, calm))
+    grading(other, "--db", calm).finished()
     undisturbed = gradebook.canonical_dump(other, calm)
     before = gradebook.canonical_dump(course, address)
     with server.connect(name) as watching:
@@ -212,44 +194,42 @@ def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
             " FOR EACH ROW EXECUTE FUNCTION wait()"
         )
         disturbed = gradebook.canonical_dump(course, address)
-        process = grading(root, course, address)
+        run = grading(course, "--db", address)
         inside = (
             "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
             " AND wait_event = 'PgSleep' AND xact_start IS NOT NULL"
         )
         while watching.execute(inside, [name]).fetchone() == (0,):
-            assert process.poll() is None, process.stderr.read()
+            assert run.process.poll() is None, run.process.stderr.read()
             time.sleep(0.05)
-        process.kill()
-        process.wait()
-        assert process.returncode == -signal.SIGKILL
+        run.kill()
+        assert run.process.returncode == -signal.SIGKILL
         watching.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = %s AND wait_event = 'PgSleep'", [name],
         )  # fmt: skip
         watching.execute("DROP TRIGGER wait ON grade")
         assert gradebook.canonical_dump(course, address) == disturbed != before
-    finished(grading(root, course, address))
+    grading(course, "--db", address).finished()
     assert gradebook.canonical_dump(course, address) == undisturbed
 
 
-def test_two_graders_of_one_gradebook_are_never_mixed(graded, server, root, tmp_path, lasting):
+def test_two_graders_of_one_gradebook_are_never_mixed(graded, server, grading, tmp_path):
     _, address = server.database()
     source = f"sqlite:///{graded}/gradebook.db"
     database.migrate(source, address)
     course = tmp_path / "course"
     shutil.copytree(graded, course)
     with database.alone(address):
-        assert "another `course grade` is at work" in finished(
-            grading(root, course, address), wanted=2
-        )
+        said = grading(course, "--db", address).finished(wanted=2)
+        assert "another `course grade` is at work" in said
         with pytest.raises(ValueError, match="another `course grade`"):
             database.migrate(source, address)
-    assert "in this run 0" in finished(grading(root, course, address))
+    assert grading(course, "--db", address).finished()["graded_now"] == 0
 
 
 def test_a_server_that_goes_and_comes_costs_a_second_run_and_nothing_else(
-    graded, server, root, tmp_path
+    graded, server, grading, tmp_path
 ):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
@@ -259,7 +239,7 @@ def test_a_server_that_goes_and_comes_costs_a_second_run_and_nothing_else(
     verdict = course / "autograded" / WHO[1] / NAME / "verdict.json"
     verdict.unlink()
     server.stop()
-    assert "Is the server there" in finished(grading(root, course, address), wanted=2)
+    assert "Is the server there" in grading(course, "--db", address).finished(wanted=2)
     server.start()
-    finished(grading(root, course, address))
+    grading(course, "--db", address).finished()
     assert verdict.exists() and gradebook.canonical_dump(course, address) == undisturbed
