@@ -163,15 +163,29 @@ def mend_markup(
     context["body"] = EMPTY_HEAD.sub(r"<td\1></td>", body)
 
 
-def open_notebooks_on_colab(
+def aim_launch_buttons(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Point the Colab button at the page's notebook: the theme points it at the text source."""
+    """Point hub and Binder at the chapter's assignment, and Colab at the page's notebook.
+
+    The theme points them all at the text source of the page, where nothing can be run.
+    """
+    name = (context.get("meta") or {}).get("assignment")
     for group in context.get("header_buttons", []):
-        for button in group.get("buttons", []):
+        for button in list(group.get("buttons", [])):
             if button.get("text") == "Colab":
                 repository = button["url"].partition("/blob/")[0]
                 button["url"] = f"{repository}/blob/{BRANCH}/{page}.ipynb"
+            elif button.get("text") in ("JupyterHub", "Binder"):
+                if name:
+                    button["url"] = button["url"].replace(f"{page}.md", released(name))
+                else:
+                    group["buttons"].remove(button)
+
+
+def released(name: str) -> str:
+    """Where an assignment's released notebook lies in the repository."""
+    return f"exercises/{name}/{name}.ipynb"
 
 
 def note_start(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -216,7 +230,8 @@ class Assignment(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Make a box with the links."""
         name = self.arguments[0]
-        notebook = f"exercises/{name}/{name}.ipynb"
+        notebook = released(name)
+        self.env.metadata[self.env.docname]["assignment"] = name
         options = self.config.html_theme_options
         repository, branch = options["repository_url"], options["repository_branch"]
         launch = options["launch_buttons"]
@@ -258,7 +273,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("doctree-read", weigh_page)
     app.connect("html-page-context", mend_markup)
     app.connect("html-page-context", write_xhtml)
-    app.connect("html-page-context", open_notebooks_on_colab, priority=900)
+    app.connect("html-page-context", aim_launch_buttons, priority=900)
     app.connect("build-finished", tidy_up)
     app.add_directive("assignment", Assignment)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
@@ -146,3 +147,44 @@ def test_the_index_of_words_is_loaded_where_words_are_looked_up(built_book: Path
 
 def test_no_source_maps_are_shipped(built_book: Path) -> None:
     assert not [*built_book.rglob("*.map")]
+
+
+def launched(page: Page) -> dict[str, set[tuple[str, str]]]:
+    """For hub and Binder, which repository or branch and which file the links of a page open."""
+    found: dict[str, set[tuple[str, str]]] = {"hub": set(), "binder": set()}
+    for tag, attributes in page.elements:
+        address = urlsplit(attributes.get("href", ""))
+        query = {key: values[0] for key, values in parse_qs(address.query).items()}
+        if tag == "a" and address.path == "/hub/user-redirect/git-pull":
+            found["hub"].add((f"{query['repo']} {query['branch']}", query["urlpath"]))
+        elif tag == "a" and address.path.startswith("/v2/"):
+            found["binder"].add((address.path, query["urlpath"]))
+    return found
+
+
+def test_every_launch_button_of_a_chapter_opens_its_released_exercise(
+    pages: dict[str, Page],
+) -> None:
+    """In the theme's menu and under the chapter alike; other pages have nothing to be launched."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    repository, branch = config["repository"]["url"], config["repository"]["branch"]
+    folder = repository.rpartition("/")[2]
+    for name, page in pages.items():
+        links = launched(page)
+        if not name.startswith("book/chapters/"):
+            assert links == {"hub": set(), "binder": set()}, name
+            continue
+        slug = name.rpartition("/")[2]
+        notebook = f"exercises/{slug}/{slug}.ipynb"
+        assert (ROOT / notebook).is_file()
+        # nbgitpuller clones into a folder by the repository's name; Binder is in the repository.
+        assert links["hub"] == {(f"{repository} {branch}", f"lab/tree/{folder}/{notebook}")}, name
+        github = repository.partition("github.com/")[2]
+        assert links["binder"] == {(f"/v2/gh/{github}/{branch}", f"lab/tree/{notebook}")}, name
+        opened = [
+            a["href"]
+            for tag, a in page.elements
+            if tag == "a"
+            and a.get("href", "").startswith(config["launch_buttons"]["jupyterhub_url"])
+        ]
+        assert len(opened) == 2, f"{name}: one in the menu, one under the chapter"
