@@ -75,22 +75,28 @@ def all_captions() -> Tensor:
     )
 
 
-def close_ups(n: int, generator: torch.Generator) -> CaptionedShapes:
+def close_ups(n: int, generator: torch.Generator, *, jitter: int = 2) -> CaptionedShapes:
     """Cut single shapes out of larger pictures, not quite in the middle.
 
     Args:
         n: Number B of pictures.
         generator: Source of randomness.
+        jitter: By how many pixels at most the middle is missed, in both directions.
 
     Returns:
         The pictures and their captions.
+
+    Raises:
+        ValueError: If the jitter is negative.
 
     Example:
         >>> close_ups(5, torch.Generator().manual_seed(0)).images.shape
         torch.Size([5, 3, 16, 16])
     """
+    if jitter < 0:
+        raise ValueError(f"jitter is {jitter}, wanted at least 0 pixels")
     made = shape_images(n, generator, size=_AROUND)
-    shift = torch.randint(-2, 3, (n, 2), generator=generator)
+    shift = torch.randint(-jitter, jitter + 1, (n, 2), generator=generator)
     corner = (made.centre[:, 0].round().long() - _SIDE // 2 + shift).clamp(0, _AROUND - _SIDE)
     places = corner[:, :, None] + torch.arange(_SIDE)
     rows, columns = places[:, 0, :, None], places[:, 1, None, :]

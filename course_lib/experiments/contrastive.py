@@ -1,0 +1,399 @@
+"""Which caption belongs to the picture: towers, one encoder, and words and patches in turn.
+
+A shape stands in one of four corners, and its caption names colour, shape and corner. Six pairs of
+colour and shape are kept back. Every arm scores a picture with five captions, the right one and
+four that differ from it in one word, and learns to score the right one highest.
+
+The sequence-and-space essay orders layouts by what they keep of order and space, and by how many
+weights they have; towers never let a word see a patch, the others do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from course_lib.data.shapes import COLOURS, QUADRANTS, SHAPES
+from course_lib.experiments.generated import Batch, Recipe, sha256_of, train_generated
+from course_lib.experiments.record import DataUse, Record, pair_by_seed
+from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
+from course_lib.experiments.verdict import verdict
+from course_lib.layers import xavier_init
+from course_lib.multimodal import (
+    KEPT_BACK,
+    DualEncoder,
+    DualEncoderConfig,
+    InterleavedConfig,
+    InterleavedDecoder,
+    UnifiedConfig,
+    UnifiedEncoder,
+    close_ups,
+)
+from course_lib.training import count_parameters, seeded_generator
+from course_lib.vit import patchify
+
+Layout = Literal["separate", "unified-line", "unified-dual", "interleaved"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+ATTRIBUTES = ("colour", "shape", "vertical", "horizontal")
+_SIZES = (len(COLOURS), len(SHAPES), 2, 2)
+
+_TEST_SEED = 1_000_000
+_END, _YES, _FIRST = 1, 2, 3
+_N_WORDS = _FIRST + sum(_SIZES)
+_LENGTH = len(ATTRIBUTES) + 1
+_SIDE, _PATCH = 32, 8
+
+
+@dataclass(frozen=True)
+class ContrastiveConfig:
+    """Settings that all arms share.
+
+    Attributes:
+        d_model: Width of everything.
+        n_heads: Heads a block.
+        d_ff: Hidden width of the feed-forward parts.
+        n_layers: Blocks of each tower, or of the one stack.
+        n_test: Pictures to test on.
+        batch_size: Pictures a step.
+        epochs: Parts of the training.
+        steps: Steps of a part.
+        learning_rate: Largest learning rate.
+    """
+
+    d_model: int = 64
+    n_heads: int = 2
+    d_ff: int = 128
+    n_layers: int = 2
+    n_test: int = 400
+    batch_size: int = 32
+    epochs: int = 3
+    steps: int = 200
+    learning_rate: float = 2e-3
+
+
+CPU = ContrastiveConfig()
+# The documents name no setting; this is ours for a GPU.
+FULL = ContrastiveConfig(
+    d_model=256, n_heads=8, d_ff=1024, n_layers=4, n_test=2000, batch_size=64, epochs=20,
+    steps=1000, learning_rate=5e-4,
+)  # fmt: skip
+
+
+def kept_back(attributes: Tensor) -> Tensor:
+    """Whether colour and shape together are kept back.
+
+    Args:
+        attributes: Numbers of colour, shape, row and column ``(..., 4)``.
+
+    Returns:
+        Boolean ``(...)``.
+
+    Example:
+        >>> kept_back(torch.tensor([[0, 1, 0, 0], [0, 0, 0, 0]]))  # a red square, a red circle
+        tensor([ True, False])
+    """
+    caption = len(SHAPES) * attributes[..., 0] + attributes[..., 1]
+    return torch.isin(caption, torch.tensor(KEPT_BACK))
+
+
+def scenes(n: int, generator: Generator) -> tuple[Tensor, Tensor]:
+    """Draw pictures with a shape in one of four corners.
+
+    Args:
+        n: Number B of pictures.
+        generator: Source of randomness.
+
+    Returns:
+        Pictures ``(B, 3, 32, 32)`` from -1 to 1, and numbers of colour, shape, row and column
+        ``(B, 4)``.
+
+    Example:
+        >>> images, attributes = scenes(3, torch.Generator().manual_seed(0))
+        >>> images.shape, attributes.shape
+        (torch.Size([3, 3, 32, 32]), torch.Size([3, 4]))
+    """
+    # In the middle of its corner: told apart after hundreds of steps and not thousands.
+    made = close_ups(n, generator, jitter=0)
+    corner = torch.randint(len(QUADRANTS), (n,), generator=generator)
+    images = 0.1 * torch.randn(n, 4, 3, _SIDE // 2, _SIDE // 2, generator=generator)
+    images[torch.arange(n), corner] = made.images
+    grid = images.unflatten(1, (2, 2)).permute(0, 3, 1, 4, 2, 5).reshape(n, 3, _SIDE, _SIDE)
+    parts = [made.caption // len(SHAPES), made.caption % len(SHAPES), corner // 2, corner % 2]
+    return grid, torch.stack(parts, dim=1)
+
+
+def write(attributes: Tensor) -> Tensor:
+    """Write captions as numbers of words, with an end.
+
+    Args:
+        attributes: Numbers ``(..., 4)``.
+
+    Returns:
+        Tokens ``(..., 5)``.
+
+    Example:
+        >>> write(torch.tensor([0, 1, 0, 1]))  # red square top right
+        tensor([ 3, 10, 13, 16,  1])
+    """
+    starts = torch.tensor([_FIRST + sum(_SIZES[:i]) for i in range(len(_SIZES))])
+    return F.pad(attributes + starts, (0, 1), value=_END)
+
+
+def all_attributes() -> Tensor:
+    """Numbers of all 96 captions, ``(96, 4)``."""
+    return torch.cartesian_prod(*(torch.arange(size) for size in _SIZES))
+
+
+def one_word_wrong(attributes: Tensor, generator: Generator) -> Tensor:
+    """Change each word of a caption in turn; no colour or shape makes a pair that is kept back.
+
+    Args:
+        attributes: Numbers ``(B, 4)``.
+        generator: Source of randomness.
+
+    Returns:
+        ``(B, 5, 4)``: first the caption itself, then with another colour, shape, row, column.
+
+    Example:
+        >>> one_word_wrong(torch.tensor([[0, 0, 1, 1]]), torch.Generator().manual_seed(0))[0]
+        tensor([[0, 0, 1, 1],
+                [1, 0, 1, 1],
+                [0, 3, 1, 1],
+                [0, 0, 0, 1],
+                [0, 0, 1, 0]])
+    """
+    made = attributes[:, None].repeat(1, 1 + len(_SIZES), 1)
+    for i, size in enumerate(_SIZES):
+        tried = made[:, 1 + i : 2 + i].repeat(1, size, 1)
+        tried[:, :, i] = torch.arange(size)
+        # Colour and shape stay as they are where the row or the column changes.
+        allowed = (tried[:, :, i] != attributes[:, i : i + 1]) & (~kept_back(tried) | (i > 1))
+        lot = torch.rand(allowed.shape, generator=generator).masked_fill(~allowed, -1.0)
+        made[:, 1 + i, i] = lot.argmax(dim=1)
+    return made
+
+
+class Scorer(nn.Module):
+    """How well each caption fits a picture, by one of four layouts.
+
+    Args:
+        layout: One of :data:`LAYOUTS`.
+        config: Sizes.
+        generator: Source of the initial weights.
+
+    Raises:
+        ValueError: If there is no such layout.
+
+    Example:
+        >>> model = Scorer("separate", ContrastiveConfig(), torch.Generator().manual_seed(0))
+        >>> model(torch.zeros(2, 3, 32, 32), torch.zeros(2, 5, 5, dtype=torch.long)).shape
+        torch.Size([2, 5])
+    """
+
+    def __init__(self, layout: Layout, config: ContrastiveConfig, generator: Generator) -> None:
+        """Make the towers or the one stack."""
+        super().__init__()
+        if layout not in LAYOUTS:
+            raise ValueError(f"layout is {layout!r}, wanted one of {', '.join(LAYOUTS)}")
+        self.layout = layout
+        D, H, F_, L = config.d_model, config.n_heads, config.d_ff, config.n_layers
+        self.inner: Any
+        self.head: nn.Linear | None = None
+        if layout == "separate":
+            self.inner = DualEncoder(
+                DualEncoderConfig(
+                    image_size=_SIDE, patch_size=_PATCH, image_d_model=D, image_n_layers=L,
+                    image_n_heads=H, image_d_ff=F_, n_words=_N_WORDS, max_len=_LENGTH, end=_END,
+                    text_d_model=D, text_n_layers=L, text_n_heads=H, text_d_ff=F_, d_embedding=D,
+                ),
+                generator=generator,
+            )  # fmt: skip
+        elif layout == "interleaved":
+            # A head of an interleaved decoder needs an even number of channels, at least six.
+            self.inner = InterleavedDecoder(
+                InterleavedConfig(
+                    n_words=_N_WORDS, d_patch=3 * _PATCH**2, d_model=D, n_layers=L, n_heads=H,
+                    d_ff=F_,
+                ),
+                generator=generator,
+            )  # fmt: skip
+        else:
+            self.inner = UnifiedEncoder(
+                UnifiedConfig(
+                    image_size=_SIDE, patch_size=_PATCH, n_words=_N_WORDS, max_len=_LENGTH,
+                    d_model=D, n_layers=L, n_heads=H, d_ff=F_,
+                    places="dual" if layout == "unified-dual" else "line",
+                ),
+                generator=generator,
+            )  # fmt: skip
+            self.head = nn.Linear(D, 1)
+        # Each of the three has a scale of its own at the start; layouts are to be compared, not it.
+        xavier_init(self, generator=generator)
+
+    def forward(self, images: Tensor, tokens: Tensor) -> Tensor:
+        """Score captions.
+
+        Args:
+            images: ``(B, 3, 32, 32)``.
+            tokens: C captions for each picture ``(B, C, 5)``.
+
+        Returns:
+            ``(B, C)``.
+        """
+        B, C, T = tokens.shape
+        captions = tokens.reshape(B * C, T)
+        if self.layout == "separate":
+            pictures = F.normalize(self.inner.embed_images(images), dim=-1)
+            texts = F.normalize(self.inner.embed_texts(captions), dim=-1).view(B, C, -1)
+            return self.inner.temperature() * (texts @ pictures[..., None]).squeeze(-1)
+        each = images.repeat_interleave(C, dim=0)
+        if self.layout == "interleaved":
+            side = _SIDE // _PATCH
+            logits = self.inner(captions, patchify(each, _PATCH), [(side, side), T])
+            return logits[:, -1, _YES].view(B, C)
+        words, _ = self.inner(captions, each)
+        assert self.head is not None
+        return self.head(words[:, -1]).view(B, C)
+
+
+@torch.no_grad()
+def swaps(model: nn.Module, test: Batch) -> dict[str, float]:
+    """Share of pictures whose caption beats the one with another colour, shape, row or column.
+
+    Args:
+        model: A :class:`Scorer` in evaluation mode.
+        test: Pictures and their five captions' attributes ``(B, 5, 4)``.
+
+    Returns:
+        One share for each attribute, and for those who must lose together: ``place`` for another
+        row and another column, ``right`` for all four.
+    """
+    device = next(model.parameters()).device
+    images, attributes = test
+    scores = model(images.to(device), write(attributes).to(device)).cpu()
+    beaten = scores[:, :1] > scores[:, 1:]
+    found = dict(zip(ATTRIBUTES, beaten.double().mean(dim=0).tolist(), strict=True))
+    both = {"place": beaten[:, 2:], "right": beaten}
+    return found | {name: all_.all(dim=1).double().mean().item() for name, all_ in both.items()}
+
+
+@torch.no_grad()
+def name_among(model: nn.Module, images: Tensor, candidates: Tensor) -> Tensor:
+    """Which of the candidates each picture's best caption is.
+
+    Args:
+        model: A :class:`Scorer` in evaluation mode.
+        images: ``(B, 3, 32, 32)``.
+        candidates: Attributes ``(C, 4)``.
+
+    Returns:
+        Numbers of candidates ``(B,)``.
+    """
+    tokens = write(candidates)
+    found = [
+        model(part, tokens.expand(len(part), -1, -1)).argmax(dim=1) for part in images.split(10)
+    ]
+    return torch.cat(found)
+
+
+def zero_shot(model: nn.Module, images: Tensor, attributes: Tensor) -> dict[str, float]:
+    """Share of pictures that are named rightly, by what they are chosen among.
+
+    Args:
+        model: A :class:`Scorer` in evaluation mode.
+        images: ``(B, 3, 32, 32)``.
+        attributes: Of the pictures ``(B, 4)``.
+
+    Returns:
+        For captions of training and for those kept back among all 96, and for those kept back
+        among the 24 of them.
+    """
+    every = all_attributes()
+    new = kept_back(attributes)
+    right = (every[name_among(model, images, every)] == attributes).all(dim=1).double()
+    few = every[kept_back(every)]
+    among = (few[name_among(model, images[new], few)] == attributes[new]).all(dim=1).double()
+    return {
+        "trained_captions": right[~new].mean().item(),
+        "kept_back": right[new].mean().item(),
+        "kept_back_among_themselves": among.mean().item(),
+    }
+
+
+def conclude(records: Sequence[Record]) -> list[Conclusion]:
+    """What the essay's table says of layouts, what is never seen, and a control."""
+    made = []
+    essay, guess = "the sequence-and-space essay", "a guess"
+    for key, larger, smaller, metric, document, claim in (
+        ("place dual/line", "unified-dual", "unified-line", "place", essay,
+         "One encoder keeps more of space with positions on a grid than with places on a line."),
+        ("place separate/line", "separate", "unified-line", "place", essay,
+         "Two towers keep more of space than one encoder with places on a line."),
+        ("weights", "separate", "unified-line", "n_parameters", essay,
+         "Two towers have more weights than one encoder."),
+        ("unified/separate", "unified-dual", "separate", "trained_captions", guess,
+         "One encoder names more pictures than two towers."),
+        ("interleaved/unified", "interleaved", "unified-dual", "trained_captions", guess,
+         "Words and patches in turn name more pictures than one encoder."),
+    ):  # fmt: skip
+        pairs = pair_by_seed(records, larger, smaller, records[0].size)
+        if pairs:
+            gains = [a.results[metric] - b.results[metric] for a, b in pairs]
+            made.append(Conclusion(claim, document, verdict(gains, claimed_sign=1), key=key))
+    lost = [r.results["trained_captions"] - r.results["kept_back"] for r in records]
+    claim = "Captions of training are found more often than pairs that were kept back."
+    made.append(Conclusion(claim, "the course", verdict(lost, claimed_sign=1), key="kept"))
+    learned = [r.metrics[-1]["right"] - r.metrics[0]["right"] for r in records]
+    claim = "After the last epoch more captions beat their four rivals than after the first."
+    judged = verdict(learned, claimed_sign=1)
+    made.append(Conclusion(claim, "control", judged, control=True, key="learns"))
+    return made
+
+
+@experiment(
+    "contrastive",
+    "naming pictures of shapes: two towers, one encoder, words and patches in turn",
+    arms={layout: {"layout": layout} for layout in LAYOUTS},
+    sizes={
+        "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.6, "one CPU core"),
+        "full": Size(asdict(FULL), (0, 1, 2), 30, "one GPU"),
+    },
+    conclude=conclude,
+)
+def EXPERIMENT(job: Job) -> Outcome:
+    """Train one layout and let it name pictures."""
+    config = ContrastiveConfig(**{k: v for k, v in job.config.items() if k != "layout"})
+    images, attributes = scenes(config.n_test, seeded_generator(_TEST_SEED))
+    test = (images, one_word_wrong(attributes, seeded_generator(_TEST_SEED, 1)))
+    model = Scorer(job.config["layout"], config, seeded_generator(job.seed))
+
+    def draw(generator: Generator) -> Batch:
+        # A quarter of the pairs is kept back: half as many again leave enough.
+        pictures, said = scenes(2 * config.batch_size, generator)
+        shown = (~kept_back(said)).nonzero()[: config.batch_size, 0]
+        said = one_word_wrong(said[shown], generator)
+        return pictures[shown], write(said)
+
+    def loss(model: nn.Module, batch: Batch) -> Tensor:
+        scores = model(*batch)
+        return F.cross_entropy(scores, scores.new_zeros(len(scores), dtype=torch.long))
+
+    recipe = Recipe(config.epochs, config.steps, config.learning_rate, config.steps // 5)
+    history = train_generated(model, draw, loss, lambda model: swaps(model, test), recipe, job)
+    model.cpu().eval()
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(images[:1], write(all_attributes())[None])
+    results = {
+        **zero_shot(model, images, attributes),
+        **{key: history[-1][key] for key in ("right", "place", *ATTRIBUTES)},
+        "n_parameters": count_parameters(model),
+        "multiplications": counter.get_total_flops() // 2,
+    }
+    data = DataUse("shapes in corners", "generated, 18 of 24 pairs shown", sha256_of(test))
+    return Outcome([data], history, results)
