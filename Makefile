@@ -2,7 +2,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := all
-.PHONY: all install exercises check-exercises book pdf epub notebooks links class test test-all lint serve clean help
+.PHONY: all install exercises check-exercises book pdf epub notebooks links class test test-all \
+  hub hub-demo hub-test lint serve clean help
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,6 +11,8 @@ BIN := $(VENV)/bin
 # The environment is complete while this file is there; its name holds what it was made from.
 STAMP := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt | cksum | tr -d ' ')
 SAMPLE := 03_attention
+# A hub makes accounts; nothing else here takes root.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # A file's tests share what they set up, so they stay together; few processes, as each loads torch.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
@@ -66,6 +69,15 @@ lint: $(STAMP) ## ruff, mypy, layers
 
 serve: book ## serve the book on this machine
 	@$(BIN)/course serve
+
+hub: check-exercises ## a JupyterHub for the course on this machine, until Ctrl-C; asks for root
+	@$(SUDO) $(BIN)/course hub
+
+hub-demo: check-exercises ## the same with one instructor and three students
+	@$(SUDO) $(BIN)/course hub demo
+
+hub-test: check-exercises ## an instructor's and two students' way through a hub, in a browser
+	@$(BIN)/python -m pytest -m hub tests/hub
 
 clean: ## remove what was built; the environment stays
 	rm -rf _build solutions/*/*.ipynb

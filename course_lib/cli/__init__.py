@@ -52,7 +52,7 @@ Handler = Callable[[argparse.Namespace], int]
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    from course_lib.cli import check, content, grading, research, term, walls
+    from course_lib.cli import check, content, grading, hub, research, term, walls
 
     top = argparse.ArgumentParser(
         prog="course",
@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
         " 2 refused, 130 interrupted.",
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (content, check, grading, term, walls, research):
+    for module in (content, check, grading, term, walls, hub, research):
         module.register(commands)
     return top
 

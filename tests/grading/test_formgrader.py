@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from course_lib.grading import gradebook, sample
+from course_lib.grading import desk, gradebook, sample
 
 NAME = "03_attention"
 BIN = Path(sys.executable).parent
@@ -57,3 +57,15 @@ def test_the_mistake_is_named_in_the_judged_notebook(graded):
     course, _ = graded
     notebook = course / "autograded" / "dan-mistaken" / NAME / f"{NAME}.ipynb"
     assert "looks like a known mistake: unscaled." in notebook.read_text()
+
+
+def test_who_judges_has_no_token_of_a_hub(monkeypatch):
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "a-token")
+    monkeypatch.setenv("COURSE_KEPT", "kept")
+    counter = desk.Desk()
+    counter._start()
+    try:
+        environment = Path(f"/proc/{counter._process.pid}/environ").read_bytes()
+    finally:
+        counter.end()
+    assert b"COURSE_KEPT=kept" in environment and b"JUPYTERHUB" not in environment

@@ -1,0 +1,146 @@
+"""What would stop a hub, said before anything is started."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import socket
+import stat
+from pathlib import Path
+
+from course_lib.hub import accounts
+from course_lib.hub.settings import Place
+from course_lib.hub.software import reachable
+
+__all__ = ["machine", "made"]
+
+
+def machine(place: Place, root: Path) -> list[str]:
+    """What this machine or the checkout lacks before anything can be made.
+
+    Args:
+        place: The hub.
+        root: The checkout.
+
+    Returns:
+        A sentence for each, with what to do; nothing where nothing is wrong.
+    """
+    found = []
+    if platform.system() != "Linux":
+        return [f"a hub on one machine needs Linux, and this is {platform.system()}"]
+    if not accounts.is_root():
+        found.append(
+            "every student's server runs in the student's own account, which takes root: run it"
+            " with sudo"
+        )
+    for tool in ("useradd", "groupadd", "usermod", "chpasswd"):
+        if not shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
+            found.append(f"`{tool}` is not there, so no accounts can be made")
+    if not shutil.which("node", path=place.path):
+        found.append(
+            f"node is not in {place.path}; the hub's proxy is a program for it. Install it"
+            " (Debian: apt-get install nodejs npm)"
+        )
+    if not place.proxy.exists() and not shutil.which("npm"):
+        found.append(
+            f"the proxy is not at {place.proxy}, and npm, which installs it, is not there either:"
+            " install npm (Debian: apt-get install npm)"
+        )
+    return found + _course(place, root) + _ports(place)
+
+
+def _course(place: Place, root: Path) -> list[str]:
+    """Whether hub and nbgrader mean the same course."""
+    file = root / "nbgrader_config.py"
+    here = re.search(r"course_id\s*=\s*[\"']([^\"']*)", file.read_text() if file.exists() else "")
+    if here is None:
+        return [f"{file} names no `course_id`"]
+    if here[1] == place.course:
+        return []
+    return [
+        f"{place.file.name} calls the course {place.course!r} and {file.name} calls it {here[1]!r}:"
+        " nobody would see what is released. Write the same name into both"
+    ]
+
+
+def _ports(place: Place) -> list[str]:
+    """Which ports somebody else listens on."""
+    found = []
+    wanted = {"port": (place.address, place.port)}
+    for name in ("hub_port", "proxy_port", "service_port"):
+        wanted[name] = ("127.0.0.1", getattr(place, name))
+    for name, (address, port) in wanted.items():
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address, port))
+            except OSError as error:
+                found.append(
+                    f"{address}:{port} cannot be had ({error.strerror}): end what listens there,"
+                    f" perhaps this hub in another terminal, or change `{name}` in"
+                    f" {place.file.name}"
+                )
+    return found
+
+
+def made(place: Place) -> list[str]:
+    """What is wrong with what has been made, or was there already.
+
+    Returns:
+        A sentence for each, with what to do.
+    """
+    return _programs(place) + _members(place) + _exchange(place)
+
+
+def _programs(place: Place) -> list[str]:
+    found = []
+    for path in (place.bin / "python", place.library / "course_lib", place.etc):
+        if not reachable(path):
+            found.append(
+                f"students' accounts cannot read {path.resolve()}: wanted a folder that is open to"
+                " all, with all above it"
+            )
+    if not place.proxy.exists():
+        found.append(f"the proxy is not at {place.proxy}")
+    return found
+
+
+def _members(place: Place) -> list[str]:
+    instructors, students = accounts.members(place.instructors), accounts.members(place.students)
+    found = [
+        f"{name} is in both {place.instructors} and {place.students}: leave one"
+        f" (`gpasswd --delete {name} {place.students}`)"
+        for name in sorted(instructors & students)
+    ]
+    for name in sorted({place.grader, "root"} & (instructors | students)):
+        found.append(f"{name} is a member of the course: nobody should log in as {name}")
+    for name in sorted(instructors | students):
+        if not accounts.exists(name):
+            found.append(f"{name} is in a group of the course, but there is no such account")
+    return found
+
+
+def _exchange(place: Place) -> list[str]:
+    """Whether every account may write into the exchange, and the grader into the course's part."""
+    folder = place.exchange
+    wanted = stat.S_IROTH | stat.S_IWOTH | stat.S_IXOTH
+    if not folder.is_dir():
+        return [f"there is no exchange at {folder}"]
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return [f"the exchange {folder} lies on a disk that cannot be written"]
+    if folder.stat().st_mode & wanted != wanted or not reachable(folder):
+        mode = stat.filemode(folder.stat().st_mode)
+        return [
+            f"the exchange {folder} is {mode}, so students could not hand in:"
+            f" `chmod 1777 {folder}`, and all folders above it open to all"
+        ]
+    course = folder / place.course
+    if course.is_dir() and accounts.exists(place.grader) and course.owner() != place.grader:
+        return [
+            f"{course} belongs to {course.owner()}, so {place.grader} could not release:"
+            f" `chown -R {place.grader} {course}`"
+        ]
+    return []

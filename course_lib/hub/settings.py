@@ -1,0 +1,208 @@
+"""Where a hub lives and what it is called: ``deploy/local/hub.toml``, read and looked at.
+
+The hub's own configuration and that of every server it starts read the same file, so nothing is
+said twice. This module needs nothing but Python.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+__all__ = ["Place", "read"]
+
+# What `useradd` takes everywhere, and what is a word in an address, too.
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """All that is said about a hub.
+
+    Args:
+        file: Where that is written.
+        course: nbgrader's course id, which is also the name of the hub's service.
+        software: Folder of the Python, the proxy and the library that every account can read.
+        state: Folder of the exchange, the hub's database and the homes made here.
+        address: Where the hub listens.
+        port: For browsers.
+        hub_port: For the servers, on loopback.
+        proxy_port: For the hub's orders to its proxy, on loopback.
+        service_port: For Formgrader, on loopback.
+        grader: The account in which Formgrader and the judge run.
+        instructors: The group of system accounts that may use Formgrader.
+        students: The group of system accounts that take the course.
+        demo_instructor: The account that the demo makes for an instructor.
+        demo_students: The accounts that it makes for students.
+    """
+
+    file: Path
+    course: str
+    software: Path
+    state: Path
+    address: str
+    port: int
+    hub_port: int
+    proxy_port: int
+    service_port: int
+    grader: str
+    instructors: str
+    students: str
+    demo_instructor: str
+    demo_students: tuple[str, ...]
+
+    @property
+    def bin(self) -> Path:
+        """The commands of the Python that every account can reach."""
+        return self.software / "venv" / "bin"
+
+    @property
+    def library(self) -> Path:
+        """The folder that holds ``course_lib`` for every account."""
+        return self.software / "src"
+
+    @property
+    def proxy(self) -> Path:
+        """The proxy's program, for node."""
+        packages = self.software / "npm" / "node_modules"
+        return packages / "configurable-http-proxy" / "bin" / "configurable-http-proxy"
+
+    @property
+    def exchange(self) -> Path:
+        """nbgrader's exchange."""
+        return self.state / "exchange"
+
+    @property
+    def hub(self) -> Path:
+        """What the hub remembers; root's alone."""
+        return self.state / "hub"
+
+    @property
+    def etc(self) -> Path:
+        """Jupyter's configuration, a folder for each kind of account."""
+        return self.state / "etc"
+
+    @property
+    def home(self) -> Path:
+        """Homes of the accounts that were made here."""
+        return self.state / "home"
+
+    @property
+    def checkout(self) -> Path:
+        """The grader's own copy of the course, with the answers and the gradebook."""
+        return self.home / self.grader / self.course
+
+    @property
+    def url(self) -> str:
+        """What a browser on this machine opens."""
+        host = "127.0.0.1" if self.address in ("0.0.0.0", "::") else self.address
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def path(self) -> str:
+        """The variable ``PATH`` of every server."""
+        return f"{self.bin}:/usr/local/bin:/usr/bin:/bin"
+
+    def config_path(self, kind: str) -> str:
+        """Where Jupyter looks for its configuration, before all other places.
+
+        Args:
+            kind: ``student``, ``instructor`` or ``grader``.
+
+        Example:
+            >>> from dataclasses import replace
+            >>> here = Place(Path("hub.toml"), **_EXAMPLE)
+            >>> replace(here, state=Path("/srv/x")).config_path("student")
+            '/srv/x/etc/student:/srv/x/etc/everybody'
+        """
+        return f"{self.etc / kind}:{self.etc / 'everybody'}"
+
+
+def read(file: Path) -> Place:
+    """Read what is said about a hub.
+
+    Args:
+        file: A file like ``deploy/local/hub.toml``.
+
+    Raises:
+        ValueError: It is not there, something is missing or makes no sense; the message says what.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "hub.toml")
+        ...     _ = file.write_text("course = 'attention'")
+        ...     read(file)
+        Traceback (most recent call last):
+            ...
+        ValueError: hub.toml: `software` is not there
+    """
+    try:
+        said = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{file}: {error.strerror}: it says where the hub lives") from None
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+    values: dict[str, object] = {}
+    for field in fields(Place)[1:]:
+        if field.name not in said:
+            raise ValueError(f"{file.name}: `{field.name}` is not there")
+        values[field.name] = _convert(said.pop(field.name), str(field.type), field.name, file)
+    if said:
+        raise ValueError(f"{file.name}: unknown `{'`, `'.join(sorted(said))}`")
+    place = Place(file, **values)  # type: ignore[arg-type]
+    _look(place)
+    return place
+
+
+def _convert(value: object, kind: str, name: str, file: Path) -> object:
+    """A value as the field of that kind wants it."""
+    if kind == "int" and type(value) is int:
+        return value
+    if kind == "Path" and isinstance(value, str):
+        return Path(value)
+    if kind == "str" and isinstance(value, str):
+        return value
+    if kind == "tuple[str, ...]" and isinstance(value, list):
+        if all(isinstance(item, str) for item in value):
+            return tuple(value)
+    wanted = {"int": "a whole number", "tuple[str, ...]": "a list of texts"}.get(kind, "a text")
+    raise ValueError(f"{file.name}: `{name}` is {value!r}; wanted {wanted}")
+
+
+def _look(place: Place) -> None:
+    """Refuse what cannot work."""
+    name = place.file.name
+    for folder in (place.software, place.state):
+        if not folder.is_absolute():
+            raise ValueError(f"{name}: {folder} must begin with a slash")
+    try:
+        ipaddress.ip_address(place.address)
+    except ValueError:
+        raise ValueError(
+            f"{name}: `address` is {place.address!r}; wanted numbers such as 127.0.0.1"
+        ) from None
+    ports = (place.port, place.hub_port, place.proxy_port, place.service_port)
+    if len(set(ports)) < len(ports) or not all(1 <= port <= 65535 for port in ports):
+        raise ValueError(f"{name}: wanted four different ports from 1 to 65535, not {ports}")
+    accounts = (place.grader, place.demo_instructor, *place.demo_students)
+    groups = (place.instructors, place.students)
+    for word in (place.course, *accounts, *groups):
+        if not _NAME.fullmatch(word):
+            raise ValueError(
+                f"{name}: {word!r} is no name for a course, account or group: at most 31 small"
+                " letters, digits and hyphens, a letter first"
+            )
+    for kind, words in (("accounts", accounts), ("groups", groups)):
+        if len(set(words)) < len(words):
+            raise ValueError(f"{name}: two {kind} have the same name: {', '.join(sorted(words))}")
+
+
+_EXAMPLE: dict[str, object] = dict(
+    course="c", software=Path("/opt/c"), state=Path("/srv/c"), address="127.0.0.1", port=8000,
+    hub_port=8081, proxy_port=8001, service_port=8002, grader="g", instructors="i", students="s",
+    demo_instructor="di", demo_students=("ds",),
+)  # fmt: skip

@@ -1,0 +1,141 @@
+"""The programs of a hub in a folder that every account can read: Python, proxy, library.
+
+A Python below somebody's home is no use: a student's account could not start it. The library is a
+copy beside that Python, not in it, because judges show all of their Python to students' code.
+"""
+
+from __future__ import annotations
+
+import compileall
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from course_lib.hub.settings import Place
+
+__all__ = ["prepare", "reachable"]
+
+PROXY = "configurable-http-proxy@4"
+# What of a checkout the installation is made from.
+_PARTS = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
+
+
+def reachable(path: Path) -> bool:
+    """Whether every account can get at a file or folder.
+
+    Example:
+        >>> reachable(Path("/usr/bin/env"))
+        True
+    """
+    path = path.resolve()
+    wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
+    if not path.exists() or path.stat().st_mode & wanted != wanted:
+        return False
+    return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.parents)
+
+
+def prepare(place: Place, root: Path, say: Callable[[str], None] = print) -> None:
+    """Install what is missing or was made from other requirements; copy the library.
+
+    Args:
+        place: The hub.
+        root: The checkout.
+        say: Told about every step that takes long.
+
+    Raises:
+        RuntimeError: Something is missing on this machine, or an installer failed.
+    """
+    place.software.mkdir(parents=True, exist_ok=True)
+    _copy_library(place, root)
+    _python(place, root, say)
+    _proxy(place, say)
+
+
+def _copy_library(place: Place, root: Path) -> None:
+    """Copy ``course_lib`` where it has changed."""
+    files = [root / name for name in _PARTS]
+    files += [p for p in sorted((root / "course_lib").rglob("*")) if "__pycache__" not in p.parts]
+    digest = hashlib.sha256()
+    for path in files:
+        if path.is_file():
+            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    stamp = place.library / ".copied"
+    if stamp.exists() and stamp.read_text() == digest.hexdigest():
+        return
+    stamp.unlink(missing_ok=True)
+    shutil.rmtree(place.library / "course_lib", ignore_errors=True)
+    for path in files:
+        target = place.library / path.relative_to(root)
+        if path.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    for path in [place.library, *place.library.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    compileall.compile_dir(place.library / "course_lib", quiet=1)
+    stamp.write_text(digest.hexdigest())
+
+
+def _python(place: Place, root: Path, say: Callable[[str], None]) -> None:
+    """Make the environment; one that was made from the same requirements stays."""
+    made_from = b"".join((root / name).read_bytes() for name in ("pyproject.toml", _PARTS[1]))
+    stamp = place.software / "venv" / f".installed-{hashlib.sha256(made_from).hexdigest()[:16]}"
+    if stamp.exists():
+        return
+    if not (place.bin / "pip").exists():
+        python = _choose_python()
+        say(f"making {place.software / 'venv'} from {python}")
+        _run([str(python), "-m", "venv", str(place.software / "venv")],
+             "on Debian and Ubuntu it needs the package python3-venv")  # fmt: skip
+    say(f"installing the hub into {place.software / 'venv'}; that takes minutes, once")
+    _run([str(place.bin / "python"), "-m", "pip", "install", "--quiet",
+          "--disable-pip-version-check", "-c", str(root / "constraints.txt"),
+          "-e", f"{place.library}[grade,hub]"],
+         "the hub's packages come from where pip is told to look")  # fmt: skip
+    for old in (place.software / "venv").glob(".installed-*"):
+        old.unlink()
+    stamp.touch()
+
+
+def _choose_python() -> Path:
+    """A Python that every account can start."""
+    names = [f"python3.{minor}" for minor in (13, 12, 11)]
+    found = [Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")]
+    found += [Path(folder, name) for name in names for folder in ("/usr/local/bin", "/usr/bin")]
+    for python in found:
+        if reachable(python):
+            return python
+    raise RuntimeError(
+        f"no Python that every account can start: {sys.base_prefix} is closed to others, and"
+        " /usr/bin has none from 3.11 to 3.13. Install the system's (Debian: apt-get install"
+        " python3 python3-venv)"
+    )
+
+
+def _proxy(place: Place, say: Callable[[str], None]) -> None:
+    """Install the proxy unless it is there."""
+    if place.proxy.exists():
+        return
+    if not shutil.which("npm"):
+        raise RuntimeError(
+            f"the hub's proxy is not in {place.software / 'npm'}, and npm, which installs it, is"
+            " not there either: install it (Debian: apt-get install nodejs npm)"
+        )
+    say(f"installing {PROXY} into {place.software / 'npm'}")
+    (place.software / "npm").mkdir(exist_ok=True)
+    _run(["npm", "install", "--no-fund", "--no-audit", "--prefix", str(place.software / "npm"),
+          PROXY], "it comes from npm's registry")  # fmt: skip
+
+
+def _run(command: Sequence[str], remark: str) -> None:
+    """Run an installer whose files everybody may read."""
+    hidden = {"PIP_REQUIRE_VIRTUALENV", "PYTHONPATH"}
+    env = {name: value for name, value in os.environ.items() if name not in hidden}
+    done = subprocess.run(command, capture_output=True, text=True, umask=0o022, env=env, cwd="/")
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip()[-1500:]
+        raise RuntimeError(f"`{' '.join(command[:4])} …` failed ({remark}):\n{said}")

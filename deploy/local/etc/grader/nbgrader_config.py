@@ -1,0 +1,13 @@
+"""nbgrader in the grader's account: its copy of the course, and the course's judge."""
+
+from pathlib import Path
+
+from course_lib.grading import formgrader
+from course_lib.hub.settings import read
+
+c = get_config()  # noqa: F821
+place = read(Path(__file__).parents[1] / "hub.toml")
+load_subconfig(str(place.checkout / "nbgrader_config.py"))  # noqa: F821
+
+c.CourseDirectory.root = str(place.checkout)
+formgrader.use(c)
