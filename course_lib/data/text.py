@@ -22,6 +22,7 @@ from course_lib.data.translation import SentencePair, Split, Vocabulary, split_o
 
 __all__ = [
     "MARKS",
+    "NOUN_FORMS",
     "RELATIONS",
     "VERB_FORMS",
     "TextBatch",
@@ -61,6 +62,8 @@ _NOUNS = (
     _Noun("table", "tables", "it"),
     _Noun("street", "streets", "it"),
 )
+NOUN_FORMS = tuple((noun.singular, noun.plural) for noun in _NOUNS)
+"""All nouns: the singular, and the plural."""
 # The first names are frequent; those of the second half count as rare.
 _NAMES = (
     *(("anna", "she"), ("paul", "he"), ("emma", "she"), ("max", "he"), ("lena", "she")),

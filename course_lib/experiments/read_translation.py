@@ -8,9 +8,10 @@ sentences here go through the same weights, and their gold alignments are known.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +29,7 @@ from course_lib.data.translation import (
 from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.verdict import Verdict, verdict
 from course_lib.patterns import monotonicity
 from course_lib.reading import pack_weights
 from course_lib.training import (
@@ -248,6 +249,45 @@ def cross_attention(
     return weights.cross * real[None, :, None, :, None]
 
 
+def alignment_errors(weights: Tensor, gold: Tensor) -> dict[str, float]:
+    """Alignment error rates of four ways to link words, on the second half of the sentences.
+
+    Args:
+        weights: Of the cross-attention ``(L, B, H, T, S)``.
+        gold: True links, boolean ``(B, T, S)``.
+
+    Returns:
+        ``"best head"``: of the head with the fewest errors on the first half; ``"mean of heads"``:
+        of the last layer; ``"row that reads"``: the same, taken from the row below, in which the
+        word is no longer predicted but read; ``"counting"``: of always looking at the same
+        distance, the best one between 3 words back and 3 ahead.
+
+    Raises:
+        ValueError: If there are fewer than two sentences.
+    """
+    half = len(gold) // 2
+    if not half:
+        raise ValueError(f"got {len(gold)} sentences, wanted at least 2")
+    asks = gold.any(dim=-1, keepdim=True)
+
+    def rate(maps: Tensor, rows: slice) -> float:
+        return alignment_error_rate(hard_alignment((maps * asks)[rows]), gold[rows])
+
+    first, second = slice(half), slice(half, None)
+    heads = [head for layer in weights for head in layer.unbind(dim=1)]
+    mean = weights[-1].mean(dim=1)
+    T, S = gold.shape[1:]
+    apart = torch.arange(S) - torch.arange(T)[:, None]
+    # Who counts doesn't count beyond the end of a sentence.
+    there = (weights > 0).any(dim=0).any(dim=1)
+    return {
+        "best head": rate(min(heads, key=lambda head: rate(head, first)), second),
+        "mean of heads": rate(mean, second),
+        "row that reads": rate(mean.roll(-1, dims=1), second),
+        "counting": min(rate((apart == offset) * there.float(), second) for offset in range(-3, 4)),
+    }
+
+
 def measure(model: EncoderDecoder, data: TranslationData) -> dict[str, object]:
     """All that the record keeps about a trained translator.
 
@@ -258,6 +298,7 @@ def measure(model: EncoderDecoder, data: TranslationData) -> dict[str, object]:
     rates: dict[str, float] = {}
     order: dict[str, float] = {}
     true_order: dict[str, float] = {}
+    alignment: dict[str, float] = {}
     for name, pairs in data.test.items():
         weights = cross_attention(model, data.source, data.target, pairs)
         gold = gold_links(pairs)
@@ -265,6 +306,8 @@ def measure(model: EncoderDecoder, data: TranslationData) -> dict[str, object]:
         for layer, maps in enumerate(weights.mean(dim=2)):
             rate = alignment_error_rate(hard_alignment(maps * asks[..., None]), gold)
             rates[f"{name}, layer {layer + 1}"] = round(rate, 4)
+        for way, rate in alignment_errors(weights, gold).items():
+            alignment[f"{name}, {way}"] = round(rate, 4)
         # Words that are linked to nothing have no place in any order.
         last = weights[-1].mean(dim=1)
         order[name] = round(float(monotonicity(last, queries=asks).nanmean()), 4)
@@ -275,13 +318,18 @@ def measure(model: EncoderDecoder, data: TranslationData) -> dict[str, object]:
         "exact_korean": exact(model, data, data.test["korean"]),
         "n_parameters": count_parameters(model),
         "alignment_error_rate": rates,
+        "alignment": alignment,
         "order_of_attention": order,
         "order_of_the_true_links": true_order,
     }
 
 
 def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """The essay's claim, and a control."""
+    """The documents' claims, the course's own question, and controls.
+
+    Args:
+        records: Of one size, at least one.
+    """
     found = [record.results for record in records]
     order = [f["order_of_attention"]["german"] - f["order_of_attention"]["korean"] for f in found]
     learned = [r.metrics[-1]["exact"] - r.metrics[0]["exact"] for r in records]
@@ -293,6 +341,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
             verdict(order, claimed_sign=1),
             key="order",
         ),
+        *_of_links(found),
         Conclusion(
             "More sentences are translated without an error after the last epoch than after the "
             "first.",
@@ -300,6 +349,47 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
             verdict(learned, claimed_sign=1),
             control=True,
             key="learns",
+        ),
+    ]
+
+
+def _of_links(found: Sequence[Mapping[str, Any]]) -> list[Conclusion]:
+    """Which way to link words makes fewer errors than which."""
+    if "alignment" not in found[0]:
+        return []
+
+    def fewer(one: str, other: str, *languages: str) -> Verdict:
+        """Has one way to link words fewer errors than another?"""
+        gains = [
+            sum(f["alignment"][f"{name}, {other}"] - f["alignment"][f"{name}, {one}"]
+                for name in languages) / len(languages)
+            for f in found
+        ]  # fmt: skip
+        return verdict(gains, claimed_sign=1)
+
+    return [
+        *(
+            Conclusion(
+                f"The best head links {name.title()} words to English ones with fewer errors than "
+                "a count of places.",
+                "the lecture",
+                fewer("best head", "counting", name),
+                key=f"head-{name}",
+            )
+            for name in LANGUAGES
+        ),
+        Conclusion(
+            "The mean of the last layer's heads has fewer errors than the best head.",
+            "beside the lecture",
+            fewer("mean of heads", "best head", *LANGUAGES),
+            key="mean",
+        ),
+        Conclusion(
+            "The row that predicts a word has fewer errors than the row that reads it.",
+            "control",
+            fewer("mean of heads", "row that reads", *LANGUAGES),
+            control=True,
+            key="row",
         ),
     ]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -27,9 +28,11 @@ from course_lib.data.text import (
 )
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.record import DataUse, Record
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.reader_claims import conclude
+from course_lib.experiments.reader_heads import best_roles, silencing
+from course_lib.experiments.reader_probes import probes
+from course_lib.experiments.record import DataUse
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.patterns import (
     curve_area,
     deletion_curve,
@@ -104,6 +107,20 @@ class VerbTask:
     def hidden(self) -> Tensor:
         """Where the hidden verbs are, boolean ``(B, T)``."""
         return F.one_hot(self.place, self.tokens.shape[1]).bool()
+
+    def part(self, rows: slice) -> VerbTask:
+        """Some of the sentences, padded as they were."""
+        batch = self.batch
+        chosen = TextBatch(
+            batch.tokens[rows],
+            batch.keep[rows],
+            {name: links[rows] for name, links in batch.relations.items()},
+            {name: marks[rows] for name, marks in batch.marks.items()},
+            batch.clauses[rows],
+        )
+        return VerbTask(
+            chosen, self.tokens[rows], self.place[rows], self.right[rows], self.other[rows]
+        )
 
     def words(self) -> Tensor:
         """What may be taken away: all words but the hidden one, boolean ``(B, T)``."""
@@ -345,12 +362,13 @@ def _hidden(batch: TextBatch, config: WordsConfig, generator: torch.Generator) -
 # --------------------------------------------------------------------------- what is found
 
 
-def measure(model: Reader, task: VerbTask, seed: int) -> dict[str, object]:
+def measure(model: Reader, task: VerbTask, vocabulary: Vocabulary, seed: int) -> dict[str, object]:
     """All that the record keeps about a trained reader.
 
     Args:
         model: In evaluation mode.
         task: The sentences.
+        vocabulary: Of their words.
         seed: Of what is random.
     """
     with torch.no_grad():
@@ -366,8 +384,10 @@ def measure(model: Reader, task: VerbTask, seed: int) -> dict[str, object]:
     worth = head_worth(model, task)
     # Where a head looks when it asks for a hidden verb's subject.
     links = batch.relations["agreement"] & task.hidden()[..., None]
-    found = head_roles(weights, with_agreement(batch, links))["agreement"]
+    asking = with_agreement(batch, links)
+    found = head_roles(weights, asking)["agreement"]
     local = roles["previous"] + roles["next"]
+    singular = torch.tensor(vocabulary.encode([forms[1] for forms in VERB_FORMS]))
 
     def by_layer(values: Tensor) -> dict[str, float]:
         return {str(i + 1): round(float(v), 4) for i, v in enumerate(values)}
@@ -385,7 +405,38 @@ def measure(model: Reader, task: VerbTask, seed: int) -> dict[str, object]:
         "subject_by_layer": by_layer(found.amax(dim=1)),
         "worth_by_layer": by_layer(worth.amax(dim=1)),
         "deletion_area": area,
+        **best_roles(roles | {"agreement": found}, asking),
+        **probes(
+            model,
+            vocabulary,
+            batch,
+            task.tokens,
+            (task.place, torch.isin(task.right, singular)),
+            seed,
+        ),
+        **_silenced(model, task, seed),
     }
+
+
+def _silenced(model: Reader, task: VerbTask, seed: int) -> dict[str, object]:
+    """Choose heads by the first half of the sentences, and measure on the second."""
+    half = len(task.place) // 2
+    parts = {"first": task.part(slice(half)), "second": task.part(slice(half, None))}
+
+    @cache
+    @torch.no_grad()
+    def odds(part: str, factors: tuple[float, ...]) -> Tensor:
+        return number_log_odds(model, parts[part], head_mask=torch.tensor(factors).view(shape))
+
+    def loss(head_mask: Tensor, part: str = "second") -> float:
+        return F.softplus(-odds(part, tuple(head_mask.flatten().tolist()))).mean().item()
+
+    def known(head_mask: Tensor) -> float:
+        right = odds("second", tuple(head_mask.flatten().tolist())) > 0
+        return right.double().mean().item()
+
+    shape = (model.config.n_layers, model.config.n_heads)
+    return silencing(lambda head_mask: loss(head_mask, "first"), loss, known, shape, seed)
 
 
 def with_agreement(batch: TextBatch, links: Tensor) -> TextBatch:
@@ -402,70 +453,6 @@ def with_agreement(batch: TextBatch, links: Tensor) -> TextBatch:
 def _rank_correlation(a: Tensor, b: Tensor) -> float:
     ranks = torch.stack([x.flatten().argsort().argsort().double() for x in (a, b)])
     return float(torch.corrcoef(ranks)[0, 1])
-
-
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """The documents' claims, and a control."""
-
-    def each(key: str, claim: str, document: str, sign: int, values: list[float]) -> Conclusion:
-        return Conclusion(claim, document, verdict(values, claimed_sign=sign), key=key)
-
-    found = [record.results for record in records]
-    last = str(len(found[0]["subject_by_layer"]))
-    middle = str((int(last) + 1) // 2)
-    learned = [r.metrics[-1]["number"] - r.metrics[0]["number"] for r in records]
-    return [
-        each(
-            "neighbours",
-            "The first layer looks at neighbours more than the last one.",
-            "the patterns essay",
-            1,
-            [f["neighbours_by_layer"]["1"] - f["neighbours_by_layer"][last] for f in found],
-        ),
-        each(
-            "subject",
-            "The head that finds the subject best is better in the middle layer than in the first.",
-            "the patterns essay",
-            1,
-            [f["subject_by_layer"][middle] - f["subject_by_layer"]["1"] for f in found],
-        ),
-        each(
-            "top-quarter",
-            "A quarter of the keys holds more than three quarters of the attention.",
-            "the patterns essay",
-            1,
-            [f["top_quarter_mass"] - 0.75 for f in found],
-        ),
-        each(
-            "even",
-            "The more even a head's weights, the less it is worth.",
-            "the patterns essay",
-            -1,
-            [f["even_and_idle"] for f in found],
-        ),
-        each(
-            "deletion",
-            "Without the words that get most attention the answer is lost sooner than without "
-            "random ones.",
-            "the lecture",
-            1,
-            [f["deletion_area"]["random"] - f["deletion_area"]["attention"] for f in found],
-        ),
-        each(
-            "gradient",
-            "And sooner than without the words with the largest gradients.",
-            "the lecture",
-            1,
-            [f["deletion_area"]["gradient"] - f["deletion_area"]["attention"] for f in found],
-        ),
-        Conclusion(
-            "After the last epoch the model knows the number of more verbs than after the first.",
-            "control",
-            verdict(learned, claimed_sign=1),
-            control=True,
-            key="learns",
-        ),
-    ]
 
 
 @experiment(
@@ -496,6 +483,5 @@ def EXPERIMENT(job: Job) -> Outcome:
         hashlib.sha256(text.encode()).hexdigest(),
     )
     # One trained model is enough to be read.
-    return Outcome(
-        [data], history, measure(model, task, job.seed), weights if job.seed == 0 else None
-    )
+    found = measure(model, task, vocabulary, job.seed)
+    return Outcome([data], history, found, weights if job.seed == 0 else None)

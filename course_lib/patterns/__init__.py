@@ -50,6 +50,7 @@ from course_lib.patterns.probes import (
     probe_selectivity,
 )
 from course_lib.patterns.roles import head_roles
+from course_lib.patterns.silencing import pair_excess, silencing_curve, spare_one_by_one
 
 __all__ = [
     "ARCHETYPES",
@@ -81,12 +82,15 @@ __all__ = [
     "mean_relative_position",
     "monotonicity",
     "offset_score",
+    "pair_excess",
     "probe_selectivity",
     "random_importance",
     "reachability",
     "received",
     "relation_baseline",
     "relation_score",
+    "silencing_curve",
+    "spare_one_by_one",
     "stripe_score",
     "synthetic_map",
     "top_mass",

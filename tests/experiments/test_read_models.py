@@ -7,10 +7,27 @@ import pytest
 import torch
 
 from course_lib.data.translation import SentencePair, Vocabulary
-from course_lib.experiments import EXPERIMENTS, load_records, read_translation, read_words, run
+from course_lib.experiments import (
+    EXPERIMENTS,
+    load_records,
+    read_translation,
+    read_words,
+    reader_heads,
+    reader_probes,
+    run,
+)
+from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size
 from course_lib.patterns import curve_area
 from course_lib.reading import load_reader, load_translator
+
+
+def record_of(outcome: Outcome) -> Record:
+    """What the runner would keep of it, all else being unimportant."""
+    return Record(
+        "x", "y", "cpu", 0, {"a": 1}, outcome.data, outcome.metrics, outcome.results, 1.0, 1.0,
+        {"device": "CPU"}, {"python": "3"}, "", "0" * 64, "2026-01-01T00:00:00+00:00",
+    )  # fmt: skip
 
 
 def job(config: dict, folder: Path, seed: int = 0) -> Job:
@@ -28,6 +45,15 @@ def test_a_reader_is_trained_measured_and_kept(tmp_path: Path) -> None:
     assert set(found["deletion_area"]) == {"attention", "largest head", "gradient", "random"}
     assert 0.25 <= found["top_quarter_mass"] <= 1 and -1 <= found["even_and_idle"] <= 1
     assert list(found["subject_by_layer"]) == ["1", "2"]
+    assert set(found["known_without"]) == set(reader_heads.ORDERS)
+    for values in (*found["known_without"].values(), *found["loss_without"].values()):
+        assert list(values) == ["0", "1", "2", "3", "4"]
+    ends = {(values["0"], values["4"]) for values in found["loss_without"].values()}
+    assert len(ends) == 1
+    assert list(found["probe"]) == list(found["probe_control"])
+    assert len(found["probe"]) == 3 * len(("word", "0", "1", "2"))
+    whole = read_words.EXPERIMENT.conclude([record_of(outcome)])
+    assert len({c.key for c in whole}) == len(whole) == 21
     assert read_words.EXPERIMENT.train(job(config, tmp_path / "b", seed=1)).weights is None
 
 
@@ -37,6 +63,37 @@ def test_a_translator_is_trained_measured_and_kept(tmp_path: Path) -> None:
     outcome = read_translation.EXPERIMENT.train(job(config, tmp_path))
     assert set(outcome.results["alignment_error_rate"]) == {"german, layer 1", "korean, layer 1"}
     assert outcome.weights is not None
+    assert len(outcome.results["alignment"]) == 2 * 4
+    found = read_translation.EXPERIMENT.conclude([record_of(outcome)])
+    assert [c.key for c in found if c.control] == ["row", "learns"]
+
+
+def test_links_of_a_model_that_sees_them_have_no_errors() -> None:
+    pair = SentencePair(("a", "b", "c"), ("x", "y", "z"), ((2, 0), (1, 1), (0, 2)))
+    gold = read_translation.gold_links([pair] * 4)
+    right = gold.float()
+    even = (gold | ~gold).float() / 3
+    # Row t of the second head is that of word t - 1: whoever takes the row below is right with it.
+    heads = torch.stack([even, right.roll(1, dims=1)], dim=1)[None]
+    found = read_translation.alignment_errors(heads, gold)
+    assert found["best head"] > 0.5 and found["row that reads"] == 0
+    heads = torch.stack([even, right], dim=1)[None]
+    found = read_translation.alignment_errors(heads, gold)
+    assert found["best head"] == found["mean of heads"] == 0 < found["row that reads"]
+    assert found["counting"] == 0.5  # one of three links, and no wrong one
+    with pytest.raises(ValueError, match="got 1 sentences"):
+        read_translation.alignment_errors(heads[:, :1], gold[:1])
+
+
+def test_who_counts_does_not_count_beyond_the_end() -> None:
+    pair = SentencePair(("a",), ("x", "y"), ((0, 0), (0, 1)))
+    longer = SentencePair(("a", "b"), ("x", "y"), ((0, 0), (1, 1)))
+    gold = read_translation.gold_links([longer, longer, pair, pair])
+    seen = torch.ones(4, 3, 2)
+    seen[2:, :, 1] = 0
+    found = read_translation.alignment_errors(seen[None, :, None], gold)
+    # Word y of a short sentence gets no link: of two sure ones, one is drawn.
+    assert found["counting"] == pytest.approx(1 / 3)
 
 
 def test_true_orders_of_the_two_languages_differ() -> None:
@@ -128,3 +185,79 @@ def test_weights_are_written_beside_the_record(tmp_path: Path) -> None:
         "one-cpu-0.safetensors",
     ]
     assert {"read-words", "read-translation"} <= set(EXPERIMENTS)
+
+
+def curve(*values: float) -> dict[str, float]:
+    return {str(n): value for n, value in enumerate(values)}
+
+
+def test_heads_are_chosen_on_some_sentences_and_measured_on_others() -> None:
+    worth = torch.tensor([[0.4, 0.1], [0.3, 0.2]])
+    other = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
+    found = reader_heads.silencing(
+        lambda mask: float(((1 - mask) * worth).sum()),
+        lambda mask: float(((1 - mask) * other).sum()),
+        lambda mask: float((mask * other).sum()),
+        (2, 2),
+        seed=0,
+    )
+    # By the first, head 1.2 is worth least; by the second it is worth all.
+    assert found["least_head_worth"] == 1.0
+    assert found["loss_without"]["least worth alone"] == curve(0, 1, 1, 1, 1)
+    assert found["known_without"]["most worth alone"] == curve(1, 1, 1, 1, 0)
+    between = found["loss_without"]["random"]
+    assert between["0"] == 0.0 < between["2"] < between["4"] == 1.0
+    assert found["pair_excess"] == 0.0
+
+
+def test_understudies_are_named_by_layer_and_head() -> None:
+    def loss(mask: torch.Tensor) -> float:
+        return 1.0 - max(float(mask[0, 1]), float(mask[2, 0]))
+
+    found = reader_heads.silencing(loss, loss, loss, (3, 2), seed=0)
+    assert found["understudies"] == "1.2, 3.1" and found["largest_pair_excess"] == 1.0
+    assert found["pair_excess"] == pytest.approx(1 / 15, abs=1e-4)
+
+
+def test_best_roles_stand_beside_a_count() -> None:
+    reader = load_reader()
+    _, test = read_words.make_data(read_words.CPU, 0)
+    task = read_words.verb_task(test[:40], reader.vocabulary)
+    scores = {"entropy": torch.zeros(2, 2), "emphasis": torch.tensor([[0.1, 0.2], [0.9, 0.3]])}
+    found = reader_heads.best_roles(scores, task.batch)
+    assert found["role_of_best"] == {"emphasis": 0.9} and found["best_head"] == {"emphasis": "2.1"}
+    assert found["role_of_counting"]["emphasis"] == 1.0
+
+
+def test_probes_see_what_is_there_and_what_is_not() -> None:
+    reader = load_reader()
+    _, test = read_words.make_data(read_words.CPU, 0)
+    task = read_words.verb_task(test[:120], reader.vocabulary)
+    layers = reader_probes.layers_of(reader.model, task.tokens, task.batch.keep)
+    assert list(layers) == ["word", "0", "1", "2", "3"]
+    with torch.no_grad():
+        logits = reader.model(task.tokens, task.batch.keep)
+        last = reader.model.encoder.norm(layers["3"])
+    assert torch.allclose(reader.model.embed.logits(last), logits, atol=1e-4)
+    found = reader_probes.probes(
+        reader.model, reader.vocabulary, task.batch, task.tokens,
+        (task.place, torch.zeros(120, dtype=torch.bool)), seed=0,
+    )  # fmt: skip
+    assert found["probe"]["plural, word"] == 1.0
+    # All verbs called plural: nothing to be told, and nothing to be missed.
+    assert found["probe"]["hidden verb, 0"] == found["probe_majority"]["hidden verb"] == 1.0
+    assert found["probe"]["subject, word"] < found["probe"]["subject, 3"]
+
+
+def test_parts_of_a_task_are_its_sentences() -> None:
+    reader = load_reader()
+    _, test = read_words.make_data(read_words.CPU, 0)
+    task = read_words.verb_task(test[:30], reader.vocabulary)
+    with torch.no_grad():
+        whole = read_words.number_log_odds(reader.model, task)
+        parts = [read_words.number_log_odds(reader.model, task.part(slice(a, a + 15)))
+                 for a in (0, 15)]  # fmt: skip
+    assert torch.allclose(torch.cat(parts), whole, atol=1e-4)
+    part = task.part(slice(15, 30))
+    assert torch.equal(part.words(), task.words()[15:])
+    assert torch.equal(part.batch.relations["agreement"], task.batch.relations["agreement"][15:])

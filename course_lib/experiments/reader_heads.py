@@ -1,0 +1,121 @@
+"""What the heads of a trained reader are for, and how many of them it can spare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_lib.data.text import RELATIONS, TextBatch
+from course_lib.patterns import (
+    pair_excess,
+    relation_baseline,
+    silencing_curve,
+    spare_one_by_one,
+)
+from course_lib.training import seeded_generator
+
+__all__ = ["ORDERS", "best_roles", "head_name", "silencing"]
+
+ORDERS = ("least worth now", "least worth alone", "random", "most worth alone")
+"""In which orders heads are silenced."""
+_N_RANDOM = 10
+
+Measure = Callable[[Tensor], float]
+
+
+def head_name(head: int, n_heads: int) -> str:
+    """Name a head by its layer and its place there, both counted from 1.
+
+    Args:
+        head: Counted through all layers from 0.
+        n_heads: Heads of a layer.
+
+    Example:
+        >>> head_name(6, 4)
+        '2.3'
+    """
+    return f"{head // n_heads + 1}.{head % n_heads + 1}"
+
+
+def silencing(
+    choosing: Measure, loss: Measure, known: Measure, shape: tuple[int, int], seed: int
+) -> dict[str, Any]:
+    """Silence the heads of a model in four orders, and in pairs.
+
+    Who is silenced is chosen on some sentences, and what is lost is measured on others: the head
+    that looks most useless among many is so by luck in part.
+
+    Args:
+        choosing: Loss on the sentences by which heads are chosen, given factors on all heads.
+        loss: Loss on the others.
+        known: Share of right answers on the others.
+        shape: Numbers of layers L and of heads H.
+        seed: Of the random orders.
+
+    Returns:
+        ``loss_without`` and ``known_without``: by order, by number of heads gone; ``random`` is the
+        mean of 10 orders. ``least_head_worth``: by what the loss rises without the one head that is
+        missed least. ``pair_excess`` and ``largest_pair_excess``: by how much two heads are missed
+        more together than one by one, the mean of all pairs and the most, and ``understudies``,
+        whose it is.
+    """
+    n_heads = shape[0] * shape[1]
+    whole = choosing(torch.ones(shape))
+    alone = [choosing(1 - one.view(shape)) - whole for one in torch.eye(n_heads)]
+    by_worth = sorted(range(n_heads), key=lambda head: alone[head])
+    draws = seeded_generator(seed, 10)
+    orders = {
+        "least worth now": [spare_one_by_one(choosing, shape)],
+        "least worth alone": [by_worth],
+        "random": [torch.randperm(n_heads, generator=draws).tolist() for _ in range(_N_RANDOM)],
+        "most worth alone": [by_worth[::-1]],
+    }
+
+    def follow(measure: Measure) -> dict[str, dict[str, float]]:
+        curves = {}
+        for name in ORDERS:
+            found = [silencing_curve(measure, order, shape) for order in orders[name]]
+            means = torch.tensor(found, dtype=torch.float64).mean(dim=0)
+            curves[name] = {str(n): round(value, 4) for n, value in enumerate(means.tolist())}
+        return curves
+
+    losses = follow(loss)
+    first = losses["least worth alone"]
+    excess = pair_excess(loss, shape)
+    i, j = sorted(divmod(int(excess.argmax()), n_heads))
+    return {
+        "least_head_worth": round(first["1"] - first["0"], 4),
+        "pair_excess": round(float(excess.sum()) / (n_heads * (n_heads - 1)), 4),
+        "largest_pair_excess": round(float(excess.max()), 4),
+        "understudies": f"{head_name(i, shape[1])}, {head_name(j, shape[1])}",
+        "loss_without": losses,
+        "known_without": follow(known),
+    }
+
+
+def best_roles(roles: Mapping[str, Tensor], batch: TextBatch) -> dict[str, dict[str, Any]]:
+    """Who plays each role best, beside the best that a count of places can do.
+
+    Args:
+        roles: Scores of all heads ``(L, H)`` by role, as
+            :func:`course_lib.patterns.head_roles` gives them.
+        batch: The sentences on which they were measured.
+
+    Returns:
+        ``role_of_best``: by role the highest score; ``best_head``: by role who has it;
+        ``role_of_counting``: by relation the score of a head that always looks as far.
+    """
+    named = {name: score for name, score in roles.items() if name != "entropy"}
+    n_heads = roles["entropy"].shape[1]
+    return {
+        "role_of_best": {name: round(float(score.max()), 4) for name, score in named.items()},
+        "best_head": {
+            name: head_name(int(score.argmax()), n_heads) for name, score in named.items()
+        },
+        "role_of_counting": {
+            name: round(relation_baseline(batch.relations[name])[0], 4) for name in RELATIONS
+        },
+    }
