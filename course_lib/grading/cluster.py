@@ -8,6 +8,8 @@ dead worker's answers made again for as long as somebody holds on to them.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
 import logging
 import pickle
@@ -26,12 +28,18 @@ from course_lib.grading.verdict import Result, Task
 
 # Submissions that are handed out at the same time; more would only lie in the scheduler's memory.
 WINDOW = 256
+# What an answer that is on its way becomes when the connection breaks.
+_CUT = (OSError, concurrent.futures.CancelledError, asyncio.CancelledError)
 # Seconds between looks at whether scheduler and workers are still there.
 LOOK = 1.0
 
 
 def _tell(text: str) -> None:
     print(f"course: {text}", file=sys.stderr, flush=True)
+
+
+class _Lost(Exception):
+    """There is no scheduler any more, or no way to it."""
 
 
 class Cluster:
@@ -60,11 +68,12 @@ class Cluster:
             raise ValueError(
                 "grading on a cluster needs dask.distributed: pip install -e '.[cluster]'"
             ) from None
-        self._dask = distributed
+        self._dask, self._closed = distributed, distributed.client.ClosedClientError
         self.address, self.patience, self.tell = address, patience, tell
         self.idle = self.began = 0.0
-        # It reports what is handled here.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        # It reports what is handled here; each part of it has a level of its own.
+        for name in [n for n in logging.root.manager.loggerDict if n.startswith("distributed")]:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:
@@ -146,18 +155,24 @@ class Cluster:
                     begun, self.began = True, time.perf_counter()
                     meanwhile()
                 while waiting:
-                    future = self._next(client, answers)
-                    if future is None or future.status not in ("finished", "error"):
-                        break  # The scheduler is gone, and with it all that it knew.
+                    try:
+                        future = self._next(client, answers)
+                        done = self._answer(future)
+                    except _Lost:
+                        # The scheduler is gone, and with it all that it knew.
+                        self.tell(
+                            f"lost the scheduler at {self.address}; what is not graded comes again"
+                        )
+                        break
                     task = out.pop(future)
-                    done = self._answer(future)
                     future.release()
                     if waiting.pop(task.student, None):
-                        hand_out()
+                        with contextlib.suppress(self._closed):  # seen at the next look
+                            hand_out()
                         yield task, done
 
     def _next(self, client: Any, answers: queue.SimpleQueue[Any]) -> Any:
-        """The next answer; None when the scheduler is gone."""
+        """The next answer, or that the scheduler is gone."""
         begun = since = time.monotonic()
         told = False
         while True:
@@ -168,10 +183,7 @@ class Cluster:
             except queue.Empty:
                 pass
             if client.status != "running":
-                self.tell(
-                    f"the scheduler at {self.address} is gone; what is not graded comes again"
-                )
-                return None
+                raise _Lost
             if self._staffed(client):
                 since, told = time.monotonic(), False
             elif not told:
@@ -188,19 +200,25 @@ class Cluster:
         """Whether there is a worker; `scheduler_info` leaves workers out now and then."""
         try:
             return bool(client.nthreads())
-        except OSError:
+        except _CUT:
             return True  # That the scheduler is gone is seen at the next look.
 
     def _answer(self, future: Any) -> Result | JudgeDied:
-        if future.status == "error":
-            error = future.exception()
+        try:
+            if future.status not in ("finished", "error"):
+                raise _Lost
+            error = future.exception() if future.status == "error" else None
+            said = b"" if error else future.result()
+        except _CUT:
+            raise _Lost from None  # It was on its way here.
+        if error:
             if isinstance(error, self._dask.KilledWorker):
                 return JudgeDied("worker after worker ended while at work on it")
             raise WorkerFailed(
                 f"a worker at {self.address} cannot judge: {type(error).__name__}: {error}."
                 " Scheduler and workers need the same installation as this command"
             )
-        kind, content = pickle.loads(future.result())
+        kind, content = pickle.loads(said)
         if kind == "failed":
             raise WorkerFailed(content)
         return content if kind == "done" else JudgeDied(content)

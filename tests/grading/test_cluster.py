@@ -195,6 +195,8 @@ class Answer:
         return self.outcome
 
     def result(self):
+        if self.outcome == "cut":
+            raise TimeoutError("in <TCP (closed)>")
         return pickle.dumps(self.outcome)
 
     def release(self):
@@ -215,6 +217,16 @@ def test_what_a_scheduler_forgets_is_handed_out_again_and_yielded_once():
     dask, done = through(script, "abcde")
     assert sorted(d for _, d in done) == list("abcde")
     assert dask.released == 5 and max(dask.asked.values()) >= 3
+
+
+def test_an_answer_that_is_cut_off_on_its_way_is_asked_for_again(capsys):
+    def script(student, time_):
+        return "cut" if student in "bd" and time_ < 3 else ("done", student)
+
+    dask, done = through(script, "abcde")
+    assert sorted(d for _, d in done) == list("abcde")
+    assert dask.asked["b"] == 3 and dask.released == 5
+    assert "what is not graded comes again" in capsys.readouterr().out
 
 
 def test_what_kills_worker_after_worker_stops_nobody_else():
