@@ -48,7 +48,10 @@ ETTM1 = Experiment(
     {arm: ARMS[arm] for arm in _ETTM1_ARMS},
     {
         "cpu": Size(
-            {"series": "ETTm1", **asdict(replace(CPU, pred_len=96))}, (0, 1, 2), 0.5, "one CPU core"
+            {"series": "ETTm1", **asdict(replace(CPU, pred_len=96))},
+            (0, 1, 2, 3, 4),
+            0.5,
+            "one CPU core",
         ),
         # Six epochs of four times as many windows.
         "full": Size(
