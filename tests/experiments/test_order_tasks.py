@@ -40,7 +40,7 @@ def test_every_arm_is_trained_and_measured(arm: str, tmp_path: Path) -> None:
 
 
 def test_brackets_match_if_they_say_so_and_counting_them_says_nothing() -> None:
-    tokens, answers = draw(OrderRun("brackets", length=10), 1000, seeded_generator(3))
+    tokens, answers = draw(OrderRun("brackets", length=5), 1000, seeded_generator(3))
     assert (tokens[:, -1] == ASK).all() and (answers[:, :-1] == -100).all()
     said = (answers[:, -1] - FIRST_WORD).bool().tolist()
     assert said == [matches(row) for row in tokens[:, :-1].tolist()]
@@ -72,7 +72,11 @@ def test_only_what_is_asked_counts() -> None:
 
 @pytest.mark.parametrize(
     ("changed", "message"),
-    [({"task": "sort"}, "'sort'"), ({"length": 5}, "length is 5"), ({"length": 18}, "is 18")],
+    [
+        ({"task": "sort"}, "'sort'"),
+        ({"length": 1}, "length is 1"),
+        ({"length": 18}, "is 18, wanted 2 to n_words 16"),
+    ],
 )
 def test_what_cannot_be_drawn_is_refused(changed: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
