@@ -103,6 +103,9 @@ def _programs(place: Place) -> list[str]:
                 f"students' accounts cannot read {path.resolve()}: wanted a folder that is open to"
                 " all, with all above it"
             )
+    for second in place.software.glob("venv/lib/python3*/site-packages/course_lib"):
+        # A judge leaves out every folder that holds the library, and with it all others there.
+        found.append(f"{second} is a second copy of the library: remove it")
     if not place.proxy.exists():
         found.append(f"the proxy is not at {place.proxy}")
     return found

@@ -59,9 +59,9 @@ def running(place: Place, root: Path) -> Iterator[subprocess.Popen[bytes]]:
     # Whatever loses its parent below this process becomes its child, so that none is forgotten.
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     others = set(psutil.Process().children(recursive=True))
-    env = {
-        name: os.environ[name] for name in ("LANG", "HOME", "COURSE_HUB_DB") if name in os.environ
-    }
+    kept = {"LANG", "HOME", "COURSE_HUB_DB"}
+    env = {name: value for name, value in os.environ.items() if name in kept}
+    env |= {"PATH": place.path, "COURSE_HUB_SETTINGS": str(place.file)}
     config = root / "deploy" / "local" / "jupyterhub_config.py"
     with contextlib.ExitStack() as stack:
         output = stack.enter_context(log_of(place).open("wb"))

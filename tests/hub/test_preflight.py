@@ -84,9 +84,12 @@ def test_a_full_read_only_disk_is_named(complete, monkeypatch):
 def test_programs_below_a_closed_folder_are_named(complete, tmp_path):
     complete.bin.mkdir(parents=True)
     (complete.bin / "python").touch(0o755)
+    packages = complete.software / "venv/lib/python3.11/site-packages"
+    (packages / "course_lib").mkdir(parents=True)
     tmp_path.chmod(0o700)
     said = "\n".join(preflight._programs(complete))
     assert str(complete.bin / "python") in said and f"proxy is not at {complete.proxy}" in said
+    assert f"{packages}/course_lib is a second copy" in said
 
 
 def test_wrong_groups_are_named(complete, monkeypatch):
