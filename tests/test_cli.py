@@ -19,7 +19,7 @@ from course_lib.cli.interrupt import Interrupt
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data",
             "results", "bench", "doctor", "attacks", "syllabus",
-            "similar", "migrate")  # fmt: skip
+            "similar", "rename", "migrate")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -203,7 +203,7 @@ def _warm(arguments: argparse.Namespace, course: Path) -> Nursery | None:
 
 
 def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nursery | None) -> int:
-    from course_lib.grading import sample, summary
+    from course_lib.grading import premises, roster, sample, summary
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.database import shown
 
@@ -224,22 +224,26 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nur
             f"{len(tasks)} of {len(chosen)} to grade",
         )
         return 0
+    known = roster.students(course, arguments.db)
     verdicts = _with_bar(arguments, classroom, chosen, warming)
+    remarks = [r.says for r in premises.of_class(course, [classroom.name], known)]
     # The report is on the whole class, also after a run for some.
     now = {v.student: v for v in verdicts}
-    known = [now.get(s) or classroom.verdict(s) for s in classroom.students()]
-    everybody = [v for v in known if v is not None]
+    standing = [now.get(s) or classroom.verdict(s) for s in classroom.students()]
+    everybody = [v for v in standing if v is not None]
     facts = summary.data(classroom.name, everybody, classroom.engine)
     path = summary.write(course / "summary", facts, everybody)
     lines = summary.text(facts).rpartition("\n")
     if not arguments.json:
         print(lines[0])
+        for remark in remarks:
+            print(f"look at    {remark}")
         address = shown(arguments.db) if arguments.db else course / "gradebook.db"
         print(f"gradebook  {address}")
         print(f"feedback   {course / 'feedback'}")
         print(f"summary    {path}, .json and .csv beside it\n")
     arguments.interrupt.check()
-    emit(arguments, facts, f"{lines[2]}; in this run {facts['graded_now']}")
+    emit(arguments, {**facts, "remarks": remarks}, f"{lines[2]}; in this run {facts['graded_now']}")
     return 0
 
 

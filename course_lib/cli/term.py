@@ -1,4 +1,4 @@
-"""``course syllabus``, ``similar`` and ``migrate``: a plan, pairs to look at, another database."""
+"""``course syllabus``, ``similar``, ``rename`` and ``migrate``: what comes up in a term."""
 
 from __future__ import annotations
 
@@ -61,6 +61,16 @@ def register(commands: Any) -> None:
     similar.add_argument("--most", type=int, default=30, metavar="N", help="pairs at most (30)")
     add_json(similar)
     similar.set_defaults(handler=run_similar)
+
+    rename = commands.add_parser(
+        "rename", help="give a student another name, in folders and gradebook"
+    )
+    rename.add_argument("old", metavar="OLD", help="as the course knows the student")
+    rename.add_argument("new", metavar="NEW", help="as the student is called from now on")
+    rename.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
+    rename.add_argument("--db", default="", metavar="URL", help="the gradebook's address")
+    add_json(rename)
+    rename.set_defaults(handler=run_rename)
 
     migrate = commands.add_parser(
         "migrate", help="copy a gradebook into another, empty database: all of it or nothing"
@@ -163,6 +173,22 @@ def run_similar(arguments: argparse.Namespace) -> int:
     }  # fmt: skip
     line = f"{report.compared} compared, {len(pairs)} pairs to look at: {page}"
     emit(arguments, facts, line)
+    return 0
+
+
+def run_rename(arguments: argparse.Namespace) -> int:
+    """Rename, and say what went along."""
+    from course_lib.grading import roster
+    from course_lib.grading.intake import plain
+
+    course = arguments.course or checkout()
+    folders, rows = roster.rename(course, arguments.old, arguments.new, arguments.db)
+    if not arguments.json:
+        for folder in folders:
+            print(f"  {plain(folder)}")
+    facts = {"old": arguments.old, "new": arguments.new, "folders": folders, "submissions": rows}
+    names = f"{plain(arguments.old)} is {plain(arguments.new)} now"
+    emit(arguments, facts, f"{names}: {len(folders)} folders, {rows} submissions in the gradebook")
     return 0
 
 

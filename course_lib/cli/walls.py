@@ -9,17 +9,22 @@ import sys
 import tempfile
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
+
+if TYPE_CHECKING:
+    from course_lib.grading.premises import Remark
 
 
 def register(commands: Any) -> None:
     """Add the command."""
     doctor = commands.add_parser(
         "doctor",
-        help="try to escape from where students' code is graded; say what this machine has",
+        help="try to escape from where students' code is graded; look at exchange and clocks",
     )
+    doctor.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
+    doctor.add_argument("--db", default="", metavar="URL", help="the gradebook's address")
     add_json(doctor)
     doctor.set_defaults(handler=run_doctor)
 
@@ -49,6 +54,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
         except WorkerFailed as failed:
             refused = str(failed)
     escaped = [finding.name for finding in findings if finding.escaped]
+    found = _premises(arguments)
     if not arguments.json:
         for name, value in facts.items():
             print(f"  {name}: {value if isinstance(value, str) else 'yes' if value else 'no'}")
@@ -56,10 +62,34 @@ def run_doctor(arguments: argparse.Namespace) -> int:
             print(f"  {'ESCAPED' if finding.escaped else 'held':8} {finding.name}")
         if refused:
             print(f"\n{refused}\n\n{ADVICE}")
+        for remark in found:
+            print(f"  {'WRONG' if remark.wrong else 'note':8} {remark.says}")
     held = len(findings) - len(escaped)
     line = f"walls {held}/{len(findings)} hold" if findings else "no walls here: grading refuses"
-    emit(arguments, {"facts": facts, "escaped": escaped, "refused": refused}, line)
-    return FOUND_WRONG if refused or escaped else 0
+    wrong = [remark.says for remark in found if remark.wrong]
+    notes = [remark.says for remark in found if not remark.wrong]
+    data = {"facts": facts, "escaped": escaped, "refused": refused, "wrong": wrong, "notes": notes}
+    emit(arguments, data, line)
+    return FOUND_WRONG if refused or escaped or wrong else 0
+
+
+def _premises(arguments: argparse.Namespace) -> list[Remark]:
+    """What else stands in the way, if this is a checkout of the course or a course is named."""
+    from course_lib.grading import authoring, premises, roster
+
+    try:
+        root = checkout()
+    except Refused:
+        if arguments.course:
+            raise
+        return []  # The walls can be tried anywhere.
+    course = arguments.course or root
+    return premises.remarks(
+        course,
+        premises.place(course, root),
+        [source.stem for source in authoring.sources(root)],
+        roster.students(course, arguments.db),
+    )
 
 
 def run_attacks(arguments: argparse.Namespace) -> int:

@@ -97,8 +97,9 @@ class Classroom:
         gradebook.url(course, db)
 
     def students(self) -> list[str]:
-        """Everybody with a folder for this assignment."""
-        return sorted(p.parent.name for p in self.course.glob(f"submitted/*/{self.name}"))
+        """Everybody with a folder for this assignment, or with one that cannot be looked into."""
+        people = self.course.glob("submitted/*")
+        return sorted(p.name for p in people if intake.is_there(p / self.name) is not False)
 
     def grade(
         self,
@@ -239,7 +240,8 @@ class Classroom:
         if missing := sorted(set(chosen) - set(everybody)):
             raise ValueError(f"{self.name}: nothing submitted by {', '.join(missing)}")
         if not chosen:
-            raise ValueError(f"nothing in {self.course / 'submitted'} for {self.name}")
+            hint = "; `course doctor` says what waits in the exchange"
+            raise ValueError(f"nothing in {self.course / 'submitted'} for {self.name}{hint}")
         return chosen
 
     def sort_out(self, chosen: Iterable[str]) -> tuple[dict[str, Verdict], list[Task]]:

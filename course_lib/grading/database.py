@@ -70,7 +70,9 @@ def explained(address: str) -> Iterator[None]:
         raise ValueError(
             f"{shown(address)}: {said}. "
             + (
-                "If another program holds it, end that; the same command goes on from here"
+                "Make room there; the same command goes on from here"
+                if "is full" in said
+                else "If another program holds it, end that; the same command goes on from here"
                 if is_file(address)
                 else "Is the server there, may you log in, and has the database been made"
                 " (createdb)? Nothing is lost; the same command goes on from here"

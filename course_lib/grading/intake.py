@@ -84,6 +84,17 @@ def nameable(student: str) -> None:
         ) from None
 
 
+def is_there(path: Path) -> bool | None:
+    """Whether there is something of that name, a broken link included; None if nobody may look."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return None
+    return True
+
+
 def read(folder: Path, name: str) -> bytes:
     """The bytes of ``folder/name.ipynb``.
 
@@ -93,10 +104,14 @@ def read(folder: Path, name: str) -> bytes:
     """
     wanted = f"{name}.ipynb"
     path = folder / wanted
+    if (there := is_there(path)) is None:
+        raise Unreadable(
+            f"`{wanted}` cannot be read: the account that grades may not enter its folder."
+        )
     # A link may lead to the work of somebody else, or out of the course.
     if folder.is_symlink() or folder.parent.is_symlink():
         raise Unreadable("The folder of the submission is a link, not a folder.")
-    if not os.path.lexists(path):
+    if not there:
         others = sorted(p.name for p in folder.glob("*.ipynb"))
         found = f"; found {plain(', '.join(others[:5]))}: rename it and submit again"
         raise Unreadable(f"There is no file `{wanted}` in the submission{found if others else ''}.")
@@ -124,6 +139,8 @@ def read(folder: Path, name: str) -> bytes:
 
 def beside(folder: Path, name: str) -> list[str]:
     """Notes on what lies beside the notebook and might have been meant to count."""
+    if is_there(folder / name) is None:
+        return []
     found = sorted(
         p.name for p in folder.glob("*") if p.suffix in (".ipynb", ".py") and p.stem != name
     )
