@@ -335,6 +335,13 @@ class Seeing:
         """What training makes small, of normalised pictures and their classes."""
         return F.cross_entropy(model(pictures), labels)
 
+    def measure(self, logits: Tensor, labels: Tensor) -> dict[str, float]:
+        """What is measured after each epoch and at the end, of test pictures' logits."""
+        return {
+            "accuracy": accuracy(logits, labels),
+            "test_loss": F.cross_entropy(logits, labels).item(),
+        }
+
     def before(self, model: nn.Module, pictures: Tensor) -> dict[str, Any]:
         """More results, of the untrained network and all normalised test pictures."""
         return {}
@@ -387,11 +394,7 @@ class Seeing:
 
         def measure(n: int) -> dict[str, float]:
             logits = torch.cat([model(chunk) for chunk in test_images[:n].split(500)])
-            answers = test_labels[:n]
-            return {
-                "accuracy": accuracy(logits, answers),
-                "test_loss": F.cross_entropy(logits, answers).item(),
-            }
+            return self.measure(logits, test_labels[:n])
 
         history = fit(
             model,

@@ -1,0 +1,96 @@
+"""300 epochs of a vision transformer: what is kept of them, and what is said of the columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from course_lib.data import Cifar10, shape_images
+from course_lib.experiments import vit_ablations, vit_curves
+from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.registry import Job, Outcome
+from course_lib.experiments.vit_curves import EPOCHS, by_epoch
+
+# The report's table V.B.
+PRINTED: dict[str, tuple[float, ...]] = {
+    "training_loss": (2.134, 0.842, 0.312, 0.098, 0.043),
+    "validation_loss": (2.089, 0.891, 0.478, 0.395, 0.421),
+    "validation_accuracy": (0.283, 0.712, 0.857, 0.911, 0.931),
+}
+
+
+def train(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """Eleven epochs of a tiny model on shapes in the place of CIFAR-10."""
+
+    def load(split: str) -> Cifar10:
+        n, seed = (60, 0) if split == "train" else (50, 1)
+        made = shape_images(n, torch.Generator().manual_seed(seed))
+        return Cifar10((made.images * 255).byte(), made.quadrant[:, 0], "shapes", "0" * 64)
+
+    monkeypatch.setattr(vit_ablations, "load_cifar10", load)
+    small = {"n_train": 60, "n_watched": 20, "epochs": 11, "d_model": 16, "n_layers": 1,
+             "n_heads": 2, "d_ff": 16}  # fmt: skip
+    config = vit_curves.EXPERIMENT.config("whole", "cpu") | small
+    job = Job("whole", config, 0, torch.device("cpu"), folder / "c.pt", False)
+    return vit_curves.EXPERIMENT.train(job)
+
+
+def test_a_run_keeps_every_epoch_and_those_of_the_table(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    outcome = train(tmp_path, monkeypatch)
+    rows = outcome.metrics
+    assert [row["epoch"] for row in rows] == list(range(1, 12))
+    assert outcome.results["validation_loss"] == {"10": rows[9]["test_loss"]}
+    assert outcome.results["validation_accuracy"] == {"10": rows[9]["accuracy"]}
+    assert outcome.results["training_loss"] == {"10": rows[9]["loss"]}
+    assert 0 < outcome.results["validation_calibration_error"]["10"] < 1
+    # All test pictures at the end, not only those that were watched.
+    assert outcome.results["accuracy"] * 50 == pytest.approx(
+        round(outcome.results["accuracy"] * 50)
+    )
+    assert outcome.results["calibration_error"] != rows[-1]["calibration_error"]
+
+
+def record(seed: int, columns: dict[str, tuple[float, ...]], worse: float = 0.0) -> Record:
+    """A run with these numbers, and a calibration error that grows from epoch to epoch."""
+    errors = tuple(0.1 * (i + 1) + 0.01 * seed for i in range(len(EPOCHS)))
+    results = {
+        name: {
+            str(n): value + 0.001 * seed * i
+            for i, (n, value) in enumerate(zip(EPOCHS, values, strict=True))
+        }
+        for name, values in (columns | {"validation_calibration_error": errors}).items()
+    }
+    results["validation_loss"]["300"] += worse
+    return Record("e", "whole", "cpu", seed, {"a": 1}, [DataUse("d", "v", "0" * 64)],
+                  [{"epoch": 1}], results, 1, 1, {"device": "cpu"}, {"python": "3"}, "", "0" * 64,
+                  "2026-01-01T00:00:00+00:00")  # fmt: skip
+
+
+def test_the_reports_own_columns_stand() -> None:
+    said = vit_curves.conclude([record(seed, PRINTED) for seed in range(3)])
+    assert {c.verdict.outcome for c in said} == {"stands"}
+    assert len(said) == 3 * 4 + 2 and len({c.key for c in said}) == len(said)
+    assert [c.key for c in said if c.control] == ["learns"]
+    assert vit_curves.conclude([]) == []
+
+
+def test_a_loss_that_goes_on_falling_does_not_stand() -> None:
+    falling = [record(seed, PRINTED, worse=-0.2) for seed in range(3)]
+    said = {c.key: c.verdict.outcome for c in vit_curves.conclude(falling)}
+    assert said.pop("validation_loss.300") == "does not" and set(said.values()) == {"stands"}
+
+
+def test_epochs_that_were_not_run_have_no_number() -> None:
+    row = {"loss": 1.0, "test_loss": 1.0, "accuracy": 0.5, "calibration_error": 0.1}
+    assert list(by_epoch([row] * 100)["training_loss"]) == ["10", "50", "100"]
+
+
+def test_the_small_size_keeps_the_reports_recipe() -> None:
+    cpu, full = (vit_curves.EXPERIMENT.sizes[size].config for size in ("cpu", "full"))
+    smaller = {"patch_size", "d_model", "n_layers", "n_heads", "d_ff", "n_train", "n_watched"}
+    assert {key for key in full if cpu[key] != full[key]} == smaller
+    assert (cpu["epochs"], cpu["optimizer"], cpu["learning_rate"]) == (300, "sgd", 0.1)
