@@ -88,12 +88,11 @@ def test_an_informer_and_its_rivals_read_and_forecast_the_same_windows() -> None
         )
 
 
-def test_published_horizons_are_those_of_the_published_settings() -> None:
-    for name in series.PUBLISHED.arms:
-        ours = series.HORIZONS.config(f"{name}-published", "cpu")
-        for key in ("series", "seq_len", "label_len", "pred_len", "published_factor"):
-            assert ours[key] == series.PUBLISHED.arms[name][key]
-        assert "steps" not in series.HORIZONS.arms[f"{name}-published"]
+def test_the_published_window_is_that_of_the_published_setting() -> None:
+    ours = series.HORIZONS.config("etth1-24-published", "cpu")
+    for key in ("series", "seq_len", "label_len", "pred_len", "published_factor"):
+        assert ours[key] == series.PUBLISHED.arms["etth1-24"][key]
+    assert "steps" not in series.HORIZONS.arms["etth1-24-published"]
 
 
 @pytest.mark.parametrize("arm", series.PUBLISHED.arms)
@@ -123,6 +122,7 @@ def test_questions_about_horizons_are_about_arms_of_the_same_series() -> None:
     for arm, other, sign, _, _ in (*series._HORIZON_QUESTIONS, series._HORIZON_CONTROL):
         configs = [series.HORIZONS.config(name, "cpu") for name in (arm, other)]
         assert configs[0]["series"] == configs[1]["series"] and sign == -1
+    assert len(series._HORIZON_QUESTIONS) == len(series._SETTINGS)
 
 
 def test_every_question_is_judged_by_the_records_of_the_book() -> None:
