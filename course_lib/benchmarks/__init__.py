@@ -5,13 +5,16 @@ compared with the other.
 """
 
 from course_lib.benchmarks.attention import Measured, bench, exponents, worst
+from course_lib.benchmarks.growth import Growth, bench_growth
 from course_lib.benchmarks.paths import measure
 from course_lib.benchmarks.timing import Ratio, compare, peak_memory
 
 __all__ = [
+    "Growth",
     "Measured",
     "Ratio",
     "bench",
+    "bench_growth",
     "compare",
     "exponents",
     "measure",

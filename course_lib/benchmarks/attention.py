@@ -10,7 +10,6 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from course_lib.benchmarks.timing import Ratio, compare, peak_memory
-from course_lib.experiments.provenance import (
-    Clock,
-    hardware,
-    parent_commit,
-    source_sha256,
-    versions,
+from course_lib.benchmarks.recording import speed_record
+from course_lib.benchmarks.timing import (
+    Ratio,
+    compare,
+    forward_pass,
+    peak_memory,
+    training_pass,
 )
+from course_lib.experiments.provenance import Clock, source_sha256
 from course_lib.experiments.record import (
     DataUse,
     Record,
@@ -133,9 +133,9 @@ def _measure(mechanism: Mechanism, row: Row, repeats: int) -> Measured:
         rival = mechanism.peer(module, inputs) if mechanism.peer else None
         if rival:
             _agree(mechanism, module(*inputs), rival.call(*rival.inputs))
-        passes: list[tuple[str, Callable[..., Callable[[], object]]]] = [("forward", _forward)]
+        passes: list[tuple[str, Callable[..., Callable[[], object]]]] = [("forward", forward_pass)]
         if mechanism.trains:
-            passes.append(("forward + backward", _backward))
+            passes.append(("forward + backward", training_pass))
         for label, prepare in passes:
             key = f"{shape} {label}"
             ours = prepare(module, inputs)
@@ -161,31 +161,6 @@ def _agree(mechanism: Mechanism, ours: Any, theirs: Any) -> None:
             )
 
 
-def _forward(call: Callable[..., Any], inputs: tuple[Any, ...]) -> Callable[[], object]:
-    def run() -> object:
-        with torch.no_grad():
-            return call(*inputs)
-
-    return run
-
-
-def _backward(call: Callable[..., Any], inputs: tuple[Any, ...]) -> Callable[[], object]:
-    leaves = tuple(
-        x.detach().requires_grad_() if torch.is_tensor(x) and x.is_floating_point() else x
-        for x in inputs
-    )
-
-    def run() -> object:
-        for leaf in leaves:
-            if torch.is_tensor(leaf):
-                leaf.grad = None
-        outputs = [out for out in floats(call(*leaves)) if out.requires_grad]
-        torch.autograd.backward([out.sum() for out in outputs])
-        return None
-
-    return run
-
-
 def _as_results(measured: Measured) -> dict[str, Any]:
     values = asdict(measured)
     return {key: values[key] for key in ("ratios", "peak_bytes", "seconds")}
@@ -201,28 +176,12 @@ def _from_record(name: str, record: Record) -> Measured:
 def _record(
     arm: str, config: dict[str, Any], results: dict[str, Any], digest: str, clock: Clock
 ) -> Record:
-    lap = clock.lap()
-    packages = dict(versions())
+    packages = {}
     if "==" in str(config.get("package", "")):
         package = config["package"].split("==")[0]
         packages[package] = version(package)
-    return Record(
-        experiment=EXPERIMENT,
-        arm=arm,
-        size="cpu",
-        seed=0,
-        config=config,
-        data=[DataUse("table", "shapes", hashlib.sha256(_TABLE.read_bytes()).hexdigest())],
-        metrics=[{"epoch": 1, **{k: v for k, v in results["seconds"].items()}}],
-        results=results,
-        wall_seconds=lap["wall_seconds"],
-        device_seconds=lap["device_seconds"],
-        hardware=hardware(_CPU),
-        versions=packages,
-        commit=parent_commit(),
-        source_sha256=digest,
-        finished=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+    data = DataUse("table", "shapes", hashlib.sha256(_TABLE.read_bytes()).hexdigest())
+    return speed_record(EXPERIMENT, arm, config, data, results, digest, clock, packages)
 
 
 def exponents(

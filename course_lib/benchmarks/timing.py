@@ -1,16 +1,19 @@
-"""How two ways are timed in turn, and how much memory one takes."""
+"""What is timed: two ways in turn, forwards or in training, and how much memory one takes."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-__all__ = ["Ratio", "compare", "peak_memory"]
+from course_lib.mechanisms import floats
+
+__all__ = ["Ratio", "compare", "forward_pass", "peak_memory", "training_pass"]
 
 # A single timing should take at least this long, or the clock and the scheduler are measured.
 _SHORTEST = 2e-3
@@ -34,13 +37,19 @@ class Ratio:
     seconds: float
 
 
-def compare(first: Callable[[], object], second: Callable[[], object], repeats: int = 30) -> Ratio:
+def compare(
+    first: Callable[[], object],
+    second: Callable[[], object],
+    repeats: int = 30,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Ratio:
     """Time two ways in turn, changing which goes first, and compare within each repetition.
 
     Args:
         first: Ours.
         second: What it is compared with.
         repeats: Repetitions; a call that is too short for the clock is repeated within one.
+        clock: Seconds since whenever; ``time.process_time`` leaves out what other processes took.
 
     Returns:
         The median of the quotients, with its interval.
@@ -51,34 +60,34 @@ def compare(first: Callable[[], object], second: Callable[[], object], repeats: 
     Example:
         >>> slow = lambda: sum(range(40_000))
         >>> fast = lambda: sum(range(10_000))
-        >>> 2 < compare(slow, fast, repeats=5).ratio < 8
+        >>> 2 < compare(slow, fast, repeats=5, clock=time.process_time).ratio < 8
         True
     """
     if repeats < 2:
         raise ValueError(f"repeats is {repeats}, wanted at least 2")
-    inner = max(_calls(first), _calls(second))
+    inner = max(_calls(first, clock), _calls(second, clock))
     quotients, seconds = [], []
     for repetition in range(repeats):
         order = (first, second) if repetition % 2 == 0 else (second, first)
-        took = {way: _time(way, inner) for way in order}
+        took = {way: _time(way, inner, clock) for way in order}
         quotients.append(took[first] / took[second])
         seconds.append(took[first] / inner)
     low, high = _interval(np.array(quotients))
     return Ratio(float(np.median(quotients)), low, high, float(np.median(seconds)))
 
 
-def _calls(way: Callable[[], object]) -> int:
+def _calls(way: Callable[[], object], clock: Callable[[], float]) -> int:
     """How many calls make one timing long enough."""
     way()  # the first call loads, allocates and caches
-    once = min(_time(way, 1) for _ in range(3))
+    once = min(_time(way, 1, clock) for _ in range(3))
     return max(1, round(_SHORTEST / max(once, 1e-7)))
 
 
-def _time(way: Callable[[], object], inner: int) -> float:
-    start = time.perf_counter()
+def _time(way: Callable[[], object], inner: int, clock: Callable[[], float]) -> float:
+    start = clock()
     for _ in range(inner):
         way()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
@@ -112,3 +121,52 @@ def peak_memory(way: Callable[[], object]) -> int:
             held += event.nbytes()
             most = max(most, held)
     return most
+
+
+def forward_pass(call: Callable[..., Any], inputs: tuple[Any, ...]) -> Callable[[], object]:
+    """A way to be timed: one call without gradients.
+
+    Args:
+        call: A module or function.
+        inputs: Its arguments.
+
+    Example:
+        >>> forward_pass(torch.add, (torch.ones(2), 1))()
+        tensor([2., 2.])
+    """
+
+    def run() -> object:
+        with torch.no_grad():
+            return call(*inputs)
+
+    return run
+
+
+def training_pass(call: Callable[..., Any], inputs: tuple[Any, ...]) -> Callable[[], object]:
+    """A way to be timed: one call and the way back, to weights and floating-point arguments.
+
+    Args:
+        call: A module or function.
+        inputs: Its arguments.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> training_pass(layer, (torch.ones(3, 2),))()
+        >>> layer.bias.grad
+        tensor([3.])
+    """
+    leaves = tuple(
+        x.detach().requires_grad_() if torch.is_tensor(x) and x.is_floating_point() else x
+        for x in inputs
+    )
+
+    def run() -> object:
+        outputs = [out for out in floats(call(*leaves)) if out.requires_grad]
+        torch.autograd.backward([out.sum() for out in outputs])
+        # Within the call that made them: the profiler does not see the end of what is older.
+        for leaf in leaves:
+            if torch.is_tensor(leaf):
+                leaf.grad = None
+        return None
+
+    return run

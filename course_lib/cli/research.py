@@ -41,16 +41,18 @@ def register(commands: Any) -> None:
     bench.add_argument(
         "topic",
         nargs="?",
-        choices=("attention", "cluster", "grading", "paths"),
+        choices=("attention", "cluster", "grading", "growth", "paths"),
         default="paths",
         help="`attention`: every mechanism beside its fastest peer, and the growth of its cost;"
         " `cluster`: a class graded by 1, 2 and 4 workers, and from where on more do not help;"
         " `grading`: a class graded by stock nbgrader and by this grader in turn;"
+        " `growth`: time and peak memory of every cheaper attention beside full attention, from 64"
+        " to 4,096 tokens;"
         " `paths` (when left out): what the course's own choices cost",
     )
     bench.add_argument("mechanisms", nargs="*", metavar="MECHANISM", help="only these; all")
     bench.add_argument(
-        "--repeats", type=int, default=30, metavar="N", help="of each comparison; 30"
+        "--repeats", type=int, metavar="N", help="of each comparison; 30, of growth 15"
     )
     bench.add_argument(
         "--class", type=int, default=60, metavar="N", dest="students", help="submissions; 60"
@@ -162,6 +164,8 @@ def run_bench(arguments: argparse.Namespace) -> int:
         return bench_grading(arguments)
     if arguments.topic == "cluster":
         return bench_cluster(arguments)
+    if arguments.topic == "growth":
+        return bench_growth(arguments)
     from course_lib.benchmarks import measure
 
     rows = measure()
@@ -178,18 +182,13 @@ def run_bench(arguments: argparse.Namespace) -> int:
 
 def bench_attention(arguments: argparse.Namespace) -> int:
     """Print each mechanism as it is measured, the exponents, and the worst ratio."""
-    # Read when torch is loaded; else the profiler prints two lines a measurement.
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
-    import torch
-
+    _one_quiet_thread()
     from course_lib.benchmarks import bench, exponents, worst
 
-    # One thread: a second one is at the mercy of whatever else the machine does.
-    torch.set_num_threads(1)
     results = arguments.results or checkout() / "book" / "results"
     found = []
     for row in bench(
-        results, arguments.mechanisms, repeats=arguments.repeats, again=arguments.again
+        results, arguments.mechanisms, repeats=arguments.repeats or 30, again=arguments.again
     ):
         found.append(row)
         if not arguments.json:
@@ -210,6 +209,32 @@ def bench_attention(arguments: argparse.Namespace) -> int:
     }
     emit(arguments, data, worst(found))
     return 0
+
+
+def bench_growth(arguments: argparse.Namespace) -> int:
+    """Print each variant as it is measured, and how many there are."""
+    _one_quiet_thread()
+    from course_lib.benchmarks import bench_growth
+
+    results = arguments.results or checkout() / "book" / "results"
+    found = {}
+    for growth in bench_growth(
+        results, arguments.mechanisms, repeats=arguments.repeats or 15, again=arguments.again
+    ):
+        found[growth.name] = {key: ratio.ratio for key, ratio in growth.ratios.items()}
+        if not arguments.json:
+            print(growth.name, *map(growth.line, growth.ratios), sep="\n  ", flush=True)
+    emit(arguments, {"ratios": found}, f"variants {len(found)}")
+    return 0
+
+
+def _one_quiet_thread() -> None:
+    # Read when torch is loaded; else the profiler prints two lines a measurement.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+    import torch
+
+    # One thread: a second one is at the mercy of whatever else the machine does.
+    torch.set_num_threads(1)
 
 
 def bench_grading(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,63 @@
+"""The record that a measurement of speed leaves behind."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+
+from course_lib.experiments.provenance import Clock, hardware, parent_commit, versions
+from course_lib.experiments.record import DataUse, Record
+
+__all__ = ["speed_record"]
+
+
+def speed_record(
+    experiment: str,
+    arm: str,
+    config: dict[str, Any],
+    data: DataUse,
+    results: dict[str, Any],
+    digest: str,
+    clock: Clock,
+    packages: dict[str, str] | None = None,
+) -> Record:
+    """Make a record of what was measured on this machine's processor.
+
+    Args:
+        experiment: Folder of the record.
+        arm: Its name there.
+        config: What was measured, and how.
+        data: On what.
+        results: Numbers, ``seconds`` by name among them.
+        digest: Of the source that was measured.
+        clock: Started before the first measurement.
+        packages: Versions of other packages that were measured.
+
+    Example:
+        >>> record = speed_record(
+        ...     "speed", "fast", {"n": 1}, DataUse("a", "b", "0" * 64), {"seconds": {"all": 2.0}},
+        ...     "0" * 64, Clock(torch.device("cpu")),
+        ... )
+        >>> record.file_name, record.metrics
+        ('fast-cpu-0.json', [{'epoch': 1, 'all': 2.0}])
+    """
+    lap = clock.lap()
+    return Record(
+        experiment=experiment,
+        arm=arm,
+        size="cpu",
+        seed=0,
+        config=config,
+        data=[data],
+        metrics=[{"epoch": 1, **results["seconds"]}],
+        results=results,
+        wall_seconds=lap["wall_seconds"],
+        device_seconds=lap["device_seconds"],
+        hardware=hardware(torch.device("cpu")),
+        versions={**versions(), **(packages or {})},
+        commit=parent_commit(),
+        source_sha256=digest,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
