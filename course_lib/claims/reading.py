@@ -15,6 +15,8 @@ __all__ = [
     "diagonality_counts_neighbours",
     "even_heads_are_idle",
     "layers_specialise",
+    "no_head_is_redundant",
+    "probes_find_syntax_in_the_middle",
     "weights_do_not_explain",
 ]
 
@@ -76,8 +78,22 @@ def diagonality_counts_neighbours() -> Finding:
 
 
 def layers_specialise() -> Finding:
-    """Neighbours in the first layer and subjects in the middle, in three trainings."""
+    """Neighbours in the first layer and subjects in the middle, in five trainings."""
     outcomes, evidence = _judged("read-words", "neighbours", "subject best")
+    agreed = outcomes[0] if outcomes[0] == outcomes[1] else None
+    return Finding(holds=agreed, evidence=evidence)
+
+
+def no_head_is_redundant() -> Finding:
+    """What is lost without the head that is missed least, on sentences it was not chosen by."""
+    (holds,), evidence = _judged("read-words", "No head is redundant")
+    return Finding(holds=holds, evidence=evidence)
+
+
+def probes_find_syntax_in_the_middle() -> Finding:
+    """Probes for subjects after the middle layer, against those after the first and the last."""
+    layers = [f"after the middle layer than after the {which}" for which in ("first", "last")]
+    outcomes, evidence = _judged("read-words", *layers)
     agreed = outcomes[0] if outcomes[0] == outcomes[1] else None
     return Finding(holds=agreed, evidence=evidence)
 

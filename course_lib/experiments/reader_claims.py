@@ -32,9 +32,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
     found = [record.results for record in records]
     learned = [r.metrics[-1]["number"] - r.metrics[0]["number"] for r in records]
     n_layers = len(found[0]["subject_by_layer"])
-    questions = _of_maps(n_layers)
-    if "probe" in found[0]:
-        questions += (*_of_heads(found[0]), *_of_probes(n_layers))
+    questions = (*_of_maps(n_layers), *_of_heads(found[0]), *_of_probes(n_layers))
     made = [
         Conclusion(
             claim,
