@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import shutil
 import signal
@@ -97,35 +98,41 @@ class Hub:
 COURSE = str(Path(sys.executable).with_name("course"))
 
 
-@pytest.fixture(scope="session")
-def hub(settings: Callable[..., Place], missing: Callable[[str], None]) -> Iterator[Hub]:
-    """A hub with an instructor, three students for the browser and thirty for the load."""
+@pytest.fixture(scope="module")
+def hub(
+    request: pytest.FixtureRequest,
+    settings: Callable[..., Place],
+    missing: Callable[[str], None],
+) -> Iterator[Hub]:
+    """A hub with an instructor and the students that the module names as ``STUDENTS``."""
     if not accounts.is_root():
         missing("a hub makes accounts, which takes root")
     for program in ("node", "npm", "useradd"):
         if not shutil.which(program):
             missing(f"{program} is not there")
-    # Students' accounts must reach it, which the folders of pytest do not allow.
-    folder = Path(tempfile.mkdtemp(prefix="course-hub-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    place = settings(
-        folder / "hub.toml",
-        state=str(folder / "state"),
-        **_GROUPS,
-        **dict(zip(_PORTS, free_ports(4), strict=True)),
-        demo_instructor="hubtest-ira",
-        demo_students=["hubtest-ada", "hubtest-ben", "hubtest-cleo"]
-        + [f"hubtest-s{number:02}" for number in range(30)],
-    )
-    try:
-        with _running(place) as running:
-            yield running
-    finally:
-        names = (place.grader, place.demo_instructor, *place.demo_students)
-        accounts.remove(place, names)
-        for group in (place.instructors, place.students):
-            subprocess.run(["groupdel", group], check=False)
-        shutil.rmtree(folder)
+    # Two modules at a time would make the same accounts.
+    with Path("/var/tmp/course-hub-test.lock").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        # Students' accounts must reach it, which the folders of pytest do not allow.
+        folder = Path(tempfile.mkdtemp(prefix="course-hub-", dir="/var/tmp"))
+        folder.chmod(0o755)
+        place = settings(
+            folder / "hub.toml",
+            state=str(folder / "state"),
+            **_GROUPS,
+            **dict(zip(_PORTS, free_ports(4), strict=True)),
+            demo_instructor="hubtest-ira",
+            demo_students=request.module.STUDENTS,
+        )
+        try:
+            with _running(place) as running:
+                yield running
+        finally:
+            names = (place.grader, place.demo_instructor, *place.demo_students)
+            accounts.remove(place, names)
+            for group in (place.instructors, place.students):
+                subprocess.run(["groupdel", group], check=False)
+            shutil.rmtree(folder)
 
 
 @contextlib.contextmanager
