@@ -125,9 +125,18 @@ def test_questions_about_horizons_are_about_arms_of_the_same_series() -> None:
     assert len(series._HORIZON_QUESTIONS) == len(series._SETTINGS)
 
 
-def test_every_question_is_judged_by_the_records_of_the_book() -> None:
-    records = load_records(RESULTS, "informer-ettm1")
-    found = series.ETTM1.conclude([r for r in records if r.size == "cpu"])
-    asked = [f"{arm}/{other}" for arm, other, *_ in series._ETTM1_QUESTIONS]
-    assert [c.key for c in found] == [*asked, "vanilla/repeat-last"]
-    assert {c.verdict.n for c in found} == {len(series.ETTM1.sizes["cpu"].seeds)}
+@pytest.mark.parametrize(
+    ("what", "questions"),
+    [
+        (series.ETTM1, (*series._ETTM1_QUESTIONS, ablations._CONTROL)),
+        (series.HORIZONS, (*series._HORIZON_QUESTIONS, series._HORIZON_CONTROL)),
+    ],
+    ids=["ettm1", "horizons"],
+)
+def test_every_question_is_judged_by_the_records_of_the_book(
+    what: Experiment, questions: tuple[ablations.Question, ...]
+) -> None:
+    records = load_records(RESULTS, what.name)
+    found = what.conclude([r for r in records if r.size == "cpu"])
+    assert [c.key for c in found] == [f"{arm}/{other}" for arm, other, *_ in questions]
+    assert {c.verdict.n for c in found} == {len(what.sizes["cpu"].seeds)}
