@@ -70,6 +70,6 @@ def test_an_installer_that_fails_is_quoted_and_nothing_counts_as_installed(
     place.bin.mkdir(parents=True)
     (place.bin / "pip").touch()
     monkeypatch.setattr(subprocess, "run", fail)
-    with pytest.raises(RuntimeError, match="No matching distribution: jupyterhub"):
+    with pytest.raises(RuntimeError, match="No matching distribution for jupyterhub"):
         software.prepare(place, checkout, lambda line: None)
     assert not list(place.software.glob("venv/.installed-*"))
