@@ -48,6 +48,13 @@ def machine(place: Place, root: Path) -> list[str]:
             f"the proxy is not at {place.proxy}, and npm, which installs it, is not there either:"
             " install npm (Debian: apt-get install npm)"
         )
+    for folder in (place.software, place.state):
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        if not reachable(there):
+            found.append(
+                f"{there} is closed to other accounts, so nothing below it serves them: open it, or"
+                f" name another folder in {place.file.name}"
+            )
     return found + _course(place, root) + _ports(place)
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from course_lib import cli
-from course_lib.hub import accounts, preflight
+from course_lib.hub import accounts, preflight, software
 
 
 @pytest.fixture
@@ -16,6 +16,7 @@ def complete(place, monkeypatch):
     """A machine that has everything, as far as can be looked at without being root."""
     monkeypatch.setattr(accounts, "is_root", lambda: True)
     monkeypatch.setattr(accounts, "members", lambda group: set())
+    monkeypatch.setattr(preflight, "reachable", lambda path: True)
     monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     return place
 
@@ -66,8 +67,7 @@ def made(place):
     return place
 
 
-def test_an_exchange_that_students_cannot_write_is_named(complete, monkeypatch):
-    monkeypatch.setattr(preflight, "reachable", lambda path: True)
+def test_an_exchange_that_students_cannot_write_is_named(complete):
     assert "no exchange" in only(preflight._exchange(complete))
     made(complete)
     assert preflight._exchange(complete) == []
@@ -81,7 +81,16 @@ def test_a_full_read_only_disk_is_named(complete, monkeypatch):
     assert "cannot be written" in only(preflight._exchange(complete))
 
 
-def test_programs_below_a_closed_folder_are_named(complete, tmp_path):
+def test_a_folder_that_is_closed_above_is_named(complete, tmp_path, monkeypatch, root):
+    monkeypatch.setattr(preflight, "reachable", software.reachable)
+    tmp_path.chmod(0o700)
+    for said in preflight.machine(complete, root):
+        assert f"{tmp_path} is closed to other accounts" in said
+    assert len(preflight.machine(complete, root)) == 2
+
+
+def test_programs_below_a_closed_folder_are_named(complete, tmp_path, monkeypatch):
+    monkeypatch.setattr(preflight, "reachable", software.reachable)
     complete.bin.mkdir(parents=True)
     (complete.bin / "python").touch(0o755)
     packages = complete.software / "venv/lib/python3.11/site-packages"
