@@ -94,6 +94,39 @@ class Syllabus(SphinxDirective):
         return [table(self.HEADINGS, rows, self.SHARES, "syllabus")]
 
 
+class ClusterSpeed(SphinxDirective):
+    """What more workers bring, as the largest class of ``course bench cluster`` showed it."""
+
+    HEADINGS = ("Workers", "Seconds a submission", "Times as fast", "Writing, ms a submission")
+    SHARES = (20, 27, 24, 29)
+
+    def run(self) -> list[nodes.Node]:
+        """Read the record and build a table and what follows from it."""
+        from course_lib.benchmarks.cluster import EXPERIMENT, Measured
+        from course_lib.experiments import load_records
+
+        folder = Path(self.env.srcdir, "book", "results")
+        records = load_records(folder, EXPERIMENT)
+        if not records:
+            raise self.error(f"no record in {folder / EXPERIMENT}: run `course bench cluster`")
+        record = max(records, key=lambda one: one.results["students"])
+        self.env.note_dependency(str(folder / EXPERIMENT / record.file_name))
+        measured = Measured.of(record)
+        rows = [
+            row(
+                [
+                    str(load.workers),
+                    f"{load.each:.3f}",
+                    f"{measured.loads[0].each / load.each:.2f}",
+                    f"{1000 * load.driver:.1f}",
+                ]
+            )
+            for load in measured.loads
+        ]
+        where = f"Measured on {record.hardware['processor']}, {measured.line()}."
+        return [table(self.HEADINGS, rows, self.SHARES, "teaching"), nodes.paragraph("", where)]
+
+
 def phrase(text: str) -> list[nodes.Node]:
     """A docstring's sentence; what stands between backquotes is code."""
     parts = re.split(r"`+([^`]+)`+", text)
@@ -109,5 +142,6 @@ def setup(app: Sphinx) -> dict[str, object]:
     """Register the directive."""
     app.add_directive("teaching", Teaching)
     app.add_directive("syllabus", Syllabus)
+    app.add_directive("cluster-speed", ClusterSpeed)
     app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

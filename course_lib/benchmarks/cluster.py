@@ -8,6 +8,7 @@ can save.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import pickle
 import shutil
@@ -18,18 +19,25 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from course_lib.benchmarks.recording import speed_record
 from course_lib.benchmarks.submissions import make
+from course_lib.experiments.provenance import Clock, source_sha256
+from course_lib.experiments.record import DataUse, Record, write_record
 from course_lib.grading import authoring, desk, gradebook
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.cluster import Cluster
 from course_lib.grading.sandbox import die_with_parent
 from course_lib.grading.verdict import Verdict
 
-__all__ = ["Load", "Measured", "bench", "machines"]
+__all__ = ["EXPERIMENT", "Load", "Measured", "bench", "machines"]
 
+EXPERIMENT = "cluster-speed"
 ASSIGNMENT = "03_attention"
 _SEED = "c0ffee"
 HOUR = 3600.0
@@ -56,6 +64,12 @@ class Load:
 class Measured:
     """What was measured, and what follows from it on paper.
 
+    Attributes:
+        students: How many submissions.
+        cores: Of the machine, shared by scheduler, workers and the command that writes.
+        loads: By the number of workers.
+        others: How many other processes wanted to run in the minute before.
+
     Example:
         >>> measured = Measured(60, 2, [Load(1, 0.5, 0.01, 0.01), Load(2, 0.25, 0.01, 0.01)])
         >>> measured.most_workers, measured.largest_class()
@@ -65,6 +79,14 @@ class Measured:
     students: int
     cores: int
     loads: list[Load] = field(default_factory=list)
+    others: float = 0.0
+
+    @classmethod
+    def of(cls, record: Record) -> Measured:
+        """What a record of such a measurement holds."""
+        results = record.results
+        loads = [Load(**load) for load in results["loads"]]
+        return cls(results["students"], results["cores"], loads, results["others"])
 
     @property
     def driver(self) -> float:
@@ -94,8 +116,9 @@ class Measured:
 
     def line(self) -> str:
         """The last line of a report."""
+        busy = f", busy with {self.others:.0f} other processes" if self.others >= 0.5 else ""
         return (
-            f"class of {self.students}, {self.cores} cores: the writing command needs"
+            f"class of {self.students}, {self.cores} cores{busy}: the writing command needs"
             f" {1000 * self.driver:.1f} ms a submission; on paper it is the limit from"
             f" {self.most_workers} workers on, and of a class of more than"
             f" {self.largest_class()} if all is to be done within an hour"
@@ -106,7 +129,9 @@ class Measured:
         return {
             "students": self.students,
             "cores": self.cores,
+            "others": self.others,
             "loads": [asdict(load) for load in self.loads],
+            "seconds": {f"by {load.workers}": load.each for load in self.loads},
             "driver_seconds": self.driver,
             "most_workers": self.most_workers,
             "largest_class_in_an_hour": self.largest_class(),
@@ -157,6 +182,7 @@ def bench(
     *,
     workers: Sequence[int] = (1, 2, 4),
     name: str = ASSIGNMENT,
+    results_dir: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Measured:
     """Grade one class by clusters of several sizes.
@@ -166,6 +192,7 @@ def bench(
         students: How many submissions.
         workers: How many workers, in turn.
         name: The assignment.
+        results_dir: Folder of the records; nothing is written without it.
         say: Called with a line as each run ends.
 
     Raises:
@@ -175,7 +202,8 @@ def bench(
     """
     if students < 2 or not workers or min(workers) < 1:
         raise ValueError(f"students {students}, workers {list(workers)}: wanted 2 and 1 at least")
-    measured = Measured(students, len(os.sched_getaffinity(0)))
+    clock = Clock(torch.device("cpu"))
+    measured = Measured(students, len(os.sched_getaffinity(0)), others=os.getloadavg()[0])
     first: dict[str, dict[str, float | None]] = {}
     with tempfile.TemporaryDirectory(prefix="course-bench-") as place:
         folder = Path(place)
@@ -194,6 +222,19 @@ def bench(
             if first and scores != first:
                 raise RuntimeError(f"{count} workers gave other scores than {workers[0]}")
             first = scores
+    if results_dir is not None:
+        digest = hashlib.sha256(repr(first).encode()).hexdigest()
+        record = speed_record(
+            EXPERIMENT,
+            f"class-{students}",
+            {"assignment": name, "students": students, "workers": list(workers)},
+            DataUse("class", "generated", digest),
+            measured.data(),
+            source_sha256("course_lib.grading.cluster"),
+            clock,
+            {"distributed": version("distributed")},
+        )
+        write_record(record, results_dir)
     return measured
 
 

@@ -32,7 +32,7 @@ __all__ = [
     "rows",
 ]
 
-BENCHMARKS = ("attention-speed", "cost-growth", "grading-speed")
+BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed")
 """Folders of records that `course bench` writes: measurements of speed, no experiments."""
 
 OUTCOMES = {

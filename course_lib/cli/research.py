@@ -289,7 +289,9 @@ def bench_cluster(arguments: argparse.Namespace) -> int:
     def say(line: str) -> None:
         print(f"  {line}", file=sys.stderr, flush=True)
 
-    measured = cluster.bench(checkout(), arguments.students, say=say)
+    root = checkout()
+    results = arguments.results or root / "book" / "results"
+    measured = cluster.bench(root, arguments.students, results_dir=results, say=say)
     if not arguments.json:
         print(measured.table())
     emit(arguments, measured.data(), measured.line())

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from docutils import nodes
 
-from course_lib.benchmarks import attention, grading, growth
+from course_lib.benchmarks import attention, cluster, grading, growth
 from course_lib.book.printed import (
     BENCHMARKS,
     Printed,
@@ -259,7 +259,8 @@ def test_a_record_that_is_not_as_it_should_be_fails_the_page(
 
 
 def test_records_of_benchmarks_are_known() -> None:
-    assert BENCHMARKS == (attention.EXPERIMENT, growth.EXPERIMENT, grading.EXPERIMENT)
+    known = (attention, cluster, growth, grading)
+    assert tuple(module.EXPERIMENT for module in known) == BENCHMARKS
     assert load_known(BOOK / "results") == RECORDS
 
 
