@@ -77,7 +77,7 @@ hub-demo: check-exercises ## the same with one instructor and three students
 	@$(SUDO) $(BIN)/course hub demo
 
 hub-test: check-exercises ## an instructor's and two students' way through a hub, in a browser
-	@$(BIN)/python -m pytest -m hub tests/hub
+	@$(BIN)/python -m pytest -m hub -s tests/hub
 
 clean: ## remove what was built; the environment stays
 	rm -rf _build solutions/*/*.ipynb
