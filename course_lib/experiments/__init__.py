@@ -1,6 +1,7 @@
 """Named experiments, the records they leave, and the rule that judges their conclusions."""
 
 from course_lib.experiments import (
+    contrastive,
     cost,
     extrapolation,
     favit_operators,
@@ -41,6 +42,7 @@ from course_lib.experiments.verdict import Verdict, verdict
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
+        contrastive.EXPERIMENT,
         cost.EXPERIMENT,
         extrapolation.EXPERIMENT,
         favit_operators.EXPERIMENT,
