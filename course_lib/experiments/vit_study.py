@@ -1,10 +1,12 @@
-"""What else changes a vision transformer: optimiser, pictures, convolutions, a teacher.
+"""What else changes a vision transformer: optimiser, pictures, patches, convolutions, a teacher.
 
 The CIFAR-10 report trains with SGD at a rate of 0.1, says that few pictures are the trouble, and
 names hybrids and distillation as what comes next. All arms share the seed's order of the pictures
-and take as many steps, on 2,500 pictures; those with ``share`` see fewer of them, more often. After
-each epoch, how far each layer looks and how evenly is kept in the metrics. ``full`` is the report's
-setting, with the same small teacher. ``cpu`` takes 200 steps: it shows signs, not sizes.
+and take as many steps, on 2,500 pictures; those with ``share`` see fewer of them, more often. Arms
+whose names begin with ``few`` are the rows of the report's table of models: a fifth of the
+pictures, five times as often. After each epoch, how far each layer looks and how evenly is kept in
+the metrics. ``full`` is the report's setting, with the same small teacher. ``cpu`` takes 200 steps:
+it shows signs, not sizes.
 """
 
 from __future__ import annotations
@@ -64,6 +66,11 @@ ARMS: dict[str, dict[str, Any]] = {
     "hybrid": {"kind": "hybrid"},
     "soft-teacher": {"teacher": "soft"},
     "hard-teacher": {"teacher": "hard"},
+    "few-resnet": {"kind": "resnet", "share": 0.2},
+    "few-4": {"patch_size": 4, "share": 0.2},
+    "few-4-shifted": {"patch_size": 4, "share": 0.2, "crop": True},
+    # Maps of 256 patches are large, and few pictures tell how far they look.
+    "few-2": {"patch_size": 2, "share": 0.2, "n_mapped": 5},
 }
 _REPORT, _DEIT = "the CIFAR-10 report", "the paper on distilled transformers"
 # The arm that should be better, the other, the claim and who makes it.
@@ -74,12 +81,16 @@ _CLAIMS = (
     ("hard-teacher", "whole", "A convolutional teacher's answers help.", _DEIT),
     ("hard-teacher", "soft-teacher", "Answers teach better than distributions.", _DEIT),
     ("share-20", "share-5", "With 5 % of the pictures accuracy is lower than with 20 %.", _REPORT),
+    ("few-resnet", "few-4", "A convolutional network is more accurate than patches of 4.", _REPORT),
+    ("few-2", "few-4", "Patches of 2 are more accurate than patches of 4.", _REPORT),
+    ("few-4", "share-20", "Patches of 4 are more accurate than patches of 8.", _REPORT),
+    ("few-4-shifted", "few-4", "Pictures that are shifted anew each time help.", _REPORT),
     ("whole", "share-20", "With 20 % of the pictures accuracy is lower than with all.", "control"),
 )  # fmt: skip
 
 
 def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """Each change beside the whole model, depth and distance, and a control."""
+    """Each change beside what was changed, depth and distance, and a control."""
     made = judge(records, _CLAIMS)
     runs = [r for r in records if r.arm == "whole"]
     if runs:
@@ -166,10 +177,10 @@ class Studying(Seeing):
 
 @experiment(
     "vit-study",
-    "optimiser, number of pictures, convolutions and teachers of a vision transformer",
+    "optimiser, pictures, patches, convolutions and teachers of a vision transformer",
     arms=ARMS,
     sizes={
-        "cpu": Size(as_config(STUDY_CPU), (0, 1, 2, 3, 4), 0.15, "one CPU core"),
+        "cpu": Size(as_config(STUDY_CPU), (0, 1, 2, 3, 4), 0.4, "one CPU core"),
         "full": Size(as_config(STUDY_FULL), (0, 1, 2), 60, "one GPU"),
     },
     conclude=conclude,

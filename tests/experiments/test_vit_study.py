@@ -83,6 +83,14 @@ def test_few_pictures_are_seen_more_often(shapes_as_cifar: None, tmp_path: Path)
     assert len(train(tmp_path, "share-20").metrics) == 10
 
 
+def test_the_reports_models_take_as_many_steps_on_as_many_pictures() -> None:
+    arms = [vit_study.EXPERIMENT.config(arm, "cpu") for arm in vit_study.ARMS if "few" in arm]
+    free = {"kind", "patch_size", "crop", "n_mapped"}
+    assert len(arms) == 4
+    assert len({str({k: v for k, v in arm.items() if k not in free}) for arm in arms}) == 1
+    assert sorted(arm["patch_size"] for arm in arms if arm["kind"] == "vit") == [2, 4, 4]
+
+
 @pytest.mark.parametrize("module", [vit_study, vit_positions])
 def test_arms_change_one_thing(module: Any) -> None:
     cpu = module.EXPERIMENT.sizes["cpu"].config
@@ -94,14 +102,16 @@ def test_arms_change_one_thing(module: Any) -> None:
 
 def test_studies_are_judged_in_pairs() -> None:
     levels = {"whole": 0.5, "sgd": 0.4, "share-20": 0.3, "share-5": 0.2, "hybrid": 0.55,
-              "soft-teacher": 0.52, "hard-teacher": 0.51}  # fmt: skip
+              "soft-teacher": 0.52, "hard-teacher": 0.51, "few-resnet": 0.4, "few-4": 0.35,
+              "few-4-shifted": 0.36, "few-2": 0.34}  # fmt: skip
     records = [
         record(arm, seed, level + 0.01 * seed + 0.0001 * seed * i)
         for i, (arm, level) in enumerate(levels.items())
         for seed in range(3)
     ]
     said = {c.key: c for c in vit_study.conclude(records)}
-    assert len(said) == 9
+    assert len(said) == 13 and said["few-2/few-4"].verdict.outcome == "does not"
+    assert said["few-4-shifted/few-4"].verdict.outcome == "stands"
     assert said["hard-teacher/soft-teacher"].verdict.outcome == "does not"
     assert said["deeper"].verdict.mean == pytest.approx(0.51)
     assert said["sharper"].verdict.outcome == "stands"
