@@ -56,26 +56,10 @@ def crowd(tmp_path_factory, root, assignment, lasting, blank_gradebook):
 
 
 @pytest.fixture
-def start(root):
-    """Start `course grade` on a course folder."""
-    running = []
-
-    def run(course, *more):
-        command = [sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json", "--jobs", "2"]
-        process = subprocess.Popen(
-            [*command, "--course", str(course), *more],
-            cwd=root,
-            env={**os.environ, seeds.ENVIRONMENT: SEED},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        running.append(process)
-        return process
-
-    yield run
-    for process in running:
-        process.kill()
-        process.wait()
+def start(grading):
+    """Start `course grade` on a course folder, with two judges."""
+    seed = {seeds.ENVIRONMENT: SEED}
+    return lambda course, *more: grading(course, "--jobs", "2", *more, **seed).process
 
 
 @pytest.fixture(scope="module")
