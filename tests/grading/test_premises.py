@@ -287,7 +287,10 @@ def test_a_renamed_student_keeps_everything(crowd, grading, tmp_path, capsys):
     shutil.copy(crowd.course / "gradebook.db", course)
     for student in ("s0", "s1"):
         shutil.copytree(crowd.course / "submitted" / student, course / "submitted" / student)
-    grading(course).finished()
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    (course / "submitted/s1" / NAME / "timestamp.txt").write_text(tomorrow.strftime(FORM))
+    facts = grading(course).finished()
+    assert facts["graded"] == 2 and "s1 handed in in the future" in facts["remarks"][0]
     before = canonical_dump(course)
     assert roster.students(course) == {"s0", "s1"}
     asked = ["--course", str(course)]
