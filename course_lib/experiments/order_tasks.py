@@ -217,7 +217,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
     "copying, reversing and matching brackets, with positions and without",
     arms=ARMS,
     sizes={
-        "cpu": Size(asdict(CPU), (), 0.2, "one CPU core"),
+        "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.1, "one CPU core"),
         "full": Size(asdict(FULL), (0, 1, 2), 20, "one GPU"),
     },
     conclude=conclude,

@@ -168,7 +168,7 @@ def test_a_run_whose_loss_is_no_number_says_which_and_where_to_go_on(tmp_path: P
 # No records ship of an experiment that readers are asked to run, and the recipes are kept to be
 # looked at: nothing is concluded from their one seed. Scans of full size take all test pictures,
 # so that there is nothing left to draw.
-UNRUN = {"vit-questions", "informer-published", "order-tasks"}
+UNRUN = {"vit-questions", "informer-published"}
 ONE_OR_NONE = {*UNRUN, "vit-recipe", "scan-orders"}
 # With nine arms: of these the chapter tells what three pairs can decide.
 THREE = {"vit-ablations"}
