@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
@@ -103,7 +103,8 @@ def scalar_table(
     for arm in (arm for arm in experiment.arms if any(r.arm == arm for r in records)):
         runs = [record for record in records if record.arm == arm]
         for metric, first in runs[0].results.items():
-            if isinstance(first, Mapping):
+            # What is nested has its own table, and a name has no mean.
+            if not isinstance(first, int | float):
                 continue
             values = [float(record.results[metric]) for record in runs]
             # One number may stand in several tables.
@@ -136,23 +137,33 @@ def tables(experiment: Experiment, records: Sequence[Record]) -> dict[str, list[
         records: Its records of one size, at least one.
 
     Returns:
-        For each nested result a table whose first row holds the arms.
+        For each nested result a table whose first row holds the arms; names are left out.
     """
     arms = [arm for arm in experiment.arms if any(r.arm == arm for r in records)]
+    runs = [(record.arm, dict(_nested(record.results))) for record in records]
     made = {}
-    for metric, first in records[0].results.items():
-        if not isinstance(first, Mapping):
-            continue
+    for name, first in runs[0][1].items():
         table = [["of", *arms]]
         for key in first:
             cells = []
             for arm in arms:
-                runs = [r.results[metric] for r in records if r.arm == arm]
-                values = [float(run[key]) for run in runs if key in run]
+                found = [groups.get(name, {}) for its, groups in runs if its == arm]
+                values = [numbers[key] for numbers in found if key in numbers]
                 cells.append(number(mean(values)) if values else "")
-            table.append([str(key), *cells])
-        made[words(metric)] = table
+            table.append([key, *cells])
+        made[name] = table
     return made
+
+
+def _nested(results: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, dict[str, float]]]:
+    """The numbers of each nested result, by its name, however deep it lies."""
+    for key, value in results.items():
+        if isinstance(value, Mapping):
+            name = f"{above}, {key}" if above else words(key)
+            numbers = {str(k): float(v) for k, v in value.items() if isinstance(v, int | float)}
+            if numbers:
+                yield name, numbers
+            yield from _nested(value, name)
 
 
 def summary(records: Sequence[Record]) -> str:

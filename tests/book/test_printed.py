@@ -264,6 +264,12 @@ def test_records_of_benchmarks_are_known() -> None:
     assert load_known(BOOK / "results") == RECORDS
 
 
+def test_the_page_has_a_section_for_every_experiment(page: Any) -> None:
+    sections = directive(page, "ResultsTable", BOOK.parent)[0].run()
+    assert [s["ids"] for s in sections] == [[f"results-{name}"] for name in EXPERIMENTS]
+    assert len(directive(page, "EnergyTable", BOOK.parent)[0].run()) == 1
+
+
 def test_the_page_shows_the_rows_of_the_command(page: Any) -> None:
     tables, watched = directive(page, "DocumentTables", BOOK.parent)
     said, *sections = tables.run()

@@ -67,6 +67,16 @@ def test_nested_results_become_tables() -> None:
     }
 
 
+def test_names_have_no_mean_and_numbers_are_found_however_deep() -> None:
+    deep = {"heads": "1.2, 1.3", "best": {"next": "2.1"}, "left": {"worst": {"1": 0.5}, "all": 2}}
+    runs = [record(ARMS[0], seed, {"exact": 0.5} | deep) for seed in range(2)]
+    assert [row[1] for row in scalar_table(EXPERIMENT, runs, [])] == ["exact"]
+    assert tables(EXPERIMENT, runs) == {
+        "left": [["of", ARMS[0]], ["all", "2"]],
+        "left, worst": [["of", ARMS[0]], ["1", "0.5"]],
+    }
+
+
 def test_the_summary_tells_time_and_machine() -> None:
     said = summary(RECORDS)
     assert said.startswith("3 runs, together 9 minutes of computing on 2 threads of a processor.")
