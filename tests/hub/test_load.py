@@ -27,14 +27,19 @@ class Client:
     def __init__(self, hub, name):
         self.hub, self.name, self.web = hub, name, requests.Session()
 
+    def enter(self, password):
+        """Send the form of the login page; the hub's answer."""
+        url = self.hub.place.url
+        self.web.get(f"{url}/hub/login", timeout=WAIT).raise_for_status()
+        form = {"username": self.name, "password": password}
+        xsrf = {"_xsrf": self.web.cookies.get("_xsrf", path="/hub/")}
+        return self.web.post(f"{url}/hub/login", params=xsrf, data=form, timeout=WAIT,
+                             allow_redirects=False)  # fmt: skip
+
     def log_in(self):
         """Log in with the password and start the student's server."""
         url = self.hub.place.url
-        self.web.get(f"{url}/hub/login", timeout=WAIT).raise_for_status()
-        form = {"username": self.name, "password": self.hub.passwords[self.name]}
-        xsrf = {"_xsrf": self.web.cookies.get("_xsrf", path="/hub/")}
-        entered = self.web.post(f"{url}/hub/login", params=xsrf, data=form, timeout=WAIT,
-                                allow_redirects=False)  # fmt: skip
+        entered = self.enter(self.hub.passwords[self.name])
         assert entered.status_code == 302, entered.text[-500:]
         self.web.get(f"{url}/hub/home", timeout=WAIT).raise_for_status()
         xsrf = {"_xsrf": self.web.cookies.get("_xsrf", path="/hub/")}
@@ -119,6 +124,13 @@ def handed_in(clients):
 @pytest.fixture
 def inbound(hub):
     return hub.place.exchange / hub.place.course / "inbound"
+
+
+def test_who_is_no_member_does_not_enter_with_the_right_password(hub):
+    name = hub.place.grader
+    subprocess.run(["chpasswd"], input=f"{name}:right\n", text=True, check=True)
+    assert Client(hub, name).enter("right").status_code == 403
+    assert Client(hub, STUDENTS[0]).enter("wrong").status_code == 403
 
 
 def test_nothing_is_lost_and_nothing_mixed(handed_in, inbound):
