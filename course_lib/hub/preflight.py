@@ -55,7 +55,7 @@ def machine(place: Place, root: Path) -> list[str]:
                 f"{there} is closed to other accounts, so nothing below it serves them: open it, or"
                 f" name another folder in {place.file.name}"
             )
-    return found + _course(place, root) + _ports(place)
+    return found + _course(place, root) + _notebooks(root) + _ports(place)
 
 
 def _course(place: Place, root: Path) -> list[str]:
@@ -69,6 +69,18 @@ def _course(place: Place, root: Path) -> list[str]:
     return [
         f"{place.file.name} calls the course {place.course!r} and {file.name} calls it {here[1]!r}:"
         " nobody would see what is released. Write the same name into both"
+    ]
+
+
+def _notebooks(root: Path) -> list[str]:
+    """Whether every assignment has the notebook that Formgrader releases from."""
+    texts = sorted(root.glob("solutions/*/[0-9][0-9]_*.md"))
+    missing = [text.stem for text in texts if not text.with_suffix(".ipynb").exists()]
+    if not missing:
+        return []
+    return [
+        f"no notebook of {', '.join(missing)} in {root / 'solutions'}: `course exercises --check`"
+        " makes them"
     ]
 
 

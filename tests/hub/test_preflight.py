@@ -12,6 +12,17 @@ from course_lib.hub import accounts, preflight, software
 
 
 @pytest.fixture
+def root(tmp_path, root):
+    """A small checkout, whose assignment has its notebook."""
+    folder = tmp_path / "checkout"
+    (folder / "solutions" / "01_first").mkdir(parents=True)
+    for name in ("_toc.yml", "solutions/01_first/01_first.md", "solutions/01_first/01_first.ipynb"):
+        (folder / name).touch()
+    shutil.copy(root / "nbgrader_config.py", folder)
+    return folder
+
+
+@pytest.fixture
 def complete(place, monkeypatch):
     """A machine that has everything, as far as can be looked at without being root."""
     monkeypatch.setattr(accounts, "is_root", lambda: True)
@@ -46,6 +57,12 @@ def test_npm_is_not_wanted_where_the_proxy_is(complete, monkeypatch, root):
     complete.proxy.touch()
     monkeypatch.setattr(shutil, "which", lambda name, path=None: None if name == "npm" else name)
     assert preflight.machine(complete, root) == []
+
+
+def test_an_assignment_without_its_notebook_is_named(complete, root):
+    (root / "solutions/01_first/01_first.ipynb").unlink()
+    said = only(preflight.machine(complete, root))
+    assert "01_first" in said and "course exercises --check" in said
 
 
 def test_a_port_in_use_is_named_with_its_setting(complete, root):
