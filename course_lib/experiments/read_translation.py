@@ -355,6 +355,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
 
 def _of_links(found: Sequence[Mapping[str, Any]]) -> list[Conclusion]:
     """Which way to link words makes fewer errors than which."""
+
     def fewer(one: str, other: str, *languages: str) -> Verdict:
         """Has one way to link words fewer errors than another?"""
         gains = [
