@@ -447,7 +447,7 @@ def _far(name: str, model: nn.Module, pictures: Tensor) -> dict[str, Any]:
     "a vision transformer on CIFAR-10 with one part at a time taken out",
     arms=ARMS,
     sizes={
-        "cpu": Size(as_config(CPU), (0, 1, 2), 0.5, "one CPU core"),
+        "cpu": Size(as_config(CPU), (0, 1, 2, 3, 4), 0.5, "one CPU core"),
         "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU"),
     },
     conclude=conclude,

@@ -102,7 +102,7 @@ class _Watched(Seeing):
     "losses, accuracy and calibration of a vision transformer over 300 epochs",
     arms={"whole": {}},
     sizes={
-        "cpu": Size(as_config(CPU), (0, 1, 2), 4, "one CPU core"),
+        "cpu": Size(as_config(CPU), (0, 1, 2, 3, 4), 4, "one CPU core"),
         "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU"),
     },
     conclude=conclude,
