@@ -13,13 +13,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.cli import main
+from course_lib.cli import main, parser
 from course_lib.cli.interrupt import Interrupt
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data",
             "results", "bench", "doctor", "attacks", "syllabus",
-            "similar", "rename", "migrate")  # fmt: skip
+            "similar", "rename", "migrate", "hub")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -225,3 +225,10 @@ def test_serve_serves_the_book(built_book):
     finally:
         server.send_signal(signal.SIGINT)
         assert server.wait(timeout=20) == 0
+
+
+def test_the_gradebook_may_be_named_once_for_all_commands(monkeypatch):
+    monkeypatch.setenv("COURSE_GRADEBOOK", "postgresql://grader@host/grades")
+    for command in (["grade", "03_attention"], ["doctor"], ["rename", "a", "b"]):
+        assert parser().parse_args(command).db == "postgresql://grader@host/grades"
+    assert parser().parse_args(["grade", "03_attention", "--db", "sqlite://"]).db == "sqlite://"

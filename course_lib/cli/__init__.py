@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -45,6 +46,17 @@ def emit(arguments: argparse.Namespace, data: dict[str, Any] | list[Any], line: 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Give a reporting command its ``--json``."""
     parser.add_argument("--json", action="store_true", help="print the report as JSON only")
+
+
+def add_db(parser: argparse.ArgumentParser) -> None:
+    """Let a command be told which gradebook it works on."""
+    parser.add_argument(
+        "--db",
+        default=os.environ.get("COURSE_GRADEBOOK", ""),
+        metavar="URL",
+        help="the gradebook's address, as nbgrader's CourseDirectory.db_url (what COURSE_GRADEBOOK"
+        " says, else gradebook.db in the course folder)",
+    )
 
 
 Handler = Callable[[argparse.Namespace], int]

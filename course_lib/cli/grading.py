@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
+from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit
 
 if TYPE_CHECKING:
     from course_lib.grading.classroom import Classroom
@@ -72,13 +72,7 @@ def _add_class(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
     parser.add_argument("--students", nargs="+", metavar="ID", help="only these")
     parser.add_argument("--jobs", type=int, metavar="N", help="judged at a time (one per core)")
-    parser.add_argument(
-        "--db",
-        default="",
-        metavar="URL",
-        help="the gradebook's address, as nbgrader's CourseDirectory.db_url"
-        " (gradebook.db in the course folder)",
-    )
+    add_db(parser)
     parser.add_argument(
         "--scheduler",
         default="",
@@ -207,11 +201,11 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nur
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.database import shown
 
+    # A made-up class has no place in a real gradebook.
+    db = "" if arguments.sample else arguments.db
     if arguments.sample:
         sample.make(course, root, arguments.assignment)
-    classroom = Classroom(
-        course, root, arguments.assignment, db=arguments.db, follow=arguments.sample
-    )
+    classroom = Classroom(course, root, arguments.assignment, db=db, follow=arguments.sample)
     chosen = classroom.choose(arguments.students)
     if arguments.dry_run:
         _, tasks = classroom.sort_out(chosen)
@@ -224,7 +218,7 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nur
             f"{len(tasks)} of {len(chosen)} to grade",
         )
         return 0
-    known = roster.students(course, arguments.db)
+    known = roster.students(course, db)
     verdicts = _with_bar(arguments, classroom, chosen, warming)
     remarks = [r.says for r in premises.of_class(course, [classroom.name], known)]
     # The report is on the whole class, also after a run for some.
@@ -238,7 +232,7 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nur
         print(lines[0])
         for remark in remarks:
             print(f"look at    {remark}")
-        address = shown(arguments.db) if arguments.db else course / "gradebook.db"
+        address = shown(db) if db else course / "gradebook.db"
         print(f"gradebook  {address}")
         print(f"feedback   {course / 'feedback'}")
         print(f"summary    {path}, .json and .csv beside it\n")

@@ -8,7 +8,7 @@ from datetime import UTC, date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import Refused, add_json, checkout, emit
+from course_lib.cli import Refused, add_db, add_json, checkout, emit
 
 if TYPE_CHECKING:
     from course_lib.book.syllabus import Week
@@ -46,7 +46,7 @@ def register(commands: Any) -> None:
         "--set-due", action="store_true", help="also write the due dates into the gradebook"
     )
     syllabus.add_argument("--course", type=Path, help="the gradebook's folder (the checkout)")
-    syllabus.add_argument("--db", default="", metavar="URL", help="the gradebook's address")
+    add_db(syllabus)
     add_json(syllabus)
     syllabus.set_defaults(handler=run_syllabus)
 
@@ -68,7 +68,7 @@ def register(commands: Any) -> None:
     rename.add_argument("old", metavar="OLD", help="as the course knows the student")
     rename.add_argument("new", metavar="NEW", help="as the student is called from now on")
     rename.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
-    rename.add_argument("--db", default="", metavar="URL", help="the gradebook's address")
+    add_db(rename)
     add_json(rename)
     rename.set_defaults(handler=run_rename)
 

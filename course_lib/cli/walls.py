@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
+from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit
 
 if TYPE_CHECKING:
     from course_lib.grading.premises import Remark
@@ -24,7 +24,7 @@ def register(commands: Any) -> None:
         help="try to escape from where students' code is graded; look at exchange and clocks",
     )
     doctor.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
-    doctor.add_argument("--db", default="", metavar="URL", help="the gradebook's address")
+    add_db(doctor)
     add_json(doctor)
     doctor.set_defaults(handler=run_doctor)
 

@@ -151,7 +151,8 @@ def stale(place: Place, root: Path) -> list[str]:
 
 def grader_environment(place: Place) -> dict[str, str]:
     """The variables of the grader's account; none of the hub's secrets is among them."""
-    return {
+    elsewhere = {"COURSE_GRADEBOOK": place.gradebook} if place.gradebook else {}
+    return elsewhere | {
         "PATH": place.path,
         "HOME": str(place.home / place.grader),
         "USER": place.grader,

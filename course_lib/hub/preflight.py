@@ -8,6 +8,8 @@ import re
 import shutil
 import socket
 import stat
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from course_lib.hub import accounts
@@ -111,7 +113,7 @@ def made(place: Place) -> list[str]:
     Returns:
         A sentence for each, with what to do.
     """
-    return _programs(place) + _members(place) + _exchange(place)
+    return _programs(place) + _members(place) + _exchange(place) + _databases(place)
 
 
 def _programs(place: Place) -> list[str]:
@@ -143,6 +145,30 @@ def _members(place: Place) -> list[str]:
         if not accounts.exists(name):
             found.append(f"{name} is in a group of the course, but there is no such account")
     return found
+
+
+def _databases(place: Place) -> list[str]:
+    """Whether the accounts that write into a database reach it; root, or the grader."""
+    found = []
+    code = "import sqlalchemy, sys; sqlalchemy.create_engine(sys.argv[1]).connect()"
+    command = [str(place.bin / "python"), "-c", code]
+    for key, run in (("hub_database", _as_root), ("gradebook", accounts.as_grader)):
+        address = getattr(place, key)
+        if not address:
+            continue
+        done = run(place, [*command, address], capture_output=True, text=True)
+        if done.returncode:
+            # The first line of what the driver says, without the traceback above it.
+            lines = [line for line in done.stderr.splitlines() if "Error" in line and ":" in line]
+            said = lines[-1] if lines else done.stderr.strip()[-300:]
+            found.append(f"`{key}` of {place.file.name} cannot be reached: {said}")
+    return found
+
+
+def _as_root(
+    place: Place, command: Sequence[str], **more: object
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(list(command), **more)  # type: ignore[call-overload]
 
 
 def _exchange(place: Place) -> list[str]:

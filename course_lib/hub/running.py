@@ -59,7 +59,7 @@ def running(place: Place, root: Path) -> Iterator[subprocess.Popen[bytes]]:
     # Whatever loses its parent below this process becomes its child, so that none is forgotten.
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     others = set(psutil.Process().children(recursive=True))
-    kept = {"LANG", "HOME", "COURSE_HUB_DB"}
+    kept = {"LANG", "HOME"}
     env = {name: value for name, value in os.environ.items() if name in kept}
     env |= {"PATH": place.path, "COURSE_HUB_SETTINGS": str(place.file)}
     config = root / "deploy" / "local" / "jupyterhub_config.py"

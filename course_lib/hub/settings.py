@@ -11,6 +11,7 @@ import re
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
+from urllib.parse import urlsplit
 
 __all__ = ["Place", "read"]
 
@@ -32,6 +33,8 @@ class Place:
         hub_port: For the servers, on loopback.
         proxy_port: For the hub's orders to its proxy, on loopback.
         service_port: For Formgrader, on loopback.
+        hub_database: Address of the hub's database; empty for a file of SQLite.
+        gradebook: Address of nbgrader's database; empty for a file of SQLite.
         grader: The account in which Formgrader and the judge run.
         instructors: The group of system accounts that may use Formgrader.
         students: The group of system accounts that take the course.
@@ -48,6 +51,8 @@ class Place:
     hub_port: int
     proxy_port: int
     service_port: int
+    hub_database: str
+    gradebook: str
     grader: str
     instructors: str
     students: str
@@ -188,6 +193,8 @@ def _look(place: Place) -> None:
     ports = (place.port, place.hub_port, place.proxy_port, place.service_port)
     if len(set(ports)) < len(ports) or not all(1 <= port <= 65535 for port in ports):
         raise ValueError(f"{name}: wanted four different ports from 1 to 65535, not {ports}")
+    for key in ("hub_database", "gradebook"):
+        _look_at_address(name, key, getattr(place, key))
     accounts = (place.grader, place.demo_instructor, *place.demo_students)
     groups = (place.instructors, place.students)
     for word in (place.course, *accounts, *groups):
@@ -201,8 +208,22 @@ def _look(place: Place) -> None:
             raise ValueError(f"{name}: two {kind} have the same name: {', '.join(sorted(words))}")
 
 
+def _look_at_address(file: str, key: str, address: str) -> None:
+    """Refuse what is no address of a database, or tells a password to every account."""
+    if address and "://" not in address:
+        raise ValueError(
+            f"{file}: `{key}` is {address!r}; wanted nothing, or an address such as"
+            " postgresql+psycopg://hub@127.0.0.1/hub"
+        )
+    if urlsplit(address).password:
+        raise ValueError(
+            f"{file}: `{key}` holds a password, and every account reads this file: leave it to"
+            " ~/.pgpass"
+        )
+
+
 _EXAMPLE: dict[str, object] = dict(
     course="c", software=Path("/opt/c"), state=Path("/srv/c"), address="127.0.0.1", port=8000,
-    hub_port=8081, proxy_port=8001, service_port=8002, grader="g", instructors="i", students="s",
-    demo_instructor="di", demo_students=("ds",),
+    hub_port=8081, proxy_port=8001, service_port=8002, hub_database="", gradebook="", grader="g",
+    instructors="i", students="s", demo_instructor="di", demo_students=("ds",),
 )  # fmt: skip

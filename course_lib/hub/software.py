@@ -22,6 +22,8 @@ __all__ = ["prepare", "reachable"]
 
 PROXY = "configurable-http-proxy@4"
 # What of a checkout the installation is made from.
+# A hub may keep its memory and its gradebook on a server.
+_EXTRAS = "grade,hub,postgres"
 _PARTS = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
 
 
@@ -83,6 +85,7 @@ def _copy_library(place: Place, root: Path) -> None:
 def _python(place: Place, root: Path, say: Callable[[str], None]) -> None:
     """Make the environment; one that was made from the same requirements stays."""
     made_from = b"".join((root / name).read_bytes() for name in ("pyproject.toml", _PARTS[1]))
+    made_from += _EXTRAS.encode()
     stamp = place.software / "venv" / f".installed-{hashlib.sha256(made_from).hexdigest()[:16]}"
     if stamp.exists():
         return
@@ -94,7 +97,7 @@ def _python(place: Place, root: Path, say: Callable[[str], None]) -> None:
     say(f"installing the hub into {place.software / 'venv'}; that takes minutes, once")
     _run([str(place.bin / "python"), "-m", "pip", "install", "--quiet",
           "--disable-pip-version-check", "-c", str(root / "constraints.txt"),
-          "-e", f"{place.library}[grade,hub]"],
+          "-e", f"{place.library}[{_EXTRAS}]"],
          "the hub's packages come from where pip is told to look")  # fmt: skip
     for old in (place.software / "venv").glob(".installed-*"):
         old.unlink()

@@ -17,7 +17,7 @@ c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{place.hub_port}"
 c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{place.proxy_port}"
 c.ConfigurableHTTPProxy.command = ["node", str(place.proxy)]
 c.ConfigurableHTTPProxy.pid_file = str(place.hub / "proxy.pid")
-c.JupyterHub.db_url = os.environ.get("COURSE_HUB_DB", f"sqlite:///{place.hub}/jupyterhub.sqlite")
+c.JupyterHub.db_url = place.hub_database or f"sqlite:///{place.hub}/jupyterhub.sqlite"
 c.JupyterHub.cookie_secret_file = str(place.hub / "cookie_secret")
 
 # Who may log in: members of the two groups, with the password of their system account. The grader

@@ -1,18 +1,10 @@
 """A gradebook on a PostgreSQL server: moved there, killed in a transaction, wanted by two."""
 
-import contextlib
-import os
-import pwd
 import shutil
 import signal
-import socket
-import subprocess
-import tempfile
 import time
 from datetime import timedelta
-from pathlib import Path
 
-import psycopg
 import pytest
 
 from course_lib.cli import main
@@ -24,65 +16,6 @@ pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 NAME = "03_attention"
 LIMITS = Limits(cell=30, call=10)
 WHO = ("ada-full", "ben-partial", "dan-mistaken")
-
-
-class Server:
-    """A PostgreSQL of one's own, on loopback."""
-
-    def __init__(self, programs, folder, owner):
-        self.programs, self.folder, self.owner, self.made = programs, folder, owner, 0
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.run("initdb", "-D", f"{folder}/data", "-A", "trust", "-U", "course", "--no-sync")
-
-    def run(self, program, *arguments):
-        subprocess.run(
-            [self.programs / program, *arguments], check=True, capture_output=True,
-            cwd=self.folder, user=self.owner,
-        )  # fmt: skip
-
-    def start(self):
-        settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c fsync=off -k {self.folder}"
-        log = f"{self.folder}/log"
-        self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", log, "-o", settings, "start")
-
-    def stop(self):
-        self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-m", "immediate", "stop")
-
-    def connect(self, name="postgres"):
-        return psycopg.connect(
-            f"host=127.0.0.1 port={self.port} user=course dbname={name}", autocommit=True
-        )
-
-    def database(self):
-        self.made += 1
-        name = f"grades{self.made}"
-        with self.connect() as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        return name, f"postgresql+psycopg://course@127.0.0.1:{self.port}/{name}"
-
-
-@pytest.fixture(scope="module")
-def server():
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not found:
-        pytest.skip("no PostgreSQL server on this machine: apt install postgresql")
-    owner = None
-    if os.getuid() == 0:
-        try:
-            owner = pwd.getpwnam("postgres").pw_uid
-        except KeyError:
-            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
-    folder = Path(tempfile.mkdtemp(prefix="course-postgres-"))
-    if owner is not None:
-        os.chown(folder, owner, -1)
-    server = Server(found[-1].parent, folder, owner)
-    server.start()
-    yield server
-    with contextlib.suppress(subprocess.CalledProcessError):
-        server.stop()
-    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +43,11 @@ def graded(tmp_path_factory, root, seed, lasting, blank_gradebook):
 
 
 def test_a_gradebook_moves_there_whole_and_grading_goes_on(
-    graded, server, grading, tmp_path, capsys
+    graded, postgres, grading, tmp_path, capsys
 ):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
-    _, address = server.database()
+    _, address = postgres.database()
     before = gradebook.canonical_dump(course)
     assert main(["migrate", str(course / "gradebook.db"), address]) == 0
     assert "rows copied" in capsys.readouterr().out
@@ -131,11 +64,11 @@ def test_a_gradebook_moves_there_whole_and_grading_goes_on(
     assert gradebook.canonical_dump(course, address) == before
 
 
-def test_a_migration_that_fails_half_way_copies_nothing(graded, server, tmp_path, capsys):
-    name, address = server.database()
+def test_a_migration_that_fails_half_way_copies_nothing(graded, postgres, tmp_path, capsys):
+    name, address = postgres.database()
     with gradebook.open_gradebook(tmp_path, address):
         pass
-    with server.connect(name) as connection:
+    with postgres.connect(name) as connection:
         connection.execute(
             "CREATE FUNCTION stop() RETURNS trigger AS $$ BEGIN RAISE check_violation; END $$"
             " LANGUAGE plpgsql; CREATE TRIGGER stop BEFORE INSERT ON comment"
@@ -150,15 +83,15 @@ def test_a_migration_that_fails_half_way_copies_nothing(graded, server, tmp_path
     assert main(["migrate", source, address]) == 0
 
 
-def test_what_cannot_be_migrated_is_said(graded, server, tmp_path, capsys):
-    _, address = server.database()
+def test_what_cannot_be_migrated_is_said(graded, postgres, tmp_path, capsys):
+    _, address = postgres.database()
     assert main(["migrate", str(tmp_path / "none.db"), address]) == 2
     assert "no such file" in capsys.readouterr().err and not (tmp_path / "none.db").exists()
     (tmp_path / "empty.db").touch()
     assert main(["migrate", str(tmp_path / "empty.db"), address]) == 2
     assert "no gradebook" in capsys.readouterr().err
     source = str(graded / "gradebook.db")
-    assert main(["migrate", source, address.replace(f":{server.port}", ":1")]) == 2
+    assert main(["migrate", source, address.replace(f":{postgres.port}", ":1")]) == 2
     assert "Is the server there" in capsys.readouterr().err
     assert main(["migrate", source, address.replace("course@", "course:secret@") + "_none"]) == 2
     said = capsys.readouterr().err
@@ -168,12 +101,12 @@ def test_what_cannot_be_migrated_is_said(graded, server, tmp_path, capsys):
 
 
 def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
-    graded, server, grading, tmp_path
+    graded, postgres, grading, tmp_path
 ):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
-    _, calm = server.database()
-    name, address = server.database()
+    _, calm = postgres.database()
+    name, address = postgres.database()
     database.migrate(f"sqlite:///{course}/gradebook.db", calm)
     database.migrate(f"sqlite:///{course}/gradebook.db", address)
     # All three hand in once more, and what the undisturbed run comes to is kept.
@@ -185,7 +118,7 @@ def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
     grading(other, "--db", calm).finished()
     undisturbed = gradebook.canonical_dump(other, calm)
     before = gradebook.canonical_dump(course, address)
-    with server.connect(name) as watching:
+    with postgres.connect(name) as watching:
         # Scores must change for rows to be written.
         watching.execute("UPDATE grade SET auto_score = auto_score + 0.125")
         watching.execute(
@@ -214,8 +147,8 @@ def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
     assert gradebook.canonical_dump(course, address) == undisturbed
 
 
-def test_two_graders_of_one_gradebook_are_never_mixed(graded, server, grading, tmp_path):
-    _, address = server.database()
+def test_two_graders_of_one_gradebook_are_never_mixed(graded, postgres, grading, tmp_path):
+    _, address = postgres.database()
     source = f"sqlite:///{graded}/gradebook.db"
     database.migrate(source, address)
     course = tmp_path / "course"
@@ -229,17 +162,17 @@ def test_two_graders_of_one_gradebook_are_never_mixed(graded, server, grading, t
 
 
 def test_a_server_that_goes_and_comes_costs_a_second_run_and_nothing_else(
-    graded, server, grading, tmp_path
+    graded, postgres, grading, tmp_path
 ):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
-    _, address = server.database()
+    _, address = postgres.database()
     database.migrate(f"sqlite:///{course}/gradebook.db", address)
     undisturbed = gradebook.canonical_dump(course, address)
     verdict = course / "autograded" / WHO[1] / NAME / "verdict.json"
     verdict.unlink()
-    server.stop()
+    postgres.stop()
     assert "Is the server there" in grading(course, "--db", address).finished(wanted=2)
-    server.start()
+    postgres.start()
     grading(course, "--db", address).finished()
     assert verdict.exists() and gradebook.canonical_dump(course, address) == undisturbed

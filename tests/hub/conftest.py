@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import re
 import shutil
 import signal
 import socket
@@ -15,9 +16,11 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+import requests
 
 from course_lib.hub import accounts
 from course_lib.hub.settings import Place, read
@@ -95,12 +98,93 @@ class Hub:
         return subprocess.run([*course, *command], cwd=ROOT, capture_output=True, text=True)
 
 
+WAIT = 300
+
+
+class Visitor:
+    """A student's browser, as far as the hub can tell."""
+
+    def __init__(self, hub: Hub, name: str, assignment: str) -> None:
+        self.hub, self.name, self.assignment = hub, name, assignment
+        self.web = requests.Session()
+
+    def enter(self, password: str) -> requests.Response:
+        """Send the form of the login page; the hub's answer."""
+        url = self.hub.place.url
+        self.web.get(f"{url}/hub/login", timeout=WAIT).raise_for_status()
+        form = {"username": self.name, "password": password}
+        xsrf = {"_xsrf": self.web.cookies.get("_xsrf", path="/hub/")}
+        return self.web.post(f"{url}/hub/login", params=xsrf, data=form, timeout=WAIT,
+                             allow_redirects=False)  # fmt: skip
+
+    def log_in(self) -> Visitor:
+        """Log in with the password and start the student's server."""
+        url = self.hub.place.url
+        entered = self.enter(self.hub.passwords[self.name])
+        assert entered.status_code == 302, entered.text[-500:]
+        self.web.get(f"{url}/hub/home", timeout=WAIT).raise_for_status()
+        xsrf = {"_xsrf": self.web.cookies.get("_xsrf", path="/hub/")}
+        made = self.web.post(f"{url}/hub/api/users/{self.name}/tokens", params=xsrf, json={},
+                             headers={"Referer": f"{url}/hub/home"}, timeout=WAIT)  # fmt: skip
+        made.raise_for_status()
+        self.web = requests.Session()
+        self.web.headers["Authorization"] = f"token {made.json()['token']}"
+        self.web.post(f"{url}/hub/api/users/{self.name}/server", timeout=WAIT).raise_for_status()
+        events = f"{url}/hub/api/users/{self.name}/server/progress"
+        with self.web.get(events, stream=True, timeout=WAIT) as progress:
+            said = [json.loads(line[5:]) for line in progress.iter_lines() if line[:5] == b"data:"]
+        assert said[-1].get("ready"), said
+        return self
+
+    def ask(self, method: str, path: str, *, of: str = "", **more: Any) -> requests.Response:
+        """A request to the student's server, or to another's."""
+        url = f"{self.hub.place.url}/user/{of or self.name}/{path}"
+        return self.web.request(method, url, timeout=WAIT, allow_redirects=False, **more)
+
+    def exchange(self, verb: str) -> Any:
+        """What the buttons Fetch and Submit do."""
+        form = {"course_id": self.hub.place.course, "assignment_id": self.assignment}
+        answer = self.ask("POST", f"assignments/{verb}", data=form)
+        answer.raise_for_status()
+        assert answer.json()["success"], answer.text
+        return answer.json()
+
+    @property
+    def notebook(self) -> str:
+        return f"api/contents/{self.hub.place.course}/{self.assignment}/{self.assignment}.ipynb"
+
+    def write(self, text: str) -> None:
+        """Put a line of the student's own below the notebook's first code."""
+        held = self.ask("GET", self.notebook)
+        held.raise_for_status()
+        content = held.json()["content"]
+        cell = next(
+            c for c in content["cells"] if c["metadata"].get("nbgrader", {}).get("solution")
+        )
+        cell["source"] = re.sub("\n# mark .*", "", cell["source"]) + f"\n# mark {text}"
+        body = {"type": "notebook", "content": content}
+        self.ask("PUT", self.notebook, json=body).raise_for_status()
+
+
+@pytest.fixture(scope="session")
+def visitor() -> type[Visitor]:
+    """A student's browser: of a hub, by name, for an assignment."""
+    return Visitor
+
+
 COURSE = str(Path(sys.executable).with_name("course"))
+
+
+@pytest.fixture(scope="module")
+def hub_settings() -> dict[str, object]:
+    """What a module's hub is told that others are not."""
+    return {}
 
 
 @pytest.fixture(scope="module")
 def hub(
     request: pytest.FixtureRequest,
+    hub_settings: dict[str, object],
     settings: Callable[..., Place],
     missing: Callable[[str], None],
 ) -> Iterator[Hub]:
@@ -123,6 +207,7 @@ def hub(
             **dict(zip(_PORTS, free_ports(4), strict=True)),
             demo_instructor="hubtest-ira",
             demo_students=request.module.STUDENTS,
+            **hub_settings,
         )
         try:
             with _running(place) as running:

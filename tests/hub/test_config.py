@@ -100,3 +100,14 @@ def test_the_grader_judges_with_the_courses_judge():
     assert "formgrader.use(c)" in source
     everybody = (LOCAL / "etc/everybody/nbgrader_config.py").read_text()
     assert "JupyterHubAuthPlugin" in everybody and not re.search(r"token|password", everybody)
+
+
+def test_databases_are_those_of_the_settings(tmp_path, settings, monkeypatch):
+    address = "postgresql+psycopg://hub@127.0.0.1/hub"
+    place = settings(tmp_path / "hub.toml", hub_database=address, gradebook=address + "2")
+    monkeypatch.setattr(accounts, "members", lambda group: set())
+    monkeypatch.setenv("COURSE_HUB_SETTINGS", str(place.file))
+    config = PyFileConfigLoader("jupyterhub_config.py", path=str(LOCAL)).load_config()
+    assert config.JupyterHub.db_url == address
+    # `course grade` and nbgrader must mean the same gradebook.
+    assert accounts.grader_environment(place)["COURSE_GRADEBOOK"] == address + "2"

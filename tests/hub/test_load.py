@@ -3,7 +3,6 @@
 How long that takes is printed; nothing here asserts a time.
 """
 
-import json
 import pwd
 import re
 import subprocess
@@ -21,70 +20,6 @@ NAME = "02_lookup"
 WAIT = 300
 
 
-class Client:
-    """A student's browser, as far as the hub can tell."""
-
-    def __init__(self, hub, name):
-        self.hub, self.name, self.web = hub, name, requests.Session()
-
-    def enter(self, password):
-        """Send the form of the login page; the hub's answer."""
-        url = self.hub.place.url
-        self.web.get(f"{url}/hub/login", timeout=WAIT).raise_for_status()
-        form = {"username": self.name, "password": password}
-        xsrf = {"_xsrf": self.web.cookies.get("_xsrf", path="/hub/")}
-        return self.web.post(f"{url}/hub/login", params=xsrf, data=form, timeout=WAIT,
-                             allow_redirects=False)  # fmt: skip
-
-    def log_in(self):
-        """Log in with the password and start the student's server."""
-        url = self.hub.place.url
-        entered = self.enter(self.hub.passwords[self.name])
-        assert entered.status_code == 302, entered.text[-500:]
-        self.web.get(f"{url}/hub/home", timeout=WAIT).raise_for_status()
-        xsrf = {"_xsrf": self.web.cookies.get("_xsrf", path="/hub/")}
-        made = self.web.post(f"{url}/hub/api/users/{self.name}/tokens", params=xsrf, json={},
-                             headers={"Referer": f"{url}/hub/home"}, timeout=WAIT)  # fmt: skip
-        made.raise_for_status()
-        self.web = requests.Session()
-        self.web.headers["Authorization"] = f"token {made.json()['token']}"
-        self.web.post(f"{url}/hub/api/users/{self.name}/server", timeout=WAIT).raise_for_status()
-        events = f"{url}/hub/api/users/{self.name}/server/progress"
-        with self.web.get(events, stream=True, timeout=WAIT) as progress:
-            said = [json.loads(line[5:]) for line in progress.iter_lines() if line[:5] == b"data:"]
-        assert said[-1].get("ready"), said
-        return self
-
-    def ask(self, method, path, *, of="", **more):
-        """A request to the student's server, or to another's."""
-        url = f"{self.hub.place.url}/user/{of or self.name}/{path}"
-        return self.web.request(method, url, timeout=WAIT, allow_redirects=False, **more)
-
-    def exchange(self, verb):
-        """What the buttons Fetch and Submit do."""
-        form = {"course_id": self.hub.place.course, "assignment_id": NAME}
-        answer = self.ask("POST", f"assignments/{verb}", data=form)
-        answer.raise_for_status()
-        assert answer.json()["success"], answer.text
-        return answer.json()
-
-    @property
-    def notebook(self):
-        return f"api/contents/{self.hub.place.course}/{NAME}/{NAME}.ipynb"
-
-    def write(self, text):
-        """Put a line of the student's own below the notebook's first code."""
-        held = self.ask("GET", self.notebook)
-        held.raise_for_status()
-        content = held.json()["content"]
-        cell = next(
-            c for c in content["cells"] if c["metadata"].get("nbgrader", {}).get("solution")
-        )
-        cell["source"] = re.sub("\n# mark .*", "", cell["source"]) + f"\n# mark {text}"
-        body = {"type": "notebook", "content": content}
-        self.ask("PUT", self.notebook, json=body).raise_for_status()
-
-
 def marks(folder):
     """The lines that students wrote, in the submissions of a folder."""
     found = [p.read_text() for p in folder.glob(f"**/{NAME}.ipynb")]
@@ -92,7 +27,7 @@ def marks(folder):
 
 
 @pytest.fixture(scope="module")
-def clients(hub):
+def clients(hub, visitor):
     """Thirty students whose servers run, with an assignment to fetch."""
     for command in ("generate_assignment", "release_assignment"):
         done = hub.as_grader("nbgrader", command, NAME, "--force")
@@ -100,7 +35,7 @@ def clients(hub):
     began = time.monotonic()
     # As many at a time as start within their patience on two cores.
     with ThreadPoolExecutor(4) as pool:
-        everybody = list(pool.map(lambda name: Client(hub, name).log_in(), STUDENTS))
+        everybody = list(pool.map(lambda name: visitor(hub, name, NAME).log_in(), STUDENTS))
     print(f"\n{len(STUDENTS)} servers started in {time.monotonic() - began:.0f} s")
     return everybody
 
@@ -126,11 +61,11 @@ def inbound(hub):
     return hub.place.exchange / hub.place.course / "inbound"
 
 
-def test_who_is_no_member_does_not_enter_with_the_right_password(hub):
+def test_who_is_no_member_does_not_enter_with_the_right_password(hub, visitor):
     name = hub.place.grader
     subprocess.run(["chpasswd"], input=f"{name}:right\n", text=True, check=True)
-    assert Client(hub, name).enter("right").status_code == 403
-    assert Client(hub, STUDENTS[0]).enter("wrong").status_code == 403
+    assert visitor(hub, name, NAME).enter("right").status_code == 403
+    assert visitor(hub, STUDENTS[0], NAME).enter("wrong").status_code == 403
 
 
 def test_nothing_is_lost_and_nothing_mixed(handed_in, inbound):

@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -151,3 +152,13 @@ def test_only_root_acts_for_others(complete, monkeypatch, capsys, action, root):
     monkeypatch.setattr(accounts, "is_root", lambda: False)
     assert cli.main(["hub", "--settings", str(complete.file), action]) == cli.REFUSED
     assert "sudo" in capsys.readouterr().err
+
+
+def test_a_database_that_does_not_answer_is_named_with_its_setting(tmp_path, settings):
+    address = "postgresql+psycopg://hub@127.0.0.1:1/hub"
+    place = settings(tmp_path / "hub.toml", software=str(tmp_path), hub_database=address)
+    place.bin.mkdir(parents=True)
+    (place.bin / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (place.bin / "python").chmod(0o755)
+    (said,) = [problem for problem in preflight.made(place) if "hub_database" in problem]
+    assert "hub.toml" in said and "127.0.0.1" in said and "\n" not in said

@@ -24,6 +24,8 @@ def test_the_repositorys_own_settings_are_for_this_machine_alone(root):
         ({"demo_students": "ada"}, "wanted a list of texts"),
         ({"students": "attention-instructors"}, "two groups have the same name"),
         ({"prot": 1}, "unknown `prot`"),
+        ({"gradebook": "grades.db"}, "`gradebook` is 'grades.db'; wanted nothing, or an address"),
+        ({"hub_database": "postgresql://hub:secret@host/hub"}, "holds a password"),
     ],
 )
 def test_nonsense_is_refused_by_name(tmp_path, settings, changes, says):

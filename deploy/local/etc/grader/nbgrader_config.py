@@ -10,4 +10,6 @@ place = read(Path(__file__).parents[1] / "hub.toml")
 load_subconfig(str(place.checkout / "nbgrader_config.py"))  # noqa: F821
 
 c.CourseDirectory.root = str(place.checkout)
+if place.gradebook:
+    c.CourseDirectory.db_url = place.gradebook
 formgrader.use(c)
