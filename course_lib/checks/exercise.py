@@ -13,7 +13,7 @@ import importlib
 import inspect
 import pkgutil
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -76,6 +76,8 @@ class Exercise:
         returns: What the values are called when a tuple is returned.
         forbidden: What an answer may not use, out of
             :data:`course_lib.checks.forbidden.FORBIDDEN`.
+        severe: Why a mistake may cost nearly all points where there are many properties, by the
+            mistake's name; see :func:`course_lib.checks.matrix.kept`.
     """
 
     id: str
@@ -90,6 +92,7 @@ class Exercise:
     given: tuple[Callable[..., Any], ...] = ()
     returns: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
+    severe: Mapping[str, str] = field(default_factory=dict)
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Answer] = field(default_factory=list)
     alternatives: list[Answer] = field(default_factory=list)
@@ -146,6 +149,8 @@ class Exercise:
             wrong.append("no alternative")
         if unknown := sorted(set(self.forbidden) - set(FORBIDDEN)):
             wrong.append(f"nothing known of that name to forbid: {', '.join(unknown)}")
+        if unknown := sorted(set(self.severe) - {m.name for m in self.mistakes}):
+            wrong.append(f"severe names what is no mistake: {', '.join(unknown)}")
         if not 1 <= self.difficulty <= 5 or self.minutes <= 0:
             wrong.append("difficulty is 1 to 5 and minutes are positive")
         wrong += [f"mistake {m.name!r} has no hint" for m in self.mistakes if not m.hint]

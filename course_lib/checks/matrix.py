@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from pkgutil import resolve_name
 from typing import Any
 
 from course_lib.checks.compare import difference
-from course_lib.checks.exercise import Exercise, find, identifiers, namespace
+from course_lib.checks.exercise import Exercise, find, given_source, identifiers, namespace
 from course_lib.checks.report import Report, bank_reports, grade_source, recognise
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.subject import Subject
@@ -16,6 +18,8 @@ from course_lib.checks.survivors import Model, Survey, survey
 from course_lib.checks.trial import Trial, shapes
 
 Grader = Callable[[Exercise, str, str], Report]
+# What a single slip leaves at least, where there are so many properties to pass.
+THIRD, MANY = 1 / 3, 5
 
 
 @dataclass
@@ -152,6 +156,54 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader, tally: Tally) -> 
             return f"not named, fingerprint of {twins}"
 
         tally.named += over_seeds(what, answer.source, name)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The share of an exercise's points that a wrong answer keeps, and what is wrong with that."""
+
+    answer: str
+    share: float
+    fails: tuple[str, ...]
+    fault: str = ""
+
+    def line(self) -> str:
+        """One row of ``course matrix --points``."""
+        fails = f"fails {', '.join(self.fails)}" if self.fails else "fails nothing"
+        told = f"  <- {self.fault}" if self.fault else ""
+        return f"  {self.share:4.0%}  {self.answer}: {fails}{told}"
+
+
+def kept(exercise: Exercise, given: Iterable[str] = (), seed: str = "0") -> list[Kept]:
+    """What the mistakes of an exercise keep of its points, and what its given functions earn.
+
+    A slip leaves a third of the points at least where there are five properties or more, unless the
+    exercise's ``severe`` says why not. A given function handed in as it came earns nothing.
+
+    Args:
+        exercise: The exercise.
+        given: Full names of the functions that its task hands out, out of
+            :func:`course_lib.grading.authoring.answers`.
+        seed: The one seed that is tried.
+    """
+    handed = {name.rpartition(".")[2]: resolve_name(name) for name in given}
+    arity = len(inspect.signature(exercise.reference).parameters)
+    sources = {m.name: m.source for m in exercise.mistakes}
+    for name, function in handed.items():
+        if name not in sources and len(inspect.signature(function).parameters) == arity:
+            sources[name] = f"{given_source(function)}\n\n{exercise.function} = {name}\n"
+    found = []
+    for name, source in sources.items():
+        report = grade_source(exercise, source, seed)
+        share = report.score / report.max_points
+        fault = ""
+        if name in handed:
+            fault = "given, and earns points unchanged" if share else ""
+        elif share < THIRD and len(exercise.properties) >= MANY and name not in exercise.severe:
+            fault = "less than a third for one slip"
+        fails = tuple(row.name for row in report.rows if not row.passed)
+        found.append(Kept(name, share, fails, fault))
+    return found
 
 
 def reference_source(exercise: Exercise) -> str:

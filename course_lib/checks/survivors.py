@@ -37,10 +37,14 @@ SEED, OTHER_SEED = "0" * 31 + "a", "0" * 31 + "b"
 
 
 class Model(NamedTuple):
-    """A model answer; ``before`` is what stands above it in its notebook and is left as it is."""
+    """A model answer; ``before`` is what stands above it in its notebook and is left as it is.
+
+    ``given`` names the functions of the library that its task hands out.
+    """
 
     before: str
     source: str
+    given: tuple[str, ...] = ()
 
 
 class Endless(KeyboardInterrupt):

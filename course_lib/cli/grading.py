@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from course_lib.checks.survivors import Model
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.cluster import Cluster
     from course_lib.grading.nursery import Nursery
@@ -37,6 +40,11 @@ def register(commands: Any) -> None:
     matrix.add_argument("--seeds", type=int, default=20, metavar="N", help="how many (20)")
     matrix.add_argument(
         "--mutants", action="store_true", help="and small changes to every model answer, once each"
+    )
+    matrix.add_argument(
+        "--points",
+        action="store_true",
+        help="instead: the share of the points that each mistake keeps, once each",
     )
     matrix.add_argument("--judge", action="store_true", help="through workers, as the grader does")
     add_json(matrix)
@@ -134,10 +142,12 @@ def run_matrix(arguments: argparse.Namespace) -> int:
 
     chosen = arguments.exercise or None
     models = None
-    if arguments.mutants:
+    if arguments.mutants or arguments.points:
         from course_lib.grading.authoring import answers
 
         models = answers(checkout())
+    if arguments.points:
+        return _print_points(arguments, models or {})
     if arguments.judge:
         from course_lib.grading.relay import worker_grader
 
@@ -150,6 +160,26 @@ def run_matrix(arguments: argparse.Namespace) -> int:
             print(f"FAULT {fault}")
     emit(arguments, tally.data(), tally.line())
     return FOUND_WRONG if tally.faults else 0
+
+
+def _print_points(arguments: argparse.Namespace, models: Mapping[str, Model]) -> int:
+    """All shares of the exercises that are named; of all exercises those that are too few."""
+    from course_lib.checks.exercise import find, identifiers
+    from course_lib.checks.matrix import kept
+
+    found = {
+        name: kept(find(name), models[name].given) for name in arguments.exercise or identifiers()
+    }
+    wrong = [row for rows in found.values() for row in rows if row.fault]
+    for name, rows in {} if arguments.json else found.items():
+        shown = [row for row in rows if row.fault or arguments.exercise]
+        if shown:
+            print(f"{name}: {len(find(name).properties)} properties, {find(name).points:g} points")
+            print("\n".join(row.line() for row in shown))
+    data = {name: [asdict(row) for row in rows] for name, rows in found.items()}
+    total = sum(map(len, found.values()))
+    emit(arguments, data, f"answers {total}, with too few or too many points {len(wrong)}")
+    return FOUND_WRONG if wrong else 0
 
 
 def run_grade(arguments: argparse.Namespace) -> int:

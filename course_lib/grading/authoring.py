@@ -252,13 +252,16 @@ def answers(root: Path) -> dict[str, Model]:
     for source in sources(root):
         before: list[str] = []
         parts: list[str] = []
+        given: list[str] = []
         notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="md:myst")
         for cell in (c for c in notebook.cells if c.cell_type == "code"):
             if BEGIN in cell.source:
                 parts.append(cell.source)
             elif match := CHECK.search(cell.source):
-                found[match[1]] = Model("\n\n".join(before), "\n\n".join(parts))
-                before, parts = before + parts, []
+                found[match[1]] = Model("\n\n".join(before), "\n\n".join(parts), tuple(given))
+                before, parts, given = before + parts, [], []
+            else:
+                given += GIVEN.findall(cell.source)
     return found
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from course_lib.checks import matrix as matrix_module
 from course_lib.checks.exercise import find, identifiers
-from course_lib.checks.matrix import matrix
+from course_lib.checks.matrix import kept, matrix
 from course_lib.checks.report import grade_source
 from course_lib.grading.relay import worker_grader
 
@@ -93,3 +93,36 @@ def test_the_summary_line_has_its_form():
         "exercises 1, mistakes 8/8 rejected, 8/8 named, alternatives 3/3 full marks,"
         " stubs 1/1 zero, misnamed 0, seeds 1"
     )
+
+
+def test_a_slip_that_costs_nearly_all_is_told_unless_a_reason_stands():
+    """Two of the bank's mistakes over properties of which one decides all points, or none."""
+    exercise = dataclasses.replace(find("attention.scaled_dot_product"))
+    values = exercise.properties[0]
+    exercise.properties = [dataclasses.replace(values, points=6)] + [
+        dataclasses.replace(values, name=f"copy {n}", points=0) for n in range(4)
+    ]
+    slip, other = exercise.mistakes[:2]
+    exercise.mistakes = [slip, other]
+    exercise.severe = {other.name: "an answer without it is none"}
+    told, excused = kept(exercise)
+    assert (told.share, told.fault) == (0, "less than a third for one slip")
+    assert "values" in told.fails
+    assert (excused.share, excused.fault) == (0, "")
+    exercise.properties = exercise.properties[:4]
+    assert not kept(exercise)[0].fault, "with four properties one may be worth everything"
+
+
+def test_a_given_function_that_earns_points_unchanged_is_told():
+    exercise = find("cheaper.window_attention")
+    banked = len(kept(exercise))
+    assert len(kept(exercise, ["course_lib.masks.causal_mask"])) == banked, "other arguments"
+    (given,) = kept(exercise, ["course_lib.checks.cheaper.window_attention.reference"])[banked:]
+    assert (given.share, given.fails) == (1, ())
+    assert given.fault == "given, and earns points unchanged"
+
+
+def test_what_a_mistake_may_cost_has_to_be_a_mistake():
+    exercise = dataclasses.replace(find("masks.causal_mask"), severe={"no_such": "because"})
+    with pytest.raises(ValueError, match="severe names what is no mistake: no_such"):
+        exercise.validate()
