@@ -114,12 +114,16 @@ def test_a_slip_that_costs_nearly_all_is_told_unless_a_reason_stands():
 
 
 def test_a_given_function_that_earns_points_unchanged_is_told():
-    exercise = find("cheaper.window_attention")
-    banked = len(kept(exercise))
-    assert len(kept(exercise, ["course_lib.masks.causal_mask"])) == banked, "other arguments"
-    (given,) = kept(exercise, ["course_lib.checks.cheaper.window_attention.reference"])[banked:]
-    assert (given.share, given.fails) == (1, ())
-    assert given.fault == "given, and earns points unchanged"
+    exercise = dataclasses.replace(find("cheaper.window_attention"), mistakes=[])
+    runs = dataclasses.replace(
+        exercise.properties[0], points=6, run=lambda t: t.call(*exercise.example(t))
+    )
+    exercise.properties = [runs]
+    assert not kept(exercise, ["course_lib.masks.causal_mask"]), "a helper with other arguments"
+    given = "course_lib.checks.cheaper.window_attention.masked_attention"
+    (unchanged,) = kept(exercise, [given])
+    assert (unchanged.answer, unchanged.share, unchanged.fails) == ("masked_attention", 1, ())
+    assert unchanged.fault == "given, and earns points unchanged"
 
 
 def test_what_a_mistake_may_cost_has_to_be_a_mistake():
