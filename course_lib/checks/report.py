@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import textwrap
 import warnings
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from course_lib.checks.seeds import sample_seed
 from course_lib.checks.subject import Subject
 from course_lib.checks.trial import Trial, attempt
 
+_UNDEFINED = re.compile(r"NameError: (?:name )?['`](\w+)['`] is not defined")
 # Fits a page of the book without scrolling.
 WIDTH = 76
 
@@ -44,6 +46,8 @@ class Report:
     mistake: Answer | None = None
     transcript: list[Any] = field(default_factory=list, repr=False)
     note: str = ""
+    # Where a name is lost that was not defined; said before anything else.
+    cause: str = ""
 
     @property
     def score(self) -> float:
@@ -55,6 +59,10 @@ class Report:
     def full(self) -> bool:
         """Whether every property holds, also those worth no points."""
         return all(row.passed for row in self.rows)
+
+    def undefined(self) -> list[str]:
+        """The names that were not defined when the answer ran."""
+        return undefined("\n".join(row.why for row in self.rows))
 
     def fingerprint_of(self, other: Report) -> bool:
         """Whether verdicts and every value returned are those of ``other``."""
@@ -90,6 +98,8 @@ class Report:
     def table(self) -> str:
         """The report as plain text, for a terminal or the output of a cell."""
         lines = [f"{self.exercise}: {self.score:g} of {self.max_points:g} points"]
+        if self.cause:
+            lines.append(_fill(self.cause))
         for row in self.rows:
             mark = "pass" if row.passed else "FAIL"
             line = f"  {mark}  {row.points:4g}  {row.name}: {row.says}"
@@ -105,6 +115,11 @@ class Report:
         if self.note and not self.one_reason:
             lines.append(_fill(self.note))
         return "\n".join(lines)
+
+
+def undefined(said: str) -> list[str]:
+    """The names that errors in a text say are not defined."""
+    return list({m[1]: None for m in _UNDEFINED.finditer(said)})
 
 
 def _fill(text: str, initial_indent: str = "", subsequent_indent: str = "") -> str:
@@ -146,6 +161,10 @@ def grade(exercise: Exercise, subject: Subject, seed: str, *, name_mistake: bool
         )
         transcript += [*trial.transcript, prop.name]
     report = Report(exercise.id, rows, exercise.points, None, transcript)
+    given = {function.__name__ for function in exercise.given}.intersection(report.undefined())
+    report.cause = " ".join(
+        f"`{name}` is given: run the cell further up that defines it." for name in sorted(given)
+    )
     if name_mistake and not report.full:
         report.mistake = recognise(exercise, report, seed)
     return report

@@ -77,7 +77,7 @@ def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:
     }
     if report is None:
         return shown
-    shown["headline"] = report.headline
+    shown["headline"], shown["cause"] = report.headline, report.cause
     if report.mistake is not None:
         shown["mistake"] = report.mistake.name.replace("_", " ")
         shown["says"] = report.mistake.says

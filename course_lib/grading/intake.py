@@ -312,12 +312,12 @@ def _adopt(
     """Give an answer that is absent the last code cell without a mark that defines its function."""
     present = {grade_id for _, grade_id in found}
     for grade_id, own in wanted.items():
-        names = _defines(own)
+        names = defines(own)
         if grade_id in present or _locked(own) or not names:
             continue
         for index in reversed(range(len(found))):
             cell, tag = found[index]
-            if tag is None and cell.cell_type == "code" and names & _defines(cell):
+            if tag is None and cell.cell_type == "code" and names & defines(cell):
                 found[index] = (cell, grade_id)
                 notes.append(f"The cell `{grade_id}` had lost its mark; its function told it.")
                 break
@@ -327,8 +327,8 @@ def _which(places: list[int], cells: list[NotebookNode], own: NotebookNode) -> i
     """The place of the copy that counts."""
     if _locked(own):
         return places[-1] if _graded(own) else places[0]
-    names = _defines(own)
-    defining = [n for n, cell in zip(places, cells, strict=True) if names & _defines(cell)]
+    names = defines(own)
+    defining = [n for n, cell in zip(places, cells, strict=True) if names & defines(cell)]
     return defining[-1] if defining else places[0]
 
 
@@ -352,7 +352,8 @@ def _put_back(own: NotebookNode) -> NotebookNode:
     return clean
 
 
-def _defines(cell: NotebookNode) -> set[str]:
+def defines(cell: NotebookNode) -> set[str]:
+    """The names that a cell gives by a definition or an assignment at the margin."""
     return {name for pair in _DEFINES.findall(cell.source) for name in pair if name}
 
 

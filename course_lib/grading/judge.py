@@ -23,6 +23,7 @@ from course_lib.checks.forbidden import named
 from course_lib.checks.report import Report, grade
 from course_lib.checks.subject import SubjectLost
 from course_lib.grading.authoring import CHECK
+from course_lib.grading.causes import Raised, explain, raised, worth_a_note
 from course_lib.grading.channel import Killed, Limits, Worker
 from course_lib.grading.intake import Submission, align, plain_notes
 from course_lib.grading.kit import ABSENT
@@ -155,18 +156,27 @@ def judge_notebook(
     session = Session(lambda: Worker(nursery, limits, judge, needs), limits.whole)
     kept = MAX_KEPT
     doubtful: list[tuple[NotebookNode, Mark, tuple[str, ...], list[str]]] = []
+    failed: list[Raised] = []
+    cells = align(submission, release)
     try:
-        for cell, own in align(submission, release):
+        for number, (cell, own) in enumerate(cells):
             result.notebook.cells.append(cell)
             marks = cell.metadata.get("nbgrader", {}) if own else {}
             if marks.get("grade"):
                 mark = _judge_cell(cell, session, seed, result.notes)
                 result.marks.append(mark)
+                if mark.report and mark.report.undefined():
+                    explain(mark.report, failed, [cell for cell, _ in cells[number + 1 :]])
+                    cell.outputs = _table(mark.report)
                 if mark.report and mark.score and (kinds := find(mark.report.exercise).forbidden):
                     doubtful.append((cell, mark, kinds, list(session.prefix)))
             elif cell.cell_type == "code":
                 outputs, lost = session.run(cell.source)
                 cell.outputs = clean_outputs(outputs)
+                if error := raised(cell.source, cell.outputs):
+                    if worth_a_note(error, failed):
+                        result.notes.append(f"{str(error)[0].upper()}{str(error)[1:]}.")
+                    failed.append(error)
                 kept -= sum(len(str(output)) for output in cell.outputs)
                 if kept < 0:
                     cell.outputs = [_output("stream", name="stdout", text=FULL)]

@@ -217,4 +217,8 @@ def environment(home: str) -> dict[str, str]:
     pages = "glibc.malloc.hugetlb=1"
     return {**one, "HOME": home, "TMPDIR": home, "PATH": path, "MPLBACKEND": "agg",
             "IPYTHONDIR": home, "MPLCONFIGDIR": home, "LANG": "C.UTF-8",
-            "GLIBC_TUNABLES": pages}  # fmt: skip
+            "GLIBC_TUNABLES": pages,
+            # A compiled answer runs as it is written: a compiler would take all of its time.
+            "TORCHDYNAMO_DISABLE": "1",
+            # There is no network: `!pip install` says so at once, what is there is there.
+            "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}  # fmt: skip

@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 from course_lib.checks.cell import MIME
 from course_lib.checks.exercise import find
 from course_lib.grading import authoring, intake
+from course_lib.grading.causes import beginning
 
 SECONDS = 120
 # Runs in the student's kernel in place of a graded cell.
@@ -155,7 +156,7 @@ def _run(
     with client.setup_kernel():
         for number, cell in enumerate(code):
             identifier = checks.get(number, "")
-            what = f"the check of {identifier}" if identifier else _beginning(cell.source)
+            what = f"the check of {identifier}" if identifier else beginning(cell.source)
             if not gone:
                 try:
                     client.execute_cell(cell, number)
@@ -187,9 +188,3 @@ def _report(cell: NotebookNode) -> dict[str, Any] | None:
 
 def _raised(errors: list[NotebookNode]) -> str:
     return f"{errors[0]['ename']}: {errors[0]['evalue']}" if errors else ""
-
-
-def _beginning(source: str) -> str:
-    """A cell by its first line of code."""
-    lines = [s for line in source.splitlines() if (s := line.strip()) and not s.startswith("#")]
-    return f"the cell that begins with `{(lines or ['nothing'])[0][:60]}`"

@@ -12,6 +12,7 @@ import json
 import random
 import socket
 import struct
+import subprocess
 import sys
 from typing import Any
 
@@ -37,6 +38,32 @@ class Shell(InteractiveShell):
 
     def enable_gui(self, gui: str | None = None) -> None:
         """Accept ``%matplotlib inline``; there is no event loop to integrate."""
+
+    def system(self, cmd: str) -> None:
+        """``!command``, by a pipe: there is no terminal here, and maybe no shell.
+
+        What it says is printed; a command that fails or is missing ends no cell, as at home.
+
+        Raises:
+            OSError: It is to go on in the background, which IPython refuses at home, too.
+        """
+        if cmd.rstrip().endswith("&"):
+            raise OSError("Background processes not supported.")
+        command = ["/bin/sh", "-c", self.var_expand(cmd, depth=1)]
+        try:
+            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT) as process:  # fmt: skip
+                assert process.stdout is not None
+                said = 0
+                while part := process.stdout.read1(2**16):
+                    # A flood is read to its end, so that the command can finish, but not kept.
+                    print(part.decode(errors="replace") if said < MAX_OUTPUT else "", end="")
+                    said += len(part)
+            code = process.returncode
+        except OSError as error:
+            print(f"{cmd}: {error.strerror}")
+            code = 127
+        self.user_ns["_exit_code"] = code
 
     def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
         self.raised = (getattr(etype, "__name__", "Error"), _text(evalue), stb)

@@ -259,3 +259,56 @@ def test_what_an_exercise_forbids_is_refused_there_and_works_elsewhere(judge, an
     assert any("names scaled_dot" in note for note in judged.notes) == ("scaled_dot" in call)
     cell = next(c for c in judged.notebook.cells if "outside" in c.source)
     assert "outside" in str(cell.outputs)
+
+
+@pytest.mark.parametrize(
+    ("first_line", "error"),
+    [
+        ("from google.colab import drive", "ModuleNotFoundError: No module named 'google"),
+        ("%matplotlib widget", "RuntimeError: 'widget' is not a recognised GUI loop"),
+        ("from helper import scale", "ModuleNotFoundError: No module named 'helper'"),
+        ("x = (", "SyntaxError: '(' was never closed"),
+    ],
+)
+def test_a_cell_that_raised_is_named_before_what_it_left_undefined(
+    judge, solved, first, first_line, error
+):
+    imports = next(c for c in solved.cells if c.cell_type == "code")
+    imports.source = f"{first_line}\n{imports.source}"
+    judged = judge(solved)
+    said = f"the cell that begins with `{first_line}` raised {error}"
+    (note,) = judged.notes
+    assert said in note.replace("The cell", "the cell")
+    assert said in judged.marks[0].report.cause
+    table = judged.marks[0].report.table()
+    assert " ".join(table.split()).index(said[:60]) < table.index("is not defined")
+
+
+def test_a_definition_that_comes_too_late_is_named(judge, answer, solved, others, first):
+    judged = judge(answer("def scaled_dot_product_attention(*args):\n    return later(*args)"))
+    assert judged.marks[0].report.cause == ""
+    solved.cells.append(new_code_cell("# mine\ndef later(q, k, v, mask=None):\n    return v, v"))
+    judged = judge(solved)
+    assert judged.score == others and judged.notes == []
+    cause = judged.marks[0].report.cause
+    assert "only further down, in the cell that begins with `def later(" in cause
+    assert "order counts" in cause
+
+
+@pytest.mark.parametrize(
+    "line", ["!pip install -q einops", "!nvidia-smi", "!no-such-command", "!false", "!yes | head"]
+)
+def test_a_command_costs_the_cell_it_stands_in_nothing(judge, solved, assignment, line):
+    imports = next(c for c in solved.cells if c.cell_type == "code")
+    imports.source = f"{line}\n{imports.source}"
+    judged = judge(solved, Limits())
+    assert judged.score == assignment.automatic and judged.notes == []
+
+
+def test_a_compiled_answer_runs_as_it_is_written(judge, answer, assignment):
+    compiled = (
+        "import sys, warnings\n\n@torch.compile(mode='max-autotune')\n"
+        + RIGHT[RIGHT.index("def ") :]
+    )
+    judged = judge(answer(compiled), Limits())
+    assert judged.score == assignment.automatic
