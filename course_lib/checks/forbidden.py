@@ -16,6 +16,7 @@ import ast
 import contextlib
 import ctypes
 import importlib
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,8 @@ class Forbidden:
     Args:
         says: What may not be used, as the student knows it.
         instead: What to do.
-        operators: Torch's operators that are refused: those at which all ways end, on a CPU.
+        operators: A pattern for names of torch's operators, whatever their library: every one
+            that it matches is refused on a CPU, where all ways to it end.
         functions: Full names of the functions written in Python that are refused.
         names: Last parts of the names by which an answer's source shows that it uses them.
         gradients: Whether :func:`for_good` also keeps every operator from being recorded, so that
@@ -50,7 +52,7 @@ class Forbidden:
 
     says: str
     instead: str
-    operators: tuple[str, ...] = ()
+    operators: str = "$^"
     functions: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     gradients: bool = False
@@ -60,13 +62,8 @@ FORBIDDEN: Mapping[str, Forbidden] = {
     "attention": Forbidden(
         "`F.scaled_dot_product_attention` and `nn.MultiheadAttention`",
         "write attention with your own matrix products and softmax",
-        # Every way to the first ends at one of two, every fast way to the second at the others.
-        operators=(
-            "_scaled_dot_product_flash_attention_for_cpu",
-            "_safe_softmax",
-            "_native_multi_head_attention",
-            "_transformer_encoder_layer_fwd",
-        ),
+        # Every way to either ends here, the slow one to the second at its function.
+        operators="_safe_softmax|.*attention|_transformer_encoder_layer",
         functions=(
             "torch.nn.functional.multi_head_attention_forward",
             "torch.nn.modules.activation.MultiheadAttention.forward",
@@ -81,6 +78,9 @@ FORBIDDEN: Mapping[str, Forbidden] = {
     "autograd": Forbidden(
         "autograd",
         "write the derivative with your own formula",
+        # The formulas that the engine uses, ready to be called; `for_good` takes all of them.
+        operators=r"(_softmax|_log_softmax|tanh|sigmoid|log_sigmoid|gelu|silu|elu|mish|softplus|"
+        r"threshold|leaky_relu|logit|\w+_loss|binary_cross_entropy|matmul|linear)_backward",
         functions=(
             # `backward`, `grad`, and all of `torch.autograd.functional` and `torch.func` end here.
             "torch.autograd.graph._engine_run_backward",
@@ -92,17 +92,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
     "recurrence": Forbidden(
         "`nn.RNN`, `nn.GRU`, `nn.LSTM`, their cells and the functions behind them",
         "write the step with your own matrix products, sigmoids and tanh",
-        operators=(
-            "rnn_tanh_cell",
-            "rnn_tanh.input",
-            "rnn_tanh.data",
-            "gru_cell",
-            "gru.input",
-            "gru.data",
-            "lstm_cell",
-            "lstm.input",
-            "lstm.data",
-        ),
+        operators=r"\w*(rnn|gru|lstm)",
         names=(
             "RNN",
             "GRU",
@@ -120,15 +110,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "`F.layer_norm`, `nn.LayerNorm` and the other norms of the library",
         "write the norm with means, squares and a root of your own",
         # A norm over groups, batches or without a mean becomes this one with a line around it.
-        operators=(
-            "native_layer_norm",
-            "native_group_norm",
-            "native_batch_norm",
-            "_native_batch_norm_legit",
-            "_native_batch_norm_legit.no_stats",
-            "rms_norm",
-            "_fused_rms_norm",
-        ),
+        operators=r"\w*(layer|group|batch|instance|rms)_norm",
         names=(
             "layer_norm",
             "LayerNorm",
@@ -148,17 +130,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "`F.interpolate`, `nn.Upsample` and `F.grid_sample`",
         "write the weights of the neighbours yourself",
         # Nearest neighbours and areas are left alone: they interpolate nothing.
-        operators=(
-            "upsample_linear1d",
-            "upsample_bilinear2d",
-            "_upsample_bilinear2d_aa",
-            "upsample_bicubic2d",
-            "_upsample_bicubic2d_aa",
-            "_upsample_lanczos2d_aa",
-            "upsample_trilinear3d",
-            "grid_sampler_2d",
-            "grid_sampler_3d",
-        ),
+        operators=r"_?upsample_(?!nearest)|\w*grid_sampler",
         names=(
             "interpolate",
             "upsample",
@@ -172,18 +144,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "`F.unfold`, `F.pixel_unshuffle`, convolutions and their layers",
         "write the cut with reshapes and permutations of your own",
         # `Tensor.unfold` is left alone: it makes windows and leaves their order to you.
-        operators=(
-            "im2col",
-            "pixel_unshuffle",
-            "convolution",
-            "_convolution",
-            "convolution_overrideable",
-            "mkldnn_convolution",
-            "_slow_conv2d_forward",
-            "slow_conv_dilated2d",
-            "slow_conv3d_forward",
-            "_nnpack_spatial_convolution",
-        ),
+        operators=r"im2col|col2im|pixel_(un)?shuffle|\w*conv(?!ert)",
         names=(
             "Unfold",
             "im2col",
@@ -242,19 +203,22 @@ def for_good(kinds: Sequence[str]) -> None:
     Raises:
         KeyError: There is no such kind.
     """
+    lost: dict[str, None] = {}
     for kind in kinds:
         forbidden = FORBIDDEN[kind]
         for name in forbidden.functions:
             _function(name).__code__ = _refusal(f"{forbidden.says} may not be used here")
-        replaced: dict[str, tuple[str, Any]] = dict.fromkeys(forbidden.operators, ("CPU", len))
+        lost |= dict.fromkeys(_operators(forbidden.operators))
         if forbidden.gradients:
-            every = (n.split("::") for n in torch._C._dispatch_get_all_op_names())
-            fallthrough = torch.library.fallthrough_kernel
-            replaced |= {n: ("AutogradCPU", fallthrough) for space, n in every if space == "aten"}
-        for key in {key for key, _ in replaced.values()}:
-            library = _overriding(key, {n: k for n, (at, k) in replaced.items() if at == key})
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
-            del library
+            lost |= dict.fromkeys(_operators(r"\w*(backward|_jvp)"))
+            unrecorded = dict.fromkeys(_operators("", "aten"), torch.library.fallthrough_kernel)
+            _keep(_overriding("AutogradCPU", unrecorded))
+    _keep(_overriding("CPU", dict.fromkeys(lost, len)))
+
+
+def _keep(libraries: list[Any]) -> None:
+    for library in libraries:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
 
 
 def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[str]:
@@ -314,9 +278,7 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotAllowed(message)
 
-    held = []
-    if forbidden.operators:
-        held.append(_overriding("CPU", dict.fromkeys(forbidden.operators, refuse)))
+    held = _overriding("CPU", dict.fromkeys(_operators(forbidden.operators), refuse))
     functions = [_function(name) for name in forbidden.functions]
     codes = [function.__code__ for function in functions]
     try:
@@ -329,15 +291,25 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
         held.clear()
 
 
-def _overriding(key: str, kernels: Mapping[str, Any]) -> Any:
+def _overriding(key: str, kernels: Mapping[str, Any]) -> list[Any]:
     """Kernels in the place of torch's own, at one of its dispatch keys, while the result lives."""
+    held = {}
     with warnings.catch_warnings():
         # torch says once that a kernel is being replaced, which is what is wanted.
         warnings.simplefilter("ignore")
-        library = torch._C._dispatch_library("IMPL", "aten", key, __file__, 0)
-        for name, kernel in kernels.items():
-            library.impl(name, key, kernel)
-    return library
+        for full, kernel in kernels.items():
+            space, _, name = full.partition("::")
+            if space not in held:
+                held[space] = torch._C._dispatch_library("IMPL", space, key, __file__, 0)
+            held[space].impl(name, key, kernel)
+    return list(held.values())
+
+
+@cache
+def _operators(pattern: str, library: str = r"\w+") -> tuple[str, ...]:
+    """Full names of torch's operators that match, of one of its libraries or of all."""
+    matching = re.compile(f"{library}::(?:{pattern})").match
+    return tuple(name for name in torch._C._dispatch_get_all_op_names() if matching(name))
 
 
 @cache

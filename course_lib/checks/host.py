@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from course_lib.checks import fixtures
 from course_lib.checks.forbidden import during
 from course_lib.checks.probe import TooCostly, bounded, out_of_memory, part
-from course_lib.checks.wire import Fixture, Handle, WireError, pack, unpack
+from course_lib.checks.wire import TENSORS, Fixture, Handle, WireError, items, pack, unpack
 
 MAX_MESSAGE = 500
 
@@ -56,20 +57,27 @@ class Host:
             raise WireError(f"unknown verb {request.get('verb')!r}")
         arguments: list[Any] = []
         keywords: dict[str, Any] = {}
-        try:
-            arguments = [self.resolve(value) for value in request.get("args", [])]
-            keywords = {k: self.resolve(v) for k, v in request.get("kwargs", {}).items()}
-            value = verb(request.get("name"), arguments, keywords)
-            reply: dict[str, Any] = {"value": value, "error": None}
-        except (KeyboardInterrupt, MemoryError):
-            raise
-        except BaseException as error:  # student code may raise anything, SystemExit too
-            reply = {"value": None, "error": describe(error)}
-        after = [] if request.get("verb") == "load" else arguments
-        try:
-            return pack({**reply, "after": after})
-        except Exception as error:  # what was returned cannot cross: say so instead
-            return pack({"value": None, "error": describe(error), "after": []})
+        # All of it, not the call alone: what comes back may be lazy and compute when it is read.
+        # The engine that `vjp` calls itself is the one exception, see there.
+        with self.refusing(*(["autograd"] if verb == self.vjp else [])):
+            try:
+                arguments = [self.resolve(value) for value in request.get("args", [])]
+                keywords = {k: self.resolve(v) for k, v in request.get("kwargs", {}).items()}
+                value = verb(request.get("name"), arguments, keywords)
+                after = [] if request.get("verb") == "load" else arguments
+                return pack({"value": value, "error": None, "after": after})
+            except (KeyboardInterrupt, MemoryError):
+                raise
+            except BaseException as error:  # student code may raise anything, SystemExit too
+                failed = describe(error)
+            try:
+                return pack({"value": None, "error": failed, "after": arguments})
+            except Exception as error:  # what was returned cannot cross: say so instead
+                return pack({"value": None, "error": describe(error), "after": []})
+
+    def refusing(self, *besides: str) -> AbstractContextManager[None]:
+        """What the exercise forbids is refused while this lasts, ``besides`` left alone."""
+        return during([kind for kind in self.refuse if kind not in besides], self.exercise)
 
     def probe(self, request: dict[str, Any]) -> bytes:
         """A call within caps on memory and time; of what it returns, only a slice crosses."""
@@ -77,9 +85,10 @@ class Host:
 
         def call() -> bytes:
             try:
-                arguments = [self.resolve(value) for value in request["args"]]
-                value = self.call(request["name"], arguments, request["kwargs"])
-                return pack({"value": part(value, caps["keep"]), "error": None, "after": []})
+                with self.refusing():
+                    arguments = [self.resolve(value) for value in request["args"]]
+                    value = self.call(request["name"], arguments, request["kwargs"])
+                    return pack({"value": part(value, caps["keep"]), "error": None, "after": []})
             except BaseException as error:
                 if out_of_memory(error):
                     raise MemoryError from None
@@ -116,14 +125,12 @@ class Host:
 
     def call(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Call a function."""
-        with during(self.refuse, self.exercise):
-            return self.find(name)(*args, **kwargs)
+        return self.find(name)(*args, **kwargs)
 
     def build(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Handle:
         """Construct an object and keep it."""
         self.made += 1
-        with during(self.refuse, self.exercise):
-            self.handles[self.made] = self.find(name)(*args, **kwargs)
+        self.handles[self.made] = self.find(name)(*args, **kwargs)
         return Handle(self.made)
 
     def load(self, _: str, args: list[Any], kwargs: dict[str, Any]) -> None:
@@ -147,17 +154,18 @@ class Host:
         """
         *args, cotangents = args
         inputs = [a.requires_grad_() for a in args if _differentiable(a)]
-        function = self.find(name)
-        module = getattr(function, "__self__", function)
-        parameters = dict(module.named_parameters()) if isinstance(module, nn.Module) else {}
-        with torch.enable_grad(), during(self.refuse, self.exercise):
+        with torch.enable_grad(), self.refusing():
+            function = self.find(name)
+            module = getattr(function, "__self__", function)
+            parameters = dict(module.named_parameters()) if isinstance(module, nn.Module) else {}
             value = function(*args, **kwargs)
-        outputs = value if isinstance(value, (list, tuple)) else [value]
-        pairs = [
-            (out, cot)
-            for out, cot in zip(outputs, cotangents, strict=False)
-            if cot is not None and isinstance(out, Tensor) and out.requires_grad
-        ]
+            found = items(value)
+            outputs = [value] if found is None else found
+            pairs = [
+                (out, cot)
+                for out, cot in zip(outputs, cotangents, strict=False)
+                if cot is not None and type(out) in TENSORS and out.requires_grad
+            ]
         wanted = [*inputs, *parameters.values()]
         grads: list[Tensor | None] = [None] * len(wanted)
         if pairs and wanted:

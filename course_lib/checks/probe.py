@@ -21,7 +21,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import torch
-from torch import Tensor
+
+from course_lib.checks.wire import TENSORS, items
 
 __all__ = ["TooCostly", "bounded", "out_of_memory", "part", "possible"]
 
@@ -163,8 +164,10 @@ def part(value: Any, keep: Sequence[Sequence[int]]) -> Any:
         >>> part((torch.arange(6).reshape(3, 2), 7), [(1, 2)])
         (tensor([[2, 3]]), 7)
     """
-    if isinstance(value, Tensor):
+    if type(value) in TENSORS:
         return value[tuple(slice(*pair) for pair in keep[: value.dim()])]
-    if isinstance(value, (list, tuple)):
-        return type(value)(part(item, keep) for item in value)
-    return value
+    found = items(value)
+    if found is None:
+        return value
+    parts = [part(item, keep) for item in found]
+    return parts if issubclass(type(value), list) else tuple(parts)

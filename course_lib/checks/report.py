@@ -14,8 +14,9 @@ from typing import Any
 from course_lib.checks.compare import alike
 from course_lib.checks.example import Example
 from course_lib.checks.exercise import Answer, Exercise, find, namespace
+from course_lib.checks.forbidden import NotAllowed
 from course_lib.checks.seeds import sample_seed
-from course_lib.checks.subject import Subject
+from course_lib.checks.subject import Failure, Subject
 from course_lib.checks.trial import Trial, attempt
 
 _UNDEFINED = re.compile(r"NameError: (?:name )?['`](\w+)['`] is not defined")
@@ -168,6 +169,12 @@ def grade(exercise: Exercise, subject: Subject, seed: str, *, name_mistake: bool
     if name_mistake and not report.full:
         report.mistake = recognise(exercise, report, seed)
     return report
+
+
+def refused(report: Report) -> bool:
+    """Whether the answer was refused something at least once while it was checked."""
+    calls = [entry for entry in report.transcript if isinstance(entry, Failure)]
+    return any(call.type == NotAllowed.__name__ for call in calls)
 
 
 def recognise(exercise: Exercise, report: Report, seed: str) -> Answer | None:

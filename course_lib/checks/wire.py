@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 MAX_FRAME = 64 * 2**20
 # All of a message but its tensors. As Python objects it takes up to thirty times as much.
@@ -33,6 +34,10 @@ DTYPES = {
         *(torch.int8, torch.int16, torch.int32, torch.int64),
     )
 }
+
+
+# A layer's weights come back as well as what it computes; of other subclasses only the name.
+TENSORS = (Tensor, Parameter)
 
 
 class WireError(ValueError):
@@ -124,32 +129,49 @@ def unpack(frame: bytes) -> dict[str, Any]:
     return message
 
 
+def items(value: Any) -> list[Any] | None:
+    """The items of a list or tuple, or None; a subclass, such as a named tuple, is not asked.
+
+    Example:
+        >>> class Later(tuple):
+        ...     def __iter__(self): raise RuntimeError("computes only now")
+        >>> items(Later([1, 2]))
+        [1, 2]
+    """
+    for kind in (list, tuple):
+        if issubclass(type(value), kind):
+            return list(kind.__iter__(value))
+    return None
+
+
 def _encode(value: Any, buffers: list[bytes], depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise WireError(f"nested deeper than {MAX_DEPTH} levels")
     deeper = depth + 1
-    if value is None or isinstance(value, bool):
+    # `type(...) is` rather than isinstance: a subclass may lie about itself, and its methods are
+    # the answer's own code, which could go on computing here.
+    if value is None or type(value) is bool:
         return value
-    # `type(...) is` rather than isinstance: a subclass may lie about itself.
     if type(value) is int or type(value) is float:
-        if isinstance(value, float) or abs(value) < 2**53:
+        if type(value) is float or abs(value) < 2**53:
             return value
         return {"int": str(value)} if abs(value) < MAX_INT else {"opaque": "huge int"}
     if type(value) is str:
         return value[:MAX_TEXT]
-    if isinstance(value, Tensor):
+    if type(value) in TENSORS:
         return _encode_tensor(value, buffers)
-    if isinstance(value, Handle):
+    if type(value) is Handle:
         return {"handle": value.key}
-    if isinstance(value, Fixture):
+    if type(value) is Fixture:
         return {"fixture": value.name, "params": _encode(value.params, buffers, deeper)}
-    if isinstance(value, Opaque):
+    if type(value) is Opaque:
         return {"opaque": value.type_name[:200]}
-    if isinstance(value, (list, tuple)):
-        kind = "list" if isinstance(value, list) else "tuple"
-        return {kind: [_encode(item, buffers, deeper) for item in value]}
-    if isinstance(value, dict) and all(type(key) is str for key in value):
-        return {"dict": {k[:MAX_TEXT]: _encode(v, buffers, deeper) for k, v in value.items()}}
+    if (found := items(value)) is not None:
+        kind = "list" if issubclass(type(value), list) else "tuple"
+        return {kind: [_encode(item, buffers, deeper) for item in found]}
+    if issubclass(type(value), dict) and all(type(key) is str for key in dict.keys(value)):
+        pairs = dict.items(value)
+        return {"dict": {k[:MAX_TEXT]: _encode(v, buffers, deeper) for k, v in pairs}}
     return {"opaque": type(value).__name__[:200]}
 
 
@@ -162,7 +184,7 @@ def _encode_tensor(tensor: Tensor, buffers: list[bytes]) -> dict[str, Any]:
     if tensor.numel() * tensor.element_size() > MAX_FRAME:
         raise WireError(f"tensor of shape {tuple(tensor.shape)} is too large to cross")
     plain = torch.empty(tensor.shape, dtype=tensor.dtype)
-    plain.copy_(tensor.detach())
+    plain.copy_(Tensor.detach(tensor))
     raw = plain.reshape(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b""
     buffers.append(raw)
     return {"tensor": len(buffers) - 1, "dtype": name, "shape": list(tensor.shape)}

@@ -20,7 +20,7 @@ from nbformat.v4 import new_notebook
 
 from course_lib.checks.exercise import find
 from course_lib.checks.forbidden import named
-from course_lib.checks.report import Report, grade
+from course_lib.checks.report import Report, grade, refused
 from course_lib.checks.subject import SubjectLost
 from course_lib.grading.authoring import CHECK
 from course_lib.grading.causes import Raised, explain, raised, worth_a_note
@@ -33,6 +33,8 @@ from course_lib.grading.ordinary import ordinary
 # Characters of all outputs of a notebook together.
 MAX_KEPT = 16 * 2**20
 FULL = "[not kept: the outputs before it are as much as is kept of one notebook]\n"
+# How a note asks for a person.
+PLEASE = "please read the answer"
 INERT = ("text/plain", "text/latex", "image/png")
 PICTURE = re.compile(r"[A-Za-z0-9+/=\s]*")
 
@@ -197,8 +199,8 @@ def judge_notebook(
             f"Takes the library's answer instead of giving one: {', '.join(taken)}."
         )
     result.notes += [
-        f"The answer of {m.report.exercise} names {', '.join(found)}, which it may not use; it was"
-        " refused while the answer was checked."
+        f"The answer of {m.report.exercise} names {', '.join(found)}, which it may not use; "
+        + ("it was refused while the answer was checked." if refused(m.report) else f"{PLEASE}.")
         for m in result.marks
         if m.report and (found := _forbidden_names(m.report.exercise, result.notebook))
     ]
@@ -265,6 +267,12 @@ def _look_again(
                 session.run(statement)
         report = grade(exercise, session.worker.subject(), seed)
     except SubjectLost as lost:
+        if session.left <= 0:
+            notes.append(
+                f"There was no time left to grade {exercise.id} where what it may not use cannot"
+                f" be reached: {mark.score:g} points stand; {PLEASE}."
+            )
+            return
         mark.reason = _say_lost(cell, exercise.id, lost, notes)
         mark.score, mark.report = 0.0, None
         return

@@ -8,10 +8,11 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils._pytree import tree_leaves
 
 from course_lib.checks.forbidden import FORBIDDEN, NotAllowed, during, named
 from course_lib.checks.host import Host
-from course_lib.checks.subject import Subject
+from course_lib.checks.subject import Gradients, Subject
 
 SAVED = F.scaled_dot_product_attention
 q = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
@@ -146,6 +147,101 @@ def test_a_subject_refuses_for_one_exercise_only(kind):
         error = subject.call("answer").error
         assert error.type == "NotAllowed" and "an.exercise" in error.message
     assert subject.call("answer").error is None
+
+
+class LateList(list):
+    def __iter__(self):
+        yield SAVED(q, q, q)
+
+    def __len__(self):
+        return 1
+
+    __getitem__ = pop = lambda self, *args: SAVED(q, q, q)
+
+
+class LateTuple(tuple):
+    __iter__, __len__, __getitem__ = LateList.__iter__, LateList.__len__, LateList.__getitem__
+
+
+class LateDict(dict):
+    def items(self):
+        return [("x", SAVED(q, q, q))]
+
+    keys, __iter__ = LateList.__iter__, LateList.__iter__
+
+
+class LateTensor(torch.Tensor):
+    def detach(self):
+        return SAVED(q, q, q)
+
+    numpy = to = clone = __getitem__ = detach
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function is torch.Tensor.detach or "copy_" in str(function):
+            return SAVED(q, q, q)
+        return super().__torch_function__(function, types, args, kwargs)
+
+
+class LateFloat(float):
+    __float__ = __repr__ = __abs__ = __int__ = lambda self: SAVED(q, q, q).sum().item()
+
+
+class LateModule(nn.Module):
+    def state_dict(self, *args, **kwargs):
+        return {"x": SAVED(q, q, q)}
+
+    named_parameters = load_state_dict = state_dict
+    forward = property(lambda self: SAVED(q, q, q))
+
+
+def patched():
+    value = q.clone()
+    value.detach = value.numpy = value.dim = lambda *args: SAVED(q, q, q)
+    return value
+
+
+LATE = {
+    "list": LateList, "tuple": LateTuple, "dict": LateDict, "number": LateFloat,
+    "tensor": lambda: q.as_subclass(LateTensor), "method of one tensor": patched,
+    "generator": lambda: (SAVED(q, q, q) for _ in range(2)),
+    "nested": lambda: [LateList([LateTuple()]), {"x": LateDict()}],
+    "function": lambda: lambda: SAVED(q, q, q),
+}  # fmt: skip
+
+
+def reaches(reply):
+    """Whether what is forbidden ran: its value is in the reply."""
+    wanted = SAVED(q, q, q)
+    found = [reply.value, *reply.after]
+    return any(
+        isinstance(leaf, torch.Tensor) and leaf.shape == wanted.shape and leaf.allclose(wanted)
+        for leaf in tree_leaves([vars(x) if isinstance(x, Gradients) else x for x in found])
+    )
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_what_is_returned_computes_nothing_when_it_is_read(name):
+    """By any verb, in the value, and in the arguments afterwards."""
+    names = {
+        "answer": lambda x: LATE[name](),
+        "leave": lambda x: x.append(LATE[name]()),
+        "Answer": LateModule,
+    }
+    subject = Subject(Host(names).answer)
+    with subject.refusing(["attention"], "an.exercise"):
+        handle = subject.build("Answer").value
+        replies = [
+            subject.call("answer", q),
+            subject.call("leave", [q[0]]),
+            subject.probe("answer", [q[0]], memory=500, cpu=5, keep=[(0, 9)]),
+            subject.vjp("answer", (q,), [torch.ones(2, 3, 4)]),
+            subject.state(handle),
+            subject.load(handle, {}),
+            subject.call(handle.method("forward"), q[0]),
+            subject.vjp(handle.method("forward"), (q[0],), [torch.ones(2, 3, 4)]),
+        ]
+    assert [reaches(reply) for reply in replies] == [False] * len(replies)
 
 
 def test_the_grader_differentiates_an_answer_that_may_not(kind="autograd"):

@@ -3,6 +3,7 @@
 import json
 import random
 import struct
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -54,12 +55,29 @@ def test_what_is_not_data_becomes_its_type_name():
     assert unpack(pack({"x": torch.eye(2).to_sparse()}))["x"].type_name.startswith("torch.sparse")
 
 
-def test_a_tensor_subclass_arrives_as_a_plain_tensor():
-    class Sly(torch.Tensor):
-        pass
+def test_of_a_subclass_of_tensor_only_the_name_arrives():
+    """Its methods are the answer's own code, which would run while it is being packed."""
 
-    arrived = unpack(pack({"x": torch.ones(2).as_subclass(Sly)}))["x"]
-    assert type(arrived) is torch.Tensor and arrived.tolist() == [1, 1]
+    class Sly(torch.Tensor):
+        def detach(self):
+            raise RuntimeError("computes only now")
+
+    sent = {"x": torch.ones(2).as_subclass(Sly), "weight": torch.nn.Parameter(torch.ones(2))}
+    arrived = unpack(pack(sent))
+    assert arrived["x"].type_name == "Sly"
+    assert type(arrived["weight"]) is torch.Tensor and arrived["weight"].tolist() == [1, 1]
+
+
+def test_subclasses_of_lists_tuples_and_dicts_are_read_and_not_asked():
+    def never(self, *args):
+        raise RuntimeError("computes only now")
+
+    lazy = {"__iter__": never, "__len__": never, "__getitem__": never, "items": never}
+    for kind, value in ((list, [1, 2]), (tuple, (1, 2)), (dict, {"a": 1})):
+        sly = type("Sly", (kind,), {**lazy, "keys": never})(value)
+        assert unpack(pack({"x": sly})) == {"x": value}
+    point = NamedTuple("Point", [("x", int), ("y", int)])(1, 2)
+    assert unpack(pack({"x": point, "y": torch.ones(2).max(0)}))["x"] == (1, 2)
 
 
 def test_too_large_and_too_deep_are_refused():

@@ -312,3 +312,22 @@ def test_a_compiled_answer_runs_as_it_is_written(judge, answer, assignment):
     )
     judged = judge(answer(compiled), Limits())
     assert judged.score == assignment.automatic
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_note_says_refused_only_of_what_was_refused(judge, answer, others, first, used):
+    source = (
+        "def compared(q, k, v, mask):\n"
+        "    return F.scaled_dot_product_attention(q, k, v, mask)\n"
+        "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+        "    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5\n"
+        "    if mask is not None:\n"
+        "        scores = scores.masked_fill(~mask, -float('inf'))\n"
+        f"    out = compared(q, k, v, mask) if {used} else scores.softmax(-1) @ v\n"
+        "    return out, scores.softmax(-1)\n"
+    )
+    judged = judge(answer(source))
+    (note,) = judged.notes
+    assert "names scaled_dot_product_attention, which it may not use" in note
+    assert ("it was refused" in note, "please read" in note) == (used, not used)
+    assert judged.score == others + (0 if used else first.points)

@@ -63,3 +63,20 @@ def test_what_the_second_look_takes_is_said(judge, answer, assignment, others):
         if c.metadata.get("nbgrader", {}).get("grade_id") == first.grade_id
     )  # fmt: skip
     assert cell.outputs[1].data["text/plain"] == repr(first.score)
+
+
+def test_points_stand_when_time_is_up(judge, solved, assignment, monkeypatch):
+    """The time ran out for the grader; the answer is not to blame."""
+    sessions = []
+
+    class Short(judge_notebook.__globals__["Session"]):
+        def __init__(self, start, seconds):
+            sessions.append(self)
+            super().__init__(start, seconds if len(sessions) == 1 else 0)
+
+    monkeypatch.setitem(judge_notebook.__globals__, "Session", Short)
+    solved.cells.insert(2, nbformat.v4.new_code_cell(ODD))
+    judged = judge(solved)
+    assert judged.score == assignment.automatic and len(sessions) == 3
+    assert len(judged.notes) == 2
+    assert all("no time left" in note and "please read" in note for note in judged.notes)
