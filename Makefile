@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := all
 .PHONY: all install exercises check-exercises book pdf epub notebooks links class test test-all \
-  hub hub-demo hub-test lint serve clean help
+  test-portable hub hub-demo hub-test style lint serve clean help
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,6 +15,9 @@ SAMPLE := 03_attention
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # A file's tests share what they set up, so they stay together; few processes, as each loads torch.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# What computes: all but grading, publishing, servers, browsers, speed and texts about the tree.
+NUMERIC := course_lib $(filter-out $(addprefix tests/,__pycache__ conftest.py benchmarks book browser \
+  grading hub test_cli.py test_deploy.py test_docstrings.py test_layout.py),$(wildcard tests/*))
 
 all: class ## environment, book, exercises, a sample class graded; prints where to look
 	@echo
@@ -57,15 +60,27 @@ links: $(STAMP) ## ask every external link of the book whether it still answers;
 class: book ## grade a made-up class in _build/class
 	@$(BIN)/course grade $(SAMPLE) --sample
 
-test: book ## the tests, file by file on all cores
+test: style book ## style, then the tests, file by file on all cores
 	@$(PYTEST) -m "not slow"
 
-test-all: book lint ## everything, whole
+# Each value of both settings comes once; the last run is as this machine computes unasked.
+test-portable: $(STAMP) ## the numeric tests as processors with other vector units compute
+	@for units in "ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=AVX2" \
+	    "-u MKL_ENABLE_INSTRUCTIONS ATEN_CPU_CAPABILITY=avx2" \
+	    "-u ATEN_CPU_CAPABILITY -u MKL_ENABLE_INSTRUCTIONS"; do \
+	  echo "env $$units"; env $$units $(PYTEST) -q -m "not slow" $(NUMERIC); \
+	done
+
+test-all: lint book test-portable ## everything, whole
 	@$(PYTEST)
 	@$(BIN)/course matrix --seeds 20 --mutants
 
-lint: $(STAMP) ## ruff, mypy, layers
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+style: $(STAMP) ## ruff, layers, declared dependencies
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/lint-imports && $(BIN)/deptry course_lib book tests
+
+lint: style ## the same, and types
+	@$(BIN)/mypy
 
 serve: book ## serve the book on this machine
 	@$(BIN)/course serve

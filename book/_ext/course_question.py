@@ -12,19 +12,19 @@ from sphinx.writers.html5 import HTML5Translator
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
-class question(nodes.General, nodes.Element):  # noqa: N801
+class question(nodes.General, nodes.Element):
     """The whole question."""
 
 
-class question_stem(nodes.General, nodes.Element):  # noqa: N801
+class question_stem(nodes.General, nodes.Element):
     """What is asked."""
 
 
-class question_option(nodes.General, nodes.Element):  # noqa: N801
+class question_option(nodes.General, nodes.Element):
     """One possible answer."""
 
 
-class question_why(nodes.General, nodes.Element):  # noqa: N801
+class question_why(nodes.General, nodes.Element):
     """Why an answer is right or wrong; seen once the reader has chosen."""
 
 

@@ -15,7 +15,7 @@ from course_lib.grading.classroom import Classroom
 from course_lib.grading.nursery import WorkerFailed
 
 pytest.importorskip("distributed", reason="no dask.distributed: pip install -e '.[cluster]'")
-from course_lib.grading.cluster import Cluster  # noqa: E402
+from course_lib.grading.cluster import Cluster
 
 NAME, SEED = "03_attention", "0123456789abcdef"
 LIMITS = Limits()
@@ -164,7 +164,7 @@ class Silent:
     def __init__(self, script):
         self.script, self.asked, self.released = script, collections.Counter(), 0
 
-    def Client(self, address, timeout):  # noqa: N802
+    def Client(self, address, timeout):
         return self
 
     status = "running"
