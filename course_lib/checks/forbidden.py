@@ -17,6 +17,7 @@ import contextlib
 import ctypes
 import importlib
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -188,6 +189,8 @@ def during(kinds: Sequence[str], exercise: str = "") -> Iterator[None]:
             forbidden = FORBIDDEN[kind]
             message = f"{forbidden.says} may not be used in {exercise or 'this exercise'}:"
             stack.enter_context(_refused(forbidden, f"{message} {forbidden.instead}"))
+        if kinds:
+            stack.enter_context(_alone())
         yield
 
 
@@ -271,6 +274,33 @@ def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[s
                 if name in wanted:
                     found[name] = None
     return list(found)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """No other process, in which nothing would be refused, is started while this lasts."""
+    _answering.append(True)
+    _hook()
+    try:
+        yield
+    finally:
+        _answering.pop()
+
+
+_answering: list[bool] = []
+_STARTS = frozenset(
+    "os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system subprocess.Popen".split()
+)
+
+
+@cache
+def _hook() -> None:
+    # It stays for good, and looks at nothing while no answer is checked.
+    def audit(event: str, arguments: Any) -> None:
+        if _answering and event in _STARTS:
+            raise NotAllowed("while an answer is checked it starts no other process or program")
+
+    sys.addaudithook(audit)
 
 
 @contextlib.contextmanager

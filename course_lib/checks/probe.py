@@ -62,7 +62,14 @@ def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
     sys.stdout.flush()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about threads, of which the child uses none
-        child = os.fork()
+        try:
+            child = os.fork()
+        except PermissionError:
+            # Where an answer may make no process, the check may not either; such a process lives
+            # for one check only, so that the caps may strike it.
+            os.close(reading)
+            os.close(writing)
+            return _within(compute, memory, cpu)
     if child == 0:
         _compute(compute, writing, memory, cpu)
     os.close(writing)
@@ -120,6 +127,30 @@ def _compute(compute: Callable[[], bytes], writing: int, memory: int, cpu: int) 
         status = 0
     finally:
         os._exit(status)
+
+
+def _within(compute: Callable[[], bytes], memory: int, cpu: int) -> bytes:
+    """In this process itself; beyond the cap on time it is ended by a signal."""
+    import resource
+
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(spent.ru_utime + spent.ru_stime) + 1 + cpu
+    caps = {
+        resource.RLIMIT_AS: _space_in_use() + memory * _MIB,
+        resource.RLIMIT_CPU: seconds,
+    }
+    before = {what: resource.getrlimit(what) for what in caps}
+    for what, value in caps.items():
+        hard = before[what][1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(what, (value, hard))
+    try:
+        return compute()
+    except MemoryError:
+        raise TooCostly(f"took more than {memory} MiB of memory") from None
+    finally:
+        for what, pair in before.items():
+            resource.setrlimit(what, pair)
 
 
 def _space_in_use() -> int:

@@ -61,7 +61,9 @@ _REFUSED = {
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _CLONE = {"x86_64": 56, "aarch64": 220}
-_CLONE3 = 435
+_CLONE3, _CLONE_THREAD = 435, 0x10000
+# fork, vfork, execve, execveat
+_MAKING = {"x86_64": (57, 58, 59, 322), "aarch64": (221, 281)}
 
 
 class Unusable(OSError):
@@ -297,6 +299,33 @@ def _filter_system_calls() -> None:
         (give, 0, 0, refuse | errno.EPERM),
         (give, 0, 0, allow),
     ]
+    _install(program)
+
+
+def refuse_processes() -> None:
+    """From now on this process makes no other and runs no other program; threads it may make."""
+    machine = platform.machine()
+    if machine not in _AUDIT:
+        return
+    _call("no_new_privs", _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    load, equal, allbits, give = 0x20, 0x15, 0x45, 0x06
+    allow, refuse = 0x7FFF0000, 0x00050000
+    program = [(load, 0, 0, 0)]
+    for number in _MAKING[machine]:
+        program += [(equal, 0, 1, number), (give, 0, 0, refuse | errno.EPERM)]
+    program += [
+        (equal, 0, 1, _CLONE3),
+        (give, 0, 0, refuse | errno.ENOSYS),
+        (equal, 0, 3, _CLONE[machine]),
+        (load, 0, 0, 16),
+        (allbits, 1, 0, _CLONE_THREAD),
+        (give, 0, 0, refuse | errno.EPERM),
+        (give, 0, 0, allow),
+    ]
+    _install(program)
+
+
+def _install(program: list[tuple[int, int, int, int]]) -> None:
     code = b"".join(struct.pack("HBBI", *line) for line in program)
     buffer = ctypes.create_string_buffer(code, len(code))
 

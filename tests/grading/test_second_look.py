@@ -6,6 +6,7 @@ import nbformat
 import pytest
 
 from course_lib.grading import authoring, intake
+from course_lib.grading.channel import Worker
 from course_lib.grading.judge import judge_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,3 +81,61 @@ def test_points_stand_when_time_is_up(judge, solved, assignment, monkeypatch):
     assert judged.score == assignment.automatic and len(sessions) == 3
     assert len(judged.notes) == 2
     assert all("no time left" in note and "please read" in note for note in judged.notes)
+
+
+STARTS = """
+import os, subprocess, sys, threading
+
+def starts():
+    made = []
+    for way in (
+        lambda: os.fork() or os._exit(0),
+        lambda: os.posix_spawn("/bin/true", ["true"], {}),
+        lambda: subprocess.run([sys.executable, "-c", "1"]),
+        lambda: os.system("true") and 1 / 0,
+        lambda: __import__("multiprocessing").Pool(1).close(),
+    ):
+        try:
+            way()
+            made.append("made")
+        except Exception as error:
+            made.append(type(error).__name__)
+    return made
+
+def threads():
+    found = []
+    thread = threading.Thread(target=found.append, args=(1,))
+    thread.start()
+    thread.join()
+    return found
+"""
+
+
+def test_no_process_is_made_where_an_answer_is_looked_at_again(nursery):
+    with Worker(nursery, without=["attention"]) as worker:
+        worker.run(STARTS)
+        assert "made" not in worker.subject().call("starts").value
+        assert worker.subject().call("threads").value == [1]
+
+
+def test_an_answer_makes_no_process_and_a_cell_may(nursery):
+    with Worker(nursery) as worker:
+        worker.run(STARTS)
+        subject = worker.subject()
+        with subject.refusing(["attention"], "an.exercise"):
+            assert set(subject.call("starts").value) == {"NotAllowed"}
+            assert subject.call("threads").value == [1]
+        assert worker.run("import subprocess\nprint(subprocess.run(['true']).returncode)") != []
+        assert "made" in worker.run("print(subprocess.run(['true']) and 'made')")[0]["text"]
+
+
+def test_a_probe_keeps_its_caps_where_it_cannot_fork(nursery):
+    """And says the same as where it can."""
+    with Worker(nursery, without=["attention"]) as bare, Worker(nursery) as other:
+        for worker in (bare, other):
+            worker.run("import torch\ndef big(n): return torch.ones(n) + 1")
+            caps = {"memory": 100, "cpu": 2, "keep": [(0, 3)]}
+            subject = worker.subject()
+            assert subject.probe("big", [2**20], **caps).value.tolist() == [2, 2, 2]
+            assert "more than 100 MiB" in subject.probe("big", [2**28], **caps).error.message
+            assert subject.probe("big", [2**20], **caps).value.tolist() == [2, 2, 2]
