@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit
 
 if TYPE_CHECKING:
-    from course_lib.grading.premises import Remark
+    from course_lib.grading.premises import Place, Remark
 
 
 def register(commands: Any) -> None:
@@ -45,16 +45,18 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     facts: dict[str, Any] = {"system": f"{platform.system()} {platform.release()}"}
     findings: list[doctor.Finding] = []
     refused = ""
+    where = _place(arguments)
+    places = [where.root, arguments.course or checkout()] if where else []
     with tempfile.TemporaryDirectory() as folder:
         try:
             with Nursery(kit.build(Path(folder))) as nursery:
-                findings = doctor.examine(nursery)
+                findings = doctor.examine(nursery, places)
                 facts["a user for every worker"] = nursery.own_users
                 facts["caps on all processes of a worker together"] = bool(nursery.group)
         except WorkerFailed as failed:
             refused = str(failed)
     escaped = [finding.name for finding in findings if finding.escaped]
-    found = _premises(arguments)
+    found = _premises(arguments, where) if where else []
     if not arguments.json:
         for name, value in facts.items():
             print(f"  {name}: {value if isinstance(value, str) else 'yes' if value else 'no'}")
@@ -73,21 +75,28 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     return FOUND_WRONG if refused or escaped or wrong else 0
 
 
-def _premises(arguments: argparse.Namespace) -> list[Remark]:
-    """What else stands in the way, if this is a checkout of the course or a course is named."""
-    from course_lib.grading import authoring, premises, roster
+def _place(arguments: argparse.Namespace) -> Place | None:
+    """Where the exchange is, if this is a checkout of the course or a course is named."""
+    from course_lib.grading import premises
 
     try:
         root = checkout()
     except Refused:
         if arguments.course:
             raise
-        return []  # The walls can be tried anywhere.
-    course = arguments.course or root
+        return None  # The walls can be tried anywhere.
+    return premises.place(arguments.course or root, root)
+
+
+def _premises(arguments: argparse.Namespace, where: Place) -> list[Remark]:
+    """What else stands in the way."""
+    from course_lib.grading import authoring, premises, roster
+
+    course = arguments.course or checkout()
     return premises.remarks(
         course,
-        premises.place(course, root),
-        [source.stem for source in authoring.sources(root)],
+        where,
+        [source.stem for source in authoring.sources(checkout())],
         roster.students(course, arguments.db),
     )
 

@@ -176,7 +176,7 @@ class Classroom:
 
         def start() -> Nursery:
             return doctor.behind_walls(
-                next(started, None) or Nursery(folder, judges=jobs, walls=walls)
+                next(started, None) or Nursery(folder, judges=jobs, walls=walls), [self.course]
             )
 
         if len(tasks) > 1:

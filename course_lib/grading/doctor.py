@@ -1,7 +1,7 @@
 """Tries to escape from a worker, as a student might; grading refuses where it can.
 
 Every probe is a few lines that run inside a worker, like a student's, and end with what they got
-hold of. The bait lies outside: a file, a folder, a process, two servers, a variable.
+hold of. The bait lies outside: files in several folders, a process, two servers, a variable.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import os
 import secrets
 import socket
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from course_lib.grading.nursery import Nursery, WorkerFailed
 from course_lib.grading.sandbox import die_with_parent
 
 _SECRET = "COURSE_DOCTOR_SECRET"
+# Where nbgrader's exchange is by default, and where the configuration of services may hold secrets.
+_PLACES = ("/usr/local/share", "/usr/local/etc", f"{sys.prefix}/etc", f"{sys.base_prefix}/etc")
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ class Probe:
 
 PROBES = (
     Probe("read a file of the grader", "got = bait['secret'] in open(bait['file']).read()"),
+    Probe("see the exchange, the course, or configuration",
+          "got = [path for path in bait['places'] if os.path.lexists(path)]"),
+    Probe("import what the course does not need", "import importlib.metadata as m\n"
+          "unwanted = {'nbgrader', 'jupyterlab', 'einops', 'transformers'}\n"
+          "got = unwanted & {d.name for d in m.distributions()}"),
     Probe("write into the course folder", "open(bait['folder'] + '/written', 'w'); got = True"),
     Probe("change what later submissions import", "import course_lib\n"
           "open(course_lib.__file__, 'a').close(); got = True"),
@@ -91,16 +99,17 @@ class Finding:
     escaped: bool
 
 
-def examine(nursery: Nursery) -> list[Finding]:
+def examine(nursery: Nursery, places: Iterable[Path] = ()) -> list[Finding]:
     """Run all probes in one worker.
 
     Args:
         nursery: Where workers come from.
+        places: Folders that a worker must not see, beside those that are never to be seen.
 
     Raises:
         WorkerFailed: The probes could not be run to their end.
     """
-    with _bait() as bait, Worker(nursery, Limits(cell=60)) as worker:
+    with _bait(places) as bait, Worker(nursery, Limits(cell=60)) as worker:
         probes = json.dumps({probe.name: probe.code for probe in PROBES})
         outputs = worker.run(_FRAME.format(bait=json.dumps(bait), probes=probes))
     said = "".join(str(o.get("text", "")) for o in outputs if o.get("name") == "stdout")
@@ -111,13 +120,13 @@ def examine(nursery: Nursery) -> list[Finding]:
         raise WorkerFailed(f"the probes of the walls did not run: {str(outputs)[-500:]}") from None
 
 
-def refuse_escapes(nursery: Nursery) -> None:
-    """Do nothing where the walls hold.
+def refuse_escapes(nursery: Nursery, places: Iterable[Path] = ()) -> None:
+    """Do nothing where the walls hold; arguments are those of :func:`examine`.
 
     Raises:
         WorkerFailed: Some probe got out; the message says which and what to do.
     """
-    escapes = [finding.name for finding in examine(nursery) if finding.escaped]
+    escapes = [finding.name for finding in examine(nursery, places) if finding.escaped]
     if escapes:
         raise WorkerFailed(
             f"a student's code could, on this machine: {'; '.join(escapes)}. Nothing was graded."
@@ -125,15 +134,17 @@ def refuse_escapes(nursery: Nursery) -> None:
         )
 
 
-def behind_walls(nursery: Nursery) -> Nursery:
+def behind_walls(nursery: Nursery, places: Iterable[Path] = ()) -> Nursery:
     """The nursery, if its workers cannot escape or have been allowed to.
+
+    Arguments are those of :func:`examine`.
 
     Raises:
         WorkerFailed: They can; nothing should be graded.
     """
     try:
         if nursery.walls:
-            refuse_escapes(nursery)
+            refuse_escapes(nursery, places)
     except BaseException:
         nursery.end()
         raise
@@ -141,12 +152,24 @@ def behind_walls(nursery: Nursery) -> Nursery:
 
 
 @contextlib.contextmanager
-def _bait() -> Iterator[dict[str, Any]]:
+def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
     """What a student would like to get hold of."""
     secret = secrets.token_hex(8)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="course-doctor-"))
         Path(folder, "secret").write_text(secret)
+        planted = [f"{folder}/secret"]
+        for place in [*map(Path, _PLACES), *places]:
+            if not place.is_dir():
+                continue
+            try:
+                with tempfile.NamedTemporaryFile(
+                    dir=place, prefix=".course-doctor-", delete=False
+                ) as file:
+                    planted.append(file.name)
+                stack.callback(os.unlink, file.name)
+            except OSError:  # Not this account's to write; then what is there already must do.
+                planted.append(str(place))
         process = subprocess.Popen(
             ["sleep", "600"],
             env={"PATH": os.environ.get("PATH", ""), _SECRET: secret},
@@ -171,6 +194,7 @@ def _bait() -> Iterator[dict[str, Any]]:
             "secret": secret,
             "file": f"{folder}/secret",
             "folder": folder,
+            "places": planted,
             "process": process.pid,
             "port": port,
             "socket": name,

@@ -19,18 +19,30 @@ from types import TracebackType
 
 from course_lib.grading import sandbox
 from course_lib.grading.cgroup import Group
+from course_lib.grading.mounts import mounts
 
 # Runs in the warm parent before anything else: only the kit may provide `course_lib`, even where
 # the real one is installed in the same environment.
 START = """
 import json, os, sys
-kit, controls, settings = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+controls, kit, mounts, at = json.load(sys.stdin)
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 sys.meta_path = [f for f in sys.meta_path if "editable" not in getattr(f, "__module__", "")
                  and "editable" not in getattr(f, "__name__", "")]
-sys.path = [kit] + [p for p in sys.path if not os.path.isdir(os.path.join(p, "course_lib"))]
-sys.argv = [""]
+sys.path = [p for p in sys.path if not os.path.isdir(os.path.join(p, "course_lib"))]
+enclosed = None, False
+if mounts:
+    # Not imported: a module remembers where it came from.
+    names = {"__name__": "sandbox"}
+    with open(kit + "/course_lib/grading/sandbox.py") as file:
+        exec(compile(file.read(), "sandbox.py", "exec"), names)
+    enclosed, kit = names["enclose"](mounts, at), names["KIT"]
+    del names, file
+del mounts, at
+sys.path.insert(0, kit)
+sys.argv = sys.orig_argv = [""]
 from course_lib.grading.zygote import main
-main(controls, settings)
+main(controls, *enclosed)
 """
 _START_SECONDS = 180.0
 
@@ -70,19 +82,15 @@ class Nursery:
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(judges)]
         self.controls = [ours for ours, _ in pairs]
         theirs = [other.fileno() for _, other in pairs]
-        settings = {
-            "walls": walls,
-            "readable": [*sandbox.python_folders(), str(kit)],
-            "at": str(root),
-        }
-        numbers = json.dumps(theirs), json.dumps(settings)
+        visible = mounts(kit) if walls else []
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-X", "utf8", "-c", START, str(kit), *numbers],
+                [sys.executable, "-I", "-X", "utf8", "-c", START],
                 pass_fds=theirs,
                 cwd="/",
                 env=environment(self.home),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
+                text=True,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 start_new_session=True,
@@ -91,6 +99,10 @@ class Nursery:
             )
         for _, other in pairs:
             other.close()
+        # What it is told here stands in no list of processes, and nowhere in a student's.
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), self.process.stdin as said:
+            json.dump([theirs, str(kit), visible, str(root)], said)
         self._ready = 0
         self.made = 0
         self.group = Group.create()
@@ -151,27 +163,32 @@ class Nursery:
         ours, theirs = socket.socketpair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         ended, ending = os.pipe()
+        kept = contextlib.ExitStack()
+        kept.callback(os.close, ended)
+        kept.callback(ours.close)
         self.made += 1
         home = f"{self.home}/{judge}-{self.made}"
         wanted = {"home": home, "needs": list(needs), "without": list(without)}
         message = json.dumps({**limits, **wanted}).encode()
         try:
-            socket.send_fds(self.controls[judge], [message], [theirs.fileno(), ending])
-            theirs.close()
-            os.close(ending)
-            ours.settimeout(30)
-            said, extra, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(12))
-            if not said and self._gone(judge):
-                raise NurseryLost("the warm parent ended while it started a worker")
-            if not said:
-                raise WorkerFailed(f"the grading worker did not start\n{self._said()}")
-            pid = struct.unpack("iII", extra[0][2])[0]
-            self.group.add(pid)
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
-            ours.send(b"g")
+            with kept:
+                try:
+                    socket.send_fds(self.controls[judge], [message], [theirs.fileno(), ending])
+                finally:
+                    theirs.close()
+                    os.close(ending)
+                ours.settimeout(30)
+                said, extra, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(12))
+                if not said and self._gone(judge):
+                    raise NurseryLost("the warm parent ended while it started a worker")
+                if not said:
+                    raise WorkerFailed(f"the grading worker did not start\n{self._said()}")
+                pid = struct.unpack("iII", extra[0][2])[0]
+                self.group.add(pid)
+                ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+                ours.send(b"g")
+                kept.pop_all()
         except (BrokenPipeError, ConnectionResetError, TimeoutError) as error:
-            ours.close()
-            os.close(ended)
             raise NurseryLost(f"the warm parent is gone: {error}") from None
         return ours, pid, ended
 

@@ -1,7 +1,7 @@
 """The walls around a student's process: namespaces, a private root, no privileges.
 
 Two layers. :func:`enclose` is called once, by the warm parent before it imports anything: it gets
-its own namespaces and a root file system that holds Python, the kit and nothing else.
+its own namespaces and a root file system that holds what it is given and nothing else.
 :func:`confine` is called in each fork of it, before a student's first cell: it gets namespaces of
 its own once more, another user where that can be had, a scratch folder in memory, and gives up all
 privileges. Everything goes through the C library; nothing has to be installed.
@@ -18,8 +18,7 @@ import resource
 import signal
 import socket
 import struct
-import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
@@ -40,10 +39,8 @@ _FIRST_HOST_USER = 1_000_000
 _FIRST_USER, _USERS = 1000, 60_000
 
 SCRATCH = "/scratch"
-_SYSTEM = (
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/fonts",
-    "/etc/localtime", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu",
-)  # fmt: skip
+# Where the kit is seen: its own place would tell the path of the course.
+KIT = "/kit"
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 
 # System calls that no exercise needs and escapes begin with: x86_64, aarch64.
@@ -98,14 +95,14 @@ def _seal(path: str, attributes: int, *, deep: bool = True) -> None:
     _call(f"sealing {path} (needs Linux 5.12)", result)
 
 
-def enclose(readable: Iterable[str], at: str) -> tuple[int, bool]:
+def enclose(mounts: Sequence[Sequence[str]], at: str) -> tuple[int, bool]:
     """Go on in a process that is the first of its own namespaces and sees only what it needs.
 
     Must be called in a process of one thread. The calling process stays outside as a mere guardian:
     it waits, and when it is killed everything inside is killed.
 
     Args:
-        readable: Folders that stay visible, read-only, beside the system's libraries.
+        mounts: What stays visible, read-only, as :func:`course_lib.grading.mounts.mounts` has it.
         at: An empty folder, over which the private root is mounted.
 
     Returns:
@@ -125,7 +122,7 @@ def enclose(readable: Iterable[str], at: str) -> tuple[int, bool]:
         _write(proc, "self/setgroups", "deny")
         _write(proc, "self/uid_map", f"0 {uid} 1")
         _write(proc, "self/gid_map", f"0 {gid} 1")
-    _private_root(list(readable), at)
+    _private_root(mounts, at)
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child:
@@ -173,14 +170,19 @@ def _write(proc: int, name: str, text: str) -> None:
         raise Unusable(error.errno, f"writing {name}: {error.strerror}") from None
 
 
-def _private_root(readable: list[str], at: str) -> None:
+def _private_root(mounts: Sequence[Sequence[str]], at: str) -> None:
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     _mount("tmpfs", at, "tmpfs", _MS_NOSUID, "mode=755,size=16m")
-    for path in [*_SYSTEM, *_outermost(readable)]:
-        if os.path.islink(path):
-            os.symlink(os.readlink(path), at + path)
-        elif os.path.exists(path):
-            _bind(path, at + path, must=path in readable)
+    for path, source in mounts:
+        os.makedirs(os.path.dirname(at + path), exist_ok=True)
+        if not source:
+            _mount("tmpfs", at + path, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=16m")
+        elif os.path.islink(source):
+            os.symlink(os.readlink(source), at + path)
+        else:
+            # A container may keep its own files from being shown to another namespace.
+            with contextlib.suppress(*[OSError] * path.startswith(("/proc/", "/sys/", "/etc/"))):
+                _bind(source, at + path)
     os.makedirs(f"{at}/dev", exist_ok=True)
     for name in _DEVICES:
         Path(f"{at}/dev/{name}").touch()
@@ -189,7 +191,7 @@ def _private_root(readable: list[str], at: str) -> None:
     os.makedirs(at + SCRATCH, exist_ok=True)
     # For what the parent's imports write; each worker mounts its own over it.
     _mount("tmpfs", at + SCRATCH, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=777,size=64m")
-    if not os.path.exists(f"{at}/tmp"):  # it does where Python or the kit lie below it
+    if not os.path.exists(f"{at}/tmp"):  # it does where Python lies below it
         os.symlink(SCRATCH, f"{at}/tmp")
     os.makedirs(f"{at}/.outside")
     number = ctypes.c_long(_SYS_PIVOT_ROOT[platform.machine()])
@@ -197,31 +199,17 @@ def _private_root(readable: list[str], at: str) -> None:
     os.chdir("/")
     _call("umount", _libc.umount2(b"/.outside", 2))
     os.rmdir("/.outside")
-    _seal("/", _RDONLY | _MS_NOSUID, deep=False)
+    for path in ["/", *(path for path, source in mounts if not source)]:
+        _seal(path, _RDONLY | _MS_NOSUID, deep=False)
 
 
-def _bind(source: str, target: str, *, must: bool) -> None:
-    try:
-        if os.path.isdir(source):
-            os.makedirs(target, exist_ok=True)
-        else:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            Path(target).touch()
-        _mount(source, target, None, _MS_BIND | _MS_REC)
-        _seal(target, _RDONLY | _MS_NOSUID | _MS_NODEV)
-    except OSError:
-        if must or source == "/usr":
-            raise
-
-
-def _outermost(paths: list[str]) -> list[str]:
-    """Without duplicates, what is below another, and what the system's folders hold already."""
-    kept: list[str] = []
-    for path in sorted({os.path.realpath(p) for p in paths}):
-        inside = any(path == k or path.startswith(f"{k}/") for k in (*_SYSTEM, *kept))
-        if not inside and path != "/":
-            kept.append(path)
-    return kept
+def _bind(source: str, target: str) -> None:
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    else:
+        Path(target).touch()
+    _mount(source, target, None, _MS_BIND | _MS_REC)
+    _seal(target, _RDONLY | _MS_NOSUID | _MS_NODEV)
 
 
 def confine(proc: int | None, number: int, scratch: int) -> None:
@@ -357,9 +345,3 @@ def limit(memory: int, file_size: int, cpu: int, processes: int) -> None:
         hard = resource.getrlimit(what)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(what, (value, value))
-
-
-def python_folders() -> list[str]:
-    """What the running Python needs to be readable: its own folders and its packages."""
-    found = {sys.prefix, sys.base_prefix, sys.exec_prefix}
-    return sorted(folder for folder in found if folder not in ("/", "/usr"))

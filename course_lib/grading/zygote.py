@@ -14,22 +14,21 @@ import signal
 import socket
 import threading
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from course_lib.grading import sandbox
 
 
-def main(controls: list[int], settings: dict[str, Any]) -> None:
+def main(controls: list[int], proc: int | None, own_users: bool) -> None:
     """Serve requests for workers until the grader hangs up.
 
     Args:
         controls: Descriptors of sockets, one for each judge. A message on one of them holds limits
             as JSON and two descriptors: the new worker's socket and a pipe for its end.
-        settings: ``walls`` whether to build them; ``readable`` folders; ``at`` an empty folder.
+        proc: What :func:`course_lib.grading.sandbox.enclose` returned first; None without walls.
+        own_users: What it returned second.
     """
-    proc, own_users = None, False
-    if settings["walls"]:
-        proc, own_users = sandbox.enclose(settings["readable"], settings["at"])
     os.umask(0o077)
     warm()
     # Children end by themselves; whoever waits for one reads the pipe.
@@ -124,13 +123,9 @@ _provided: set[str] = set()
 def _worker(descriptors: list[int], limits: dict[str, Any], proc: int | None, number: int) -> None:
     """In the first fork: walls, then a fork that waits and one that serves."""
     connection, ending = descriptors
-    kept = {connection, ending, -1 if proc is None else proc}
-    for descriptor in range(3, 1024):
-        if descriptor not in kept:
-            try:
-                os.close(descriptor)
-            except OSError:
-                continue
+    kept = sorted({2, connection, ending, *([] if proc is None else [proc]), 1024})
+    for low, high in pairwise(kept):
+        os.closerange(low + 1, high)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if proc is None:
         os.setsid()

@@ -1,15 +1,19 @@
 """The walls hold every probe, and without walls the probes get out: they are no dummies."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell
 
 from course_lib.grading import doctor
 from course_lib.grading.nursery import Nursery, WorkerFailed
 
 ROOT = Path(__file__).resolve().parents[2]
+NAME = "03_attention"
 # What a worker cannot do even without walls: it has neither the library nor the environment.
 HELD_ANYWAY = {"import a reference", "see the grader's environment"}
 
@@ -26,6 +30,8 @@ def test_without_walls_the_probes_get_out(kit_folder):
             doctor.refuse_escapes(bare)
     assert {
         "read a file of the grader",
+        "see the exchange, the course, or configuration",
+        "import what the course does not need",
         "write into the course folder",
         "change what later submissions import",
         "signal a process of the grader",
@@ -45,6 +51,55 @@ def test_the_walls_hold_for_an_ordinary_user_too():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert "a user for every worker: no" in done.stdout, done.stdout + done.stderr
     assert done.stdout.endswith(f"walls {len(doctor.PROBES)}/{len(doctor.PROBES)} hold\n")
+
+
+STEAL = """
+import json, os
+
+stolen = {{}}
+for folder, _, names in os.walk({root!r}):
+    for name in names:
+        if name.endswith(".ipynb"):
+            with open(os.path.join(folder, name)) as file:
+                for cell in json.load(file)["cells"]:
+                    grade_id = cell["metadata"].get("nbgrader", {{}}).get("grade_id")
+                    stolen[grade_id] = "".join(cell["source"])
+
+
+def take(grade_id):
+    exec(stolen[grade_id], globals())
+"""
+# An exchange where nbgrader has it by default, in which another student's work lies.
+EXCHANGE = """
+mount -t tmpfs tmpfs /usr/local/share
+inbound=/usr/local/share/nbgrader/exchange/attention/inbound
+mkdir -p $inbound/ben+03_attention+2026/ && cp "$1" $inbound/ben+03_attention+2026/
+shift
+exec unshare --user --map-user=1000 --map-group=1000 "$@"
+"""
+
+
+@pytest.mark.parametrize("walls", [True, False])
+def test_another_students_work_in_the_exchange_is_out_of_reach(
+    walls, tmp_path, assignment, blank_gradebook, grading
+):
+    """The class of an ordinary user, as whom its workers run; without walls the theft succeeds."""
+    ben = tmp_path / f"{NAME}.ipynb"
+    ben.write_text(nbformat.writes(assignment.solution))
+    thief = nbformat.from_dict(assignment.release)
+    for cell in thief.cells:
+        marks = cell.metadata.get("nbgrader", {})
+        if marks.get("solution") and cell.cell_type == "code":
+            cell.source = f"take({marks['grade_id']!r})"
+    thief.cells.insert(0, new_code_cell(STEAL.format(root="/" if walls else "/usr/local/share")))
+    course = tmp_path / "course"
+    (course / "submitted" / "eve" / NAME).mkdir(parents=True)
+    (course / "submitted" / "eve" / NAME / f"{NAME}.ipynb").write_text(nbformat.writes(thief))
+    (course / "gradebook.db").write_bytes(blank_gradebook.read_bytes())
+    alone = ["unshare", "--mount", *["--user", "--map-root-user"] * (os.geteuid() != 0)]
+    on = [*alone, "sh", "-ec", EXCHANGE, "sh", str(ben)]
+    facts = grading(course, *["--unsafe"] * (not walls), on=on).finished()
+    assert facts["students"] == {"eve": 0.0 if walls else assignment.automatic}
 
 
 def test_where_namespaces_are_forbidden_nothing_is_graded(kit_folder, tmp_path):
