@@ -19,7 +19,8 @@ from course_lib.checks.forbidden import during
 from course_lib.checks.probe import TooCostly, bounded, out_of_memory, part
 from course_lib.checks.wire import TENSORS, Fixture, Handle, WireError, items, pack, unpack
 
-MAX_MESSAGE = 500
+# Room for torch's longest sentences, and for no argument written out.
+MAX_MESSAGE = 200
 
 
 class Host:

@@ -138,7 +138,14 @@ def _indented(text: str) -> str:
     return _fill(text, initial_indent=" " * 14, subsequent_indent=" " * 14)
 
 
-def grade(exercise: Exercise, subject: Subject, seed: str, *, name_mistake: bool = True) -> Report:
+def grade(
+    exercise: Exercise,
+    subject: Subject,
+    seed: str,
+    *,
+    name_mistake: bool = True,
+    reveal: bool = True,
+) -> Report:
     """Try every property of an exercise on an answer.
 
     Args:
@@ -146,6 +153,7 @@ def grade(exercise: Exercise, subject: Subject, seed: str, *, name_mistake: bool
         subject: The answer.
         seed: The grading seed; every property draws its samples from its own derived seed.
         name_mistake: Whether to look for the answer in the bank of mistakes when it fails.
+        reveal: Whether to say what was wanted of samples that may come again.
 
     Raises:
         SubjectLost: The answer's process died; a worker's caller decides what that costs.
@@ -157,6 +165,8 @@ def grade(exercise: Exercise, subject: Subject, seed: str, *, name_mistake: bool
             _, why = attempt(prop.run, trial)
         # Not of the bank's own mistakes: nobody reads those.
         shown = trial.failing() if why and name_mistake else None
+        if why and not reveal:
+            why, shown = trial.concealed(why)
         rows.append(
             Row(prop.name, prop.says, why is None, prop.points, why or "", prop.hint, shown)
         )
@@ -179,15 +189,23 @@ def refused(report: Report) -> bool:
 
 def recognise(exercise: Exercise, report: Report, seed: str) -> Answer | None:
     """The banked mistake with this fingerprint, if exactly one has it."""
-    matches = [m for m, r in bank_reports(exercise.id, seed) if report.fingerprint_of(r)]
+    verdicts = [row.passed for row in report.rows]
+    # Every hand-in has a seed of its own, but no verdict depends on it: most are told by theirs.
+    near = [m for m, r in bank_reports(exercise.id) if [x.passed for x in r.rows] == verdicts]
+    matches = [m for m in near if report.fingerprint_of(_banked(exercise.id, m.name, seed))]
     return matches[0] if len(matches) == 1 else None
 
 
-@lru_cache(maxsize=256)
-def bank_reports(identifier: str, seed: str) -> tuple[tuple[Answer, Report], ...]:
+def bank_reports(identifier: str, seed: str = "0") -> tuple[tuple[Answer, Report], ...]:
     """Every banked mistake of an exercise, graded with this seed in this process."""
+    return tuple((m, _banked(identifier, m.name, seed)) for m in find(identifier).mistakes)
+
+
+@lru_cache(maxsize=256)
+def _banked(identifier: str, mistake: str, seed: str) -> Report:
     exercise = find(identifier)
-    return tuple((m, grade_source(exercise, m.source, seed)) for m in exercise.mistakes)
+    source = next(m.source for m in exercise.mistakes if m.name == mistake)
+    return grade_source(exercise, source, seed)
 
 
 def grade_source(exercise: Exercise, source: str, seed: str, *, named: bool = False) -> Report:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
@@ -17,6 +19,8 @@ from course_lib.checks.probe import possible
 from course_lib.checks.subject import Failure, Gradients, Reply, Subject, SubjectLost
 
 T = TypeVar("T")
+# A wanted value in a sentence, not a wanted shape or number of values.
+_WANTED = re.compile(r", wanted (?:about )?[-\d\[{](?!\d* (?:values|tensors)).*", re.DOTALL)
 
 
 class Wrong(Exception):
@@ -38,11 +42,13 @@ class Trial:
         self.transcript: list[Any] = []
         self._called: tuple[str, tuple[Any, ...], dict[str, Any], Any] | None = None
         self._pair: Pair | None = None
+        self._drawn = False
 
     # Samples.
 
     def randn(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """Standard normal numbers."""
+        self._drawn = True
         return torch.randn(shape, generator=self.generator, dtype=torch.float64).to(dtype)
 
     def integers(self, low: int, high: int, *shape: int) -> Tensor:
@@ -85,6 +91,27 @@ class Trial:
         if self._called is None:
             return None
         return example(self.exercise.reference, *self._called, self._pair)
+
+    def concealed(self, why: str) -> tuple[str, Example | None]:
+        """A failure and its example without what was wanted, unless its sample never comes again.
+
+        Real numbers don't; counts, masks and inputs that are always the same do.
+        """
+        shown, pair = self.failing(), self._pair
+        _, args, kwargs, _ = self._called or ("", (), {}, ...)
+        if self._drawn and _real([*args, *kwargs.values()]):
+            return why, shown
+        if pair is None:
+            return _WANTED.sub(", which is not what was wanted", why), shown
+        if shown is not None and shown.wanted is not None:
+            shown = replace(shown, wanted=replace(shown.wanted, rows=()))
+        form = misfit(pair.got, pair.want) if isinstance(pair.want, Tensor) else None
+        if isinstance(pair.want, (list, tuple, dict)) or form:
+            return why, shown
+        if not isinstance(pair.want, Tensor) and shown is not None:
+            shown = replace(shown, wanted=None)
+        is_what = "has wrong entries" if isinstance(pair.got, Tensor) else f"is {_told(pair.got)}"
+        return f"{pair.what} {is_what}, which is not what was wanted", shown
 
     def form(self) -> str | None:
         """How the last call's outcome differs in form from what the reference returns, if known."""
@@ -282,6 +309,19 @@ def _inner(value: Any, cotangents: Sequence[Tensor | None]) -> float:
     outputs = value if isinstance(value, (list, tuple)) else [value]
     pairs = zip(outputs, cotangents, strict=True)
     return sum(float((o * c).sum()) for o, c in pairs if c is not None)
+
+
+def _real(value: Any) -> bool:
+    """Whether there is a real number in an argument."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(map(_real, value))
+    return isinstance(value, Tensor) and value.is_floating_point() or type(value) is float
+
+
+def _told(value: Any) -> str:
+    return f"{value!r:.80}" if isinstance(value, (bool, int, float, str)) else kind(value)
 
 
 def shapes(value: Any) -> Any:

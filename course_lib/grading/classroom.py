@@ -19,6 +19,7 @@ import torch
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
+from course_lib.checks import seeds
 from course_lib.checks.report import bank_reports
 from course_lib.grading import (
     authoring,
@@ -182,7 +183,7 @@ class Classroom:
         if len(tasks) > 1:
             # Before the judges are forked, so that no two of them do it.
             for exercise in self.assignment.exercises:
-                bank_reports(exercise.id, self.seed)
+                bank_reports(exercise.id)
         yield from judge_all(tasks, self.judge, start, jobs, meanwhile)
 
     def order(self, task: Task, walls: bool) -> Order:
@@ -301,11 +302,12 @@ class Classroom:
         """In a judge's process: everything but writing."""
         if task.reason:
             return self._failed(task, task.reason)
+        seed = seeds.of_hand_in(self.seed, task.student, task.content)
         try:
             for _ in range(TRIES):
                 submission = intake.parse(task.content)
                 judged = judge_notebook(
-                    submission, self.assignment.release, self.seed, nursery, self.limits, judge
+                    submission, self.assignment.release, seed, nursery, self.limits, judge
                 )
                 if not judged.killed:
                     break

@@ -229,7 +229,7 @@ def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str
         return Mark(grade_id, points, None, reason="to be graded by hand")
     exercise = find(match[1])
     try:
-        report = grade(exercise, session.worker.subject(), seed)
+        report = grade(exercise, session.worker.subject(), seed, reveal=False)
     except SubjectLost as lost:
         reason = _say_lost(cell, exercise.id, lost, notes)
         session.replay(lost)
@@ -265,7 +265,7 @@ def _look_again(
         for source in before:
             for statement in _statements(source):
                 session.run(statement)
-        report = grade(exercise, session.worker.subject(), seed)
+        report = grade(exercise, session.worker.subject(), seed, reveal=False)
     except SubjectLost as lost:
         if session.left <= 0:
             notes.append(

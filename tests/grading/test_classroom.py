@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading import gradebook, sample, summary
+from course_lib.grading import authoring, gradebook, sample, summary
 from course_lib.grading.channel import Limits
 from course_lib.grading.classroom import Classroom
 
@@ -186,3 +186,21 @@ def test_changed_cells_are_refused_and_nothing_is_lost(empty, assignment):
     with pytest.raises(ValueError, match="give the changed one a new name"):
         gradebook.prepare(course, NAME, release)
     assert sum(filter(None, gradebook.scores(course, NAME)["a"].values())) == assignment.automatic
+
+
+def test_every_hand_in_meets_samples_of_its_own_and_the_same_ones_again(
+    tmp_path, root, assignment, nursery
+):
+    wrong = dict(sample.submissions(assignment))["dan-mistaken"]
+    content = authoring.text(wrong)
+    shown = {}
+    for student in ("ada", "ben"):
+        path = tmp_path / "submitted" / student / NAME / f"{NAME}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(content, encoding="utf-8")
+    for student in ("ada", "ada", "ben"):
+        room = Classroom(tmp_path, root, NAME, seed="07")
+        result = room.judge(room.take_in(student), nursery, 0)
+        page = result.page.replace(student, "")
+        assert shown.setdefault(student, page) == page, "the same again"
+    assert shown["ada"] != shown["ben"]

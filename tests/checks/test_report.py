@@ -1,0 +1,62 @@
+"""What a report says, and what it keeps to itself on a page that is handed out."""
+
+import re
+
+import pytest
+
+from course_lib.checks.exercise import find, namespace
+from course_lib.checks.report import grade
+from course_lib.checks.subject import Subject
+
+
+def graded(exercise, source, seed, **options):
+    return grade(exercise, Subject.local(namespace(exercise, source)), seed, **options)
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    ["heads.head_cost", "seq2seq.card_size", "transformer.shift_targets", "attention.layer_cost",
+     "attention.softmax_gradient"],
+)  # fmt: skip
+def test_what_was_wanted_of_a_sample_that_may_come_again_is_not_told(identifier):
+    exercise = find(identifier)
+    hidden = 0
+    for mistake in exercise.mistakes:
+        for row in graded(exercise, mistake.source, "1", reveal=False).rows:
+            if row.passed or row.example is None:
+                continue
+            wanted = row.example.wanted
+            if any("float" in shown.form for shown in row.example.arguments):
+                continue
+            hidden += 1
+            assert wanted is None or not wanted.rows
+            assert not re.search(r"wanted (about )?[-\d.]+( |;|,|$)(?!values)", row.why)
+    assert (hidden > 0) == (identifier != "attention.softmax_gradient")
+
+
+def test_at_home_everything_is_told():
+    exercise = find("heads.head_cost")
+    mistake = exercise.mistakes[0].source
+    home, page = (graded(exercise, mistake, "1", reveal=r) for r in (True, False))
+    assert [r.passed for r in home.rows] == [r.passed for r in page.rows]
+    (row, *_), (shown, *_) = ([r for r in rep.rows if not r.passed] for rep in (home, page))
+    assert "wanted " in row.why and "which is not what was wanted" in shown.why
+
+
+def test_an_answer_that_raises_its_arguments_is_not_printed_at_length():
+    exercise = find("attention.softmax_gradient")
+    source = "def softmax_gradient(*args):\n    raise ValueError(str(args) * 10)"
+    for row in graded(exercise, source, "1").rows:
+        assert len(row.why) < 320
+
+
+def test_a_given_cell_that_was_not_run_is_named():
+    exercise = next(
+        e for e in map(find, ("seq2seq.greedy_write", "seq2seq.read_both_ways")) if e.given
+    )
+    names = {"__name__": "__main__"}
+    given = exercise.given[0].__name__
+    exec(f"def {exercise.function}(*args, **kwargs):\n    return {given}(*args)", names)
+    report = grade(exercise, Subject.local(names), "1")
+    assert report.cause == f"`{given}` is given: run the cell further up that defines it."
+    assert report.cause in " ".join(report.table().split())
