@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ def difference(
     want: Any,
     what: str = "the result",
     *,
-    dtype: bool = True,
+    dtype: bool | Literal["exact"] = True,
     names: tuple[str, ...] = (),
 ) -> str | None:
     """Say how ``got`` differs from ``want``; None when it doesn't.
@@ -33,7 +33,8 @@ def difference(
         got: What the answer returned.
         want: What the reference returned; decides type, shape, dtype and tolerance.
         what: The name of the value in the sentence.
-        dtype: Whether the dtype of a tensor must agree, too.
+        dtype: Whether the dtype of a tensor must agree, too; one integer dtype is as good as
+            another unless it is ``"exact"``.
         names: What the values of a returned tuple are called.
 
     Example:
@@ -74,6 +75,8 @@ def difference(
             rtol=1e-4, atol=1e-6, equal_nan=True,
         )  # fmt: skip
         return None if close.item() else f"{what} is {_apart(got, want)}"
+    if isinstance(got, Tensor) and got.dim() == 0 and isinstance(want, int):
+        got = got.item()
     if type(got) is not type(want):
         return f"{what} is {kind(got)}, wanted {want!r:.80}"
     if got != want:
@@ -81,14 +84,15 @@ def difference(
     return None
 
 
-def _tensor_difference(got: Any, want: Tensor, what: str, dtype: bool) -> str | None:
+def _tensor_difference(got: Any, want: Tensor, what: str, dtype: bool | str) -> str | None:
     if not isinstance(got, Tensor):
         elsewhere = isinstance(got, Opaque) and "on the device" in got.type_name
         wanted = "one on the cpu, as the arguments are" if elsewhere else "a tensor"
         return f"{what} is {kind(got)}, wanted {wanted}"
     if got.shape != want.shape:
         return f"{what} has shape {tuple(got.shape)}, wanted {tuple(want.shape)}"
-    if got.dtype != want.dtype and (dtype or got.is_complex() != want.is_complex()):
+    loose = dtype != "exact" and _integral(got) and _integral(want)
+    if got.dtype != want.dtype and not loose and (dtype or got.is_complex() != want.is_complex()):
         return f"{what} has dtype {name(got)}, wanted {name(want)}"
     if not want.is_floating_point():
         same = got.eq(want)
@@ -110,6 +114,10 @@ def _tensor_difference(got: Any, want: Tensor, what: str, dtype: bool) -> str | 
     )
 
 
+def _integral(tensor: Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+
+
 def _apart(got: complex, want: complex) -> str:
     """Two numbers, with as many digits as it takes to see that they differ."""
     shown = next((d for d in (6, 9, 17) if f"{got:.{d}g}" != f"{want:.{d}g}"), 6)
@@ -120,6 +128,7 @@ def alike(a: Any, b: Any) -> bool:
     """Whether two outcomes (values or failures) are the same within tolerance; for fingerprints."""
     if isinstance(a, Failure) or isinstance(b, Failure):
         return isinstance(a, Failure) and isinstance(b, Failure) and a.type == b.type
+    a, b = (x.item() if isinstance(x, Tensor) and x.dim() == 0 else x for x in (a, b))
     if isinstance(b, float) and isinstance(a, int):
         a = float(a)
     return type(a) is type(b) and difference(a, b) is None
@@ -164,4 +173,6 @@ def _blank(value: Any) -> Any:
         return type(value)(map(_blank, value))
     if isinstance(value, dict):
         return {key: _blank(item) for key, item in value.items()}
+    if type(value) in (bool, str):
+        return type(value)()
     return 0.0 if type(value) in (int, float) else value

@@ -65,7 +65,7 @@ class Host:
                 arguments = [self.resolve(value) for value in request.get("args", [])]
                 keywords = {k: self.resolve(v) for k, v in request.get("kwargs", {}).items()}
                 value = verb(request.get("name"), arguments, keywords)
-                after = [] if request.get("verb") == "load" else arguments
+                after = [] if request.get("verb") == "load" else [*arguments, *keywords.values()]
                 return pack({"value": value, "error": None, "after": after})
             except (KeyboardInterrupt, MemoryError):
                 raise
@@ -184,7 +184,7 @@ def _differentiable(value: Any) -> bool:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """An exception as data: its type, its message, and the student's own line that raised it."""
+    """An exception as data: its type, all that it is, its message, and the student's own line."""
     line = None
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if "course_lib" not in frame.filename and "site-packages" not in frame.filename:
@@ -194,4 +194,9 @@ def describe(error: BaseException) -> dict[str, Any]:
         message = str(error)[:MAX_MESSAGE]
     except Exception:
         message = ""
-    return {"type": type(error).__name__, "message": message, "line": (line or "")[:200]}
+    return {
+        "type": type(error).__name__,
+        "message": message,
+        "line": (line or "")[:200],
+        "kinds": " ".join(kind.__name__ for kind in type(error).__mro__),
+    }

@@ -24,11 +24,15 @@ class SubjectLost(Exception):
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception that the answer raised: its type, its message and the line that raised it."""
+    """An exception that the answer raised: its type, its message and the line that raised it.
+
+    ``kinds`` names the type and all that it inherits from, with spaces between.
+    """
 
     type: str
     message: str
     line: str = ""
+    kinds: str = ""
 
     def __str__(self) -> str:
         """One line for the student."""
@@ -38,7 +42,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Reply:
-    """What one call did: the value it returned, its arguments afterwards, or its exception."""
+    """What one call did: the value it returned, its arguments afterwards, or its exception.
+
+    Named arguments come after the others.
+    """
 
     value: Any = None
     after: list[Any] = field(default_factory=list)

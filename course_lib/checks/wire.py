@@ -14,6 +14,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Parameter
@@ -23,6 +24,8 @@ MAX_FRAME = 64 * 2**20
 MAX_HEADER = 4 * 2**20
 MAX_DEPTH = 20
 MAX_TEXT = 20_000
+# A number that numpy made is as good as Python's own.
+NUMBERS = tuple(k for k in np.sctypeDict.values() if issubclass(k, (np.number, np.bool_)))
 # Beyond this an integer is no float any more.
 MAX_INT = 2**1000
 
@@ -150,6 +153,8 @@ def _encode(value: Any, buffers: list[bytes], depth: int) -> Any:
     deeper = depth + 1
     # `type(...) is` rather than isinstance: a subclass may lie about itself, and its methods are
     # the answer's own code, which could go on computing here.
+    if type(value) in NUMBERS:
+        value = value.item()
     if value is None or type(value) is bool:
         return value
     if type(value) is int or type(value) is float:

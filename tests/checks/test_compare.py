@@ -1,9 +1,13 @@
 """What is said of an answer that is close to what was wanted, and not close enough."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 
-from course_lib.checks.compare import difference
+from course_lib.checks.compare import alike, difference
+from course_lib.checks.wire import pack, unpack
 
 
 def test_numbers_that_differ_look_different() -> None:
@@ -22,3 +26,27 @@ def test_numbers_that_differ_look_different() -> None:
 )
 def test_no_more_digits_than_it_takes(got: float, want: float, said: str) -> None:
     assert difference(got, want, "out") == said
+
+
+@pytest.mark.parametrize("number", [np.float64(0.5), np.float32(0.5), torch.tensor(0.5)])
+def test_a_number_is_a_number_whatever_made_it(number: Any) -> None:
+    got = unpack(pack({"x": (number, [number])}))["x"]
+    assert difference(got, (0.5, [0.5])) is None
+    assert alike(got[0], 0.5)
+
+
+@pytest.mark.parametrize("number", [np.int64(3), np.uint8(3), torch.tensor(3)])
+def test_so_is_an_integer(number: Any) -> None:
+    got = unpack(pack({"x": number}))["x"]
+    assert difference(got, 3) is None
+    assert difference(got, 4, "k") == "k is 3, wanted 4"
+
+
+@pytest.mark.parametrize("number", [np.float64(3), torch.tensor(3.0), 3.0])
+def test_a_float_is_no_integer(number: Any) -> None:
+    assert difference(unpack(pack({"x": number}))["x"], 3, "k") == "k is a float, wanted 3"
+
+
+def test_a_truth_of_numpy_is_one() -> None:
+    got = unpack(pack({"x": np.bool_(True)}))["x"]
+    assert difference(got, True) is None and difference(got, 1) is not None

@@ -154,3 +154,14 @@ def by_variances(difference, spread, quantile=1.96):
     allowed = difference**2 / quantile**2
     wanted = -(-2 * spread**2 // allowed)
     return (allowed / 2) ** 0.5, 1 if wanted < 1 else int(wanted)
+
+
+@exercise.alternative
+def with_numpy(difference, spread, quantile=1.96):
+    """numpy's numbers come back, one of them an integer."""
+    import numpy as np
+
+    runs = np.ceil(2 * np.square(np.float64(quantile) * spread / difference))
+    return np.abs(np.float64(difference)) / (quantile * np.sqrt(2)), max(
+        np.int64(1), np.int64(runs)
+    )

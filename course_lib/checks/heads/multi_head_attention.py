@@ -4,6 +4,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from course_lib.attention import merge_heads, scaled_dot_product_attention, split_heads
 from course_lib.checks.compare import kind
@@ -277,3 +278,17 @@ def einstein(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None):
     weights = torch.softmax(scores, dim=-1)
     out = torch.einsum("bhts,bsm,mhd->bthd", weights, memory, v)
     return torch.einsum("bthd,hdm->btm", out, w_out.unflatten(0, (n_heads, -1))), weights
+
+
+@exercise.alternative
+def softmax_in_single(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None):
+    """A softmax in single precision, cast back, as large models write it."""
+    q, k, v = (
+        tokens.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+        for tokens in (x @ w_q, memory @ w_k, memory @ w_v)
+    )
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = F.softmax(scores, dim=-1, dtype=torch.float32).to(x.dtype)
+    return (weights @ v).transpose(1, 2).flatten(2) @ w_out, weights

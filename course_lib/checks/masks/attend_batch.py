@@ -4,6 +4,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from course_lib.attention import attention_weights
 from course_lib.checks.exercise import Exercise
@@ -249,3 +250,15 @@ def sentence_by_sentence(q, k, v, mask=None, drop=None):
             outs.append((weights if drop is None else weights * drop[b, h]) @ v[b, h])
     shape = q.shape[:2]
     return torch.stack(outs).unflatten(0, shape), torch.stack(maps).unflatten(0, shape)
+
+
+@exercise.alternative
+def softmax_in_single(q, k, v, mask=None, drop=None):
+    """A softmax in single precision, cast back, as large models write it."""
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    if mask is not None:
+        mask = mask.unsqueeze(1) if mask.dim() == 3 else mask
+        scores = scores.masked_fill(~mask, torch.finfo(q.dtype).min)
+    weights = F.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype)
+    weights = weights if mask is None else weights.masked_fill(~mask, 0.0)
+    return (weights if drop is None else weights * drop) @ v, weights

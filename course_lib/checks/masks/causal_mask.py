@@ -170,3 +170,16 @@ def key_by_key(T, S=None):
         seen = S - T + t + 1
         rows.append([True] * seen + [False] * (S - seen))
     return torch.tensor(rows, dtype=torch.bool)
+
+
+@exercise.alternative
+def an_error_of_its_own(T, S=None):
+    """Raises what inherits from ValueError."""
+
+    class TooFewKeys(ValueError):
+        pass
+
+    S = S if S is not None else T
+    if S < T:
+        raise TooFewKeys(f"{S} keys for {T} queries")
+    return torch.arange(S) <= torch.arange(T)[:, None] + (S - T)

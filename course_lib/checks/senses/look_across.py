@@ -4,6 +4,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.checks.exercise import Exercise
@@ -214,3 +215,13 @@ def by_exponentials(x, memory, keep, gate):
     total = powers.sum(-1, keepdim=True)
     weights = powers / torch.where(total == 0, 1.0, total)
     return x + gate.tanh() * (weights @ memory)
+
+
+@exercise.alternative
+def softmax_in_single(x, memory, keep, gate):
+    """A softmax in single precision, cast back, as large models write it."""
+    scores = x @ memory.mT * x.shape[-1] ** -0.5
+    lowest = torch.finfo(x.dtype).min
+    weights = F.softmax(scores.masked_fill(~keep, lowest), dim=-1, dtype=torch.float32)
+    seen = weights.to(x.dtype).masked_fill(~keep, 0.0) @ memory
+    return x + torch.tanh(gate) * seen

@@ -195,3 +195,14 @@ def by_distance(images, prompts, labels, k=1):
     mine = gap[torch.arange(len(labels)), labels]
     nearer = (gap <= mine[:, None]).sum(1)
     return float((nearer <= k).double().mean())
+
+
+@exercise.alternative
+def with_numpy(images, prompts, labels, k=1):
+    """numpy sorts, and its number comes back."""
+    import numpy as np
+
+    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
+    s = (F.normalize(images, dim=-1) @ classes.T).numpy()
+    rank = (s >= np.take_along_axis(s, labels.numpy()[:, None], 1)).sum(1)
+    return np.mean(rank <= k)

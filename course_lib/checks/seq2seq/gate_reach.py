@@ -83,7 +83,7 @@ def reach(t: Trial) -> None:
     for share in (0.2, 0.01, t.integer(30, 70) / 100):
         bias = _off_the_edge(t, 0.0, 5.0, 4, share)
         got, want = _two(t, bias, 3, share)[1], reference(bias, 3, share)[1]
-        t.close(got, want, "the reach", note=f"share {share:g}")
+        t.close(got, want, "the reach", note=f"share {share:g}", dtype="exact")
 
 
 @exercise.prop(

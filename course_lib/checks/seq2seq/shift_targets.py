@@ -43,7 +43,7 @@ exercise = Exercise(
     " asked for the next.",
 )
 def one_sentence(t: Trial) -> None:
-    t.same(_sentences(t, t.integer(3, 6)), 1, 2, 0)
+    t.same(_sentences(t, t.integer(3, 6)), 1, 2, 0, dtype="exact")
 
 
 @exercise.prop(

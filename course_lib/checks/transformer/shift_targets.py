@@ -193,3 +193,12 @@ def lists_first(sentences, bos, eos, pad, ignore=-100):
         given.append([bos] + list(words) + [pad] * rest)
         asked.append(list(words) + [eos] + [ignore] * rest)
     return torch.tensor(given), torch.tensor(asked)
+
+
+@exercise.alternative
+def in_narrow_integers(sentences, bos, eos, pad, ignore=-100):
+    """Rows of lists, as 32-bit integers."""
+    T = 1 + max(map(len, sentences))
+    inputs = [[bos, *words] + [pad] * (T - 1 - len(words)) for words in sentences]
+    labels = [[*words, eos] + [ignore] * (T - 1 - len(words)) for words in sentences]
+    return torch.tensor(inputs, dtype=torch.int32), torch.tensor(labels, dtype=torch.int32)
