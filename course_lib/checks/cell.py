@@ -46,7 +46,7 @@ def publish(identifier: str) -> None:
     from IPython.display import display
 
     report = examine(identifier, None)
-    fields = ("name", "says", "passed", "points", "why", "hint")
+    fields = ("name", "says", "passed", "points", "why", "hint", "open")
     data = {
         "exercise": report.exercise,
         "score": report.score,

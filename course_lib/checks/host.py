@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from course_lib.checks import fixtures
 from course_lib.checks.forbidden import during
-from course_lib.checks.probe import TooCostly, bounded, out_of_memory, part
+from course_lib.checks.probe import Unanswered, bounded, out_of_memory, part
 from course_lib.checks.wire import TENSORS, Fixture, Handle, WireError, items, pack, unpack
 
 # Room for torch's longest sentences, and for no argument written out.
@@ -99,9 +99,8 @@ class Host:
             frame = bounded(call, memory=int(caps["memory"]), cpu=int(caps["cpu"]))
             unpack(frame)
             return frame
-        except TooCostly as error:
-            failure = {"type": type(error).__name__, "message": str(error), "line": ""}
-            return pack({"value": None, "error": failure, "after": []})
+        except Unanswered as error:
+            return pack({"value": None, "error": describe(error) | {"line": ""}, "after": []})
 
     def resolve(self, value: Any) -> Any:
         """Replace handles and fixtures by the objects they stand for."""

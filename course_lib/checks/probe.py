@@ -18,21 +18,42 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, NoReturn
 
 import torch
 
 from course_lib.checks.wire import TENSORS, items
 
-__all__ = ["TooCostly", "bounded", "out_of_memory", "part", "possible"]
+__all__ = [
+    "CannotCap",
+    "OutOfTime",
+    "TooMuchMemory",
+    "Unanswered",
+    "bounded",
+    "out_of_memory",
+    "part",
+]
 
 _MIB = 2**20
 _M_MMAP_THRESHOLD = -3
 _OUT_OF_MEMORY = ("allocate memory", "Cannot allocate", "not enough memory", "bad_alloc")
 
 
-class TooCostly(RuntimeError):
-    """A call that took more than it may."""
+class Unanswered(RuntimeError):
+    """A call that did not come to an end."""
+
+
+class TooMuchMemory(Unanswered):
+    """It ran into the cap on memory."""
+
+
+class OutOfTime(Unanswered):
+    """It was ended when its time was over; what it would have taken of memory is not known."""
+
+
+class CannotCap(Unanswered):
+    """Nothing was run, since this system has no caps that hold."""
 
 
 def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
@@ -45,8 +66,10 @@ def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
             long and 5 seconds more, which has to be less than a worker has for a call.
 
     Raises:
-        TooCostly: It ran into a cap; the message says which.
-        NotImplementedError: This system cannot fork, so nothing was run.
+        TooMuchMemory: It ran into the cap on memory.
+        OutOfTime: It was not finished in time.
+        CannotCap: This system cannot fork, or does not hold a process to its caps.
+        Unanswered: Its process ended on its own.
 
     Example:
         >>> bounded(lambda: b"small", memory=64, cpu=2)
@@ -54,10 +77,10 @@ def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
         >>> bounded(lambda: bytes(2**30), memory=64, cpu=2)
         Traceback (most recent call last):
         ...
-        course_lib.checks.probe.TooCostly: took more than 64 MiB of memory
+        course_lib.checks.probe.TooMuchMemory: took more than 64 MiB of memory
     """
-    if not possible():
-        raise NotImplementedError("caps on a call need a system that forks safely")
+    if not _possible():
+        raise CannotCap("caps on a call need a system that forks safely")
     reading, writing = os.pipe()
     sys.stdout.flush()
     with warnings.catch_warnings():
@@ -73,18 +96,25 @@ def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
     if child == 0:
         _compute(compute, writing, memory, cpu)
     os.close(writing)
+    deadline = time.monotonic() + 2 * cpu + 5
     try:
-        said = _everything(reading, time.monotonic() + 2 * cpu + 5)
+        said = _everything(reading, deadline)
     finally:
+        late = time.monotonic() >= deadline
         os.close(reading)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        _, status, used = os.wait4(child, 0)
     if said[:1] == b"=":
         return said[1:]
     if said[:1] == b"m":
-        raise TooCostly(f"took more than {memory} MiB of memory")
-    raise TooCostly(f"took more than {cpu} seconds of processor time")
+        raise TooMuchMemory(f"took more than {memory} MiB of memory")
+    if said[:1] == b"?":
+        raise CannotCap("this system does not hold a process to its caps")
+    ended = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+    if late or ended or used.ru_utime + used.ru_stime >= cpu:
+        raise OutOfTime(f"not finished in {cpu} seconds of processor time")
+    raise Unanswered("its process ended before it answered")
 
 
 def _everything(descriptor: int, deadline: float) -> bytes:
@@ -109,16 +139,19 @@ def _compute(compute: Callable[[], bytes], writing: int, memory: int, cpu: int) 
         torch.set_num_threads(1)
         sys.stdout = sys.stderr = io.StringIO()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         # Large blocks on their own: aligned ones leave holes in the heap that nothing fits into.
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _MIB // 4)
         space = _space_in_use() + memory * _MIB
-        for what, value in ((resource.RLIMIT_AS, space), (resource.RLIMIT_CPU, cpu)):
+        # At the soft cap on time comes a signal of its own, at the hard one the end.
+        caps = ((resource.RLIMIT_AS, space, space), (resource.RLIMIT_CPU, cpu, cpu + 1))
+        for what, soft, most in caps:
             hard = resource.getrlimit(what)[1]
-            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.setrlimit(what, (value, value))
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(what, (min(soft, most), most))
         try:
-            answer = b"=" + compute()
+            answer = b"=" + compute() if _capped(memory + 2) else b"?"
         except MemoryError:
             answer = b"m"
         view = memoryview(answer)
@@ -130,7 +163,7 @@ def _compute(compute: Callable[[], bytes], writing: int, memory: int, cpu: int) 
 
 
 def _within(compute: Callable[[], bytes], memory: int, cpu: int) -> bytes:
-    """In this process itself; beyond the cap on time it is ended by a signal."""
+    """In this process itself; beyond the cap on time a signal raises."""
     import resource
 
     spent = resource.getrusage(resource.RUSAGE_SELF)
@@ -144,13 +177,19 @@ def _within(compute: Callable[[], bytes], memory: int, cpu: int) -> bytes:
         hard = before[what][1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(what, (value, hard))
+
+    def over(number: int, frame: FrameType | None) -> NoReturn:
+        raise OutOfTime(f"not finished in {cpu} seconds of processor time")
+
+    handled = signal.signal(signal.SIGXCPU, over)
     try:
         return compute()
     except MemoryError:
-        raise TooCostly(f"took more than {memory} MiB of memory") from None
+        raise TooMuchMemory(f"took more than {memory} MiB of memory") from None
     finally:
         for what, pair in before.items():
             resource.setrlimit(what, pair)
+        signal.signal(signal.SIGXCPU, handled)
 
 
 def _space_in_use() -> int:
@@ -172,9 +211,24 @@ def _space_in_use() -> int:
     return enough
 
 
-def possible() -> bool:
+def _possible() -> bool:
     """Whether this system can fork a process that has used threads; macOS's libraries cannot."""
+    try:
+        import resource  # noqa: F401
+    except ImportError:
+        return False
     return hasattr(os, "fork") and sys.platform != "darwin"
+
+
+def _capped(memory: int) -> bool:
+    """Whether so many MiB cannot be had: some systems take a cap and forget it."""
+    import mmap
+
+    try:
+        mmap.mmap(-1, memory * _MIB).close()
+    except (OSError, MemoryError):
+        return True
+    return False
 
 
 def out_of_memory(error: BaseException) -> bool:

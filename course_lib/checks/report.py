@@ -13,8 +13,9 @@ from typing import Any
 
 from course_lib.checks.compare import alike
 from course_lib.checks.example import Example
-from course_lib.checks.exercise import Answer, Exercise, find, namespace
+from course_lib.checks.exercise import Answer, Exercise, Property, find, namespace
 from course_lib.checks.forbidden import NotAllowed
+from course_lib.checks.probe import OutOfTime
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.subject import Failure, Subject
 from course_lib.checks.trial import Trial, attempt
@@ -22,11 +23,20 @@ from course_lib.checks.trial import Trial, attempt
 _UNDEFINED = re.compile(r"NameError: (?:name )?['`](\w+)['`] is not defined")
 # Fits a page of the book without scrolling.
 WIDTH = 76
+UNTRIED = "not tried on this system; the grader will"
+SLOW = (
+    "What is asked is how much memory it takes, and that cannot be told of a call that is not"
+    " finished. In grading it keeps its points and a person looks at it. Whole tensors at a time"
+    " take a tenth of the time."
+)
 
 
 @dataclass(frozen=True)
 class Row:
-    """The verdict on one property."""
+    """The verdict on one property; ``open`` says that there is none, and why.
+
+    A property that was not tried earns nothing yet; one whose time was over keeps its points.
+    """
 
     name: str
     says: str
@@ -34,7 +44,18 @@ class Row:
     points: float
     why: str = ""
     hint: str = ""
+    open: str = ""
     example: Example | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the property does not hold."""
+        return not self.passed and not self.open
+
+    @property
+    def mark(self) -> str:
+        """The verdict in a word of four letters."""
+        return "open" if self.open else "pass" if self.passed else "FAIL"
 
 
 @dataclass
@@ -58,8 +79,8 @@ class Report:
 
     @property
     def full(self) -> bool:
-        """Whether every property holds, also those worth no points."""
-        return all(row.passed for row in self.rows)
+        """Whether no property fails, also of those worth no points."""
+        return not any(row.failed for row in self.rows)
 
     def undefined(self) -> list[str]:
         """The names that were not defined when the answer ran."""
@@ -76,7 +97,7 @@ class Report:
     @property
     def one_reason(self) -> str:
         """Why everything failed, when there is a single reason for it; else empty."""
-        reasons = {row.why for row in self.rows}
+        reasons = {row.why for row in self.rows if not row.open}
         return reasons.pop() if len(reasons) == 1 else ""
 
     @property
@@ -89,12 +110,13 @@ class Report:
         return ""
 
     def hints(self) -> list[str]:
-        """What to tell the student: the mistake's hint, else those of the failing properties."""
+        """The mistake's hint, else those of the failing properties, and what is left open."""
+        left = list(dict.fromkeys(row.hint for row in self.rows if row.open))
         if self.mistake is not None:
-            return [self.mistake.hint]
+            return [self.mistake.hint, *left]
         if self.one_reason.startswith("raised"):
-            return []
-        return list(dict.fromkeys(row.hint for row in self.rows if not row.passed))[:2]
+            return left
+        return list(dict.fromkeys(row.hint for row in self.rows if row.failed))[:2] + left
 
     def table(self) -> str:
         """The report as plain text, for a terminal or the output of a cell."""
@@ -102,11 +124,10 @@ class Report:
         if self.cause:
             lines.append(_fill(self.cause))
         for row in self.rows:
-            mark = "pass" if row.passed else "FAIL"
-            line = f"  {mark}  {row.points:4g}  {row.name}: {row.says}"
+            line = f"  {row.mark}  {row.points:4g}  {row.name}: {row.says}"
             lines.append(_fill(line, subsequent_indent=" " * 14))
-            if row.why and not self.one_reason:
-                lines.append(_indented(row.why))
+            if row.open or (row.why and not self.one_reason):
+                lines.append(_indented(row.open or row.why))
         if self.headline:
             lines.append(_fill(self.headline))
         if self.mistake is not None:
@@ -167,9 +188,7 @@ def grade(
         shown = trial.failing() if why and name_mistake else None
         if why and not reveal:
             why, shown = trial.concealed(why)
-        rows.append(
-            Row(prop.name, prop.says, why is None, prop.points, why or "", prop.hint, shown)
-        )
+        rows.append(_row(prop, trial, why, shown))
         transcript += [*trial.transcript, prop.name]
     report = Report(exercise.id, rows, exercise.points, None, transcript)
     given = {function.__name__ for function in exercise.given}.intersection(report.undefined())
@@ -179,6 +198,15 @@ def grade(
     if name_mistake and not report.full:
         report.mistake = recognise(exercise, report, seed)
     return report
+
+
+def _row(prop: Property, trial: Trial, why: str | None, shown: Example | None) -> Row:
+    passed, hint, left = why is None, prop.hint, ""
+    if passed and trial.open is not None:
+        passed = trial.open.type == OutOfTime.__name__
+        hint = SLOW if passed else UNTRIED
+        left = f"{trial.open.message}; not judged" if passed else UNTRIED
+    return Row(prop.name, prop.says, passed, prop.points, why or "", hint, left, shown)
 
 
 def refused(report: Report) -> bool:

@@ -199,6 +199,13 @@ def judge_notebook(
             f"Takes the library's answer instead of giving one: {', '.join(taken)}."
         )
     result.notes += [
+        f"{m.report.exercise}, {row.name}: {row.open};"
+        f" {row.points if row.passed else 0:g} of {row.points:g} points so far."
+        for m in result.marks
+        for row in (m.report.rows if m.report else ())
+        if row.open
+    ]
+    result.notes += [
         f"The answer of {m.report.exercise} names {', '.join(found)}, which it may not use; "
         + ("it was refused while the answer was checked." if refused(m.report) else f"{PLEASE}.")
         for m in result.marks

@@ -1,14 +1,20 @@
 """Cost is decided from outside: by what a call does not get, over both transports."""
 
+import importlib
+import inspect
 import os
+import signal
+import sys
 
 import pytest
 import torch
 
-from course_lib.checks.exercise import Exercise
+from course_lib.checks import probe
+from course_lib.checks.cell import MIME, publish
+from course_lib.checks.exercise import Exercise, find, identifiers
 from course_lib.checks.fixtures import normal
-from course_lib.checks.probe import TooCostly, bounded
-from course_lib.checks.report import grade
+from course_lib.checks.probe import OutOfTime, TooMuchMemory, Unanswered, bounded
+from course_lib.checks.report import UNTRIED, grade, grade_source
 from course_lib.checks.subject import Subject
 from course_lib.checks.wire import Fixture
 from course_lib.grading import kit
@@ -17,6 +23,7 @@ from course_lib.grading.nursery import Nursery
 
 T, D = 10_000, 16
 GOOD = "import torch\ndef all_pairs(x):\n    return x @ (x.T @ x)"
+LATE = "not finished in 2 seconds of processor time; not judged"
 ANSWERS = {
     "in one go": (GOOD, ""),
     "in blocks": (
@@ -29,11 +36,11 @@ ANSWERS = {
         "import torch\ndef all_pairs(x):\n    out = torch.zeros_like(x)\n"
         "    for t in range(len(x)):\n        for s in range(len(x)):\n"
         "            out[t] += x[t] @ x[s] * x[s]\n    return out",
-        "seconds of processor time",
+        LATE,
     ),
-    "asleep": ("def all_pairs(x):\n    import time\n    time.sleep(600)", "seconds of processor"),
+    "asleep": ("def all_pairs(x):\n    import time\n    time.sleep(600)", LATE),
     "wrong": ("def all_pairs(x):\n    return x @ (x.T @ x) * 2", "a part of the result"),
-    "gone": ("def all_pairs(x):\n    import os\n    os._exit(0)", "seconds of processor time"),
+    "gone": ("def all_pairs(x):\n    import os\n    os._exit(0)", "ended before it answered"),
     "no more limits": (
         "import resource\ndef all_pairs(x):\n    free = (resource.RLIM_INFINITY,) * 2\n"
         "    resource.setrlimit(resource.RLIMIT_AS, free)\n    return (x @ x.T) @ x",
@@ -41,6 +48,22 @@ ANSWERS = {
     ),
     "raises": ("def all_pairs(x):\n    raise NotImplementedError", "raised NotImplementedError"),
 }
+
+SLOWLY = """
+def distance_scores(q, table):
+    T = q.shape[-2]
+    out = torch.zeros(*q.shape[:-1], T, dtype=q.dtype)
+    for i in range(T):
+        for j in range(T):
+            for channel in range(q.shape[-1]):
+                out[..., i, j] += q[..., i, channel] * table[j - i + T - 1, channel]
+    return out
+"""
+
+
+def module_of(identifier):
+    return importlib.import_module(f"course_lib.checks.{identifier}")
+
 
 exercise = Exercise(
     id="tests.all_pairs",
@@ -94,7 +117,9 @@ def test_the_cap_decides(name, transport, worker):
     source, why = ANSWERS[name]
     subject = transport(source, worker)
     (row,) = grade(exercise, subject, "5eed", name_mistake=False).rows
-    assert row.passed == (not why) and why in row.why
+    assert row.failed == (why not in ("", LATE)) and why in (row.open or row.why)
+    assert row.passed == (not row.failed)
+    assert bool(row.open) == (why == LATE), "time is no verdict on memory, and no pass either"
     # Whatever struck, it was not the process that holds the answer.
     if name in ANSWERS and name not in ("gone", "asleep"):
         assert subject.call("all_pairs", torch.ones(2, 2)).error is None or name in (
@@ -115,5 +140,83 @@ def test_other_threads_do_not_make_it_wait():
 
 
 def test_what_is_raised_is_no_cost():
-    with pytest.raises(TooCostly, match="64 MiB"):
+    with pytest.raises(TooMuchMemory, match="64 MiB"):
         bounded(lambda: bytes(2**30), memory=64, cpu=2)
+
+
+def endless():
+    while True:
+        pass
+
+
+def test_time_is_told_from_memory_and_from_an_end_of_its_own():
+    with pytest.raises(OutOfTime, match="not finished in 1 seconds"):
+        bounded(endless, memory=64, cpu=1)
+    with pytest.raises(Unanswered, match="ended before it answered") as caught:
+        bounded(lambda: os._exit(0), memory=64, cpu=1)
+    assert caught.type is Unanswered
+
+
+def test_what_is_slow_gets_no_name_of_what_is_large():
+    """The banked mistake fails for its memory; a slow answer of the same values is open."""
+    exercise = find("relative.distance_scores")
+    slow = grade_source(exercise, SLOWLY, "5eed", named=True)
+    assert slow.mistake is None and slow.full and slow.score == slow.max_points
+    (row,) = (row for row in slow.rows if row.open)
+    assert "memory" not in row.open and f"  open  {row.points:4g}  {row.name}" in slow.table()
+    assert row.hint in slow.hints() and "a person looks at it" in row.hint
+
+
+def without_caps(monkeypatch):
+    for name in ("fork", "wait4"):
+        monkeypatch.delattr(os, name)
+    monkeypatch.setitem(sys.modules, "resource", None)
+    for name in ("setitimer", "getitimer", "alarm"):
+        monkeypatch.delattr(signal, name)
+
+
+def forgotten_caps(monkeypatch):
+    monkeypatch.setattr(probe, "_capped", lambda memory: False)
+
+
+PROBING = [name for name in identifiers() if "size_probe" in inspect.getsource(module_of(name))]
+
+
+@pytest.mark.parametrize("system", [without_caps, forgotten_caps])
+@pytest.mark.parametrize("identifier", PROBING)
+def test_nothing_is_green_that_was_not_tried(identifier, system, monkeypatch):
+    exercise = find(identifier)
+    right = grade_source(exercise, exercise.alternatives[0].source, "home")
+    assert right.score == right.max_points and UNTRIED not in right.table()
+    system(monkeypatch)
+    for answer in [*exercise.mistakes, *exercise.alternatives]:
+        report = grade_source(exercise, answer.source, "home")
+        left = [row for row in report.rows if row.open]
+        told = report.table().replace("\n", " ")
+        assert report.score < report.max_points, f"{answer.name} has full marks"
+        for row in left:
+            assert row.open == row.hint == UNTRIED and not row.passed
+            assert f"open  {row.points:4g}  {row.name}" in told and UNTRIED in report.hints()
+        if answer in exercise.alternatives:
+            assert left and report.full, "no failure, and no full marks"
+
+
+@pytest.mark.parametrize("identifier", PROBING[:1])
+def test_no_name_without_a_failure(identifier, monkeypatch):
+    without_caps(monkeypatch)
+    exercise = find(identifier)
+    for answer in exercise.alternatives:
+        report = grade_source(exercise, answer.source, "a home of its own", named=True)
+        assert report.mistake is None
+
+
+def test_what_was_not_tried_is_said_as_data(monkeypatch, capsys):
+    without_caps(monkeypatch)
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+    monkeypatch.setitem(sys.modules["__main__"].__dict__, "all_pairs", lambda x: x @ (x.T @ x))
+    monkeypatch.setattr("course_lib.checks.exercise.find", lambda identifier: exercise)
+    publish("tests.all_pairs")
+    (data,) = shown
+    (row,) = data[MIME]["rows"]
+    assert (row["passed"], row["open"], data[MIME]["score"]) == (False, UNTRIED, 0)
