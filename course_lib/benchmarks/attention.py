@@ -25,7 +25,7 @@ from course_lib.benchmarks.timing import (
     peak_memory,
     training_pass,
 )
-from course_lib.experiments.provenance import Clock, source_sha256
+from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import (
     DataUse,
     Record,
@@ -33,6 +33,7 @@ from course_lib.experiments.record import (
     record_name,
     write_record,
 )
+from course_lib.experiments.source import digest as digest_of
 from course_lib.mechanisms import Mechanism, Row, floats, load_table, mechanisms
 
 __all__ = ["EXPERIMENT", "Measured", "bench", "exponents", "worst"]
@@ -106,7 +107,7 @@ def bench(
     for name, row in load_table().items():
         if name not in known or (names and name not in names):
             continue
-        digest = source_sha256(known[name].build.__module__)
+        digest = digest_of([(known[name].build.__module__, "*")])
         path = results_dir / EXPERIMENT / record_name(_arm(name), "cpu", 0)
         if not again and path.exists():
             record = load_record(path)
@@ -216,7 +217,7 @@ def exponents(
     if results_dir is not None:
         seconds = {f"{name} {kind}": v for name, row in found.items() for kind, v in row.items()}
         config = {"lengths": list(lengths), "repeats": repeats}
-        digest = source_sha256("course_lib.mechanisms.scaling")
+        digest = digest_of([("course_lib.mechanisms.scaling", "*")])
         results = {"seconds": seconds, "exponents": found}
         write_record(_record("exponents", config, results, digest, clock), results_dir)
     return found

@@ -27,8 +27,9 @@ import torch
 
 from course_lib.benchmarks.recording import speed_record
 from course_lib.benchmarks.submissions import make
-from course_lib.experiments.provenance import Clock, source_sha256
+from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import DataUse, Record, write_record
+from course_lib.experiments.source import digest as digest_of
 from course_lib.grading import authoring, desk, gradebook
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.cluster import Cluster
@@ -230,7 +231,7 @@ def bench(
             {"assignment": name, "students": students, "workers": list(workers)},
             DataUse("class", "generated", digest),
             measured.data(),
-            source_sha256("course_lib.grading.cluster"),
+            digest_of([("course_lib.grading.cluster", "*")]),
             clock,
             {"distributed": version("distributed")},
         )

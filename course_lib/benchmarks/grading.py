@@ -29,6 +29,7 @@ from course_lib.benchmarks.submissions import make
 from course_lib.checks import seeds
 from course_lib.experiments import provenance
 from course_lib.experiments.record import DataUse, Record, write_record
+from course_lib.experiments.source import digest as digest_of
 from course_lib.grading import authoring, gradebook
 
 __all__ = ["ASSIGNMENT", "EXPERIMENT", "Comparison", "Run", "bench"]
@@ -358,7 +359,7 @@ def _record(
         hardware=provenance.hardware(torch.device("cpu")),
         versions={**provenance.versions(), "nbgrader": version("nbgrader")},
         commit=provenance.parent_commit(),
-        source_sha256=provenance.source_sha256("course_lib.grading.classroom"),
+        source_sha256=digest_of([("course_lib.grading.classroom", "*")]),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 

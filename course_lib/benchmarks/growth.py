@@ -22,7 +22,7 @@ from course_lib.benchmarks.timing import (
     training_pass,
 )
 from course_lib.experiments.generated import sha256_of
-from course_lib.experiments.provenance import Clock, source_sha256
+from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import (
     DataUse,
     Record,
@@ -30,6 +30,7 @@ from course_lib.experiments.record import (
     record_name,
     write_record,
 )
+from course_lib.experiments.source import digest as digest_of
 from course_lib.mechanisms.growth import D_MODEL, N_HEADS, VARIANTS, Variant
 
 __all__ = ["EXPERIMENT", "LENGTHS", "PASSES", "Growth", "bench_growth"]
@@ -108,7 +109,7 @@ def bench_growth(
     unknown = sorted(set(names) - set(VARIANTS))
     if unknown:
         raise ValueError(f"no variant {', '.join(unknown)}; there are {', '.join(VARIANTS)}")
-    digest = source_sha256("course_lib.mechanisms.growth")
+    digest = digest_of([("course_lib.mechanisms.growth", "*")])
     for name, variant in VARIANTS.items():
         if names and name not in names:
             continue

@@ -22,7 +22,19 @@ def register(commands: Any) -> None:
     run.add_argument("experiment", nargs="?", help="its name; lists all when left out")
     run.add_argument("--all", action="store_true", help="what all lack, cheapest first")
     run.add_argument("--minutes", type=float, metavar="M", help="with --all: stop after so many")
-    run.add_argument("--size", choices=("cpu", "full"), default="cpu", help="cpu")
+    run.add_argument(
+        "--size",
+        choices=("cpu", "day", "full"),
+        default="cpu",
+        help="minutes on one core, hours on one core, or as the documents have it; cpu",
+    )
+    run.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of torch; 1",
+    )
     run.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="only these")
     run.add_argument("--arms", nargs="+", metavar="ARM", help="only these")
     run.add_argument("--dry-run", action="store_true", help="only say what it would take")
@@ -34,6 +46,9 @@ def register(commands: Any) -> None:
     )
     results.add_argument("--document", metavar="D", help="only this document's, as --json names it")
     results.add_argument("--results", type=Path, help="folder of the records (book/results)")
+    results.add_argument(
+        "--stale", action="store_true", help="list the records whose training has other code now"
+    )
     add_json(results)
     results.set_defaults(handler=run_results)
 
@@ -82,8 +97,13 @@ def run_data(arguments: argparse.Namespace) -> int:
 
 def run_experiment(arguments: argparse.Namespace) -> int:
     """Run what is not done yet, then say what the records say; or list what can be run."""
+    import torch
+
     from course_lib import experiments
 
+    if arguments.threads < 1:
+        raise Refused(f"--threads is {arguments.threads}, wanted at least 1")
+    torch.set_num_threads(arguments.threads)
     if arguments.all or arguments.minutes is not None:
         return run_unattended(arguments)
     if arguments.experiment is None:
@@ -140,6 +160,8 @@ def run_results(arguments: argparse.Namespace) -> int:
     folder = arguments.results or book / "results"
     if not folder.is_dir():
         raise Refused(f"no records in {folder}: run `course run EXPERIMENT`, or name their folder")
+    if arguments.stale:
+        return run_stale(arguments, folder)
     records = load_known(folder)
     printed = load_printed(book / "results.yml", records)
     documents = list(dict.fromkeys(entry.document for entry in printed))
@@ -154,6 +176,22 @@ def run_results(arguments: argparse.Namespace) -> int:
             print(_aligned([list(HEADINGS), *map(cells, members)]), end="\n\n")
     emit(arguments, [row.data() for row in found], tally(found))
     return 0
+
+
+def run_stale(arguments: argparse.Namespace, folder: Path) -> int:
+    """Print the names of the records whose training would run other code now."""
+    from course_lib import experiments
+
+    records = experiments.load_records(folder)
+    known = [r for r in records if r.experiment in experiments.EXPERIMENTS]
+    found = experiments.stale(experiments.EXPERIMENTS, known)
+    names = [f"{record.experiment}/{record.file_name}" for record in found]
+    if not arguments.json:
+        print(*names, sep="\n", end="\n" if names else "")
+    told = sum(record.schema > 1 for record in known)
+    line = f"stale {len(found)} of {told}; {len(known) - told} are older than such digests"
+    emit(arguments, {"stale": names, "told": told}, line)
+    return FOUND_WRONG if found else 0
 
 
 def run_bench(arguments: argparse.Namespace) -> int:

@@ -1,30 +1,8 @@
 """Named experiments, the records they leave, and the rule that judges their conclusions."""
 
-from course_lib.experiments import (
-    contrastive,
-    cost,
-    extrapolation,
-    favit_operators,
-    informer_ablations,
-    informer_series,
-    no_positions,
-    norm_depth,
-    order_tasks,
-    permutation,
-    read_translation,
-    read_words,
-    scan_orders,
-    scene_positions,
-    seq2seq_bottleneck,
-    vit_ablations,
-    vit_cifar10,
-    vit_curves,
-    vit_positions,
-    vit_questions,
-    vit_recipe,
-    vit_rivals,
-    vit_study,
-)
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
 from course_lib.experiments.record import (
     DataUse,
     Record,
@@ -32,43 +10,63 @@ from course_lib.experiments.record import (
     load_record,
     load_records,
     pair_by_seed,
+    unpack_items,
     validate,
 )
 from course_lib.experiments.registry import Conclusion, Experiment, Size
-from course_lib.experiments.runner import Bill, bill, conclusions, run
+from course_lib.experiments.runner import Bill, bill, conclusions, run, stale
 from course_lib.experiments.unattended import run_all
 from course_lib.experiments.verdict import Verdict, verdict
 
-EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment
-    for experiment in (
-        contrastive.EXPERIMENT,
-        cost.EXPERIMENT,
-        extrapolation.EXPERIMENT,
-        favit_operators.EXPERIMENT,
-        informer_ablations.EXPERIMENT,
-        informer_series.ETTM1,
-        informer_series.HORIZONS,
-        informer_series.PUBLISHED,
-        no_positions.EXPERIMENT,
-        norm_depth.EXPERIMENT,
-        order_tasks.EXPERIMENT,
-        permutation.EXPERIMENT,
-        read_translation.EXPERIMENT,
-        read_words.EXPERIMENT,
-        scan_orders.EXPERIMENT,
-        scene_positions.EXPERIMENT,
-        seq2seq_bottleneck.EXPERIMENT,
-        vit_ablations.EXPERIMENT,
-        vit_cifar10.EXPERIMENT,
-        vit_curves.EXPERIMENT,
-        vit_positions.EXPERIMENT,
-        vit_questions.EXPERIMENT,
-        vit_recipe.EXPERIMENT,
-        vit_rivals.EXPERIMENT,
-        vit_study.EXPERIMENT,
-    )
+# Name: module, and what the experiment is called there unless that is EXPERIMENT.
+_PLACES = {
+    "contrastive": "contrastive",
+    "cost": "cost",
+    "extrapolation": "extrapolation",
+    "favit-operators": "favit_operators",
+    "image-models": "image_models",
+    "image-recipes": "image_models RECIPES",
+    "informer-ablations": "informer_ablations",
+    "informer-ettm1": "informer_series ETTM1",
+    "informer-horizons": "informer_series HORIZONS",
+    "informer-published": "informer_series PUBLISHED",
+    "no-positions": "no_positions",
+    "norm-depth": "norm_depth",
+    "order-tasks": "order_tasks",
+    "permutation": "permutation",
+    "read-translation": "read_translation",
+    "read-words": "read_words",
+    "scan-orders": "scan_orders",
+    "scene-positions": "scene_positions",
+    "seq2seq-bottleneck": "seq2seq_bottleneck",
+    "vit-ablations": "vit_ablations",
+    "vit-cifar10": "vit_cifar10",
+    "vit-curves": "vit_curves",
+    "vit-positions": "vit_positions",
+    "vit-questions": "vit_questions",
+    "vit-recipe": "vit_recipe",
+    "vit-rivals": "vit_rivals",
+    "vit-study": "vit_study",
 }
+
+
+class _Experiments(Mapping[str, Experiment]):
+    """By name; a module is imported when its experiment is asked for, and no sooner."""
+
+    def __getitem__(self, name: str) -> Experiment:
+        module, _, attribute = _PLACES[name].partition(" ")
+        place = import_module(f"{__name__}.{module}")
+        experiment: Experiment = getattr(place, attribute or "EXPERIMENT")
+        return experiment
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+EXPERIMENTS: Mapping[str, Experiment] = _Experiments()
 """All experiments by name."""
 
 
@@ -101,6 +99,8 @@ __all__ = [
     "pair_by_seed",
     "run",
     "run_all",
+    "stale",
+    "unpack_items",
     "validate",
     "verdict",
 ]

@@ -1,15 +1,12 @@
-"""Where a result comes from: hardware, versions, commit, source, and the time that it took."""
+"""Where a result comes from: hardware, versions, commit, and the time that it took."""
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import os
 import platform
 import subprocess
 import time
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -52,62 +49,23 @@ def versions() -> dict[str, str]:
 
 def parent_commit() -> str:
     """The checkout's last commit, or "" where there is none."""
+    return _git("rev-parse", "HEAD") or ""
+
+
+def is_clean() -> bool | None:
+    """Whether the library is as committed; nothing outside a checkout."""
+    changed = _git("status", "--porcelain", "--", ".")
+    return None if changed is None else not changed
+
+
+def _git(*arguments: str) -> str | None:
     try:
         done = subprocess.run(
-            ["git", "rev-parse", "HEAD"],
-            cwd=_ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=30,
+            ["git", *arguments], cwd=_ROOT, capture_output=True, text=True, check=True, timeout=30
         )
     except (OSError, subprocess.SubprocessError):
-        return ""
+        return None
     return done.stdout.strip()
-
-
-def source_files(module: str) -> dict[str, Path]:
-    """Modules of ``course_lib`` that ``module`` depends on, itself included, and their files.
-
-    Found by reading the import statements, so that it does not matter what else is loaded.
-
-    Args:
-        module: Full name of a module of ``course_lib``.
-
-    Example:
-        >>> sorted(source_files("course_lib.plots"))
-        ['course_lib', 'course_lib.plots']
-    """
-    found: dict[str, Path] = {}
-    todo = [module]
-    while todo:
-        name = todo.pop()
-        if name in found or name.split(".")[0] != "course_lib":
-            continue
-        try:
-            spec = find_spec(name)
-        except ModuleNotFoundError:
-            continue  # "from module import name" where the name is no module
-        if spec is None or spec.origin is None:
-            continue
-        found[name] = Path(spec.origin)
-        if "." in name:
-            todo.append(name.rpartition(".")[0])  # importing a module runs its packages first
-        for node in ast.walk(ast.parse(found[name].read_bytes())):
-            if isinstance(node, ast.Import):
-                todo += [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                todo += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return found
-
-
-def source_sha256(module: str) -> str:
-    """SHA-256 over the names and contents of ``source_files(module)``."""
-    digest = hashlib.sha256()
-    for name, path in sorted(source_files(module).items()):
-        digest.update(f"{name}\n".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 class Clock:

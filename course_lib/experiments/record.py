@@ -6,6 +6,7 @@ number and to make it again, and nothing about whose machine it was.
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 import math
@@ -18,7 +19,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-SCHEMA = 1
+import numpy as np
+import torch
+from torch import Tensor
+
+SCHEMA = 2
+"""Of what is written now. In records of schema 1 the digest was over whole modules, the same for
+all experiments: they can be read, and which code made them cannot be told."""
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -65,8 +72,11 @@ class Record:
         hardware: Kind of device, processor and memory.
         versions: Of Python and the libraries.
         commit: The checkout's last commit before the run; empty outside a checkout.
-        source_sha256: Of the modules of ``course_lib`` that the experiment depends on.
+        source_sha256: Of the definitions that training reaches, see ``experiments.source``.
         finished: When, in UTC.
+        clean: Whether the library was as committed; nothing where that was not asked.
+        items: What was found for each test item, by name, as :func:`pack_items` writes it: bits
+            for right and wrong, half-precision numbers for errors.
         schema: Version of this schema.
 
     Raises:
@@ -88,6 +98,8 @@ class Record:
     commit: str
     source_sha256: str
     finished: str
+    clean: bool | None = None
+    items: dict[str, str] = field(default_factory=dict)
     schema: int = field(default=SCHEMA)
 
     def __post_init__(self) -> None:
@@ -125,7 +137,8 @@ def validate(values: Mapping[str, Any]) -> Record:
     if not isinstance(values, Mapping):
         raise RecordError(f"expected an object, got {type(values).__name__}")
     names = {f.name for f in dataclasses.fields(Record)}
-    missing, unknown = sorted(names - set(values)), sorted(set(values) - names)
+    later = set() if values.get("schema") == SCHEMA else {"clean", "items"}
+    missing, unknown = sorted(names - later - set(values)), sorted(set(values) - names)
     if missing or unknown:
         raise RecordError(f"missing fields {missing}, unknown fields {unknown}")
     content = dict(values)
@@ -134,6 +147,51 @@ def validate(values: Mapping[str, Any]) -> Record:
     except TypeError as error:
         raise RecordError(f"data: {error}") from error
     return Record(**content)
+
+
+def pack_items(values: Tensor) -> str:
+    """One number for each test item as a short text.
+
+    Args:
+        values: Booleans, a bit each, or numbers, two bytes each; ``(N,)``.
+
+    Raises:
+        ValueError: If there is not one axis, or a number is not finite in half precision.
+
+    Example:
+        >>> pack_items(torch.tensor([True, False, True]))
+        'bits:3:oA=='
+        >>> unpack_items(pack_items(torch.tensor([0.5, 2.0]))).tolist()
+        [0.5, 2.0]
+    """
+    if values.ndim != 1:
+        raise ValueError(f"items are {tuple(values.shape)}, wanted one axis")
+    if values.dtype == torch.bool:
+        kind, raw = "bits", np.packbits(values.cpu().numpy())
+    else:
+        kind, raw = "half", values.cpu().numpy().astype("<f2")
+        if not np.isfinite(raw).all():
+            raise ValueError("an item is not finite in half precision")
+    return f"{kind}:{len(values)}:{base64.b64encode(raw.tobytes()).decode()}"
+
+
+def unpack_items(text: str) -> Tensor:
+    """What :func:`pack_items` wrote: booleans or single-precision numbers ``(N,)``.
+
+    Raises:
+        ValueError: If the text is not of that form.
+    """
+    kind, _, rest = text.partition(":")
+    count, _, packed = rest.partition(":")
+    if kind not in ("bits", "half") or not count.isdigit():
+        raise ValueError(f"items begin with {text[:12]!r}, wanted 'bits:N:' or 'half:N:'")
+    raw, n = base64.b64decode(packed, validate=True), int(count)
+    if len(raw) != (-(-n // 8) if kind == "bits" else 2 * n):
+        raise ValueError(f"{len(raw)} bytes for {n} items of kind {kind}")
+    if kind == "bits":
+        bits = np.unpackbits(np.frombuffer(raw, np.uint8), count=n)
+        return torch.from_numpy(bits.astype(bool))
+    return torch.from_numpy(np.frombuffer(raw, "<f2").astype(np.float32))
 
 
 def load_record(path: Path) -> Record:
@@ -188,8 +246,8 @@ def pair_by_seed(
 
 
 def _problems(record: Record) -> Iterator[str]:
-    if record.schema != SCHEMA:
-        yield f"schema is {record.schema!r}, expected {SCHEMA}"
+    if record.schema not in (1, SCHEMA):
+        yield f"schema is {record.schema!r}, expected {SCHEMA}, or 1 of an older record"
         return
     for name in ("experiment", "arm", "size"):
         if not _matches(_NAME, getattr(record, name)):
@@ -213,6 +271,13 @@ def _problems(record: Record) -> Iterator[str]:
         yield f"commit is {record.commit!r}, expected 40 hexadecimal digits"
     if not _matches(_SHA256, record.source_sha256):
         yield f"source_sha256 is {record.source_sha256!r}, expected 64 hexadecimal digits"
+    if record.clean not in (True, False, None):
+        yield f"clean is {record.clean!r}, expected true, false or null"
+    for name, packed in record.items.items():
+        try:
+            unpack_items(packed)
+        except (ValueError, TypeError) as error:
+            yield f"items.{name}: {error}"
     try:
         if datetime.fromisoformat(record.finished).utcoffset() is None:
             raise ValueError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,14 @@ class Size:
         seeds: Seeds of the committed set.
         minutes: Expected time of one arm and seed.
         machine: On what that time is expected.
+        step: When its turn is in ``course run --all``: small steps come first.
     """
 
     config: Mapping[str, Any]
     seeds: tuple[int, ...]
     minutes: float
     machine: str
+    step: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,14 @@ class Outcome:
         results: Final numbers.
         weights: Tensors and text to be kept beside the record as a checkpoint, as
             :func:`course_lib.reading.pack_weights` makes them; usually none.
+        items: What was found for each test item, ``(N,)`` by name: booleans or errors.
     """
 
     data: list[DataUse]
     metrics: list[dict[str, float]]
     results: dict[str, Any]
     weights: tuple[Mapping[str, Tensor], Mapping[str, str]] | None = None
+    items: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,8 @@ class Experiment:
         name: Name, as in ``course run NAME``.
         title: What it measures, in a line.
         arms: Settings of each arm, by its name.
-        sizes: ``"cpu"`` and ``"full"``.
+        sizes: ``"cpu"`` in minutes, ``"day"`` in hours on one core, ``"full"`` as the document has
+            it; an experiment need not have all.
         train: Runs one job.
         conclude: From records of one size to verdicts.
     """

@@ -15,8 +15,15 @@ from torch import Tensor
 
 import course_lib
 from course_lib.experiments import provenance
-from course_lib.experiments.record import Record, load_record, record_name, write_record
+from course_lib.experiments.record import (
+    Record,
+    load_record,
+    pack_items,
+    record_name,
+    write_record,
+)
 from course_lib.experiments.registry import Conclusion, Experiment, Job
+from course_lib.experiments.source import digest
 from course_lib.training import write_tensors
 
 Weights = tuple[Mapping[str, Tensor], Mapping[str, str]]
@@ -75,7 +82,7 @@ def bill(
 
     Args:
         experiment: The experiment.
-        size: ``"cpu"`` or ``"full"``.
+        size: ``"cpu"``, ``"day"`` or ``"full"``.
         seeds: Instead of those of the size.
         arms: Instead of all.
         results_dir: Folder of the records.
@@ -118,14 +125,14 @@ def run(
 
     Args:
         experiment: The experiment.
-        size: ``"cpu"`` or ``"full"``.
+        size: ``"cpu"``, ``"day"`` or ``"full"``.
         seeds: Instead of those of the size.
         arms: Instead of all.
         results_dir: Folder of the records.
         runs_dir: Folder of the checkpoints.
         dry_run: Whether to say only what would be run.
         progress: Whether to show progress.
-        device: Where to compute: a GPU if there is one for ``"full"``, else the CPU.
+        device: Where to compute: a GPU if there is one, except for ``"cpu"``.
         report: Takes the lines that tell how it goes.
 
     Returns:
@@ -166,7 +173,7 @@ def run_one(
         Path of its record, and its numbers in a line.
     """
     if device is None:
-        device = "cuda" if size == "full" and torch.cuda.is_available() else "cpu"
+        device = "cuda" if size != "cpu" and torch.cuda.is_available() else "cpu"
     record, weights = _record(experiment, arm, size, seed, runs_dir, torch.device(device), progress)
     if weights is not None:
         # Before the record, which says that the run is done.
@@ -181,6 +188,25 @@ def conclusions(experiment: Experiment, records: Sequence[Record], size: str) ->
     return experiment.conclude(chosen) if chosen else []
 
 
+def code_of(experiment: Experiment) -> str:
+    """SHA-256 of the definitions that training reaches; the settings are in the record itself."""
+    train = experiment.train
+    name = train.__qualname__.partition(".")[0]
+    return digest([(train.__module__, name if name.isidentifier() else "*")])
+
+
+def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> list[Record]:
+    """The records whose training has other code now.
+
+    Args:
+        experiments: By name; records of others are left out.
+        records: Of any experiments. Those of schema 1 can't be told and are left out.
+    """
+    told = [r for r in records if r.schema > 1 and r.experiment in experiments]
+    now = {name: code_of(experiments[name]) for name in {r.experiment for r in told}}
+    return [r for r in told if r.source_sha256 != now[r.experiment]]
+
+
 def _record(
     experiment: Experiment,
     arm: str,
@@ -191,8 +217,8 @@ def _record(
     progress: bool,
 ) -> tuple[Record, Weights | None]:
     config = experiment.config(arm, size)
-    module = experiment.train.__module__
-    commit, source = provenance.parent_commit(), provenance.source_sha256(module)
+    # Before training: what is edited meanwhile is not what runs.
+    commit, clean, source = provenance.parent_commit(), provenance.is_clean(), code_of(experiment)
     # A checkpoint of other settings or of other code must not be taken up.
     key = hashlib.sha256(f"{_canonical(config)}{source}".encode()).hexdigest()[:12]
     name = record_name(arm, size, seed).removesuffix(".json")
@@ -219,6 +245,8 @@ def _record(
         commit=commit,
         source_sha256=source,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        clean=clean,
+        items={name: pack_items(values) for name, values in outcome.items.items()},
     )
     checkpoint.unlink(missing_ok=True)
     return record, outcome.weights

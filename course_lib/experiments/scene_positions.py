@@ -3,8 +3,8 @@
 A small transformer answers three questions about generated pictures of 32 x 32 pixels, told by
 four schemes where its patches stand, or by none, and is then shown pictures of 48 x 48. Learned
 positions are resampled; formulas and rotations simply go on. The sequence-and-space essay says that
-position helps with places and hardly matters for classes. ``full`` draws more pictures and takes
-more steps.
+position helps with places and hardly matters for classes. ``day`` takes eight times as many steps,
+``full`` draws more pictures, too.
 """
 
 from __future__ import annotations
@@ -60,6 +60,13 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
     sizes={
         "cpu": Size(
             {"n_train": 3_000, "n_test": 500, "steps": 250}, (0, 1, 2, 3, 4), 0.2, "one CPU core"
+        ),
+        "day": Size(
+            {"n_train": 3_000, "n_test": 2_000, "steps": 2_000},
+            (10, 11, 12, 13, 14),
+            1,
+            "one CPU core",
+            step=7,
         ),
         "full": Size(
             {"n_train": 50_000, "n_test": 10_000, "steps": 20_000}, (0, 1, 2), 10, "one GPU"

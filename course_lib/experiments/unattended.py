@@ -1,4 +1,4 @@
-"""The whole set, unattended: as many of the missing runs as a given time allows, cheapest first."""
+"""The whole set, unattended: as many of the missing runs as a given time allows."""
 
 from __future__ import annotations
 
@@ -66,33 +66,42 @@ class _TimeIsUp(BaseException):
 def missing(
     experiments: Mapping[str, Experiment], size: str = "cpu", results_dir: Path = RESULTS_DIR
 ) -> list[Missing]:
-    """What the committed sets lack, cheapest first.
+    """What the committed sets lack: by the steps of their sizes, in a step the cheapest first.
 
     An arm is expected to take what its records of that size took in computing, or else what its
     experiment says.
 
     Args:
-        experiments: By name.
-        size: ``"cpu"`` or ``"full"``.
+        experiments: By name; those without that size are left out.
+        size: ``"cpu"``, ``"day"`` or ``"full"``.
         results_dir: Folder of the records.
 
     Returns:
         The runs; among arms of the same cost seed by seed, so that pairs become complete.
 
     Raises:
-        ValueError: If an experiment has no such size.
+        ValueError: If no experiment has such a size.
         RecordError: If a record is not valid.
     """
     found: list[Missing] = []
-    for experiment in experiments.values():
-        usual = experiment.sizes[size].minutes if size in experiment.sizes else 0.0
+    having = [e for e in experiments.values() if size in e.sizes]
+    if not having:
+        known = ", ".join(dict.fromkeys(s for e in experiments.values() for s in e.sizes))
+        raise ValueError(f"no experiment has the size {size!r}, wanted one of {known}")
+    for experiment in having:
+        usual = experiment.sizes[size].minutes
         took: dict[str, list[float]] = {}
         for record in load_records(results_dir, experiment.name):
             if record.size == size:
                 took.setdefault(record.arm, []).append(record.device_seconds / 60)
         for arm, seed in bill(experiment, size, results_dir=results_dir).todo:
             found.append(Missing(experiment, arm, seed, mean(took.get(arm, [usual]))))
-    return sorted(found, key=lambda run: run.minutes)
+    return sorted(found, key=lambda run: _turn(run, run.experiment.sizes[size].step))
+
+
+def _turn(run: Missing, step: int) -> tuple[float, ...]:
+    # Where a run takes hours, what a seed costs is no reason to leave another seed unpaired.
+    return (step, run.seed, run.minutes) if step else (0, run.minutes)
 
 
 def run_all(
@@ -116,7 +125,7 @@ def run_all(
     Args:
         experiments: By name.
         minutes: Time on the wall.
-        size: ``"cpu"`` or ``"full"``.
+        size: ``"cpu"``, ``"day"`` or ``"full"``.
         results_dir: Folder of the records.
         runs_dir: Folder of the checkpoints.
         dry_run: Whether to print only the bill.
@@ -128,7 +137,7 @@ def run_all(
         What was written, what failed, what is left.
 
     Raises:
-        ValueError: If the time is not above 0, or there is no such size.
+        ValueError: If the time is not above 0, or no experiment has such a size.
         RecordError: If a record is not valid.
     """
     if not minutes > 0:

@@ -3,21 +3,22 @@
 The CIFAR-10 report takes five parts out of its model and prints five drops, one run each, after
 300 epochs. ``full`` is that setting. ``cpu`` is a much smaller model that sees 8,000 pictures five
 times: it can show the sign of a difference early in training, not its size at the end of a long
-one. All arms share the recipe, the order of the pictures and, by the seed, what is drawn.
+one. ``day`` sees 20,000 pictures fifteen times, in patches of 4. All arms share the recipe, the
+order of the pictures and, by the seed, what is drawn.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.data.cifar import IMAGE_STD, PIXEL_STD, load_cifar10, normalise
+from course_lib.data.cifar import IMAGE_STD, PIXEL_STD, Cifar10, load_cifar10, normalise
 from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import DataUse, Record, pair_by_seed
 from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
@@ -121,6 +122,19 @@ CPU = SeeingRun(
     std="pixel",
 )
 FULL = SeeingRun()
+# Small, but trained until the whole model gets most pictures right.
+DAY = replace(
+    CPU,
+    patch_size=4,
+    d_model=96,
+    n_layers=6,
+    d_ff=192,
+    n_train=20_000,
+    epochs=15,
+    batch_size=100,
+    learning_rate=1e-3,
+    crop=True,
+)
 ARMS: dict[str, dict[str, Any]] = {
     "whole": {},
     "no-positions": {"positions": "none"},
@@ -331,6 +345,26 @@ class Seeing:
         """The first so many test pictures count at the end: all of them."""
         return 10_000
 
+    def pictures(self, training: Cifar10, test: Cifar10) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Training pictures and classes, test pictures and classes; all bytes."""
+        n_seen = round(self.settings.n_train * self.settings.share)
+        return training.images[:n_seen], training.labels[:n_seen], test.images, test.labels
+
+    def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+        """What the settings say."""
+        settings = self.settings
+        return make_optimizer(
+            model, settings.optimizer, settings.learning_rate, settings.weight_decay
+        )
+
+    def vary(self, pictures: Tensor, generator: torch.Generator) -> Tensor:
+        """Training pictures, flipped and shifted anew each time."""
+        return augment(pictures, generator, self.settings.crop)
+
+    def weights(self, model: nn.Module) -> dict[str, Tensor]:
+        """What is kept of a trained network."""
+        return {name: value.cpu() for name, value in model.state_dict().items()}
+
     def loss(self, model: nn.Module, pictures: Tensor, labels: Tensor) -> Tensor:
         """What training makes small, of normalised pictures and their classes."""
         return F.cross_entropy(model(pictures), labels)
@@ -359,13 +393,10 @@ class Seeing:
         job, settings = self.job, self.settings
         training, test = load_cifar10("train"), load_cifar10("test")
         std = PIXEL_STD if settings.std == "pixel" else IMAGE_STD
-        n_seen, epochs = (
-            round(settings.n_train * settings.share),
-            round(settings.epochs / settings.share),
+        epochs = round(settings.epochs / settings.share)
+        images, labels, seen_test, test_labels = (
+            part.to(job.device) for part in self.pictures(training, test)
         )
-        images = training.images[:n_seen].to(job.device)
-        labels = training.labels[:n_seen].to(job.device)
-        test_labels = test.labels.to(job.device)
 
         def shown(pictures: Tensor) -> Tensor:
             made = normalise(pictures, std=std)
@@ -373,15 +404,13 @@ class Seeing:
             made[..., settings.visible :] = 0
             return made
 
-        test_images = shown(self.change_test(test.images.to(job.device)))
+        test_images = shown(self.change_test(seen_test))
         model = self.build().to(job.device)
         model.eval()
         with torch.no_grad():
             before = self.before(model, test_images)
-        optimizer = make_optimizer(
-            model, settings.optimizer, settings.learning_rate, settings.weight_decay
-        )
-        total_steps = epochs * -(-n_seen // settings.batch_size)
+        optimizer = self.optimizer(model)
+        total_steps = epochs * -(-len(images) // settings.batch_size)
         clock = Clock(job.device)
 
         def batches(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -389,12 +418,12 @@ class Seeing:
             for chosen, answers in minibatches(
                 images, labels, batch_size=settings.batch_size, generator=generator
             ):
-                pictures = self.change(augment(chosen, generator, settings.crop))
+                pictures = self.change(self.vary(chosen, generator))
                 yield shown(pictures), answers
 
-        def measure(n: int) -> dict[str, float]:
+        def answered(n: int) -> tuple[Tensor, Tensor]:
             logits = torch.cat([model(chunk) for chunk in test_images[:n].split(500)])
-            return self.measure(logits, test_labels[:n])
+            return logits, test_labels[:n]
 
         history = fit(
             model,
@@ -407,23 +436,27 @@ class Seeing:
                 step, total_steps=total_steps, warmup_steps=int(settings.warmup * total_steps)
             ),
             evaluate=lambda model: (
-                measure(settings.n_watched) | self.watch(model, test_images) | clock.lap()
+                self.measure(*answered(settings.n_watched))
+                | self.watch(model, test_images)
+                | clock.lap()
             ),
             checkpoint=job.checkpoint,
             progress=job.progress,
         )
         model.eval()
         with torch.no_grad():
-            results: dict[str, Any] = measure(self.n_test())
-            results |= {"n_parameters": count_parameters(model)} | before
             n = self.n_test()
+            logits, wanted = answered(n)
+            results: dict[str, Any] = dict(self.measure(logits, wanted))
+            results |= {"n_parameters": count_parameters(model)} | before
             results |= self.after(model, test_images[:n], test_labels[:n])
         data = [DataUse("cifar10", training.variant, training.sha256)]
         weights = None
         if job.arm in self.kept and job.seed == 0:
             text = {"config": json.dumps(asdict(settings)), "variant": training.variant}
-            weights = {name: value.cpu() for name, value in model.state_dict().items()}, text
-        return Outcome(data, history, results, weights)
+            weights = self.weights(model), text
+        items = {"correct": logits.argmax(dim=-1) == wanted}
+        return Outcome(data, history, results, weights, items)
 
 
 class _Distances(Seeing):
@@ -448,6 +481,7 @@ def _far(name: str, model: nn.Module, pictures: Tensor) -> dict[str, Any]:
     arms=ARMS,
     sizes={
         "cpu": Size(as_config(CPU), (0, 1, 2, 3, 4), 0.5, "one CPU core"),
+        "day": Size(as_config(DAY), (0, 1, 2), 18, "one CPU core", step=3),
         "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU"),
     },
     conclude=conclude,

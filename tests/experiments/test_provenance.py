@@ -1,6 +1,7 @@
 import platform
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -28,27 +29,15 @@ def test_commit_is_that_of_the_checkout_or_empty(monkeypatch: pytest.MonkeyPatch
     assert provenance.parent_commit() == ""
 
 
-def test_source_files_follow_imports_and_packages() -> None:
-    found = set(provenance.source_files("course_lib.experiments.seq2seq_bottleneck"))
-    assert {
-        "course_lib",
-        "course_lib.data.translation.korean",
-        "course_lib.seq2seq",
-        "course_lib.masks",
-        "course_lib.training",
-        "course_lib.experiments",
-    } <= found
-    assert not {name for name in found if name.startswith(("course_lib.cli", "course_lib.grading"))}
-
-
-def test_source_hash_depends_on_content(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    before = provenance.source_sha256("course_lib.masks")
-    assert before == provenance.source_sha256("course_lib.masks")
-    changed = tmp_path / "masks.py"
-    real = provenance.source_files("course_lib.masks")
-    changed.write_bytes(real["course_lib.masks"].read_bytes() + b"\n")
-    monkeypatch.setattr(provenance, "source_files", lambda _: {**real, "course_lib.masks": changed})
-    assert provenance.source_sha256("course_lib.masks") != before
+def test_a_tree_is_clean_until_something_is_changed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(provenance, "_ROOT", tmp_path)
+    assert provenance.is_clean() is None
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    assert provenance.is_clean() is True
+    (tmp_path / "new.py").touch()
+    assert provenance.is_clean() is False
 
 
 def test_a_lap_counts_work_and_starts_anew() -> None:

@@ -1,0 +1,196 @@
+"""Convolutions, patches and both on the whole of CIFAR-10, each with a recipe of its own.
+
+The CIFAR-10 report's table of models comes from 300 epochs on a GPU. Here every network has about
+an hour and a half of one processor core: a residual network, a transformer over patches of 4 pixels
+with and without shifted and flipped pictures, and a transformer behind a convolutional stem. What
+counts is accuracy over core-minutes, and the accuracy after the last epoch.
+
+A learning rate that suits one network is unfair to another. So ``image-recipes`` tries three for
+each, on 10,000 training pictures, and looks at 5,000 other *training* pictures; the test pictures
+are not asked. The best rate of each arm is its rate in ``image-models``, which a test holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.data.cifar import Cifar10
+from course_lib.experiments.record import Record
+from course_lib.experiments.registry import Conclusion, Experiment, Job, Outcome, Size
+from course_lib.experiments.verdict import verdict
+from course_lib.experiments.vit_ablations import Seeing, SeeingRun, as_config, judge
+
+
+@dataclass(frozen=True)
+class ModelRun(SeeingRun):
+    """All settings of a run.
+
+    Args:
+        vary: Whether training pictures are flipped and shifted by up to 4 pixels.
+        label_smoothing: Share of the target that is spread over all classes.
+        held_out: If above 0, so many training pictures, the last ones, are what is measured on,
+            and the test pictures are left alone.
+    """
+
+    vary: bool = True
+    label_smoothing: float = 0.1
+    held_out: int = 0
+
+
+DAY = ModelRun(
+    patch_size=4,
+    positions="learned",
+    pooling="mean",
+    d_model=128,
+    n_layers=6,
+    n_heads=4,
+    d_ff=256,
+    dropout=0.0,
+    widths=(48, 96, 192, 384),
+    n_blocks=(1, 1, 1, 1),
+    epochs=24,
+    batch_size=125,
+    optimizer="adamw",
+    weight_decay=0.05,
+    warmup=0.1,
+    std="pixel",
+)
+_CONVOLUTIONS = {"kind": "resnet", "optimizer": "sgd", "weight_decay": 5e-4, "epochs": 16}
+NETWORKS: dict[str, dict[str, Any]] = {
+    "resnet": _CONVOLUTIONS,
+    "vit": {},
+    "vit-plain": {"vary": False},
+    "hybrid": {"kind": "hybrid"},
+}
+# Three rates each, in steps of two; those of ``image-models`` are the best of them.
+_SEARCHED = {
+    "resnet": (0.05, 0.1, 0.2),
+    "vit": (5e-4, 1e-3, 2e-3),
+    "vit-plain": (5e-4, 1e-3, 2e-3),
+    "hybrid": (5e-4, 1e-3, 2e-3),
+}
+RATES = {"resnet": 0.1, "vit": 1e-3, "vit-plain": 1e-3, "hybrid": 1e-3}
+SEARCH = replace(DAY, n_train=10_000, n_watched=5_000, epochs=3, held_out=5_000)
+
+
+class Training(Seeing):
+    """A run with label smoothing, and no weight decay where a weight is a factor or an offset."""
+
+    settings: ModelRun
+    kept = ("vit",)
+
+    def build(self) -> nn.Module:
+        """The network; convolutions are faster where channels lie side by side in memory."""
+        model = super().build()
+        if self.settings.kind == "vit":
+            return model
+        return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def pictures(self, training: Cifar10, test: Cifar10) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The test pictures, or training pictures held out in their place."""
+        n, held = self.settings.n_train, self.settings.held_out
+        if not held:
+            return super().pictures(training, test)
+        if n + held > len(training):
+            raise ValueError(f"n_train {n} and held_out {held} are more than {len(training)}")
+        kept = slice(len(training) - held, None)
+        seen = training.images[:n], training.labels[:n]
+        return *seen, training.images[kept], training.labels[kept]
+
+    def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+        """AdamW, or SGD with Nesterov's momentum; matrices and kernels decay, the rest doesn't."""
+        settings = self.settings
+        decayed = [p for p in model.parameters() if p.ndim > 1]
+        rest = [p for p in model.parameters() if p.ndim <= 1]
+        groups = [
+            {"params": decayed, "weight_decay": settings.weight_decay},
+            {"params": rest, "weight_decay": 0.0},
+        ]
+        if settings.optimizer == "sgd":
+            return torch.optim.SGD(groups, settings.learning_rate, momentum=0.9, nesterov=True)
+        return torch.optim.AdamW(groups, settings.learning_rate)
+
+    def vary(self, pictures: Tensor, generator: torch.Generator) -> Tensor:
+        """Flipped and shifted, or as they are."""
+        return super().vary(pictures, generator) if self.settings.vary else pictures
+
+    def loss(self, model: nn.Module, pictures: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy with label smoothing."""
+        smoothing = self.settings.label_smoothing
+        return F.cross_entropy(model(pictures), labels, label_smoothing=smoothing)
+
+    def weights(self, model: nn.Module) -> dict[str, Tensor]:
+        """In half precision."""
+        return {name: value.half() for name, value in super().weights(model).items()}
+
+
+def _train(job: Job) -> Outcome:
+    return Training(job, ModelRun(**job.config)).run()
+
+
+_REPORT = "the CIFAR-10 report"
+# The arm that should be more accurate, the other, the claim and who makes it.
+_CLAIMS = (
+    ("resnet", "vit", "A convolutional network is more accurate than patches of 4.", _REPORT),
+    ("vit", "vit-plain", "Pictures that are shifted and flipped anew each time help.", _REPORT),
+    ("hybrid", "vit", "Convolutions in front make the model more accurate.", _REPORT),
+)
+
+
+def conclude(records: Sequence[Record]) -> list[Conclusion]:
+    """The table of models, and a control."""
+    learned = [r.metrics[-1]["accuracy"] - r.metrics[0]["accuracy"] for r in records]
+    control = Conclusion(
+        "After the last epoch the model is better than after the first.",
+        "control",
+        verdict(learned, claimed_sign=1),
+        control=True,
+        key="learns",
+    )
+    return [*judge(records, _CLAIMS), control] if records else []
+
+
+EXPERIMENT = Experiment(
+    "image-models",
+    "a residual network, vision transformers and a hybrid on the whole of CIFAR-10",
+    {name: {**arm, "learning_rate": RATES[name]} for name, arm in NETWORKS.items()},
+    {"day": Size(as_config(DAY), (0, 1, 2), 90, "one CPU core", step=2)},
+    _train,
+    conclude,
+)
+RECIPES = Experiment(
+    "image-recipes",
+    "three learning rates for each of these networks, judged on held-out training pictures",
+    {
+        f"{name}-{i}": {**arm, "epochs": SEARCH.epochs, "learning_rate": rate}
+        for name, arm in NETWORKS.items()
+        for i, rate in enumerate(_SEARCHED[name])
+    },
+    {"day": Size(as_config(SEARCH), (0,), 4, "one CPU core", step=1)},
+    _train,
+    lambda _: [],
+)
+"""The search for the learning rates of ``image-models``; it concludes nothing."""
+
+
+def best_rates(records: Sequence[Record]) -> dict[str, float]:
+    """The learning rate of each network that was best on the held-out training pictures.
+
+    Args:
+        records: Of ``image-recipes``.
+
+    Returns:
+        By network; one of which no record is there is missing.
+    """
+    best: dict[str, Record] = {}
+    for record in records:
+        name = record.arm.rpartition("-")[0]
+        if name not in best or record.results["accuracy"] > best[name].results["accuracy"]:
+            best[name] = record
+    return {name: record.config["learning_rate"] for name, record in best.items()}

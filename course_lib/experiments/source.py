@@ -1,0 +1,222 @@
+"""Which definitions of the library a function reaches, and a digest of them.
+
+A record should say which code made it, and a page which code it shows. Whole modules tell too
+much: a package's ``__init__`` names everything in it, and a module holds claims beside training.
+So what is followed are names: from a function to the definitions that it mentions, through
+imports and re-exports to where they are written. Comments, docstrings and annotations don't count.
+No import walker known to us (grimp, modulegraph) looks below modules.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import course_lib
+
+__all__ = ["digest", "reached"]
+
+_ROOT = Path(course_lib.__file__).resolve().parent.parent
+
+Symbol = tuple[str, str]
+"""Module and name; the name is ``"*"`` for all that a module defines."""
+
+
+@dataclass
+class _Module:
+    name: str
+    # The top-level statements that bind a name; of imports, where the name comes from.
+    defined: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    imported: dict[str, Symbol] = field(default_factory=dict)
+
+
+def reached(start: Iterable[Symbol], root: Path = _ROOT) -> dict[Symbol, str]:
+    """Follow names from where they are used to where they are defined.
+
+    Args:
+        start: Modules of ``course_lib`` and names in them, ``"*"`` for all of a module.
+            Decorators of the first definitions are left out: they register and do not run.
+        root: The folder that holds ``course_lib``.
+
+    Returns:
+        For each definition that was reached, its code without comments and docstrings.
+
+    Raises:
+        ValueError: If a module or a name of the start does not exist.
+
+    Example:
+        >>> reached([("course_lib.scaling", "no_such_name")])
+        Traceback (most recent call last):
+        ...
+        ValueError: course_lib.scaling has no no_such_name
+        >>> ("course_lib.training.randomness", "derive_seed") in reached(
+        ...     [("course_lib.training", "seeded_generator")])
+        True
+    """
+    begin = [_resolve(symbol, root) for symbol in start]
+    found: dict[Symbol, str] = {}
+    waiting = list(begin)
+    while waiting:
+        symbol = waiting.pop()
+        if symbol in found:
+            continue
+        module = _load(symbol[0], root)
+        assert module is not None
+        names = module.defined if symbol[1] == "*" else (symbol[1],)
+        text = []
+        for name in names:
+            for node in module.defined[name]:
+                mentioned = set(_mentioned(node, module, root, bare=symbol in begin))
+                waiting += [s for m in mentioned if (s := _follow(m, root)) is not None]
+                text.append(_plain(node, bare=symbol in begin))
+        found[symbol] = "\n".join(text)
+    return found
+
+
+def digest(start: Iterable[Symbol], root: Path = _ROOT) -> str:
+    """SHA-256 over all that :func:`reached` finds; arguments and errors as there."""
+    made = hashlib.sha256()
+    for (module, name), text in sorted(reached(start, root).items()):
+        made.update(f"{module} {name}\n{text}\n".encode())
+    return made.hexdigest()
+
+
+def _resolve(symbol: Symbol, root: Path) -> Symbol:
+    found = _follow(symbol, root)
+    if found is None:
+        raise ValueError(f"{symbol[0]} has no {symbol[1]}")
+    return found
+
+
+def _follow(symbol: Symbol, root: Path) -> Symbol | None:
+    """From a name to where it is defined; nothing if that is not in the library."""
+    name, attribute = symbol
+    seen = set()
+    while (name, attribute) not in seen:
+        seen.add((name, attribute))
+        module = _load(name, root)
+        if module is None:
+            return None
+        if attribute == "*" or attribute in module.defined:
+            return name, attribute
+        if attribute in module.imported:
+            name, attribute = module.imported[attribute]
+        elif _load(f"{name}.{attribute}", root) is not None:
+            name, attribute = f"{name}.{attribute}", "*"
+        else:
+            return None
+    return None
+
+
+@cache
+def _load(name: str, root: Path) -> _Module | None:
+    if name.split(".")[0] != "course_lib":
+        return None
+    place = root.joinpath(*name.split("."))
+    package = (place / "__init__.py").is_file()
+    path = place / "__init__.py" if package else place.with_suffix(".py")
+    if not path.is_file():
+        return None
+    module = _Module(name)
+    tree = ast.parse(path.read_bytes())
+    _drop_docstrings(tree)
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            module.defined.setdefault(statement.name, []).append(statement)
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                module.imported |= dict(_imports(node, name, package))
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                module.defined.setdefault(node.id, []).append(statement)
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                module.defined.setdefault(node.name, []).append(statement)
+    return module
+
+
+def _imports(
+    node: ast.Import | ast.ImportFrom, name: str, package: bool
+) -> Iterator[tuple[str, Symbol]]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.asname or alias.name.split(".")[0], (
+                alias.name if alias.asname else alias.name.split(".")[0], "*",
+            )  # fmt: skip
+        return
+    above = name.split(".")[: len(name.split(".")) - node.level + package] if node.level else []
+    base = ".".join([*above, *([node.module] if node.module else [])])
+    for alias in node.names:
+        yield alias.asname or alias.name, (base, alias.name)
+
+
+def _mentioned(node: ast.AST, module: _Module, root: Path, *, bare: bool) -> Iterator[Symbol]:
+    """The names of the library that a definition uses; ``bare`` leaves its decorators out."""
+    own: dict[str, Symbol] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Import | ast.ImportFrom):
+            own |= dict(_imports(inner, module.name, package=False))
+            yield from own.values() if isinstance(inner, ast.ImportFrom) else ()
+    todo: list[ast.AST] = [node]
+    while todo:
+        inner = todo.pop()
+        dotted = _dotted(inner)
+        if dotted:
+            yield from _targets(dotted, module, own, root)
+            continue
+        for name, value in ast.iter_fields(inner):
+            if name in ("annotation", "returns"):
+                continue
+            if name == "decorator_list" and bare and inner is node:
+                continue
+            parts = value if isinstance(value, list) else [value]
+            todo += [part for part in parts if isinstance(part, ast.AST)]
+
+
+def _dotted(node: ast.AST) -> list[str]:
+    """``a.b.c`` as its parts, if a chain of attributes begins with a name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return [*reversed([*parts, node.id])] if isinstance(node, ast.Name) else []
+
+
+def _targets(
+    parts: list[str], module: _Module, own: dict[str, Symbol], root: Path
+) -> Iterator[Symbol]:
+    head, *rest = parts
+    if head in own or head in module.imported:
+        base, name = own.get(head) or module.imported[head]
+        if rest and name == "*":
+            # ``import course_lib.masks`` and then ``course_lib.masks.causal_mask``.
+            yield from ((".".join([base, *rest[:i]]), rest[i]) for i in range(len(rest)))
+        elif rest and _load(f"{base}.{name}", root) is not None:
+            # ``from course_lib.experiments import provenance`` and then ``provenance.Clock``.
+            yield (f"{base}.{name}", rest[0])
+        else:
+            yield (base, name)
+    elif head in module.defined:
+        yield (module.name, head)
+
+
+def _drop_docstrings(tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                node.body[0] = ast.Pass()
+
+
+@cache
+def _plain(node: ast.stmt, *, bare: bool) -> str:
+    """Its code without comments and layout; ``bare`` leaves decorators out, too."""
+    if bare and isinstance(node, ast.FunctionDef | ast.ClassDef):
+        node = copy.copy(node)
+        node.decorator_list = []
+    # Not the tree itself, which is written otherwise by every version of Python.
+    return ast.unparse(node)
