@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from course_lib.experiments.record import (
     DataUse,
@@ -12,7 +13,9 @@ from course_lib.experiments.record import (
     RecordError,
     load_record,
     load_records,
+    pack_items,
     pair_by_seed,
+    unpack_items,
     validate,
     write_record,
 )
@@ -55,6 +58,26 @@ def test_records_are_found_by_experiment(tmp_path: Path) -> None:
     assert load_records(tmp_path / "nowhere") == []
 
 
+def test_a_record_of_the_first_schema_is_still_read() -> None:
+    values = json.loads(make().to_json())
+    assert validate(values) == make()
+    del values["clean"], values["items"]
+    with pytest.raises(RecordError, match=r"missing fields \['clean', 'items'\]"):
+        validate(values)
+    assert validate(values | {"schema": 1}).clean is None
+
+
+def test_items_survive_being_packed() -> None:
+    right = torch.rand(1003, generator=torch.Generator().manual_seed(0)) < 0.3
+    assert unpack_items(pack_items(right)).equal(right)
+    errors = torch.tensor([0.25, 3.0, 0.0])
+    assert unpack_items(pack_items(errors)).equal(errors)
+    with pytest.raises(ValueError, match="wanted one axis"):
+        pack_items(errors[None])
+    with pytest.raises(ValueError, match="not finite in half precision"):
+        pack_items(torch.tensor([1e6]))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -77,7 +100,10 @@ def test_records_are_found_by_experiment(tmp_path: Path) -> None:
         ({"source_sha256": ""}, "source_sha256 is ''"),
         ({"finished": "yesterday"}, "finished is 'yesterday'"),
         ({"finished": "2026-01-01T00:00:00"}, "a time with its zone"),
-        ({"schema": 2}, "schema is 2"),
+        ({"schema": 3}, "schema is 3"),
+        ({"clean": "yes"}, "clean is 'yes'"),
+        ({"items": {"correct": "bits:9:oA=="}}, "items.correct: 1 bytes for 9 items"),
+        ({"items": {"correct": "many"}}, "items.correct: items begin with 'many'"),
     ],
 )
 def test_what_breaks_the_schema_is_named(changes: dict[str, Any], message: str) -> None:

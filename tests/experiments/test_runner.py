@@ -1,10 +1,13 @@
+import dataclasses
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import torch
 
-from course_lib.experiments import EXPERIMENTS, bill, conclusions, get, load_records, run
+from course_lib import experiments
+from course_lib.experiments import EXPERIMENTS, bill, conclusions, get, load_records, run, runner
 from course_lib.experiments.record import DataUse, Record, pair_by_seed
 from course_lib.experiments.registry import Conclusion, Experiment, Job, Outcome, Size, experiment
 from course_lib.experiments.verdict import verdict
@@ -169,19 +172,46 @@ def test_a_run_whose_loss_is_no_number_says_which_and_where_to_go_on(tmp_path: P
 # looked at: nothing is concluded from their one seed. Scans of full size take all test pictures,
 # so that there is nothing left to draw.
 UNRUN = {"vit-questions", "informer-published"}
-ONE_OR_NONE = {*UNRUN, "vit-recipe", "scan-orders"}
+ONE_OR_NONE = {*UNRUN, "vit-recipe", "scan-orders", "image-recipes"}
 
 
 def test_experiments_are_well_formed() -> None:
     for name, what in EXPERIMENTS.items():
         assert get(name) is what and what.title
-        assert set(what.sizes) == {"cpu", "full"}
+        assert what.sizes.keys() in ({"cpu", "full"}, {"day"}, {"cpu", "day", "full"})
         for size in what.sizes:
             assert len(what.sizes[size].seeds) >= 3 or name in ONE_OR_NONE
             for arm in what.arms:
                 assert set(what.config(arm, size)) >= set(what.arms[arm])
-        cheap = what.sizes["cpu"].minutes <= 2 and name not in UNRUN
-        assert len(what.sizes["cpu"].seeds) >= 5 or not cheap, f"{name}: 5 seeds under 2 minutes"
+        if "cpu" in what.sizes:
+            cheap = what.sizes["cpu"].minutes <= 2 and name not in UNRUN
+            enough = len(what.sizes["cpu"].seeds) >= 5
+            assert enough or not cheap, f"{name}: 5 seeds under 2 minutes"
+
+
+def test_every_experiment_can_be_found_by_its_name() -> None:
+    folder = Path(experiments.__file__).parent
+    written = {
+        name
+        for path in folder.glob("[a-z]*.py")
+        for value in vars(import_module(f"course_lib.experiments.{path.stem}")).values()
+        for name in [getattr(value, "name", None)]
+        if isinstance(value, experiments.Experiment)
+    }
+    assert written == set(EXPERIMENTS)
+
+
+def test_stale_records_are_those_whose_training_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    what = toy([])
+    run(what, seeds=[0], results_dir=tmp_path, runs_dir=tmp_path, progress=False)
+    records = load_records(tmp_path)
+    assert experiments.stale({what.name: what}, records) == []
+    monkeypatch.setattr(runner, "code_of", lambda _: "0" * 64)
+    assert experiments.stale({what.name: what}, records) == records
+    older = [dataclasses.replace(record, schema=1) for record in records]
+    assert experiments.stale({what.name: what}, older) == []
 
 
 def test_unknown_experiments_are_refused() -> None:
