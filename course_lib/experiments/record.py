@@ -169,7 +169,7 @@ def pack_items(values: Tensor) -> str:
     if values.dtype == torch.bool:
         kind, raw = "bits", np.packbits(values.cpu().numpy())
     else:
-        kind, raw = "half", values.cpu().numpy().astype("<f2")
+        kind, raw = "half", values.cpu().half().numpy()
         if not np.isfinite(raw).all():
             raise ValueError("an item is not finite in half precision")
     return f"{kind}:{len(values)}:{base64.b64encode(raw.tobytes()).decode()}"
