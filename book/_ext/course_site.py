@@ -10,16 +10,19 @@ from urllib.parse import quote, urlencode
 
 from bs4 import BeautifulSoup
 from docutils import nodes
+from docutils.parsers.rst.directives import flag
 from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.directives.code import LiteralInclude
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from course_lib.book.drawings import shorten
 from course_lib.book.icons import cut_icons
 from course_lib.book.inspection import EXECUTION_FILE
+from course_lib.book.listing import FLAG, lines_without_docstring
 from course_lib.book.notebooks import BRANCH
 
 LOGGER = logging.getLogger(__name__)
@@ -261,6 +264,19 @@ class Assignment(SphinxDirective):
         return [box]
 
 
+class Listing(LiteralInclude):
+    """Sphinx's own listing, which may leave a docstring out."""
+
+    option_spec = {**LiteralInclude.option_spec, FLAG: flag}
+
+    def run(self) -> list[nodes.Node]:
+        """Find the docstring, if it is to be left out."""
+        if FLAG in self.options:
+            path = Path(self.env.relfn2path(self.arguments[0])[1])
+            self.options["lines"] = lines_without_docstring(path, self.options["pyobject"])
+        return super().run()
+
+
 def setup(app: Sphinx) -> dict[str, object]:
     """Connect."""
     app.connect("config-inited", forget_thebe)
@@ -276,4 +292,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("html-page-context", aim_launch_buttons, priority=900)
     app.connect("build-finished", tidy_up)
     app.add_directive("assignment", Assignment)
+    app.add_directive("literalinclude", Listing, override=True)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from course_lib.book.listing import read
 from course_lib.book.printing import order
 
 __all__ = ["BRANCH", "NotebookError", "Site", "notebook", "write_notebooks"]
@@ -278,13 +279,9 @@ class _Page:
         raise NotebookError(f"{self.name}: no form for {{{kind}}} in a notebook")
 
     def _code(self, path: str, options: dict[str, str]) -> str:
-        from sphinx.config import Config
-        from sphinx.directives.code import LiteralIncludeReader
-
-        shown = self.site.root / posixpath.join(posixpath.dirname(self.name), path)
-        code, _ = LiteralIncludeReader(str(shown.resolve()), options, Config()).read()
+        shown = (self.site.root / self.name).parent / path
         module = posixpath.relpath(shown.resolve(), self.site.root)
-        return f"From `{module}`:\n\n```python\n{code.rstrip()}\n```"
+        return f"From `{module}`:\n\n```python\n{read(shown, options).rstrip()}\n```"
 
     def _question(self, asked: dict[str, Any]) -> str:
         options = "\n".join(f"- {self.plain(str(o['text']))}" for o in asked["options"])

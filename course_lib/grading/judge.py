@@ -199,10 +199,10 @@ def judge_notebook(
             f"Takes the library's answer instead of giving one: {', '.join(taken)}."
         )
     result.notes += [
-        f"{m.report.exercise}, {row.name}: {row.open};"
+        f"{report.exercise}, {row.name}: {row.open};"
         f" {row.points if row.passed else 0:g} of {row.points:g} points so far."
-        for m in result.marks
-        for row in (m.report.rows if m.report else ())
+        for report in (m.report for m in result.marks if m.report)
+        for row in report.rows
         if row.open
     ]
     result.notes += [

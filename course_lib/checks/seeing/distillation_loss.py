@@ -101,6 +101,7 @@ def gradients(t: Trial) -> None:
         reference(leaf, teacher, labels, kind, 0.7, 2.0).backward()
         to_student, to_teacher = found.inputs[:2]
         t.expect(to_student is not None, "no gradient reaches the student")
+        assert to_student is not None and leaf.grad is not None
         # Weights of the classes that are single precision's are right, too.
         t.close(to_student.float(), leaf.grad.float(), "the student's gradient", note=kind)
         silent = to_teacher is None or not bool(to_teacher.any())

@@ -39,6 +39,7 @@ def slopes(t: Trial, *args: Tensor) -> None:
     wanted = [(i, leaf.grad) for i, leaf in enumerate(leaves, start=1) if leaf.requires_grad]
     for (place, want), gradient in zip(wanted, found, strict=True):
         t.expect(gradient is not None, f"no gradient reaches argument {place}")
+        assert gradient is not None and want is not None
         # In single precision, which is as much as the text asks for.
         t.close(gradient.float(), want.float(), f"the gradient of argument {place}")
 

@@ -1,0 +1,57 @@
+"""Code that a page shows: an object of a module, with or without its docstring."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+
+# The flag of `literalinclude` that leaves a docstring out; `lines` would go stale with every edit.
+FLAG = "no-docstring"
+
+
+def read(path: Path, options: Mapping[str, str]) -> str:
+    """What a listing shows of a file.
+
+    Args:
+        path: The file.
+        options: Those of ``literalinclude``, the flag of this module among them.
+    """
+    from sphinx.config import Config
+    from sphinx.directives.code import LiteralIncludeReader
+
+    chosen = dict(options)
+    if FLAG in chosen:
+        chosen["lines"] = lines_without_docstring(path, chosen["pyobject"])
+    return str(LiteralIncludeReader(str(path.resolve()), chosen, Config()).read()[0])
+
+
+def lines_without_docstring(path: Path, name: str) -> str:
+    """The lines of an object but those of its docstring, as ``:lines:`` of a listing wants them.
+
+    Args:
+        path: A file of Python.
+        name: A function, class or method in it, such as ``"PatchMerging.forward"``.
+
+    Raises:
+        ValueError: If the file has no such object.
+
+    Example:
+        >>> lines_without_docstring(Path(__file__), "lines_without_docstring")
+        '1, 15-'
+    """
+    found: ast.AST = ast.parse(path.read_text(encoding="utf-8"))
+    for part in name.split("."):
+        inside = getattr(found, "body", [])
+        # The last of a name, behind its overloads, is the one that Sphinx shows.
+        named = [node for node in inside if getattr(node, "name", None) == part]
+        if not named:
+            raise ValueError(f"{path.name} has no {name}: wanted a function, class or method")
+        found = named[-1]
+    assert isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    if ast.get_docstring(found) is None:
+        return "1-"
+    first = min([found.lineno, *(d.lineno for d in found.decorator_list)])
+    said = found.body[0]
+    head, rest = said.lineno - first, (said.end_lineno or said.lineno) - first + 2
+    return f"1-{head}, {rest}-" if head > 1 else f"1, {rest}-"
