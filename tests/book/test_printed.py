@@ -236,7 +236,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 2}, "gru-cpu-0.json: schema is 2, expected 1"),
+        ({"schema": 3}, "gru-cpu-0.json: schema is 3, expected 2"),
         ({"seed": None}, r"gru-cpu-0.json: missing fields \['seed'\]"),
         ({"experiment": "seq2seq-bottle"}, "gru-cpu-0.json: experiment 'seq2seq-bottle' is none"),
         ({"arm": "tanh"}, "tanh-cpu-0.json: arm 'tanh' is none of gru, gru-attention"),
