@@ -24,6 +24,7 @@ _PLACES = {
     "cost": "cost",
     "extrapolation": "extrapolation",
     "favit-operators": "favit_operators",
+    "image-data-curve": "image_models CURVE",
     "image-models": "image_models",
     "image-recipes": "image_models RECIPES",
     "informer-ablations": "informer_ablations",

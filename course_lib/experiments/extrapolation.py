@@ -77,6 +77,10 @@ class LanguageConfig:
 
 
 CPU = LanguageConfig()
+DAY = LanguageConfig(
+    n_layers=4, length=64, n_sentences=40_000, d_model=64, d_ff=256, epochs=8, steps=250,
+    learning_rate=3e-3, warmup=200,
+)  # fmt: skip
 # The documents name no setting; this is ours for a GPU.
 FULL = LanguageConfig(
     n_layers=6, length=256, n_sentences=200_000, n_test=500, d_model=256, n_heads=8, d_ff=1024,
@@ -286,6 +290,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
     arms={scheme: {"positions": scheme} for scheme in SCHEMES},
     sizes={
         "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.5, "one CPU core"),
+        "day": Size(asdict(DAY), (0, 1, 2), 8, "one CPU core", step=6),
         "full": Size(asdict(FULL), (0, 1, 2, 3, 4), 30, "one GPU"),
     },
     conclude=conclude,

@@ -164,6 +164,32 @@ EXPERIMENT = Experiment(
     _train,
     conclude,
 )
+_SHARES = {1: 0.02, 5: 0.1, 20: 0.4, 50: 1.0}
+CURVE = Experiment(
+    "image-data-curve",
+    "a residual network and a vision transformer on 1, 5, 20 and 50 thousand pictures",
+    {
+        f"{name}-{thousand}": {
+            **NETWORKS[name], "learning_rate": RATES[name], "share": share,
+            # As many steps for all: fewer pictures are seen more often.
+            "epochs": 5, "widths": [26, 52, 104, 208],
+        }
+        for name in ("resnet", "vit")
+        for thousand, share in _SHARES.items()
+    },
+    {"day": Size(as_config(DAY), (0, 1, 2), 17, "one CPU core", step=5)},
+    _train,
+    lambda records: judge(
+        records,
+        [
+            (f"resnet-{n}", f"vit-{n}", f"On {n},000 pictures the convolutional network leads.",
+             _REPORT if n < 50 else "beside the report")
+            for n in _SHARES
+        ]
+        + [("vit-50", "vit-1", "More pictures make the transformer more accurate.", "control")],
+    ),
+)  # fmt: skip
+"""One curve of accuracy over the number of pictures, for two networks of about as many weights."""
 RECIPES = Experiment(
     "image-recipes",
     "three learning rates for each of these networks, judged on held-out training pictures",

@@ -2,17 +2,21 @@
 
 The report trains each variant once. ``full`` is its setting; ``cpu`` is a small model of the same
 parts, trained for a few hundred steps, which can show signs and spreads and no error that compares
-with the report's. Unlike there all arms but ``vanilla`` have full attention, so that no arm changes
-two things at once, and every window of the test split counts.
+with the report's. ``day`` has the published width and schedule with its early stop, for some arms.
+Unlike there all arms but ``vanilla`` have full attention, so that no arm changes two things at
+once, and every window of the test split counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from course_lib.data.ett import Windows, ett_windows, load_ett
@@ -27,7 +31,14 @@ from course_lib.informer import (
     SparseRules,
     repeat_last,
 )
-from course_lib.training import count_parameters, derive_seed, fit, seeded_generator, warmup_cosine
+from course_lib.training import (
+    count_parameters,
+    derive_seed,
+    fit,
+    seeded_generator,
+    warmup_cosine,
+    write_tensors,
+)
 
 _REPORT = "the ablation report"
 
@@ -65,6 +76,18 @@ class AblationRun:
     schedule: Literal["cosine", "halving"] = "cosine"
 
 
+@dataclass(frozen=True)
+class PublishedRun(AblationRun):
+    """The published schedule.
+
+    Args:
+        patience: Rounds without a smaller validation error after which training ends. What is
+            measured on the test windows is the model of the round with the smallest.
+    """
+
+    patience: int = 3
+
+
 CPU = AblationRun()
 # The report names all of this but dropout and schedule, which are those of the published script.
 FULL = AblationRun(
@@ -78,7 +101,7 @@ FULL = AblationRun(
     learning_rate=1e-4,
     schedule="halving",
 )
-
+DAY = PublishedRun(**vars(FULL))
 _LAYERS = {"attention": "full", "positions_at": "layers"}
 ARMS: dict[str, dict[str, Any]] = {
     "repeat-last": {"forecast": "repeat-last"},
@@ -189,7 +212,6 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
     return judge(records, _QUESTIONS)
 
 
-@torch.no_grad()
 def measure(
     forecast: Callable[[Tensor, Tensor, Tensor], Tensor], windows: Windows, every: int = 1
 ) -> dict[str, float]:
@@ -204,15 +226,24 @@ def measure(
     Returns:
         ``mse`` and ``mae``, means over windows, steps and variables.
     """
-    squared = absolute = 0.0
-    n = 0
+    return {
+        name: float(errors.mean())
+        for name, errors in window_errors(forecast, windows, every).items()
+    }
+
+
+@torch.no_grad()
+def window_errors(
+    forecast: Callable[[Tensor, Tensor, Tensor], Tensor], windows: Windows, every: int = 1
+) -> dict[str, Tensor]:
+    """Errors of a forecast for each window, ``(N,)``; arguments as of :func:`measure`."""
+    squared, absolute = [], []
     for rows in torch.arange(0, len(windows), every).split(200):
         inputs = windows.x[rows], windows.x_time[rows], windows.y_time[rows]
-        error = forecast(*inputs).double().cpu() - windows.y[rows].double()
-        squared += float(error.square().sum())
-        absolute += float(error.abs().sum())
-        n += error.numel()
-    return {"mse": squared / n, "mae": absolute / n}
+        error = (forecast(*inputs).double().cpu() - windows.y[rows].double()).flatten(1)
+        squared.append(error.square().mean(dim=1))
+        absolute.append(error.abs().mean(dim=1))
+    return {"mse": torch.cat(squared), "mae": torch.cat(absolute)}
 
 
 def _baseline(kind: str, training: Windows) -> Callable[..., Tensor]:
@@ -234,8 +265,9 @@ def train(job: Job, training: Windows, valid: Windows) -> tuple[Informer, list[d
     Returns:
         The model, and one row a round.
     """
-    shared = {k: v for k, v in job.config.items() if k in AblationRun.__dataclass_fields__}
+    shared = {k: v for k, v in job.config.items() if k in PublishedRun.__dataclass_fields__}
     own = {k: v for k, v in job.config.items() if k not in shared and k != "series"}
+    patience = shared.pop("patience", None)
     run = AblationRun(**shared)
     sizes = ("seq_len", "label_len", "pred_len", "d_model", "n_heads", "d_ff", "dropout")
     settings = {name: getattr(run, name) for name in sizes} | own
@@ -264,9 +296,19 @@ def train(job: Job, training: Windows, valid: Windows) -> tuple[Informer, list[d
         forecast = predict(training.x[rows], training.x_time[rows], training.y_time[rows])
         return (forecast - training.y[rows].to(job.device)).square().mean()
 
+    # Beside the checkpoint, so that it is there after an interruption, too.
+    best = job.checkpoint.with_suffix(".best.safetensors")
+
     def evaluate(_: nn.Module) -> dict[str, float]:
         errors = measure(predict, valid, every=16)
-        return {"valid_mse": errors["mse"], "valid_mae": errors["mae"], **clock.lap()}
+        row = {"valid_mse": errors["mse"], "valid_mae": errors["mae"], **clock.lap()}
+        if patience is not None and not (best.exists() and row["valid_mse"] >= _best(best)):
+            write_tensors(best, model.state_dict(), {"valid_mse": repr(row["valid_mse"])})
+        return row
+
+    def enough(history: Sequence[Mapping[str, float]]) -> bool:
+        errors = [row["valid_mse"] for row in history]
+        return patience is not None and len(errors) - 1 - errors.index(min(errors)) >= patience
 
     def schedule(step: int) -> float:
         if run.schedule == "halving":
@@ -282,11 +324,20 @@ def train(job: Job, training: Windows, valid: Windows) -> tuple[Informer, list[d
         seed=job.seed,
         schedule=schedule,
         evaluate=evaluate,
+        enough=enough,
         checkpoint=job.checkpoint,
         progress=job.progress,
     )
+    if patience is not None:
+        model.load_state_dict(load_file(best))
+        best.unlink()
     model.eval()
     return model, history
+
+
+def _best(path: Path) -> float:
+    with safe_open(path, framework="pt") as file:
+        return float(file.metadata()["valid_mse"])
 
 
 @experiment(
@@ -295,6 +346,14 @@ def train(job: Job, training: Windows, valid: Windows) -> tuple[Informer, list[d
     arms=ARMS,
     sizes={
         "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.3, "one CPU core"),
+        "day": Size(
+            asdict(DAY),
+            (0, 1, 2),
+            45,
+            "one CPU core",
+            step=4,
+            arms=("repeat-last", "linear", "vanilla", "full-attention", "delta"),
+        ),
         "full": Size(asdict(FULL), (0, 1, 2), 3, "one GPU"),
     },
     conclude=conclude,
@@ -315,11 +374,21 @@ def EXPERIMENT(job: Job) -> Outcome:
         forecast = _baseline(job.config["forecast"], training)
         errors = measure(forecast, valid, every=16)
         row = {"epoch": 1, "valid_mse": errors["mse"], "valid_mae": errors["mae"], **clock.lap()}
-        return Outcome([use], [row], measure(forecast, test))
+        return _measured(use, [row], window_errors(forecast, test))
     model, history = train(job, training, valid)
 
     def predict(*inputs: Tensor) -> Tensor:
         return model(*(part.to(job.device) for part in inputs))
 
-    results = measure(predict, test) | {"n_parameters": count_parameters(model)}
-    return Outcome([use], history, results)
+    parameters = {"n_parameters": count_parameters(model)}
+    return _measured(use, history, window_errors(predict, test), parameters)
+
+
+def _measured(
+    use: DataUse,
+    history: list[dict[str, float]],
+    errors: Mapping[str, Tensor],
+    more: Mapping[str, Any] | None = None,
+) -> Outcome:
+    results = {name: float(each.mean()) for name, each in errors.items()}
+    return Outcome([use], history, {**results, **(more or {})}, items=errors)

@@ -24,6 +24,7 @@ class Size:
         minutes: Expected time of one arm and seed.
         machine: On what that time is expected.
         step: When its turn is in ``course run --all``: small steps come first.
+        arms: The arms of the committed set; all if not given.
     """
 
     config: Mapping[str, Any]
@@ -31,6 +32,7 @@ class Size:
     minutes: float
     machine: str
     step: int = 0
+    arms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

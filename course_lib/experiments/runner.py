@@ -85,7 +85,7 @@ def bill(
         experiment: The experiment.
         size: ``"cpu"``, ``"day"`` or ``"full"``.
         seeds: Instead of those of the size.
-        arms: Instead of all.
+        arms: Instead of those of the size.
         results_dir: Folder of the records.
 
     Raises:
@@ -100,7 +100,7 @@ def bill(
     for seed in experiment.sizes[size].seeds if seeds is None else seeds:
         if seed < 0:
             raise ValueError(f"seeds must not be negative, got {seed}")
-        for arm in experiment.arms if arms is None else arms:
+        for arm in (experiment.sizes[size].arms or experiment.arms) if arms is None else arms:
             config = experiment.config(arm, size)
             path = results_dir / experiment.name / record_name(arm, size, seed)
             (done if _is_done(path, config) else todo).append((arm, seed))
@@ -128,7 +128,7 @@ def run(
         experiment: The experiment.
         size: ``"cpu"``, ``"day"`` or ``"full"``.
         seeds: Instead of those of the size.
-        arms: Instead of all.
+        arms: Instead of those of the size.
         results_dir: Folder of the records.
         runs_dir: Folder of the checkpoints.
         dry_run: Whether to say only what would be run.

@@ -67,6 +67,7 @@ def fit(
     weigh: Callable[[Batch], float] | None = None,
     recompute: Sequence[type[nn.Module]] = (),
     evaluate: Callable[[nn.Module], Mapping[str, float]] | None = None,
+    enough: Callable[[list[dict[str, float]]], bool] | None = None,
     checkpoint: Path | None = None,
     log: Callable[[Mapping[str, float]], None] | None = None,
     progress: bool = False,
@@ -90,6 +91,7 @@ def fit(
             given, they count alike.
         recompute: Kinds of blocks whose insides are computed again on the way back.
         evaluate: Measures the model after every epoch, in evaluation mode, without gradients.
+        enough: From the rows so far to whether training ends before its last epoch.
         checkpoint: File to resume from if it exists, and to write after every epoch.
         log: Takes each epoch's row, such as :func:`course_lib.training.tensorboard_log` gives.
         progress: Whether to show a progress bar.
@@ -138,6 +140,8 @@ def fit(
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         bar = tqdm(total=epochs, initial=len(history), unit="epoch", disable=not progress)
         for epoch in range(len(history), epochs):
+            if history and enough is not None and enough(history):
+                break
             torch.manual_seed(derive_seed(seed, epoch))
             started = time.perf_counter()
             row: dict[str, float] = {"epoch": epoch + 1}

@@ -90,3 +90,37 @@ def test_every_question_is_about_two_arms_and_is_judged() -> None:
     assert outcomes["An Informer beats the last value."] == "stands"
     assert outcomes["Without positions forecasts are worse."] == "stands"
     assert outcomes["Rotary positions forecast better than sinusoidal ones."] == "does not"
+
+
+def test_training_with_patience_ends_early_and_keeps_the_best_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors = [5.0, 3.0, 4.0, 3.5, 1.0]
+    asked: list[float] = []
+    cut_at = None
+
+    def measure(*args: object, **kwargs: object) -> dict[str, float]:
+        if len(asked) == cut_at:
+            raise KeyboardInterrupt
+        asked.append(errors[len(asked)])
+        return {"mse": asked[-1], "mae": 1.0}
+
+    monkeypatch.setattr(ablations, "measure", measure)
+    settings: dict[str, object] = {"schedule": "halving", "rounds": 5}
+    whole = train(tmp_path / "whole", "vanilla", **settings, patience=2)
+    assert [row["valid_mse"] for row in whole.metrics] == errors[:4]
+    assert [path.name for path in (tmp_path / "whole").iterdir()] == ["c.pt"]
+    assert whole.items["mse"].mean() == pytest.approx(whole.results["mse"])
+
+    asked.clear()
+    alone = train(tmp_path / "alone", "vanilla", **settings | {"rounds": 2})
+    assert whole.results == pytest.approx(alone.results)
+
+    asked.clear()
+    cut_at = 3
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "cut", "vanilla", **settings, patience=2)
+    cut_at = None
+    resumed = train(tmp_path / "cut", "vanilla", **settings, patience=2)
+    assert resumed.results == pytest.approx(whole.results)
+    assert resumed.metrics[-1]["epoch"] == 4
