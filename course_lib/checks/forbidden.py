@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 import torch
 
-__all__ = ["FORBIDDEN", "Forbidden", "NotAllowed", "during", "for_good", "named"]
+__all__ = ["FORBIDDEN", "Forbidden", "NotAllowed", "during", "for_good", "named", "refuses"]
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -222,6 +222,16 @@ def for_good(kinds: Sequence[str]) -> None:
 def _keep(libraries: list[Any]) -> None:
     for library in libraries:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
+
+
+def refuses(kinds: Sequence[str], operator: str) -> bool:
+    """Whether an operator, by its full name, is among those that are refused.
+
+    Example:
+        >>> refuses(["patches"], "aten::im2col"), refuses(["norm"], "aten::im2col")
+        (True, False)
+    """
+    return any(re.match(rf"\w+::(?:{FORBIDDEN[kind].operators})", operator) for kind in kinds)
 
 
 def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from course_lib.checks import fixtures
 from course_lib.checks.forbidden import during
 from course_lib.checks.probe import Unanswered, bounded, out_of_memory, part
+from course_lib.checks.seen import Recorder
 from course_lib.checks.wire import TENSORS, Fixture, Handle, WireError, items, pack, unpack
 
 # Room for torch's longest sentences, and for no argument written out.
@@ -28,11 +29,12 @@ class Host:
 
     Args:
         namespace: The student's global names, read anew at every call.
+        recorder: Keeps the names of the operators that run in calls.
     """
 
-    def __init__(self, namespace: Mapping[str, Any]) -> None:
+    def __init__(self, namespace: Mapping[str, Any], recorder: Recorder | None = None) -> None:
         """Serve the functions found in ``namespace``."""
-        self.namespace = namespace
+        self.namespace, self.recorder = namespace, recorder
         self.handles: dict[int, Any] = {}
         self.made = 0
         self.refuse: list[str] = []
@@ -44,6 +46,7 @@ class Host:
             "state": self.state,
             "vjp": self.vjp,
             "release": self.release,
+            "seen": self.seen,
         }
 
     def answer(self, frame: bytes) -> bytes:
@@ -60,7 +63,8 @@ class Host:
         keywords: dict[str, Any] = {}
         # All of it, not the call alone: what comes back may be lazy and compute when it is read.
         # The engine that `vjp` calls itself is the one exception, see there.
-        with self.refusing(*(["autograd"] if verb == self.vjp else [])):
+        recording = self.recorder or nullcontext()
+        with recording, self.refusing(*(["autograd"] if verb == self.vjp else [])):
             try:
                 arguments = [self.resolve(value) for value in request.get("args", [])]
                 keywords = {k: self.resolve(v) for k, v in request.get("kwargs", {}).items()}
@@ -145,6 +149,10 @@ class Host:
     def release(self, _: str, args: list[Any], kwargs: dict[str, Any]) -> None:
         """Forget every object that was built."""
         self.handles.clear()
+
+    def seen(self, _: str, args: list[Any], kwargs: dict[str, Any]) -> list[str]:
+        """The operators that ran, where they are recorded."""
+        return sorted(self.recorder.names) if self.recorder else []
 
     def vjp(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Vector-Jacobian product: gradients of ``sum(output * cotangent)``.

@@ -131,6 +131,10 @@ class Subject:
         """The state dict of the module behind ``handle``."""
         return self._ask("state", None, (handle,), {})
 
+    def seen(self) -> list[str]:
+        """Names of torch's operators that ran in calls so far, where that is recorded."""
+        return [str(name) for name in self._ask("seen", None, (), {}).value or []]
+
     def release(self) -> Reply:
         """Forget all handles."""
         return self._ask("release", None, (), {})

@@ -63,6 +63,7 @@ class Worker:
         judge: Which of the nursery's judges asks.
         needs: What it should find imported, of :data:`course_lib.grading.nursery.COSTLY`.
         without: What it should lack, of :data:`course_lib.checks.forbidden.FORBIDDEN`.
+        record: Whether it keeps the names of torch's operators that run.
 
     Raises:
         WorkerFailed: None can be had on this machine.
@@ -76,12 +77,15 @@ class Worker:
         judge: int = 0,
         needs: Iterable[str] = (),
         without: Iterable[str] = (),
+        record: bool = False,
     ) -> None:
         """Have it forked."""
         self.limits = limits or Limits()
         wanted = asdict(self.limits)
         caps = {k: v for k, v in wanted.items() if k not in ("cell", "call", "whole")}
-        self.socket, self.pid, self.ended = nursery.fork(caps, judge, needs, without)
+        self.socket, self.pid, self.ended = nursery.fork(
+            {**caps, "record": record}, judge, needs, without
+        )
         self.walls = nursery.walls
         self.alive = True
         self.until = float("inf")

@@ -6,7 +6,6 @@ and the references and never executes anything a student wrote.
 
 from __future__ import annotations
 
-import ast
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -18,9 +17,10 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
-from course_lib.checks.exercise import find
-from course_lib.checks.forbidden import named
+from course_lib.checks.exercise import Exercise, find
+from course_lib.checks.forbidden import FORBIDDEN, named, refuses
 from course_lib.checks.report import Report, grade, refused
+from course_lib.checks.seen import unusual
 from course_lib.checks.subject import SubjectLost
 from course_lib.grading.authoring import CHECK
 from course_lib.grading.causes import Raised, explain, raised, worth_a_note
@@ -28,13 +28,14 @@ from course_lib.grading.channel import Killed, Limits, Worker
 from course_lib.grading.intake import Submission, align, plain_notes
 from course_lib.grading.kit import ABSENT
 from course_lib.grading.nursery import COSTLY, Nursery
-from course_lib.grading.ordinary import ordinary
+from course_lib.grading.ordinary import VOCABULARY, odd, ordinary, statements
 
 # Characters of all outputs of a notebook together.
 MAX_KEPT = 16 * 2**20
 FULL = "[not kept: the outputs before it are as much as is kept of one notebook]\n"
-# How a note asks for a person.
+# How a note asks for a person, and of how many names it tells.
 PLEASE = "please read the answer"
+MOST_NAMES = 8
 INERT = ("text/plain", "text/latex", "image/png")
 PICTURE = re.compile(r"[A-Za-z0-9+/=\s]*")
 
@@ -157,7 +158,7 @@ def judge_notebook(
     needs = [name for name in COSTLY if name in written]
     session = Session(lambda: Worker(nursery, limits, judge, needs), limits.whole)
     kept = MAX_KEPT
-    doubtful: list[tuple[NotebookNode, Mark, tuple[str, ...], list[str]]] = []
+    doubtful: list[tuple[NotebookNode, Mark, list[str]]] = []
     failed: list[Raised] = []
     cells = align(submission, release)
     try:
@@ -170,8 +171,8 @@ def judge_notebook(
                 if mark.report and mark.report.undefined():
                     explain(mark.report, failed, [cell for cell, _ in cells[number + 1 :]])
                     cell.outputs = _table(mark.report)
-                if mark.report and mark.score and (kinds := find(mark.report.exercise).forbidden):
-                    doubtful.append((cell, mark, kinds, list(session.prefix)))
+                if mark.report and mark.score and find(mark.report.exercise).forbidden:
+                    doubtful.append((cell, mark, list(session.prefix)))
             elif cell.cell_type == "code":
                 outputs, lost = session.run(cell.source)
                 cell.outputs = clean_outputs(outputs)
@@ -189,10 +190,16 @@ def judge_notebook(
     finally:
         session.end()
     result.killed = session.killed
-    if doubtful and not ordinary(*_by_author(submission, release)):
-        for cell, mark, kinds, before in doubtful:
-            bare = partial(Worker, nursery, limits, judge, needs, kinds)
-            _look_again(cell, mark, before, Session(bare, session.left), seed, result.notes)
+    authors = _by_author(submission, release)
+    if doubtful and not ordinary(*authors):
+
+        def bare(kinds: Sequence[str], record: bool) -> Session:
+            start = partial(Worker, nursery, limits, judge, needs, kinds, record)
+            return Session(start, session.left)
+
+        looker = _Looker(bare, seed, authors, result.notes)
+        for cell, mark, before in doubtful:
+            looker.look(cell, mark, before)
     taken = [m.report.exercise for m in result.marks if m.report and ABSENT in m.report.one_reason]
     if taken:
         result.notes.append(
@@ -253,52 +260,90 @@ def _say_lost(cell: NotebookNode, identifier: str, lost: SubjectLost, notes: lis
     return reason
 
 
-def _look_again(
-    cell: NotebookNode,
-    mark: Mark,
-    before: Sequence[str],
-    session: Session,
-    seed: str,
-    notes: list[str],
-) -> None:
-    """Grade an answer where what it may not use has been gone since before its first line ran.
+@dataclass
+class _Looker:
+    """Grades answers where what they may not use has been gone since before their first line.
 
-    The cells that came before it run one statement at a time, so that a comparison with what is
-    gone ends only itself.
+    The cells that came before run one statement at a time, so that a comparison with what is gone
+    ends only itself.
+
+    Args:
+        start: Makes a session, given what is missing in it and whether it records operators.
+        seed: The grading seed.
+        authors: The code that the student wrote, and the code that was handed out.
+        notes: What is told.
     """
-    assert mark.report is not None
-    exercise = find(mark.report.exercise)
-    try:
-        for source in before:
-            for statement in _statements(source):
-                session.run(statement)
-        report = grade(exercise, session.worker.subject(), seed, reveal=False)
-    except SubjectLost as lost:
-        if session.left <= 0:
-            notes.append(
+
+    start: Callable[[Sequence[str], bool], Session]
+    seed: str
+    authors: tuple[list[str], list[str]]
+    notes: list[str]
+
+    def look(self, cell: NotebookNode, mark: Mark, before: Sequence[str]) -> None:
+        """Take points that the answer does not earn there; ask for a person if that is unsure.
+
+        First all that is odd is left out. What earns as much without it, with the operators of
+        right answers, is believed.
+        """
+        assert mark.report is not None and mark.score is not None
+        exercise = find(mark.report.exercise)
+        parts = [part for source in before for part in statements(source)]
+        left_out = {part: names for part in parts if (names := odd(part, *self.authors))}
+        try:
+            plain, seen = self.grade(exercise, [p for p in parts if p not in left_out], True)
+            if plain and plain.score >= mark.score and not seen:
+                return
+            found, _ = self.grade(exercise, parts, False)
+        except OutOfTime:
+            self.notes.append(
                 f"There was no time left to grade {exercise.id} where what it may not use cannot"
                 f" be reached: {mark.score:g} points stand; {PLEASE}."
             )
             return
-        mark.reason = _say_lost(cell, exercise.id, lost, notes)
-        mark.score, mark.report = 0.0, None
-        return
-    finally:
-        session.end()
-    if report.score < (mark.score or 0.0):
-        notes.append(
-            f"The answer of {exercise.id} earns {report.score:g} instead of {mark.score:g} where"
-            " what it may not use cannot be reached at all; that counts."
-        )
-        mark.score, mark.report, cell.outputs = report.score, report, _table(report)
+        except SubjectLost as lost:
+            mark.reason = _say_lost(cell, exercise.id, lost, self.notes)
+            mark.score, mark.report = 0.0, None
+            return
+        assert found is not None
+        if found.score < mark.score:
+            self.notes.append(
+                f"The answer of {exercise.id} earns {found.score:g} instead of {mark.score:g} where"
+                " what it may not use cannot be reached at all; that counts."
+            )
+            mark.score, mark.report, cell.outputs = found.score, found, _table(found)
+        if mark.score and (plain is None or plain.score < mark.score or seen):
+            names = dict.fromkeys(n for names in left_out.values() for n in names)
+            what = ", ".join(f"`{name:.60}`" for name in [*seen, *names][:MOST_NAMES])
+            self.notes.append(
+                f"The answer of {exercise.id} earns {mark.score:g} points with what right answers"
+                f" do without{': ' + what if what else ''}; {PLEASE}."
+            )
+
+    def grade(
+        self, exercise: Exercise, parts: Sequence[str], record: bool
+    ) -> tuple[Report | None, list[str]]:
+        """A report, None where the plain answer did not survive, and the unusual operators."""
+        session = self.start(exercise.forbidden, record)
+        try:
+            for part in parts:
+                session.run(part)
+            subject = session.worker.subject()
+            report = grade(exercise, subject, self.seed)
+            # Of what any exercise forbids it is settled where it may be used.
+            seen = [n for n in subject.seen() if not refuses(tuple(FORBIDDEN), n)]
+            return report, unusual(seen, VOCABULARY)
+        except SubjectLost as lost:
+            if session.left <= 0:
+                raise OutOfTime(str(lost)) from None
+            if not record:
+                raise
+            return None, []
+        finally:
+            session.end()
 
 
-def _statements(source: str) -> list[str]:
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return [source]
-    return [ast.unparse(statement) for statement in body]
+class OutOfTime(Exception):
+    """A whole submission's time is used up."""
 
 
 def _by_author(submission: Submission, release: NotebookNode) -> tuple[list[str], list[str]]:

@@ -21,6 +21,7 @@ SHARED = (
     "checks/forbidden.py",
     "checks/host.py",
     "checks/probe.py",
+    "checks/seen.py",
     "grading/sandbox.py",
     "grading/worker.py",
     "grading/zygote.py",

@@ -6,16 +6,35 @@ that no honest answer to an exercise needs. So an answer whose every name is in 
 believed, and any other is graded again where nothing can be undone
 (:func:`course_lib.grading.judge.judge_notebook`): a name that is missing here costs time, never
 points.
+
+That second look leaves out what is *odd*: statements with names that lead to inner workings, to
+other programs or to packages that are not the course's. What earns as much without them is
+believed, too. For the rest a person is asked.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Sequence
+import math
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from types import (
+    CodeType,
+    CoroutineType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    ModuleType,
+    TracebackType,
+)
 
-__all__ = ["VOCABULARY", "ordinary"]
+import torch
+
+__all__ = ["VOCABULARY", "odd", "ordinary", "statements"]
 
 _TORCH = """
     Generator Linear LayerNorm Embedding Module ModuleList MultiheadAttention Parameter ReLU
@@ -69,6 +88,52 @@ _BUILTINS = frozenset(
     if isinstance(value, type) and issubclass(value, BaseException)
 }
 _METHODS = frozenset(f"__{name}__" for name in "init call repr str len iter getitem".split())
+
+# What may be imported: of these a vocabulary's names are what they are taken for.
+_MODULES = frozenset(
+    """math cmath random time copy string typing typing_extensions dataclasses collections
+    collections.abc itertools functools contextlib fractions decimal statistics numbers enum abc
+    heapq bisect datetime textwrap pprint logging warnings __future__ numpy matplotlib
+    matplotlib.pyplot tqdm tqdm.auto tqdm.notebook sys os pathlib platform torch torch.nn
+    torch.nn.functional torch.nn.init torch.linalg torch.special torch.fft torch.optim
+    torch.testing torch.utils.data course_lib""".split()
+)
+
+# Names that lead nowhere but are in no solution, either: of tensors, of functions and layers, of
+# Python's own types, and of modules that a cell is likely to use.
+_HARMLESS = """
+    DataLoader Dataset TensorDataset Enum NamedTuple TypeVar Generic Protocol Literal Final ClassVar
+    Iterator Mapping Tuple List Dict Set OrderedDict deque namedtuple chain islice cycle zip_longest
+    accumulate permutations combinations starmap groupby pairwise wraps partial cache lru_cache
+    cached_property total_ordering singledispatch overload cast Number Decimal Path abstractmethod
+    auto field asdict astuple fields contextmanager nullcontext redirect_stdout version version_info
+    platform executable argv getcwd cpu_count environ stdout stderr stdin flush isatty getLogger
+    basicConfig DEBUG INFO WARNING ERROR debug error critical setLevel filterwarnings simplefilter
+    catch_warnings tqdm trange monotonic process_time sleep now today strftime isoformat timedelta
+    datetime date jit script trace ignore compile functional init utils data
+    xavier_uniform_ kaiming_uniform_ uniform_ normal_ constant_ orthogonal_ inference_mode
+    set_grad_enabled no_grad special fft set_default_dtype get_default_dtype set_num_threads
+    set_printoptions
+    manual_seed named_modules named_children children eval train state_dict
+    load_state_dict register_buffer register_parameter buffers add_module apply extra_repr
+    annotations name value mean median stdev mode pstdev variance heappush heappop nsmallest
+    nlargest bisect_left bisect_right insort sqrt pprint pformat dedent indent fill wrap
+""".split()
+_SPECIAL = frozenset(
+    f"__{name}__"
+    for name in """name doc version all main post_init enter exit eq ne lt le gt ge hash add radd
+    sub rsub mul rmul truediv matmul rmatmul neg pow next contains bool setitem""".split()
+)
+# Of torch's, what reads files, hooks into a backward pass or hands out memory.
+_HATCHES = frozenset(
+    """load save from_file grad_fn register_hook register_post_accumulate_grad_hook set_ storage
+    untyped_storage data_ptr share_memory_ map_ map2_ apply_ module_load gradient""".split()
+)
+_HARMLESS_BUILTINS = _BUILTINS | frozenset(
+    "ascii bin bytearray callable chr classmethod format hasattr hex input oct ord".split()
+)
+# Attributes that a cell may set; setting any other could change what others call.
+_SETTABLE = frozenset("data grad requires_grad weight bias".split())
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -94,13 +159,112 @@ def ordinary(own: Sequence[str], given: Sequence[str] = ()) -> bool:
         bound = {*_bound(trees), *_names(tuple(given))}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return all(_everyday(node, bound) for tree in trees for node in ast.walk(tree))
+    return not any(True for tree in trees for _ in _odd(tree, bound))
+
+
+def odd(source: str, own: Sequence[str], given: Sequence[str]) -> list[str]:
+    """The names in a statement that no plain computation needs: nothing is run.
+
+    Args:
+        source: The statement.
+        own: All cells that the student wrote.
+        given: The cells that were handed out.
+
+    Example:
+        >>> odd("x = torch.fft.rfft(torch.ones(4))", ["import torch"], [])
+        []
+        >>> odd("x = torch.ops.aten.tanh_backward(x, y)", ["import torch", "x = y = 1"], [])
+        ['tanh_backward', 'aten', 'ops']
+        >>> odd("!ls", [], [])
+        ['a command']
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ["a command" if source.lstrip()[:1] in "!%?" else "what is no Python"]
+    bound = {*_names(tuple(own)), *_names(tuple(given))}
+    return list(dict.fromkeys(_odd(tree, bound, _fields(tuple(own)))))
+
+
+def statements(source: str) -> list[str]:
+    """The statements of a cell, one by one; a line of IPython's own is one, too.
+
+    Example:
+        >>> statements("%%time\\n!pip list\\nimport math; x = 1\\n@f\\ndef g():\\n    return x")
+        ['%%time', '!pip list', 'import math; x = 1', '@f\\ndef g():\\n    return x']
+    """
+    if re.match(r"%%(?!time\b|capture)", source.lstrip()):
+        return [source]
+    lines = source.splitlines()
+    magic = re.compile(r"\s*([%!?]|[\w, ]+=\s*[%!]).*|.*\w\?+\s*")
+    parts = [line for line in lines if magic.fullmatch(line)]
+    try:
+        body = ast.parse(source).body
+        parts = []
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        lines = ["" if magic.fullmatch(line) else line for line in lines]
+        try:
+            body = ast.parse("\n".join(lines)).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return [source]
+    last = 0
+    for node in body:
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+        text = "\n".join(lines[max(first - 1, last) : node.end_lineno])
+        last = node.end_lineno or last
+        parts += [text] if text.strip() else []
+    return parts
 
 
 @cache
 def _names(given: tuple[str, ...]) -> frozenset[str]:
     # The same for all of a class.
-    return frozenset(_bound([ast.parse(_plain(source)) for source in given]))
+    parts = (statement for source in given for statement in statements(source))
+    return frozenset(_bound(_parsed(statement) for statement in parts))
+
+
+@cache
+def _plain_words() -> frozenset[str]:
+    """Everything public of tensors, functions, layers and Python's own types that computes."""
+    owners = (str, list, dict, set, tuple, float, int, complex, bytes, math, torch.Tensor, torch.nn,
+              torch.nn.functional, torch.nn.init, torch.linalg, torch.special, torch.fft,
+              torch.optim, torch._C._VariableFunctions)  # fmt: skip
+    found = {
+        name for o in owners for name in dir(o)
+        if not isinstance(getattr(o, name, None), ModuleType)
+    }  # fmt: skip
+    found.update(name for name, value in vars(torch).items() if isinstance(value, torch.dtype))
+    public = {name for name in found - _HATCHES if not name.startswith("_")}
+    return frozenset({*VOCABULARY, *_HARMLESS, *public})
+
+
+@cache
+def _inner_words() -> frozenset[str]:
+    """Names that lead to inner workings, and stay so when a class of one's own uses them, too."""
+    owners = (sys, os, torch, torch._C, torch.nn, torch.utils, torch.autograd, builtins, CodeType,
+              FunctionType, GeneratorType, CoroutineType, FrameType, TracebackType)  # fmt: skip
+    return frozenset(name for owner in owners for name in vars(owner)) - _plain_words()
+
+
+@cache
+def _fields(own: tuple[str, ...]) -> frozenset[str]:
+    """Attributes that the classes of a notebook give their own objects."""
+    found = set()
+    for statement in (statement for source in own for statement in statements(source)):
+        for node in ast.walk(_parsed(statement)):
+            if isinstance(node, ast.ClassDef):
+                found.update(_bound(node.body))
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                if isinstance(node.value, ast.Name) and node.value.id == "self":
+                    found.add(node.attr)
+    return frozenset(n for n in found if not n.startswith("__")) - _inner_words()
+
+
+def _parsed(source: str) -> ast.AST:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
 
 
 def _plain(source: str) -> str:
@@ -123,17 +287,36 @@ def _bound(trees: Iterable[ast.AST]) -> Iterable[str]:
                 yield node.name
 
 
-def _everyday(node: ast.AST, bound: set[str]) -> bool:
-    if isinstance(node, ast.Attribute):
-        return node.attr in VOCABULARY or node.attr in _METHODS
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        if node.id in vars(builtins):
-            return node.id in _BUILTINS
-        return node.id in bound or node.id == "display"
-    if isinstance(node, ast.ImportFrom):
-        names = {alias.name for alias in node.names}
-        return names <= VOCABULARY or (node.module or "").startswith("course_lib.")
-    if isinstance(node, _DEFINITIONS):
-        return not node.name.startswith("__") or node.name in _METHODS
-    # A pattern reads attributes whose names stand nowhere else.
-    return not isinstance(node, ast.Match)
+def _odd(tree: ast.AST, bound: set[str], fields: frozenset[str] | None = None) -> Iterator[str]:
+    """Names outside the vocabulary, or, where own fields are given, outside all that computes."""
+    wide = fields is not None
+    words = _plain_words() | (fields or frozenset()) if wide else VOCABULARY
+    methods = _METHODS | _SPECIAL if wide else _METHODS
+    allowed = _HARMLESS_BUILTINS if wide else _BUILTINS
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            store = not isinstance(node.ctx, ast.Load) and node.attr not in _SETTABLE
+            if not (node.attr in words or node.attr in methods):
+                yield node.attr
+            elif store and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+                yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            if node.id in vars(builtins):
+                if node.id not in allowed:
+                    yield node.id
+            elif not (node.id in bound or node.id in ("display", "__name__")):
+                yield node.id
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name not in _MODULES)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or "."
+            if not (module in _MODULES or module.startswith("course_lib.")):
+                yield module
+            elif not module.startswith("course_lib"):
+                yield from (a.name for a in node.names if a.name not in words)
+        elif isinstance(node, _DEFINITIONS):
+            if node.name.startswith("__") and node.name not in methods:
+                yield node.name
+        elif isinstance(node, ast.Match):
+            # A pattern reads attributes whose names stand nowhere else.
+            yield "match"

@@ -8,6 +8,7 @@ an IPython shell, every other verb goes to a :class:`~course_lib.checks.host.Hos
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import socket
@@ -24,6 +25,7 @@ from traitlets.config import Config
 
 from course_lib.checks.forbidden import for_good
 from course_lib.checks.host import Host
+from course_lib.checks.seen import Recorder
 from course_lib.checks.wire import pack, unpack
 from course_lib.grading import sandbox
 
@@ -120,13 +122,13 @@ def hide() -> None:
                 delattr(sys.modules[package], last)
 
 
-def serve(connection: socket.socket) -> None:
+def serve(connection: socket.socket, recorder: Recorder | None = None) -> None:
     """Answer requests until the other side hangs up."""
     here = shell()
     here.reset(new_session=True)
     sys.modules["__main__"].__dict__.clear()
     sys.modules["__main__"].__dict__.update(__name__="__main__", __builtins__=__builtins__)
-    host = Host(here.user_ns)
+    host = Host(here.user_ns, recorder)
     hide()
     while True:
         header = _receive(connection, 8)
@@ -137,7 +139,8 @@ def serve(connection: socket.socket) -> None:
         try:
             if request.get("verb") == "run":
                 source = request["source"].numpy().tobytes().decode(errors="replace")
-                reply = pack(run(here, source))
+                with recorder or contextlib.nullcontext():
+                    reply = pack(run(here, source))
             else:
                 reply = host.answer(frame)
         except (KeyboardInterrupt, MemoryError) as error:
@@ -159,6 +162,7 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 def main(connection: socket.socket, limits: dict[str, Any]) -> None:
     """Serve on a socket, one thread, within the given limits, with fresh random states."""
     for_good(limits["without"])
+    recorder = Recorder() if limits.get("record") else None
     if limits["without"]:
         # Or an interpreter in which nothing is missing could answer in this one's place.
         sandbox.refuse_processes()
@@ -167,4 +171,4 @@ def main(connection: socket.socket, limits: dict[str, Any]) -> None:
     random.seed()
     numpy.random.seed()
     torch.seed()
-    serve(connection)
+    serve(connection, recorder)

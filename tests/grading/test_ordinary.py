@@ -3,7 +3,7 @@
 import pytest
 
 from course_lib.grading import authoring
-from course_lib.grading.ordinary import VOCABULARY, ordinary
+from course_lib.grading.ordinary import VOCABULARY, odd, ordinary, statements
 
 START = "import torch\nfrom torch.nn import functional as F\n"
 
@@ -38,6 +38,12 @@ START = "import torch\nfrom torch.nn import functional as F\n"
         "torch.library",
         "x = torch.ones(1).grad_fn",
         "def f(x):\n    return x.__globals__",
+        "import sympy",
+        "import torch.nested",
+        "from torch.ao.nn.quantizable import LSTM",
+        "torch.Tensor.detach = torch.sum",
+        "torch.ones(1).detach = sum",
+        "from .helper import mean",
     ],
 )
 def test_what_could_reach_the_guard_is_looked_at_again(source):
@@ -67,3 +73,48 @@ def test_solutions_are_ordinary(root):
             given = [c.source for c in assignment.release.cells if c.cell_type == "code"]
             own = [c.source for c in assignment.solution.cells if c.cell_type == "code"]
             assert ordinary([o for o in own if o not in given], given), assignment.name
+
+
+OWN = [
+    "import torch\nfrom torch import nn",
+    "class Own(nn.Module):\n    _cache: int = 0\n    def helped(self):\n        self.kept = 1\n"
+    "    def _refs(self):\n        self.modules = 1\n    def f_back(self):\n        pass",
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("x = torch.fft.rfft(torch.special.entr(torch.ones(4)))", []),
+        ("@torch.jit.script\ndef f(x):\n    return x.clamp(0)", []),
+        ("import threading", ["threading"]),
+        ("Own().helped() + Own().kept + Own()._cache", []),
+        ("torch._refs.native_layer_norm", ["_refs"]),
+        ("import sys\nsys.modules", ["modules"]),
+        ("sys._getframe().f_back", ["f_back", "_getframe"]),
+        ("torch.nn.functional.importlib", ["importlib"]),
+        ("torch.ao.nn", ["ao"]),
+        ("getattr(torch, 'x')", ["getattr"]),
+        ("class A:\n    def __del__(self):\n        pass", ["__del__"]),
+        ("torch.Tensor.matmul = 1", ["matmul"]),
+        ("x = torch.ones(1, requires_grad=True).exp().grad_fn", ["grad_fn"]),
+        ("import helper", ["helper"]),
+        ("!pip list", ["a command"]),
+        ("%matplotlib inline", ["a command"]),
+        ("def broken(", ["what is no Python"]),
+    ],
+)
+def test_what_leads_elsewhere_is_odd_and_what_computes_is_not(source, names):
+    found = odd(source, [*OWN, "sys = F = 1", source], [])
+    assert set(names) <= set(found) and bool(found) == bool(names)
+
+
+def test_a_cell_falls_into_statements_whatever_they_hold():
+    cell = "%%time\n!pip list\nimport math; x = 1\nfiles = !ls\n@f\ndef g():\n    return 1"
+    assert statements(cell) == [
+        "%%time", "!pip list", "files = !ls", "import math; x = 1",
+        "@f\ndef g():\n    return 1",
+    ]  # fmt: skip
+    assert statements("x = (1\n     % 2)") == ["x = (1\n     % 2)"]
+    assert statements("%%bash\nls -l | wc") == ["%%bash\nls -l | wc"]
+    assert statements("1" + " + 1" * 3000) == ["1" + " + 1" * 3000]

@@ -12,6 +12,7 @@ from course_lib.grading.judge import judge_notebook
 ROOT = Path(__file__).resolve().parents[2]
 LOADED = [authoring.load(source, ROOT) for source in sorted(ROOT.glob("solutions/*/*.md"))]
 FORBIDDING = [a for a in LOADED if any(exercise.forbidden for exercise in a.exercises)]
+Looker = judge_notebook.__globals__["_Looker"]
 ODD = "import sys\nprint(sys.version_info, sys._getframe())"
 
 
@@ -19,12 +20,14 @@ ODD = "import sys\nprint(sys.version_info, sys._getframe())"
 def test_a_solution_with_an_unusual_cell_gets_all_points(assignment, nursery, monkeypatch):
     """What its checks need is still there where what it may not use is gone."""
     looked = []
-    look = judge_notebook.__globals__["_look_again"]
-    monkeypatch.setitem(
-        judge_notebook.__globals__,
-        "_look_again",
-        lambda cell, mark, *rest: (looked.append(mark.report.exercise), look(cell, mark, *rest)),
-    )
+    look = Looker.look
+    monkeypatch.setattr(
+        Looker,
+        "look",
+        lambda self, cell, mark, before: (
+            looked.append(mark.report.exercise), look(self, cell, mark, before)
+        ),
+    )  # fmt: skip
     notebook = nbformat.from_dict(assignment.solution)
     notebook.cells.insert(2, nbformat.v4.new_code_cell(ODD))
     submission = intake.parse(nbformat.writes(notebook).encode())
@@ -34,7 +37,7 @@ def test_a_solution_with_an_unusual_cell_gets_all_points(assignment, nursery, mo
 
 
 def test_everyday_answers_are_not_looked_at_again(judge, solved, monkeypatch):
-    monkeypatch.delitem(judge_notebook.__globals__, "_look_again")
+    monkeypatch.delattr(Looker, "look")
     assert judge(solved).notes == []
 
 

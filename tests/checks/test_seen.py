@@ -1,0 +1,42 @@
+"""Which operators ran, and which of them no right answer needs."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from course_lib.checks.everyday import used
+from course_lib.checks.exercise import find
+from course_lib.checks.seen import EVERYDAY, Recorder, unusual
+
+x = torch.ones(1, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda: x.softmax(-1) @ x, []),
+        (lambda: x.clone().exp_().add_(1).cumsum(-1).sort(), []),
+        (lambda: torch.einsum("bij,bjk->bik", x, x).mT.flatten(), []),
+        (lambda: F.adaptive_max_pool2d(x, 2), ["aten::adaptive_max_pool2d"]),
+        (lambda: torch.mkldnn_adaptive_avg_pool2d(x[None].to_mkldnn(), 2),
+         ["aten::mkldnn_adaptive_avg_pool2d", "aten::to_mkldnn"]),
+    ],
+)  # fmt: skip
+def test_of_all_that_runs_only_the_unusual_is_told(call, names):
+    with Recorder() as recorder:
+        call()
+    assert recorder.names and unusual(recorder.names, ["cumsum"]) == names
+
+
+@pytest.mark.parametrize("identifier", ["attention.scaled_dot_product", "vit.patchify"])
+def test_the_list_holds_what_right_answers_run(identifier):
+    """``python -m course_lib.checks.everyday`` writes it anew."""
+    known = EVERYDAY.read_text(encoding="utf-8").split()
+    names = used(find(identifier))
+    assert {name.partition("::")[2].rstrip("_") for name in names} - set(known) <= {
+        # Compounds, which another version of torch may show or take apart.
+        name
+        for name in (n.partition("::")[2] for n in names)
+        if not unusual([f"aten::{name}"], [])
+    }
+    assert unusual(names, []) == []
