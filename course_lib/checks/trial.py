@@ -154,13 +154,14 @@ class Trial:
         memory: int,
         cpu: int,
         why: str,
+        timed: bool = False,
     ) -> None:
         """Expect a call to stay within caps, and a slice of what it returns to be right.
 
         Choose the input so that the way that is asked not to be gone takes ten times the cap, and
-        every good way a fifth of it. Memory alone is judged: of a call that is not finished in
-        time nothing is known, and where caps cannot be set, as on macOS, nothing is tried. Both
-        leave the property ``open``.
+        every good way a fifth of it. Memory alone is judged, unless the text gives seconds, too:
+        of a call that is not finished in time nothing is known, and where caps cannot be set, as
+        on macOS, nothing is tried. Both leave the property ``open``.
 
         Args:
             args: Arguments; large ones are ``Fixture("normal", ...)``, made on the answer's side.
@@ -169,17 +170,20 @@ class Trial:
             memory: MiB beyond what is in use before the call.
             cpu: Seconds of processor time.
             why: What is too costly, told when the cap is exceeded.
+            timed: Whether the text gives seconds as well, so that time is judged like memory.
         """
         if self.open is not None:
             return
         name = self.exercise.function
         reply = self.subject.probe(name, args, memory=memory, cpu=cpu, keep=keep)
         self.transcript.append(reply.error or reply.value)
-        if reply.error is not None and reply.error.type in (OutOfTime.__name__, CannotCap.__name__):
+        ended = reply.error.type if reply.error is not None else ""
+        costly = [TooMuchMemory.__name__] + [OutOfTime.__name__] * timed
+        if reply.error is not None and ended in costly:
+            raise Wrong(f"{why}: {reply.error.message}")
+        if ended in (OutOfTime.__name__, CannotCap.__name__):
             self.open = reply.error
             return
-        if reply.error is not None and reply.error.type == TooMuchMemory.__name__:
-            raise Wrong(f"{why}: {reply.error.message}")
         self.close(self._value(reply), want, "a part of the result")
 
     def want(self, *args: Any, **kwargs: Any) -> Any:

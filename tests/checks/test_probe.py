@@ -16,6 +16,7 @@ from course_lib.checks.fixtures import normal
 from course_lib.checks.probe import OutOfTime, TooMuchMemory, Unanswered, bounded
 from course_lib.checks.report import UNTRIED, grade, grade_source
 from course_lib.checks.subject import Subject
+from course_lib.checks.trial import Trial, Wrong
 from course_lib.checks.wire import Fixture
 from course_lib.grading import kit
 from course_lib.grading.channel import Worker
@@ -157,6 +158,16 @@ def test_time_is_told_from_memory_and_from_an_end_of_its_own():
     assert caught.type is Unanswered
 
 
+def test_time_is_judged_where_seconds_are_given():
+    timed = Trial(exercise, Subject.local({"all_pairs": lambda x: endless()}), 1)
+    x = torch.ones(2, 2)
+    limits = {"want": x, "keep": [], "memory": 64, "cpu": 1, "why": "four pairs"}
+    with pytest.raises(Wrong, match="four pairs: not finished in 1 seconds"):
+        timed.size_probe(x, timed=True, **limits)
+    timed.size_probe(x, **limits)
+    assert timed.open is not None and timed.open.type == "OutOfTime"
+
+
 def test_what_is_slow_gets_no_name_of_what_is_large():
     """The banked mistake fails for its memory; a slow answer of the same values is open."""
     exercise = find("relative.distance_scores")
@@ -182,8 +193,10 @@ def forgotten_caps(monkeypatch):
 PROBING = [name for name in identifiers() if "size_probe" in inspect.getsource(module_of(name))]
 
 
-@pytest.mark.parametrize("system", [without_caps, forgotten_caps])
-@pytest.mark.parametrize("identifier", PROBING)
+SYSTEMS = [(name, without_caps) for name in PROBING] + [(PROBING[0], forgotten_caps)]
+
+
+@pytest.mark.parametrize(("identifier", "system"), SYSTEMS)
 def test_nothing_is_green_that_was_not_tried(identifier, system, monkeypatch):
     exercise = find(identifier)
     right = grade_source(exercise, exercise.alternatives[0].source, "home")
