@@ -46,6 +46,20 @@ def refused(capsys, *arguments):
     return capsys.readouterr().err
 
 
+def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr("course_lib.cli.research.run_data", lambda _: int("seven"))
+    with pytest.raises(ValueError, match="invalid literal"):
+        main(["data"])
+
+
+def test_a_refusal_tells_where_it_came_from_when_asked(capsys, monkeypatch):
+    assert refused(capsys, "data", "nothing").startswith("course: name must be one of")
+    monkeypatch.setenv("COURSE_TRACEBACK", "1")
+    said = refused(capsys, "data", "nothing")
+    assert said.startswith("Traceback") and "in run_data" in said
+    assert said.splitlines()[-1].startswith("course: name must be one of")
+
+
 def test_refusals_say_what_there_is(capsys, tmp_path, monkeypatch):
     assert "there are 00_start, 01_seq2seq" in refused(capsys, "grade", "99_nothing")
     assert "attention.scaled_dot_product" in refused(capsys, "matrix", "attention.nothing")

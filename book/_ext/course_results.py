@@ -45,14 +45,14 @@ class ResultsTable(SphinxDirective):
     def size(self, experiment, size, records, printed) -> list[nodes.Node]:  # type: ignore[no-untyped-def]
         """Describe the records of one size."""
         from course_lib.book.results import scalar_table, summary, tables
+        from course_lib.experiments import conclusions
 
         made: list[nodes.Node] = [nodes.paragraph("", f"Size {size}: {summary(records)}")]
         verdicts = []
-        for conclusion in experiment.conclude(records):
+        for conclusion in conclusions(experiment, records, size):
             v = conclusion.verdict
             difference = f"{v.mean:+.3g} ({v.low:+.3g} to {v.high:+.3g})"
-            if v.outcome == "undecided":
-                difference += f"; less than {v.detectable:.3g} could not have been seen"
+            difference = "; ".join([difference, *v.doubts()])
             outcome = {"does not": "does not stand"}.get(v.outcome, v.outcome)
             cells = [conclusion.claim, conclusion.document, outcome, difference, str(v.n)]
             verdicts.append(row(cells))

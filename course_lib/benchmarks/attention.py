@@ -25,6 +25,7 @@ from course_lib.benchmarks.timing import (
     peak_memory,
     training_pass,
 )
+from course_lib.errors import Refused
 from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import (
     DataUse,
@@ -103,7 +104,7 @@ def bench(
     known = mechanisms()
     unknown = sorted(set(names) - set(known))
     if unknown:
-        raise ValueError(f"no mechanism {', '.join(unknown)}; there are {', '.join(known)}")
+        raise Refused(f"no mechanism {', '.join(unknown)}; there are {', '.join(known)}")
     for name, row in load_table().items():
         if name not in known or (names and name not in names):
             continue
@@ -157,7 +158,7 @@ def _agree(mechanism: Mechanism, ours: Any, theirs: Any) -> None:
         scale = max(1.0, b.abs().max().item())
         difference = (a - b).abs().max().item()
         if not difference <= 100 * mechanism.tolerance * scale:
-            raise ValueError(
+            raise Refused(
                 f"{mechanism.name} differs from its peer by {difference:.2g}, wanted equality"
             )
 

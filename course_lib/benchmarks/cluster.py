@@ -27,6 +27,7 @@ import torch
 
 from course_lib.benchmarks.recording import speed_record
 from course_lib.benchmarks.submissions import make
+from course_lib.errors import Refused
 from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import DataUse, Record, write_record
 from course_lib.experiments.source import digest as digest_of
@@ -199,10 +200,10 @@ def bench(
     Raises:
         ValueError: If fewer than two students or no workers are asked for, or ``distributed`` is
             not installed.
-        RuntimeError: If two clusters disagree on a score; their times are not worth comparing.
+        Refused: If two clusters disagree on a score; their times are not worth comparing.
     """
     if students < 2 or not workers or min(workers) < 1:
-        raise ValueError(f"students {students}, workers {list(workers)}: wanted 2 and 1 at least")
+        raise Refused(f"students {students}, workers {list(workers)}: wanted 2 and 1 at least")
     clock = Clock(torch.device("cpu"))
     measured = Measured(students, len(os.sched_getaffinity(0)), others=os.getloadavg()[0])
     first: dict[str, dict[str, float | None]] = {}
@@ -221,7 +222,7 @@ def bench(
             say(f"{count} workers: {measured.loads[-1].each * students:.1f} s")
             scores = gradebook.scores(course, name)
             if first and scores != first:
-                raise RuntimeError(f"{count} workers gave other scores than {workers[0]}")
+                raise Refused(f"{count} workers gave other scores than {workers[0]}")
             first = scores
     if results_dir is not None:
         digest = hashlib.sha256(repr(first).encode()).hexdigest()
@@ -253,7 +254,7 @@ def _warm(address: str, count: int, room: Classroom) -> None:
         for future in warm:
             kind, content = pickle.loads(future.result())
             if kind != "done":
-                raise RuntimeError(f"a worker cannot judge: {content}")
+                raise Refused(f"a worker cannot judge: {content}")
 
 
 def _graded(room: Classroom, cluster: Cluster, workers: int) -> Load:

@@ -27,6 +27,7 @@ import torch
 
 from course_lib.benchmarks.submissions import make
 from course_lib.checks import seeds
+from course_lib.errors import Refused
 from course_lib.experiments import provenance
 from course_lib.experiments.record import DataUse, Record, write_record
 from course_lib.experiments.source import digest as digest_of
@@ -189,10 +190,10 @@ def bench(
 
     Raises:
         ValueError: If ``students`` or ``blocks`` is less than 1.
-        RuntimeError: If a grader fails; the message holds what it said.
+        Refused: If a grader fails; the message holds what it said.
     """
     if students < 1 or blocks < 1:
-        raise ValueError(f"students {students} and blocks {blocks}: wanted at least 1 of each")
+        raise Refused(f"students {students} and blocks {blocks}: wanted at least 1 of each")
     clock = provenance.Clock(torch.device("cpu"))
     comparison = Comparison([])
     with tempfile.TemporaryDirectory(prefix="course-bench-") as folder:
@@ -269,7 +270,7 @@ def _run(commands: Sequence[Sequence[str]], where: Path) -> None:
     """Run commands at the same time, with the environment that a user's shell would give them.
 
     Raises:
-        RuntimeError: One failed.
+        Refused: One failed.
     """
     threads = {f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS")}
     environment = {k: v for k, v in os.environ.items() if k not in threads}
@@ -295,9 +296,7 @@ def _run(commands: Sequence[Sequence[str]], where: Path) -> None:
         for process, command, log in zip(processes, commands, logs, strict=True):
             if process.wait() != 0:
                 said = log.read_text(errors="replace")[-3000:]
-                raise RuntimeError(
-                    f"{' '.join(command[1:])} ended with {process.returncode}\n{said}"
-                )
+                raise Refused(f"{' '.join(command[1:])} ended with {process.returncode}\n{said}")
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from course_lib.benchmarks.timing import (
     peak_memory,
     training_pass,
 )
+from course_lib.errors import Refused
 from course_lib.experiments.generated import sha256_of
 from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import (
@@ -108,7 +109,7 @@ def bench_growth(
     """
     unknown = sorted(set(names) - set(VARIANTS))
     if unknown:
-        raise ValueError(f"no variant {', '.join(unknown)}; there are {', '.join(VARIANTS)}")
+        raise Refused(f"no variant {', '.join(unknown)}; there are {', '.join(VARIANTS)}")
     digest = digest_of([("course_lib.mechanisms.growth", "*")])
     for name, variant in VARIANTS.items():
         if names and name not in names:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from course_lib.errors import Refused
 from course_lib.mechanisms import floats
 
 __all__ = ["Ratio", "compare", "forward_pass", "peak_memory", "training_pass"]
@@ -64,7 +65,7 @@ def compare(
         True
     """
     if repeats < 2:
-        raise ValueError(f"repeats is {repeats}, wanted at least 2")
+        raise Refused(f"repeats is {repeats}, wanted at least 2")
     inner = max(_calls(first, clock), _calls(second, clock))
     quotients, seconds = [], []
     for repetition in range(repeats):

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from course_lib.errors import Refused
+
 __all__ = ["NoBrowser", "chromium", "serving"]
 
 # Without the background flags every start asks hosts that a closed network refuses.
@@ -19,7 +21,7 @@ _QUIET = ("quic", "background-networking", "component-update", "sync", "gpu")
 _FLAGS = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in _QUIET)]
 
 
-class NoBrowser(RuntimeError):
+class NoBrowser(Refused, RuntimeError):
     """Chromium or playwright is missing; the message says what to install."""
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from course_lib.book.binding import declare_formulas
 from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.reach import reachable
+from course_lib.errors import Refused
 
 __all__ = ["BuildError", "build", "code_key", "epub", "links", "source_key"]
 
@@ -52,7 +53,7 @@ _PROGRESS = re.compile(
 )
 
 
-class BuildError(RuntimeError):
+class BuildError(Refused, RuntimeError):
     """The book could not be built; the message holds what Sphinx complained about."""
 
 

@@ -21,6 +21,7 @@ import yaml
 
 from course_lib.book.listing import read
 from course_lib.book.printing import order
+from course_lib.errors import Refused
 
 __all__ = ["BRANCH", "NotebookError", "Site", "notebook", "write_notebooks"]
 
@@ -53,7 +54,7 @@ if not os.path.isdir("{up}/course_lib"):
 sys.path.insert(0, os.path.abspath("{up}"))"""
 
 
-class NotebookError(ValueError):
+class NotebookError(Refused):
     """A page that has something in it for which a notebook has no form yet."""
 
 

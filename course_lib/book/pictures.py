@@ -12,6 +12,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from course_lib.errors import Refused
+
 __all__ = ["MOST", "WIDTH", "refresh", "shrink"]
 
 # Bytes of one picture, and how many points it is wide.
@@ -39,7 +41,7 @@ def shrink(source: Path, target: Path) -> int:
         picture.quantize(colours, dither=Image.Dither.NONE).save(target, optimize=True)
         if target.stat().st_size <= MOST:
             return target.stat().st_size
-    raise ValueError(
+    raise Refused(
         f"{source} has {target.stat().st_size} bytes with 16 colours, at most {MOST}: show less"
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from course_lib.claims.ledger import DOCUMENTS
+from course_lib.errors import Refused
 from course_lib.experiments import (
     EXPERIMENTS,
     Experiment,
@@ -28,7 +29,6 @@ __all__ = [
     "load_known",
     "load_printed",
     "measured",
-    "outcomes",
     "rows",
 ]
 
@@ -167,10 +167,10 @@ def load_printed(
     for i, entry in enumerate(entries, 1):
         name = f"{path.name}, entry {i} ({_name(entry)})"
         for problem in _problems(entry):
-            raise ValueError(f"{name}: {problem}")
+            raise Refused(f"{name}: {problem}")
         printed = Printed(**entry)
         for problem in _unknown(printed, records, decided):
-            raise ValueError(f"{name}: {problem}")
+            raise Refused(f"{name}: {problem}")
         made.append(printed)
     return made
 
@@ -206,22 +206,6 @@ def rows(
     return made
 
 
-def outcomes(experiment: Experiment, records: Sequence[Record], size: str) -> dict[str, str]:
-    """What the rule says of each conclusion; nothing is decided where a control fails.
-
-    Args:
-        experiment: The experiment.
-        records: Of any experiments.
-        size: Size of the runs that count.
-
-    Returns:
-        The outcome for each conclusion's key.
-    """
-    found = conclusions(experiment, records, size)
-    controlled = all(c.verdict.outcome == "stands" for c in found if c.control)
-    return {c.key: c.verdict.outcome if controlled else "undecided" for c in found}
-
-
 def measured(record: Record, metric: str) -> float:
     """A number of a record.
 
@@ -242,7 +226,7 @@ def measured(record: Record, metric: str) -> float:
     value = _dig(record.results, metric)
     if isinstance(value, bool) or not isinstance(value, int | float):
         known = ", ".join(record.results)
-        raise ValueError(
+        raise Refused(
             f"{record.experiment} {record.arm} has no number {metric!r}; its results: {known}"
         )
     return float(value)
@@ -304,7 +288,8 @@ class _Decided:
 
     def __call__(self, name: str, size: str) -> dict[str, str]:
         if (name, size) not in self.found:
-            self.found[name, size] = outcomes(self.experiments[name], self.records, size)
+            found = conclusions(self.experiments[name], self.records, size)
+            self.found[name, size] = {c.key: c.verdict.outcome for c in found}
         return self.found[name, size]
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from course_lib.book.teaching import minutes, tasks
+from course_lib.errors import Refused
 
 __all__ = ["BUNDLES", "HEADINGS", "Chapter", "Week", "chapters", "core", "plan", "rows", "table"]
 
@@ -102,7 +103,7 @@ def chapters(root: Path) -> list[Chapter]:
                               ("minutes", MINUTES)):  # fmt: skip
             match = pattern.search(text)
             if match is None:
-                raise ValueError(f"{page}: no line with its {what}; other chapters show the form")
+                raise Refused(f"{page}: no line with its {what}; other chapters show the form")
             head[what] = match[1]
         asked = tasks(page.stem, root)
         numbers = (said or linked for said, linked in NEEDED.findall(head["needs"]))
@@ -157,11 +158,11 @@ def plan(
         [1, 1, 0]
     """
     if weeks < 1:
-        raise ValueError(f"{weeks} weeks: wanted at least 1")
+        raise Refused(f"{weeks} weeks: wanted at least 1")
     try:
         where = ZoneInfo(zone)
     except (KeyError, OSError, ValueError):
-        raise ValueError(f"no time zone {zone!r}; wanted one such as Europe/Berlin") from None
+        raise Refused(f"no time zone {zone!r}; wanted one such as Europe/Berlin") from None
     units = _units(book, bundle)
     loads = [sum(chapter.total for chapter in unit) for unit in units]
     parts = _lightest(loads, min(weeks, len(units)))
@@ -170,7 +171,7 @@ def plan(
         more = range(weeks + 1, len(units) + 1)
         enough = [n for n in more if _fullest(loads, n) <= MOST_MINUTES]
         advice = f"Take {enough[0]} weeks, or fewer chapters" if enough else "Do without bundles"
-        raise ValueError(
+        raise Refused(
             f"too few weeks ({weeks}): the fullest would hold {fullest} minutes of work, and"
             f" {MOST_MINUTES} is the most that is planned. {advice}"
         )
@@ -189,7 +190,7 @@ def plan(
         day += timedelta(days=7)
     if unused:
         days = ", ".join(sorted(map(str, unused)))
-        raise ValueError(f"{days}: not between {start} and {day - timedelta(days=1)}")
+        raise Refused(f"{days}: not between {start} and {day - timedelta(days=1)}")
     return result
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_lib.checks.exercise import Exercise, find
+from course_lib.errors import Refused
 
 __all__ = ["Task", "minutes", "misconceptions", "tasks"]
 
@@ -63,7 +64,7 @@ def tasks(name: str, root: Path) -> list[Task]:
     """
     source = root / "solutions" / name / f"{name}.md"
     if not source.is_file():
-        raise ValueError(f"there is no assignment {name!r}: no {source.relative_to(root)}")
+        raise Refused(f"there is no assignment {name!r}: no {source.relative_to(root)}")
     text = source.read_text(encoding="utf-8")
     starts = [match.start() for match in TITLE.finditer(text)]
     found = []
@@ -78,7 +79,7 @@ def tasks(name: str, root: Path) -> list[Task]:
             if cell.get("grade"):
                 found.append(Task(title, None, float(cell["points"])))
     if not found:
-        raise ValueError(f"assignment {name!r} asks for nothing")
+        raise Refused(f"assignment {name!r} asks for nothing")
     return found
 
 

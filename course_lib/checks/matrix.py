@@ -16,6 +16,7 @@ from course_lib.checks.seeds import sample_seed
 from course_lib.checks.subject import Subject
 from course_lib.checks.survivors import Model, Survey, survey
 from course_lib.checks.trial import Trial, shapes
+from course_lib.errors import Refused
 
 Grader = Callable[[Exercise, str, str], Report]
 # What a single slip leaves at least, where there are so many properties to pass.
@@ -221,7 +222,7 @@ def _well_formed(exercise: Exercise) -> None:
         reply = Subject.local(namespace(exercise, answer.source)).call(exercise.function, *args)
         blank = difference(shapes(reply.value), shapes(want))
         if reply.error is not None or blank:
-            raise ValueError(
+            raise Refused(
                 f"{exercise.id}: mistake {answer.name} gives itself away on the visible example:"
                 f" {reply.error or blank}"
             )

@@ -27,6 +27,7 @@ from typing import NamedTuple
 from course_lib.checks.exercise import Answer, Exercise
 from course_lib.checks.mutants import mutants, plain
 from course_lib.checks.report import Report, bank_reports, grade_source, recognise
+from course_lib.errors import Refused
 
 EXPLAINED = Path(__file__).with_name("equivalent.toml")
 # CPU time for one mutant, in seconds and in times of the model answer. A loop that lost its end
@@ -175,7 +176,7 @@ def _limit(exercise: Exercise, model: Model) -> float:
     start = time.process_time()
     report = grade_source(exercise, f"{model.before}\n\n{model.source}", SEED)
     if not report.full:
-        raise ValueError(f"{exercise.id}: the model answer fails\n{report.table()}")
+        raise Refused(f"{exercise.id}: the model answer fails\n{report.table()}")
     return max(LEAST, TIMES * (time.process_time() - start))
 
 

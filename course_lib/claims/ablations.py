@@ -6,9 +6,6 @@ from math import comb
 import torch
 
 from course_lib.claims.finding import Finding
-from course_lib.claims.ledger import OUTCOMES
-from course_lib.claims.measured import RESULTS
-from course_lib.experiments import EXPERIMENTS, conclusions, load_records
 from course_lib.positions import (
     legendre_polynomials,
     legendre_positions,
@@ -110,80 +107,51 @@ def orders_vary() -> Finding:
     )
 
 
-def _judged(claim: str, name: str = "informer-ablations") -> tuple[bool | None, str]:
-    """What the rule says of one claim of an experiment, if its control stands."""
-    records = load_records(RESULTS, name)
-    found = conclusions(EXPERIMENTS[name], records, "cpu")
-    about = [c for c in found if c.claim == claim]
-    if not about:
-        raise ValueError(f"{RESULTS} holds no records for {claim!r}: `course run {name}`")
-    controlled = all(c.verdict.outcome == "stands" for c in found if c.control)
-    holds = OUTCOMES[about[0].verdict.outcome] if controlled else None
-    assert holds is None or isinstance(holds, bool)
-    return holds, f"{claim} {about[0].verdict}"
-
-
-def _judged_twice(hours: str, quarters: str) -> tuple[bool | None, str]:
-    """What the rule says of a claim on ETTh1 and on ETTm1: nothing, unless both say the same."""
-    (first, one), (second, other) = _judged(hours), _judged(quarters, "informer-ettm1")
-    return first if first == second else None, f"{one}; {other}"
-
-
 def steps_dont_replace_positions() -> Finding:
     """Steps without positions and calendar, against the model that has both."""
-    holds, evidence = _judged_twice(
-        "Steps between values don't replace positions and times.",
-        "On ETTm1, steps between values don't replace positions and times.",
+    return Finding.of_rule(
+        ("informer-ablations", "delta-values/full-attention"),
+        ("informer-ettm1", "delta-values/full-attention"),
     )
-    return Finding(holds=holds, evidence=evidence)
 
 
 def all_embeddings_and_steps_help() -> Finding:
     """Steps beside all embeddings, against values."""
-    holds, evidence = _judged_twice(
-        "Beside all embeddings, steps between values make forecasts better.",
-        "On ETTm1, beside all embeddings, steps between values make forecasts better.",
+    return Finding.of_rule(
+        ("informer-ablations", "delta/full-attention"), ("informer-ettm1", "delta/full-attention")
     )
-    return Finding(holds=holds, evidence=evidence)
 
 
 def steps_and_depth_help() -> Finding:
     """Steps and a deep MLP, against neither."""
-    holds, evidence = _judged("Steps between values and a deep MLP make forecasts better.")
-    return Finding(holds=holds, evidence=evidence)
+    return Finding.of_rule(("informer-ablations", "delta-deep/full-attention"))
 
 
 def legendre_positions_are_worse() -> Finding:
     """Legendre positions against sinusoids."""
-    holds, evidence = _judged("Legendre positions forecast worse than sinusoidal ones.")
-    return Finding(holds=holds, evidence=evidence)
+    return Finding.of_rule(("informer-ablations", "legendre/full-attention"))
 
 
 def cross_terms_alone_are_worse() -> Finding:
     """The cross terms against all four, positions in every layer on both sides."""
-    holds, evidence = _judged("The two cross terms alone forecast worse than all four.")
-    return Finding(holds=holds, evidence=evidence)
+    return Finding.of_rule(("informer-ablations", "cross/every-layer"))
 
 
 def positions_alone_are_worse() -> Finding:
     """The position-position term against all four, positions in every layer on both sides."""
-    holds, evidence = _judged("The position-position term alone forecasts worse than all four.")
-    return Finding(holds=holds, evidence=evidence)
+    return Finding.of_rule(("informer-ablations", "position-only/every-layer"))
 
 
 def no_positions_are_worse() -> Finding:
     """No positions against sinusoids at the input."""
-    holds, evidence = _judged("Without positions forecasts are worse.")
-    return Finding(holds=holds, evidence=evidence)
+    return Finding.of_rule(("informer-ablations", "no-positions/full-attention"))
 
 
 def rotations_suit_series() -> Finding:
     """Rotary positions against sinusoids at the input."""
-    holds, evidence = _judged("Rotary positions forecast better than sinusoidal ones.")
-    return Finding(holds=holds, evidence=evidence)
+    return Finding.of_rule(("informer-ablations", "rotary/full-attention"))
 
 
 def distances_suit_series() -> Finding:
     """A relative bias against sinusoids at the input."""
-    holds, evidence = _judged("Relative positions forecast better than sinusoidal ones.")
-    return Finding(holds=holds, evidence=evidence)
+    return Finding.of_rule(("informer-ablations", "relative/full-attention"))

@@ -1,8 +1,15 @@
 """What running a claim can find."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
-__all__ = ["Finding"]
+from course_lib.experiments import decided
+
+__all__ = ["HOLDS", "Finding"]
+
+# What each outcome of course_lib.experiments.verdict says of a claim.
+HOLDS: dict[str, bool | None] = {"stands": True, "does not": False, "undecided": None}
 
 
 @dataclass(frozen=True)
@@ -25,3 +32,16 @@ class Finding:
     holds: bool | None
     evidence: str
     corrected: bool | None = None
+
+    @classmethod
+    def of_rule(cls, *named: tuple[str, str]) -> Finding:
+        """What the rule says of conclusions, each by its experiment and its key.
+
+        It is undecided as soon as one is, or as two of them differ.
+        """
+        found = [decided(experiment, key) for experiment, key in named]
+        outcomes = {HOLDS[conclusion.verdict.outcome] for conclusion in found}
+        return cls(
+            holds=outcomes.pop() if len(outcomes) == 1 else None,
+            evidence="; ".join(f"{c.claim.rstrip('.')}: {c.verdict}" for c in found),
+        )

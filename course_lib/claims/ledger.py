@@ -7,9 +7,10 @@ from pathlib import Path
 
 import yaml
 
-from course_lib.claims.finding import Finding
+from course_lib.claims.finding import HOLDS, Finding
+from course_lib.errors import Refused
 
-__all__ = ["DOCUMENTS", "OUTCOMES", "VERDICTS", "Claim", "contradiction", "load_claims", "shown"]
+__all__ = ["DOCUMENTS", "VERDICTS", "Claim", "contradiction", "load_claims", "shown"]
 
 DOCUMENTS = {
     "lecture": "the lecture",
@@ -30,9 +31,6 @@ VERDICTS: dict[str, tuple[object, object]] = {
     "not checkable": (..., ...),
 }
 
-# The outcomes of course_lib.experiments.verdict, and what a function must have found for each.
-OUTCOMES: dict[str, object] = {"stands": True, "does not": False, "undecided": None}
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -47,7 +45,7 @@ class Claim:
         note: The correction, or why the verdict is what it is.
         show: Function in ``course_lib.claims`` that returns the :class:`Finding`, as
             ``module.function``; empty only where the claim is not checkable.
-        outcome: For a measured claim, what its experiment's rule says: key of :data:`OUTCOMES`.
+        outcome: For a measured claim, what its experiment's rule says: key of :data:`HOLDS`.
     """
 
     id: str
@@ -66,16 +64,16 @@ class Claim:
             ValueError: Naming the entry and what is wrong with it.
         """
         if self.document not in DOCUMENTS:
-            raise ValueError(f"claim {self.id}: document {self.document!r}, not in {[*DOCUMENTS]}")
+            raise Refused(f"claim {self.id}: document {self.document!r}, not in {[*DOCUMENTS]}")
         if self.verdict not in VERDICTS:
-            raise ValueError(f"claim {self.id}: verdict {self.verdict!r}, not in {[*VERDICTS]}")
+            raise Refused(f"claim {self.id}: verdict {self.verdict!r}, not in {[*VERDICTS]}")
         if bool(self.show) == (self.verdict == "not checkable"):
-            raise ValueError(f"claim {self.id}: wanted a function, unless it is not checkable")
+            raise Refused(f"claim {self.id}: wanted a function, unless it is not checkable")
         if not self.note and self.verdict != "holds":
-            raise ValueError(f"claim {self.id}: wanted a note that says why it is {self.verdict}")
-        if (self.outcome in OUTCOMES) != (self.verdict == "measured here"):
-            raise ValueError(
-                f"claim {self.id}: outcome {self.outcome!r}, wanted one of {[*OUTCOMES]} "
+            raise Refused(f"claim {self.id}: wanted a note that says why it is {self.verdict}")
+        if (self.outcome in HOLDS) != (self.verdict == "measured here"):
+            raise Refused(
+                f"claim {self.id}: outcome {self.outcome!r}, wanted one of {[*HOLDS]} "
                 "if it is measured here, and none otherwise"
             )
 
@@ -96,11 +94,11 @@ def load_claims(path: Path) -> list[Claim]:
     claims: list[Claim] = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
         if unknown := set(entry) - known:
-            raise ValueError(f"claim {entry.get('id')}: unknown keys {sorted(unknown)}")
+            raise Refused(f"claim {entry.get('id')}: unknown keys {sorted(unknown)}")
         claims.append(Claim(**{**entry, "id": str(entry["id"])}))
     ids = [claim.id for claim in claims]
     if twice := {name for name in ids if ids.count(name) > 1}:
-        raise ValueError(f"claims {sorted(twice)} come more than once")
+        raise Refused(f"claims {sorted(twice)} come more than once")
     return claims
 
 
@@ -124,7 +122,7 @@ def shown(claim: Claim) -> Finding | None:
             import_module(f"course_lib.claims.{module}"), name
         )
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"claim {claim.id}: no function course_lib.claims.{claim.show}") from error
+        raise Refused(f"claim {claim.id}: no function course_lib.claims.{claim.show}") from error
     return function()
 
 
@@ -147,7 +145,7 @@ def contradiction(claim: Claim, finding: Finding | None) -> str | None:
         return None
     holds, corrected = VERDICTS[claim.verdict]
     if claim.verdict == "measured here":
-        holds = OUTCOMES[claim.outcome]
+        holds = HOLDS[claim.outcome]
     if holds is not ... and finding.holds is not holds:
         verdict = claim.outcome or claim.verdict
         return (

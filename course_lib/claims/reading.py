@@ -3,8 +3,6 @@
 import torch
 
 from course_lib.claims.finding import Finding
-from course_lib.claims.measured import RESULTS
-from course_lib.experiments import EXPERIMENTS, conclusions, load_records
 from course_lib.patterns import diagonality, stripe_score
 
 __all__ = [
@@ -21,20 +19,9 @@ __all__ = [
 ]
 
 
-def _judged(experiment: str, *words: str) -> tuple[list[bool | None], str]:
-    """What the rule says of the conclusions that contain each of some words, controls standing."""
-    found = conclusions(EXPERIMENTS[experiment], load_records(RESULTS), "cpu")
-    if not all(c.verdict.outcome == "stands" for c in found if c.control):
-        return [None] * len(words), "a control does not stand"
-    chosen = [next(c for c in found if word in c.claim) for word in words]
-    outcomes = [{"stands": True, "does not": False}.get(c.verdict.outcome) for c in chosen]
-    return outcomes, "; ".join(f"{c.claim.rstrip('.')}: {c.verdict}" for c in chosen)
-
-
 def attention_follows_word_order() -> Finding:
     """How far attention goes through German and through Korean sentences in order."""
-    (holds,), evidence = _judged("read-translation", "in order")
-    return Finding(holds=holds, evidence=evidence)
+    return Finding.of_rule(("read-translation", "order"))
 
 
 def columns_are_hubs() -> Finding:
@@ -60,8 +47,7 @@ def columns_are_hubs() -> Finding:
 
 def even_heads_are_idle() -> Finding:
     """Rank correlation of how even a head's weights are and what it is worth."""
-    (holds,), evidence = _judged("read-words", "even a head")
-    return Finding(holds=holds, evidence=evidence)
+    return Finding.of_rule(("read-words", "even"))
 
 
 def diagonality_counts_neighbours() -> Finding:
@@ -79,36 +65,27 @@ def diagonality_counts_neighbours() -> Finding:
 
 def layers_specialise() -> Finding:
     """Neighbours in the first layer and subjects in the middle, in five trainings."""
-    outcomes, evidence = _judged("read-words", "neighbours", "subject best")
-    agreed = outcomes[0] if outcomes[0] == outcomes[1] else None
-    return Finding(holds=agreed, evidence=evidence)
+    return Finding.of_rule(("read-words", "neighbours"), ("read-words", "subject"))
 
 
 def no_head_is_redundant() -> Finding:
     """What is lost without the head that is missed least, on sentences it was not chosen by."""
-    (holds,), evidence = _judged("read-words", "No head is redundant")
-    return Finding(holds=holds, evidence=evidence)
+    return Finding.of_rule(("read-words", "least-head"))
 
 
 def probes_find_syntax_in_the_middle() -> Finding:
     """Probes for subjects after the middle layer, against those after the first and the last."""
-    layers = [f"after the middle layer than after the {which}" for which in ("first", "last")]
-    outcomes, evidence = _judged("read-words", *layers)
-    agreed = outcomes[0] if outcomes[0] == outcomes[1] else None
-    return Finding(holds=agreed, evidence=evidence)
+    return Finding.of_rule(("read-words", "probe-first"), ("read-words", "probe-last"))
 
 
 def attention_is_sparse() -> Finding:
     """How much of the attention a quarter of the keys holds."""
-    (holds,), evidence = _judged("read-words", "A quarter of the keys")
-    return Finding(holds=holds, evidence=evidence)
+    return Finding.of_rule(("read-words", "top-quarter"))
 
 
 def deletion_by_attention() -> Finding:
     """Delete words by attention, by gradient and at random."""
-    outcomes, evidence = _judged("read-words", "random ones", "largest gradients")
-    both = outcomes[0] if outcomes[0] == outcomes[1] else None
-    return Finding(holds=both, evidence=evidence)
+    return Finding.of_rule(("read-words", "deletion"), ("read-words", "gradient"))
 
 
 def weights_do_not_explain() -> Finding:

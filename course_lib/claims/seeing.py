@@ -3,15 +3,12 @@
 What an experiment decides is read from the records that ship with the book.
 """
 
-from pathlib import Path
-
 import torch
 import yaml
 from torch import Tensor, nn
 
-import course_lib
-from course_lib.claims.finding import Finding
-from course_lib.experiments import EXPERIMENTS, conclusions, load_records, pair_by_seed, verdict
+from course_lib.claims.finding import HOLDS, Finding
+from course_lib.experiments import SHIPPED_RESULTS, decided, load_records, pair_by_seed, verdict
 from course_lib.experiments.verdict import Verdict
 from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
 from course_lib.patterns import attention_distance, grid_distances
@@ -37,19 +34,16 @@ __all__ = [
     "sees_all_at_once",
 ]
 
-BOOK = Path(course_lib.__file__).parents[1] / "book"
-_HOLDS = {"stands": True, "does not": False, "undecided": None}
+BOOK = SHIPPED_RESULTS.parent
 
 
 # --------------------------------------------------------------------------- by records
 
 
-def _decided(experiment: str, claim: str) -> tuple[bool | None, str]:
-    """What the rule says of one conclusion, if the controls stand, and the numbers."""
-    found = conclusions(EXPERIMENTS[experiment], load_records(BOOK / "results", experiment), "cpu")
-    ((said),) = [c.verdict for c in found if c.claim.startswith(claim)]
-    controlled = all(c.verdict.outcome == "stands" for c in found if c.control)
-    return _HOLDS[said.outcome] if controlled else None, _points(said)
+def _decided(experiment: str, key: str) -> Finding:
+    """What the rule says of one conclusion, in points."""
+    said = decided(experiment, key).verdict
+    return Finding(holds=HOLDS[said.outcome], evidence=_points(said))
 
 
 def _points(said: Verdict) -> str:
@@ -59,56 +53,47 @@ def _points(said: Verdict) -> str:
 
 def positions_are_missed() -> Finding:
     """The whole model and one without positions."""
-    holds, evidence = _decided("vit-ablations", "Without positions")
-    return Finding(holds=holds, evidence=evidence)
+    return _decided("vit-ablations", "whole/no-positions")
 
 
 def heads_are_missed() -> Finding:
     """The whole model and one with a single head a block."""
-    holds, evidence = _decided("vit-ablations", "With a single head")
-    return Finding(holds=holds, evidence=evidence)
+    return _decided("vit-ablations", "whole/one-head")
 
 
 def residuals_are_missed() -> Finding:
     """The whole model and one without residual connections."""
-    holds, evidence = _decided("vit-ablations", "Without residual connections")
-    return Finding(holds=holds, evidence=evidence)
+    return _decided("vit-ablations", "whole/no-residual")
 
 
 def norms_are_missed() -> Finding:
     """The whole model and one without layer norms."""
-    holds, evidence = _decided("vit-ablations", "Without layer norms")
-    return Finding(holds=holds, evidence=evidence)
+    return _decided("vit-ablations", "whole/no-norm")
 
 
 def hidden_layers_are_missed() -> Finding:
     """The whole model and one without feed-forward parts."""
-    holds, evidence = _decided("vit-ablations", "Without feed-forward parts")
-    return Finding(holds=holds, evidence=evidence)
+    return _decided("vit-ablations", "whole/no-ffn")
 
 
 def norms_matter_most() -> Finding:
     """A model without residual connections and one without norms."""
-    holds, evidence = _decided("vit-ablations", "Norms are missed more")
-    return Finding(holds=holds, evidence=evidence)
+    return _decided("vit-ablations", "no-residual/no-norm")
 
 
 def larger_patches_cost() -> Finding:
     """Patches of 8 pixels and of 16."""
-    holds, evidence = _decided("vit-ablations", "Larger patches")
-    return Finding(holds=holds, evidence=evidence)
+    return _decided("vit-ablations", "whole/coarse")
 
 
 def few_images_favour_convolutions() -> Finding:
     """A convolutional network and a transformer on 1,000 images."""
-    holds, evidence = _decided("vit-rivals", "On few images a transformer")
-    return Finding(holds=holds, evidence=evidence)
+    return _decided("vit-rivals", "few")
 
 
 def more_images_close_the_gap() -> Finding:
     """The lead of the convolutional network on 1,000 images and on 5,000."""
-    holds, evidence = _decided("vit-rivals", "With five times the images")
-    return Finding(holds=holds, evidence=evidence)
+    return _decided("vit-rivals", "gap")
 
 
 def seventy_per_cent_are_kept() -> Finding:
@@ -135,7 +120,7 @@ def deeper_layers_look_further() -> Finding:
 
     said = verdict([mean(r.results, 4) - mean(r.results, 1) for r in runs], claimed_sign=1)
     return Finding(
-        holds=_HOLDS[said.outcome],
+        holds=HOLDS[said.outcome],
         evidence=f"the last layer looks {said.mean:+.2f} pixels further than the first, from "
         f"{said.low:+.2f} to {said.high:+.2f}, over {said.n} seeds",
     )

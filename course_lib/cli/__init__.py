@@ -1,7 +1,7 @@
 """The ``course`` command: everything that can be done with the course, in one place.
 
 Exit codes: 0 done; 1 done, and something is wrong with what was looked at; 2 the request itself
-could not be carried out; 130 interrupted.
+could not be carried out; 130 interrupted. A fault of the program keeps its traceback.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ import argparse
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from course_lib.cli.interrupt import Interrupt
+from course_lib.errors import Refused as Refused
 
 FOUND_WRONG, REFUSED = 1, 2
-
-
-class Refused(Exception):
-    """A request that cannot be carried out: what, where, and what to do."""
 
 
 def checkout() -> Path:
@@ -70,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
         prog="course",
         description="Build, serve, release, grade and measure the course on attention.",
         epilog="`course COMMAND --help` tells more. Exit codes: 0 done, 1 something found wrong,"
-        " 2 refused, 130 interrupted.",
+        " 2 refused, 130 interrupted. COURSE_TRACEBACK=1 says where a refusal came from.",
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (content, check, grading, term, walls, hub, research):
@@ -88,9 +86,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             return handler(arguments)
         except KeyboardInterrupt:
             return interrupt.say()
-        except (Refused, ValueError, OSError, RuntimeError, FloatingPointError) as error:
+        except (Refused, OSError, FloatingPointError) as error:
             if interrupt.pressed:
                 return interrupt.say()
+            if os.environ.get("COURSE_TRACEBACK") == "1":
+                traceback.print_exc()
             print(f"course: {error}", file=sys.stderr)
             return REFUSED
         except Exception:

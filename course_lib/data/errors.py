@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from course_lib.errors import Refused
 
-class DataError(RuntimeError):
+
+class DataError(Refused, RuntimeError):
     """Data cannot be used: says what is wrong, where, and what to do about it.
 
     Args:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from course_lib.data import cifar, ett, files
 from course_lib.data.errors import DataError
+from course_lib.errors import Refused
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def get(name: str, progress: bool = True) -> Status:
         if source.name == name:
             break
     else:
-        raise ValueError(
+        raise Refused(
             f"name must be one of {', '.join(source.name for source in SOURCES)}, got {name!r}"
         )
     if name == "cifar10":

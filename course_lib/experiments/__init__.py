@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 
+import course_lib
+from course_lib.errors import Refused
 from course_lib.experiments.record import (
     DataUse,
     Record,
@@ -67,6 +70,9 @@ class _Experiments(Mapping[str, Experiment]):
         return len(_PLACES)
 
 
+# Beside the package, in a checkout.
+SHIPPED_RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results"
+
 EXPERIMENTS: Mapping[str, Experiment] = _Experiments()
 """All experiments by name."""
 
@@ -78,12 +84,41 @@ def get(name: str) -> Experiment:
         ValueError: If there is none.
     """
     if name not in EXPERIMENTS:
-        raise ValueError(f"experiments are {', '.join(EXPERIMENTS)}, got {name!r}")
+        raise Refused(f"experiments are {', '.join(EXPERIMENTS)}, got {name!r}")
     return EXPERIMENTS[name]
+
+
+def decided(
+    name: str, key: str, size: str = "cpu", results_dir: Path = SHIPPED_RESULTS
+) -> Conclusion:
+    """One conclusion of an experiment, by the rule and its controls.
+
+    Args:
+        name: Of the experiment.
+        key: Of the conclusion.
+        size: Of which runs.
+        results_dir: Folder of the records; those that ship with the book.
+
+    Raises:
+        ValueError: If there is no such experiment, or its records hold no such conclusion.
+
+    Example:
+        >>> decided("no-positions", "collapse").verdict.outcome
+        'does not'
+    """
+    found = conclusions(get(name), load_records(results_dir, name), size)
+    for conclusion in found:
+        if conclusion.key == key:
+            return conclusion
+    raise Refused(
+        f"the records of {name} ({size}) in {results_dir} decide"
+        f" {', '.join(c.key for c in found) or 'nothing'}, not {key!r}: `course run {name}`"
+    )
 
 
 __all__ = [
     "EXPERIMENTS",
+    "SHIPPED_RESULTS",
     "Bill",
     "Conclusion",
     "DataUse",
@@ -94,6 +129,7 @@ __all__ = [
     "Verdict",
     "bill",
     "conclusions",
+    "decided",
     "get",
     "load_record",
     "load_records",

@@ -23,6 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from course_lib.errors import Refused
+
 SCHEMA = 2
 """Of what is written now. In records of schema 1 the digest was over whole modules, the same for
 all experiments: they can be read, and which code made them cannot be told."""
@@ -34,7 +36,7 @@ _COMMIT = re.compile(r"([0-9a-f]{40})?")
 _PATH = re.compile(r"(^|[\s\"'=:(])(/[^\s/]+/[^\s]*|~/|[A-Za-z]:\\)")
 
 
-class RecordError(ValueError):
+class RecordError(Refused):
     """A record does not satisfy the schema; the message names the file, if any, and the field."""
 
 
@@ -165,13 +167,13 @@ def pack_items(values: Tensor) -> str:
         [0.5, 2.0]
     """
     if values.ndim != 1:
-        raise ValueError(f"items are {tuple(values.shape)}, wanted one axis")
+        raise Refused(f"items are {tuple(values.shape)}, wanted one axis")
     if values.dtype == torch.bool:
         kind, raw = "bits", np.packbits(values.cpu().numpy())
     else:
         kind, raw = "half", values.cpu().half().numpy()
         if not np.isfinite(raw).all():
-            raise ValueError("an item is not finite in half precision")
+            raise Refused("an item is not finite in half precision")
     return f"{kind}:{len(values)}:{base64.b64encode(raw.tobytes()).decode()}"
 
 
@@ -184,10 +186,10 @@ def unpack_items(text: str) -> Tensor:
     kind, _, rest = text.partition(":")
     count, _, packed = rest.partition(":")
     if kind not in ("bits", "half") or not count.isdigit():
-        raise ValueError(f"items begin with {text[:12]!r}, wanted 'bits:N:' or 'half:N:'")
+        raise Refused(f"items begin with {text[:12]!r}, wanted 'bits:N:' or 'half:N:'")
     raw, n = base64.b64decode(packed, validate=True), int(count)
     if len(raw) != (-(-n // 8) if kind == "bits" else 2 * n):
-        raise ValueError(f"{len(raw)} bytes for {n} items of kind {kind}")
+        raise Refused(f"{len(raw)} bytes for {n} items of kind {kind}")
     if kind == "bits":
         bits = np.unpackbits(np.frombuffer(raw, np.uint8), count=n)
         return torch.from_numpy(bits.astype(bool))

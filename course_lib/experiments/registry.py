@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course_lib.errors import Refused
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.verdict import Verdict
 
@@ -127,9 +128,9 @@ class Experiment:
             ValueError: If there is no such arm or size.
         """
         if arm not in self.arms:
-            raise ValueError(f"{self.name} has the arms {', '.join(self.arms)}, got {arm!r}")
+            raise Refused(f"{self.name} has the arms {', '.join(self.arms)}, got {arm!r}")
         if size not in self.sizes:
-            raise ValueError(f"{self.name} has the sizes {', '.join(self.sizes)}, got {size!r}")
+            raise Refused(f"{self.name} has the sizes {', '.join(self.sizes)}, got {size!r}")
         return {**self.sizes[size].config, **self.arms[arm]}
 
 

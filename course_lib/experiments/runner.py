@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 import course_lib
+from course_lib.errors import Refused
 from course_lib.experiments import provenance
 from course_lib.experiments.record import (
     Record,
@@ -96,10 +97,10 @@ def bill(
     # Seed by seed, so that an interrupted series leaves complete pairs.
     if size not in experiment.sizes:
         known = ", ".join(experiment.sizes)
-        raise ValueError(f"{experiment.name} has the sizes {known}, got {size!r}")
+        raise Refused(f"{experiment.name} has the sizes {known}, got {size!r}")
     for seed in experiment.sizes[size].seeds if seeds is None else seeds:
         if seed < 0:
-            raise ValueError(f"seeds must not be negative, got {seed}")
+            raise Refused(f"seeds must not be negative, got {seed}")
         for arm in (experiment.sizes[size].arms or experiment.arms) if arms is None else arms:
             config = experiment.config(arm, size)
             path = results_dir / experiment.name / record_name(arm, size, seed)
@@ -184,9 +185,25 @@ def run_one(
 
 
 def conclusions(experiment: Experiment, records: Sequence[Record], size: str) -> list[Conclusion]:
-    """Verdicts over the records of one size; none if there are no records."""
+    """What the records of one size decide: nothing, where a control does not stand.
+
+    Args:
+        experiment: The experiment.
+        records: Of any experiments.
+        size: Of which runs.
+
+    Returns:
+        Its conclusions, controls included; none if there are no records. Where a control fails,
+        the measurement itself is in doubt, and every other outcome is ``"undecided"``.
+    """
     chosen = [r for r in records if r.experiment == experiment.name and r.size == size]
-    return experiment.conclude(chosen) if chosen else []
+    found = experiment.conclude(chosen) if chosen else []
+    if all(c.verdict.outcome == "stands" for c in found if c.control):
+        return found
+    return [
+        c if c.control else replace(c, verdict=replace(c.verdict, outcome="undecided"))
+        for c in found
+    ]
 
 
 def code_of(experiment: Experiment) -> str:

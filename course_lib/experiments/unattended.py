@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from types import FrameType
 
 import torch
 
+from course_lib.errors import Refused
 from course_lib.experiments.record import load_records
 from course_lib.experiments.registry import Experiment
 from course_lib.experiments.runner import RESULTS_DIR, RUNS_DIR, bill, run_one
@@ -87,7 +89,7 @@ def missing(
     having = [e for e in experiments.values() if size in e.sizes]
     if not having:
         known = ", ".join(dict.fromkeys(s for e in experiments.values() for s in e.sizes))
-        raise ValueError(f"no experiment has the size {size!r}, wanted one of {known}")
+        raise Refused(f"no experiment has the size {size!r}, wanted one of {known}")
     for experiment in having:
         usual = experiment.sizes[size].minutes
         took: dict[str, list[float]] = {}
@@ -141,7 +143,7 @@ def run_all(
         RecordError: If a record is not valid.
     """
     if not minutes > 0:
-        raise ValueError(f"minutes is {minutes}, wanted more than 0")
+        raise Refused(f"minutes is {minutes}, wanted more than 0")
     todo = missing(experiments, size, results_dir)
     for line in _bill(todo, minutes, size):
         report(line)
@@ -166,7 +168,7 @@ def run_all(
                     )  # fmt: skip
                 except Exception as error:
                     failed.append(f"{name}: {type(error).__name__}: {error}")
-                    report(f"    FAILED {failed[-1]}")
+                    report(f"    FAILED {failed[-1]}\n{traceback.format_exc()}")
                 else:
                     written.append(path)
                     report(f"    {said} -> {path}")

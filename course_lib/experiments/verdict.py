@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import mpmath  # type: ignore[import-untyped]  # comes with torch, through sympy
+import mpmath  # type: ignore[import-untyped]
 
 CONFIDENCE = 0.95
 
@@ -36,9 +36,15 @@ class Verdict:
 
     def __str__(self) -> str:
         numbers = f"{self.mean:+.3g} [{self.low:+.3g}, {self.high:+.3g}], {self.n} pairs"
+        return "; ".join([f"{self.outcome}: {numbers}", *self.doubts()])
+
+    def doubts(self) -> list[str]:
+        """Why nothing is decided; empty where something is."""
         if self.outcome != "undecided":
-            return f"{self.outcome}: {numbers}"
-        return f"undecided: {numbers}; less than {self.detectable:.3g} could not have been seen"
+            return []
+        if self.low <= 0 <= self.high:
+            return [f"less than {self.detectable:.3g} could not have been seen"]
+        return ["a control does not stand"]
 
 
 def t_quantile(probability: float, degrees: int) -> float:

@@ -39,6 +39,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from course_lib.checks.exercise import Exercise, find, given_source
 from course_lib.checks.survivors import Model
+from course_lib.errors import Refused
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 CHECK = re.compile(r"""check\(\s*["']([\w.]+)["']\s*\)\s*;?\s*$""")
@@ -47,7 +48,7 @@ GIVEN = re.compile(r"^# given: *([\w.]+) *$", re.MULTILINE)
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
-class AuthoringError(ValueError):
+class AuthoringError(Refused):
     """A source that cannot become an assignment; the message says where and why."""
 
 

@@ -21,6 +21,7 @@ from nbgrader.api import Gradebook
 
 from course_lib.checks import seeds
 from course_lib.checks.report import bank_reports
+from course_lib.errors import Refused
 from course_lib.grading import (
     authoring,
     database,
@@ -81,7 +82,7 @@ class Classroom:
         """Load the assignment's source."""
         known = {s.stem: s for s in authoring.sources(root)}
         if name not in known:
-            raise ValueError(f"no assignment {name!r}; there are {', '.join(known) or 'none'}")
+            raise Refused(f"no assignment {name!r}; there are {', '.join(known) or 'none'}")
         self.course, self.name, self.limits = course, name, limits or Limits()
         self.root = root
         self.assignment = authoring.load(known[name], root)
@@ -239,10 +240,10 @@ class Classroom:
         everybody = self.students()
         chosen = sorted(set(only)) if only is not None else everybody
         if missing := sorted(set(chosen) - set(everybody)):
-            raise ValueError(f"{self.name}: nothing submitted by {', '.join(missing)}")
+            raise Refused(f"{self.name}: nothing submitted by {', '.join(missing)}")
         if not chosen:
             hint = "; `course doctor` says what waits in the exchange"
-            raise ValueError(f"nothing in {self.course / 'submitted'} for {self.name}{hint}")
+            raise Refused(f"nothing in {self.course / 'submitted'} for {self.name}{hint}")
         return chosen
 
     def sort_out(self, chosen: Iterable[str]) -> tuple[dict[str, Verdict], list[Task]]:

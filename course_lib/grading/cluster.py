@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
+from course_lib.errors import Refused
 from course_lib.grading import desk
 from course_lib.grading.desk import Order
 from course_lib.grading.nursery import WorkerFailed
@@ -65,7 +66,7 @@ class Cluster:
         try:
             import distributed
         except ModuleNotFoundError:
-            raise ValueError(
+            raise Refused(
                 "grading on a cluster needs dask.distributed: pip install -e '.[cluster]'"
             ) from None
         self._dask, self._closed = distributed, distributed.client.ClosedClientError
@@ -85,12 +86,12 @@ class Cluster:
                 break
             except (ValueError, TypeError, RuntimeError) as error:
                 if not isinstance(error.__cause__ or error, OSError):
-                    raise ValueError(f"--scheduler {self.address}: {error}") from None
+                    raise Refused(f"--scheduler {self.address}: {error}") from None
                 failed: Exception = error
             except OSError as error:
                 failed = error
             if time.monotonic() > until:
-                raise ValueError(
+                raise Refused(
                     f"no scheduler at {self.address} ({failed}): start `dask scheduler` there."
                     " Nothing is lost; the same command goes on from here"
                 )
@@ -190,7 +191,7 @@ class Cluster:
                 self.tell(f"waiting for a worker at {self.address}: `dask worker {self.address}`")
                 told = True
             if time.monotonic() - since > self.patience:
-                raise ValueError(
+                raise Refused(
                     f"no worker at {self.address} for {self.patience:.0f} seconds: start"
                     f" `dask worker {self.address} --nthreads 1`. Nothing is lost; the same command"
                     " goes on from here"

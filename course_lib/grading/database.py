@@ -22,6 +22,7 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
+from course_lib.errors import Refused
 from course_lib.grading.folder import lock
 
 # The key of the lock that graders take on a server; any number that nothing else there uses.
@@ -60,14 +61,14 @@ def explained(address: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise ValueError(
+        raise Refused(
             f"{shown(address)}: {error}. For PostgreSQL: pip install -e '.[postgres]'"
         ) from None
     except ArgumentError as error:
-        raise ValueError(f"{shown(address)}: {error}") from None
+        raise Refused(f"{shown(address)}: {error}") from None
     except OperationalError as error:
         said = " ".join(str(error.orig).split())
-        raise ValueError(
+        raise Refused(
             f"{shown(address)}: {said}. "
             + (
                 "Make room there; the same command goes on from here"
@@ -100,7 +101,7 @@ def alone(address: str, held: Path | None = None) -> Iterator[None]:
                 yield
         return
     if not address.startswith("postgresql"):
-        raise ValueError(
+        raise Refused(
             f"{shown(address)}: graders cannot be kept apart there; wanted sqlite or postgresql"
         )
     with explained(address):
@@ -110,7 +111,7 @@ def alone(address: str, held: Path | None = None) -> Iterator[None]:
         until = time.monotonic() + WAIT
         while not connection.scalar(select(func.pg_try_advisory_lock(LOCK))):
             if time.monotonic() > until:
-                raise ValueError(
+                raise Refused(
                     f"{shown(address)}: another `course grade` is at work on this gradebook; wait"
                     " for it, or end it"
                 )
@@ -138,7 +139,7 @@ def migrate(source: str, target: str) -> dict[str, int]:
             what arrived is not what was sent.
     """
     if is_file(source) and not Path(make_url(source).database or "").is_file():
-        raise ValueError(f"{shown(source)}: there is no such file")
+        raise Refused(f"{shown(source)}: there is no such file")
     with alone(source), alone(target), explained(source):
         with create_engine(source).connect() as reading, explained(target):
             version = _version(reading, source)
@@ -146,14 +147,14 @@ def migrate(source: str, target: str) -> dict[str, int]:
                 pass  # Its tables are made.
             with create_engine(target).begin() as writing:
                 if (there := _version(writing, target)) != version:
-                    raise ValueError(
+                    raise Refused(
                         f"{shown(source)} has nbgrader's version {version}, {shown(target)} has"
                         f" {there}: bring the older one up with `nbgrader db upgrade` first"
                     )
                 try:
                     return _copy(reading, writing, target)
                 except (IntegrityError, DataError) as error:
-                    raise ValueError(
+                    raise Refused(
                         f"{shown(target)} does not take what {shown(source)} holds: {error.orig}."
                         " Nothing was copied"
                     ) from None
@@ -161,7 +162,7 @@ def migrate(source: str, target: str) -> dict[str, int]:
 
 def _version(connection: Connection, address: str) -> str:
     if "alembic_version" not in inspect(connection).get_table_names():
-        raise ValueError(f"{shown(address)}: no gradebook of nbgrader's")
+        raise Refused(f"{shown(address)}: no gradebook of nbgrader's")
     return str(connection.scalar(text("SELECT version_num FROM alembic_version")))
 
 
@@ -171,7 +172,7 @@ def _copy(reading: Connection, writing: Connection, target: str) -> dict[str, in
         # Every gradebook that was opened once holds one course, and it comes anew.
         rows = writing.scalar(select(func.count()).select_from(table))
         if rows and table.name != "course":
-            raise ValueError(
+            raise Refused(
                 f"{shown(target)} is not empty ({rows} rows in {table.name}): nothing was copied;"
                 " take a new database"
             )
@@ -183,7 +184,7 @@ def _copy(reading: Connection, writing: Connection, target: str) -> dict[str, in
             writing.execute(table.insert(), [dict(row) for row in batch])
         sent, came = (_rows(connection, table) for connection in (reading, writing))
         if sent != came:
-            raise ValueError(
+            raise Refused(
                 f"{shown(target)}: {table.name} did not arrive as it was sent; nothing was copied"
             )
         copied[table.name] = len(sent)

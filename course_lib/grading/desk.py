@@ -22,6 +22,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from course_lib.errors import Refused
+
 if TYPE_CHECKING:
     from course_lib.grading.channel import Limits
     from course_lib.grading.classroom import Classroom
@@ -178,7 +180,7 @@ def checkout() -> Path:
 
     root = Path(course_lib.__file__).parents[1]
     if not (root / "solutions").is_dir():
-        raise ValueError(
+        raise Refused(
             f"{root} holds no assignments: install the course on a worker from a checkout, with"
             " `pip install -e .`"
         )

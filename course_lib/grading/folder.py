@@ -12,6 +12,7 @@ from pathlib import Path
 
 import course_lib
 from course_lib.checks import seeds
+from course_lib.errors import Refused
 
 SEEDS = ".grading-seeds.json"
 
@@ -29,7 +30,7 @@ def lock(course: Path) -> Iterator[None]:
             # A lock of this process alone, which nothing that is forked from it keeps.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise ValueError(
+            raise Refused(
                 f"{course}: another `course grade` is at work here; wait for it, or end it"
             ) from None
         yield

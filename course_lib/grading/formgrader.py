@@ -22,10 +22,12 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Bool
 
+from course_lib.errors import Refused
+
 __all__ = ["Judge", "NotJudged", "use"]
 
 
-class NotJudged(RuntimeError):
+class NotJudged(Refused, RuntimeError):
     """A submission could not be judged; nbgrader logs this and goes on with the next."""
 
 

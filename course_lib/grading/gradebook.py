@@ -31,6 +31,7 @@ from nbgrader.api import (
 )
 from nbgrader.preprocessors import SaveCells
 
+from course_lib.errors import Refused
 from course_lib.grading import database
 
 # Seconds for which another program, such as Formgrader, may hold the database.
@@ -86,7 +87,7 @@ def url(course: Path, db: str = "") -> str:
         'sqlite:////srv/attention/gradebook.db?timeout=60'
     """
     if db and "://" not in db:
-        raise ValueError(
+        raise Refused(
             f"{db!r} is no database address: wanted one such as sqlite:////folder/gradebook.db or"
             " postgresql://user@host/database"
         )
@@ -105,7 +106,7 @@ def prepare(course: Path, name: str, release: NotebookNode, db: str = "") -> Non
         try:
             SaveCells().preprocess(release.copy(), resources)
         except RuntimeError as error:
-            raise ValueError(
+            raise Refused(
                 f"{course / 'gradebook.db'}: {name} has submissions, and its cells have changed"
                 " since they were graded. Cells of a released assignment stay; give the changed"
                 f" one a new name, or grade in another course folder. (nbgrader: {error})"

@@ -20,6 +20,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
+from course_lib.errors import Refused
+
 MAX_SUBMISSION = 32 * 2**20
 MAX_SOURCE = 2**20
 MAX_CELLS = 2000
@@ -40,7 +42,7 @@ _TAG = re.compile(
 _DEFINES = re.compile(r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*=(?!=)", re.MULTILINE)
 
 
-class Unreadable(ValueError):
+class Unreadable(Refused):
     """A submission that cannot be graded; the message is the reason told to the student."""
 
 

@@ -16,6 +16,7 @@ import course_lib
 
 SHARED = (
     "data",
+    "errors.py",
     "checks/wire.py",
     "checks/fixtures.py",
     "checks/forbidden.py",

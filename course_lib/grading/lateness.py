@@ -16,6 +16,7 @@ from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import AssignLatePenalties
 from traitlets import Float, TraitError
 
+from course_lib.errors import Refused
 from course_lib.grading.authoring import nbgrader_config
 
 DAY, MINUTE = 24 * 60 * 60, 60
@@ -67,7 +68,7 @@ def plugin(course: Path, root: Path) -> Any:
         step = AssignLatePenalties(config=nbgrader_config(folder))
         step.init_plugin()
     except (TraitError, ImportError, SyntaxError, NameError, AttributeError) as error:
-        raise ValueError(
+        raise Refused(
             f"{folder / 'nbgrader_config.py'}: no plugin for late submissions: {error}. Correct"
             " AssignLatePenalties.plugin_class or the plugin's settings; scores are written already"
         ) from None
@@ -110,13 +111,13 @@ def assign(book: Gradebook, name: str, student: str, plugin: Any, last: float | 
             asked = plugin.late_submission_penalty(student, notebook.score, late)
             due = None if asked is None else float(asked)
         except Exception as error:
-            raise ValueError(
+            raise Refused(
                 f"{type(plugin).__name__}, the plugin for late submissions, failed for {student} in"
                 f" {name}: {type(error).__name__}: {error}. Scores are written; after a correction"
                 " the same command goes on"
             ) from None
         if due is not None and not math.isfinite(due):
-            raise ValueError(
+            raise Refused(
                 f"{type(plugin).__name__}, the plugin for late submissions, says {due} for"
                 f" {student} in {name}: wanted a number of points. Scores are written"
             )

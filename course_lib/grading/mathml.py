@@ -15,6 +15,8 @@ from xml.etree.ElementTree import Element, tostring
 
 from latex2mathml.converter import Converter
 
+from course_lib.errors import Refused
+
 __all__ = ["MATHML_CSS", "UnsupportedMath", "mathml"]
 
 MATHML_CSS = """\
@@ -86,7 +88,7 @@ _OPENING = frozenset("([{⟨⌈⌊")
 _CLOSING = frozenset(")]}⟩⌉⌋!")
 
 
-class UnsupportedMath(ValueError):
+class UnsupportedMath(Refused):
     """A formula that cannot be written as MathML; the message says which part and why."""
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from course_lib.errors import Refused
 from course_lib.grading.sandbox import KIT
 
 # What `!pip install` in a notebook runs; it finds no network.
@@ -142,7 +143,7 @@ def _packages() -> Iterator[str]:
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
             if name == _COURSE:
-                raise ValueError(
+                raise Refused(
                     f"{_COURSE} is not installed in {sys.prefix}, so nothing says which packages an"
                     " answer needs: `make install`, or `pip install -e .`"
                 ) from None

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
+from course_lib.errors import Refused
 from course_lib.grading import sandbox
 from course_lib.grading.cgroup import Group
 from course_lib.grading.mounts import mounts
@@ -50,7 +51,7 @@ _START_SECONDS = 180.0
 COSTLY = ("matplotlib", "torch.testing")
 
 
-class WorkerFailed(RuntimeError):
+class WorkerFailed(Refused, RuntimeError):
     """No worker can start here: a fault of the installation, never of a student."""
 
 

@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
+from course_lib.errors import Refused
 from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
 from course_lib.grading.sandbox import die_with_parent
 
@@ -27,7 +28,7 @@ Done = TypeVar("Done")
 ATTEMPTS = 2
 
 
-class JudgeDied(RuntimeError):
+class JudgeDied(Refused, RuntimeError):
     """The process that judged a submission was killed, each time it was tried."""
 
 
@@ -123,7 +124,7 @@ def judge_all(
         ValueError: If ``jobs`` is less than 1.
     """
     if jobs < 1:
-        raise ValueError(f"jobs is {jobs}, wanted at least 1")
+        raise Refused(f"jobs is {jobs}, wanted at least 1")
     waiting: deque[tuple[Task, int]] = deque((task, 1) for task in tasks)
     if not waiting:
         return

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_lib.checks import seeds
+from course_lib.errors import Refused
 from course_lib.grading import gradebook
 from course_lib.grading.channel import Limits
 from course_lib.grading.classroom import Classroom
@@ -68,7 +69,7 @@ class Regrade:
         seed = grading_seed(course, name)
         if new_seed:
             if os.environ.get(seeds.ENVIRONMENT):
-                raise ValueError(f"{seeds.ENVIRONMENT} states the seed: unset it for a new one")
+                raise Refused(f"{seeds.ENVIRONMENT} states the seed: unset it for a new one")
             if not drawn.exists():
                 save(drawn, seeds.fresh(), private=True)
             seed = drawn.read_text()

@@ -12,6 +12,7 @@ from nbgrader.api import Student
 from sqlalchemy import create_engine, inspect, select
 from sqlalchemy.engine import make_url
 
+from course_lib.errors import Refused
 from course_lib.grading import database, gradebook
 from course_lib.grading.folder import lock, save
 from course_lib.grading.intake import plain
@@ -57,19 +58,19 @@ def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], i
     """
     for name in (old, new):
         if not name or name in (".", "..") or "/" in name or "\0" in name:
-            raise ValueError(f"{name!r} is no student's name: wanted that of a folder")
+            raise Refused(f"{name!r} is no student's name: wanted that of a folder")
     if old == new:
-        raise ValueError(f"{old!r} is called so already")
+        raise Refused(f"{old!r} is called so already")
     with lock(course), database.alone(gradebook.url(course, db), course):
         known = old in students(course, db)
         there = [course / kind / old for kind in FOLDERS if (course / kind / old).is_dir()]
         if not known and not there:
-            raise ValueError(
+            raise Refused(
                 f"neither {course} nor its gradebook knows a student {plain(old)!r}: the old name"
                 " comes first"
             )
         if both := sorted(_assignments(course, old, db) & _assignments(course, new, db)):
-            raise ValueError(
+            raise Refused(
                 f"{plain(old)} and {plain(new)} both have {', '.join(both)}: which one counts?"
                 f" Move the other folder out of {course / 'submitted'}, and delete its row in"
                 " Formgrader. Nothing was renamed"

@@ -18,6 +18,7 @@ from pathlib import Path
 from copydetect import CodeFingerprint
 from nbformat import NotebookNode
 
+from course_lib.errors import Refused
 from course_lib.grading import intake
 from course_lib.grading.authoring import Assignment
 from course_lib.grading.feedback import inert_page
@@ -108,7 +109,7 @@ def compare(course: Path, assignment: Assignment, *, least: float = 0.5, most: i
         ValueError: Fewer than two can be compared, or ``least`` or ``most`` make no sense.
     """
     if not 0 < least <= 1 or most < 1:
-        raise ValueError(f"least is {least} and most {most}: wanted 0 < least <= 1 and most >= 1")
+        raise Refused(f"least is {least} and most {most}: wanted 0 < least <= 1 and most >= 1")
     name, left_out = assignment.name, {}
     alphabet = Alphabet()
     released = {grade_id: alphabet.fingerprint(_tokens(cell)).hashes
@@ -140,7 +141,7 @@ def compare(course: Path, assignment: Assignment, *, least: float = 0.5, most: i
         else:
             class_[student] = answers
     if not class_:
-        raise ValueError(
+        raise Refused(
             f"nothing to compare in {course / 'submitted'} for {name}: wanted at least one readable"
             " submission with answers"
         )

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from course_lib.errors import Refused
 from course_lib.hub.settings import Place
 
 __all__ = [
@@ -56,13 +57,13 @@ def _system(*command: str, given: str | None = None) -> None:
     done = subprocess.run(command, input=given, capture_output=True, text=True)
     if done.returncode:
         said = (done.stderr or done.stdout).strip()
-        raise RuntimeError(f"`{command[0]}` failed for {command[-1]}: {said}")
+        raise Refused(f"`{command[0]}` failed for {command[-1]}: {said}")
 
 
 def _account(place: Place, name: str, group: str = "") -> None:
     """Make an account with a home of its own, unless it is there."""
     if exists(name) and not ours(place, name):
-        raise ValueError(
+        raise Refused(
             f"{name} is an account of this machine that was not made here: write another name into"
             f" {place.file}"
         )
@@ -94,7 +95,7 @@ def folders(place: Place, root: Path) -> None:
 
     Raises:
         ValueError: The grader's name is taken.
-        RuntimeError: The system refused an account; the message is its own.
+        Refused: The system refused an account; the message is its own.
         OSError: A folder cannot be made.
     """
     for group in (place.instructors, place.students):
@@ -131,7 +132,7 @@ def _copy(place: Place, root: Path, names: Sequence[str]) -> None:
     with subprocess.Popen(pack, stdout=subprocess.PIPE) as packed:
         as_grader(place, ["tar", "--no-same-permissions", "-x"], stdin=packed.stdout, check=True)
     if packed.returncode:
-        raise RuntimeError(f"{root}: could not be copied for {place.grader}")
+        raise Refused(f"{root}: could not be copied for {place.grader}")
 
 
 def renew(place: Place, root: Path) -> None:
@@ -190,7 +191,7 @@ def demo(place: Place) -> dict[str, str]:
 
     Raises:
         ValueError: A name is taken.
-        RuntimeError: The system refused an account.
+        Refused: The system refused an account.
     """
     _account(place, place.demo_instructor, place.instructors)
     for student in place.demo_students:

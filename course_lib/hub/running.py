@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from course_lib.errors import Refused
 from course_lib.hub.settings import Place
 
 __all__ = ["HubEnded", "answers", "log_of", "running", "wait"]
@@ -25,7 +26,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _libc = ctypes.CDLL(None)
 
 
-class HubEnded(RuntimeError):
+class HubEnded(Refused, RuntimeError):
     """The hub ended by itself, or did not start; the message says what it said last."""
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from course_lib.errors import Refused
+
 __all__ = ["Place", "read"]
 
 # What `useradd` takes everywhere, and what is a word in an address, too.
@@ -148,16 +150,16 @@ def read(file: Path) -> Place:
     try:
         said = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ValueError(f"{file}: {error.strerror}: it says where the hub lives") from None
+        raise Refused(f"{file}: {error.strerror}: it says where the hub lives") from None
     except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+        raise Refused(f"{file}: {error}") from None
     values: dict[str, object] = {}
     for field in fields(Place)[1:]:
         if field.name not in said:
-            raise ValueError(f"{file.name}: `{field.name}` is not there")
+            raise Refused(f"{file.name}: `{field.name}` is not there")
         values[field.name] = _convert(said.pop(field.name), str(field.type), field.name, file)
     if said:
-        raise ValueError(f"{file.name}: unknown `{'`, `'.join(sorted(said))}`")
+        raise Refused(f"{file.name}: unknown `{'`, `'.join(sorted(said))}`")
     place = Place(file, **values)  # type: ignore[arg-type]
     _look(place)
     return place
@@ -175,7 +177,7 @@ def _convert(value: object, kind: str, name: str, file: Path) -> object:
         if all(isinstance(item, str) for item in value):
             return tuple(value)
     wanted = {"int": "a whole number", "tuple[str, ...]": "a list of texts"}.get(kind, "a text")
-    raise ValueError(f"{file.name}: `{name}` is {value!r}; wanted {wanted}")
+    raise Refused(f"{file.name}: `{name}` is {value!r}; wanted {wanted}")
 
 
 def _look(place: Place) -> None:
@@ -183,40 +185,40 @@ def _look(place: Place) -> None:
     name = place.file.name
     for folder in (place.software, place.state):
         if not folder.is_absolute():
-            raise ValueError(f"{name}: {folder} must begin with a slash")
+            raise Refused(f"{name}: {folder} must begin with a slash")
     try:
         ipaddress.ip_address(place.address)
     except ValueError:
-        raise ValueError(
+        raise Refused(
             f"{name}: `address` is {place.address!r}; wanted numbers such as 127.0.0.1"
         ) from None
     ports = (place.port, place.hub_port, place.proxy_port, place.service_port)
     if len(set(ports)) < len(ports) or not all(1 <= port <= 65535 for port in ports):
-        raise ValueError(f"{name}: wanted four different ports from 1 to 65535, not {ports}")
+        raise Refused(f"{name}: wanted four different ports from 1 to 65535, not {ports}")
     for key in ("hub_database", "gradebook"):
         _look_at_address(name, key, getattr(place, key))
     accounts = (place.grader, place.demo_instructor, *place.demo_students)
     groups = (place.instructors, place.students)
     for word in (place.course, *accounts, *groups):
         if not _NAME.fullmatch(word):
-            raise ValueError(
+            raise Refused(
                 f"{name}: {word!r} is no name for a course, account or group: at most 31 small"
                 " letters, digits and hyphens, a letter first"
             )
     for kind, words in (("accounts", accounts), ("groups", groups)):
         if len(set(words)) < len(words):
-            raise ValueError(f"{name}: two {kind} have the same name: {', '.join(sorted(words))}")
+            raise Refused(f"{name}: two {kind} have the same name: {', '.join(sorted(words))}")
 
 
 def _look_at_address(file: str, key: str, address: str) -> None:
     """Refuse what is no address of a database, or tells a password to every account."""
     if address and "://" not in address:
-        raise ValueError(
+        raise Refused(
             f"{file}: `{key}` is {address!r}; wanted nothing, or an address such as"
             " postgresql+psycopg://hub@127.0.0.1/hub"
         )
     if urlsplit(address).password:
-        raise ValueError(
+        raise Refused(
             f"{file}: `{key}` holds a password, and every account reads this file: leave it to"
             " ~/.pgpass"
         )

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from course_lib.errors import Refused
 from course_lib.hub.settings import Place
 
 __all__ = ["prepare", "reachable"]
@@ -50,7 +51,7 @@ def prepare(place: Place, root: Path, say: Callable[[str], None] = print) -> Non
         say: Told about every step that takes long.
 
     Raises:
-        RuntimeError: Something is missing on this machine, or an installer failed.
+        Refused: Something is missing on this machine, or an installer failed.
     """
     place.software.mkdir(parents=True, exist_ok=True)
     _copy_library(place, root)
@@ -112,7 +113,7 @@ def _choose_python() -> Path:
     for python in found:
         if reachable(python):
             return python
-    raise RuntimeError(
+    raise Refused(
         f"no Python that every account can start: {sys.base_prefix} is closed to others, and"
         " /usr/bin has none from 3.11 to 3.13. Install the system's (Debian: apt-get install"
         " python3 python3-venv)"
@@ -124,7 +125,7 @@ def _proxy(place: Place, say: Callable[[str], None]) -> None:
     if place.proxy.exists():
         return
     if not shutil.which("npm"):
-        raise RuntimeError(
+        raise Refused(
             f"the hub's proxy is not in {place.software / 'npm'}, and npm, which installs it, is"
             " not there either: install it (Debian: apt-get install nodejs npm)"
         )
@@ -141,4 +142,4 @@ def _run(command: Sequence[str], remark: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, umask=0o022, env=env, cwd="/")
     if done.returncode:
         said = (done.stderr or done.stdout).strip()[-1500:]
-        raise RuntimeError(f"`{' '.join(command[:4])} …` failed ({remark}):\n{said}")
+        raise Refused(f"`{' '.join(command[:4])} …` failed ({remark}):\n{said}")

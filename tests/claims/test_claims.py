@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from course_lib.claims import Claim, Finding, contradiction, load_claims, shown
-from course_lib.claims.ledger import OUTCOMES, VERDICTS
+from course_lib.claims.finding import HOLDS
+from course_lib.claims.ledger import VERDICTS
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = load_claims(ROOT / "book" / "claims.yml")
@@ -28,7 +29,7 @@ def test_the_verdict_stands_and_its_negation_does_not(claim: Claim) -> None:
     finding = shown(claim)
     assert contradiction(claim, finding) is None
     if claim.verdict == "measured here":
-        denials = [replace(claim, outcome=outcome) for outcome in {*OUTCOMES} - {claim.outcome}]
+        denials = [replace(claim, outcome=outcome) for outcome in {*HOLDS} - {claim.outcome}]
     else:
         denials = [
             replace(claim, verdict=verdict, note="denied") for verdict in DENIALS[claim.verdict]
@@ -46,7 +47,8 @@ def test_a_finding_comes_from_numbers(claim: Claim) -> None:
     calls = [
         node
         for node in ast.walk(ast.parse(inspect.getsource(function)))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding"
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("Finding", "Finding.of_rule", "_decided")
     ]
     assert calls
     for call in calls:
@@ -108,12 +110,12 @@ def test_ids_and_keys_are_checked(tmp_path: Path) -> None:
         load_claims(path)
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("outcome", HOLDS)
 def test_a_measured_claim_follows_its_experiment(outcome: str) -> None:
     measured = entry(verdict="measured here", note="n", outcome=outcome)
     for holds in (True, False, None):
         fits = contradiction(measured, Finding(holds=holds, evidence="e")) is None
-        assert fits == (holds is OUTCOMES[outcome])
+        assert fits == (holds is HOLDS[outcome])
 
 
 def test_all_verdicts_are_known_to_the_denials() -> None:

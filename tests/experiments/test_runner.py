@@ -7,10 +7,19 @@ import pytest
 import torch
 
 from course_lib import experiments
-from course_lib.experiments import EXPERIMENTS, bill, conclusions, get, load_records, run, runner
+from course_lib.experiments import (
+    EXPERIMENTS,
+    bill,
+    conclusions,
+    decided,
+    get,
+    load_records,
+    run,
+    runner,
+)
 from course_lib.experiments.record import DataUse, Record, pair_by_seed
 from course_lib.experiments.registry import Conclusion, Experiment, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.verdict import Verdict, verdict
 from course_lib.training import fit
 
 
@@ -125,6 +134,44 @@ def test_conclusions_come_from_the_records(tmp_path: Path) -> None:
     go(what, tmp_path)
     (found,) = conclusions(what, load_records(tmp_path / "results"), "cpu")
     assert found.verdict.outcome == "stands" and "Big is better" in str(found)
+
+
+def test_nothing_is_decided_where_a_control_does_not_stand(tmp_path: Path) -> None:
+    clear, vague = verdict([0.3, 0.31, 0.32], 1), verdict([0.1, -0.1, 0.02], 1)
+
+    def made(control: Verdict) -> list[Conclusion]:
+        found = [
+            Conclusion("Big is better.", "a report", clear, key="big"),
+            Conclusion("Nothing is seen.", "a report", vague, key="vague"),
+            Conclusion("More is seen.", "control", control, control=True, key="more"),
+        ]
+        what = dataclasses.replace(toy([]), conclude=lambda records: found)
+        go(what, tmp_path)
+        return conclusions(what, load_records(tmp_path / "results"), "cpu")
+
+    assert [c.verdict.outcome for c in made(clear)] == ["stands", "undecided", "stands"]
+    failed = made(vague)
+    assert [c.verdict.outcome for c in failed] == ["undecided"] * 3
+    assert "undecided: +0.31" in str(failed[0]) and "a control does not stand" in str(failed[0])
+    assert "could not have been seen" in str(failed[1])
+
+
+def test_a_conclusion_is_asked_for_by_its_key(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="decide .*collapse.*, not 'colapse'"):
+        decided("no-positions", "colapse")
+    with pytest.raises(ValueError, match="decide nothing, not 'collapse': `course run no-pos"):
+        decided("no-positions", "collapse", results_dir=tmp_path)
+
+
+def test_whoever_asks_for_conclusions_asks_with_the_controls() -> None:
+    root = Path(__file__).parents[2]
+    files = [
+        *root.glob("course_lib/**/*.py"),
+        *root.glob("book/**/*.py"),
+        *root.glob("book/**/*.md"),
+    ]
+    asking = {path.name for path in files if ".conclude(" in path.read_text(encoding="utf-8")}
+    assert asking == {"runner.py"}
 
 
 def test_a_checkpoint_is_gone_once_the_record_is_there(tmp_path: Path) -> None:

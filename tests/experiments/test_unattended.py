@@ -138,6 +138,7 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     done, lines = go(tmp_path, 60, toy("x", 1, [], fail))
     assert (len(done.written), done.left) == (2, 2) and "2" in str(done)
     assert "x a cpu seed 0: FloatingPointError: x a cpu seed 0: loss is nan at step 3" in lines
+    assert "in fail\n    raise FloatingPointError" in lines, "where it came from"
 
 
 def test_ctrl_c_ends_it_at_once_and_what_is_done_stays(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from course_lib.errors import Refused
 from course_lib.hub import software
 
 
@@ -46,13 +47,13 @@ def test_a_python_in_somebodys_home_is_not_taken(tmp_path, monkeypatch):
     assert not software.reachable(tmp_path / "python")
     assert not software.reachable(tmp_path / "no-such-python")
     monkeypatch.setattr(software, "reachable", lambda path: False)
-    with pytest.raises(RuntimeError, match="no Python that every account can start"):
+    with pytest.raises(Refused, match="no Python that every account can start"):
         software._choose_python()
 
 
 def test_without_npm_the_proxy_cannot_come(place, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(RuntimeError, match="npm, which installs it, is not there"):
+    with pytest.raises(Refused, match="npm, which installs it, is not there"):
         software._proxy(place, print)
     place.proxy.parent.mkdir(parents=True)
     place.proxy.touch()
@@ -70,6 +71,6 @@ def test_an_installer_that_fails_is_quoted_and_nothing_counts_as_installed(
     place.bin.mkdir(parents=True)
     (place.bin / "pip").touch()
     monkeypatch.setattr(subprocess, "run", fail)
-    with pytest.raises(RuntimeError, match="No matching distribution for jupyterhub"):
+    with pytest.raises(Refused, match="No matching distribution for jupyterhub"):
         software.prepare(place, checkout, lambda line: None)
     assert not list(place.software.glob("venv/.installed-*"))

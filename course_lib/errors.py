@@ -1,0 +1,8 @@
+"""The one error that ends a command in a line instead of a traceback."""
+
+
+class Refused(ValueError):
+    """A request that cannot be carried out: what came, what was wanted, what to do.
+
+    Whatever else is raised is a fault of the program, and keeps its traceback.
+    """
