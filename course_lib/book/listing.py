@@ -6,6 +6,8 @@ import ast
 from collections.abc import Mapping
 from pathlib import Path
 
+from course_lib.errors import Refused
+
 # The flag of `literalinclude` that leaves a docstring out; `lines` would go stale with every edit.
 FLAG = "no-docstring"
 
@@ -46,7 +48,7 @@ def lines_without_docstring(path: Path, name: str) -> str:
         # The last of a name, behind its overloads, is the one that Sphinx shows.
         named = [node for node in inside if getattr(node, "name", None) == part]
         if not named:
-            raise ValueError(f"{path.name} has no {name}: wanted a function, class or method")
+            raise Refused(f"{path.name} has no {name}: wanted a function, class or method")
         found = named[-1]
     assert isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     if ast.get_docstring(found) is None:
