@@ -61,8 +61,9 @@ def padded(t: Trial, B: int, S: int) -> Tensor:
 )
 def values(t: Trial) -> None:
     S = t.integer(6, 9)
-    t.same(*drawn(t, 2, S, S, 4, 4, rank=3, length=S))
-    t.same(*drawn(t, 2, S, S, 4, 4, rank=1, length=S), note="a single mixture")
+    # As many mixtures as channels, and both matrices alike: other requirements tell them apart.
+    q, k, v, e, _ = drawn(t, 2, S, S, 4, 4, rank=4, length=S)
+    t.same(q, k, v, e, e.clone(), note="E and F alike")
 
 
 @exercise.prop(
@@ -73,7 +74,11 @@ def values(t: Trial) -> None:
 def shorter(t: Trial) -> None:
     length = t.integer(9, 12)
     for S in (length - 1, t.integer(3, 6)):
-        t.same(*drawn(t, 2, S, S, 4, 4, rank=3, length=length), note=f"S = {S} of {length}")
+        q, k, v, e, f = drawn(t, 2, S, S, 4, 4, rank=3, length=length)
+        want = t.a_tensor(t.call(q, k, v, e[:, :S], f[:, :S]), v.shape)
+        t.close(t.call(q, k, v, e, f), want, note=f"S = {S} of {length}, compared to these columns")
+        other = t.call(q, k, v, e, f.flip(-1))
+        t.expect((other - want).abs().max() > 1e-3, "the order of the columns makes no difference")
 
 
 @exercise.prop(
@@ -83,16 +88,19 @@ def shorter(t: Trial) -> None:
 )
 def padding(t: Trial) -> None:
     S = t.integer(6, 8)
-    arguments = drawn(t, 3, 4, S, 4, 4, rank=3, length=S + 2)
+    q, k, v, e, f = drawn(t, 3, 4, S, 4, 4, rank=3, length=S + 2)
     real = padded(t, 3, S)
-    t.same(*arguments, real)
-    t.same(*arguments, real.flip(-1), note="padding in front")
-    t.same(*arguments, torch.ones_like(real), note="nothing padded")
-    q, k, v, e, f = arguments
-    n = t.integer(2, S - 2)
-    alone = t.want(q[:1], k[:1, :n], v[:1, :n], e, f)
-    got = t.call(q[:1], k[:1], v[:1], e, f, (torch.arange(S) < n)[None])
-    t.close(got, alone, note=f"{n} real tokens of {S}")
+    n = [int(x) for x in real.sum(-1)]
+    behind, front = t.call(q, k, v, e, f, real), t.call(q, k, v, e, f, real.flip(-1))
+    for b in range(3):
+        first, last = slice(0, n[b]), slice(S - n[b], S)
+        one = slice(b, b + 1)
+        for found, at in ((behind, first), (front, last)):
+            alone = t.call(q[one], k[one, at], v[one, at], e[:, at], f[:, at])
+            note = f"{n[b]} real tokens of {S}, compared to alone"
+            t.close(t.a_tensor(found, (3, 4, 4))[one], alone, note=note)
+    every = t.call(q, k, v, e, f, torch.ones_like(real))
+    t.close(every, t.call(q, k, v, e, f), note="nothing padded, compared to no mask")
 
 
 @exercise.prop(
@@ -101,17 +109,20 @@ def padding(t: Trial) -> None:
     hint="What are the mixed values if every value has been made 0?",
 )
 def nothing(t: Trial) -> None:
-    arguments = drawn(t, 2, 3, 5, 4, 4, rank=2, length=5)
-    t.same(*arguments, torch.tensor([[False] * 5, [True] * 5]))
+    q, k, v, e, f = drawn(t, 2, 3, 5, 4, 4, rank=2, length=5)
+    got = t.a_tensor(t.call(q, k, v, e, f, torch.tensor([[False] * 5, [True] * 5])), (2, 3, 4))
+    t.close(got[0], torch.zeros(3, 4), "a sentence of padding")
+    t.expect(bool(got[1].any()), "a sentence without padding gives 0, too")
 
 
 @exercise.prop(
-    "queries from elsewhere, another width of values, large scores",
+    "two different matrices; queries from elsewhere, another width of values, large scores",
     points=0.5,
     hint="T, S, Dh, Dv and the rank are five different numbers. Which one stands under the root?",
 )
 def other_shapes(t: Trial) -> None:
     t.same(*drawn(t, 2, 5, 7, 9, 6, rank=3, length=8), note="T = 5, S = 7, Dh = 9, Dv = 6")
+    t.same(*drawn(t, 2, 4, 4, 4, 4, rank=1, length=4), note="a single mixture")
     q, *rest = drawn(t, 1, 4, 6, 4, 4, rank=3, length=6)
     t.same(1e4 * q, *rest, note="large scores")
 
@@ -197,6 +208,18 @@ def empty_mixtures_are_left_out(q, k, v, e, f, real=None):
     if real is not None:
         used = (rank * real.float().mean(-1, keepdim=True)).ceil().clamp(min=1)
         scores = scores.masked_fill((torch.arange(rank) >= used)[:, None], -torch.inf)
+    return scores.softmax(dim=-1) @ (f[:, :S] @ v)
+
+
+@exercise.mistake("Which axis is still one of tokens behind the mixing? What does your mask hide?")
+def mask_on_the_scores(q, k, v, e, f, real=None):
+    """Where there is padding, scores get -inf, as everywhere else."""
+    S = k.shape[1]
+    scores = q @ (e[:, :S] @ k).mT / math.sqrt(q.shape[-1])
+    if real is not None:
+        rank = scores.shape[-1]
+        hidden = ~F.pad(real, (0, max(0, rank - S)))[:, None, :rank]
+        scores = scores.masked_fill(hidden, -1e9)
     return scores.softmax(dim=-1) @ (f[:, :S] @ v)
 
 

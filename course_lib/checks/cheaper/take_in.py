@@ -51,13 +51,16 @@ def read(
 
 
 @exercise.prop(
-    "the first block: largest score, sum of exponentials, weighted sum",
+    "the first block: largest score, and the sum of exponentials",
     points=1,
     hint="Three scores 1, 0, 3: what are the largest and the sum of exp(score - largest)?",
 )
 def first_block(t: Trial) -> None:
     for n in (1, t.integer(2, 5)):
-        t.same(t.randn(3, n), t.randn(n, 4), *nothing_yet(3, d_value=4), note=f"{n} keys")
+        args = t.randn(3, n), t.randn(n, 4), *nothing_yet(3, d_value=4)
+        largest, total, _ = t.parts(t.call(*args), *exercise.returns)
+        t.close(largest, t.want(*args)[0], "largest", note=f"{n} keys")
+        t.close(total, t.want(*args)[1], "total", note=f"{n} keys")
 
 
 @exercise.prop(
@@ -67,6 +70,7 @@ def first_block(t: Trial) -> None:
 )
 def larger(t: Trial) -> None:
     t.same(t.randn(3, 4) + 4, t.randn(4, 5), *read(t, 3, 5), note="larger scores")
+    t.same(t.randn(6, 4), t.randn(4, 5), *read(t, 6, 5), note="some rows with larger scores")
 
 
 @exercise.prop(
@@ -75,8 +79,7 @@ def larger(t: Trial) -> None:
     hint="The largest score so far may come from an earlier block.",
 )
 def smaller(t: Trial) -> None:
-    t.same(t.randn(3, 4) - 4, t.randn(4, 5), *read(t, 3, 5), note="smaller scores")
-    t.same(t.randn(6, 4), t.randn(4, 5), *read(t, 6, 5), note="both kinds of rows")
+    t.same(t.randn(3, 4) - 9, t.randn(4, 5), *read(t, 3, 5), note="smaller scores")
 
 
 @exercise.prop(
@@ -102,13 +105,15 @@ def whole(t: Trial) -> None:
     hint="Print -inf - (-inf). Which number could stand in for a largest score of -inf?",
 )
 def hidden(t: Trial) -> None:
-    scores = t.randn(3, 4).masked_fill(~t.keep_mask(3, 4), -math.inf)
+    # Small scores: where something has been seen, what was summed stays as it is.
+    scores = (t.randn(3, 4) - 9).masked_fill(~t.keep_mask(3, 4), -math.inf)
     t.same(scores, t.randn(4, 2), *nothing_yet(3, d_value=2), note="some keys hidden")
     scores[1] = -math.inf
     t.same(scores, t.randn(4, 2), *nothing_yet(3, d_value=2), note="a row with nothing to see")
     t.same(scores, t.randn(4, 2), *read(t, 3, 2), note="a row with nothing new to see")
     state = list(reference(scores, t.randn(4, 2), *nothing_yet(3, d_value=2)))
-    t.same(t.randn(3, 2), t.randn(2, 2), *state, note="the first key that is visible comes late")
+    late = t.randn(3, 2) - 30
+    t.same(late, t.randn(2, 2), *state, note="the first key that is visible comes late")
 
 
 @exercise.prop(
@@ -128,7 +133,12 @@ def large(t: Trial) -> None:
     hint="Keys are the last axis of the scores and the last but one of the values.",
 )
 def the_rest(t: Trial) -> None:
-    t.same(t.randn(2, 3, 4), t.randn(2, 4, 5), *read(t, 2, 3, 5), note="(B, T, S)")
+    args = t.randn(2, 3, 4), t.randn(2, 4, 5), *read(t, 2, 3, 5)
+    both = t.parts(t.call(*args), *exercise.returns)
+    alone = t.parts(t.call(*(x[1] for x in args)), *exercise.returns)
+    t.a_tensor(both[2], (2, 3, 5), "out")
+    second = (both[2] / both[1])[1]
+    t.close(second, alone[2] / alone[1], "out / total", note="(B, T, S), compared to alone")
     state = read(t, 2, 3, dtype=torch.float64)
     t.gradient(t.randn(2, 4, dtype=torch.float64), t.randn(4, 3, dtype=torch.float64), *state)
     t.unchanged(t.randn(2, 4), t.randn(4, 3), *read(t, 2, 3))

@@ -115,6 +115,7 @@ def gradients(t: Trial) -> None:
     windows = t.randn(1, 1, 2, 3, 4, dtype=torch.float64)
     t.gradient(windows, "linear", t.randn(3, dtype=torch.float64))
     t.gradient(windows, "mean")
+    t.gradient(windows, "max")
 
 
 @exercise.mistake("Run the three symptoms on your version.")
@@ -191,6 +192,18 @@ def else_is_linear(windows, operator, weight=None):
         return windows.mean(3)
     if operator == "max":
         return windows.amax(3)
+    return torch.einsum("bhlwc,w->bhlc", windows, weight)
+
+
+@exercise.mistake("Call `backward` on a maximum. Which windows get a gradient?")
+def maximum_is_no_number_to_learn_from(windows, operator, weight=None):
+    """What is chosen needs no gradient."""
+    if operator == "mean":
+        return windows.mean(3)
+    if operator == "max":
+        return windows.detach().amax(3)
+    if operator != "linear":
+        raise ValueError(operator)
     return torch.einsum("bhlwc,w->bhlc", windows, weight)
 
 

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from course_lib.checks.compare import difference
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 from course_lib.informer import budget, first_in_prefix
@@ -47,12 +48,22 @@ def _sample(t: Trial, T: int, d_v: int = 4) -> tuple[Tensor, Tensor, Tensor, Ten
     return 2 * t.randn(T, 6), t.randn(T, 6), t.randn(T, d_v), t.permutation(T).float()
 
 
+def _repaired(t: Trial) -> None:
+    """What is right in the function that was handed out earns nothing by itself."""
+    q, k, v, _ = _sample(t, 20)
+    sample = q, k, v, -torch.arange(20).float(), 1, True
+    given = colleagues_sparse_attention(*sample)
+    same = difference(t.call(*sample), given) is None
+    t.expect(not same, "causal rows are still those of the colleague's function")
+
+
 @exercise.prop(
     "not causal: the budget's best attend to all, the others take the mean of all values",
     points=1,
     hint="For 40 queries and factor 2 eight attend. Which rows of your result are alike?",
 )
 def everything(t: Trial) -> None:
+    _repaired(t)
     t.same(*_sample(t, t.integer(25, 40), 3), 2, note="factor 2")
     t.same(*_sample(t, 150), note="factor 5")
 
@@ -63,10 +74,8 @@ def everything(t: Trial) -> None:
     hint="What do the weights of one row sum to, once the later keys are gone?",
 )
 def active_rows(t: Trial) -> None:
-    # Rising measures: every query is the best of its prefix.
     T = t.integer(20, 30)
-    q, k, v, _ = _sample(t, T)
-    t.same(q, k, v, torch.arange(T).float(), 1, True)
+    t.same(*_sample(t, T), T, True, note="a factor so large that every query is active")
 
 
 @exercise.prop(
@@ -75,25 +84,32 @@ def active_rows(t: Trial) -> None:
     hint="Let all values be 1. What should come out, and what comes out of row 20?",
 )
 def lazy_rows(t: Trial) -> None:
-    # Falling measures: only the very first queries are active.
+    # Falling measures: only the very first queries are active, by every count.
     T = t.integer(20, 30)
     q, k, v, _ = _sample(t, T)
-    t.same(q, k, v, -torch.arange(T).float(), 1, True)
+    args = q, k, v, -torch.arange(T).float(), 1, True
+    rows = t.a_tensor(t.call(*args), v.shape)[T // 2 :]
+    t.close(rows, t.want(*args)[T // 2 :], f"row {T // 2} and later", note="falling measures")
 
 
 @exercise.prop(
-    "causal: who attends is settled by rank among the queries so far",
+    "causal: whether a query attends is settled by its rank among the queries so far",
     points=1.5,
     hint="Is query 10 active in a sequence of 11? Then it is in one of 30, whatever comes later.",
 )
 def settled(t: Trial) -> None:
     for factor in (1, 2):
-        t.same(*_sample(t, t.integer(25, 35)), factor, True, note=f"factor {factor}")
-    T = t.integer(25, 35)
-    q, k, v, measure = _sample(t, T)
-    whole = t.a_tensor(t.call(q, k, v, measure, 1, True), v.shape)
-    first = t.call(q[:9], k[:9], v[:9], measure[:9], 1, True)
-    t.close(first, whole[:9], "the first 9 rows", note="without the tokens after them")
+        T = t.integer(25, 35)
+        q, k, v, measure = _sample(t, T)
+        for n in (T, 9):
+            # A row of a query that doesn't attend is the same for every query.
+            args = k[:n], v[:n], measure[:n], factor, True
+            first, second = (t.a_tensor(t.call(x[:n], *args), (n, 4)) for x in (q, q.flip(-1)))
+            moves = (first - second).abs().amax(-1) > 1e-4
+            want = (t.want(q[:n], *args) - t.want(q.flip(-1)[:n], *args)).abs().amax(-1) > 1e-4
+            t.close(
+                moves, want, "rows that depend on the queries", note=f"factor {factor}, T = {n}"
+            )
 
 
 @exercise.prop(
@@ -108,16 +124,19 @@ def few(t: Trial) -> None:
 
 
 @exercise.prop(
-    "half and double precision stay what they are, and gradients reach q, k and v",
+    "causal or not, half and double precision stay what they are, and gradients reach q, k and v",
     points=0.5,
     hint="In which precision are your even weights? And is what is chosen still in the graph?",
 )
 def gradients(t: Trial) -> None:
-    q, k, v = (t.randn(20, 3, dtype=torch.float64) for _ in range(3))
-    t.same(q, k, v, t.permutation(20).double(), 1, True, note="double precision")
-    half = (x.half() for x in (q, k, v))
-    t.same(*half, t.permutation(20).float(), 1, True, note="half precision")
-    t.gradient(q[:7], k[:7], v[:7], t.permutation(7), 1, True)
+    _repaired(t)
+    q, k, v = (t.randn(9, 3, dtype=torch.float64) for _ in range(3))
+    for causal in (False, True):
+        for dtype in (torch.float64, torch.float16, torch.bfloat16):
+            args = (x.to(dtype) for x in (q, k, v))
+            got = t.a_tensor(t.call(*args, t.permutation(9).float(), 1, causal), v.shape)
+            t.close(got.dtype, dtype, "the dtype", note="causal" if causal else "not causal")
+        t.gradient(q, k, v, t.permutation(9), 1, causal)
 
 
 @exercise.prop(
@@ -126,7 +145,9 @@ def gradients(t: Trial) -> None:
     hint="Write into a tensor of your own.",
 )
 def no_side_effect(t: Trial) -> None:
-    t.unchanged(*_sample(t, 12), 2, True)
+    _repaired(t)
+    for causal in (False, True):
+        t.unchanged(*_sample(t, 12), 2, causal)
 
 
 def colleagues_sparse_attention(q, k, v, measure, factor=5, causal=False):

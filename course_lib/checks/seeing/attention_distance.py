@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from course_lib import patterns
+from course_lib.checks.compare import name
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
@@ -34,6 +35,20 @@ def _maps(t: Trial, *shape: int, sharp: float = 2.0) -> Tensor:
     return (sharp * t.randn(*shape)).softmax(-1)
 
 
+def _to_patches(maps: Tensor, n_prefix: int = 1) -> Tensor:
+    """The same maps, but patches give nothing to what is no patch."""
+    maps = maps.clone()
+    maps[..., n_prefix:, :n_prefix] = 0
+    return maps / maps.sum(-1, keepdim=True)
+
+
+def _distance(t: Trial, *args: object) -> Tensor:
+    """What the answer returns, which must not be the same for whatever is looked at."""
+    got = t.a_tensor(t.call(*args), args[0].shape[:-2])
+    t.expect(bool((got > 0.1).all()), "a view of everything has a distance of about 0")
+    return got
+
+
 @exercise.prop(
     "maps of square grids with a class token in front",
     points=1,
@@ -41,8 +56,8 @@ def _maps(t: Trial, *shape: int, sharp: float = 2.0) -> Tensor:
 )
 def square_grids(t: Trial) -> None:
     for side in (2, 3, t.integer(4, 6)):
-        n = side * side + 1
-        t.same(_maps(t, 2, n, n), (side, side), note=f"a grid of {side} x {side}")
+        maps = _to_patches(_maps(t, 2, side * side + 1, side * side + 1))
+        t.same(maps, (side, side), note=f"a grid of {side} x {side}")
 
 
 @exercise.prop(
@@ -52,9 +67,13 @@ def square_grids(t: Trial) -> None:
 )
 def other_grids(t: Trial) -> None:
     rows, columns = t.integer(2, 3), t.integer(5, 7)
-    n = rows * columns + 1
-    t.same(_maps(t, 2, n, n), (rows, columns), note="wide")
-    t.same(_maps(t, 2, n, n), (columns, rows), note="high")
+    n = rows * columns
+    for grid, note in (((rows, columns), "wide"), ((columns, rows), "high")):
+        # Patches look at each other in pairs, and at nothing else.
+        pairs = t.permutation(n)[: n // 2 * 2].reshape(-1, 2)
+        order = torch.arange(n)
+        order[pairs] = pairs.flip(-1)
+        t.same(torch.eye(n)[order], grid, 0, note=f"{note}, patches look at each other in pairs")
 
 
 @exercise.prop(
@@ -63,9 +82,10 @@ def other_grids(t: Trial) -> None:
     hint="Cut off both the rows and the columns of what is no patch.",
 )
 def prefixes(t: Trial) -> None:
-    for n_prefix in (0, 2):
-        n = 9 + n_prefix
-        t.same(_maps(t, 2, n, n), (3, 3), n_prefix, note=f"{n_prefix} tokens that are no patches")
+    maps = _to_patches(_maps(t, 2, 11, 11), 2)
+    alone = _distance(t, maps[..., 2:, 2:], (3, 3), 0)
+    t.close(t.call(maps, (3, 3), 2), alone, "the distance", note="two tokens that are no patches")
+    t.close(t.call(maps[..., 1:, 1:], (3, 3)), alone, "the distance", note="n_prefix left out")
 
 
 @exercise.prop(
@@ -75,8 +95,10 @@ def prefixes(t: Trial) -> None:
 )
 def class_token(t: Trial) -> None:
     maps = _maps(t, 2, 10, 10)
+    before = _distance(t, _to_patches(maps), (3, 3))
     maps[..., 1:, 0] = 9 * maps[..., 1:, 1:].sum(-1)
-    t.same(maps / maps.sum(-1, keepdim=True), (3, 3), note="most weight on the class token")
+    after = t.call(maps / maps.sum(-1, keepdim=True), (3, 3))
+    t.close(after, before, "the distance", note="most weight on the class token")
 
 
 @exercise.prop(
@@ -85,7 +107,9 @@ def class_token(t: Trial) -> None:
     hint="The next patch is as many pixels away as a patch is wide.",
 )
 def pixels(t: Trial) -> None:
-    t.same(_maps(t, 2, 10, 10), (3, 3), 1, float(t.integer(2, 16)))
+    maps, side = _maps(t, 2, 10, 10), float(t.integer(2, 16))
+    want = side * _distance(t, maps, (3, 3))
+    t.close(t.call(maps, (3, 3), 1, side), want, "the distance", note=f"patches of {side:g} pixels")
 
 
 @exercise.prop(
@@ -94,18 +118,25 @@ def pixels(t: Trial) -> None:
     hint="Count axes from the end.",
 )
 def leading_axes(t: Trial) -> None:
-    t.same(_maps(t, 2, 3, 2, 5, 5), (2, 2), note="weights (2, 3, 2, 5, 5)")
-    t.same(_maps(t, 7, 7), (2, 3), note="a single map")
+    maps = _maps(t, 2, 3, 2, 5, 5)
+    got = _distance(t, maps, (2, 2))
+    alone = t.a_tensor(t.call(maps[1, 2, 0], (2, 2)), ())
+    t.close(got[1, 2, 0], alone, "a distance of weights (2, 3, 2, 5, 5)", note="compared to alone")
 
 
 @exercise.prop(
     "weights in any precision, left as they were",
     points=0.5,
-    hint="Dividing in place changes what the caller still wants to draw.",
+    hint="Dividing in place changes what the caller still wants to draw. And which functions know"
+    " half precision?",
 )
 def unharmed(t: Trial) -> None:
-    t.same(_maps(t, 2, 10, 10).double(), (3, 3), note="float64")
-    t.unchanged(_maps(t, 2, 10, 10), (3, 3))
+    maps = _maps(t, 2, 10, 10)
+    best = _distance(t, maps.double(), (3, 3))
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+        note = f"{name(maps.to(dtype))}, compared to float64"
+        t.close(t.call(maps.to(dtype), (3, 3)), best.to(dtype), "the distance", note=note)
+    t.unchanged(maps, (3, 3))
 
 
 @exercise.mistake("Give nine tenths of a row to the class token. Does your head look less far?")
@@ -191,6 +222,16 @@ def in_patches(weights, grid, n_prefix=1, patch_size=1.0):
     return (patches * far).sum(-1).mean(-1)
 
 
+@exercise.mistake("Give it weights in half precision. Which function of yours has no half?")
+def lengths_by_cdist(weights, grid, n_prefix=1, patch_size=1.0):
+    """Every function knows every precision."""
+    rows, columns = grid
+    places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).to(weights)
+    patches = weights[..., n_prefix:, n_prefix:]
+    patches = patches / patches.sum(-1, keepdim=True)
+    return (patches * torch.cdist(places, places)).sum(-1).mean(-1) * patch_size
+
+
 @exercise.alternative
 def patch_by_patch(weights, grid, n_prefix=1, patch_size=1.0):
     """Loops over the patches that ask; warns."""
@@ -208,10 +249,10 @@ def patch_by_patch(weights, grid, n_prefix=1, patch_size=1.0):
 
 
 @exercise.alternative
-def by_cdist(weights, grid, n_prefix=1, patch_size=1.0):
-    """Pixel coordinates, pairwise distances, and one einsum."""
+def by_norms(weights, grid, n_prefix=1, patch_size=1.0):
+    """Pixel coordinates, lengths of differences, and one einsum."""
     places = torch.cartesian_prod(torch.arange(grid[0]), torch.arange(grid[1])).to(weights)
-    far = torch.cdist(patch_size * places, patch_size * places)
+    far = (patch_size * (places[:, None] - places)).norm(dim=-1)
     patches = weights[..., n_prefix:, n_prefix:]
     mass = torch.einsum("...ij->...i", patches)
     return (torch.einsum("...ij,ij->...i", patches, far) / mass).sum(-1) / math.prod(grid)

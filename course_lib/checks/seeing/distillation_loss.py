@@ -52,8 +52,10 @@ def _batch(t: Trial, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor
     hint="Which class does the teacher name? That alone counts, not how sure it is.",
 )
 def hard(t: Trial) -> None:
-    t.same(*_batch(t), note="half and half")
-    t.same(*_batch(t), "hard", 1.0, note="the teacher alone")
+    for _ in range(3):
+        student, teacher, labels = _batch(t)
+        t.same(student, teacher, labels, "hard", 0.5, note="half and half")
+        t.same(student, teacher, labels, note="kind and weight left out")
 
 
 @exercise.prop(
@@ -62,8 +64,16 @@ def hard(t: Trial) -> None:
     hint="Divide both by the temperature; the teacher's distribution is what is aimed at.",
 )
 def soft(t: Trial) -> None:
-    for temperature in (1.0, 2.0, 5.0):
-        t.same(*_batch(t), "soft", 1.0, temperature, note=f"temperature {temperature:g}")
+    for temperature in (1.0, 2.0, 5.0, None):
+        student, teacher, labels = _batch(t)
+        more = ("soft", 0.5) if temperature is None else ("soft", 0.5, temperature)
+        # What the labels say is the same for two teachers, and cancels.
+        found, wanted = [], []
+        for one in (teacher, teacher.flip(-1)):
+            found.append(t.a_tensor(t.call(student, one, labels, *more), ()))
+            wanted.append(t.want(student, one, labels, *more))
+        note = f"temperature {temperature or 'left out'}"
+        t.close(found[0] - found[1], wanted[0] - wanted[1], "the gap of two teachers", note=note)
 
 
 @exercise.prop(
@@ -73,9 +83,14 @@ def soft(t: Trial) -> None:
 )
 def shares(t: Trial) -> None:
     for kind in ("hard", "soft"):
-        for weight in (0.0, 0.25, 0.8):
-            t.same(*_batch(t), kind, weight, 4.0, note=f"{kind}, weight {weight}")
-    t.same(*_batch(t), "soft", note="weight and temperature left out")
+        student, teacher, labels = _batch(t)
+        args = student, teacher, labels, kind
+        alone = t.same(*args, 0.0, 4.0, note=f"{kind}, the labels alone")
+        taught = t.a_tensor(t.call(*args, 1.0, 4.0), ())
+        for weight in (0.25, 0.8):
+            want = (1 - weight) * alone + weight * taught
+            note = f"{kind}, between the losses with weight 0 and 1"
+            t.close(t.call(*args, weight, 4.0), want, f"the loss with weight {weight}", note=note)
 
 
 @exercise.prop(
@@ -85,7 +100,8 @@ def shares(t: Trial) -> None:
 )
 def nothing_left(t: Trial) -> None:
     student, _, labels = _batch(t)
-    t.same(student, student.clone(), labels, "soft", 1.0, 3.0)
+    for temperature in (1.0, 3.0):
+        t.same(student, student.clone(), labels, "soft", 0.5, temperature)
 
 
 @exercise.prop(
@@ -96,14 +112,16 @@ def nothing_left(t: Trial) -> None:
 def gradients(t: Trial) -> None:
     for kind in ("hard", "soft"):
         student, teacher, labels = _batch(t, torch.float64)
-        found = t.vjp((student, teacher, labels, kind, 0.7, 2.0), [torch.tensor(1.0).double()])
-        leaf = student.clone().requires_grad_()
-        reference(leaf, teacher, labels, kind, 0.7, 2.0).backward()
+        rest = labels, kind, 0.7, 2.0
+        found = t.vjp((student, teacher, *rest), [torch.tensor(1.0).double()])
         to_student, to_teacher = found.inputs[:2]
         t.expect(to_student is not None, "no gradient reaches the student")
-        assert to_student is not None and leaf.grad is not None
-        # Weights of the classes that are single precision's are right, too.
-        t.close(to_student.float(), leaf.grad.float(), "the student's gradient", note=kind)
+        direction = t.randn(*student.shape, dtype=torch.float64)
+        ends = [t.call(student + s * 1e-3 * direction, teacher, *rest) for s in (1, -1)]
+        slope = (ends[0] - ends[1]) / 2e-3
+        t.expect(slope.abs() > 1e-4, f"{kind}: the loss does not depend on the student")
+        along = (to_student * direction).sum()
+        t.expect((along - slope).abs() < 1e-3, f"{kind}: the student's gradient is not the slope")
         silent = to_teacher is None or not bool(to_teacher.any())
         t.expect(silent, f"{kind}: the teacher gets a gradient")
 
@@ -115,7 +133,12 @@ def gradients(t: Trial) -> None:
 )
 def large(t: Trial) -> None:
     student, teacher, labels = _batch(t)
-    t.same(300 * student, 300 * teacher, labels, "soft", 0.5, 1.0, note="logits in the hundreds")
+    for kind in ("soft", "hard"):
+        args = 300 * student, 300 * teacher, labels, kind
+        t.same(*args, 0.5, 1.0, note=f"{kind}, logits in the hundreds")
+
+
+# BANK
 
 
 @exercise.mistake("Swap teacher and student in your divergence: which one do you aim at?")
@@ -189,16 +212,17 @@ def mean_over_everything(student, teacher, labels, kind="hard", weight=0.5, temp
     return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
 
 
-@exercise.mistake("Set the weight to 0 and change the temperature: may the loss change?")
-def labels_warmed_too(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
-    """The student has one temperature, for labels and teacher alike."""
+@exercise.mistake(
+    "Let the student be sure of a wrong class: logits 200 and 0. What is log(softmax) there?"
+)
+def logarithm_of_a_softmax(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+    """The logarithm of a softmax can be taken in two steps."""
     teacher = teacher.detach()
     if kind == "hard":
-        learned = F.cross_entropy(student, teacher.argmax(-1))
+        learned = F.nll_loss(student.softmax(-1).log(), teacher.argmax(-1))
     else:
         q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
         learned = F.kl_div(q, p, reduction="batchmean", log_target=True) * temperature**2
-        student = student / temperature
     return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
 
 

@@ -1,5 +1,7 @@
 """Exercise ``seeing.pair_runs``."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -42,8 +44,11 @@ exercise = Exercise(
 )
 
 
-def _runs(t: Trial, arms: tuple[str, ...], n: int, **same: str) -> list[Run]:
+def _runs(
+    t: Trial, arms: tuple[str, ...], n: int, seeds: Sequence[int] | None = None, **same: str
+) -> list[Run]:
     """One run of each arm for each of n seeds, arm after arm, each in the order of the seeds."""
+    seeds = range(n) if seeds is None else seeds
     return [
         {
             "arm": arm,
@@ -54,7 +59,7 @@ def _runs(t: Trial, arms: tuple[str, ...], n: int, **same: str) -> list[Run]:
             **same,
         }
         for arm in arms
-        for seed in range(n)
+        for seed in seeds
     ]
 
 
@@ -81,6 +86,9 @@ def order(t: Trial) -> None:
     for _ in range(3):
         runs = _runs(t, ("whole", "half", "third"), t.integer(5, 8))
         t.same(_shuffled(t, runs), "half", "third", note="shuffled")
+    # As text, 10 comes before 2.
+    runs = _runs(t, ("whole", "half"), 4, seeds=(2, 10, 33, 100 + t.integer(0, 99)))
+    t.same(_shuffled(t, runs), "whole", "half", note="seeds with one, two and three digits")
 
 
 @exercise.prop(
@@ -190,6 +198,20 @@ def as_they_come(runs, better, worse, size="cpu"):
         if r["arm"] == better and r["size"] == size and (r["seed"], r["variant"]) in b
     ]
     return torch.tensor(made, dtype=torch.float64)
+
+
+@exercise.mistake(
+    "Put the seeds 2 and 10 into the order that yours has. Are seeds numbers or words?"
+)
+def seeds_as_text(runs, better, worse, size="cpu"):
+    """A key made of text sorts as its parts do."""
+    a, b = (
+        {f"{r['seed']} {r['variant']}": r["accuracy"] for r in runs
+         if r["arm"] == arm and r["size"] == size}
+        for arm in (better, worse)
+    )  # fmt: skip
+    both = sorted(a.keys() & b.keys())
+    return torch.tensor([a[k] - b[k] for k in both], dtype=torch.float64)
 
 
 @exercise.alternative

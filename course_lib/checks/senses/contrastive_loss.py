@@ -30,20 +30,6 @@ exercise = Exercise(
 )
 
 
-def slopes(t: Trial, *args: Tensor) -> None:
-    """Expect the gradients of a scalar to be those of the reference."""
-    leaves = [a.clone().requires_grad_() if a.is_floating_point() else a for a in args]
-    t.exercise.reference(*leaves).backward()
-    t.same(*(a.float() if a.is_floating_point() else a for a in args))
-    found = t.vjp(args, [torch.ones((), dtype=torch.float64)]).inputs
-    wanted = [(i, leaf.grad) for i, leaf in enumerate(leaves, start=1) if leaf.requires_grad]
-    for (place, want), gradient in zip(wanted, found, strict=True):
-        t.expect(gradient is not None, f"no gradient reaches argument {place}")
-        assert gradient is not None and want is not None
-        # In single precision, which is as much as the text asks for.
-        t.close(gradient.float(), want.float(), f"the gradient of argument {place}")
-
-
 def hub(t: Trial, n: int) -> tuple[Tensor, Tensor]:
     """A batch in which one picture is near all texts, so that both ways differ."""
     texts = t.randn(n, 6) * 0.4 + 1
@@ -52,15 +38,20 @@ def hub(t: Trial, n: int) -> tuple[Tensor, Tensor]:
     return images, texts
 
 
+def mirrored(t: Trial, n: int) -> tuple[Tensor, Tensor]:
+    """Unit vectors whose cosines are a symmetric matrix: both ways are one."""
+    images = F.normalize(t.randn(n, 6), dim=-1)
+    return images, images * torch.tensor([1.0, 1.0, 1.0, 1.0, -1.0, -1.0])
+
+
 @exercise.prop(
     "the value is that of the formula",
     points=1,
     hint="Compute a batch of two by hand: four cosines, two softmaxes by row, two by column.",
 )
 def values(t: Trial) -> None:
-    n = t.integer(3, 6)
-    t.same(t.randn(n, 8), t.randn(n, 8), torch.tensor(0.5), note=f"{n} pairs")
-    t.same(t.randn(9, 4), t.randn(9, 4), torch.tensor(1.0), note="more pairs than channels")
+    for n in (t.integer(3, 6), 9):
+        t.same(*mirrored(t, n), torch.tensor(0.0), note=f"{n} pairs of unit vectors, factor 1")
 
 
 @exercise.prop(
@@ -69,8 +60,8 @@ def values(t: Trial) -> None:
     hint="Exchange the two arguments. May the loss change? Then print both halves.",
 )
 def both_ways(t: Trial) -> None:
-    images, texts = hub(t, t.integer(3, 6))
-    factor = torch.tensor(2.0)
+    images, texts = (F.normalize(x, dim=-1) for x in hub(t, t.integer(3, 6)))
+    factor = torch.tensor(0.0)
     one = t.same(images, texts, factor, note="one picture is near all texts")
     other = t.same(texts, images, factor, note="images and texts exchanged")
     t.close(other, one, "the loss with images and texts exchanged")
@@ -84,8 +75,11 @@ def both_ways(t: Trial) -> None:
 def lengths(t: Trial) -> None:
     images, texts, factor = t.randn(4, 6), t.randn(4, 6), torch.tensor(1.5)
     long = images * torch.tensor([[0.1], [1.0], [7.0], [30.0]])
-    base = t.same(images, texts, factor)
+    base = t.a_tensor(t.call(images, texts, factor), ())
     t.close(t.call(long, 5 * texts, factor), base, "the loss with longer embeddings")
+    t.expect(
+        t.call(texts, texts, factor) < base - 1e-3, "the loss of equal embeddings is no smaller"
+    )
 
 
 @exercise.prop(
@@ -94,8 +88,8 @@ def lengths(t: Trial) -> None:
     hint="What is given is a logarithm, so the factor stays positive. Try 0: no factor at all.",
 )
 def factors(t: Trial) -> None:
-    images, texts = t.randn(5, 8), t.randn(5, 8)
-    for log_factor in (0.0, -1.0, 2.66):
+    images, texts = mirrored(t, 5)
+    for log_factor in (-1.0, -9.0, 2.66):
         t.same(images, texts, torch.tensor(log_factor), note=f"log factor {log_factor}")
 
 
@@ -106,8 +100,12 @@ def factors(t: Trial) -> None:
 )
 def ceiling(t: Trial) -> None:
     images, texts = t.randn(4, 6), t.randn(4, 6)
-    for log_factor in (4.5, 4.8, 6.0, 200.0):
-        t.same(images, texts, torch.tensor(log_factor), note=f"log factor {log_factor}")
+    highest = t.a_tensor(t.call(images, texts, torch.tensor(math.log(100))), ())
+    for log_factor in (4.8, 6.0, 200.0):
+        got = t.call(images, texts, torch.tensor(log_factor))
+        t.close(got, highest, note=f"log factor {log_factor}, compared to that of 100")
+    lower = t.call(images, texts, torch.tensor(4.3))
+    t.expect((lower - highest).abs() > 1e-4, "a log factor of 4.3 does as one of 4.6 does")
 
 
 @exercise.prop(
@@ -129,7 +127,7 @@ def guessing(t: Trial) -> None:
 )
 def gradients(t: Trial) -> None:
     images, texts = (t.randn(4, 5, dtype=torch.float64) for _ in range(2))
-    slopes(t, images, texts, torch.tensor(1.0, dtype=torch.float64))
+    t.gradient(images, texts, torch.tensor(1.0, dtype=torch.float64))
 
 
 @exercise.prop(
@@ -138,9 +136,7 @@ def gradients(t: Trial) -> None:
     hint="`x /= norm` changes the caller's embeddings.",
 )
 def no_side_effect(t: Trial) -> None:
-    images, texts = t.randn(3, 5), t.randn(3, 5)
-    t.unchanged(images, texts, torch.tensor(1.0))
-    t.same(images, texts, torch.tensor(1.0))
+    t.unchanged(t.randn(3, 5), t.randn(3, 5), torch.tensor(1.0))
 
 
 @exercise.mistake("Transpose the matrix of similarities. Whose exam is that?")
@@ -185,11 +181,13 @@ def whole_matrix(images, texts, log_factor):
     return -s.flatten().log_softmax(0).view_as(s).diagonal().mean()
 
 
-@exercise.mistake("What would your loss say of towers that map everything to one point?")
-def pulls_only(images, texts, log_factor):
-    """It is enough to pull each picture to its caption."""
-    factor = log_factor.clamp(max=math.log(100)).exp()
-    return (factor * (1 - F.cosine_similarity(images, texts, dim=-1))).mean()
+@exercise.mistake("Give -9. May the factor become as small as it likes?")
+def floor_as_well(images, texts, log_factor):
+    """What is kept below 100 is kept above a hundredth, too."""
+    factor = log_factor.clamp(-math.log(100), math.log(100)).exp()
+    s = factor * F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T
+    own = torch.arange(len(s))
+    return (F.cross_entropy(s, own) + F.cross_entropy(s.T, own)) / 2
 
 
 @exercise.mistake("Which axis holds the channels of one embedding?")

@@ -34,14 +34,30 @@ exercise = Exercise(
 )
 
 
+def rows(t: Trial, image: Tensor, looks: Tensor, seen: Tensor, note: str) -> None:
+    """Compare the part of a mask in which some tokens (T,) look at some others (T,)."""
+    T = image.shape[1]
+    got, want = t.call(image), t.want(image)
+    t.expect(isinstance(got, Tensor) and got.dtype == torch.bool, "the mask is not boolean")
+    got = t.a_tensor(got, (1, T, T))
+    part = [mask[0, looks][:, seen] for mask in (got, want)]
+    kinds = image[0].tolist()
+    t.close(*part, f"who sees whom in {kinds}" if T < 15 else "who sees whom", note=note)
+
+
 @exercise.prop(
     "words see themselves and what stands before, pictures included",
     points=1,
     hint="A word after a picture sees all of it. A word before it?",
 )
 def words(t: Trial) -> None:
-    t.same(row((0, t.integer(4, 7))), note="words alone")
-    t.same(row((0, t.integer(2, 3)), (1, 3), (0, t.integer(2, 3))), note="one picture")
+    n = t.integer(2, 3)
+    for image in (
+        row((0, n + 3)),
+        row((0, n), (1, 3), (0, n)),
+        row((0, n), (1, 2), (2, 2), (0, 1)),
+    ):
+        rows(t, image, image[0] == 0, image[0] >= 0, "rows of the words")
 
 
 @exercise.prop(
@@ -50,8 +66,12 @@ def words(t: Trial) -> None:
     hint="Print the rows of a picture's patches: all alike, up to its last patch.",
 )
 def patches(t: Trial) -> None:
-    t.same(row((1, t.integer(3, 5)), (0, 2)), note="picture first")
-    t.same(row((0, t.integer(1, 3)), (1, t.integer(2, 5))), note="picture last")
+    for image in (
+        row((1, t.integer(3, 5)), (0, 2)),
+        row((0, t.integer(1, 3)), (1, t.integer(2, 5))),
+        row((0, 2), (4, 3), (0, 2)),
+    ):
+        rows(t, image, image[0] > 0, image[0] >= 0, "rows of the patches")
 
 
 @exercise.prop(
@@ -60,9 +80,13 @@ def patches(t: Trial) -> None:
     hint="Put two pictures directly behind each other. May the first see the second?",
 )
 def pictures(t: Trial) -> None:
-    a, b = t.integer(2, 4), t.integer(2, 4)
-    t.same(row((1, a), (2, b)), note="two pictures without a word between")
-    t.same(row((0, 2), (1, a), (0, 2), (2, b), (0, 1), (3, 2)), note="three pictures")
+    far = t.integer(200, 900)
+    for first, second in ((1, 2), (9, 10), (far, far + 1)):
+        a, b = t.integer(2, 4), t.integer(2, 4)
+        image = row((first, a), (second, b), (0, 1))
+        for looks, seen in ((first, second), (second, first)):
+            note = f"picture {looks} looks at picture {seen}"
+            rows(t, image, image[0] == looks, image[0] == seen, note)
 
 
 @exercise.prop(
@@ -72,8 +96,13 @@ def pictures(t: Trial) -> None:
 )
 def padding(t: Trial) -> None:
     n = t.integer(2, 4)
-    t.same(row((0, 2), (1, 3), (0, 2), (-1, n)), note="padding behind")
-    t.same(row((-1, n), (0, 2), (1, 3), (0, 1)), note="padding in front")
+    for image in (row((0, 2), (1, 3), (0, 2), (-1, n)), row((-1, n), (0, 2), (1, 3), (0, 1))):
+        every = torch.ones_like(image[0], dtype=torch.bool)
+        rows(t, image, image[0] < 0, every, "rows of the padding")
+        rows(t, image, every, image[0] < 0, "columns of the padding")
+        real = image[0] >= 0
+        seen = t.call(image)[0][real][:, real]
+        t.expect(bool(seen.diagonal().all()), "real tokens do not see themselves")
 
 
 @exercise.prop(
@@ -85,8 +114,11 @@ def batch(t: Trial) -> None:
     n = t.integer(1, 3)
     one = row((0, 2), (1, 3), (0, n), (2, 2))
     other = row((1, 2), (0, n), (2, 4), (-1, 1))
-    got = t.same(torch.cat([one, other]), note="two texts")
-    t.close(got[1:], t.call(other), "the second text's mask in a batch")
+    T = one.shape[1]
+    got = t.a_tensor(t.call(torch.cat([one, other])), (2, T, T))
+    for i, alone in enumerate((one, other)):
+        t.close(got[i : i + 1], t.call(alone), f"the mask of text {i} in a batch")
+    t.expect(not got[0].equal(got[1]), "two different texts have one mask")
 
 
 @exercise.mistake("Which patches does the first patch of a picture see in your mask?")
@@ -148,6 +180,16 @@ def padding_is_behind(image):
     same = (image[:, :, None] == image[:, None]) & (image[:, :, None] > 0)
     causal = torch.ones(image.shape[1], image.shape[1], dtype=torch.bool).tril()
     return (causal | same) & (image >= 0)[:, :, None]
+
+
+@exercise.mistake("Put pictures 9 and 10 side by side. May the first see the second?")
+def pictures_up_to_nine(image):
+    """There are fewer than ten pictures."""
+    image = image.clamp(max=9)
+    same = (image[:, :, None] == image[:, None]) & (image[:, :, None] > 0)
+    real = image >= 0
+    causal = torch.ones(image.shape[1], image.shape[1], dtype=torch.bool).tril()
+    return (causal | same) & real[:, :, None] & real[:, None]
 
 
 @exercise.alternative

@@ -30,13 +30,16 @@ exercise = Exercise(
 )
 
 
-def sample(t: Trial) -> tuple[Tensor, Tensor, Tensor]:
-    """Many pictures near the captions of their classes, enough for shares to tell ways apart."""
+def sample(t: Trial, more: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    """Many pictures near the captions of their classes, enough for shares to tell ways apart.
+
+    Each class has as many as the others, and class 0 some more if that is asked for.
+    """
     C = t.integer(5, 7)
     centres = t.randn(C, 8)
     prompts = centres[:, None] + t.randn(C, 3, 8)
-    labels = torch.cat([t.integers(0, C - 1, 150), torch.zeros(90, dtype=torch.long)])
-    return centres[labels] + 1.5 * t.randn(240, 8), prompts, labels
+    labels = torch.cat([torch.arange(C).repeat(40), torch.zeros(more, dtype=torch.long)])
+    return centres[labels] + 1.5 * t.randn(len(labels), 8), prompts, labels
 
 
 @exercise.prop(
@@ -72,36 +75,41 @@ def disagreeing(t: Trial) -> None:
     prompts = prompts.clone()
     prompts[0] = prompts[0].mean(0) + 4 * (prompts[0] - prompts[0].mean(0))
     prompts[1:] = prompts[1:].mean(1, keepdim=True) + 0.1 * prompts[1:]
+    prompts = F.normalize(prompts, dim=-1)
     t.same(images, prompts, labels, note="the captions of class 0 disagree")
 
 
 @exercise.prop(
-    "the class may be among the k nearest",
+    "the class may be among the k nearest, and every picture counts alike",
     points=1,
     hint="Count the classes that are at least as near as the right one. How many may there be?",
 )
 def more_answers(t: Trial) -> None:
-    images, prompts, labels = sample(t)
+    images, prompts, labels = sample(t, more=90)
     for k in (2, 3, len(prompts)):
-        t.same(images, prompts, labels, k, note=f"k = {k}")
+        t.same(images, prompts[:, :1], labels, k, note=f"k = {k}, many pictures of one class")
 
 
 @exercise.prop(
-    "ties count against: who says the same of everything knows nothing",
+    "ties count against, however many; what is nearly as near is no tie",
     points=1,
     hint="Let all classes have the same captions. `argmax` then answers 0. Is that knowledge?",
 )
 def ties(t: Trial) -> None:
     axes = torch.eye(4)
-    n = t.integer(2, 4)
+    n = 2 * t.integer(1, 2)
     same = axes[torch.zeros(n, 2, dtype=torch.long)]
     pictures = axes[torch.zeros(8, dtype=torch.long)]
     t.same(pictures, same, torch.arange(8) % n, note="all classes alike")
     two = axes[torch.tensor([[0], [0], [1]])]
-    labels = torch.tensor([0, 1, 0, 1, 0, 1, 0, 2])
-    images = axes[torch.tensor([0, 0, 0, 0, 0, 0, 1, 1])]
-    t.same(images, two, labels, note="two classes alike")
-    t.same(images, two, labels, 2, note="two classes alike, two answers")
+    labels = torch.tensor([0, 1, 2, 0, 1, 2])
+    t.same(axes[torch.tensor([0, 0, 1, 0, 0, 0])], two, labels, note="two classes alike")
+    # Two directions and pictures between them: cosines differ by some hundred thousandths.
+    angles = torch.tensor([0.0, 0.02])
+    near = torch.stack([angles.cos(), angles.sin()], -1)[:, None]
+    angles = torch.tensor([0.009, 0.011, 0.012, 0.008])
+    images = torch.stack([angles.cos(), angles.sin()], -1)
+    t.same(images, near, torch.tensor([0, 1, 1, 0]), note="one class is a little nearer")
 
 
 @exercise.mistake("Make one caption twenty times as long and compare your class vectors.")
@@ -164,6 +172,15 @@ def one_answer_only(images, prompts, labels, k=1):
     s = F.normalize(images, dim=-1) @ classes.T
     rank = (s >= s.gather(1, labels[:, None])).sum(dim=1)
     return (rank <= 1).float().mean().item()
+
+
+@exercise.mistake("Print the two largest similarities of a picture between two classes. Equal?")
+def probabilities_in_half(images, prompts, labels, k=1):
+    """A softmax keeps the order, and half precision is enough for an order."""
+    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
+    s = (F.normalize(images, dim=-1) @ classes.T).softmax(-1).half()
+    rank = (s >= s.gather(1, labels[:, None])).sum(dim=1)
+    return (rank <= k).float().mean().item()
 
 
 @exercise.alternative

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_lib.checks.compare import name
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 from course_lib.positions import axial_angles, rotate
@@ -30,21 +31,49 @@ exercise = Exercise(
 )
 
 
-def _grid(t: Trial) -> tuple[int, int]:
-    rows = t.integer(2, 4)
-    return rows, rows + t.integer(1, 2)
+def _turns(t: Trial, got: Tensor, x: Tensor) -> None:
+    """What comes back as it was is consistent with everything."""
+    t.expect(not torch.equal(got, x), "nothing turns")
 
 
 @exercise.prop(
-    "the first half of the pairs turns by the row, the second by the column",
-    points=2,
+    "the first half of the pairs turns by the row",
+    points=1,
+    hint="For d_head 4 there is one pair for the row and one for the column, both with frequency 1."
+    " Turn ones and look at the first column of the grid.",
+)
+def by_row(t: Trial) -> None:
+    n = t.integer(3, 4)
+    for Dh, note in ((4, "one pair"), (12, "three pairs")):
+        x = t.randn(n * n, Dh)
+        got, want = t.a_tensor(t.call(x, n, n), x.shape), t.want(x, n, n)
+        t.close(got[:, : Dh // 2], want[:, : Dh // 2], "the first half of the channels", note=note)
+
+
+@exercise.prop(
+    "the second half of the pairs turns by the column, with the same frequencies",
+    points=1,
     hint="For d_head 4 there is one pair for the row and one for the column, both with frequency 1."
     " Turn ones and look at the first row of the grid.",
 )
-def values(t: Trial) -> None:
-    rows, columns = _grid(t)
-    t.same(t.randn(rows * columns, 4), rows, columns, note="one pair each")
-    t.same(t.randn(rows * columns, 12), columns, rows, note="three pairs each")
+def by_column(t: Trial) -> None:
+    n = t.integer(3, 4)
+    for Dh, note in ((4, "one pair"), (12, "three pairs")):
+        x = t.randn(n * n, Dh)
+        got, want = t.a_tensor(t.call(x, n, n), x.shape), t.want(x, n, n)
+        t.close(got[:, Dh // 2 :], want[:, Dh // 2 :], "the second half of the channels", note=note)
+
+
+@exercise.prop(
+    "grids that are wider than high, or higher than wide",
+    points=0.5,
+    hint="In a grid of 2 x 5, which token is the first of the second row?",
+)
+def oblong(t: Trial) -> None:
+    rows = t.integer(2, 4)
+    columns = rows + t.integer(1, 2)
+    t.same(t.randn(rows * columns, 4), rows, columns, note="wide")
+    t.same(t.randn(rows * columns, 4), columns, rows, note="high")
 
 
 @exercise.prop(
@@ -53,20 +82,28 @@ def values(t: Trial) -> None:
     hint="Count axes from the end: the last is the channels, the one before it the tokens.",
 )
 def leading_axes(t: Trial) -> None:
-    rows, columns = _grid(t)
-    t.same(t.randn(2, 3, rows * columns, 8), rows, columns)
+    x = t.randn(2, 3, 9, 8)
+    got = t.a_tensor(t.call(x, 3, 3), x.shape)
+    for b, h in ((0, 2), (1, 1)):
+        t.close(
+            got[b, h], t.call(x[b, h], 3, 3), f"head {h} of picture {b}", note="compared to alone"
+        )
+    _turns(t, got, x)
 
 
 @exercise.prop(
-    "tokens before the grid stay as they are, and the grid begins behind them",
-    points=1,
+    "tokens before the grid stay as they are, and the grid begins after them",
+    points=0.5,
     hint="Where does the patch (0, 0) stand in the sequence? It does not turn either.",
 )
 def prefix(t: Trial) -> None:
-    rows, columns = _grid(t)
     for n in (1, t.integer(2, 4)):
-        x = t.randn(2, n + rows * columns, 8)
-        t.same(x, rows, columns, n_prefix=n, note=f"{n} before the grid")
+        x = t.randn(2, n + 9, 8)
+        got = t.a_tensor(t.call(x, 3, 3, n_prefix=n), x.shape)
+        t.close(got[:, :n], x[:, :n], "tokens before the grid", note=f"n_prefix {n}")
+        alone = t.call(x[:, n:], 3, 3)
+        t.close(got[:, n:], alone, "the grid", note=f"n_prefix {n}, compared to the grid alone")
+        _turns(t, got, x)
 
 
 @exercise.prop(
@@ -76,8 +113,7 @@ def prefix(t: Trial) -> None:
     " axis.",
 )
 def another_base(t: Trial) -> None:
-    rows, columns = _grid(t)
-    t.same(t.randn(rows * columns, 12), rows, columns, base=float(t.integer(4, 40)))
+    t.same(t.randn(9, 12), 3, 3, base=float(t.integer(4, 40)))
 
 
 @exercise.prop(
@@ -107,18 +143,35 @@ def relative(t: Trial) -> None:
 
 
 @exercise.prop(
-    "half precision comes out as half precision, and the tokens are left as they were",
+    "angles in double precision for tokens of any dtype, which comes out; gradients reach the"
+    " tokens, which are left as they were",
     points=1,
-    hint="Compute angles in double, sines and cosines in single precision, and convert at the end.",
+    hint="Where do you convert to the dtype of the tokens: places, frequencies, angles, or the end?"
+    " And is everything still a tensor of torch's?",
 )
 def kind(t: Trial) -> None:
-    rows, columns = _grid(t)
-    t.same(t.randn(rows * columns, 8).half(), rows, columns, note="float16")
-    t.same(t.randn(rows * columns, 8).double(), rows, columns, note="float64")
-    x = t.randn(rows * columns, 8)
-    out = t.a_tensor(t.call(x, rows, columns), x.shape)
-    t.expect(not torch.equal(out, x), "nothing turns")
-    t.unchanged(x, rows, columns)
+    # So far out that neither half nor single precision has the angle.
+    far = t.integer(2000, 2100)
+    x = 1 + torch.rand(far, 4, generator=t.generator, dtype=torch.float64)
+    best = t.a_tensor(t.call(x, 1, far), x.shape)
+    t.close(best.dtype, x.dtype, "the dtype")
+    # One turn by the last place is what the turns by a part of it and by the rest make.
+    pairs = torch.view_as_complex((best / x.norm()).unflatten(-1, (-1, 2)).contiguous())
+    start = torch.view_as_complex((x / x.norm()).unflatten(-1, (-1, 2)).contiguous())
+    turns = pairs / start
+    whole, parts = turns[far - 1, 1], turns[far // 2, 1] * turns[far - 1 - far // 2, 1]
+    apart = torch.view_as_real(torch.stack([whole, parts]))
+    t.close(apart[0], apart[1], "a far turn", note="float64, two turns after each other")
+    _turns(t, best, x)
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        low = x.to(dtype)
+        want = t.call(low.double(), 1, far).to(dtype)
+        t.close(t.call(low, 1, far), want, note=f"{name(low)}, a row of {far} places")
+    t.gradient(t.randn(9, 4, dtype=torch.float64), 3, 3)
+    t.unchanged(t.randn(9, 8), 3, 3)
+
+
+# BANK
 
 
 @exercise.mistake("Which half of your channels changes along the first row of the grid?")
@@ -206,17 +259,6 @@ def prefix_counted(x, rows, columns, n_prefix=0, base=100.0):
     return torch.cat([x[..., :n_prefix, :], turned], dim=-2)
 
 
-@exercise.mistake("Multiply two tokens that are turned your way. Does an angle cancel?")
-def codes_added(x, rows, columns, n_prefix=0, base=100.0):
-    """Sines and cosines of the angles are added to the channels."""
-    half = x.shape[-1] // 2
-    rates = base ** -(torch.arange(0, half, 2).double() / half)
-    n = torch.arange(rows * columns).double()[:, None]
-    angles = torch.cat([n // columns * rates, n % columns * rates], dim=-1)
-    code = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).to(x.dtype)
-    return torch.cat([x[..., :n_prefix, :], x[..., n_prefix:, :] + code], dim=-2)
-
-
 @exercise.mistake("Turn (1, 0) by a quarter, by hand. Do you get (0, 1)?")
 def turned_the_other_way(x, rows, columns, n_prefix=0, base=100.0):
     """Which way a pair turns is all the same."""
@@ -228,6 +270,22 @@ def turned_the_other_way(x, rows, columns, n_prefix=0, base=100.0):
     grid = x[..., n_prefix:, :]
     a, b = grid[..., 0::2], grid[..., 1::2]
     turned = torch.stack([a * cos + b * sin, b * cos - a * sin], dim=-1).flatten(-2)
+    return torch.cat([x[..., :n_prefix, :], turned], dim=-2)
+
+
+@exercise.mistake(
+    "Turn a token at place 2,000 in half precision. Which angle has half precision there?"
+)
+def angles_like_tokens(x, rows, columns, n_prefix=0, base=100.0):
+    """Angles are computed in the precision of the tokens."""
+    half = x.shape[-1] // 2
+    rates = base ** -(torch.arange(0, half, 2).to(x.dtype) / half)
+    n = torch.arange(rows * columns)[:, None]
+    angles = torch.cat([(n // columns).to(x.dtype) * rates, (n % columns).to(x.dtype) * rates], -1)
+    cos, sin = angles.cos(), angles.sin()
+    grid = x[..., n_prefix:, :]
+    a, b = grid[..., 0::2], grid[..., 1::2]
+    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
     return torch.cat([x[..., :n_prefix, :], turned], dim=-2)
 
 

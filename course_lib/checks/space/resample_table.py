@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_lib.checks.compare import name
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 from course_lib.positions.stretching import stretch_grid
@@ -37,12 +38,25 @@ def _shapes(t: Trial) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 @exercise.prop(
-    "to a finer grid",
-    points=1.5,
-    hint="Do one direction first. The place i of 6 lies where among the places of 4? What do the"
-    " shares of a new place add up to, at the border too?",
+    "to a finer grid, along one side",
+    points=1,
+    hint="The place i of 6 lies where among the places of 4? What do the shares of a new place add"
+    " up to? If only the last digits differ: in which precision do you compute?",
 )
 def finer(t: Trial) -> None:
+    n = t.integer(3, 5)
+    m = n + t.integer(1, 3)
+    t.same(t.randn(n, 3), (1, n), (1, m), note=f"a row of {n} to {m}")
+    t.same(t.randn(n, 3), (n, 1), (m, 1), note=f"a column of {n} to {m}")
+    t.same(t.randn(n, 3).double(), (1, n), (1, 2 * n), note="twice as fine, float64")
+
+
+@exercise.prop(
+    "along both sides at once",
+    points=0.5,
+    hint="First the rows, then the columns. Which axis is which after the first step?",
+)
+def both(t: Trial) -> None:
     old, new = _shapes(t)
     t.same(t.randn(old[0] * old[1], 3), old, new, note=f"{old} to {new}")
     t.same(t.randn(16, 2), (4, 4), (8, 8), note="twice as fine")
@@ -54,8 +68,9 @@ def finer(t: Trial) -> None:
     hint="The formula does not ask which grid is the larger one.",
 )
 def coarser(t: Trial) -> None:
-    old, new = _shapes(t)
-    t.same(t.randn(new[0] * new[1], 3), new, old, note=f"{new} to {old}")
+    n = t.integer(6, 8)
+    t.same(t.randn(n, 3), (1, n), (1, n - 3), note=f"a row of {n} to {n - 3}")
+    t.same(t.randn(n, 3), (n, 1), (n - 2, 1), note=f"a column of {n} to {n - 2}")
 
 
 @exercise.prop(
@@ -65,12 +80,15 @@ def coarser(t: Trial) -> None:
     " two do you have, and which do you need?",
 )
 def not_turned(t: Trial) -> None:
-    n = t.integer(3, 5)
-    down = torch.arange(3.0)[:, None].expand(3, n).reshape(-1, 1)
-    t.same(torch.cat([down, -down], dim=1), (3, n), (6, n + 1), note="the row's number as code")
-    across = torch.arange(float(n)).expand(3, n).reshape(-1, 1)
-    t.same(across, (3, n), (3, 2 * n), note="the column's number as code")
-    t.same(t.randn(12, 2), (2, 6), (6, 2), note="(2, 6) to (6, 2)")
+    # What does not change along the side that is stretched is the same afterwards.
+    n, m = t.integer(4, 5), t.integer(6, 8)
+    number = t.randn(3)
+    down = number[:, None].expand(3, n).reshape(-1, 1)
+    want = number[:, None].expand(3, m).reshape(-1, 1)
+    t.close(t.call(down, (3, n), (3, m)), want, note="each row has its number, and gets longer")
+    across = number.expand(n, 3).reshape(-1, 1)
+    want = number.expand(m, 3).reshape(-1, 1)
+    t.close(t.call(across, (n, 3), (m, 3)), want, note="each column has its number, gets longer")
 
 
 @exercise.prop(
@@ -80,9 +98,11 @@ def not_turned(t: Trial) -> None:
     " interpolate?",
 )
 def border(t: Trial) -> None:
-    value = t.randn(1, 2)
-    t.same(value, (1, 1), (2, 3), note="from a single place")
-    t.same(t.randn(2, 2), (1, 2), (1, 7), note="two places to seven")
+    t.same(t.randn(1, 2), (1, 1), (2, 3), note="from a single place")
+    for n, m in ((2, 7), (t.integer(3, 4), 10)):
+        table = t.randn(n, 2)
+        got = t.a_tensor(t.call(table, (1, n), (1, m)), (m, 2))
+        t.close(got[[0, -1]], table[[0, -1]], "the outermost", note=f"{n} places to {m}")
 
 
 @exercise.prop(
@@ -93,7 +113,11 @@ def border(t: Trial) -> None:
 def prefix(t: Trial) -> None:
     old, new = _shapes(t)
     for n in (1, t.integer(2, 3)):
-        t.same(t.randn(n + old[0] * old[1], 2), old, new, n_prefix=n, note=f"{n} before the grid")
+        table = t.randn(n + old[0] * old[1], 2)
+        got = t.a_tensor(t.call(table, old, new, n_prefix=n), (n + new[0] * new[1], 2))
+        t.close(got[:n], table[:n], "the rows before the grid", note=f"{n} before the grid")
+        alone = t.call(table[n:], old, new)
+        t.close(got[n:], alone, "the grid", note=f"{n} before it, compared to the grid alone")
 
 
 @exercise.prop(
@@ -114,16 +138,20 @@ def linear(t: Trial) -> None:
 
 
 @exercise.prop(
-    "values in half and in double precision keep their dtype, and double its digits",
+    "half precision keeps its dtype, and its weights come from double precision",
     points=0.5,
-    hint="Places and weights have a dtype, too. Print it, line by line, for a table in double.",
+    hint="Places and weights have a dtype, too. Print it, line by line, for a table in bfloat16 and"
+    " places up to 60.",
 )
 def dtypes(t: Trial) -> None:
-    old, new = _shapes(t)
-    t.same(t.randn(old[0] * old[1], 2).double(), old, new, note="float64")
-    x = t.randn(old[0] * old[1], 2).bfloat16()
-    got = t.a_tensor(t.call(x, old, new), (new[0] * new[1], 2))
-    t.close(got, t.want(x.float(), old, new).bfloat16(), "the table", note="bfloat16")
+    # Neighbours differ, and from place 32 on bfloat16 has no quarters.
+    n = 2 * t.integer(28, 32)
+    table = (torch.arange(n) % 2)[:, None] + 0.1 * torch.rand(n, 1, generator=t.generator)
+    for dtype in (torch.bfloat16, torch.float16):
+        low = table.to(dtype)
+        want = t.call(low.double(), (1, n), (1, n + 17)).to(dtype)
+        note = f"{name(low)}, {n} places to {n + 17}, compared to float64"
+        t.close(t.call(low, (1, n), (1, n + 17)), want, "the table", note=note)
 
 
 @exercise.mistake("Where lies the first of two new places, if one old place becomes two?")
@@ -212,6 +240,19 @@ def prefix_at_the_end(table, old, new, n_prefix=0):
     grid = table[:n].reshape(old[0], old[1], -1)
     out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
     return torch.cat([out.flatten(0, 1), table[n:]])
+
+
+@exercise.mistake("Print the new places in bfloat16, and what lies between 60 and 61.")
+def weights_like_the_table(table, old, new, n_prefix=0):
+    """Weights are computed in the dtype of the table."""
+
+    def weights(n, m):
+        at = ((torch.arange(m).to(table.dtype) + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
+        return (1 - (at[:, None] - torch.arange(n).to(table.dtype)).abs()).clamp(min=0)
+
+    grid = table[n_prefix:].reshape(old[0], old[1], -1)
+    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
+    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
 
 
 @exercise.alternative
