@@ -47,6 +47,14 @@ def _centred(x: Tensor) -> Tensor:
     return (x - x.mean()) / x.std()
 
 
+def verdict(t: Trial, first: Tensor, second: Tensor, quantile: float, note: str) -> float:
+    """Expect the right decision, and return half of the width, which is asked for elsewhere."""
+    got, want = t.call(first, second, quantile), t.want(first, second, quantile)
+    t.expect(isinstance(got, (list, tuple)) and len(got) == 3, "wanted three values")
+    t.close(got[2], want[2], "verdict", note=note)
+    return float(got[1])
+
+
 @exercise.prop(
     "the mean of first - second",
     points=0.5,
@@ -79,7 +87,7 @@ def half(t: Trial) -> None:
 )
 def decided(t: Trial) -> None:
     for gap in (-0.3, 0.3):
-        t.same(*_arms(t, t.integer(4, 6), gap, 0.5, 0.02), 2.776, note=f"gap {gap}")
+        verdict(t, *_arms(t, t.integer(4, 6), gap, 0.5, 0.02), 2.776, f"gap {gap}")
 
 
 @exercise.prop(
@@ -89,9 +97,9 @@ def decided(t: Trial) -> None:
 )
 def undecided(t: Trial) -> None:
     for gap in (-0.01, 0.01):
-        t.same(*_arms(t, t.integer(3, 5), gap, 0.02, 0.3), 4.303, note=f"gap {gap}")
+        verdict(t, *_arms(t, t.integer(3, 5), gap, 0.02, 0.3), 4.303, f"gap {gap}")
     same = t.randn(3)
-    t.same(same, same, 4.303, note="the same errors twice")
+    verdict(t, same, same, 4.303, "the same errors twice")
 
 
 @exercise.prop(
@@ -110,8 +118,9 @@ def one_pair(t: Trial) -> None:
 )
 def quantile(t: Trial) -> None:
     a, b = _arms(t, 4, 0.1, 0.3, 0.05)
-    t.same(a, b, 0.2, note="a small quantile")
-    t.same(a, b, 40.0, note="a large quantile")
+    little = verdict(t, a, b, 0.2, "a small quantile")
+    much = verdict(t, a, b, 40.0, "a large quantile")
+    t.close(much, 200 * little, "half", note="quantile 40, compared to 200 times that of 0.2")
 
 
 @exercise.mistake("Your spread of three differences: is it divided by three, or by two?")

@@ -24,6 +24,13 @@ exercise = Exercise(
     difficulty=3,
     chapter="18_ablations.html#ablations-legendre",
     outcomes=("ablations.legendre",),
+    severe={
+        "begins_at_order_zero": "every row is that of another position",
+        "channel_is_the_order": "the table lies on its side",
+        "both_ends": "every number is taken at another point",
+        "shifted_factors": "every row but the first is another polynomial",
+        "chebyshev": "every row but the first is another polynomial",
+    },
     example=lambda t: (4, 6),
 )
 

@@ -23,6 +23,12 @@ exercise = Exercise(
     difficulty=2,
     chapter="16_favit.html#favit-sampling",
     outcomes=("favit.sampling",),
+    severe={
+        "dilation_times_window": "all numbers follow from the side of an area, which is wrong",
+        "gaps_alone": "all numbers follow from the side of an area, which is wrong",
+        "tokens_of_the_areas": "it counts other tokens on every map",
+        "sliding_areas": "areas overlap, so two of three numbers are wrong for every map",
+    },
     returns=("the side of an area", "the number of areas", "the number of samples on the map"),
     example=lambda t: (15, 15, 3, 4),
 )

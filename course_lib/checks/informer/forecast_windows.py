@@ -27,6 +27,10 @@ exercise = Exercise(
     difficulty=3,
     chapter="17_informer.html#informer-data",
     outcomes=("informer.protocol",),
+    severe={
+        "nothing_before_the_split": "no row of the split but the last ones is a target",
+        "overlap": "targets are inputs, so no window is one to forecast with",
+    },
     example=lambda t: (t.randn(40, 2, dtype=torch.float64), 20, 0, 9, 6, 3),
     returns=("the inputs", "the targets"),
 )
@@ -47,6 +51,21 @@ def _pair(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
         t.a_tensor(g, w.shape, what)
         for g, w, what in zip(got, want, ("the inputs", "the targets"), strict=True)
     )
+
+
+def _unit(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Windows in units of their own: which rows they hold does not depend on the scale."""
+    both = torch.cat([x, y], dim=1).double()
+    rows = both.flatten(0, 1)
+    both = ((both - rows.mean(0)) / rows.std(0).clamp(min=1e-9)).float()
+    return both[:, : x.shape[1]], both[:, x.shape[1] :]
+
+
+def _which(t: Trial, note: str, *args: object) -> None:
+    """Compare which rows are in which window, whatever the scale."""
+    got, want = _unit(*_pair(t, *args)), _unit(*t.want(*args))
+    for g, w, what in zip(got, want, exercise.returns, strict=True):
+        t.close(g, w, what, note=f"{note}, with the scale taken out")
 
 
 @exercise.prop(
@@ -74,9 +93,10 @@ def consecutive(t: Trial) -> None:
     values, seq_len, pred_len = _series(t, 60, 2), t.integer(5, 8), t.integer(2, 4)
     x, y = _pair(t, values, 30, 30, 50, seq_len, pred_len)
     want_x, want_y = t.want(values, 30, 30, 50, seq_len, pred_len)
-    t.close(x[1, :-1], want_x[0, 1:], "window 1 but its last row", dtype=False)
-    t.close(y[0], want_x[pred_len, -pred_len:], "the first targets", dtype=False)
-    t.close(y, want_y, "the targets", dtype=False)
+    (x, y), (want_x, want_y) = _unit(x, y), _unit(want_x, want_y)
+    t.close(x[1, :-1], want_x[0, 1:], "window 1 but its last row")
+    t.close(y[0], want_x[pred_len, -pred_len:], "the first targets")
+    t.close(y, want_y, "the targets")
 
 
 @exercise.prop(
@@ -86,8 +106,8 @@ def consecutive(t: Trial) -> None:
 )
 def all_targets(t: Trial) -> None:
     seq_len, pred_len = t.integer(4, 8), t.integer(2, 3)
-    t.same(_series(t, 60, 2), 30, 30, 45, seq_len, pred_len, note="a split in the middle")
-    t.same(_series(t, 60, 2), 30, 45, 60, seq_len, pred_len, note="the last split")
+    for first, note in ((30, "a split in the middle"), (45, "the last split")):
+        _which(t, note, _series(t, 60, 2), 30, first, first + 15, seq_len, pred_len)
 
 
 @exercise.prop(
@@ -96,8 +116,9 @@ def all_targets(t: Trial) -> None:
     hint="A slice that begins at -5 begins elsewhere. Where?",
 )
 def nothing_before(t: Trial) -> None:
-    t.same(_series(t, 40, 2), 20, 0, 20, 6, 2, note="from row 0")
-    t.same(_series(t, 40, 2), 20, t.integer(2, 5), 25, 7, 2, note="fewer rows before than wanted")
+    _which(t, "from row 0", _series(t, 40, 2), 20, 0, 20, 6, 2)
+    few = t.integer(2, 5)
+    _which(t, "fewer rows before than wanted", _series(t, 40, 2), 20, few, 25, 7, 2)
 
 
 @exercise.prop(
@@ -115,7 +136,12 @@ def digits(t: Trial) -> None:
     hint="`values -= mean` changes the caller's series.",
 )
 def no_side_effect(t: Trial) -> None:
-    t.unchanged(_series(t, 40, 2), 20, 20, 30, 5, 2)
+    values = _series(t, 40, 2)
+    before = values.clone()
+    reply = t.reply(values, 20, 20, 30, 5, 2)
+    x, y = t.parts(t._value(reply), "the inputs", "the targets")
+    t.expect(x.shape[1:] == (5, 2) and y.shape[1:] == (2, 2), "windows have the wrong shape")
+    t.close(reply.after[0], before, "the series after the call")
 
 
 @exercise.mistake("Which rows enter your mean? Are they known when the model is trained?")

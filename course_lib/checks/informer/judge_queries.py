@@ -30,6 +30,10 @@ exercise = Exercise(
     difficulty=3,
     chapter="17_informer.html#informer-sampling",
     outcomes=("informer.measure",),
+    severe={
+        "by_all_keys": "samples, which are what is asked for, are not used",
+        "one_sample_for_all": "samples of the other queries are not used",
+    },
     example=lambda t: (t.randn(6, 4), t.randn(8, 4), t.integers(0, 7, 6, 3)),
 )
 
@@ -50,8 +54,13 @@ def values(t: Trial) -> None:
     hint="Row t of `samples` belongs to query t. Give two equal queries different samples.",
 )
 def own_sample(t: Trial) -> None:
-    q = t.randn(1, 6).expand(4, 6).clone()
-    t.same(q, t.randn(12, 6), torch.stack([t.permutation(12)[:3] for _ in range(4)]))
+    q, k = t.randn(1, 6).expand(4, 6).clone(), t.randn(12, 6)
+    samples = torch.stack([t.permutation(12)[:3] for _ in range(4)])
+    got = t.a_tensor(t.call(q, k, samples), (4,))
+    for i in range(4):
+        alone = t.call(q[i : i + 1], k, samples[i : i + 1])
+        t.close(got[i : i + 1], alone, f"the measure of query {i}", note="compared to alone")
+    t.expect(bool((got != got[0]).any()), "equal queries with different samples measure alike")
 
 
 @exercise.prop(
@@ -71,7 +80,11 @@ def drawn_twice(t: Trial) -> None:
     hint="Index the axis of the keys, counted from the end, and leave those before it alone.",
 )
 def heads(t: Trial) -> None:
-    t.same(t.randn(2, 3, 4, 6), t.randn(2, 3, 7, 6), t.integers(0, 6, 4, 3))
+    q, k, samples = t.randn(2, 3, 4, 6), t.randn(2, 3, 7, 6), t.integers(0, 6, 4, 3)
+    got = t.a_tensor(t.call(q, k, samples), (2, 3, 4))
+    for b, h in ((0, 2), (1, 1)):
+        t.close(got[b, h], t.call(q[b, h], k[b, h], samples), f"head {h}", note="compared to alone")
+    t.expect(not got[0, 2].equal(got[1, 1]), "two heads measure alike")
 
 
 @exercise.prop(
@@ -96,12 +109,15 @@ def cheap(t: Trial) -> None:
         Fixture("normal", {"shape": [T, d_head], "seed": seed, "dtype": "float32"})
         for seed in seeds
     )
-    want = reference(normal([T, d_head], seeds[0]), normal([T, d_head], seeds[1]), samples)
+    # Few of the queries: whether they are right is what the other requirements ask.
+    few = normal([T, d_head], seeds[0])[700:710], normal([T, d_head], seeds[1]), samples[700:710]
+    want = t.a_tensor(t.call(*few), (10,))
+    t.expect(bool(want.any()), "all measures are 0")
     t.size_probe(
         q,
         k,
         samples,
-        want=want[700:710],
+        want=want,
         keep=[(700, 710)],
         memory=140,  # all scores: 1.5 GiB; the sampled keys and products: under 25 MiB
         cpu=4,

@@ -46,6 +46,12 @@ exercise = Exercise(
     difficulty=3,
     chapter="17_informer.html#informer-video",
     outcomes=("informer.video",),
+    severe={
+        "space_first": "the order of the two steps is what is asked for",
+        "reshaped": "tokens attend to others than those of their place and frame",
+        "side_by_side": "one step in place of two after each other",
+        "unscaled": "every score is another one",
+    },
     forbidden=("attention",),
     example=lambda t: (t.randn(4, 4, 6),),
 )

@@ -4,6 +4,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
@@ -32,6 +33,7 @@ exercise = Exercise(
     chapter="11_space.html#space-concatenated",
     outcomes=("space.codes",),
     given=(line_code,),
+    severe={"added": "every channel is a sum, so nothing of what is asked for is left"},
     example=lambda t: (2, 3, 8),
 )
 
@@ -42,9 +44,28 @@ def _grid(t: Trial) -> tuple[int, int]:
     return height, height + t.integer(1, 3)
 
 
+def apart(t: Trial, height: int, width: int, d_model: int, **more: float) -> Tensor:
+    """Expect each two places to be as far apart as wanted, in whatever order of the channels."""
+    got, want = t.call(height, width, d_model, **more), t.want(height, width, d_model, **more)
+    gaps = [F.pdist(table.double()) for table in (t.a_tensor(got, want.shape), want)]
+    t.close(*gaps, "the distance of two places", note=f"a grid of {height} x {width}")
+    return t.a_tensor(got, want.shape)
+
+
+@exercise.prop(
+    "places are numbered row after row, and each two are as far apart as their codes say",
+    points=1,
+    hint="Print the table for a grid of 2 x 3. Which three places are in the first row?",
+)
+def places(t: Trial) -> None:
+    height, width = _grid(t)
+    apart(t, height, width, 8)
+    apart(t, width, height, 16)
+
+
 @exercise.prop(
     "the code of row and column, for grids that are wider or higher than square",
-    points=1.5,
+    points=0.5,
     hint="Print the first channel for a grid of 2 x 3: the sine of the row, so it is 0 three"
     " times and then 0.84 three times.",
 )
@@ -60,9 +81,9 @@ def values(t: Trial) -> None:
     hint="Unflatten the places into rows and columns and compare two places of one row.",
 )
 def halves(t: Trial) -> None:
-    height, width = _grid(t)
-    table = t.a_tensor(t.call(height, width, 12), (height * width, 12))
-    grid = table.unflatten(0, (height, width))
+    n = t.integer(3, 6)
+    table = t.a_tensor(t.call(n, n, 12), (n * n, 12))
+    grid = table.unflatten(0, (n, n))
     rows, columns = grid[..., :6], grid[..., 6:]
     t.close(rows, rows[:, :1].expand_as(rows), "the first half within a row")
     t.close(columns, columns[:1].expand_as(columns), "the second half within a column")
@@ -76,7 +97,9 @@ def halves(t: Trial) -> None:
     hint="`base` goes to both calls of `line_code`.",
 )
 def another_base(t: Trial) -> None:
-    t.same(*_grid(t), 8, base=float(t.integer(5, 90)))
+    n, base = t.integer(3, 6), float(t.integer(5, 90))
+    apart(t, 1, n, 8, base=base)
+    apart(t, n, 1, 8, base=base)
 
 
 @exercise.prop(
@@ -85,9 +108,10 @@ def another_base(t: Trial) -> None:
     hint="Which of your steps needs more than one row?",
 )
 def thin(t: Trial) -> None:
-    n = t.integer(2, 6)
-    for height, width in ((1, n), (n, 1), (1, 1)):
-        t.same(height, width, 4, note=f"{height} x {width}")
+    n = t.integer(3, 6)
+    for height, width in ((1, n), (n, 1)):
+        apart(t, height, width, 4)
+    t.a_tensor(t.call(1, 1, 4), (1, 4), "the table of one place")
 
 
 @exercise.prop(

@@ -25,6 +25,11 @@ exercise = Exercise(
     difficulty=2,
     chapter="11_space.html#space-multimodal",
     outcomes=("space.rotary", "space.codes"),
+    severe={
+        "time_from_zero": "no number behind a picture is right",
+        "picture_from_zero": "no number of a patch is right",
+        "largest_again": "no number behind the first part is right",
+    },
     returns=("the numbers", "the next number"),
     example=lambda t: ([2, [1, 2, 3], 1],),
 )
@@ -32,7 +37,7 @@ exercise = Exercise(
 
 @exercise.prop(
     "words count up, with the same number three times",
-    points=0.5,
+    points=1,
     hint="This is the branch that was there already. Does its next number reach the next part?",
 )
 def words(t: Trial) -> None:
@@ -67,7 +72,7 @@ def after(t: Trial) -> None:
 
 @exercise.prop(
     "a film counts its frames, too",
-    points=1,
+    points=0.5,
     hint="Frames change slowest: all patches of frame 0 come before those of frame 1.",
 )
 def film(t: Trial) -> None:
@@ -82,8 +87,13 @@ def film(t: Trial) -> None:
     hint="`start` is the number of the first token, whatever that is.",
 )
 def start(t: Trial) -> None:
-    t.same([2, [1, 2, 3], 1], start=t.integer(3, 20))
-    t.same([[2, 2, 1], 2], start=t.integer(3, 20))
+    for parts in ([2, [1, 2, 3], 1], [[2, 2, 1], 2]):
+        number = t.integer(3, 20)
+        (here, after), (zero, then) = t.call(parts, start=number), t.call(parts)
+        t.expect(isinstance(here, Tensor) and isinstance(zero, Tensor), "the numbers are no tensor")
+        t.close(here, zero + number, "the numbers", note=f"start {number}, compared to start 0")
+        t.close(after, then + number, "the next number", note=f"start {number}")
+        t.expect(bool(zero.any()), "all numbers are 0")
 
 
 @exercise.mistake(

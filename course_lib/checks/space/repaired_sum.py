@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_lib.checks.compare import difference
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.space.grid_positions import line_code
 from course_lib.checks.trial import Trial
@@ -25,6 +26,9 @@ exercise = Exercise(
     difficulty=2,
     chapter="11_space.html#space-added",
     outcomes=("space.collisions", "space.codes"),
+    severe={
+        "product_instead": "a sum is asked for, and a product has none of its properties",
+    },
     given=(line_code,),
     example=lambda t: (2, 3, 8),
 )
@@ -122,6 +126,8 @@ def another_base(t: Trial) -> None:
     hint="Where does your table of columns end?",
 )
 def thin(t: Trial) -> None:
+    given = colleagues_sum(2, 3, 8)
+    t.expect(difference(t.call(2, 3, 8), given) is not None, "it is still the colleague's sum")
     n = t.integer(3, 6)
     for height, width in ((1, n), (n, 1), (1, 1)):
         if height * width > 1:

@@ -27,6 +27,13 @@ exercise = Exercise(
     difficulty=3,
     chapter="15_swin.html#swin-savings",
     outcomes=("swin.savings",),
+    severe={
+        "pairs_are_the_block": "it has one number in place of three",
+        "scores_alone": "it has one number in place of three",
+        "side_is_tokens": "every number is that of another map",
+        "what_remains": "every number is the opposite of what is asked for",
+        "three_projections": "two of the three numbers are wrong for every map",
+    },
     returns=("the share of the pairs", "the share of the layer", "the share of the block"),
     example=lambda t: (14, 14, 768, 7),
 )

@@ -34,6 +34,11 @@ exercise = Exercise(
     difficulty=4,
     chapter="15_swin.html#swin-reach",
     outcomes=("swin.reach",),
+    severe={
+        "a_window_a_block": "it counts another speed for every model",
+        "adds_the_shift": "it counts another speed for every model",
+        "round_the_edge": "news go over the edge, which the mask of this exercise forbids",
+    },
     example=lambda t: (16, 4, 2, [8]),
 )
 

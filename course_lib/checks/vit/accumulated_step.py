@@ -47,6 +47,16 @@ def _step(t: Trial, sizes: list[int]) -> tuple[Tensor, list[Tensor], list[int]]:
 
 
 @exercise.prop(
+    "a single piece: a step against its gradient, no longer than clip_norm",
+    points=0.5,
+    hint="In which direction is a step of gradient descent, and how long is it?",
+)
+def one_piece(t: Trial) -> None:
+    t.same(*_step(t, [6]), 0.5)
+    t.same(*_step(t, [6]), 0.25, 1.0, note="clipped")
+
+
+@exercise.prop(
     "pieces of one size: the step of the whole batch",
     points=1,
     hint="Each piece's gradient is a mean over its images. What is the mean over all of them?",
@@ -54,12 +64,11 @@ def _step(t: Trial, sizes: list[int]) -> tuple[Tensor, list[Tensor], list[int]]:
 def equal_pieces(t: Trial) -> None:
     n = t.integer(3, 5)
     t.same(*_step(t, [4] * n), 0.5)
-    t.same(*_step(t, [6]), 0.5, note="a single piece")
 
 
 @exercise.prop(
     "pieces of different sizes: every image counts alike",
-    points=1.5,
+    points=1,
     hint="The last piece of a batch is often smaller. Do its images count more than the others'?",
 )
 def unequal_pieces(t: Trial) -> None:
@@ -73,12 +82,16 @@ def unequal_pieces(t: Trial) -> None:
     hint="The norm meant is that of the gradient which the step takes.",
 )
 def clipped(t: Trial) -> None:
-    for sizes in ([4, 4, 4], [8, 8, t.integer(1, 3)]):
-        t.same(*_step(t, sizes), 0.5, clip_norm=1.0)
     weight, (first, *_), _ = _step(t, [4])
     # Each piece is long and their mean is short: nothing is to be clipped.
-    pieces = [first, -first + 0.01 * t.randn(4, 3)]
-    t.same(weight, pieces, [4, 4], 0.5, clip_norm=0.5, note="pieces that nearly cancel")
+    cancelling = [first, -first + 0.01 * t.randn(4, 3)], [4, 4]
+    for pieces, sizes in (_step(t, [6])[1:], _step(t, [4, 4, 4])[1:], cancelling):
+        step = (weight - t.a_tensor(t.call(weight, pieces, sizes, 0.5), weight.shape)) / 0.5
+        want = step * min(1.0, 1.0 / float(step.norm()))
+        got = (weight - t.a_tensor(t.call(weight, pieces, sizes, 0.5, 1.0), weight.shape)) / 0.5
+        note = f"{len(pieces)} pieces, compared to your step without clip_norm"
+        t.expect(bool(step.any()), "the step goes nowhere")
+        t.expect((got - want).abs().max() < 1e-4, f"{note}: it is not that step with length 1")
 
 
 @exercise.prop(
@@ -87,7 +100,10 @@ def clipped(t: Trial) -> None:
     hint="Clipping is a limit, not a length that all gradients get.",
 )
 def not_lengthened(t: Trial) -> None:
-    t.same(*_step(t, [4, 2]), 0.5, clip_norm=1000.0)
+    args = *_step(t, [4, 2]), 0.5
+    free = t.a_tensor(t.call(*args), (4, 3))
+    t.expect(not torch.equal(free, args[0]), "the step goes nowhere")
+    t.close(t.call(*args, clip_norm=1000.0), free, note="clip_norm 1000, compared to none")
     t.same(t.randn(3), [torch.zeros(3), torch.zeros(3)], [2, 2], 0.5, clip_norm=1.0, note="zeros")
 
 
@@ -115,7 +131,8 @@ def matching(t: Trial) -> None:
     weight, pieces, sizes = _step(t, [4, 6, t.integer(2, 5)])
     t.raises(weight, pieces, sizes[:2], 0.5, why="three gradients and two sizes")
     t.raises(weight, pieces[:2], sizes, 0.5, why="two gradients and three sizes")
-    t.same(weight, pieces, sizes, 0.5)
+    got = t.a_tensor(t.call(weight, pieces, sizes, 0.5), weight.shape)
+    t.expect(not torch.equal(got, weight), "the step goes nowhere")
 
 
 @exercise.mistake("Two pieces of 8 images and one of 2: which share of the mean has each?")

@@ -17,6 +17,12 @@ exercise = Exercise(
     difficulty=3,
     chapter="12_vit.html#vit-calibration",
     outcomes=("vit.calibrate",),
+    severe={
+        "confidence_of_the_label": "it measures another number in every bin",
+        "empty_bins_count": "every result is divided by a number that has nothing to do with it",
+        "answer_by_answer": "it has no bins, and bins are what is asked for",
+        "mean_confidence_only": "it never asks whether an answer is right",
+    },
     example=lambda t: (2 * t.randn(6, 3), torch.tensor([0, 1, 2, 0, 1, 2]), 5),
 )
 

@@ -47,6 +47,11 @@ exercise = Exercise(
     difficulty=3,
     chapter="12_vit.html#vit-count",
     outcomes=("vit.count",),
+    severe={
+        "grey": "both numbers of every model with colours are wrong",
+        "biases_forgotten": "every number of parameters is wrong",
+        "no_last_norm": "every number of parameters is wrong",
+    },
     returns=("the number of parameters", "the number of multiplications"),
     example=lambda t: (8, 4, 6, 2, 12, 2),
 )
