@@ -118,7 +118,7 @@ def exact(t: Trial) -> None:
     hint="A head that looks at the word before needs one key. Which radius does that take?",
 )
 def far(t: Trial) -> None:
-    T, back = t.integer(9, 12), t.integer(1, 4)
+    T, back = t.integer(11, 13), t.integer(1, 4)
     previous = torch.eye(T)[(torch.arange(T) - back).clamp(min=0)]
     for index in (0, 1):
         part(t, index, previous, 0.9, f"a head that looks {back} back")
