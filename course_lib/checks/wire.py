@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-MAX_FRAME = 64 * 2**20
+MAX_FRAME = 8 * 2**20
 # All of a message but its tensors. As Python objects it takes up to thirty times as much.
-MAX_HEADER = 4 * 2**20
+MAX_HEADER = 2**19
 MAX_DEPTH = 20
 MAX_TEXT = 20_000
 # A number that numpy made is as good as Python's own.
@@ -145,6 +145,11 @@ def items(value: Any) -> list[Any] | None:
         if issubclass(type(value), kind):
             return list(kind.__iter__(value))
     return None
+
+
+def weight(frame: bytes) -> int:
+    """About how many bytes a message takes once it is unpacked."""
+    return len(frame) + 30 * int(struct.unpack_from(">I", frame)[0])
 
 
 def _encode(value: Any, buffers: list[bytes], depth: int) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
 import signal
@@ -18,11 +17,15 @@ import torch
 from torch import Tensor
 
 from course_lib.checks.subject import Subject, SubjectLost
-from course_lib.checks.wire import MAX_FRAME, WireError, pack, unpack
+from course_lib.checks.wire import MAX_FRAME, WireError, pack, unpack, weight
+from course_lib.grading.intake import load_json
 from course_lib.grading.nursery import Nursery
 
 # What a worker sends of a cell's outputs is at most half of this, unless it has been tampered with.
 MAX_OUTPUTS = 4 * 2**20
+# All replies to the checks of one exercise, which are kept until it is graded: the most that any
+# reference sends is 1.7 MB.
+MAX_REPLIES = 32 * 2**20
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,19 @@ class Worker:
         self.until = float("inf")
 
     def subject(self) -> Subject:
-        """The student's functions, as a check sees them."""
-        return Subject(lambda frame: self.exchange(frame, self.limits.call))
+        """The student's functions, as the checks of one exercise see them."""
+        left = MAX_REPLIES
+
+        def exchange(frame: bytes) -> bytes:
+            nonlocal left
+            reply = self.exchange(frame, self.limits.call)
+            left -= weight(reply)
+            if left < 0:
+                self.end()
+                raise SubjectLost("its answers are too large to be kept while they are compared")
+            return reply
+
+        return Subject(exchange)
 
     def run(self, source: str) -> list[dict[str, Any]]:
         """Execute a cell; its outputs in nbformat's form.
@@ -108,7 +122,7 @@ class Worker:
         raw = reply.get("outputs")
         if isinstance(raw, Tensor) and raw.dtype == torch.uint8 and raw.numel() <= MAX_OUTPUTS:
             with contextlib.suppress(ValueError, RecursionError):
-                outputs = json.loads(raw.numpy().tobytes())
+                outputs = load_json(raw.numpy().tobytes())
                 if isinstance(outputs, list):
                     return outputs
         self.end()

@@ -24,7 +24,11 @@ from course_lib.errors import Refused
 
 MAX_SUBMISSION = 32 * 2**20
 MAX_SOURCE = 2**20
+# Of all code together: read as Python it takes up to five hundred times as much.
+MAX_CODE = 2**19
 MAX_CELLS = 2000
+# Lists, objects, and what they hold, each of which takes a hundred bytes and more.
+MAX_VALUES = 300_000
 # Built as data: nbformat's constructors validate each cell, where the whole is validated once.
 KINDS: dict[str, dict[str, Any]] = {
     "code": {"outputs": [], "execution_count": None},
@@ -34,6 +38,12 @@ KINDS: dict[str, dict[str, Any]] = {
 MAX_NOTES = 40
 # What nbgrader would act upon, and nbclient.
 CLAIMS = ("schema_version", "grade", "solution", "locked", "task", "points")
+# Pictures load when they are shown, from wherever they are, and tell when and to whom; those that
+# the text itself holds don't.
+_PICTURE = re.compile(
+    r"(?<!\\)((?:\\\\)*)!(?=\[)"
+    r"(?!\[[^\[\]]*\]\(data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]*\))"
+)
 # Tags without attributes, and links in angle brackets, stay what they are in a student's text.
 _TAG = re.compile(
     r"<(?!/?(?:b|br|code|details|div|em|h[1-6]|hr|i|kbd|li|ol|p|pre|span|strong|sub|summary|sup"
@@ -68,8 +78,13 @@ def plain_notes(notes: list[str]) -> list[str]:
 
 
 def inert(markdown: str) -> str:
-    """A student's text without living markup: whoever renders it shows the tags instead."""
-    return _TAG.sub("&lt;", markdown)
+    """A student's text without living markup: whoever renders it shows the tags instead.
+
+    Example:
+        >>> inert("<img src=x> and ![it](http://example.org/x.png)")
+        '&lt;img src=x> and \\\\![it](http://example.org/x.png)'
+    """
+    return _TAG.sub("&lt;", _PICTURE.sub(r"\1\\!", markdown))
 
 
 def nameable(student: str) -> None:
@@ -158,7 +173,9 @@ def parse(content: bytes) -> Submission:
         Unreadable: The bytes are not UTF-8 JSON, or not a notebook.
     """
     try:
-        data = json.loads(content.decode("utf-8-sig"))
+        data = load_json(content)
+    except Unreadable:
+        raise
     except UnicodeDecodeError:
         raise Unreadable("The file is not UTF-8 text.") from None
     except RecursionError:
@@ -168,23 +185,54 @@ def parse(content: bytes) -> Submission:
             f"The file is not a whole notebook, it breaks off or is damaged: {error}."
         ) from None
     notes: list[str] = []
-    if isinstance(data, dict) and "worksheets" in data:
+    if isinstance(data, dict) and "worksheets" in data and "cells" not in data:
+        sheets = data["worksheets"] if isinstance(data["worksheets"], list) else []
+        cells = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)]
+        _countable(sum(len(part) for part in cells if isinstance(part, list)))
         data = _upgrade(data)
         notes.append("The notebook was in an old format (nbformat 3) and has been converted.")
     if not isinstance(data, dict) or not isinstance(data.get("cells"), list):
         raise Unreadable("The file is JSON but not a notebook: it has no list of cells.")
-    if len(data["cells"]) > MAX_CELLS:
-        raise Unreadable(
-            f"The notebook has {len(data['cells'])} cells, at most {MAX_CELLS} are read."
-        )
-    notebook = new_notebook()
+    _countable(len(data["cells"]))
+    notebook, code = new_notebook(), 0
     for number, cell in enumerate(data["cells"], 1):
         clean, problem = _cell(cell, number)
+        if clean is not None and clean.cell_type == "code":
+            code += len(clean.source)
+            if code > MAX_CODE:
+                code -= len(clean.source)
+                most = f"at most {MAX_CODE:,} characters of code are read"
+                clean, problem = None, f"Cell {number} was left out: {most}."
         if problem:
             notes.append(problem)
         if clean is not None:
             notebook.cells.append(clean)
     return Submission(notebook, notes)
+
+
+def load_json(content: bytes) -> Any:
+    """What JSON in UTF-8 says, unless it holds far more values than a notebook does.
+
+    Raises:
+        Unreadable: It does; the bytes are a multiple of the memory that values take.
+        ValueError: It is no JSON, or no UTF-8.
+        RecursionError: It is nested too deeply.
+    """
+    plain = content.replace(rb"\\", b"").replace(rb"\"", b"")
+    if (values := plain.count(b'"') // 2) <= MAX_VALUES:
+        outside = plain.split(b'"')[::2]
+        values = sum(part.count(sign) for part in outside for sign in (b",", b"[", b"{"))
+    if values > MAX_VALUES:
+        raise Unreadable(
+            f"The file holds more than {MAX_VALUES:,} values. Clear all outputs, save, submit"
+            " again."
+        )
+    return json.loads(content.decode("utf-8-sig"))
+
+
+def _countable(cells: int) -> None:
+    if cells > MAX_CELLS:
+        raise Unreadable(f"The notebook has {cells} cells, at most {MAX_CELLS} are read.")
 
 
 def _upgrade(data: dict[str, Any]) -> Any:
@@ -205,6 +253,8 @@ def _cell(cell: Any, number: int) -> tuple[NotebookNode | None, str]:
         return None, f"Cell {number} has no text; it was left out."
     if len(source) > MAX_SOURCE:
         return None, f"Cell {number} has more than {MAX_SOURCE:,} characters; it was left out."
+    # An editor's other line ends change no line.
+    source = source.replace("\r\n", "\n").replace("\r", "\n")
     readable = source.encode("utf-8", errors="replace").decode("utf-8")
     shown = inert(readable) if kind == "markdown" else readable
     fields = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": shown}

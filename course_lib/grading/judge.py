@@ -21,7 +21,7 @@ from course_lib.checks.exercise import Exercise, find
 from course_lib.checks.forbidden import FORBIDDEN, named, refuses
 from course_lib.checks.report import Report, grade, refused
 from course_lib.checks.seen import unusual
-from course_lib.checks.subject import SubjectLost
+from course_lib.checks.subject import Failure, Subject, SubjectLost
 from course_lib.grading.authoring import CHECK
 from course_lib.grading.causes import Raised, explain, raised, worth_a_note
 from course_lib.grading.channel import Killed, Limits, Worker
@@ -138,6 +138,8 @@ def judge_notebook(
     nursery: Nursery,
     limits: Limits | None = None,
     judge: int = 0,
+    *,
+    seconds: float | None = None,
 ) -> Judged:
     """Run and judge a submission.
 
@@ -148,15 +150,17 @@ def judge_notebook(
         nursery: Where workers come from.
         limits: Caps on time, memory and file size.
         judge: Which of the nursery's judges this is.
+        seconds: What is left of ``limits.whole``, if some has been used up.
 
     Returns:
         The notebook with outputs, and one mark for each graded cell of the release.
     """
     result = Judged(new_notebook(metadata=dict(release.metadata)), [], submission.notes)
     limits = limits or Limits()
+    left = limits.whole if seconds is None else seconds
     written = "\n".join(c.source for c in submission.notebook.cells if c.cell_type == "code")
     needs = [name for name in COSTLY if name in written]
-    session = Session(lambda: Worker(nursery, limits, judge, needs), limits.whole)
+    session = Session(lambda: Worker(nursery, limits, judge, needs), left)
     kept = MAX_KEPT
     doubtful: list[tuple[NotebookNode, Mark, list[str]]] = []
     failed: list[Raised] = []
@@ -180,7 +184,8 @@ def judge_notebook(
                     if worth_a_note(error, failed):
                         result.notes.append(f"{str(error)[0].upper()}{str(error)[1:]}.")
                     failed.append(error)
-                kept -= sum(len(str(output)) for output in cell.outputs)
+                # An output without a word takes its room, too.
+                kept -= sum(len(str(output)) + 1000 for output in cell.outputs)
                 if kept < 0:
                     cell.outputs = [_output("stream", name="stdout", text=FULL)]
                 if lost:
@@ -243,13 +248,20 @@ def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str
         return Mark(grade_id, points, None, reason="to be graded by hand")
     exercise = find(match[1])
     try:
-        report = grade(exercise, session.worker.subject(), seed, reveal=False)
+        report = _report(exercise, session.worker.subject(), seed)
     except SubjectLost as lost:
         reason = _say_lost(cell, exercise.id, lost, notes)
         session.replay(lost)
         return Mark(grade_id, points, 0.0, reason=reason)
     cell.outputs = _table(report)
     return Mark(grade_id, points, report.score, report)
+
+
+def _report(exercise: Exercise, subject: Subject, seed: str) -> Report:
+    report = grade(exercise, subject, seed, reveal=False)
+    # What it returned has been compared and could fill the memory; what it raised is told.
+    report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
+    return report
 
 
 def _say_lost(cell: NotebookNode, identifier: str, lost: SubjectLost, notes: list[str]) -> str:
@@ -328,7 +340,7 @@ class _Looker:
             for part in parts:
                 session.run(part)
             subject = session.worker.subject()
-            report = grade(exercise, subject, self.seed)
+            report = _report(exercise, subject, self.seed)
             # Of what any exercise forbids it is settled where it may be used.
             seen = [n for n in subject.seen() if not refuses(tuple(FORBIDDEN), n)]
             return report, unusual(seen, VOCABULARY)
@@ -383,7 +395,7 @@ def clean_outputs(outputs: list[Any]) -> list[NotebookNode]:
                 clean.append(_output(kind, data=data, metadata={}))
         elif kind == "error":
             trace = output.get("traceback")
-            lines = [str(line) for line in trace] if isinstance(trace, list) else []
+            lines = [str(line) for line in trace[:1000]] if isinstance(trace, list) else []
             clean.append(_error(str(output.get("ename")), str(output.get("evalue")), lines))
     return clean
 

@@ -4,11 +4,15 @@ import time
 
 import nbformat
 import pytest
+import torch
 from nbformat.v4 import new_code_cell
 
+from course_lib.checks.subject import SubjectLost
 from course_lib.cli.walls import load_attacks
-from course_lib.grading.channel import Limits
-from course_lib.grading.judge import FULL, clean_outputs
+from course_lib.grading.channel import Limits, Worker
+from course_lib.grading.classroom import Classroom
+from course_lib.grading.judge import FULL, clean_outputs, judge_notebook
+from course_lib.grading.verdict import Task
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +31,47 @@ def test_a_submission_has_a_time_of_its_own_whatever_its_cells_take(judge, solve
     assert time.monotonic() - begin < 60, "thirty cells of three seconds would take ninety"
     assert judged.score == 0 and len(judged.marks) == len(assignment.exercises) + 1
     assert any("all 6 seconds were used up" in note for note in judged.notes)
+
+
+def test_a_worker_killed_when_time_is_up_gets_no_more_of_it(
+    tmp_path, root, assignment, nursery, blank_gradebook
+):
+    """Another try has what the first has left."""
+    kills = "import os, time\ntime.sleep(8)\nos.kill(os.getpid(), 9)"
+    notebook = nbformat.from_dict(assignment.release)
+    notebook.cells.insert(0, new_code_cell(kills))
+    (tmp_path / "gradebook.db").write_bytes(blank_gradebook.read_bytes())
+    room = Classroom(tmp_path, root, assignment.name, Limits(cell=10, whole=12))
+    given = []
+
+    def judging(*args, seconds, **kwargs):
+        given.append(seconds)
+        return judge_notebook(*args, seconds=seconds, **kwargs)
+
+    before = Classroom.judge.__globals__["judge_notebook"]
+    Classroom.judge.__globals__["judge_notebook"] = judging
+    try:
+        task = Task("eve", nbformat.writes(notebook).encode(), "", "key")
+        assert room.judge(task, nursery, 0).verdict.score == 0
+    finally:
+        Classroom.judge.__globals__["judge_notebook"] = before
+    assert given[0] > 11 and all(seconds < 12 - 8 for seconds in given[1:])
+
+
+def test_large_answers_end_their_exercise_and_stay_nowhere(nursery, judge, answer, others):
+    """Each could cross by itself; together they would fill the memory of the judge."""
+    with Worker(nursery) as worker:
+        worker.run("import torch\ndef f(): return torch.zeros(7 * 2**20, dtype=torch.uint8)")
+        subject = worker.subject()
+        with pytest.raises(SubjectLost, match="too large to be kept"):
+            for _ in range(5):
+                assert subject.call("f").error is None
+    judged = judge(
+        answer("def scaled_dot_product_attention(*a, **k): return torch.zeros(1_900_000)")
+    )
+    assert judged.score == others
+    kept = [entry for mark in judged.marks if mark.report for entry in mark.report.transcript]
+    assert not any(isinstance(entry, torch.Tensor) for entry in kept)
 
 
 def test_outputs_of_a_whole_notebook_are_capped(judge, solved, assignment):

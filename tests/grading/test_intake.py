@@ -6,7 +6,9 @@ import os
 import nbformat
 import pytest
 
+from course_lib.checks.probe import bounded
 from course_lib.grading import intake
+from course_lib.grading.ordinary import ordinary
 
 NAME = "03_attention"
 
@@ -107,6 +109,56 @@ def test_old_format_is_converted():
     old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": [cell]}]}
     submission = intake.parse(json.dumps(old).encode())
     assert submission.notebook.cells[0].source == "x = 1"
+
+
+def test_a_notebook_of_today_with_a_key_of_old_is_none_of_old(solved):
+    data = {**json.loads(nbformat.writes(solved)), "worksheets": []}
+    assert intake.parse(json.dumps(data).encode()).notes == []
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_other_line_ends_change_no_cell(solved, assignment, end):
+    for cell in solved.cells:
+        cell.source = cell.source.replace("\n", end)
+    submission = intake.parse(nbformat.writes(solved).encode())
+    cells = intake.align(submission, assignment.release)
+    assert submission.notes == [] and all("\r" not in cell.source for cell, _ in cells)
+
+
+def cells(count, source, kind="code"):
+    cell = {"cell_type": kind, "source": source, "metadata": {}, "outputs": []}
+    return json.dumps({"cells": [cell] * count}, ensure_ascii=False).encode()
+
+
+OLD = {"cells": [{"cell_type": "code", "input": "", "outputs": []}]}
+LARGE = 31 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"cells": [' + b",".join([b'{"":{}}'] * (LARGE // 8)) + b"]}", "300,000 values"),
+        (b'{"cells": [' + b",".join([b"1.1"] * (LARGE // 4)) + b"]}", "300,000 values"),
+        (b'{"cells": ["' + b'"' * LARGE, "300,000 values"),
+        (b'{"cells": ["' + rb"\"" * (LARGE // 2), "breaks off"),
+        (json.dumps({"worksheets": [OLD] * 30_000}).encode(), "30000 cells"),
+        (cells(100, "a," * 100_000), "cells 2, ordinary False"),
+        (cells(1, "-" * 500_000 + "1"), "cells 1, ordinary False"),
+        (cells(30, "\N{GRINNING FACE}" + "\\" * 1_000_000, "markdown"), "cells 30"),
+    ],
+)
+def test_what_is_handed_in_takes_little_to_read(content, words):
+    """Read and looked through, within seconds and the memory that a judge may take for one."""
+
+    def read():
+        try:
+            notebook = intake.parse(content).notebook
+        except intake.Unreadable as unreadable:
+            return str(unreadable).encode()
+        code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        return f"cells {len(notebook.cells)}, ordinary {ordinary(code)}".encode()
+
+    assert words in bounded(read, memory=512, cpu=7).decode()
 
 
 def test_no_bytes_raise_anything_else(solved):

@@ -2,10 +2,12 @@
 
 import copy
 import json
+import re
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from nbconvert.filters.markdown import markdown2html
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course_lib.grading import intake
@@ -191,6 +193,25 @@ def test_living_markup_in_text_is_shown_instead_and_the_plain_kind_stays():
         " &lt;b onclick=y>"
     )
     assert "<" not in intake.inert("<img src=x><svg/onload=1><!--x--><?x?></script >")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![x](http://example.org/x.png)",
+        "a ![x][y]\n\n[y]: http://example.org/x.png",
+        r"\\![x](http://example.org/x.png)",
+        "![x](data:image/png;base64,AAAA) ![y](//example.org/y)",
+        "![x](data:image/png;base64,AA AA)\n\n[x]: http://example.org/x.png",
+    ],
+)
+def test_a_picture_from_elsewhere_is_no_picture(text):
+    """As nbconvert renders it, which is what an instructor sees; pictures in the text stay."""
+    pattern = r'<img[^>]*src="(?!data:)'
+    assert re.search(pattern, markdown2html(text)), "or the example shows nothing"
+    shown = intake.inert(text)
+    assert not re.search(pattern, markdown2html(shown)) and intake.inert(shown) == shown
+    assert markdown2html(shown).count("data:image") >= text.count("](data:image/png;base64,AAAA)")
 
 
 def test_notes_are_short_few_and_plain():

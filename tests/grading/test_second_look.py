@@ -36,6 +36,13 @@ def test_a_solution_with_an_unusual_cell_gets_all_points(assignment, nursery, mo
     assert judged.score == sum(e.points for e in assignment.exercises) and judged.notes == []
 
 
+def test_a_long_sum_beside_an_unusual_name_gets_all_points(judge, solved, assignment):
+    """Nested as deep as it has terms: more than the stack of whoever would write it anew."""
+    solved.cells.insert(2, nbformat.v4.new_code_cell(f"{ODD}\ntotal = {' + '.join(['1'] * 600)}"))
+    judged = judge(solved)
+    assert judged.score == assignment.automatic and judged.notes == []
+
+
 def test_everyday_answers_are_not_looked_at_again(judge, solved, monkeypatch):
     monkeypatch.delattr(Looker, "look")
     assert judge(solved).notes == []
