@@ -76,6 +76,22 @@ def test_a_property_that_any_stub_passes_is_a_fault(spoiled):
     assert "stub" in faults()
 
 
+def test_a_verdict_that_depends_on_the_seed_is_a_fault(spoiled, monkeypatch):
+    """The last of the mistakes passes where a coin falls well."""
+    monkeypatch.setattr("course_lib.checks.report.find", lambda identifier: spoiled)
+    spoiled.id = "tests.tossed"
+    spoiled.mistakes[:] = spoiled.mistakes[:3]
+
+    def toss(trial):
+        trial.call(*spoiled.example(trial))
+        trial.expect(trial.integer(0, 1) == 0, "the coin fell badly")
+
+    spoiled.properties.append(
+        dataclasses.replace(spoiled.properties[0], name="tossed", points=0, run=toss)
+    )
+    assert "the verdict on tossed depends on the seed" in faults(6)
+
+
 def test_a_mistake_that_gives_itself_away_is_a_fault(spoiled):
     crash = "def scaled_dot_product_attention(q, k, v, mask=None):\n    return v[..., :1], v"
     spoiled.mistakes[0] = dataclasses.replace(spoiled.mistakes[0], source=crash)
