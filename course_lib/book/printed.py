@@ -39,7 +39,7 @@ OUTCOMES = {
     "stands": "stands",
     "does not": "does not stand",
     "undecided": "undecided at this size",
-    "reference": "others are compared with it",
+    "reference": "printed for comparison, not judged",
     "not run": "not run",
 }
 """What can be said of a row, and how it is put to a reader."""

@@ -23,7 +23,8 @@ class Verdict:
         mean: Mean of the differences.
         low: Lower end of the 95 % interval.
         high: Upper end.
-        detectable: The smallest mean difference that these runs could have told from 0.
+        half_width: Half the width of the interval. No effect size: a true difference as large as
+            this is told from 0 in about half of all such experiments.
         n: Number of pairs.
     """
 
@@ -31,7 +32,7 @@ class Verdict:
     mean: float
     low: float
     high: float
-    detectable: float
+    half_width: float
     n: int
 
     def __str__(self) -> str:
@@ -39,12 +40,12 @@ class Verdict:
         return "; ".join([f"{self.outcome}: {numbers}", *self.doubts()])
 
     def doubts(self) -> list[str]:
-        """Why nothing is decided; empty where something is."""
-        if self.outcome != "undecided":
-            return []
-        if self.low <= 0 <= self.high:
-            return [f"less than {self.detectable:.3g} could not have been seen"]
-        return ["a control does not stand"]
+        """Why nothing is decided, where the interval doesn't tell."""
+        if self.outcome == "undecided" and not self.low <= 0 <= self.high:
+            return ["a control does not stand"]
+        if self.n > 1 and self.mean == self.half_width == 0:
+            return ["all pairs are equal, the task can't tell the arms apart"]
+        return []
 
 
 def t_quantile(probability: float, degrees: int) -> float:
@@ -99,7 +100,7 @@ def verdict(differences: Sequence[float], claimed_sign: int) -> Verdict:
         >>> print(verdict([0.30, 0.34, 0.29, 0.33, 0.31], claimed_sign=1))
         stands: +0.314 [+0.288, +0.34], 5 pairs
         >>> print(verdict([0.02, -0.01, 0.03], claimed_sign=1))
-        undecided: +0.0133 [-0.0384, +0.065], 3 pairs; less than 0.0517 could not have been seen
+        undecided: +0.0133 [-0.0384, +0.065], 3 pairs
     """
     if claimed_sign not in (1, -1):
         raise ValueError(f"claimed_sign must be 1 or -1, got {claimed_sign}")

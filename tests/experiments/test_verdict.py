@@ -48,27 +48,30 @@ def test_the_interval_by_hand() -> None:
     got = verdict([1, 2, 3], 1)
     half = 4.30265 / math.sqrt(3)
     assert (got.low, got.high) == pytest.approx((2 - half, 2 + half), abs=1e-4)
-    assert got.mean == 2 and got.detectable == pytest.approx(half, abs=1e-4) and got.n == 3
+    assert got.mean == 2 and got.half_width == pytest.approx(half, abs=1e-4) and got.n == 3
     assert got.outcome == "undecided"
 
 
-def test_what_could_have_been_seen_is_the_border() -> None:
-    """The same scatter around a mean just above the detectable difference stands."""
+def test_the_half_width_is_the_border_for_the_mean() -> None:
+    """The same scatter around a mean just above half the width stands."""
     spread = [-0.02, 0.0, 0.02]
-    border = verdict(spread, 1).detectable
+    border = verdict(spread, 1).half_width
     assert verdict([border * 1.01 + s for s in spread], 1).outcome == "stands"
     assert verdict([border * 0.99 + s for s in spread], 1).outcome == "undecided"
 
 
-def test_scatter_around_zero_is_undecided_and_says_how_much_was_visible() -> None:
-    got = verdict([0.02, -0.01, 0.03], 1)
-    assert got.outcome == "undecided"
-    assert "could not have been seen" in str(got)
+def test_scatter_around_zero_is_undecided_and_its_interval_is_told() -> None:
+    assert str(verdict([0.02, -0.01, 0.03], 1)) == "undecided: +0.0133 [-0.0384, +0.065], 3 pairs"
+
+
+def test_where_all_pairs_are_equal_a_ceiling_is_named() -> None:
+    assert "can't tell the arms apart" in str(verdict([0.0, 0.0, 0.0], 1))
+    assert "apart" not in str(verdict([0.0], 1))
 
 
 def test_one_pair_never_decides() -> None:
     got = verdict([5.0], 1)
-    assert got.outcome == "undecided" and got.detectable == math.inf
+    assert got.outcome == "undecided" and got.half_width == math.inf
 
 
 def test_equal_differences() -> None:
