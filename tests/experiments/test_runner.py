@@ -153,7 +153,7 @@ def test_nothing_is_decided_where_a_control_does_not_stand(tmp_path: Path) -> No
     failed = made(vague)
     assert [c.verdict.outcome for c in failed] == ["undecided"] * 3
     assert "undecided: +0.31" in str(failed[0]) and "a control does not stand" in str(failed[0])
-    assert "could not have been seen" in str(failed[1])
+    assert str(failed[1]).endswith("pairs")
 
 
 def test_a_conclusion_is_asked_for_by_its_key(tmp_path: Path) -> None:
