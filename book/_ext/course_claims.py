@@ -158,7 +158,7 @@ def table(
     return made
 
 
-def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:  # type: ignore[type-arg]
+def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:
     """Run the claims at every build: they read code that Sphinx does not watch."""
     return ["book/claims"] if "book/claims" in app.env.found_docs else []
 

@@ -42,7 +42,7 @@ class ResultsTable(SphinxDirective):
             out.append(section)
         return out
 
-    def size(self, experiment, size, records, printed) -> list[nodes.Node]:  # type: ignore[no-untyped-def]
+    def size(self, experiment, size, records, printed) -> list[nodes.Node]:
         """Describe the records of one size."""
         from course_lib.book.results import scalar_table, summary, tables
         from course_lib.experiments import conclusions
@@ -86,7 +86,7 @@ class EnergyTable(SphinxDirective):
         return [table(headings, rows, (34, 12, 28, 26), "numbers")]
 
 
-def energy_row(name: str, records: list, energy: float) -> nodes.row:  # type: ignore[type-arg]
+def energy_row(name: str, records: list, energy: float) -> nodes.row:
     """One line of it."""
     hours = sum(record.device_seconds for record in records) / 3600
     return row([name, str(len(records)), f"{hours:.2f}", f"{energy:.1f}"])
@@ -120,7 +120,7 @@ class DocumentTables(SphinxDirective):
         return out
 
 
-def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:  # type: ignore[type-arg]
+def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:
     """Read the page at every build: a new record is a new file, which Sphinx does not watch."""
     return [page for page in PAGES if page in app.env.found_docs]
 

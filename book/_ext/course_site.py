@@ -193,7 +193,7 @@ def released(name: str) -> str:
 
 def note_start(app: Sphinx, docname: str, source: list[str]) -> None:
     """Remember what processor time all kernels so far have taken."""
-    app.env.course_before = _kernel_seconds()  # type: ignore[attr-defined]
+    app.env.course_before = _kernel_seconds()
 
 
 def weigh_page(app: Sphinx, doctree: nodes.document) -> None:

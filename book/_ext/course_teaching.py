@@ -133,7 +133,7 @@ def phrase(text: str) -> list[nodes.Node]:
     return [nodes.literal("", p) if n % 2 else nodes.Text(p) for n, p in enumerate(parts) if p]
 
 
-def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:  # type: ignore[type-arg]
+def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:
     """Read the exercises at every build: they are code that Sphinx does not watch."""
     return [page for page in PAGES if page in app.env.found_docs]
 
