@@ -51,6 +51,7 @@ def verdict(t: Trial, first: Tensor, second: Tensor, quantile: float, note: str)
     """Expect the right decision, and return half of the width, which is asked for elsewhere."""
     got, want = t.call(first, second, quantile), t.want(first, second, quantile)
     t.expect(isinstance(got, (list, tuple)) and len(got) == 3, "wanted three values")
+    t.close(got[0], want[0], "mean", note=note)
     t.close(got[2], want[2], "verdict", note=note)
     return float(got[1])
 

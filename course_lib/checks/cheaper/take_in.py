@@ -124,7 +124,9 @@ def hidden(t: Trial) -> None:
 def large(t: Trial) -> None:
     for size in (1e4, -1e4):
         state = read(t, 3, 2, size=100)
-        t.same(size + 100 * t.randn(3, 4), t.randn(4, 2), *state, note=f"about {size:g}")
+        # Each score twice: a sum of one would hide a division by it.
+        scores = (size + 100 * t.randn(3, 2)).repeat(1, 2)
+        t.same(scores, t.randn(4, 2), *state, note=f"about {size:g}")
 
 
 @exercise.prop(
@@ -140,7 +142,9 @@ def the_rest(t: Trial) -> None:
     second = (both[2] / both[1])[1]
     t.close(second, alone[2] / alone[1], "out / total", note="(B, T, S), compared to alone")
     state = read(t, 2, 3, dtype=torch.float64)
-    t.gradient(t.randn(2, 4, dtype=torch.float64), t.randn(4, 3, dtype=torch.float64), *state)
+    # Smaller scores: the largest stays, so that all five arguments matter.
+    scores = t.randn(2, 4, dtype=torch.float64) - 5
+    t.gradient(scores, t.randn(4, 3, dtype=torch.float64), *state)
     t.unchanged(t.randn(2, 4), t.randn(4, 3), *read(t, 2, 3))
     t.unchanged(t.randn(2, 4) + 5, t.randn(4, 3), *read(t, 2, 3))
 

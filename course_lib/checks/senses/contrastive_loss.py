@@ -104,6 +104,7 @@ def ceiling(t: Trial) -> None:
     for log_factor in (4.8, 6.0, 200.0):
         got = t.call(images, texts, torch.tensor(log_factor))
         t.close(got, highest, note=f"log factor {log_factor}, compared to that of 100")
+    t.same(*mirrored(t, 5), torch.tensor(6.0), note="unit vectors, log factor 6")
     lower = t.call(images, texts, torch.tensor(4.3))
     t.expect((lower - highest).abs() > 1e-4, "a log factor of 4.3 does as one of 4.6 does")
 
