@@ -16,6 +16,7 @@ from nbgrader.api import Base, Gradebook
 from sqlalchemy import Connection, create_engine, func, inspect, make_url, select, text
 from sqlalchemy.exc import (
     ArgumentError,
+    DatabaseError,
     DataError,
     IntegrityError,
     OperationalError,
@@ -78,6 +79,15 @@ def explained(address: str) -> Iterator[None]:
                 else "Is the server there, may you log in, and has the database been made"
                 " (createdb)? Nothing is lost; the same command goes on from here"
             )
+        ) from None
+    except DatabaseError as error:
+        said = " ".join(str(error.orig).split())
+        if isinstance(error, (IntegrityError, DataError)) or not is_file(address):
+            raise
+        raise ValueError(
+            f"{shown(address)}: {said}. The file is damaged or no gradebook: put a copy of it back"
+            " from a backup, since scores and comments that people gave stand nowhere else; without"
+            " one, move it away, and `course grade` makes a new one"
         ) from None
 
 

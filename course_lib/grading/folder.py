@@ -48,10 +48,23 @@ def save(path: Path, text: str, *, private: bool = False) -> None:
 
 
 def known_seeds(course: Path) -> dict[str, str]:
-    """The grading seeds that a course keeps, by assignment."""
+    """The grading seeds that a course keeps, by assignment.
+
+    Raises:
+        ValueError: The file is damaged.
+    """
     path = course / SEEDS
-    known: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
-    return known
+    try:
+        known = json.loads(path.read_text()) if path.exists() else {}
+        if isinstance(known, dict) and all(isinstance(seed, str) for seed in known.values()):
+            return known
+        said = "it is not one object with a text for each assignment"
+    except ValueError as error:
+        said = str(error)
+    raise ValueError(
+        f"{path}: {said}. The file is damaged: put a copy of it back from a backup; without one,"
+        " move it away, and the next run draws new samples and grades everybody again"
+    )
 
 
 def grading_seed(course: Path, name: str) -> str:

@@ -53,10 +53,13 @@ _REFUSED = {
     "finit_module": (313, 273), "open_by_handle_at": (304, 265), "io_uring_setup": (425, 425),
     "mount_setattr": (442, 442), "move_mount": (429, 429), "open_tree": (428, 428),
     "fsopen": (430, 430), "quotactl": (179, 60), "swapon": (167, 224), "reboot": (169, 142),
-    "pidfd_getfd": (438, 438),
+    "pidfd_getfd": (438, 438), "pidfd_open": (434, 434), "memfd_secret": (447, 447),
+    "open_tree_attr": (467, 467), "fanotify_init": (300, 262), "kcmp": (312, 272),
+    "name_to_handle_at": (303, 264),
 }  # fmt: skip
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _SOCKET = {"x86_64": 41, "aarch64": 198}
+_PRLIMIT = {"x86_64": 302, "aarch64": 261}
 _CLONE = {"x86_64": 56, "aarch64": 220}
 _CLONE3, _CLONE_THREAD = 435, 0x10000
 # fork, vfork, execve, execveat
@@ -257,7 +260,7 @@ def surrender() -> None:
 
 
 def _filter_system_calls() -> None:
-    """Refuse the calls of ``_REFUSED``, sockets other than local ones and new user namespaces."""
+    """Refuse the calls of ``_REFUSED``, sockets but local ones, user namespaces, others' limits."""
     machine = platform.machine()
     column = {"x86_64": 0, "aarch64": 1}.get(machine)
     if column is None:
@@ -279,7 +282,11 @@ def _filter_system_calls() -> None:
     program += [
         (equal, 0, 3, _SOCKET[machine]),
         (load, 0, 0, 16),
-        (equal, 5, 0, socket.AF_UNIX),
+        (equal, 9, 0, socket.AF_UNIX),
+        (give, 0, 0, refuse | errno.EPERM),
+        (equal, 0, 3, _PRLIMIT[machine]),
+        (load, 0, 0, 16),
+        (equal, 5, 0, 0),  # the process itself
         (give, 0, 0, refuse | errno.EPERM),
         (equal, 0, 3, _CLONE[machine]),
         (load, 0, 0, 16),

@@ -103,7 +103,8 @@ def text(facts: dict[str, Any]) -> str:
     Args:
         facts: What :func:`data` returned.
     """
-    top, students = facts["max_points"], facts["students"]
+    top = facts["max_points"]
+    students = {plain(name): score for name, score in facts["students"].items()}
     lines = [f"{facts['assignment']}: {facts['submissions']} submissions", ""]
     width = max((len(s) for s in students), default=0)
     if len(students) <= LISTED:
@@ -131,13 +132,13 @@ def text(facts: dict[str, Any]) -> str:
     if facts["needs_a_look"]:
         lines += ["", "needs a look"]
         for student, why in facts["needs_a_look"].items():
-            lines += [f"  {student}", _indented(why)]
+            lines += [f"  {plain(student)}", _indented(why)]
     if waiting := facts["for_a_person"]:
         answers = sum(map(len, waiting.values()))
         lines += ["", f"to be graded by hand: {answers} answers of {len(waiting)} students"]
     if late := facts["late_penalties"]:
         lines += ["", "late, and what nbgrader's plugin takes for it"]
-        lines += [f"  {student:{width}}  {points:6.2f}" for student, points in late.items()]
+        lines += [f"  {plain(name):{width}}  {points:6.2f}" for name, points in late.items()]
     if old := facts["by_another_version"]:
         lines += ["", f"graded by another version of the course: {old}; to see what this one says:"]
         lines.append(f"  course regrade {facts['assignment']}")
@@ -146,6 +147,23 @@ def text(facts: dict[str, Any]) -> str:
               " points"]  # fmt: skip
     # Names of folders and files are strangers' words; on a terminal they could be commands.
     return "\n".join(plain(line, 1000) for line in "\n".join(lines).split("\n"))
+
+
+def cell(value: str) -> str:
+    """A stranger's word as a spreadsheet may have it: no formula, no control character.
+
+    Example:
+        >>> cell("=HYPERLINK(1)"), cell("ada"), cell("-rf")
+        ("'=HYPERLINK(1)", 'ada', "'-rf")
+    """
+    shown = plain(value)
+    return f"'{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
+
+
+def as_json(facts: dict[str, Any]) -> str:
+    """The same for programs; what a terminal would take for a command is written as its number."""
+    written = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in written)
 
 
 def _bar(part: float, whole: float) -> str:
@@ -171,7 +189,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
     for verdict in verdicts:
         points = [verdict.exercises.get(column) for column in columns]
         cells = ["" if p is None else p for p in (*points, verdict.score)]
-        rows.writerow([verdict.student, *cells])
+        rows.writerow([cell(verdict.student), *cells])
     return file.getvalue()
 
 
@@ -179,6 +197,6 @@ def write(folder: Path, facts: dict[str, Any], verdicts: Sequence[Verdict]) -> P
     """Write all three forms into a folder; the path of the text."""
     path = folder / f"{facts['assignment']}.txt"
     save(path, text(facts) + "\n")
-    save(path.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    save(path.with_suffix(".json"), as_json(facts))
     save(path.with_suffix(".csv"), table(verdicts))
     return path

@@ -1,6 +1,7 @@
 """A class: the sample, bad submissions, interruption, and what people wrote into the gradebook."""
 
 import csv
+import io
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import pytest
 from course_lib.grading import authoring, gradebook, sample, summary
 from course_lib.grading.channel import Limits
 from course_lib.grading.classroom import Classroom
+from course_lib.grading.verdict import Verdict
 
 NAME = "03_attention"
 
@@ -164,6 +166,36 @@ def test_the_grading_seed_is_kept_and_private(empty):
     seed = room().seed
     assert room().seed == seed and len(seed) == 32
     assert (course / ".grading-seeds.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"03_attention": 7}', '{"03_attention": "a'])
+def test_damaged_seeds_are_named(empty, content):
+    course, _, room = empty
+    (course / ".grading-seeds.json").write_text(content)
+    with pytest.raises(ValueError, match=r"\.grading-seeds\.json: .* is damaged"):
+        room()
+
+
+@pytest.mark.parametrize("cut", [None, 5000])
+def test_a_damaged_gradebook_is_named(empty, cut):
+    course, put, room = empty
+    book = course / "gradebook.db"
+    book.write_bytes(book.read_bytes()[:cut] if cut else b"no database" * 1000)
+    put("a", b"{}")
+    with pytest.raises(ValueError, match=r"gradebook\.db.* is damaged or no gradebook"):
+        room().grade()
+
+
+def test_names_are_no_commands_in_a_summary():
+    names = ["=HYPERLINK(1)", "@SUM(1)", "+1", "-1", "ada\x1b[2J", "eve\nmal   28.00", "\x9bz"]
+    verdicts = [Verdict(name, "", 1.0, 2.0, {"e": 1.0}, {"e": 2.0}) for name in names]
+    facts = summary.data(NAME, verdicts)
+    assert list(json.loads(summary.as_json(facts))["students"]) == names
+    for written in (summary.as_json(facts), summary.table(verdicts), summary.text(facts)):
+        assert all(c.isprintable() or c == "\n" for c in written)
+    cells = [line[0] for line in csv.reader(io.StringIO(summary.table(verdicts)))]
+    assert len(cells) == 1 + len(names) and not any(cell[0] in "=@+-" for cell in cells)
+    assert not any(line.strip().startswith("mal") for line in summary.text(facts).split("\n"))
 
 
 def test_unknown_assignments_and_students_are_named(empty, root):

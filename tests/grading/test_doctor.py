@@ -1,6 +1,7 @@
 """The walls hold every probe, and without walls the probes get out: they are no dummies."""
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 from course_lib.grading import doctor
+from course_lib.grading.channel import Worker
 from course_lib.grading.nursery import Nursery, WorkerFailed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +44,26 @@ def test_without_walls_the_probes_get_out(kit_folder):
         "find the checks on the disk",
     } <= escaped
     assert not escaped & HELD_ANYWAY
+
+
+CALLS = """
+import ctypes, resource
+libc = ctypes.CDLL(None, use_errno=True)
+def errno(number, *more):
+    ctypes.set_errno(0)
+    return ctypes.get_errno() if libc.syscall(number, *more) < 0 else 0
+print([errno(number, *[ctypes.c_long(-1)] * 5) for number in {numbers}])
+print(errno({prlimit}, 1, 7, None, None), resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 0)
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="these are x86-64's numbers")
+def test_rare_calls_are_refused_and_limits_are_ones_own(nursery):
+    """EPERM is 1; a call that is let through has no such arguments and says something else."""
+    numbers = [428, 467, 300, 312, 447, 434]
+    with Worker(nursery) as worker:
+        outputs = worker.run(CALLS.format(numbers=numbers, prlimit=302))
+    assert outputs[0]["text"].split("\n")[:2] == [str([1] * len(numbers)), "1 True"]
 
 
 def test_the_walls_hold_for_an_ordinary_user_too():
