@@ -1,1 +1,50 @@
-"""A course on attention: full implementations, checks and grading."""
+"""A course on attention: full implementations, checks and grading.
+
+Taught, in the order of the chapters
+    recurrence     RNN, GRU and LSTM steps
+    seq2seq        encoder, decoder, attention between
+    alignment      which word translates which
+    lookup         attention as a dictionary
+    attention      scaled dot-product, several heads
+    scaling        why scores are scaled
+    mixing         attention beside other layers
+    masks          who may attend where
+    layers         norm, feed-forward, block
+    positions      sinusoids, rotations, biases, grids
+    transformer    stacks, caches, whole models
+    decoding       greedy, sampling, beam search
+    patterns       reading attention maps
+    vit            patches and vision transformers
+    resnet         the convolutional network beside them
+    hybrid         convolutions first, attention afterwards
+    calibration    how sure, how often right
+    efficient      cheaper attention, exact and approximate
+    swin           windows that shift and merge
+    favit          a few keys a window
+    informer       sparse queries, forecasts
+    multimodal     words and pictures in one model
+
+Data and training
+    data           sets, their sources and loaders
+    training       loop, checkpoints, seeds, measures
+    memory         what training keeps for gradients
+    errors         what is refused, in one class
+    reading        two small trained models
+    plots          the book's pictures, drawn
+    figures        figures that move without a kernel
+
+Checks and grades
+    checks         properties, known mistakes, hints
+    grading        the judge outside the student's process
+    hub            a JupyterHub on one machine
+
+Measures and proves
+    experiments    runs, records, verdicts
+    claims         the documents' statements, executed
+    mechanisms     every mechanism beside its peers
+    benchmarks     ratios of speed and memory
+
+Publishes
+    book           builds, prints and reports on pages
+    cli            the ``course`` command
+"""

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import course_lib
+
 ROOT = Path(__file__).resolve().parents[1]
 SET_BY_DESIGN = {
     "book", "exercises", "solutions", "course_lib", "tests",
@@ -19,7 +21,7 @@ SET_BY_DESIGN = {
 DEMANDED_BY_TOOLS = {
     "pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "CITATION.cff", "CONTRIBUTING.md",
     "nbgrader_config.py", ".binder", "deploy", ".ci", ".gitignore", ".gitattributes",
-    ".pre-commit-config.yaml",
+    ".pre-commit-config.yaml", "CHANGELOG.md", "SECURITY.md",
 }  # fmt: skip
 MODULES = sorted((ROOT / "course_lib").rglob("*.py"))
 
@@ -135,3 +137,14 @@ def test_no_machine_and_no_workshop_in_the_text():
         if path.suffix in kinds and path.parts[0] != "tests" and (ROOT / path).is_file():
             found = words.search((ROOT / path).read_text(encoding="utf-8"))
             assert not found, f"{path}: {found[0]}"
+
+
+def test_the_map_of_the_library_names_every_part_once():
+    named = re.findall(r"^    (\w+) +\S", course_lib.__doc__, re.MULTILINE)
+    folder = ROOT / "course_lib"
+    parts = {p.parent.name for p in folder.glob("*/__init__.py")}
+    parts |= {p.stem for p in folder.glob("*.py")} - {"__init__"}
+    assert len(named) == len(set(named)) and set(named) == parts
+    # A handful of words each: a map, no manual.
+    for line in re.findall(r"^    \w+ +(.+)$", course_lib.__doc__, re.MULTILINE):
+        assert len(line.split()) <= 6, line
