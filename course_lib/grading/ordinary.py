@@ -248,15 +248,14 @@ def _inner_words() -> frozenset[str]:
 
 @cache
 def _fields(own: tuple[str, ...]) -> frozenset[str]:
-    """Attributes that the classes of a notebook give their own objects."""
+    """Attributes that a notebook gives its own classes and objects."""
     found = set()
     for statement in (statement for source in own for statement in statements(source)):
         for node in ast.walk(_parsed(statement)):
             if isinstance(node, ast.ClassDef):
                 found.update(_bound(node.body))
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                if isinstance(node.value, ast.Name) and node.value.id == "self":
-                    found.add(node.attr)
+                found.add(node.attr)
     return frozenset(n for n in found if not n.startswith("__")) - _inner_words()
 
 
@@ -299,7 +298,9 @@ def _odd(tree: ast.AST, bound: set[str], fields: frozenset[str] | None = None) -
             if not (node.attr in words or node.attr in methods):
                 yield node.attr
             elif store and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
-                yield node.attr
+                # A new name changes nothing of what others call.
+                if not wide or node.attr in _plain_words():
+                    yield node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id in vars(builtins):
                 if node.id not in allowed:

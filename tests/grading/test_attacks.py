@@ -2,17 +2,26 @@
 
 import json
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from course_lib.checks.exercise import find, namespace
+from course_lib.checks.report import grade
+from course_lib.checks.subject import Subject
 from course_lib.cli import main
 from course_lib.cli.walls import load_attacks
 from course_lib.grading.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 attacks = load_attacks(ROOT)
+routes = import_module("course_attacks.routes")
 NAMES = [attack.name for attack in attacks.ATTACKS]
+
+
+# The whole class takes minutes.
+whole = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -20,23 +29,36 @@ def outcome(tmp_path_factory):
     return attacks.run(ROOT, tmp_path_factory.mktemp("attacks") / "course")
 
 
+@whole
 @pytest.mark.parametrize("name", NAMES)
 def test_an_attack_gets_what_it_deserves(outcome, name):
     line = next(line for line in outcome.attacks if line.name == name)
     assert line.verdict == "held", f"{line.text()}: {line.look}"
 
 
+@whole
 def test_honest_students_beside_them_get_theirs(outcome):
-    assert len(outcome.honest) >= 6
+    assert len(outcome.honest) >= 80
     assert [line.text() for line in outcome.honest if line.verdict != "held"] == []
-    assert {line.look for line in outcome.honest} == {""}
 
 
+@whole
+def test_a_person_is_asked_about_few_honest_students(outcome):
+    flagged = [f"{line.name}: {line.look}" for line in outcome.honest if line.flagged]
+    assert len(flagged) * 50 <= len(outcome.honest), flagged
+
+
+@whole
 def test_nobody_is_harmed(outcome):
     assert outcome.harm == []
-    assert outcome.summary() == (f"attacks {len(NAMES)}, undeserved 0, aborted 0, honest 9/9")
+    honest, flagged = len(outcome.honest), sum(line.flagged for line in outcome.honest)
+    assert outcome.summary() == (
+        f"attacks {len(NAMES)}, unflagged 0, undeserved 0, aborted 0, honest {honest}/{honest},"
+        f" flagged {flagged}"
+    )
 
 
+@whole
 def test_every_note_can_be_read_in_a_terminal(outcome):
     looks = [line.look for line in outcome.attacks if line.look]
     assert len(looks) > 40
@@ -44,9 +66,34 @@ def test_every_note_can_be_read_in_a_terminal(outcome):
 
 
 def test_the_catalogue_reads_as_documentation():
-    assert len(NAMES) == len(set(NAMES)) >= 100
+    assert len(NAMES) == len(set(NAMES)) >= 200
     for attack in attacks.ATTACKS:
         assert attack.tries and not attack.tries.endswith(".")
+
+
+DEAD = {
+    # Read as plain data, these are empty or wrong, whatever may be called.
+    "lazy-list", "lazy-tuple", "lazy-detach", "lazy-generator", "lazy-map", "lazy-dict",
+    "lazy-float", "lazy-backward",
+}  # fmt: skip
+# Safe to run in the process of a test.
+HERE = [
+    (exercise, name, code)
+    for exercise, known in routes.ROUTES.items()
+    for name, _, code in known
+    if exercise in ("attention.softmax_gradient", "space.resample_table", "vit.patchify")
+    and name not in DEAD | {"helper-grad", "refs", "patches-einops", "table-pillow"}
+]
+
+
+@pytest.mark.parametrize(("identifier", "name", "code"), HERE, ids=[name for _, name, _ in HERE])
+def test_a_route_leads_to_points_where_nothing_is_refused(identifier, name, code, monkeypatch):
+    """Or the table above would hold nothing that has to be stopped."""
+    exercise = find(identifier)
+    monkeypatch.setattr(exercise, "forbidden", ())
+    names = namespace(exercise, routes.code(identifier, code))
+    report = grade(exercise, Subject.local(names), "1", name_mistake=False)
+    assert report.score > exercise.points / 2
 
 
 def test_what_should_not_be_is_counted():
@@ -64,6 +111,10 @@ def test_what_should_not_be_is_counted():
     assert verdict(score=None, reason="The grader itself failed: x") == "aborted"
     assert verdict(score=None, reason="empty") == "robbed"
     assert attacks.judge(row, None, 28.0, 6.0).verdict == "aborted"
+    route = next(a for a in attacks.ATTACKS if a.must is attacks.Must.SEEN)
+    seen = replace(fair, notes=[f"odd; {attacks.PLEASE}."])
+    for found, word in ((fair, "unflagged"), (seen, "held"), (replace(fair, score=0.0), "held")):
+        assert attacks.judge(route, found, 28.0, 6.0).verdict == word
     assert attacks.judge_honest("000-honest-a", fair, 28.0).verdict == "robbed"
 
 
@@ -72,7 +123,7 @@ def test_the_command_prints_a_line_each_and_its_summary_last(capsys, monkeypatch
     assert main(["attacks", "exit", "schema-99"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2 + 9 + 1
-    assert lines[-1] == "attacks 2, undeserved 0, aborted 0, honest 9/9"
+    assert lines[-1] == ("attacks 2, unflagged 0, undeserved 0, aborted 0, honest 9/9, flagged 0")
     assert main(["attacks", "nothing"]) == 2
     assert "there are skip-execution" in capsys.readouterr().err
 

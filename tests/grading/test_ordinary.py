@@ -88,6 +88,8 @@ OWN = [
         ("x = torch.fft.rfft(torch.special.entr(torch.ones(4)))", []),
         ("@torch.jit.script\ndef f(x):\n    return x.clamp(0)", []),
         ("import threading", ["threading"]),
+        ("x = Own()\nx.weights_of_mine = 1\nprint(x.weights_of_mine)", []),
+        ("x = Own()\nx.detach = 1", ["detach"]),
         ("Own().helped() + Own().kept + Own()._cache", []),
         ("torch._refs.native_layer_norm", ["_refs"]),
         ("import sys\nsys.modules", ["modules"]),

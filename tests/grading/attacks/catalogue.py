@@ -30,6 +30,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from . import routes as r
 from . import snippets as s
 from . import tampering as t
 
@@ -43,6 +44,7 @@ class Must(Enum):
     UP_TO_REST = "at most the other exercises' points"
     UP_TO_ALL = "at most the honest points"
     REFUSED = "not graded"
+    SEEN = "no point, or a person is asked"
 
 
 @dataclass(frozen=True)
@@ -221,4 +223,11 @@ FORGERIES = (
     Attack("answers-beforehand", "500 answers before anybody asks", "stubs", s.ANSWERS_BEFOREHAND, NOTHING),
 )  # fmt: skip
 
-ATTACKS = (*POINTS, *DISTURBANCES, *FILES, *WAYS_OUT, *ANSWERS, *FORGERIES)
+# Ways round what an exercise forbids: in a notebook in which nothing else is answered.
+ROUTES = tuple(
+    Attack(name, tries, exercise, r.code(exercise, code), Must.SEEN)
+    for exercise, routes in r.ROUTES.items()
+    for name, tries, code in routes
+)
+
+ATTACKS = (*POINTS, *ROUTES, *DISTURBANCES, *FILES, *WAYS_OUT, *ANSWERS, *FORGERIES)

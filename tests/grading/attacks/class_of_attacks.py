@@ -16,11 +16,12 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.checks.exercise import Exercise
-from course_lib.grading import gradebook
+from course_lib.grading import authoring, gradebook
 from course_lib.grading.authoring import Assignment
 from course_lib.grading.channel import Limits
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.intake import plain
+from course_lib.grading.judge import PLEASE
 from course_lib.grading.verdict import Verdict
 
 from . import honest
@@ -46,6 +47,7 @@ class Line:
     due: float | None
     verdict: str
     look: str = ""
+    flagged: bool = False
 
     def text(self) -> str:
         """One line for a terminal."""
@@ -69,16 +71,20 @@ class Outcome:
     @property
     def good(self) -> bool:
         """Whether nothing is wrong at all."""
-        return not self.harm and all(
-            line.verdict == "held" for line in [*self.attacks, *self.honest]
+        flagged = sum(line.flagged for line in self.honest)
+        return (
+            not self.harm
+            and flagged * 50 <= len(self.honest)
+            and all(line.verdict == "held" for line in [*self.attacks, *self.honest])
         )
 
     def summary(self) -> str:
         """The last line; what should never be there is only named when it is."""
         well = sum(line.verdict == "held" for line in self.honest)
         words = [f"attacks {len(self.attacks)}"]
-        words += [f"{name} {self.count(name)}" for name in ("undeserved", "aborted")]
-        words += [f"honest {well}/{len(self.honest)}"]
+        words += [f"{name} {self.count(name)}" for name in ("unflagged", "undeserved", "aborted")]
+        flagged = sum(line.flagged for line in self.honest)
+        words += [f"honest {well}/{len(self.honest)}", f"flagged {flagged}"]
         words += [f"{name} {n}" for name in ("robbed", "untold") if (n := self.count(name))]
         words += [f"harm: {'; '.join(self.harm)}"] if self.harm else []
         return ", ".join(words)
@@ -87,6 +93,7 @@ class Outcome:
         """The same as plain data."""
         return {
             "attacks": [vars(line) for line in self.attacks],
+            "unflagged": self.count("unflagged"),
             "undeserved": self.count("undeserved"),
             "aborted": self.count("aborted"),
             "honest": [vars(line) for line in self.honest],
@@ -100,6 +107,7 @@ def run(
     *,
     attacks: Sequence[Attack] = ATTACKS,
     jobs: int = 2,
+    odd: bool = False,
     say: Callable[[Verdict], None] = lambda verdict: None,
 ) -> Outcome:
     """Grade the class in an empty course folder.
@@ -109,12 +117,13 @@ def run(
         course: An empty folder, which becomes the course's.
         attacks: Which ones.
         jobs: How many submissions are judged at the same time.
+        odd: Whether all honest students hand in, as they do where all attacks are tried.
         say: Called with each verdict.
     """
     room = Classroom(course, root, NAME, LIMITS)
     assignment = room.assignment
     marker = f"{SECRET}-{secrets.token_hex(8)}"
-    well = honest.submissions(assignment)
+    well = honest.submissions(assignment, odd=len(attacks) == len(ATTACKS) or odd)
     students: dict[str, Attack | float] = {}
     victim = course / "submitted" / "000-honest-full" / NAME / f"{NAME}.ipynb"
     for number, (name, (notebook, due)) in enumerate(well.items()):
@@ -126,20 +135,20 @@ def run(
         path.write_text(nbformat.writes(notebook), encoding="utf-8")
         students[student] = due
     assert victim.is_file()
+    rooms = {NAME: room}
     for number, attack in enumerate(attacks, 1):
         called = getattr(attack.where, "student", attack.name)
         student = f"{number:03d}-{called}"
-        folder = course / "submitted" / student / NAME
+        name = place(attack, root)
+        if name not in rooms:
+            rooms[name] = Classroom(course, root, name, LIMITS)
+        its = rooms[name].assignment
+        folder = course / "submitted" / student / name
         folder.mkdir(parents=True)
         desk = Desk(
-            folder,
-            NAME,
-            nbformat.from_dict(assignment.release),
-            honest.solved(assignment),
-            victim,
-            course,
+            folder, name, nbformat.from_dict(its.release), honest.solved(its), victim, course
         )
-        lay_out(attack, desk, assignment, root)
+        lay_out(attack, desk, its, root)
         students[student] = attack
     before = state(root, course)
     aborted = ""
@@ -151,7 +160,8 @@ def run(
 
     with planted(marker):
         try:
-            room.grade(say=keep, jobs=jobs)
+            for each in rooms.values():
+                each.grade(say=keep, jobs=jobs)
         except Exception as error:
             aborted = f"{type(error).__name__}: {plain(str(error))}"
     outcome = Outcome([], [])
@@ -164,10 +174,18 @@ def run(
             outcome.honest.append(judge_honest(student, found, row))
     outcome.harm = [
         *([f"the class was aborted, {aborted}"] if aborted else []),
-        *harm(room, verdicts, before, state(root, course)),
-        *leaks(course, students, marker),
+        *harm(rooms, verdicts, before, state(root, course)),
+        *leaks(course, students, marker, root),
     ]
     return outcome
+
+
+def place(attack: Attack, root: Path) -> str:
+    """The assignment that an attack is handed in for."""
+    if attack.must is not Must.SEEN:
+        return NAME
+    wanted = f"{{{{ exercise: {attack.where} }}}}"
+    return next(s.stem for s in authoring.sources(root) if wanted in s.read_text(encoding="utf-8"))
 
 
 def lay_out(attack: Attack, desk: Desk, assignment: Assignment, root: Path) -> None:
@@ -183,7 +201,8 @@ def lay_out(attack: Attack, desk: Desk, assignment: Assignment, root: Path) -> N
     code = attack.code
     for word, path in paths.items():
         code = code.replace(word, str(path))
-    notebook = desk.stubs if attack.where == "stubs" else desk.solved
+    stubs = attack.where == "stubs" or attack.must is Must.SEEN
+    notebook = desk.stubs if stubs else desk.solved
     if attack.where in ("stubs", "beside"):
         notebook.cells.insert(2, nbformat.v4.new_code_cell(code))
     elif attack.where == "text":
@@ -217,13 +236,15 @@ def judge(attack: Attack, found: Verdict | None, whole: float, first: float) -> 
     """Whether an attack got what is due."""
     due = {
         Must.NOTHING: 0.0, Must.REFUSED: None, Must.REST: whole - first, Must.ALL: whole,
-        Must.UP_TO_REST: whole - first, Must.UP_TO_ALL: whole,
+        Must.UP_TO_REST: whole - first, Must.UP_TO_ALL: whole, Must.SEEN: 0.0,
     }[attack.must]  # fmt: skip
     points = found.score if found else None
     line = Line(attack.name, attack.tries, points, due, "held", found.look if found else "")
     refused = found is not None and points is None and bool(found.reason)
     if found is None or "The grader itself failed" in found.reason or "judge ended" in found.reason:
         line.verdict = "aborted"
+    elif attack.must is Must.SEEN and points:
+        line.verdict = "held" if PLEASE in line.look else "unflagged"
     elif (points or 0.0) > (due or 0.0):
         line.verdict = "undeserved"
     elif (attack.must is Must.REFUSED) != refused:
@@ -239,7 +260,8 @@ def judge_honest(student: str, found: Verdict | None, due: float) -> Line:
     """Whether an honest student got exactly what is due."""
     points = found.score if found else None
     verdict = "held" if points == due else "robbed"
-    return Line(student[4:], "", points, due, verdict, found.look if found else "")
+    look = found.look if found else ""
+    return Line(plain(student[4:]), "", points, due, verdict, look, PLEASE in look)
 
 
 # Harm.
@@ -271,30 +293,39 @@ def state(root: Path, course: Path) -> dict[str, str]:
 
 
 def harm(
-    room: Classroom, verdicts: dict[str, Verdict], before: dict[str, str], after: dict[str, str]
+    rooms: dict[str, Classroom],
+    verdicts: dict[str, Verdict],
+    before: dict[str, str],
+    after: dict[str, str],
 ) -> list[str]:
     """What is not as it was, and whatever the gradebook holds that was not decided."""
+    course = rooms[NAME].course
     changed = sorted(p for p in before.keys() | after.keys() if before.get(p) != after.get(p))
     found = [f"changed {plain(path)}" for path in changed]
     allowed = {"submitted", "autograded", "feedback", "gradebook.db"}
     found += [
         f"left behind {plain(path.name)}"
-        for path in room.course.iterdir()
+        for path in course.iterdir()
         if path.name not in allowed and not path.name.startswith(".")
     ]
-    with contextlib.closing(sqlite3.connect(room.course / "gradebook.db")) as book:
+    with contextlib.closing(sqlite3.connect(course / "gradebook.db")) as book:
         if book.execute("PRAGMA integrity_check").fetchone() != ("ok",):
             found.append("the gradebook is damaged")
         query = "SELECT count(*) FROM grade WHERE manual_score IS NOT NULL OR extra_credit > 0"
         if book.execute(query).fetchone() != (0,):
             found.append("the gradebook holds scores that nobody gave")
-    decided = {s: v.exercises for s, v in verdicts.items() if v.score is not None}
-    if gradebook.scores(room.course, NAME) != decided:
-        found.append("the gradebook is not what was decided")
+    for name in rooms:
+        decided = {
+            s: v.exercises
+            for s, v in verdicts.items()
+            if v.score is not None and (course / "submitted" / s / name).exists()
+        }
+        if gradebook.scores(course, name) != decided:
+            found.append(f"the gradebook is not what was decided of {name}")
     return found
 
 
-def leaks(course: Path, students: dict[str, Any], marker: str) -> list[str]:
+def leaks(course: Path, students: dict[str, Any], marker: str, root: Path) -> list[str]:
     """Attackers whose outputs or feedback hold a secret, a test's source or live markup."""
     found = []
     for student, row in students.items():
@@ -313,6 +344,6 @@ def leaks(course: Path, students: dict[str, Any], marker: str) -> list[str]:
         shown = "".join(page.read_text(encoding="utf-8") for page in pages)
         found += [f"{plain(student)} has {word} in its feedback" for word in LIVE if word in shown]
         names = {p.name for p in (course / "autograded" / student).rglob("*") if p.is_file()}
-        odd = names - {f"{NAME}.ipynb", "verdict.json", "timestamp.txt"}
+        odd = names - {f"{place(row, root)}.ipynb", "verdict.json", "timestamp.txt"}
         found += [f"{plain(student)} brought {plain(str(odd))} into autograded"] if odd else []
     return found

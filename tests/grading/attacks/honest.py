@@ -8,6 +8,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course_lib.grading.authoring import Assignment
 
+from .honest_odd import NAMES, ODD, USUAL
+
 NOISE = """
 import logging, os, sys, warnings
 
@@ -57,8 +59,15 @@ def solved(assignment: Assignment) -> NotebookNode:
     return notebook
 
 
-def submissions(assignment: Assignment) -> dict[str, tuple[NotebookNode, float]]:
-    """Notebooks by name, each with the points it is due; the first is solved in full."""
+def submissions(
+    assignment: Assignment, *, odd: bool = True
+) -> dict[str, tuple[NotebookNode, float]]:
+    """Notebooks by name, each with the points it is due; the first is solved in full.
+
+    Args:
+        assignment: What they hand in.
+        odd: Whether those are among them that only look odd.
+    """
     whole = assignment.automatic
     exercises = assignment.exercises
     half = exercises[: len(exercises) // 2]
@@ -111,6 +120,21 @@ def submissions(assignment: Assignment) -> dict[str, tuple[NotebookNode, float]]
     for exercise in exercises:
         cell = _cell(alternative, f"{exercise.grade_id}-solution")
         cell.source = exercise.alternatives[0].source
+
+    for name, (where, code) in ODD.items() if odd else ():
+        strange = new(f"odd-{name}")
+        first = _cell(strange, f"{exercises[0].grade_id}-solution")
+        imports = next(cell for cell in strange.cells if cell.cell_type == "code")
+        if where == "cell":
+            strange.cells.insert(strange.cells.index(imports) + 1, new_code_cell(code))
+        elif where == "answer":
+            # Where a decorator stands, the usual answer follows it.
+            first.source = code.replace("\n@", "\n" + USUAL.strip()) if code.endswith("@") else code
+        else:
+            cell = imports if where == "top" else first
+            cell.source = f"{code}\n{cell.source}"
+    for name in NAMES if odd else ():
+        found[f"named-{name}"] = nbformat.from_dict(partial), sum(e.points for e in half)
 
     found["stub"] = nbformat.from_dict(assignment.release), 0.0
     return found
