@@ -66,6 +66,20 @@ def test_rare_calls_are_refused_and_limits_are_ones_own(nursery):
     assert outputs[0]["text"].split("\n")[:2] == [str([1] * len(numbers)), "1 True"]
 
 
+def test_nothing_in_a_worker_tells_where_the_course_lies(nursery):
+    with Worker(nursery) as worker:
+        shown = worker.run("import sys, course_lib\nprint(sys.orig_argv, sys.path, course_lib)")
+    assert str(nursery.kit) not in shown[0]["text"] and "/kit" in shown[0]["text"]
+
+
+def test_a_worker_that_does_not_start_leaves_no_descriptor_open(nursery):
+    nursery.ready()
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(WorkerFailed, match="did not start"):
+        nursery.fork({})  # without limits it ends at once
+    assert os.listdir("/proc/self/fd") == before
+
+
 def test_the_walls_hold_for_an_ordinary_user_too():
     """A user namespace with one user in it is what an ordinary account has."""
     ordinary = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
