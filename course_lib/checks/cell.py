@@ -18,6 +18,9 @@ MIME = "application/vnd.course.report+json"
 # Set by nbgrader's Validate, which says nothing but "partial credit" unless stderr has more.
 VALIDATING = "NBGRADER_VALIDATING"
 
+# What holds the library back between the cells of a rehearsal.
+_behind = contextlib.ExitStack()
+
 if TYPE_CHECKING:
     from course_lib.checks.report import Report
 
@@ -41,10 +44,21 @@ def check(identifier: str, names: Mapping[str, Any] | None = None) -> float:
     return report.score
 
 
+def rehearse() -> None:
+    """Put the library out of reach of all cells that follow, as it is while they are graded."""
+    from course_lib import data, figures, plots
+    from course_lib.checks.absent import hidden
+
+    del data, plots  # They are there, and what they need themselves.
+    figures.figure = lambda name, **settings: None
+    _behind.enter_context(hidden({}))
+
+
 def publish(identifier: str) -> None:
     """Check an exercise over the notebook's global names and display the report as data."""
     from IPython.display import display
 
+    _behind.close()
     report = examine(identifier, None)
     fields = ("name", "says", "passed", "points", "why", "hint", "open")
     data = {
@@ -56,6 +70,7 @@ def publish(identifier: str) -> None:
         "table": report.table(),
     }
     display({MIME: data}, raw=True)
+    rehearse()
 
 
 def examine(identifier: str, names: Mapping[str, Any] | None) -> Report:
@@ -64,6 +79,7 @@ def examine(identifier: str, names: Mapping[str, Any] | None) -> Report:
     Raises:
         KeyError: There is no such exercise.
     """
+    from course_lib.checks.absent import hidden
     from course_lib.checks.exercise import find
     from course_lib.checks.report import grade
     from course_lib.checks.subject import Subject
@@ -73,10 +89,10 @@ def examine(identifier: str, names: Mapping[str, Any] | None) -> Report:
     seed = given or seeds.fresh()
     names = sys.modules["__main__"].__dict__ if names is None else names
     with stderr_to_stdout():
-        report = grade(exercise, Subject.local(names), seed)
+        report = grade(exercise, Subject.local(names, hidden), seed)
     if given is None and not report.full:
         report.note = (
-            f"Same samples again: set {seeds.ENVIRONMENT}={seed} before the kernel starts."
+            f"Same samples again: run `%env {seeds.ENVIRONMENT}={seed}` in a cell, then the check."
         )
     return report
 

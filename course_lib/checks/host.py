@@ -30,11 +30,17 @@ class Host:
     Args:
         namespace: The student's global names, read anew at every call.
         recorder: Keeps the names of the operators that run in calls.
+        hiding: Entered with the namespace while an answer runs.
     """
 
-    def __init__(self, namespace: Mapping[str, Any], recorder: Recorder | None = None) -> None:
+    def __init__(
+        self,
+        namespace: Mapping[str, Any],
+        recorder: Recorder | None = None,
+        hiding: Callable[[Mapping[str, Any]], AbstractContextManager[Any]] = nullcontext,
+    ) -> None:
         """Serve the functions found in ``namespace``."""
-        self.namespace, self.recorder = namespace, recorder
+        self.namespace, self.recorder, self.hiding = namespace, recorder, hiding
         self.handles: dict[int, Any] = {}
         self.made = 0
         self.refuse: list[str] = []
@@ -64,7 +70,8 @@ class Host:
         # All of it, not the call alone: what comes back may be lazy and compute when it is read.
         # The engine that `vjp` calls itself is the one exception, see there.
         recording = self.recorder or nullcontext()
-        with recording, self.refusing(*(["autograd"] if verb == self.vjp else [])):
+        leaving = ["autograd"] if verb == self.vjp else []
+        with recording, self.refusing(*leaving), self.hiding(self.namespace):
             try:
                 arguments = [self.resolve(value) for value in request.get("args", [])]
                 keywords = {k: self.resolve(v) for k, v in request.get("kwargs", {}).items()}
@@ -90,7 +97,7 @@ class Host:
 
         def call() -> bytes:
             try:
-                with self.refusing():
+                with self.refusing(), self.hiding(self.namespace):
                     arguments = [self.resolve(value) for value in request["args"]]
                     value = self.call(request["name"], arguments, request["kwargs"])
                     return pack({"value": part(value, caps["keep"]), "error": None, "after": []})

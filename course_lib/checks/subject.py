@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,9 +82,19 @@ class Subject:
         self._refuses: dict[str, Any] = {}
 
     @classmethod
-    def local(cls, namespace: Mapping[str, Any]) -> Subject:
-        """A subject in this process, over the given global names."""
-        return cls(Host(namespace).answer)
+    def local(
+        cls,
+        namespace: Mapping[str, Any],
+        hiding: Callable[[Mapping[str, Any]], AbstractContextManager[Any]] = nullcontext,
+    ) -> Subject:
+        """A subject in this process, over the given global names.
+
+        Args:
+            namespace: The names.
+            hiding: Entered with them while an answer runs, such as
+                :func:`course_lib.checks.absent.hidden`.
+        """
+        return cls(Host(namespace, hiding=hiding).answer)
 
     @contextlib.contextmanager
     def refusing(self, kinds: Sequence[str], exercise: str) -> Iterator[None]:

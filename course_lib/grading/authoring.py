@@ -37,6 +37,7 @@ from nbgrader.preprocessors import (
 )
 from traitlets.config.loader import PyFileConfigLoader
 
+from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import Exercise, find, given_source
 from course_lib.checks.survivors import Model
 from course_lib.errors import Refused
@@ -45,6 +46,8 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 CHECK = re.compile(r"""check\(\s*["']([\w.]+)["']\s*\)\s*;?\s*$""")
 CARD = re.compile(r"\{\{\s*exercise:\s*([\w.]+)\s*\}\}")
 GIVEN = re.compile(r"^# given: *([\w.]+) *$", re.MULTILINE)
+# Of RFC 2606.
+_RESERVED = re.compile(r"//([^/]*\.)?example(\.(com|net|org))?(:\d+)?(/|$)")
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
@@ -134,6 +137,9 @@ def _mark(notebook: NotebookNode, name: str, url: str) -> tuple[Exercise, ...]:
             pending = []
         elif BEGIN in cell.source:
             pending.append(cell)
+    head = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
+    if exercises and head is not None:
+        head.source += f"\n\n{RULE}"
     if pending:
         raise AuthoringError(f"{name}: the last solution cell is not followed by a check")
     if len({e.id for e in exercises}) != len(exercises):
@@ -231,20 +237,24 @@ def card(exercise: Exercise, url: str) -> str:
     """What is asked, in Markdown: effort, points, and every requirement with its points."""
     dots = "●" * exercise.difficulty + "○" * (5 - exercise.difficulty)
     rows = "\n".join(f"- {p.says} ({p.points:g})" for p in exercise.properties)
-    link = f"{url}/chapters/{exercise.chapter}"
+    page = f"chapters/{exercise.chapter}"
+    link = f"[the chapter]({url}/{page})" if url else f"the book's page `{page}`"
     return (
         f"**{exercise.points:g} points** · difficulty {dots} · about {exercise.minutes} minutes ·"
-        f" [the chapter]({link})\n\n"
+        f" {link}\n\n"
         f"<details><summary>What is checked, and for how many points</summary>\n\n{rows}\n\n"
         "</details>"
     )
 
 
 def book_url(root: Path) -> str:
-    """Where the book's pages are: ``[project.urls]`` in ``pyproject.toml`` is the one place."""
+    """Where the book's pages are: ``[project.urls]`` in ``pyproject.toml`` is the one place.
+
+    Empty while the address there is one that is reserved for examples: a link to it is dead.
+    """
     with (root / "pyproject.toml").open("rb") as file:
-        site = str(tomllib.load(file)["project"]["urls"]["Documentation"])
-    return f"{site.rstrip('/')}/book"
+        site = str(tomllib.load(file)["project"]["urls"]["Documentation"]).rstrip("/")
+    return "" if _RESERVED.search(site) else f"{site}/book"
 
 
 def answers(root: Path) -> dict[str, Model]:

@@ -12,6 +12,8 @@ from nbformat import NotebookNode
 from course_lib.checks.report import Report, undefined
 from course_lib.grading.intake import defines, plain
 
+_CELL = re.compile(r" \((?:<[^<>]{1,100}>|[^()/]{1,100}\.py), (line \d+)\)$")
+
 
 @dataclass(frozen=True)
 class Raised:
@@ -40,7 +42,9 @@ def raised(source: str, outputs: Sequence[dict[str, Any]]) -> Raised | None:
     """
     for output in outputs:
         if output["output_type"] == "error":
-            words = (plain(str(output[name]), 160).strip() for name in ("ename", "evalue"))
+            # A cell has no file: its name would be another one in every kernel.
+            told = _CELL.sub(r" (\1)", str(output["evalue"]))
+            words = (plain(word, 160).strip() for word in (str(output["ename"]), told))
             return Raised(source, ": ".join(word for word in words if word))
     return None
 

@@ -23,7 +23,7 @@ def page(
         assignment: Its name, such as ``03_attention``.
         student: The student's id.
         judged: The verdict; None when there is none, then ``reason`` says why.
-        url: Where the book is published.
+        url: Where the book is published; empty if it is not, then its pages are named.
         reason: Why the submission could not be graded.
     """
     return inert_page(
@@ -85,7 +85,8 @@ def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:
     shown["rows"] = report.rows
     # One example is open to begin with: the others would bury what is said.
     shown["first"] = next((row for row in report.rows if row.example), None)
-    shown["link"] = f"{url}/chapters/{find(report.exercise).chapter}"
+    shown["chapter"] = f"chapters/{find(report.exercise).chapter}"
+    shown["link"] = f"{url}/{shown['chapter']}" if url else ""
     return shown
 
 

@@ -17,6 +17,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
+from course_lib.checks.absent import ABSENT
 from course_lib.checks.exercise import Exercise, find
 from course_lib.checks.forbidden import FORBIDDEN, named, refuses
 from course_lib.checks.report import Report, grade, refused
@@ -26,7 +27,6 @@ from course_lib.grading.authoring import CHECK
 from course_lib.grading.causes import Raised, explain, raised, worth_a_note
 from course_lib.grading.channel import Killed, Limits, Worker
 from course_lib.grading.intake import Submission, align, plain_notes
-from course_lib.grading.kit import ABSENT
 from course_lib.grading.nursery import COSTLY, Nursery
 from course_lib.grading.ordinary import VOCABULARY, odd, ordinary, statements
 

@@ -17,6 +17,7 @@ import course_lib
 SHARED = (
     "data",
     "errors.py",
+    "checks/absent.py",
     "checks/wire.py",
     "checks/fixtures.py",
     "checks/forbidden.py",
@@ -28,31 +29,22 @@ SHARED = (
     "grading/zygote.py",
 )
 
-# What an import of anything else is told.
-ABSENT = "is not there while your work is graded"
-
 INERT = {
     "__init__.py": '''"""The part of the course library that is there while an answer is graded."""
 
-import importlib.abc
 import sys
 
+from course_lib.checks.absent import AbsentModule, Finder, absent
 
-class _Absent(importlib.abc.MetaPathFinder):
-    """Says why the rest of the library is not to be found."""
-
-    def find_spec(self, name, path=None, target=None):
-        if name.startswith("course_lib."):
-            raise ModuleNotFoundError(
-                f"{name} ABSENT: an answer stands on its own. "
-                "Use what the notebook defines.",
-                name=name,
-            )
-        return None
+# After all others: of this library nothing more is to be found.
+sys.meta_path.append(Finder(lambda name: name.startswith("course_lib.")))
 
 
-sys.meta_path.append(_Absent())
-'''.replace("ABSENT", ABSENT),
+def __getattr__(name):
+    if name.startswith("__") or not absent(f"course_lib.{name}"):
+        raise AttributeError(name)
+    return AbsentModule(f"course_lib.{name}")
+''',
     "checks/__init__.py": '''"""While an answer is graded, the grader does the checking."""
 
 

@@ -7,7 +7,7 @@ notebook; every check reports there with a seed of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,13 @@ from nbformat import NotebookNode
 
 from course_lib.checks.cell import MIME
 from course_lib.checks.exercise import find
+from course_lib.checks.report import Report, Row
 from course_lib.grading import authoring, intake
-from course_lib.grading.causes import beginning
+from course_lib.grading.causes import Raised, beginning, explain, raised, worth_a_note
 
-SECONDS = 120
+SECONDS, START = 120, 300
+# Runs in the student's kernel before the first cell.
+BEGIN = "from course_lib.checks.cell import rehearse as _r\n_r()\ndel _r\n"
 # Runs in the student's kernel in place of a graded cell.
 PUBLISH = "from course_lib.checks.cell import publish as _publish\n_publish({identifier!r})\n"
 
@@ -33,6 +36,9 @@ class Rehearsal:
 
     reports: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    # What a person grades: points by the id of the cell, and which of them nobody has written.
+    by_hand: dict[str, float] = field(default_factory=dict)
+    unwritten: list[str] = field(default_factory=list)
 
     @property
     def points(self) -> float:
@@ -41,13 +47,40 @@ class Rehearsal:
 
     @property
     def max_points(self) -> float:
-        """Points to be had, without what is graded by hand."""
-        return float(sum(r["max_points"] for r in self.reports))
+        """Points to be had, those that a person gives included: the grader's total."""
+        return float(sum(r["max_points"] for r in self.reports) + sum(self.by_hand.values()))
+
+    @property
+    def ready(self) -> bool:
+        """Whether no check misses a point and nothing is left to write."""
+        return not self.unwritten and all(r["score"] >= r["max_points"] for r in self.reports)
+
+    @property
+    def line(self) -> str:
+        """The sum in one line."""
+        line = f"points {self.points:g} of {self.max_points:g}"
+        if self.by_hand:
+            line += f"; {sum(self.by_hand.values()):g} of them are for a person to give"
+        return line
+
+    def take_writing(self, cells: Sequence[NotebookNode], release: NotebookNode) -> None:
+        """Count what a person grades, and tell what of it is still as it was released."""
+        blank = {c.metadata.get("nbgrader", {}).get("grade_id"): c.source for c in release.cells}
+        for cell in cells:
+            marks = cell.metadata.get("nbgrader", {})
+            if not marks.get("grade") or authoring.CHECK.search(cell.source):
+                continue
+            name, points = marks["grade_id"], float(marks["points"])
+            self.by_hand[name] = points
+            if cell.source.strip() == blank[name].strip():
+                self.unwritten.append(name)
+                self.notes.append(f"`{name}` is not written yet: {points:g} points.")
 
     def data(self) -> dict[str, Any]:
         """The same as plain data."""
         return {"points": self.points, "max_points": self.max_points, "notes": self.notes,
-                "exercises": self.reports}  # fmt: skip
+                "exercises": self.reports, "by_hand": self.by_hand,
+                "unwritten": self.unwritten}  # fmt: skip
 
 
 def read(path: Path) -> intake.Submission:
@@ -73,13 +106,20 @@ def read(path: Path) -> intake.Submission:
         raise intake.Unreadable(f"{path}: {error}") from None
 
 
-def released(name: str, root: Path | None) -> NotebookNode | None:
-    """The release of an assignment, made anew from its source where there is one."""
+def released(name: str, root: Path | None, ids: Collection[str]) -> NotebookNode | None:
+    """The release of an assignment, made anew from its source where there is one.
+
+    Args:
+        name: The notebook's name without its ending.
+        root: The checkout.
+        ids: The marks of its cells, which tell a notebook that has been renamed.
+    """
     if root is None:
         return None
-    source = root / "solutions" / name / f"{name}.md"
-    if source.is_file():
-        return authoring.load(source, root).release
+    topics = {i.partition("-")[0] for i in ids}
+    for source in authoring.sources(root):
+        if source.stem == name or source.stem.partition("_")[2] in topics:
+            return authoring.load(source, root).release
     release = root / "exercises" / name / f"{name}.ipynb"
     return nbformat.read(release, as_version=4) if release.is_file() else None
 
@@ -103,13 +143,15 @@ def rehearse(
         KeyError: It checks an exercise that does not exist.
     """
     submission = read(path)
-    release = released(path.stem, root)
-    if release is None:
-        cells = submission.notebook.cells
-    else:
+    result = Rehearsal()
+    cells = submission.notebook.cells
+    release = released(path.stem, root, [c.metadata.get("submitted_id", "") for c in cells])
+    if release is not None:
         cells = [cell for cell, _ in intake.align(submission, release)]
-    result = Rehearsal(notes=[intake.plain(note) for note in submission.notes])
-    code = [nbformat.v4.new_code_cell(c.source) for c in cells if c.cell_type == "code"]
+        result.take_writing(cells, release)
+    result.notes = [intake.plain(note) for note in [*submission.notes, *result.notes]]
+    sources = [BEGIN, *(c.source for c in cells if c.cell_type == "code")]
+    code = [nbformat.v4.new_code_cell(source) for source in sources]
     checks = {n: m[1] for n, c in enumerate(code) if (m := authoring.CHECK.search(c.source))}
     if not checks:
         raise intake.Unreadable(f"{path} has no cell that checks an exercise")
@@ -153,11 +195,14 @@ def _run(
         say(table)
 
     gone = ""
+    failed: list[Raised] = []
     with client.setup_kernel():
         for number, cell in enumerate(code):
             identifier = checks.get(number, "")
             what = f"the check of {identifier}" if identifier else beginning(cell.source)
             if not gone:
+                # The first cell is ours and imports torch: no time of the student's.
+                client.timeout = seconds if number else max(seconds, START)
                 try:
                     client.execute_cell(cell, number)
                 except CellTimeoutError:
@@ -171,12 +216,15 @@ def _run(
                 continue
             errors = [o for o in cell.outputs if o.output_type == "error"]
             if identifier and (found := _report(cell)):
+                _explain(found, failed, code[number + 1 :])
                 result.reports.append(found)
                 say(found["table"])
             elif identifier:
                 lost(identifier, "Its check did not run: " + (_raised(errors) or "no report came."))
-            elif errors:
-                note(f"{what} raised {_raised(errors)}")
+            elif error := raised(cell.source, errors):
+                if worth_a_note(error, failed):
+                    note(f"{str(error)[0].upper()}{str(error)[1:]}.")
+                failed.append(error)
 
 
 def _report(cell: NotebookNode) -> dict[str, Any] | None:
@@ -184,6 +232,17 @@ def _report(cell: NotebookNode) -> dict[str, Any] | None:
         if MIME in output.get("data", {}):
             return dict(output["data"][MIME])
     return None
+
+
+def _explain(
+    found: dict[str, Any], failed: Sequence[Raised], later: Sequence[NotebookNode]
+) -> None:
+    """Put before a table where a name is lost that was not defined."""
+    rows = [Row(**row) for row in found["rows"]]
+    report = Report(found["exercise"], rows, found["max_points"])
+    if report.undefined():
+        explain(report, failed, later)
+        found["table"] = report.table()
 
 
 def _raised(errors: list[NotebookNode]) -> str:

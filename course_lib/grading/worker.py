@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import socket
 import struct
@@ -57,7 +58,7 @@ class Shell(InteractiveShell):
                                   stderr=subprocess.STDOUT) as process:  # fmt: skip
                 assert process.stdout is not None
                 said = 0
-                while part := process.stdout.read1(2**16):
+                while part := os.read(process.stdout.fileno(), 2**16):
                     # A flood is read to its end, so that the command can finish, but not kept.
                     print(part.decode(errors="replace") if said < MAX_OUTPUT else "", end="")
                     said += len(part)

@@ -8,6 +8,8 @@ import pytest
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
+from course_lib.checks.absent import RULE
+from course_lib.checks.exercise import find
 from course_lib.grading import authoring, gradebook
 
 NAMES = tuple(source.stem for source in authoring.sources(Path(__file__).parents[2]))
@@ -156,3 +158,26 @@ def test_a_stale_or_orphaned_release_is_reported(tmp_path, root):
     assert authoring.generate(tmp_path, tmp_path / "out", say=lambda text: None) == [
         "exercises/97_gone (has no source)"
     ]
+
+
+def test_every_release_says_first_what_an_answer_may_use(root):
+    for source in authoring.sources(root):
+        head = next(c for c in authoring.load(source, root).release.cells)
+        assert head.cell_type == "markdown" and head.source.endswith(RULE), source.stem
+
+
+def test_an_address_that_is_reserved_for_examples_is_no_link(tmp_path):
+    config = tmp_path / "pyproject.toml"
+    for address, url in (
+        ("https://course.example.org", ""),
+        ("https://example.com/x", ""),
+        ("https://book.example", ""),
+        ("https://myexample.org/", "https://myexample.org/book"),
+        ("https://ada.github.io/course", "https://ada.github.io/course/book"),
+    ):
+        config.write_text(f'[project.urls]\nDocumentation = "{address}"\n')
+        assert authoring.book_url(tmp_path) == url
+    exercise = find("attention.softmax_gradient")
+    assert "](https://ada.io/book/chapters/" in authoring.card(exercise, "https://ada.io/book")
+    bare = authoring.card(exercise, "")
+    assert f"`chapters/{exercise.chapter}`" in bare and "](" not in bare

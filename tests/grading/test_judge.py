@@ -126,6 +126,19 @@ def test_neither_references_nor_checks_are_there(judge, answer, others):
         assert judged.score == others
 
 
+def test_an_import_of_the_library_costs_the_answer_that_uses_it(judge, solved, first, others):
+    imports = next(c for c in solved.cells if c.cell_type == "code")
+    imports.source = f"from course_lib.masks import causal_mask\n{imports.source}"
+    judged = judge(solved)
+    assert judged.score == judged.max_points - 2 and judged.notes == []
+    answer = next(c for c in solved.cells if c.id == f"{first.grade_id}-solution")
+    answer.source = f"{answer.source}\n\nown = {first.function}\n\n\n"
+    answer.source += f"def {first.function}(*args):\n    causal_mask(3)\n    return own(*args)"
+    judged = judge(solved)
+    assert judged.score == others
+    assert "course_lib.masks is not there" in judged.marks[0].report.headline
+
+
 def test_an_inert_check_gives_nothing_away(judge, solved, assignment):
     solved.cells.append(new_code_cell('check("attention.scaled_dot_product")'))
     judged = judge(solved)

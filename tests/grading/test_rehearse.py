@@ -52,8 +52,10 @@ def test_terminal_and_button_say_what_the_grader_says(assignment, student, root,
     code = main(["check", str(path), "--json"])
     found = json.loads(capsys.readouterr().out)
     missed = [r for r in found["exercises"] if r["score"] < r["max_points"]]
-    assert code == (1 if missed else 0)
-    assert found["max_points"] == assignment.automatic and not found["notes"]
+    assert code == (1 if missed or found["unwritten"] else 0)
+    # The grader's own total, with what a person grades.
+    assert found["max_points"] == assignment.points
+    assert len(found["unwritten"]) == len(found["notes"]) == (student == "cleo-stub")
     assert [r["exercise"] for r in found["exercises"]] == [e.id for e in assignment.exercises]
 
     # It also asks for an answer in words where there is none.
@@ -82,7 +84,7 @@ def test_tables_then_points_in_a_terminal(assignment, root, tmp_path, capsys):
     assert main(["check", str(path)]) == 1
     out = capsys.readouterr().out.strip()
     assert "attention.scaled_dot_product: 6 of 6 points" in out
-    assert out.splitlines()[-1] == "points 14 of 28"
+    assert out.splitlines()[-1] == ("points 14 of 30; 2 of them are for a person to give")
     assert "Traceback" not in out
 
 
@@ -139,3 +141,24 @@ def test_what_is_no_notebook_is_refused_in_one_sentence(content, why, tmp_path, 
 def test_a_folder_is_no_notebook(tmp_path):
     with pytest.raises(Unreadable, match="name the notebook itself"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize("before", ["from course_lib.masks import causal_mask", "x = ("])
+def test_the_first_cell_is_judged_as_in_grading(assignment, judge, root, tmp_path, before):
+    notebook = submitted(assignment, "ada-full")
+    imports = next(c for c in notebook.cells if c.cell_type == "code")
+    imports.source = f"{before}\n{imports.source}\nmask = causal_mask(3)"
+    home = rehearse(written(tmp_path, notebook), root)
+    graded = judge(notebook)
+    assert (home.points, home.max_points) == (graded.score, graded.max_points)
+    assert [n for n in home.notes if "raised" in n] == graded.notes != []
+
+
+def test_a_notebook_under_another_name_and_without_its_checks(assignment, root, tmp_path):
+    notebook = submitted(assignment, "ada-full")
+    notebook.cells = [c for c in notebook.cells if not c.source.startswith("check(")]
+    path = written(tmp_path, notebook).rename(tmp_path / "my copy.ipynb")
+    found = rehearse(path, root)
+    assert found.points == assignment.automatic
+    assert sum("was missing; it was put back" in note for note in found.notes) == 6
+    assert {s.stem.partition("_")[2] for s in authoring.sources(root)} >= {"attention", "seq2seq"}
