@@ -152,21 +152,25 @@ def relative(t: Trial) -> None:
 def kind(t: Trial) -> None:
     # So far out that neither half nor single precision has the angle.
     far = t.integer(2000, 2100)
-    x = 1 + torch.rand(far, 4, generator=t.generator, dtype=torch.float64)
+    x = 1 + torch.rand(far, 8, generator=t.generator, dtype=torch.float64)
     best = t.a_tensor(t.call(x, 1, far), x.shape)
     t.close(best.dtype, x.dtype, "the dtype")
     # One turn by the last place is what the turns by a part of it and by the rest make.
     pairs = torch.view_as_complex((best / x.norm()).unflatten(-1, (-1, 2)).contiguous())
     start = torch.view_as_complex((x / x.norm()).unflatten(-1, (-1, 2)).contiguous())
     turns = pairs / start
-    whole, parts = turns[far - 1, 1], turns[far // 2, 1] * turns[far - 1 - far // 2, 1]
+    whole, parts = turns[far - 1, 3], turns[far // 2, 3] * turns[far - 1 - far // 2, 3]
     apart = torch.view_as_real(torch.stack([whole, parts]))
     t.close(apart[0], apart[1], "a far turn", note="float64, two turns after each other")
     _turns(t, best, x)
-    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+    # Room for a product in low precision, and none for an angle in it.
+    for dtype, room in ((torch.float16, 0.03), (torch.bfloat16, 0.2), (torch.float32, 1e-3)):
         low = x.to(dtype)
-        want = t.call(low.double(), 1, far).to(dtype)
-        t.close(t.call(low, 1, far), want, note=f"{name(low)}, a row of {far} places")
+        got = t.a_tensor(t.call(low, 1, far), low.shape)
+        t.close(got.dtype, dtype, "the dtype")
+        off = (got.double() - t.call(low.double(), 1, far)).abs().max()
+        why = f"{name(low)}, a row of {far} places: {off:.2g} off the result for float64"
+        t.expect(off < room, why)
     t.gradient(t.randn(9, 4, dtype=torch.float64), 3, 3)
     t.unchanged(t.randn(9, 8), 3, 3)
 
