@@ -14,7 +14,7 @@ import pytest
 
 from course_lib.grading import authoring, gradebook, sample, summary
 from course_lib.grading.channel import Limits
-from course_lib.grading.classroom import Classroom
+from course_lib.grading.classroom import Classroom, written_beside
 from course_lib.grading.verdict import Verdict
 
 NAME = "03_attention"
@@ -236,3 +236,15 @@ def test_every_hand_in_meets_samples_of_its_own_and_the_same_ones_again(
         page = result.page.replace(student, "")
         assert shown.setdefault(student, page) == page, "the same again"
     assert shown["ada"] != shown["ben"]
+
+
+@pytest.mark.parametrize("place", [0, 1, None])
+def test_a_text_beside_the_place_for_it_is_found(assignment, place):
+    release = nbformat.from_dict(assignment.release)
+    handed_in = nbformat.from_dict(assignment.release)
+    marks = [c.metadata.get("nbgrader", {}) for c in release.cells]
+    number = next(n for n, m in enumerate(marks) if m.get("grade") and m.get("solution"))
+    if place is not None:
+        handed_in.cells.insert(number + place, nbformat.v4.new_markdown_cell("Because of it."))
+    found = written_beside(handed_in, release, marks[number]["grade_id"])
+    assert found == (place is not None)
