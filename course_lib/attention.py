@@ -10,13 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.masks import check_broadcastable, check_mask, masked_softmax
+from course_lib.masks import check_bias, check_mask, masked_softmax
 
 __all__ = [
     "KVCache",
     "MultiHeadAttention",
     "Rotate",
     "attention_weights",
+    "check_attention",
     "check_dropout",
     "check_heads",
     "fused_attention",
@@ -74,7 +75,7 @@ def scaled_dot_product_attention(
         >>> scaled_dot_product_attention(q, k, v, scale=10.0)[0]
         tensor([[10.0005]])
     """
-    _check_values(k, v)
+    check_attention(q, k, v)
     weights = attention_weights(q, k, mask, bias, scale=scale)
     return weights @ v, weights
 
@@ -111,12 +112,12 @@ def attention_weights(
                 [0.5000, 0.5000, 0.0000],
                 [0.3333, 0.3333, 0.3333]])
     """
-    _check_queries(q, k)
+    check_attention(q, k)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     # Scaling q before the product, not the product after it, spares half precision an overflow.
     scores = (q * scale) @ k.transpose(-2, -1)
     if bias is not None:
-        check_broadcastable("bias", bias, scores.shape)
+        check_bias(bias, scores.shape, scores.device)
         scores = scores + bias.to(scores.dtype)
     return masked_softmax(scores, mask)
 
@@ -156,9 +157,7 @@ def fused_attention(
         >>> torch.allclose(fused_attention(q, k, v, causal_mask(5)), explicit, atol=1e-6)
         True
     """
-    if not q.shape == k.shape == v.shape or q.ndim < 2:
-        _check_queries(q, k)
-        _check_values(k, v)
+    check_attention(q, k, v)
     attn_mask = None if mask is None and bias is None else _join(q, k, mask, bias)
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=attn_mask, dropout_p=dropout, scale=scale
@@ -169,9 +168,9 @@ def _join(q: Tensor, k: Tensor, mask: Tensor | None, bias: Tensor | None) -> Ten
     """Join what may be seen and what is added, as the kernel takes one tensor for both."""
     shape = (*q.shape[:-1], k.shape[-2])
     if mask is not None:
-        check_mask(mask, shape)
+        check_mask(mask, shape, q.device)
     if bias is not None:
-        check_broadcastable("bias", bias, shape)
+        check_bias(bias, shape, q.device)
         bias = bias.to(q.dtype)
         if mask is not None:
             bias = bias.expand(shape).masked_fill(~mask, float("-inf"))
@@ -431,14 +430,14 @@ class MultiHeadAttention(nn.Module):
             if rotate is not None:
                 q_heads, k_heads = rotate(q_heads, k_heads, 0 if cache is None else cache.length)
             if cache is not None:
-                _check_values(k_heads, v_heads)
+                check_attention(q_heads, k_heads, v_heads)
                 k_heads, v_heads = cache.append(k_heads, v_heads)
         dropout = self.dropout if self.training else 0.0
         results: tuple[Tensor, ...] = ()
         if self.fused and not return_weights:
             heads = fused_attention(q_heads, k_heads, v_heads, mask, bias, dropout=dropout)
         else:
-            _check_values(k_heads, v_heads)
+            check_attention(q_heads, k_heads, v_heads)
             weights = attention_weights(q_heads, k_heads, mask, bias)
             heads = F.dropout(weights, dropout) @ v_heads
             results = (weights,) if return_weights else ()
@@ -548,18 +547,80 @@ def check_dropout(dropout: float) -> None:
         raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
 
 
-def _check_queries(q: Tensor, k: Tensor) -> None:
-    queries, keys = q.shape, k.shape
-    if min(len(queries), len(keys)) < 2 or queries != (*keys[:-2], queries[-2], keys[-1]):
+def check_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor | None = None,
+    *,
+    n_axes: int | None = None,
+    aligned: bool = False,
+    **others: Tensor,
+) -> None:
+    """Refuse queries, keys and values that cannot meet, before a kernel fails with its own words.
+
+    Every attention function of the course asks it first. Under autocast the precision may differ,
+    because there the kernels bring their inputs to one.
+
+    Args:
+        q: Queries ``(..., T, Dh)``.
+        k: Keys ``(..., S, Dh)``.
+        v: Values ``(..., S, Dv)``.
+        n_axes: How many dimensions each must have; 2 or more if not given.
+        aligned: Whether a query stands where its key stands, so that T = S.
+        others: What else they are multiplied with, of any shape ``(...)``.
+
+    Raises:
+        ValueError: If shapes, types or devices don't fit together.
+
+    Example:
+        >>> import torch
+        >>> check_attention(torch.zeros(3, 8), torch.zeros(5, 4))
+        Traceback (most recent call last):
+        ...
+        ValueError: q has shape (3, 8) and k (5, 4), wanted (..., T, Dh) and (..., S, Dh) with \
+the same leading sizes and the same Dh, at least 1
+        >>> check_attention(torch.zeros(3, 8), torch.zeros(5, 8), torch.zeros(5, 8).long())
+        Traceback (most recent call last):
+        ...
+        ValueError: q has dtype torch.float32, k torch.float32 and v torch.int64, wanted the same \
+floating-point one of all
+    """
+    queries, keys, third = q.shape, k.shape, k if v is None else v
+    lead, S = "..." if n_axes is None else "B, H", "T" if aligned else "S"
+    if (
+        (len(queries) < 2 if n_axes is None else len(queries) != n_axes)
+        or len(keys) != len(queries)
+        or keys[-1] < 1
+        or queries != keys
+        and (aligned or queries != (*keys[:-2], queries[-2], keys[-1]))
+    ):
         raise ValueError(
-            f"q has shape {tuple(q.shape)} and k {tuple(k.shape)}, wanted (..., T, Dh) and "
-            "(..., S, Dh) with the same leading sizes and the same Dh"
+            f"q has shape {tuple(queries)} and k {tuple(keys)}, wanted ({lead}, T, Dh) and "
+            f"({lead}, {S}, Dh) with the same leading sizes and the same Dh, at least 1"
         )
+    if third.shape != keys and third.shape[:-1] != keys[:-1]:
+        raise ValueError(
+            f"k has shape {tuple(keys)} and v {tuple(third.shape)}, wanted ({lead}, {S}, Dh) and "
+            f"({lead}, {S}, Dv): one value for each key"
+        )
+    dtype, device = q.dtype, q.device
+    if not (k.dtype == third.dtype == dtype and dtype.is_floating_point) and not (
+        torch.is_autocast_enabled(device.type) and all(x.is_floating_point() for x in (q, k, third))
+    ):
+        raise ValueError(f"{_listed(q, k, v, 'dtype')}, wanted the same floating-point one of all")
+    if k.device != device or third.device != device:
+        raise ValueError(f"{_listed(q, k, v, 'device')}, wanted the same of all")
+    for name, other in others.items():
+        if other.device != device or not other.is_floating_point():
+            raise ValueError(
+                f"{name} has dtype {other.dtype} on {other.device}, wanted a floating-point one "
+                f"on {device}, where q is"
+            )
 
 
-def _check_values(k: Tensor, v: Tensor) -> None:
-    if k.ndim < 2 or k.shape[:-1] != v.shape[:-1]:
-        raise ValueError(
-            f"k has shape {tuple(k.shape)} and v {tuple(v.shape)}, wanted (..., S, Dh) and "
-            "(..., S, Dv): one value for each key"
-        )
+def _listed(q: Tensor, k: Tensor, v: Tensor | None, kind: str) -> str:
+    """What came, such as ``q has dtype torch.float32 and k torch.int64``."""
+    text = f"q has {kind} {getattr(q, kind)}"
+    if v is None:
+        return f"{text} and k {getattr(k, kind)}"
+    return f"{text}, k {getattr(k, kind)} and v {getattr(v, kind)}"

@@ -34,7 +34,7 @@ from course_lib.efficient.costs import (
     longformer_pairs,
     window_pairs,
 )
-from course_lib.efficient.keys import key_mask
+from course_lib.efficient.keys import expand_key_mask
 from course_lib.efficient.linformer import LinformerAttention, linformer_attention
 from course_lib.efficient.longformer import LongformerAttention
 from course_lib.efficient.performer import (
@@ -74,12 +74,12 @@ __all__ = [
     "block_diagonal_attention",
     "block_layout",
     "block_sparse_attention",
+    "expand_key_mask",
     "fixed_mask",
     "fused_banded_attention",
     "fused_block_diagonal_attention",
     "fused_block_sparse_attention",
     "fused_strided_attention",
-    "key_mask",
     "largest_tensor",
     "layout_mask",
     "linformer_attention",

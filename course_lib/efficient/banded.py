@@ -7,11 +7,13 @@ offset in turn. The fused path cuts the sequence into blocks of queries and hand
 with the stretch of keys around it, to the fused kernel.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.attention import fused_attention
+from course_lib.attention import check_attention, fused_attention
 from course_lib.masks import check_mask, masked_softmax
 
 __all__ = [
@@ -109,7 +111,7 @@ def banded_attention(
                 [0.3333, 0.3333, 0.3333],
                 [0.5000, 0.5000, 0.0000]])
     """
-    _check_values(k, v, None, None)
+    check_attention(q, k, v, aligned=True)
     weights = band_weights(
         q, k, radius, dilation=dilation, causal=causal, key_mask=key_mask, scale=scale
     )
@@ -157,7 +159,7 @@ def band_weights(
                 [0.5000, 0.5000]])
     """
     offsets = band_offsets(radius, dilation=dilation, causal=causal)
-    _check_keys(q, k, key_mask, shared_k, shared_mask)
+    _check(q, k, None, key_mask, shared_k, None, shared_mask)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     q = q * scale
     scores = torch.stack([(q * near).sum(dim=-1) for near in _shifted(k, offsets)], dim=-1)
@@ -305,9 +307,9 @@ def fused_banded_attention(
         torch.Size([2, 100, 7])
     """
     band_offsets(radius, dilation=dilation)
-    _check_keys(q, k, key_mask, shared_k, shared_mask)
-    _check_values(k, v, shared_k, shared_v)
+    _check(q, k, v, key_mask, shared_k, shared_v, shared_mask)
     lead, T = q.shape[:-2], q.shape[-2]
+    N = math.prod(lead)
     # What lies beyond the ends would only be computed to be hidden.
     radius = min(radius, -(-T // dilation) - 1)
     visible = _visible_keys(q, key_mask)
@@ -322,9 +324,9 @@ def fused_banded_attention(
     width = radius + block + ahead
     reach = radius + n_blocks * block + ahead
 
-    q_blocks = _pad(q, 0, spare).reshape(-1, n_blocks, block, q.shape[-1])
+    q_blocks = _pad(q, 0, spare).reshape(N, n_blocks, block, q.shape[-1])
     k_blocks, v_blocks = (
-        _windows(_pad(x, radius, ahead + spare).reshape(-1, reach, x.shape[-1]), width, block)
+        _windows(_pad(x, radius, ahead + spare).reshape(N, reach, x.shape[-1]), width, block)
         for x in (k, v)
     )
     query = torch.arange(block, device=q.device)[:, None]
@@ -334,7 +336,7 @@ def fused_banded_attention(
     mask = seen.transpose(-2, -1) & band
     if shared_k is not None and shared_v is not None:
         k_blocks, v_blocks = (
-            torch.cat([x.reshape(-1, 1, *x.shape[-2:]).expand(-1, n_blocks, -1, -1), y], dim=-2)
+            torch.cat([x.reshape(N, 1, *x.shape[-2:]).expand(-1, n_blocks, -1, -1), y], dim=-2)
             for x, y in ((shared_k, k_blocks), (shared_v, v_blocks))
         )
         mask = _join(_shared_visible(shared_k, shared_mask)[..., None, :], mask)
@@ -402,21 +404,26 @@ def _join(shared: Tensor, band: Tensor) -> Tensor:
     return torch.cat([x.expand(*lead, x.shape[-1]) for x in (shared, band)], dim=-1)
 
 
-def _check_keys(
+def _check(
     q: Tensor,
     k: Tensor,
+    v: Tensor | None,
     key_mask: Tensor | None,
     shared_k: Tensor | None,
+    shared_v: Tensor | None,
     shared_mask: Tensor | None,
 ) -> None:
-    if q.ndim < 2 or q.shape != k.shape or q.shape[-2] < 1:
+    check_attention(q, k, v, aligned=True)
+    if q.shape[-2] < 1:
         raise ValueError(
-            f"q has shape {tuple(q.shape)} and k {tuple(k.shape)}, wanted the same (..., T, Dh) "
-            "with T at least 1: a window lies around a query's own position"
+            f"q and k have shape {tuple(q.shape)}, wanted T at least 1: a window lies around a "
+            "query's own position"
         )
     lead = q.shape[:-2]
     if key_mask is not None:
-        check_mask(key_mask, (*lead, 1, q.shape[-2]))
+        check_mask(key_mask, (*lead, 1, q.shape[-2]), q.device)
+    if v is not None and (shared_k is None) != (shared_v is None):
+        raise ValueError("got only one of shared_k and shared_v, wanted both or none")
     if shared_k is None:
         return
     if shared_k.shape[:-2] != lead or shared_k.shape[-1] != q.shape[-1]:
@@ -424,20 +431,13 @@ def _check_keys(
             f"shared_k has shape {tuple(shared_k.shape)}, wanted (..., G, Dh) to go with q "
             f"{tuple(q.shape)}"
         )
-    if shared_mask is not None:
-        check_mask(shared_mask, (*lead, 1, shared_k.shape[-2]))
-
-
-def _check_values(k: Tensor, v: Tensor, shared_k: Tensor | None, shared_v: Tensor | None) -> None:
-    if v.shape[:-1] != k.shape[:-1]:
-        raise ValueError(
-            f"k has shape {tuple(k.shape)} and v {tuple(v.shape)}, wanted one value for each key"
-        )
-    if (shared_k is None) != (shared_v is None):
-        raise ValueError("got only one of shared_k and shared_v, wanted both or none")
-    if shared_k is not None and shared_v is not None:
+    if v is not None and shared_v is not None:
         if shared_v.shape != (*shared_k.shape[:-1], v.shape[-1]):
             raise ValueError(
                 f"shared_v has shape {tuple(shared_v.shape)}, wanted "
                 f"{(*shared_k.shape[:-1], v.shape[-1])}"
             )
+        check_attention(q, k, v, shared_v=shared_v)
+    check_attention(q, k, shared_k=shared_k)
+    if shared_mask is not None:
+        check_mask(shared_mask, (*lead, 1, shared_k.shape[-2]), q.device)

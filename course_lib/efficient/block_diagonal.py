@@ -4,11 +4,13 @@ What lies in different blocks never meets, however many layers follow: other pat
 windows, strides, global positions) exist to mend that.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.attention import fused_attention, scaled_dot_product_attention
+from course_lib.attention import check_attention, fused_attention, scaled_dot_product_attention
 from course_lib.masks import causal_mask, check_mask, combine_masks
 
 __all__ = ["block_diagonal_attention", "fused_block_diagonal_attention"]
@@ -98,14 +100,14 @@ def fused_block_diagonal_attention(
     """
     blocks, mask = _cut(q, k, v, block_size, causal, key_mask)
     # The kernel wants exactly two axes before those of a block.
-    n_blocks = blocks[0].shape[-3]
-    q_blocks, k_blocks, v_blocks = (x.reshape(-1, *x.shape[-3:]) for x in blocks)
+    N, n_blocks = math.prod(q.shape[:-2]), blocks[0].shape[-3]
+    q_blocks, k_blocks, v_blocks = (x.reshape(N, *x.shape[-3:]) for x in blocks)
     if mask is not None and mask.ndim > 2:
-        if mask.shape[:-3].numel() > 1:
+        if math.prod(mask.shape[:-3]) != 1:
             mask = mask.expand(*q.shape[:-2], *mask.shape[-3:])
-        mask = mask.reshape(-1, n_blocks, *mask.shape[-2:])
+        mask = mask.reshape(math.prod(mask.shape[:-3]), n_blocks, *mask.shape[-2:])
     out = fused_attention(q_blocks, k_blocks, v_blocks, mask, scale=scale, dropout=dropout)
-    return out.reshape(*q.shape[:-2], -1, v.shape[-1])[..., : q.shape[-2], :]
+    return out.reshape(*q.shape[:-2], n_blocks * block_size, v.shape[-1])[..., : q.shape[-2], :]
 
 
 def _cut(
@@ -114,26 +116,23 @@ def _cut(
     """Blocks ``(..., n, b, D)`` of all three, and what hides in them besides."""
     if block_size < 1:
         raise ValueError(f"block_size is {block_size}, wanted at least 1")
-    if q.ndim < 2 or q.shape != k.shape or v.shape[:-1] != k.shape[:-1]:
-        raise ValueError(
-            f"q has shape {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}, wanted "
-            "(..., T, Dh), the same, and (..., T, Dv)"
-        )
+    check_attention(q, k, v, aligned=True)
     T = q.shape[-2]
     spare = -T % block_size
+    sizes = ((T + spare) // block_size, block_size)
     masks: list[Tensor] = []
     if key_mask is not None:
-        check_mask(key_mask, (*q.shape[:-2], 1, T))
+        check_mask(key_mask, (*q.shape[:-2], 1, T), q.device)
         key_mask = torch.atleast_2d(key_mask)
         masks.append(key_mask.expand(*key_mask.shape[:-1], T))
     elif spare:
         masks.append(torch.ones(1, T, dtype=torch.bool, device=q.device))
     # (..., 1, T) to (..., n, 1, b): in every block, which of its keys are there.
-    masks = [F.pad(m, (0, spare)).unflatten(-1, (-1, block_size)).transpose(-3, -2) for m in masks]
+    masks = [F.pad(m, (0, spare)).unflatten(-1, sizes).transpose(-3, -2) for m in masks]
     masks = [m[(None,) * (q.ndim + 1 - m.ndim)] for m in masks]
     if causal:
         masks.append(causal_mask(block_size, device=q.device))
     if spare:
         q, k, v = (F.pad(x, (0, 0, 0, spare)) for x in (q, k, v))
-    q, k, v = (x.unflatten(-2, (-1, block_size)) for x in (q, k, v))
+    q, k, v = (x.unflatten(-2, sizes) for x in (q, k, v))
     return (q, k, v), combine_masks(*masks)

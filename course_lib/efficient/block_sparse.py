@@ -12,13 +12,14 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import (
+    check_attention,
     check_heads,
     fused_attention,
     merge_heads,
     scaled_dot_product_attention,
     split_heads,
 )
-from course_lib.efficient.keys import key_mask
+from course_lib.efficient.keys import expand_key_mask
 
 __all__ = [
     "BlockSparseAttention",
@@ -128,7 +129,7 @@ def block_sparse_attention(
     k: Tensor,
     v: Tensor,
     blocks: Tensor,
-    mask: Tensor | None = None,
+    key_mask: Tensor | None = None,
     *,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -141,7 +142,7 @@ def block_sparse_attention(
         k: Keys ``(B, H, T, Dh)``.
         v: Values ``(B, H, T, Dv)``.
         blocks: Drawn blocks ``(H, n - 2, r)``, or ``(1, n - 2, r)`` for all heads.
-        mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
+        key_mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
         scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
 
     Returns:
@@ -160,8 +161,10 @@ def block_sparse_attention(
     """
     size = _check(q, k, v, blocks)
     visible = layout_mask(block_layout(blocks), size)[None]
-    if mask is not None:
-        visible = visible & key_mask(mask, len(q), k.shape[-2]).transpose(-2, -1)
+    if key_mask is not None:
+        visible = visible & expand_key_mask(key_mask, len(q), k.shape[-2], q.device).transpose(
+            -2, -1
+        )
     return scaled_dot_product_attention(q, k, v, visible, scale=scale)
 
 
@@ -170,7 +173,7 @@ def fused_block_sparse_attention(
     k: Tensor,
     v: Tensor,
     blocks: Tensor,
-    mask: Tensor | None = None,
+    key_mask: Tensor | None = None,
     *,
     scale: float | None = None,
 ) -> Tensor:
@@ -185,7 +188,7 @@ def fused_block_sparse_attention(
         k: Keys ``(B, H, T, Dh)``.
         v: Values ``(B, H, T, Dv)``.
         blocks: Drawn blocks ``(H, n - 2, r)``, or ``(1, n - 2, r)`` for all heads.
-        mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
+        key_mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
         scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
 
     Returns:
@@ -204,7 +207,7 @@ def fused_block_sparse_attention(
     size = _check(q, k, v, blocks)
     B, H, T = q.shape[:3]
     n = T // size
-    keep = None if mask is None else key_mask(mask, B, T).transpose(-2, -1)
+    keep = None if key_mask is None else expand_key_mask(key_mask, B, T, q.device).transpose(-2, -1)
     ends = torch.cat([q[:, :, :size], q[:, :, -size:]], dim=2)
     ends = fused_attention(ends, k, v, keep, scale=scale)
 
@@ -241,7 +244,7 @@ def _gather(x: Tensor, table: Tensor) -> Tensor:
     # One index over batch, heads and blocks: whole blocks are copied, and added up going back.
     first = torch.arange(B * H, device=x.device).view(B, H, 1, 1) * n
     found = x.reshape(B * H * n, *x.shape[3:]).index_select(0, (first + table).flatten())
-    return found.view(B, H * table.shape[1], -1, *x.shape[4:])
+    return found.view(B, H * table.shape[1], table.shape[2] * x.shape[3], *x.shape[4:])
 
 
 def _fixed_layout(n_blocks: int) -> Tensor:
@@ -262,13 +265,11 @@ def _check_blocks(blocks: Tensor) -> None:
 def _check(q: Tensor, k: Tensor, v: Tensor, blocks: Tensor) -> int:
     """The block size, if everything fits together."""
     _check_blocks(blocks)
-    if q.ndim != 4 or q.shape != k.shape or k.shape[:-1] != v.shape[:-1]:
-        raise ValueError(
-            f"q, k, v have the shapes {tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}, wanted "
-            "(B, H, T, Dh), (B, H, T, Dh), (B, H, T, Dv)"
-        )
+    check_attention(q, k, v, n_axes=4, aligned=True)
+    if blocks.device != q.device:
+        raise ValueError(f"blocks are on {blocks.device}, wanted {q.device}, where q is")
     n = blocks.shape[1] + 2
-    if len(blocks) not in (1, q.shape[1]) or q.shape[2] % n:
+    if len(blocks) not in (1, q.shape[1]) or q.shape[2] < 1 or q.shape[2] % n:
         raise ValueError(
             f"blocks {tuple(blocks.shape)} are for {len(blocks)} heads and {n} blocks, but q has "
             f"{q.shape[1]} heads and length {q.shape[2]}; wanted as many heads, or one for all, "
@@ -333,13 +334,13 @@ class BlockSparseAttention(nn.Module):
         self.register_buffer("blocks", drawn)
 
     def forward(
-        self, x: Tensor, *, mask: Tensor | None = None, return_weights: bool = False
+        self, x: Tensor, *, key_mask: Tensor | None = None, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Attend within x.
 
         Args:
             x: Tokens ``(B, T, D)`` with T the length given at first.
-            mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
+            key_mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
             return_weights: Whether to return the weights too.
 
         Returns:
@@ -357,8 +358,8 @@ class BlockSparseAttention(nn.Module):
             for project in (self.q_proj, self.k_proj, self.v_proj)
         )
         if self.fused and not return_weights:
-            heads = fused_block_sparse_attention(q, k, v, self.blocks, mask)
+            heads = fused_block_sparse_attention(q, k, v, self.blocks, key_mask)
             return self.out_proj(merge_heads(heads))
-        heads, weights = block_sparse_attention(q, k, v, self.blocks, mask)
+        heads, weights = block_sparse_attention(q, k, v, self.blocks, key_mask)
         out = self.out_proj(merge_heads(heads))
         return (out, weights) if return_weights else out

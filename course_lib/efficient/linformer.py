@@ -8,13 +8,14 @@ from torch import Tensor, nn
 
 from course_lib.attention import (
     attention_weights,
+    check_attention,
     check_dropout,
     check_heads,
     fused_attention,
     merge_heads,
     split_heads,
 )
-from course_lib.efficient.keys import key_mask
+from course_lib.efficient.keys import expand_key_mask
 
 __all__ = ["LinformerAttention", "linformer_attention"]
 
@@ -25,7 +26,7 @@ def linformer_attention(
     v: Tensor,
     mix_keys: Tensor,
     mix_values: Tensor,
-    mask: Tensor | None = None,
+    key_mask: Tensor | None = None,
     *,
     dropout: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
@@ -44,7 +45,7 @@ def linformer_attention(
         mix_keys: The paper's E, ``(rank, length)`` with ``length >= S``; of a shorter sequence the
             first S columns count.
         mix_values: The paper's F, ``(rank, length)``.
-        mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = the key may be mixed in.
+        key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = the key may be mixed in.
         dropout: Probability of dropping a weight. Always applied: pass 0 for evaluation.
 
     Returns:
@@ -67,20 +68,21 @@ def linformer_attention(
         >>> linformer_attention(q, k, v, mix, mix)[1].shape
         torch.Size([1, 2, 6, 2])
     """
-    if q.ndim != 4 or k.ndim != 4 or v.ndim != 4 or k.shape[-2] != v.shape[-2]:
-        raise ValueError(
-            f"q, k, v have the shapes {tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}, wanted "
-            "(B, H, T, Dh), (B, H, S, Dh), (B, H, S, Dv)"
-        )
+    # One head of keys and values may stand for all.
+    all_k, all_v = (
+        x.expand(-1, q.shape[1], -1, -1) if q.ndim == x.ndim == 4 and x.shape[1] == 1 else x
+        for x in (k, v)
+    )
+    check_attention(q, all_k, all_v, n_axes=4, mix_keys=mix_keys, mix_values=mix_values)
     S = k.shape[-2]
     for name, mix in (("mix_keys", mix_keys), ("mix_values", mix_values)):
         _check_length(name, S, mix.shape[-1])
-    if mask is not None:
-        keep = key_mask(mask, len(q), S)
+    if key_mask is not None:
+        keep = expand_key_mask(key_mask, len(q), S, q.device)
         k, v = k.masked_fill(~keep, 0.0), v.masked_fill(~keep, 0.0)
     heads = (-1, q.shape[1], -1, -1)
-    mixed_k = (mix_keys[:, :S] @ k).expand(heads)
-    mixed_v = (mix_values[:, :S] @ v).expand(heads)
+    mixed_k = (mix_keys[:, :S].to(k.dtype) @ k).expand(heads)
+    mixed_v = (mix_values[:, :S].to(v.dtype) @ v).expand(heads)
     weights = attention_weights(q, mixed_k)
     return F.dropout(weights, dropout) @ mixed_v, weights
 
@@ -153,7 +155,7 @@ class LinformerAttention(nn.Module):
         x: Tensor,
         memory: Tensor | None = None,
         *,
-        mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Attend from x to mixtures of the memory.
@@ -161,7 +163,7 @@ class LinformerAttention(nn.Module):
         Args:
             x: What asks, ``(B, T, D)``.
             memory: What is searched, ``(B, S, D)`` with ``S <= length``; ``x`` if not given.
-            mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be seen.
+            key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be seen.
             return_weights: Whether to return the weights too.
 
         Returns:
@@ -181,23 +183,23 @@ class LinformerAttention(nn.Module):
         q = split_heads(self.q_proj(x), self.n_heads)
         dropout = self.dropout if self.training else 0.0
         if self.fused and not return_weights:
-            mixed_k, mixed_v = self._mix_tokens(memory, mask)
+            mixed_k, mixed_v = self._mix_tokens(memory, key_mask)
             heads = fused_attention(q, mixed_k, mixed_v, dropout=dropout)
             return self.out_proj(merge_heads(heads))
         k = split_heads(self.k_proj(memory), self.kv_heads)
         v = k if self.v_proj is None else split_heads(self.v_proj(memory), self.kv_heads)
         mix_values = self.mix_keys if self.mix_values is None else self.mix_values
         heads, weights = linformer_attention(
-            q, k, v, self.mix_keys, mix_values, mask, dropout=dropout
+            q, k, v, self.mix_keys, mix_values, key_mask, dropout=dropout
         )
         out = self.out_proj(merge_heads(heads))
         return (out, weights) if return_weights else out
 
-    def _mix_tokens(self, memory: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _mix_tokens(self, memory: Tensor, key_mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Mixed keys and values ``(B, H, rank, Dh)``; ``E (x W) = (E x) W``, and rank << S."""
         S = memory.shape[1]
-        if mask is not None:
-            memory = memory.masked_fill(~key_mask(mask, len(memory), S).squeeze(1), 0.0)
+        if key_mask is not None:
+            memory = memory.masked_fill(~expand_key_mask(key_mask, len(memory), S).squeeze(1), 0.0)
         mix = self.mix_keys[:, :S]
         if self.mix_values is not None:
             mix = torch.cat([mix, self.mix_values[:, :S]])

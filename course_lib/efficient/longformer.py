@@ -112,7 +112,7 @@ class LongformerAttention(nn.Module):
             raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, T, {self.d_model})")
         B, T, D = x.shape
         if key_mask is not None:
-            check_mask(key_mask, (B, 1, 1, T))
+            check_mask(key_mask, (B, 1, 1, T), x.device)
         dropout = self.dropout if self.training else 0.0
         explicit = return_weights or not self.fused
         q, k, v = (split_heads(f(x), self.n_heads) for f in (self.q_proj, self.k_proj, self.v_proj))

@@ -12,8 +12,8 @@ import math
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import check_heads, merge_heads, split_heads
-from course_lib.efficient.keys import key_mask
+from course_lib.attention import check_attention, check_heads, merge_heads, split_heads
+from course_lib.efficient.keys import expand_key_mask
 
 __all__ = [
     "PerformerAttention",
@@ -106,6 +106,8 @@ def _features(x: Tensor, directions: Tensor, *, query: bool, eps: float) -> Tens
         )
     x = x * x.shape[-1] ** -0.25
     projected = x @ directions.to(x.dtype).T
+    if projected.shape[-2] == 0:
+        return projected
     axes = (-1,) if query else (-2, -1)
     stabiliser = projected.detach().amax(dim=axes, keepdim=True)
     half_norm = x.square().sum(dim=-1, keepdim=True) / 2
@@ -117,7 +119,7 @@ def performer_attention(
     k: Tensor,
     v: Tensor,
     directions: Tensor,
-    mask: Tensor | None = None,
+    key_mask: Tensor | None = None,
     *,
     causal: bool = False,
     eps: float = 1e-4,
@@ -135,7 +137,7 @@ def performer_attention(
         k: Keys ``(B, H, S, Dh)``.
         v: Values ``(B, H, S, Dv)``.
         directions: Random directions ``(m, Dh)``.
-        mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
+        key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
         causal: Whether each query sees only its own position and those before; needs T = S. The
             stabiliser of the keys is taken over all of them, later ones included, so an eps above
             0 lets a trace of the future through.
@@ -163,7 +165,7 @@ def performer_attention(
         0.29
         0.02
     """
-    phi_q, phi_k, v, like = _prepare(q, k, v, directions, mask, causal, eps)
+    phi_q, phi_k, v, like = _prepare(q, k, v, directions, key_mask, causal, eps)
     similarity = phi_q @ phi_k.transpose(-2, -1)
     if causal:
         similarity = similarity.tril()
@@ -179,7 +181,7 @@ def performer_linear_attention(
     k: Tensor,
     v: Tensor,
     directions: Tensor,
-    mask: Tensor | None = None,
+    key_mask: Tensor | None = None,
     *,
     causal: bool = False,
     eps: float = 1e-4,
@@ -197,7 +199,7 @@ def performer_linear_attention(
         k: Keys ``(B, H, S, Dh)``.
         v: Values ``(B, H, S, Dv)``.
         directions: Random directions ``(m, Dh)``.
-        mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
+        key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
         causal: Whether each query sees only its own position and those before; needs T = S.
         eps: Added to every feature.
         sum_eps: Added, for each feature, to the sum of the keys in D.
@@ -219,7 +221,7 @@ def performer_linear_attention(
         True
         True
     """
-    phi_q, phi_k, v, like = _prepare(q, k, v, directions, mask, causal, eps)
+    phi_q, phi_k, v, like = _prepare(q, k, v, directions, key_mask, causal, eps)
     floor = sum_eps * math.sqrt(len(directions))
     if causal:
         return _causal(phi_q, phi_k, v, floor).to(like)
@@ -229,11 +231,13 @@ def performer_linear_attention(
 
 
 def _causal(phi_q: Tensor, phi_k: Tensor, v: Tensor, floor: float) -> Tensor:
-    T, size = phi_q.shape[-2], min(_CHUNK, phi_q.shape[-2])
+    T = phi_q.shape[-2]
+    size = max(min(_CHUNK, T), 1)
     missing = -T % size
+    sizes = ((T + missing) // size, size)
     if missing:
         phi_q, phi_k, v = (nn.functional.pad(x, (0, 0, 0, missing)) for x in (phi_q, phi_k, v))
-    phi_q, phi_k, v = (x.unflatten(-2, (-1, size)) for x in (phi_q, phi_k, v))
+    phi_q, phi_k, v = (x.unflatten(-2, sizes) for x in (phi_q, phi_k, v))
     context, sums = _before(phi_k.transpose(-2, -1) @ v), _before(phi_k.sum(dim=-2).unsqueeze(-1))
     within = (phi_q @ phi_k.transpose(-2, -1)).tril()
     total = phi_q @ (sums + floor) + within.sum(dim=-1, keepdim=True)
@@ -251,16 +255,12 @@ def _prepare(
     k: Tensor,
     v: Tensor,
     directions: Tensor,
-    mask: Tensor | None,
+    key_mask: Tensor | None,
     causal: bool,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, torch.dtype]:
     """Features of queries and keys, and values; masked keys are 0 in both."""
-    if q.ndim != 4 or k.shape[:2] != q.shape[:2] or k.shape[:-1] != v.shape[:-1]:
-        raise ValueError(
-            f"q, k, v have the shapes {tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}, wanted "
-            "(B, H, T, Dh), (B, H, S, Dh), (B, H, S, Dv)"
-        )
+    check_attention(q, k, v, n_axes=4, directions=directions)
     if causal and q.shape[-2] != k.shape[-2]:
         raise ValueError(
             f"causal with {q.shape[-2]} queries and {k.shape[-2]} keys, wanted as many"
@@ -269,7 +269,7 @@ def _prepare(
     if like in (torch.float16, torch.bfloat16):
         # Sums over all keys leave the range of half precision.
         q, k, v = q.float(), k.float(), v.float()
-    keep = None if mask is None else key_mask(mask, len(q), k.shape[-2])
+    keep = None if key_mask is None else expand_key_mask(key_mask, len(q), k.shape[-2], q.device)
     if keep is not None:
         # Before the features, so that padding does not reach the keys' common stabiliser.
         k = k.masked_fill(~keep, 0.0)
@@ -339,14 +339,14 @@ class RandomFeatureAttention(nn.Module):
         """
         self.directions.copy_(orthogonal_features(*self.directions.shape, generator=generator))
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None) -> Tensor:
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, *, key_mask: Tensor | None = None) -> Tensor:
         """Attend.
 
         Args:
             q: Queries ``(B, H, T, Dh)``.
             k: Keys ``(B, H, S, Dh)``.
             v: Values ``(B, H, S, Dv)``.
-            mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
+            key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
 
         Returns:
             The output ``(B, H, T, Dv)``.
@@ -357,10 +357,10 @@ class RandomFeatureAttention(nn.Module):
         causal, eps, sum_eps = self.causal, self.eps, self.sum_eps
         if self.fused:
             return performer_linear_attention(
-                q, k, v, self.directions, mask, causal=causal, eps=eps, sum_eps=sum_eps
+                q, k, v, self.directions, key_mask, causal=causal, eps=eps, sum_eps=sum_eps
             )
         return performer_attention(
-            q, k, v, self.directions, mask, causal=causal, eps=eps, sum_eps=sum_eps
+            q, k, v, self.directions, key_mask, causal=causal, eps=eps, sum_eps=sum_eps
         )[0]
 
 
@@ -415,14 +415,14 @@ class PerformerAttention(nn.Module):
         )
 
     def forward(
-        self, x: Tensor, memory: Tensor | None = None, *, mask: Tensor | None = None
+        self, x: Tensor, memory: Tensor | None = None, *, key_mask: Tensor | None = None
     ) -> Tensor:
         """Attend from x to the memory.
 
         Args:
             x: What asks, ``(B, T, D)``.
             memory: What is searched, ``(B, S, D)``; ``x`` if not given.
-            mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
+            key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
 
         Returns:
             The output ``(B, T, D)``.
@@ -434,4 +434,4 @@ class PerformerAttention(nn.Module):
         q = split_heads(self.q_proj(x), self.n_heads)
         k = split_heads(self.k_proj(memory), self.n_heads)
         v = split_heads(self.v_proj(memory), self.n_heads)
-        return self.out_proj(merge_heads(self.attend(q, k, v, mask=mask)))
+        return self.out_proj(merge_heads(self.attend(q, k, v, key_mask=key_mask)))

@@ -13,7 +13,7 @@ import math
 import torch
 from torch import Tensor
 
-from course_lib.attention import scaled_dot_product_attention
+from course_lib.attention import check_attention, scaled_dot_product_attention
 
 __all__ = ["fixed_mask", "fused_strided_attention", "strided_attention", "strided_mask"]
 
@@ -113,7 +113,7 @@ def strided_attention(
         >>> (strided_attention(q, k, v, stride=2)[1][0, -1] > 0).int()
         tensor([1, 0, 1, 0, 1, 1, 1], dtype=torch.int32)
     """
-    _check(q, k, v)
+    check_attention(q, k, v, aligned=True)
     T = q.shape[-2]
     if n_summary is None:
         mask = strided_mask(T, stride, device=q.device)
@@ -159,9 +159,11 @@ def fused_strided_attention(
         True
         True
     """
-    _check(q, k, v)
+    check_attention(q, k, v, aligned=True)
     _check_stride(stride)
     T = q.shape[-2]
+    if T == 0:
+        return strided_attention(q, k, v, stride=stride, n_summary=n_summary)[0]
     q = q * (q.shape[-1] ** -0.5 if scale is None else scale)
     missing = -T % stride
     # Padding comes last, where no query looks.
@@ -215,14 +217,6 @@ def _with_row_before(x: Tensor) -> Tensor:
     """``(..., n, l, D)`` to ``(..., n, 2 l, D)``; before the first row there are zeros."""
     before = torch.nn.functional.pad(x, (0, 0, 0, 0, 1, 0))[..., :-1, :, :]
     return torch.cat([before, x], dim=-2)
-
-
-def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
-    if q.ndim < 2 or q.shape != k.shape or k.shape[:-1] != v.shape[:-1]:
-        raise ValueError(
-            f"q, k, v have the shapes {tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}, wanted "
-            "(..., T, Dh), (..., T, Dh), (..., T, Dv)"
-        )
 
 
 def _check_stride(stride: int) -> None:

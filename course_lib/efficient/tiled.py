@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from course_lib.masks import check_broadcastable, check_mask
+from course_lib.attention import check_attention, scaled_dot_product_attention
+from course_lib.masks import check_bias, check_mask
 
 __all__ = ["Running", "online_attention", "online_step", "tiled_attention"]
 
@@ -120,6 +121,8 @@ def online_attention(
     """
     shape = _check(q, k, v, mask, bias)
     _check_tile("tile", tile)
+    if 0 in shape:
+        return scaled_dot_product_attention(q, k, v, mask, bias)[0]
     q = q * (q.shape[-1] ** -0.5 if scale is None else scale)
     mask = None if mask is None else mask.expand(shape)
     bias = None if bias is None else bias.expand(shape)
@@ -193,7 +196,7 @@ def tiled_attention(
     query_tile = max(min(T, _TILE // key_tile), 1) if query_tile is None else query_tile
     _check_tile("query_tile", query_tile)
     if 0 in shape:
-        return q.new_zeros(*q.shape[:-1], v.shape[-1])
+        return scaled_dot_product_attention(q, k, v, mask, bias)[0]
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     plan = _Plan(T, S, query_tile, key_tile, S - T if causal else None)
     flat_mask, mask_owner = _flat(mask, shape, q)
@@ -443,19 +446,12 @@ def _slices(length: int, step: int) -> Iterator[slice]:
 
 def _check(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None) -> torch.Size:
     """Shape of the scores, if everything fits together."""
-    lead = q.shape[:-2]
-    if q.ndim < 2 or k.shape[:-2] != lead or v.shape[:-2] != lead or q.shape[-1] != k.shape[-1]:
-        raise ValueError(
-            f"q, k, v have the shapes {tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}, wanted "
-            "(..., T, Dh), (..., S, Dh), (..., S, Dv) with the same leading sizes"
-        )
-    if k.shape[-2] != v.shape[-2]:
-        raise ValueError(f"there are {k.shape[-2]} keys and {v.shape[-2]} values, wanted as many")
+    check_attention(q, k, v)
     shape = torch.Size((*q.shape[:-1], k.shape[-2]))
     if mask is not None:
-        check_mask(mask, shape)
+        check_mask(mask, shape, q.device)
     if bias is not None:
-        check_broadcastable("bias", bias, shape)
+        check_bias(bias, shape, q.device)
     return shape
 
 

@@ -14,10 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.attention import attention_weights, check_dropout, fused_attention
+from course_lib.attention import attention_weights, check_attention, check_dropout, fused_attention
 from course_lib.informer.judging import first_in_prefix, max_mean_measure, sampled_scores
 from course_lib.informer.sampling import budget, sample_keys
-from course_lib.masks import causal_mask, check_mask
+from course_lib.masks import causal_mask, check_bias, check_mask
 
 __all__ = ["ProbSparse", "SparseRules"]
 
@@ -165,7 +165,12 @@ class ProbSparse(nn.Module):
             ValueError: If the shapes don't fit together, the mask is not boolean, or T and S differ
                 in causal attention.
         """
+        check_attention(q, k, v, n_axes=4, aligned=self.causal)
+        if k.shape[2] < 1:
+            raise ValueError(f"k has shape {tuple(k.shape)}, wanted at least one key to judge by")
         visible = self._visible(q, k, mask)
+        if bias is not None:
+            check_bias(bias, (*q.shape[:3], k.shape[2]), q.device)
         scale = q.shape[-1] ** -0.5 if scale is None else scale
         explicit = return_weights or not self.fused
         with torch.no_grad():
@@ -186,7 +191,8 @@ class ProbSparse(nn.Module):
                 full = fused_attention(q, k, v, visible, bias, scale=scale, dropout=dropout)
                 return torch.where(active[..., None], full, lazy)
             # In some heads fewer are active than in others; those rows are thrown away again.
-            rows = active.byte().topk(int(active.sum(-1).max()), sorted=False).indices
+            most = int(active.sum(-1).max()) if active.numel() else 0
+            rows = active.byte().topk(most, sorted=False).indices
         else:
             rows = self._top(measure)
         S = k.shape[2]
@@ -194,6 +200,8 @@ class ProbSparse(nn.Module):
             _rows(q, rows), k, v, _pairs(visible, rows, S), _pairs(bias, rows, S),
             scale=scale, dropout=dropout,
         )  # fmt: skip
+        # Under autocast the kernel's precision is not that of the values.
+        lazy = lazy.to(heads.dtype)
         out = lazy.scatter(2, rows[..., None].expand(heads.shape), heads)
         return torch.where(active[..., None], out, lazy) if self._ranks_prefixes else out
 
@@ -213,18 +221,11 @@ class ProbSparse(nn.Module):
         return torch.zeros_like(measure, dtype=torch.bool).scatter(-1, self._top(measure), True)
 
     def _visible(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor | None:
-        if q.ndim != 4 or k.ndim != 4:
-            raise ValueError(
-                f"q has shape {tuple(q.shape)} and k {tuple(k.shape)}, wanted (B, H, T, Dh) and "
-                "(B, H, S, Dh)"
-            )
         T, S = q.shape[2], k.shape[2]
         if mask is not None:
-            check_mask(mask, (*q.shape[:3], S))
+            check_mask(mask, (*q.shape[:3], S), q.device)
         if not self.causal:
             return mask
-        if T != S:
-            raise ValueError(f"got {T} queries and {S} keys, wanted as many for causal attention")
         triangle = causal_mask(T, device=q.device)
         return triangle if mask is None else mask & triangle
 

@@ -23,11 +23,12 @@ from course_lib.masks.conventions import (
     to_integers,
     to_lengths,
 )
-from course_lib.masks.softmax import check_broadcastable, check_mask, masked_softmax
+from course_lib.masks.softmax import check_bias, check_broadcastable, check_mask, masked_softmax
 
 __all__ = [
     "block_mask",
     "causal_mask",
+    "check_bias",
     "check_broadcastable",
     "check_mask",
     "combine_masks",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["check_broadcastable", "check_mask", "masked_softmax"]
+__all__ = ["check_bias", "check_broadcastable", "check_mask", "masked_softmax"]
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -34,7 +34,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
                 [0.0000, 0.0000, 0.0000, 0.0000]])
     """
     if mask is not None:
-        check_mask(mask, scores.shape)
+        check_mask(mask, scores.shape, scores.device)
         scores = scores.masked_fill(~mask, -math.inf)
     # Empty rows pass through the softmax as zeros, so that no NaN arises even on the way.
     empty = (scores == -math.inf).all(dim=-1, keepdim=True)
@@ -42,12 +42,13 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     return weights.masked_fill(empty, 0.0)
 
 
-def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
+def check_mask(mask: Tensor, shape: Sequence[int], device: torch.device | None = None) -> None:
     """Refuse a mask that is not boolean or does not fit scores of the given shape.
 
     Args:
         mask: The mask to check.
         shape: Shape of the scores, ``(..., T, S)``.
+        device: Where the scores are; not looked at if not given.
 
     Raises:
         ValueError: If the mask is not boolean, or as in :func:`check_broadcastable`.
@@ -64,10 +65,39 @@ convert it first: from_additive, from_blocked, from_integers or padding_mask
             f"mask has dtype {mask.dtype}, wanted torch.bool with True = may attend; convert it "
             "first: from_additive, from_blocked, from_integers or padding_mask"
         )
-    check_broadcastable("mask", mask, shape)
+    check_broadcastable("mask", mask, shape, device)
 
 
-def check_broadcastable(name: str, tensor: Tensor, shape: Sequence[int]) -> None:
+def check_bias(bias: Tensor, shape: Sequence[int], device: torch.device | None = None) -> None:
+    """Refuse a bias that does not fit scores of the given shape or holds no real numbers.
+
+    Added to scores, a boolean mask would count as 0 and 1 and hide nothing.
+
+    Args:
+        bias: The bias to check.
+        shape: Shape of the scores, ``(..., T, S)``.
+        device: Where the scores are; not looked at if not given.
+
+    Raises:
+        ValueError: If the bias is not floating point, or as in :func:`check_broadcastable`.
+
+    Example:
+        >>> check_bias(torch.ones(4, 4, dtype=torch.bool), (4, 4))
+        Traceback (most recent call last):
+        ...
+        ValueError: bias has dtype torch.bool, wanted a floating-point one; what hides keys is a \
+mask
+    """
+    if not bias.is_floating_point():
+        raise ValueError(
+            f"bias has dtype {bias.dtype}, wanted a floating-point one; what hides keys is a mask"
+        )
+    check_broadcastable("bias", bias, shape, device)
+
+
+def check_broadcastable(
+    name: str, tensor: Tensor, shape: Sequence[int], device: torch.device | None = None
+) -> None:
     """Refuse a tensor that doesn't broadcast to scores, or does so along the wrong axis.
 
     Broadcasting aligns shapes from the right. A ``(B, T, S)`` mask against ``(B, H, T, S)`` scores
@@ -78,9 +108,11 @@ def check_broadcastable(name: str, tensor: Tensor, shape: Sequence[int]) -> None
         name: What to call the tensor in the error.
         tensor: A mask or a bias.
         shape: Shape of the scores, ``(..., T, S)``.
+        device: Where the scores are; not looked at if not given.
 
     Raises:
-        ValueError: If the number of dimensions is ambiguous or a size is neither 1 nor equal.
+        ValueError: If the number of dimensions is ambiguous, a size is neither 1 nor equal, or the
+            tensor is on another device.
 
     Example:
         >>> check_broadcastable("mask", torch.ones(8, 1, 1, 5), (8, 8, 5, 5))
@@ -100,6 +132,9 @@ mask[:, None]
         )
     if any(h not in (1, w) for h, w in zip(reversed(have), reversed(want), strict=False)):
         raise ValueError(f"{name} has shape {have}, which does not broadcast to scores {want}")
+    # A single number may come from anywhere.
+    if device is not None and tensor.device != device and have:
+        raise ValueError(f"{name} is on {tensor.device}, wanted {device}, where the scores are")
 
 
 def require_bool(mask: Tensor) -> None:

@@ -174,7 +174,7 @@ class DeltaValueAttention(HeadProjections):
         """
         q, k, v = self.project(x)
         if mask is not None:
-            check_mask(mask, (*q.shape[:-1], k.shape[-2]))
+            check_mask(mask, (*q.shape[:-1], k.shape[-2]), q.device)
         if rotate is not None:
             q, k = rotate(q, k, 0)
         known = None if mask is None else steps_mask(mask)

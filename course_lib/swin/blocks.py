@@ -135,7 +135,7 @@ class WindowAttention(nn.Module):
                 f"mask has shape {tuple(mask.shape)}, wanted (nW, {N}, {N}) with nW a divisor of "
                 f"the {n_all} windows"
             )
-        check_mask(mask, (n_windows, N, N))
+        check_mask(mask, (n_windows, N, N), bias.device)
         keep = mask[:, None].expand(n_all // n_windows, -1, -1, -1, -1)
         return torch.where(keep, bias, -math.inf).flatten(0, 1)
 

@@ -211,9 +211,9 @@ def test_an_empty_batch_gives_an_empty_result():
 @pytest.mark.parametrize("attend", [tiled_attention, online_attention])
 def test_what_does_not_fit_is_named(attend):
     q, k, v = inputs()
-    with pytest.raises(ValueError, match=r"\(2, 3, 5, 4\), \(2, 3, 7, 4\), \(3, 7, 6\)"):
+    with pytest.raises(ValueError, match=r"k has shape \(2, 3, 7, 4\) and v \(3, 7, 6\)"):
         attend(q, k, v[0])
-    with pytest.raises(ValueError, match="7 keys and 6 values"):
+    with pytest.raises(ValueError, match=r"\(2, 3, 6, 6\).* one value for each key"):
         attend(q, k, v[..., :6, :])
     with pytest.raises(ValueError, match="float64, wanted torch.bool"):
         attend(q, k, v, draw(T, S))

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from course_lib.attention import fused_attention, split_heads
-from course_lib.masks import check_broadcastable, masked_softmax
+from course_lib.masks import check_bias, masked_softmax
 from course_lib.positions.heads import HeadProjections
 
 __all__ = ["TERMS", "FourTermAttention", "check_terms", "four_terms", "join_terms", "term_scale"]
@@ -243,7 +243,7 @@ class FourTermAttention(HeadProjections):
         first, *rest = (terms[term] for term in TERMS if term in self.terms)
         scores = sum(rest, first).expand(len(x), -1, -1, -1)
         if bias is not None:
-            check_broadcastable("bias", bias, scores.shape)
+            check_bias(bias, scores.shape, scores.device)
             scores = scores + bias.to(scores.dtype)
         weights = masked_softmax(scores, mask)
         out = self.merge(self.drop(weights) @ v)
