@@ -291,6 +291,11 @@ class KVCache:
                     f"keys have shape {tuple(keys.shape)}, wanted {tuple(self.keys.shape)} but "
                     "for the length, as in the cache"
                 )
+            if (keys.dtype, keys.device) != (self.keys.dtype, self.keys.device):
+                raise ValueError(
+                    f"keys are {keys.dtype} on {keys.device}, wanted {self.keys.dtype} on "
+                    f"{self.keys.device}, as in the cache"
+                )
             keys = torch.cat([self.keys, keys], dim=-2)
             values = torch.cat([self.values, values], dim=-2)
         self.keys, self.values = keys, values

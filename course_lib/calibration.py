@@ -121,11 +121,17 @@ def fit_temperature(logits: Tensor, labels: Tensor, steps: int = 60) -> float:
     Returns:
         A number between 1/20 and 20; above 1 if the model was too sure.
 
+    Raises:
+        ValueError: If there are no examples, or logits are NaN.
+
     Example:
         >>> logits = torch.tensor([[8.0, 0.0]] * 4)
         >>> round(fit_temperature(logits, torch.tensor([0, 0, 0, 1])), 2)  # 8 / ln 3
         7.28
     """
+    if logits.numel() == 0 or logits.isnan().any():
+        what = f"hold {int(logits.isnan().sum())} NaN" if logits.numel() else "are empty"
+        raise ValueError(f"logits {tuple(logits.shape)} {what}, wanted numbers of some examples")
     logits = logits.double()
     low, high = -math.log(20), math.log(20)
 

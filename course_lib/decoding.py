@@ -15,6 +15,7 @@ from torch import Generator, Tensor
 __all__ = [
     "Decoded",
     "beam_search",
+    "check_target",
     "decode",
     "greedy",
     "keep_top_k",
@@ -83,8 +84,8 @@ def greedy(
         state. It stops early when all sequences have ended.
 
     Raises:
-        ValueError: If ``start`` is not an integer vector, ``max_len`` is below 1 or the
-            log-probabilities are not ``(B, V)``.
+        ValueError: If ``start`` is not an integer vector, ``max_len`` is below 1, or the
+            log-probabilities are not ``(B, V)`` or NaN.
 
     Example:
         Each row says what may follow one token: here mostly the next one, until 3 ends it all.
@@ -185,11 +186,13 @@ def _write(
         last = choose(log_probs)
         chosen = log_probs.gather(-1, last[:, None])[:, 0]
         total = total + chosen.masked_fill(done, 0.0)
-        if end is not None and pad is not None:
-            last = last.masked_fill(done, pad)
-            done = done | (last == end)
-        tokens.append(last)
-        if end is not None and done.all():
+        if end is None or pad is None:
+            tokens.append(last)
+            continue
+        tokens.append(last.masked_fill(done, pad))
+        last = last.masked_fill(done, _known(pad, end, log_probs))
+        done = done | (last == end)
+        if done.all():
             break
     return Decoded(torch.stack(tokens, dim=1), total, total, state)
 
@@ -207,7 +210,7 @@ def keep_top_k(log_probs: Tensor, top_k: int) -> Tensor:
         ``(..., V)`` with ``-inf`` for the others, not normalised again.
 
     Raises:
-        ValueError: If ``top_k`` is below 1.
+        ValueError: If ``top_k`` is below 1 or there is no axis of tokens.
 
     Example:
         >>> keep_top_k(torch.tensor([0.1, 0.4, 0.4, 0.1]).log(), 3).exp()
@@ -215,6 +218,7 @@ def keep_top_k(log_probs: Tensor, top_k: int) -> Tensor:
     """
     if top_k < 1:
         raise ValueError(f"top_k is {top_k}, wanted at least 1")
+    _check_tokens(log_probs)
     best = log_probs.sort(dim=-1, descending=True, stable=True).indices[..., :top_k]
     keep = torch.zeros_like(log_probs, dtype=torch.bool).scatter(-1, best, True)
     return log_probs.masked_fill(~keep, -torch.inf)
@@ -233,7 +237,7 @@ def keep_top_p(log_probs: Tensor, top_p: float) -> Tensor:
         ``(..., V)`` with ``-inf`` for the others, not normalised again.
 
     Raises:
-        ValueError: If ``top_p`` is not in (0, 1].
+        ValueError: If ``top_p`` is not in (0, 1] or there is no axis of tokens.
 
     Example:
         The token that crosses the threshold belongs to the set.
@@ -243,6 +247,7 @@ def keep_top_p(log_probs: Tensor, top_p: float) -> Tensor:
     """
     if not 0 < top_p <= 1:
         raise ValueError(f"top_p is {top_p}, wanted a probability in (0, 1]")
+    _check_tokens(log_probs)
     if top_p == 1:
         return log_probs
     probs, order = log_probs.softmax(dim=-1).sort(dim=-1, descending=True, stable=True)
@@ -346,10 +351,10 @@ def beam_search(
         _check_log_probs(log_probs, B * K)
         log_probs = log_probs.unflatten(0, (B, K))
         V = log_probs.shape[-1]
-        if pad is not None:
+        if end is not None and pad is not None:
             # What has ended goes on in one way only, which costs nothing.
-            forced = torch.arange(V, device=start.device) != pad
-            after = torch.zeros_like(log_probs[0, 0]).masked_fill(forced, -torch.inf)
+            forced = torch.arange(V, device=start.device) != _known(pad, end, log_probs)
+            after = log_probs.new_zeros(V).masked_fill(forced, -torch.inf)
             log_probs = torch.where(done[..., None], after, log_probs)
         longer = lengths + (~done).long()
         extended = total[..., None] + log_probs
@@ -361,7 +366,8 @@ def beam_search(
         total = extended.flatten(1).gather(1, best)
         lengths, done = longer.gather(1, parent), done.gather(1, parent)
         tokens = tokens.gather(1, parent[..., None].expand(-1, -1, tokens.shape[-1]))
-        tokens = torch.cat([tokens, token[..., None]], dim=-1)
+        written = token if pad is None else token.masked_fill(done, pad)
+        tokens = torch.cat([tokens, written[..., None]], dim=-1)
         state, last = reorder(state, (first_row + parent).flatten()), token.flatten()
         if end is not None:
             done = done | (token == end)
@@ -418,6 +424,16 @@ def decode(
     return write(step, start, state, max_len=max_len, end=end, pad=pad, **options)
 
 
+def _known(pad: int, end: int, log_probs: Tensor) -> int:
+    """What a model reads for the padding, whose number may be none of its tokens."""
+    return pad if 0 <= pad < log_probs.shape[-1] else end
+
+
+def _check_tokens(log_probs: Tensor) -> None:
+    if log_probs.ndim < 1:
+        raise ValueError("log_probs is a single number, wanted (..., V)")
+
+
 def _check_start(start: Tensor, max_len: int) -> None:
     if start.ndim != 1 or start.is_floating_point() or start.dtype == torch.bool:
         raise ValueError(
@@ -432,4 +448,30 @@ def _check_log_probs(log_probs: Tensor, count: int) -> None:
         raise ValueError(
             f"step returned log-probabilities of shape {tuple(log_probs.shape)}, "
             f"wanted ({count}, V)"
+        )
+    if log_probs.isnan().any():
+        raise ValueError("step returned log-probabilities that are NaN, wanted numbers or -inf")
+
+
+def check_target(target: Tensor, pad_id: int) -> None:
+    """Refuse texts of which a loss would have nothing to foretell, for their mean would be NaN.
+
+    Args:
+        target: Tokens ``(B, T + 1)``: start token, words, end token, padding.
+        pad_id: Number of the padding.
+
+    Raises:
+        ValueError: If all after the first token is padding.
+
+    Example:
+        >>> check_target(torch.tensor([[1, 0, 0]]), pad_id=0)
+        Traceback (most recent call last):
+        ...
+        ValueError: target (1, 3) holds nothing but padding after the first token, wanted words
+    """
+    # A compiler cannot decide by what a tensor holds.
+    if not torch.compiler.is_compiling() and not (target[:, 1:] != pad_id).any():
+        raise ValueError(
+            f"target {tuple(target.shape)} holds nothing but padding after the first token, "
+            "wanted words"
         )

@@ -21,8 +21,8 @@ __all__ = [
 Activation = Literal["relu", "gelu"]
 Norm = Literal["pre", "post"]
 
-# In place where that can be: a new matrix of the hidden width takes as long as the activation.
-_ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "gelu": F.gelu}
+# Not in place: what a hook on the first map has seen must stay as it was.
+_ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 
 
 def layer_norm(
@@ -44,6 +44,9 @@ def layer_norm(
     Returns:
         Tokens ``(..., D)`` in the dtype of ``x``.
 
+    Raises:
+        ValueError: If the tokens are not floating point, which would cut the result to integers.
+
     Example:
         A token that is shifted or stretched comes out as before, and no token sees others.
 
@@ -52,6 +55,8 @@ def layer_norm(
         tensor([[-1.2247,  0.0000,  1.2247],
                 [-1.2247,  0.0000,  1.2247]])
     """
+    if not x.is_floating_point():
+        raise ValueError(f"x has dtype {x.dtype}, wanted a floating-point one")
     precise = x.to(torch.promote_types(x.dtype, torch.float32))
     centred = precise - precise.mean(dim=-1, keepdim=True)
     variance = centred.square().mean(dim=-1, keepdim=True)
@@ -158,7 +163,20 @@ class TiedEmbedding(nn.Embedding):
 
         Returns:
             Vectors ``(..., D)``.
+
+        Raises:
+            ValueError: If the tokens are not integers, or, on the CPU, not all in 0..V - 1.
         """
+        if input.is_floating_point() or input.dtype == torch.bool:
+            raise ValueError(f"tokens have dtype {input.dtype}, wanted integers")
+        # A GPU would have to be waited for, and a compiler cannot decide by what a tensor holds.
+        if input.device.type == "cpu" and input.numel() and not torch.compiler.is_compiling():
+            low, high = (int(number) for number in input.aminmax())
+            if low < 0 or high >= self.num_embeddings:
+                raise ValueError(
+                    f"tokens are numbers from {low} to {high}, wanted 0 to "
+                    f"{self.num_embeddings - 1}"
+                )
         x = super().forward(input)
         return x * self.embedding_dim**0.5 if self.scaled else x
 

@@ -37,7 +37,7 @@ def rnn_step(
         The next state ``(B, D)``.
 
     Raises:
-        ValueError: If the parameters don't fit the input and the state.
+        ValueError: If input, state and parameters don't fit together.
 
     Example:
         A state that only turns by a quarter forgets nothing, if it is small.
@@ -71,7 +71,7 @@ def gru_step(
         The next state ``(B, D)``.
 
     Raises:
-        ValueError: If the parameters don't fit the input and the state.
+        ValueError: If input, state and parameters don't fit together.
 
     Example:
         Without weights and biases both gates are half open and the candidate is 0.
@@ -114,7 +114,7 @@ def lstm_step(
         The next hidden state and cell, each ``(B, D)``.
 
     Raises:
-        ValueError: If the parameters don't fit the input and the state.
+        ValueError: If input, state and parameters don't fit together.
 
     Example:
         A wide open forget gate carries the cell on as it is.
@@ -167,6 +167,11 @@ def unroll(
 
 
 def _check(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, gates: int) -> None:
+    if x.ndim != 2 or h.ndim != 2 or x.shape[0] != h.shape[0]:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)} and the state {tuple(h.shape)}, wanted (B, Dx) and "
+            "(B, D)"
+        )
     rows = gates * h.shape[-1]
     wanted = (rows, x.shape[-1]), (rows, h.shape[-1])
     came = tuple(weight_ih.shape), tuple(weight_hh.shape)

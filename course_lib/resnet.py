@@ -55,9 +55,9 @@ class BasicBlock(nn.Module):
             Features ``(B, out_channels, height / stride, width / stride)``, rounded up.
         """
         # What a norm returns belongs to nobody else, so that it may be overwritten.
-        hidden = F.relu_(self.norm1(self.conv1(x)))
+        hidden = F.relu(self.norm1(self.conv1(x)))
         residual = x if self.shortcut is None else self.shortcut(x)
-        return F.relu_(self.norm2(self.conv2(hidden)).add_(residual))
+        return F.relu_(self.norm2(self.conv2(hidden)) + residual)
 
 
 class ResNetStage(nn.Sequential):
@@ -183,7 +183,9 @@ class ResNet(nn.Module):
             raise ValueError(
                 f"images have shape {tuple(images.shape)}, wanted (B, {n_channels}, height, width)"
             )
-        x = F.relu_(self.stem(images))
+        if not images.is_floating_point():
+            raise ValueError(f"images have dtype {images.dtype}, wanted a floating-point one")
+        x = F.relu(self.stem(images))
         found = []
         for stage in self.stages:
             x = stage(x)

@@ -242,3 +242,11 @@ def filled(**options):
 def test_errors_name_what_came_and_what_was_wanted(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_a_cache_holds_one_type():
+    cache = KVCache()
+    cache.append(*torch.randn(2, 1, 2, 3, 4))
+    with pytest.raises(ValueError, match="torch.float64 on cpu, wanted torch.float32"):
+        cache.append(*torch.randn(2, 1, 2, 1, 4, dtype=torch.float64))
+    assert cache.length == 3

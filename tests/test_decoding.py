@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from course_lib.decoding import (
     beam_search,
+    decode,
     greedy,
     keep_top_k,
     keep_top_p,
@@ -304,3 +305,53 @@ ONE = torch.tensor([0])
 def test_errors_name_what_came_and_what_was_wanted(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+FOLLOW = torch.tensor([[0, 7, 2, 1], [1, 0, 8, 1], [1, 1, 0, 8], [1, 1, 1, 7]]) / 10
+
+
+@pytest.mark.parametrize("pad", [-100, -1, 0, 4])
+def test_padding_need_not_be_a_token_of_the_model(pad):
+    def follow(tokens, state):
+        return FOLLOW.log()[tokens], state
+
+    start = torch.tensor([0, 2])
+    ways = (
+        lambda **kw: greedy(follow, start, None, max_len=5, end=3, **kw),
+        lambda **kw: beam_search(
+            follow, start, None, reorder=lambda s, i: s, beam_size=3, max_len=5, end=3, **kw
+        ),
+    )
+    for way in ways:
+        usual, padded = way(), way(pad=pad)
+        torch.testing.assert_close(padded.scores, usual.scores)
+        ended = (usual.tokens == 3).cumsum(-1) - (usual.tokens == 3).int() > 0
+        assert ended.any()
+        assert torch.equal(padded.tokens, usual.tokens.masked_fill(ended, pad))
+
+
+@pytest.mark.parametrize("way", ["greedy", "sample", "beam"])
+def test_log_probabilities_that_are_no_numbers_are_refused(way):
+    options = {"beam_size": 2} if way == "beam" else {}
+    with pytest.raises(ValueError, match="NaN, wanted numbers"):
+        decode(
+            lambda tokens, state: (torch.full((len(tokens), 4), math.nan), state),
+            torch.tensor([0]), None, reorder=lambda s, i: s, method=way, max_len=2, **options,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["greedy", "sample", "beam"])
+def test_no_texts_have_no_continuation(way):
+    options = {"beam_size": 2} if way == "beam" else {}
+    found = decode(
+        lambda tokens, state: (FOLLOW.log()[tokens], state),
+        torch.zeros(0, dtype=torch.long), None, reorder=lambda s, i: s, method=way, max_len=3,
+        end=3, **options,
+    )  # fmt: skip
+    assert found.tokens.shape[0] == 0 and found.log_probs.shape[0] == 0
+
+
+@pytest.mark.parametrize("keep", [lambda x: keep_top_k(x, 1), lambda x: keep_top_p(x, 0.5)])
+def test_a_single_number_is_no_distribution(keep):
+    with pytest.raises(ValueError, match="single number"):
+        keep(torch.tensor(0.0))

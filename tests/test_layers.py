@@ -281,3 +281,35 @@ def test_the_norm_is_torchs(dtype: torch.dtype, eps: float) -> None:
     torch.testing.assert_close(
         layer_norm(x, eps=eps), torch.nn.functional.layer_norm(x, (D,), eps=eps)
     )
+
+
+def test_a_hook_sees_what_the_first_map_returned():
+    feed_forward, seen = FeedForward(8, 32), []
+    feed_forward.in_proj.register_forward_hook(lambda module, given, out: seen.append(out))
+    x = torch.randn(4, 8)
+    feed_forward(x)
+    torch.testing.assert_close(seen[0], nn.functional.linear(x, *feed_forward.in_proj.parameters()))
+    assert seen[0].min() < 0
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+def test_only_real_numbers_have_a_norm(dtype):
+    with pytest.raises(ValueError, match=f"x has dtype {dtype}, wanted a floating-point one"):
+        layer_norm(torch.arange(4).to(dtype))
+
+
+@pytest.mark.parametrize(
+    "tokens, text",
+    [
+        (torch.tensor([[0, 10]]), "numbers from 0 to 10, wanted 0 to 9"),
+        (torch.tensor([[-1, 3]]), "numbers from -1 to 3, wanted 0 to 9"),
+        (torch.tensor([[1.0]]), "dtype torch.float32, wanted integers"),
+    ],
+)
+def test_tokens_that_are_in_no_vocabulary_are_refused(tokens, text):
+    with pytest.raises(ValueError, match=text):
+        TiedEmbedding(10, 4)(tokens)
+
+
+def test_no_tokens_have_no_vectors():
+    assert TiedEmbedding(10, 4)(torch.zeros(0, 3, dtype=torch.long)).shape == (0, 3, 4)

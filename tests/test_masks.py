@@ -217,3 +217,23 @@ def test_additive_and_boolean_masks_give_the_same_softmax():
 def test_errors_name_what_came_and_what_was_wanted(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        masks.causal_mask,
+        lambda T: masks.sliding_window_mask(T, 1),
+        lambda T: masks.dilated_window_mask(T, 1, 1),
+        lambda T: masks.longformer_mask(T, 1, []),
+        lambda T: masks.block_mask(T, 2),
+    ],
+)
+def test_no_mask_has_a_negative_length(make):
+    with pytest.raises(ValueError, match="T is -1, wanted at least 0"):
+        make(-1)
+
+
+def test_no_padding_has_a_negative_length():
+    with pytest.raises(ValueError, match="max_len is -1"):
+        masks.padding_mask(torch.tensor([0]), -1)

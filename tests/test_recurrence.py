@@ -50,3 +50,10 @@ def test_weights_of_another_cell_are_refused() -> None:
     parameters = nn.LSTM(3, 5).all_weights[0]
     with pytest.raises(ValueError, match=r"\(20, 3\) and \(20, 5\), wanted \(15, 3\)"):
         gru_step(torch.zeros(1, 3), torch.zeros(1, 5), *parameters)
+
+
+@pytest.mark.parametrize("step, gates", [(rnn_step, 1), (gru_step, 3)])
+def test_one_state_is_not_spread_over_a_batch(step, gates):
+    weights = torch.randn(gates * 2, 3), torch.randn(gates * 2, 2), *torch.randn(2, gates * 2)
+    with pytest.raises(ValueError, match=r"x has shape \(4, 3\) and the state \(1, 2\)"):
+        step(torch.randn(4, 3), torch.zeros(1, 2), *weights)

@@ -93,3 +93,24 @@ def test_the_scale_of_features_survives_many_blocks():
 def test_errors_name_what_came_and_what_was_wanted(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_hooks_see_what_norms_returned():
+    block, seen = BasicBlock(4, 4), {}
+    for name in ("norm1", "norm2"):
+        getattr(block, name).register_forward_hook(
+            lambda module, given, out, name=name: seen.update({name: (given[0], out)})
+        )
+    block(torch.randn(2, 4, 6, 6))
+    for name, (given, out) in seen.items():
+        norm = getattr(block, name)
+        torch.testing.assert_close(
+            out, F.batch_norm(given, None, None, norm.weight, norm.bias, training=True)
+        )
+        assert out.min() < 0
+
+
+def test_bytes_are_refused_as_images():
+    model = resnet18()
+    with pytest.raises(ValueError, match="torch.uint8, wanted a floating-point one"):
+        model(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))

@@ -421,3 +421,45 @@ def test_decoder_and_score_stand_alone():
     )
     assert logits.shape == (B, T, 11) and state.shape == (1, B, D)
     assert Score("general", D)(torch.randn(B, T, D), memory).shape == weights.shape
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        luong_dot,
+        lambda q, k: luong_general(q, k, torch.randn(4, 4)),
+        lambda q, k: luong_concat(q, k, torch.randn(5, 8), torch.randn(5)),
+        lambda q, k: bahdanau(q, k, torch.randn(5, 4), torch.randn(5, 4), torch.randn(5)),
+    ],
+)
+@pytest.mark.parametrize("keys", [torch.randn(3, 5, 4), torch.randn(5, 4)])
+def test_one_batch_is_not_spread_over_another(score, keys):
+    with pytest.raises(ValueError, match=r"query has shape \(1, 2, \d\) and keys"):
+        score(torch.randn(1, 2, 4), keys)
+
+
+def test_values_are_of_the_batch_of_the_scores():
+    with pytest.raises(ValueError, match=r"scores has shape \(1, 2, 5\) and values \(3, 5, 4\)"):
+        attend(torch.randn(1, 2, 5), torch.randn(3, 5, 4))
+
+
+def test_the_vector_that_pairs_are_compared_with_is_no_matrix():
+    with pytest.raises(ValueError, match=r"v has shape \(5, 1\), wanted \(A,\)"):
+        bahdanau(
+            torch.randn(1, 2, 4), torch.randn(1, 3, 4), *torch.randn(2, 5, 4), torch.randn(5, 1)
+        )
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+def test_no_sentences_have_no_translation(cell):
+    model = Seq2Seq(Seq2SeqConfig(9, 9, d_model=8, cell=cell))
+    source, lengths = torch.zeros(0, 4, dtype=torch.long), torch.zeros(0, dtype=torch.long)
+    assert model(source, lengths, torch.zeros(0, 3, dtype=torch.long)).shape == (0, 3, 9)
+    assert model.generate(source, lengths, max_len=3).tokens.shape[0] == 0
+
+
+def test_a_loss_wants_words():
+    model = Seq2Seq(Seq2SeqConfig(9, 9, d_model=8))
+    target = torch.tensor([[1, model.config.pad_id, model.config.pad_id]])
+    with pytest.raises(ValueError, match="nothing but padding"):
+        model.loss(torch.tensor([[3, 4]]), torch.tensor([2]), target)

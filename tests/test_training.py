@@ -566,3 +566,8 @@ def test_tensorboard_gets_every_number_of_every_epoch(tmp_path):
     assert set(found.Tags()["scalars"]) == set(history[0]) - {"epoch"} | {"seconds"}
     logged = [(e.step, e.value) for e in found.Scalars("loss")]
     assert logged == [(row["epoch"], pytest.approx(row["loss"])) for row in history]
+
+
+def test_a_schedule_begins_at_0():
+    with pytest.raises(ValueError, match="step is -5, wanted at least 0"):
+        warmup_cosine(-5, total_steps=10, warmup_steps=2)

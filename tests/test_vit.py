@@ -165,3 +165,8 @@ def test_overfits_one_batch():
 def test_errors_name_what_came_and_what_was_wanted(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_bytes_are_refused_as_images():
+    with pytest.raises(ValueError, match="torch.uint8, wanted a floating-point one"):
+        ViT(ViTConfig())(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))

@@ -171,7 +171,7 @@ def load_cifar10(
         DataError: If the data is missing or damaged.
     """
     if split not in ("train", "test"):
-        raise ValueError(f"split must be 'train' or 'test', got {split!r}")
+        raise ValueError(f"split is {split!r}, wanted 'train' or 'test'")
     folder = locate(download, progress)
     variant, checksum = variant_of(folder)
     images, labels = _read(folder / name for name in (FILES[:5] if split == "train" else FILES[5:]))

@@ -71,7 +71,7 @@ class Ett:
             ValueError: For an unknown split.
         """
         if split not in _MONTHS:
-            raise ValueError(f"split must be one of {', '.join(_MONTHS)}, got {split!r}")
+            raise ValueError(f"split is {split!r}, wanted one of {', '.join(_MONTHS)}")
         month = _HOURS_PER_MONTH * _ROWS_PER_HOUR[self.name]
         first, last = _MONTHS[split]
         return slice(first * month, last * month)
@@ -117,7 +117,7 @@ def load_ett(name: EttName, download: bool = True, progress: bool = True) -> Ett
         DataError: If the file is missing, is not the published one, or cannot be read.
     """
     if name not in FILES:
-        raise ValueError(f"name must be one of {', '.join(FILES)}, got {name!r}")
+        raise ValueError(f"name is {name!r}, wanted one of {', '.join(FILES)}")
     file = FILES[name]
     path = files.find(file.name)
     if path is None:
@@ -222,7 +222,7 @@ def ett_windows(ett: Ett, split: EttSplit, seq_len: int, pred_len: int) -> Windo
         ValueError: If a length is not positive or no window fits.
     """
     if split not in get_args(EttSplit):
-        raise ValueError(f"split must be one of {', '.join(_MONTHS)}, got {split!r}")
+        raise ValueError(f"split is {split!r}, wanted one of {', '.join(_MONTHS)}")
     rows, train = ett.rows(split), ett.rows("train")
     start = rows.start if split == "train" else rows.start - seq_len
     if seq_len < 1 or pred_len < 1 or start < 0 or rows.stop - start < seq_len + pred_len:

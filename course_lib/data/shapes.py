@@ -90,9 +90,9 @@ def shape_images(
     if n < 0:
         raise ValueError(f"n must not be negative, got {n}")
     if size < 16:
-        raise ValueError(f"size must be at least 16 pixels, got {size}")
+        raise ValueError(f"size is {size}, wanted at least 16 pixels")
     if n_shapes not in (1, 2):
-        raise ValueError(f"n_shapes must be 1 or 2, got {n_shapes}")
+        raise ValueError(f"n_shapes is {n_shapes}, wanted 1 or 2")
 
     def uniform(*shape: int) -> Tensor:
         return torch.rand(*shape, generator=generator)

@@ -121,7 +121,7 @@ def get(name: str, progress: bool = True) -> Status:
             break
     else:
         raise Refused(
-            f"name must be one of {', '.join(source.name for source in SOURCES)}, got {name!r}"
+            f"name is {name!r}, wanted one of {', '.join(source.name for source in SOURCES)}"
         )
     if name == "cifar10":
         cifar.locate(progress=progress)

@@ -195,7 +195,8 @@ def fused_block_sparse_attention(
         The output ``(B, H, T, Dv)``.
 
     Raises:
-        ValueError: As :func:`block_sparse_attention`.
+        ValueError: As :func:`block_sparse_attention`, or if a block is drawn twice or is seen
+            anyway.
 
     Example:
         >>> q, k, v = torch.randn(3, 1, 1, 14, 4, generator=torch.Generator().manual_seed(0))
@@ -205,6 +206,9 @@ def fused_block_sparse_attention(
         True
     """
     size = _check(q, k, v, blocks)
+    # A compiler can't follow a decision that depends on what a tensor holds.
+    if not torch.compiler.is_compiling():
+        _check_drawn(blocks)
     B, H, T = q.shape[:3]
     n = T // size
     keep = None if key_mask is None else expand_key_mask(key_mask, B, T, q.device).transpose(-2, -1)
@@ -259,6 +263,24 @@ def _check_blocks(blocks: Tensor) -> None:
         raise ValueError(
             f"blocks have shape {tuple(blocks.shape)} and dtype {blocks.dtype}, wanted integers "
             "(H, n - 2, r) with n at least 4"
+        )
+    if not torch.compiler.is_compiling() and blocks.numel() and blocks.device.type != "meta":
+        low, high = (int(number) for number in blocks.aminmax())
+        if low < 0 or high >= blocks.shape[1] + 2:
+            raise ValueError(
+                f"blocks are numbers from {low} to {high}, wanted 0 to {blocks.shape[1] + 1}"
+            )
+
+
+def _check_drawn(blocks: Tensor) -> None:
+    n = blocks.shape[1] + 2
+    drawn = _fixed_layout(n).to(blocks.device)[1:-1].long().repeat(len(blocks), 1, 1)
+    drawn.scatter_add_(-1, blocks, torch.ones_like(blocks))
+    if drawn.max() > 1:
+        head, row, block = (drawn > 1).nonzero()[0].tolist()
+        raise ValueError(
+            f"block {row + 1} of head {head} would see block {block} twice, wanted drawn blocks "
+            "that differ and are not seen anyway"
         )
 
 

@@ -103,7 +103,7 @@ def verdict(differences: Sequence[float], claimed_sign: int) -> Verdict:
         undecided: +0.0133 [-0.0384, +0.065], 3 pairs
     """
     if claimed_sign not in (1, -1):
-        raise ValueError(f"claimed_sign must be 1 or -1, got {claimed_sign}")
+        raise ValueError(f"claimed_sign is {claimed_sign}, wanted 1 or -1")
     values = [float(value) for value in differences]
     n = len(values)
     if n == 0 or not all(math.isfinite(value) for value in values):

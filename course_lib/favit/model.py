@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from course_lib.favit.attention import FactorisedAttention, split_channels
 from course_lib.favit.fusion import CrossWindow, Operator
 from course_lib.swin import DropPath, drop_path_rates
+from course_lib.vit import check_images
 
 __all__ = [
     "FaViT",
@@ -178,11 +179,7 @@ class FaViT(nn.Module):
             ValueError: If the images are not four-dimensional, have the wrong channels or are too
                 small.
         """
-        wanted = self.config.n_channels
-        if images.ndim != 4 or images.shape[1] != wanted or images.numel() == 0:
-            raise ValueError(
-                f"images have shape {tuple(images.shape)}, wanted (B, {wanted}, height, width)"
-            )
+        check_images(images, self.config.n_channels)
         maps: list[tuple[Tensor, ...]] = []
         x = images
         for stage in self.stages:

@@ -109,7 +109,7 @@ class InformerAttention(HeadProjections):
         scale = self.d_head**-0.5
         if positions is not None:
             q, k = join_terms(q, k, *self.project_positions(positions), self.terms)
-            q, k = (part.expand(len(x), -1, -1, -1) for part in (q, k))
+            q, k = (part.expand(x.shape[0], -1, -1, -1) for part in (q, k))
             scale = term_scale(self.d_head, self.terms, rescale=self.rescale_terms)
         if rotate is not None:
             q, k = rotate(q, k, 0)

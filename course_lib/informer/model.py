@@ -126,7 +126,7 @@ class Informer(nn.Module):
         """
         memory = self.encode(x, x_time)
         known = x[:, self.config.seq_len - self.config.label_len :]
-        start = torch.cat([known, x.new_zeros(len(x), self.config.pred_len, x.shape[2])], dim=1)
+        start = torch.cat([known, x.new_zeros(x.shape[0], self.config.pred_len, x.shape[2])], dim=1)
         time = None
         if x_time is not None and y_time is not None:
             time = torch.cat([x_time[:, self.config.seq_len - self.config.label_len :], y_time], 1)

@@ -34,7 +34,7 @@ def causal_mask(T: int, S: int | None = None, *, device: torch.device | None = N
         Boolean mask ``(T, S)``.
 
     Raises:
-        ValueError: If S < T, where the first queries would see nothing.
+        ValueError: If T is negative, or S < T, where the first queries would see nothing.
 
     Example:
         >>> causal_mask(3).int()
@@ -46,6 +46,7 @@ def causal_mask(T: int, S: int | None = None, *, device: torch.device | None = N
                 [1, 1, 1, 1, 1]], dtype=torch.int32)
     """
     S = T if S is None else S
+    _check_length("T", T)
     if S < T:
         raise ValueError(f"got {T} queries and {S} keys, wanted at least as many keys as queries")
     return torch.ones(T, S, dtype=torch.bool, device=device).tril(diagonal=S - T)
@@ -69,6 +70,7 @@ def padding_mask(lengths: Tensor, max_len: int) -> Tensor:
         tensor([[1, 1, 1, 0],
                 [1, 0, 0, 0]], dtype=torch.int32)
     """
+    _check_length("max_len", max_len)
     if lengths.ndim != 1 or lengths.is_floating_point() or lengths.dtype == torch.bool:
         raise ValueError(
             f"lengths has shape {tuple(lengths.shape)} and dtype {lengths.dtype}, "
@@ -94,14 +96,14 @@ def sliding_window_mask(T: int, radius: int, *, device: torch.device | None = No
         Boolean mask ``(T, T)``.
 
     Raises:
-        ValueError: If the radius is negative.
+        ValueError: If the length or the radius is negative.
 
     Example:
         >>> sliding_window_mask(5, radius=1).sum(dim=1)
         tensor([2, 3, 3, 3, 2])
     """
-    if radius < 0:
-        raise ValueError(f"radius is {radius}, wanted at least 0")
+    _check_length("T", T)
+    _check_length("radius", radius)
     position = torch.arange(T, device=device)
     return (position[:, None] - position).abs() <= radius
 
@@ -126,7 +128,7 @@ def dilated_window_mask(
         Boolean mask ``(T, T)``.
 
     Raises:
-        ValueError: If the radius is negative or the dilation is less than 1.
+        ValueError: If the length or the radius is negative or the dilation is less than 1.
 
     Example:
         >>> dilated_window_mask(6, radius=1, dilation=2).int()
@@ -139,8 +141,8 @@ def dilated_window_mask(
     """
     if dilation < 1:
         raise ValueError(f"dilation is {dilation}, wanted at least 1")
-    if radius < 0:
-        raise ValueError(f"radius is {radius}, wanted at least 0")
+    _check_length("T", T)
+    _check_length("radius", radius)
     position = torch.arange(T, device=device)
     same_track = (position[:, None] - position) % dilation == 0
     return sliding_window_mask(T, radius * dilation, device=device) & same_track
@@ -164,7 +166,7 @@ def longformer_mask(
         Boolean mask ``(T, T)``, symmetric.
 
     Raises:
-        ValueError: If the radius is negative or a position lies outside the sequence.
+        ValueError: If the length or the radius is negative or a position lies outside the sequence.
 
     Example:
         >>> longformer_mask(5, radius=0, global_positions=[0]).int()
@@ -174,6 +176,7 @@ def longformer_mask(
                 [1, 0, 0, 1, 0],
                 [1, 0, 0, 0, 1]], dtype=torch.int32)
     """
+    _check_length("T", T)
     if any(not -T <= position < T for position in global_positions):
         raise ValueError(f"global_positions {list(global_positions)} are not all in {-T}..{T - 1}")
     is_global = torch.zeros(T, dtype=torch.bool, device=device)
@@ -194,7 +197,7 @@ def block_mask(T: int, block_size: int, *, device: torch.device | None = None) -
         Boolean mask ``(T, T)``.
 
     Raises:
-        ValueError: If ``block_size`` is less than 1.
+        ValueError: If ``block_size`` is less than 1 or the length negative.
 
     Example:
         >>> block_mask(4, block_size=2).int()
@@ -205,6 +208,7 @@ def block_mask(T: int, block_size: int, *, device: torch.device | None = None) -
     """
     if block_size < 1:
         raise ValueError(f"block_size is {block_size}, wanted at least 1")
+    _check_length("T", T)
     block = torch.arange(T, device=device) // block_size
     return block[:, None] == block
 
@@ -243,3 +247,8 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
         check_mask(mask, shape)
         combined = combined & mask
     return combined
+
+
+def _check_length(name: str, length: int) -> None:
+    if length < 0:
+        raise ValueError(f"{name} is {length}, wanted at least 0")

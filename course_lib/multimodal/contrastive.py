@@ -125,7 +125,8 @@ def contrastive_loss(similarities: Tensor) -> Tensor:
 def retrieval_accuracy(similarities: Tensor, k: int = 1) -> float:
     """Share of rows whose own column is among the k largest.
 
-    Ties count against the row, so that an encoder that says the same of everything gets 0.
+    Ties count against the row, so that an encoder that says the same of everything gets 0, and so
+    does NaN.
 
     Args:
         similarities: ``(N, N)``, pairs on the diagonal; transpose for the other direction.
@@ -147,5 +148,5 @@ def retrieval_accuracy(similarities: Tensor, k: int = 1) -> float:
     if not 1 <= k <= len(similarities):
         raise ValueError(f"k is {k}, wanted 1 to {len(similarities)}")
     own = similarities.diagonal()[:, None]
-    rank = (similarities >= own).sum(dim=1)
+    rank = (~(similarities < own)).sum(dim=1)
     return (rank <= k).float().mean().item()

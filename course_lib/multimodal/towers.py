@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from course_lib.layers import EncoderBlock
 from course_lib.masks import causal_mask
 from course_lib.multimodal.contrastive import Temperature, pair_similarities
-from course_lib.vit import patchify
+from course_lib.vit import check_images, patchify
 
 __all__ = ["DualEncoder", "DualEncoderConfig", "ImageTower", "TextTower", "clip_vit_b32"]
 
@@ -165,11 +165,9 @@ class ImageTower(nn.Module):
             ValueError: If the images are not of the configured size.
         """
         config = self.config
-        want = (config.n_channels, config.image_size, config.image_size)
-        if images.ndim != 4 or images.shape[1:] != want:
-            raise ValueError(f"images have shape {tuple(images.shape)}, wanted B of {want}")
+        check_images(images, config.n_channels, config.image_size)
         patches = self.patch_proj(patchify(images, config.patch_size))
-        x = torch.cat([self.cls_token.expand(len(images), 1, -1), patches], dim=1)
+        x = torch.cat([self.cls_token.expand(images.shape[0], 1, -1), patches], dim=1)
         x = self.in_norm(x + self.positions)
         for block in self.blocks:
             x = block(x)
@@ -248,7 +246,7 @@ class TextTower(nn.Module):
         for block in self.blocks:
             x = block(x, mask=self.mask[:length, :length])
         end = (tokens == self.config.end).int().argmax(dim=1)
-        return self.out_norm(x[torch.arange(len(x), device=x.device), end])
+        return self.out_norm(x[torch.arange(x.shape[0], device=x.device), end])
 
 
 class DualEncoder(nn.Module):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from course_lib.layers import EncoderBlock, xavier_init
 from course_lib.positions import sinusoidal_positions, spatial_positions
-from course_lib.vit import patchify
+from course_lib.vit import check_images, patchify
 
 __all__ = ["UnifiedConfig", "UnifiedEncoder", "unified_positions"]
 
@@ -167,12 +167,11 @@ class UnifiedEncoder(nn.Module):
             ValueError: If tokens or images are not of the configured size.
         """
         config = self.config
-        want = (config.n_channels, config.image_size, config.image_size)
-        if images.ndim != 4 or images.shape[1:] != want:
-            raise ValueError(f"images have shape {tuple(images.shape)}, wanted B of {want}")
-        if tokens.shape != (len(images), config.max_len):
+        check_images(images, config.n_channels, config.image_size)
+        if tokens.shape != (images.shape[0], config.max_len):
             raise ValueError(
-                f"tokens have shape {tuple(tokens.shape)}, wanted {(len(images), config.max_len)}"
+                f"tokens have shape {tuple(tokens.shape)}, wanted ({images.shape[0]}, "
+                f"{config.max_len})"
             )
         words = self.embedding(tokens) + self.kinds[0]
         patches = self.patch_proj(patchify(images, config.patch_size)) + self.kinds[1]

@@ -79,8 +79,10 @@ def attention_rollout(weights: Tensor, *, residual: float = 0.5, fusion: Fusion 
         tensor([[1., 0.],
                 [1., 0.]])
     """
-    if weights.ndim < 4 or weights.shape[-1] != weights.shape[-2]:
-        raise ValueError(f"weights have shape {tuple(weights.shape)}, wanted (L, ..., H, T, T)")
+    if weights.ndim < 4 or weights.shape[-1] != weights.shape[-2] or weights.shape[0] < 1:
+        raise ValueError(
+            f"weights have shape {tuple(weights.shape)}, wanted (L, ..., H, T, T), L >= 1"
+        )
     if not 0 <= residual <= 1:
         raise ValueError(f"residual is {residual}, wanted a share in [0, 1]")
     if fusion not in get_args(Fusion):

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from course_lib.positions.relative import relative_distance
+from course_lib.positions.relative import check_lengths, relative_distance
 from course_lib.positions.tables import ComputedTables
 
 __all__ = ["Alibi", "alibi_bias", "alibi_slopes"]
@@ -60,7 +60,7 @@ def alibi_bias(n_heads: int, T: int, S: int | None = None) -> Tensor:
         ``(H, T, S)``, float64.
 
     Raises:
-        ValueError: If there is no head.
+        ValueError: If there is no head or there are fewer keys than queries.
 
     Example:
         >>> alibi_bias(2, 3)[0] * 16
@@ -117,8 +117,11 @@ class Alibi(ComputedTables):
 
         Returns:
             ``(H, T, S)``.
+
+        Raises:
+            ValueError: If there are fewer keys than queries.
         """
-        S = T if S is None else S
+        S = check_lengths(T, S)
         if self.fused and T <= self.max_len and S <= self.max_len:
             return self.table[:, self.max_len - T :, self.max_len - S :]
         return alibi_bias(self.n_heads, T, S).to(self.table)

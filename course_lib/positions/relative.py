@@ -21,13 +21,39 @@ def relative_distance(
     Returns:
         Integers ``(T, S)``: negative for keys before the query, 0 for its own, positive after.
 
+    Raises:
+        ValueError: If there are fewer keys than queries, where the first queries have no place.
+
     Example:
         >>> relative_distance(2, 4)
         tensor([[-2, -1,  0,  1],
                 [-3, -2, -1,  0]])
     """
-    S = T if S is None else S
+    S = check_lengths(T, S)
     return torch.arange(S, device=device) - torch.arange(S - T, S, device=device)[:, None]
+
+
+def check_lengths(T: int, S: int | None) -> int:
+    """Refuse fewer keys than queries, if queries are the last of the keys' positions.
+
+    Args:
+        T: Number of queries.
+        S: Number of keys, T if not given.
+
+    Returns:
+        Number of keys.
+
+    Raises:
+        ValueError: If there are fewer keys than queries or a number is negative.
+
+    Example:
+        >>> check_lengths(2, None), check_lengths(2, 5)
+        (2, 5)
+    """
+    S = T if S is None else S
+    if not 0 <= T <= S:
+        raise ValueError(f"got {T} queries and {S} keys, wanted at least as many keys as queries")
+    return S
 
 
 def spread_diagonals(diagonals: Tensor, T: int, S: int) -> Tensor:
@@ -85,8 +111,8 @@ def t5_bucket(
         Integers ``(...)`` in 0..n_buckets - 1.
 
     Raises:
-        ValueError: If the buckets cannot be halved so often, or ``max_distance`` is not beyond the
-            buckets of one distance.
+        ValueError: If the distances are not integers, the buckets cannot be halved so often, or
+            ``max_distance`` is not beyond the buckets of one distance.
 
     Example:
         >>> t5_bucket(torch.tensor([0, 1, -1, 7, 8, 11, 12, 127, 1000])).tolist()
@@ -94,8 +120,11 @@ def t5_bucket(
         >>> t5_bucket(torch.tensor([5, 0, -15, -16, -1000]), bidirectional=False).tolist()
         [0, 0, 15, 16, 31]
     """
+    if distance.is_floating_point() or distance.is_complex() or distance.dtype == torch.bool:
+        raise ValueError(f"distance has dtype {distance.dtype}, wanted integers")
     bounds = _bounds(n_buckets, bidirectional, max_distance).to(distance.device)
-    return _bucket(distance, bounds, bidirectional)
+    # In a small type, or one without a sign, the number before 0 or after the largest is wrong.
+    return _bucket(distance.long(), bounds, bidirectional)
 
 
 def _bucket(distance: Tensor, bounds: Tensor, bidirectional: bool) -> Tensor:
@@ -186,10 +215,13 @@ class RelativeBias(nn.Module):
 
         Returns:
             ``(H, T, S)``.
+
+        Raises:
+            ValueError: If there are fewer keys than queries.
         """
-        S = T if S is None else S
+        S = check_lengths(T, S)
         device = self.table.device
-        if not self.fused:
+        if not self.fused or T == 0:
             buckets = _bucket(
                 relative_distance(T, S, device=device), self.bounds, self.bidirectional
             )

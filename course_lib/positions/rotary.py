@@ -93,7 +93,8 @@ def rotate(x: Tensor, angles: Tensor, layout: Layout = "interleaved") -> Tensor:
         ``(..., T, Dh)``.
 
     Raises:
-        ValueError: If there are more pairs than channels for them or the layout is unknown.
+        ValueError: If there are more pairs than channels for them, the layout is unknown, or x is
+            no floating-point ``(..., T, Dh)``.
 
     Example:
         A quarter turn of the first pair. What a pair is, is a convention: with the wrong one the
@@ -167,7 +168,8 @@ def rotate_by_table(x: Tensor, table: Tensor, layout: Layout = "interleaved") ->
         ``(..., T, Dh)``, in the precision of x.
 
     Raises:
-        ValueError: If there are more pairs than channels for them or the layout is unknown.
+        ValueError: If there are more pairs than channels for them, the layout is unknown, or x is
+            no floating-point ``(..., T, Dh)``.
 
     Example:
         >>> x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
@@ -255,7 +257,8 @@ class Rotary(ComputedTables):
         fused: Whether to use the kept ones, on the fast path.
 
     Raises:
-        ValueError: If the channels that turn are not an even number of those that there are.
+        ValueError: If the channels that turn are not an even number of those that there are, or
+            ``max_len`` is negative.
 
     Example:
         Positions 5 and 7 meet like positions 105 and 107.
@@ -285,6 +288,8 @@ class Rotary(ComputedTables):
         _check_layout(layout)
         self.d_head = d_head
         self.d_rotary = _check_rotary(d_head, d_rotary)
+        if max_len < 0:
+            raise ValueError(f"max_len is {max_len}, wanted at least 0")
         self.base = base
         self.layout: Layout = layout
         self.max_len = max_len
@@ -311,8 +316,10 @@ class Rotary(ComputedTables):
             ValueError: If a head has another width or the offset is negative.
         """
         for name, x in (("q", q), ("k", k)):
-            if x.shape[-1] != self.d_head:
-                raise ValueError(f"{name} has heads {x.shape[-1]} wide, wanted {self.d_head}")
+            if x.ndim < 2 or x.shape[-1] != self.d_head:
+                raise ValueError(
+                    f"{name} has shape {tuple(x.shape)}, wanted heads (..., T, {self.d_head})"
+                )
         if offset < 0:
             raise ValueError(f"offset is {offset}, wanted at least 0")
         return self._turn(q, offset), self._turn(k, offset)
@@ -333,6 +340,11 @@ def _check_layout(layout: str) -> None:
 
 def _check_pairs(x: Tensor, width: int, layout: str) -> None:
     _check_layout(layout)
+    if x.ndim < 2 or not x.is_floating_point():
+        raise ValueError(
+            f"x has shape {tuple(x.shape)} and dtype {x.dtype}, wanted (..., T, Dh) and a "
+            "floating-point one"
+        )
     if width > x.shape[-1]:
         raise ValueError(f"x has {x.shape[-1]} channels, wanted at least {width} to turn")
 

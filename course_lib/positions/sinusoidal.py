@@ -51,11 +51,13 @@ def sinusoidal_positions(max_len: int, d_model: int, *, base: float = 10_000.0) 
         Table ``(max_len, D)``, float32, to be added to the token embeddings.
 
     Raises:
-        ValueError: If D is not a positive even number.
+        ValueError: If D is not a positive even number or ``max_len`` is negative.
 
     Example:
         >>> sinusoidal_positions(2, d_model=4)
         tensor([[0.0000, 1.0000, 0.0000, 1.0000],
                 [0.8415, 0.5403, 0.0100, 0.9999]])
     """
+    if max_len < 0:
+        raise ValueError(f"max_len is {max_len}, wanted at least 0")
     return sinusoidal_encoding(torch.arange(max_len), d_model, base=base)

@@ -152,6 +152,8 @@ class TransformerXLAttention(HeadProjections):
             self.check("memory", memory)
             searched = torch.cat([memory.detach(), x], dim=1)
         T, S = x.shape[1], searched.shape[1]
+        if T < 1:
+            raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, T, D) with T at least 1")
         if codes is None:
             codes = distance_codes(T, S, self.d_model)
         if codes.shape != (S + T - 1, self.d_model):

@@ -82,15 +82,14 @@ class Encoder(nn.Module):
             raise ValueError(
                 f"source_lengths {lengths.tolist()} are not all in 1..{source.shape[1]}"
             )
-        packed, last = self.rnn(
-            pack_padded_sequence(
-                self.dropout(self.embedding(source)),
-                lengths,
-                batch_first=True,
-                enforce_sorted=False,
+        x = self.dropout(self.embedding(source))
+        if source.shape[0] == 0:
+            memory, last = self.rnn(x)  # no sentence can be packed, and none has padding
+        else:
+            packed, last = self.rnn(
+                pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
             )
-        )
-        memory, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.shape[1])
+            memory, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.shape[1])
         if not self.bidirectional:
             return memory, last
         if isinstance(last, tuple):

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.decoding import Decoded, Method, decode
+from course_lib.decoding import Decoded, Method, check_target, decode
 from course_lib.masks import padding_mask
 from course_lib.seq2seq.config import Seq2SeqConfig, State
 from course_lib.seq2seq.decoder import Decoder
@@ -138,7 +138,11 @@ class Seq2Seq(nn.Module):
 
         Returns:
             A scalar. Padding takes no part in it.
+
+        Raises:
+            ValueError: If all of the target is padding.
         """
+        check_target(target, self.config.pad_id)
         logits = self(source, source_lengths, target[:, :-1])
         labels = target[:, 1:]
         return F.cross_entropy(

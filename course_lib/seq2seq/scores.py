@@ -30,11 +30,15 @@ def luong_dot(query: Tensor, keys: Tensor) -> Tensor:
     Returns:
         Scores ``(B, T, S)``.
 
+    Raises:
+        ValueError: If the batches differ.
+
     Example:
         >>> keys = torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
         >>> luong_dot(torch.tensor([[[3.0, 4.0]]]), keys)
         tensor([[[3., 8.]]])
     """
+    _check_batch("query", query, "keys", keys)
     return query @ keys.transpose(-2, -1)
 
 
@@ -51,6 +55,9 @@ def luong_general(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
     Returns:
         Scores ``(B, T, S)``.
 
+    Raises:
+        ValueError: If the batches differ.
+
     Example:
         A matrix that swaps the two channels lets the query ask for the other one.
 
@@ -59,6 +66,7 @@ def luong_general(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
         >>> luong_general(torch.tensor([[[3.0, 4.0]]]), keys, swap)
         tensor([[[4., 6.]]])
     """
+    _check_batch("query", query, "keys", keys)
     return query @ weight @ keys.transpose(-2, -1)
 
 
@@ -75,6 +83,9 @@ def luong_concat(query: Tensor, keys: Tensor, weight: Tensor, v: Tensor) -> Tens
 
     Returns:
         Scores ``(B, T, S)``.
+
+    Raises:
+        ValueError: If the batches differ.
 
     Example:
         >>> query, keys = torch.ones(1, 1, 2), torch.zeros(1, 3, 2)
@@ -107,6 +118,9 @@ def bahdanau(
     Returns:
         Scores ``(B, T, S)``, none larger than the sum of ``|v|``.
 
+    Raises:
+        ValueError: If the batches differ or v is no vector.
+
     Example:
         >>> query, keys = torch.full((1, 1, 2), 100.0), torch.zeros(1, 3, 2)
         >>> bahdanau(query, keys, torch.ones(5, 2), torch.ones(5, 2), torch.ones(5))
@@ -126,10 +140,16 @@ def compare_projected(query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
     Returns:
         Scores ``(B, T, S)``.
 
+    Raises:
+        ValueError: If the batches differ.
+
     Example:
         >>> compare_projected(torch.zeros(1, 1, 2), torch.zeros(1, 3, 2), torch.ones(2))
         tensor([[[0., 0., 0.]]])
     """
+    _check_batch("query", query, "keys", keys)
+    if v.ndim != 1:
+        raise ValueError(f"v has shape {tuple(v.shape)}, wanted (A,)")
     pairs = query[:, :, None] + keys[:, None]
     return pairs.tanh() @ v  # (B, T, S, A) @ (A,)
 
@@ -146,7 +166,7 @@ def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[
         The context ``(B, T, D)`` and the weights ``(B, T, S)``.
 
     Raises:
-        ValueError: If the mask is not boolean or does not fit.
+        ValueError: If the batches differ, or the mask is not boolean or does not fit.
 
     Example:
         Padding gets a weight of exactly 0, whatever its score.
@@ -156,6 +176,7 @@ def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[
         >>> attend(scores, values, torch.tensor([[[True, True, False]]]))
         (tensor([[[3.]]]), tensor([[[0.5000, 0.5000, 0.0000]]]))
     """
+    _check_batch("scores", scores, "values", values)
     weights = masked_softmax(scores, mask)
     return weights @ values, weights
 
@@ -178,3 +199,12 @@ def luong_readout(context: Tensor, hidden: Tensor, weight: Tensor) -> Tensor:
         tensor([[[0.7616, 0.7616, 0.0000, 0.0000]]])
     """
     return F.linear(torch.cat([context, hidden], dim=-1), weight).tanh()
+
+
+def _check_batch(name: str, x: Tensor, other: str, y: Tensor) -> None:
+    """Refuse two batches of which one would be spread over the other."""
+    if x.ndim != 3 or y.ndim != 3 or x.shape[0] != y.shape[0]:
+        raise ValueError(
+            f"{name} has shape {tuple(x.shape)} and {other} {tuple(y.shape)}, wanted "
+            "(B, length, width) of the same B"
+        )

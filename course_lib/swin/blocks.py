@@ -115,8 +115,8 @@ class WindowAttention(nn.Module):
             )
         bias = self.bias(rows, columns)[None]
         if mask is not None:
-            bias = self._masked(bias, mask, len(x))
-        heads = (len(x), N, self.n_heads, -1)
+            bias = self._masked(bias, mask, x.shape[0])
+        heads = (x.shape[0], N, self.n_heads, -1)
         q, k, v = (part.view(heads).transpose(1, 2) for part in self.qkv_proj(x).chunk(3, dim=-1))
         dropout = self.dropout if self.training else 0.0
         if self.fused and not return_weights:
@@ -311,7 +311,7 @@ def drop_path(x: Tensor, p: float, *, generator: torch.Generator | None = None) 
         ``(B, ...)``: for each example 0 or ``x / (1 - p)``.
 
     Raises:
-        ValueError: If p is not in [0, 1).
+        ValueError: If p is not in [0, 1) or x no batch.
 
     Example:
         >>> drop_path(torch.ones(6), 0.5, generator=torch.Generator().manual_seed(0))
@@ -319,9 +319,11 @@ def drop_path(x: Tensor, p: float, *, generator: torch.Generator | None = None) 
     """
     if not 0 <= p < 1:
         raise ValueError(f"p is {p}, wanted a probability in [0, 1)")
+    if x.ndim < 1:
+        raise ValueError("x is a single number, wanted a batch (B, ...)")
     if p == 0:
         return x
-    keep = torch.rand(len(x), generator=generator, device=x.device) >= p
+    keep = torch.rand(x.shape[0], generator=generator, device=x.device) >= p
     return x * (keep / (1 - p)).to(x.dtype).view(-1, *[1] * (x.ndim - 1))
 
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.swin.blocks import PatchMerging, SwinBlock, drop_path_rates
-from course_lib.vit import patchify
+from course_lib.vit import check_images, patchify
 
 __all__ = ["Swin", "SwinConfig", "swin_b", "swin_cifar", "swin_s", "swin_t"]
 
@@ -155,11 +155,7 @@ class Swin(nn.Module):
             ValueError: If the images are not four-dimensional or have the wrong channels.
         """
         config = self.config
-        if images.ndim != 4 or images.shape[1] != config.n_channels or images.numel() == 0:
-            raise ValueError(
-                f"images have shape {tuple(images.shape)}, wanted "
-                f"(B, {config.n_channels}, height, width)"
-            )
+        check_images(images, config.n_channels)
         P = config.patch_size
         rows, columns = (-(-side // P) for side in images.shape[2:])
         if images.shape[2:] != (rows * P, columns * P):

@@ -97,12 +97,16 @@ def cyclic_shift(x: Tensor, shift: Pair) -> Tensor:
     Returns:
         The moved grid ``(B, rows, columns, D)``.
 
+    Raises:
+        ValueError: If x is not a grid of tokens.
+
     Example:
         >>> grid = torch.arange(6).view(1, 2, 3, 1)
         >>> cyclic_shift(grid, (0, 1))[0, ..., 0]
         tensor([[1, 2, 0],
                 [4, 5, 3]])
     """
+    _check_grid(x)
     if shift == (0, 0):
         return x
     return x.roll((-shift[0], -shift[1]), dims=(1, 2))
@@ -231,19 +235,25 @@ def pad_grid(x: Tensor, sizes: Pair) -> Tensor:
         Grid of tokens ``(B, *sizes, D)``.
 
     Raises:
-        ValueError: If the grid is larger than wanted.
+        ValueError: If x is not a grid of tokens or larger than wanted.
 
     Example:
         >>> pad_grid(torch.ones(1, 1, 2, 1), (2, 2))[0, ..., 0]
         tensor([[1., 1.],
                 [0., 0.]])
     """
+    _check_grid(x)
     rows, columns = x.shape[1:3]
     if rows > sizes[0] or columns > sizes[1]:
         raise ValueError(f"the grid is {rows} x {columns}, wanted at most {sizes[0]} x {sizes[1]}")
     if (rows, columns) == sizes:
         return x
     return F.pad(x, (0, 0, 0, sizes[1] - columns, 0, sizes[0] - rows))
+
+
+def _check_grid(x: Tensor) -> None:
+    if x.ndim != 4:
+        raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, rows, columns, D)")
 
 
 def _as_windows(values: Tensor, window: Pair) -> Tensor:

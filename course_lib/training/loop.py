@@ -36,12 +36,15 @@ def warmup_cosine(
         A number in (0, 1], or the floor.
 
     Raises:
-        ValueError: If ``warmup_steps`` is not in 0..total_steps or the floor not in [0, 1].
+        ValueError: If the step is negative, ``warmup_steps`` not in 0..total_steps or the floor
+            not in [0, 1].
 
     Example:
         >>> [round(warmup_cosine(s, total_steps=6, warmup_steps=2), 2) for s in range(7)]
         [0.5, 1.0, 1.0, 0.85, 0.5, 0.15, 0.0]
     """
+    if step < 0:
+        raise ValueError(f"step is {step}, wanted at least 0")
     if not 0 <= warmup_steps <= total_steps:
         raise ValueError(f"warmup_steps is {warmup_steps}, wanted a number in 0..{total_steps}")
     if not 0 <= floor <= 1:

@@ -152,11 +152,18 @@ class DecoderOnly(nn.Module):
         """Mean cross-entropy of each token given those before it.
 
         Args:
-            tokens: Integers ``(B, T + 1)``.
+            tokens: Integers ``(B, T + 1)``, T at least 1.
 
         Returns:
             A scalar.
+
+        Raises:
+            ValueError: If there is no token to foretell.
         """
+        if tokens.ndim != 2 or tokens[:, 1:].numel() == 0:
+            raise ValueError(
+                f"tokens have shape {tuple(tokens.shape)}, wanted (B, T + 1) with T at least 1"
+            )
         logits = self(tokens[:, :-1])
         return F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import KVCache
-from course_lib.decoding import Decoded, Method, decode
+from course_lib.decoding import Decoded, Method, check_target, decode
 from course_lib.layers import xavier_init
 from course_lib.masks import padding_mask
 from course_lib.transformer.config import TransformerConfig
@@ -174,7 +174,11 @@ class EncoderDecoder(nn.Module):
 
         Returns:
             A scalar. Padding takes no part in it.
+
+        Raises:
+            ValueError: If all of the target is padding.
         """
+        check_target(target, self.config.pad_id)
         logits = self(source, source_lengths, target[:, :-1])
         return F.cross_entropy(
             logits.flatten(0, 1),

@@ -139,7 +139,7 @@ class ViT(nn.Module):
         check_images(images, config.n_channels, config.image_size)
         x = self.patch_proj(patchify(images, config.patch_size))
         if self.n_prefix:
-            x = torch.cat([self.prefix().expand(len(x), -1, -1), x], dim=1)
+            x = torch.cat([self.prefix().expand(x.shape[0], -1, -1), x], dim=1)
         if not (self.rotations or config.positions == "none"):
             x = x + self.positions
         x = self.dropout(x)

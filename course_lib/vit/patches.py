@@ -75,16 +75,17 @@ def rearrange_patches(images: Tensor, order: Tensor, patch_size: int) -> Tensor:
     return grid.permute(0, 3, 1, 4, 2, 5).flatten(4).flatten(2, 3)
 
 
-def check_images(images: Tensor, n_channels: int, image_size: int) -> None:
+def check_images(images: Tensor, n_channels: int, image_size: int | None = None) -> None:
     """Refuse images that a model was not made for.
 
     Args:
         images: ``(B, C, height, width)``.
         n_channels: Wanted number of channels C.
-        image_size: Wanted height and width.
+        image_size: Wanted height and width; any if not given.
 
     Raises:
-        ValueError: If the images have another shape.
+        ValueError: If the images have another shape, no pixels, or pixels that are no
+            floating-point numbers, such as the bytes of a file.
 
     Example:
         >>> import torch
@@ -92,9 +93,22 @@ def check_images(images: Tensor, n_channels: int, image_size: int) -> None:
         Traceback (most recent call last):
             ...
         ValueError: images have shape (1, 3, 32, 28), wanted (B, 3, 32, 32)
+        >>> check_images(torch.zeros(1, 3, 32, 32, dtype=torch.uint8), 3)
+        Traceback (most recent call last):
+            ...
+        ValueError: images have dtype torch.uint8, wanted a floating-point one: images.float() / 255
     """
-    want = (n_channels, image_size, image_size)
-    if images.ndim != 4 or images.shape[1:] != want:
+    sizes = ("height", "width") if image_size is None else (image_size, image_size)
+    if (
+        images.ndim != 4
+        or images.shape[1] != n_channels
+        or (0 in images.shape[2:] if image_size is None else images.shape[2:] != sizes)
+    ):
         raise ValueError(
-            f"images have shape {tuple(images.shape)}, wanted (B, {', '.join(map(str, want))})"
+            f"images have shape {tuple(images.shape)}, wanted (B, {n_channels}, {sizes[0]}, "
+            f"{sizes[1]})"
+        )
+    if not images.is_floating_point():
+        raise ValueError(
+            f"images have dtype {images.dtype}, wanted a floating-point one: images.float() / 255"
         )

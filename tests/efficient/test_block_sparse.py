@@ -189,3 +189,21 @@ def test_what_does_not_fit_is_named():
         BlockSparseAttention(8, 2, length=14, block_size=3)
     with pytest.raises(ValueError, match=r"x has shape \(2, 12, 8\), wanted \(B, 14, 8\)"):
         BlockSparseAttention(8, 2, length=14, block_size=2, n_random=1)(draw(2, 12, 8))
+
+
+@pytest.mark.parametrize(
+    "again, text",
+    [
+        (0, "block 1 of head 0 would see block 0 twice"),
+        (5, "block 1 of head 0 would see block 5 twice"),
+        (7, "numbers from 1 to 7, wanted 0 to 6"),
+    ],
+)
+def test_a_block_that_is_seen_anyway_is_not_counted_twice(again, text):
+    x = torch.randn(1, 1, 14, 4)
+    blocks = torch.tensor([[[4, 5], [4, 5], [5, 1], [2, 1], [2, 3]]])
+    fine = fused_block_sparse_attention(x, x, x, blocks)
+    torch.testing.assert_close(fine, block_sparse_attention(x, x, x, blocks)[0])
+    blocks[0, 0, 0] = again
+    with pytest.raises(ValueError, match=text):
+        fused_block_sparse_attention(x, x, x, blocks)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from course_lib.multimodal import (
     DualEncoder,
     DualEncoderConfig,
+    ImageTower,
     Temperature,
     TextTower,
     clip_vit_b32,
@@ -145,3 +146,19 @@ def test_wrong_input_is_named():
     for call, message in cases:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_an_encoder_that_says_nothing_finds_nothing():
+    similarities = torch.eye(3)
+    similarities[1] = math.nan
+    assert retrieval_accuracy(similarities) == pytest.approx(2 / 3)
+    assert retrieval_accuracy(torch.full((3, 3), math.nan)) == 0
+
+
+@pytest.mark.parametrize("model", ["tower", "dual"])
+def test_bytes_are_refused_as_images(model):
+    config = DualEncoderConfig()
+    tower = DualEncoder(config).image_tower if model == "dual" else ImageTower(config)
+    images = torch.zeros(1, 3, config.image_size, config.image_size, dtype=torch.uint8)
+    with pytest.raises(ValueError, match=r"torch.uint8, wanted a floating-point one"):
+        tower(images)

@@ -164,3 +164,8 @@ def test_distance_of_all_layers_and_heads():
 def test_errors_name_what_came_and_what_was_wanted(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_a_rollout_wants_a_layer():
+    with pytest.raises(ValueError, match=r"\(0, 2, 3, 3\), wanted"):
+        attention_rollout(torch.zeros(0, 2, 3, 3))

@@ -248,3 +248,41 @@ def test_clipped_attention_drops_weights_in_training_only():
 def test_misfits_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "number, dtype, bidirectional, bucket",
+    [
+        (5, torch.uint8, False, 0),
+        (-128, torch.int8, True, 15),
+        (-15, torch.int16, False, 15),
+    ],
+)
+def test_small_integers_are_no_other_distances(number, dtype, bidirectional, bucket):
+    distance = torch.tensor([number], dtype=dtype)
+    assert t5_bucket(distance, bidirectional=bidirectional).item() == bucket
+
+
+@pytest.mark.parametrize("distance", [torch.tensor([2.5]), torch.tensor([math.nan])])
+def test_distances_are_whole(distance):
+    with pytest.raises(ValueError, match="dtype torch.float32, wanted integers"):
+        t5_bucket(distance)
+
+
+@pytest.mark.parametrize(
+    "bias",
+    [
+        relative_distance,
+        lambda T, S=None: alibi_bias(2, T, S),
+        Alibi(2),
+        Alibi(2, fused=False),
+        RelativeBias(2),
+        RelativeBias(2, fused=False),
+    ],
+)
+def test_a_query_without_a_key_of_its_own_is_refused(bias):
+    with pytest.raises(ValueError, match="got 4 queries and 2 keys"):
+        bias(4, 2)
+    with pytest.raises(ValueError, match="got -1 queries"):
+        bias(-1)
+    assert bias(0).shape[-2:] == (0, 0) and bias(0, 3).shape[-2:] == (0, 3)

@@ -15,6 +15,7 @@ from course_lib.positions import (
     rotate,
     rotate_by_table,
     rotation_table,
+    sinusoidal_positions,
 )
 
 LAYOUTS = pytest.mark.parametrize("layout", ["interleaved", "half_split"])
@@ -171,7 +172,10 @@ def test_no_decay_with_the_distance_for_an_arbitrary_pair():
             lambda: Rotary(8, d_rotary=10),
             "d_rotary is 10, wanted an even number from 2 to d_head 8",
         ),
-        (lambda: Rotary(8)(draw(2, 4), draw(2, 8)), "q has heads 4 wide, wanted 8"),
+        (
+            lambda: Rotary(8)(draw(2, 4), draw(2, 8)),
+            r"q has shape \(2, 4\), wanted heads \(\.\.\., T, 8\)",
+        ),
         (lambda: Rotary(8)(draw(2, 8), draw(2, 8), -1), "offset is -1, wanted at least 0"),
         (
             lambda: convert_rotary_layout(draw(9, 4), 2, to="half_split"),
@@ -183,3 +187,25 @@ def test_no_decay_with_the_distance_for_an_arbitrary_pair():
 def test_misfits_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda x: rotate(x, torch.tensor([[0.5]])),
+        lambda x: rotate_by_table(x, rotation_table(torch.tensor([[0.5]]))),
+        lambda x: Rotary(2)(x, x),
+    ],
+)
+def test_only_floating_point_rows_turn(turn):
+    with pytest.raises(ValueError, match="dtype torch.int64"):
+        turn(torch.full((1, 2), 3))
+    with pytest.raises(ValueError, match=r"x has shape \(2,\)|q has shape \(2,\)"):
+        turn(torch.ones(2))
+
+
+def test_no_table_has_a_negative_length():
+    with pytest.raises(ValueError, match="max_len is -1, wanted at least 0"):
+        Rotary(8, max_len=-1)
+    with pytest.raises(ValueError, match="max_len is -1, wanted at least 0"):
+        sinusoidal_positions(-1, 4)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from course_lib.attention import MultiHeadAttention
 from course_lib.masks import causal_mask
 from course_lib.positions import (
+    DisentangledAttention,
     TransformerXLAttention,
     distance_codes,
     relative_shift,
@@ -142,3 +143,11 @@ def test_dropout_in_training_only():
 def test_misfits_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_no_tokens_are_refused(fused):
+    with pytest.raises(ValueError, match=r"\(1, 0, 8\), wanted \(B, T, D\) with T at least 1"):
+        TransformerXLAttention(8, 2, fused=fused)(torch.zeros(1, 0, 8))
+    with pytest.raises(ValueError, match=r"\(1, 0, 8\), wanted \(B, T, D\) with T at least 1"):
+        DisentangledAttention(8, 2, span=4, fused=fused)(torch.zeros(1, 0, 8), torch.zeros(8, 8))

@@ -428,3 +428,19 @@ def test_wrong_models_are_refused():
         SwinConfig(drop_path=1.5)
     with refused("images have shape .1, 1, 16, 16., wanted .B, 3, height, width."):
         Swin(small())(torch.zeros(1, 1, 16, 16))
+
+
+def test_a_grid_without_a_batch_is_refused():
+    for move in (lambda x: pad_grid(x, (9, 9)), lambda x: cyclic_shift(x, (1, 1))):
+        with pytest.raises(ValueError, match=r"\(8, 8, 4\), wanted \(B, rows, columns, D\)"):
+            move(torch.randn(8, 8, 4))
+
+
+def test_what_is_no_batch_has_no_paths_to_drop():
+    with pytest.raises(ValueError, match="single number"):
+        drop_path(torch.tensor(1.0), 0.5)
+
+
+def test_bytes_are_refused_as_images():
+    with pytest.raises(ValueError, match="torch.uint8, wanted a floating-point one"):
+        swin_cifar()(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))

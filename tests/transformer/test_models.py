@@ -358,3 +358,15 @@ def test_label_smoothing_and_padding_in_the_loss():
 def test_errors_name_what_came_and_what_was_wanted(call, text_of_error):
     with pytest.raises(ValueError, match=text_of_error):
         call()
+
+
+def test_losses_want_something_to_foretell():
+    model = DecoderOnly(DecoderOnlyConfig(vocab_size=9, max_len=8, d_model=8, n_heads=2, d_ff=8))
+    with pytest.raises(ValueError, match=r"\(1, 1\), wanted \(B, T \+ 1\)"):
+        model.loss(torch.zeros(1, 1, dtype=torch.long))
+    with pytest.raises(ValueError, match="numbers from 0 to 9, wanted 0 to 8"):
+        model(torch.tensor([[0, 9]]))
+    both = EncoderDecoder(TransformerConfig(9, 9, **SMALL))
+    source, lengths = torch.tensor([[3, 4]]), torch.tensor([2])
+    with pytest.raises(ValueError, match="nothing but padding"):
+        both.loss(source, lengths, torch.tensor([[1, both.config.pad_id]]))

@@ -144,6 +144,8 @@ class DisentangledAttention(HeadProjections):
                 f"table has shape {tuple(table.shape)}, wanted ({2 * self.span}, {self.d_model})"
             )
         q, k, v = self.project(x)
+        if x.shape[1] < 1:
+            raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, T, D) with T at least 1")
         if self.fused and not return_weights:
             dropout = self.dropout if self.training else 0.0
             bias = self._diagonals(q, k, table) if self.terms else None

@@ -234,14 +234,14 @@ class FourTermAttention(HeadProjections):
         if self.fused and not return_weights:
             q, k = join_terms(q, k, q_position, k_position, self.terms)
             # Where no term has a token in it, no term has a batch.
-            q, k = (part.expand(len(x), -1, -1, -1) for part in (q, k))
+            q, k = (part.expand(x.shape[0], -1, -1, -1) for part in (q, k))
             dropout = self.dropout if self.training else 0.0
             heads = fused_attention(q, k, v, mask, bias, scale=self.scale, dropout=dropout)
             return self.merge(heads)
         # The scale comes before the product for the sake of half precision.
         terms = four_terms(q * self.scale, k, q_position * self.scale, k_position)
         first, *rest = (terms[term] for term in TERMS if term in self.terms)
-        scores = sum(rest, first).expand(len(x), -1, -1, -1)
+        scores = sum(rest, first).expand(x.shape[0], -1, -1, -1)
         if bias is not None:
             check_bias(bias, scores.shape, scores.device)
             scores = scores + bias.to(scores.dtype)
