@@ -1,7 +1,7 @@
 """The Informer: long forecasts by attention that most queries do without."""
 
 from course_lib.informer.baselines import LinearForecast, repeat_last
-from course_lib.informer.config import InformerConfig, informer, published_informer
+from course_lib.informer.config import InformerConfig
 from course_lib.informer.embedding import (
     CalendarEmbedding,
     InformerEmbedding,
@@ -20,7 +20,7 @@ from course_lib.informer.layers import (
     InformerDecoderLayer,
     InformerEncoderLayer,
 )
-from course_lib.informer.model import Informer
+from course_lib.informer.model import Informer, informer, published_informer
 from course_lib.informer.places import LayerPositions, PositionVectors
 from course_lib.informer.prob_sparse import ProbSparse, SparseRules
 from course_lib.informer.sampling import budget, sample_keys

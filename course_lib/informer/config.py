@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -11,7 +10,7 @@ from course_lib.informer.prob_sparse import SparseRules
 from course_lib.layers import Activation
 from course_lib.positions.terms import TERMS, check_terms
 
-__all__ = ["InformerConfig", "informer", "published_informer"]
+__all__ = ["InformerConfig"]
 
 Attention = Literal["prob", "full"]
 TimeEncoding = Literal["features", "fixed", "learned", "none"]
@@ -170,34 +169,3 @@ in the layers
     def n_time_features(self) -> int:
         """How many numbers describe the time of a step."""
         return 5 if self.minutes else 4
-
-
-def informer() -> InformerConfig:
-    """The Informer for ETTh1 with 7 variables and 24 steps ahead: 11,330,055 parameters.
-
-    Sizes are the defaults of the published training script; ProbSparse attention is the paper's,
-    see :class:`~course_lib.informer.SparseRules`.
-
-    Source: Zhou et al., Informer: Beyond Efficient Transformer for Long Sequence Time-Series
-    Forecasting (2021).
-
-    Example:
-        >>> informer().d_model
-        512
-    """
-    return InformerConfig()
-
-
-def published_informer() -> InformerConfig:
-    """The same model with what the published code does otherwise: as many parameters.
-
-    The rules of :meth:`~course_lib.informer.SparseRules.published`, and heads that are mixed with
-    time. (Two things stay: the published code drops no weights of ProbSparse attention, whatever
-    its setting, and draws other keys in each evaluation, so that its forecasts don't repeat.)
-
-    Example:
-        >>> published_informer().mix
-        True
-    """
-    config = informer()
-    return dataclasses.replace(config, rules=config.rules.published(), mix=True)

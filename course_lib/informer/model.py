@@ -9,8 +9,9 @@ from course_lib.informer.config import InformerConfig
 from course_lib.informer.embedding import InformerEmbedding
 from course_lib.informer.layers import Distilling, InformerDecoderLayer, InformerEncoderLayer
 from course_lib.informer.places import LayerPositions
+from course_lib.informer.prob_sparse import SparseRules
 
-__all__ = ["Informer"]
+__all__ = ["Informer", "informer", "published_informer"]
 
 
 class Informer(nn.Module):
@@ -33,8 +34,7 @@ class Informer(nn.Module):
         >>> x, x_time, y_time = torch.randn(2, 24, 7), torch.zeros(2, 24, 4), torch.zeros(2, 6, 4)
         >>> model(x, x_time, y_time).shape
         torch.Size([2, 6, 7])
-        >>> from course_lib.informer.config import informer
-        >>> sum(p.numel() for p in Informer(informer()).parameters())
+        >>> sum(p.numel() for p in informer().parameters())
         11330055
     """
 
@@ -136,3 +136,35 @@ class Informer(nn.Module):
 def _seed(config: InformerConfig, layer: int) -> int:
     """A seed of its own for each layer."""
     return config.seed * 1009 + layer
+
+
+def informer() -> Informer:
+    """The Informer for ETTh1 with 7 variables and 24 steps ahead: 11,330,055 parameters.
+
+    Sizes are the defaults of the published training script; ProbSparse attention is the paper's,
+    see :class:`~course_lib.informer.SparseRules`.
+
+    Source: Zhou et al., Informer: Beyond Efficient Transformer for Long Sequence Time-Series
+    Forecasting (2021).
+
+    Example:
+        >>> with torch.device("meta"):  # sizes alone
+        ...     informer().config.d_model
+        512
+    """
+    return Informer(InformerConfig())
+
+
+def published_informer() -> Informer:
+    """The same model with what the published code does otherwise: as many parameters.
+
+    The rules of :meth:`~course_lib.informer.SparseRules.published`, and heads that are mixed with
+    time. (Two things stay: the published code drops no weights of ProbSparse attention, whatever
+    its setting, and draws other keys in each evaluation, so that its forecasts don't repeat.)
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     published_informer().config.mix
+        True
+    """
+    return Informer(InformerConfig(rules=SparseRules().published(), mix=True))

@@ -53,20 +53,6 @@ class BertTextConfig:
         check_heads(self.d_model, self.n_heads)
 
 
-def bert_base() -> BertTextConfig:
-    """The sizes of BERT-base, uncased.
-
-    Example:
-        >>> with torch.device("meta"):
-        ...     model = BertText(bert_base())
-        >>> sum(p.numel() for p in model.parameters())
-        109482240
-    """
-    return BertTextConfig(
-        n_words=30_522, max_len=512, d_model=768, n_layers=12, n_heads=12, d_ff=3072, dropout=0.1
-    )
-
-
 class BertText(nn.Module):
     """Post-norm encoder blocks over words, positions and segments; a summary from token 0.
 
@@ -158,6 +144,23 @@ class BertText(nn.Module):
         for block in self.blocks:
             x = block(x, mask=keep)
         return x, self.summary_proj(x[:, 0]).tanh()
+
+
+def bert_base(*, generator: torch.Generator | None = None) -> BertText:
+    """BERT-base, uncased: 109,482,240 parameters.
+
+    Args:
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Example:
+        >>> with torch.device("meta"):  # sizes alone
+        ...     bert_base().config.d_model
+        768
+    """
+    config = BertTextConfig(
+        n_words=30_522, max_len=512, d_model=768, n_layers=12, n_heads=12, d_ff=3072, dropout=0.1
+    )
+    return BertText(config, generator=generator)
 
 
 def mask_words(

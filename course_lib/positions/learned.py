@@ -95,12 +95,17 @@ def resample_line(table: Tensor, length: int, *, n_prefix: int = 0) -> Tensor:
 
 
 def resample_grid(
-    table: Tensor, old: tuple[int, int], new: tuple[int, int], *, n_prefix: int = 0
+    table: Tensor,
+    old: tuple[int, int],
+    new: tuple[int, int],
+    *,
+    n_prefix: int = 0,
+    antialias: bool = True,
 ) -> Tensor:
     """Fit the learned table of a grid to another one, for images of another size.
 
-    Smoothly, by cubic polynomials in both directions, and blurred first where the grid gets
-    coarser.
+    Smoothly, by cubic polynomials in both directions, and, unless ``antialias`` is off, blurred
+    first where the grid gets coarser.
 
     Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), section 3.2, which says
     "2D interpolation"; bicubic with antialiasing as in timm.
@@ -110,6 +115,7 @@ def resample_grid(
         old: Rows and columns of its grid.
         new: Wanted rows and columns.
         n_prefix: Rows at the beginning that are no places, such as a class token's; they are kept.
+        antialias: Whether to blur first where the grid gets coarser.
 
     Returns:
         Rows ``(n_prefix + rows * columns, D)`` for the new grid.
@@ -132,7 +138,7 @@ def resample_grid(
     if old == new:
         return table
     grid = _channels_first(places.T.unflatten(1, old))
-    fitted = F.interpolate(grid, size=new, mode="bicubic", antialias=True)[0].flatten(1).T
+    fitted = F.interpolate(grid, size=new, mode="bicubic", antialias=antialias)[0].flatten(1).T
     return torch.cat([table[:n_prefix], fitted.to(table.dtype)])
 
 

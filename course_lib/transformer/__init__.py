@@ -4,15 +4,14 @@ Stacks take vectors and know nothing of words. Models add embeddings, positions 
 write: :meth:`EncoderDecoder.generate` translates, :meth:`DecoderOnly.generate` goes on with a text.
 """
 
-from course_lib.transformer.config import (
-    DecoderOnlyConfig,
-    TransformerConfig,
-    gpt2_small,
+from course_lib.transformer.config import DecoderOnlyConfig, TransformerConfig
+from course_lib.transformer.decoder_only import DecoderOnly, gpt2_small
+from course_lib.transformer.embedding import PositionedEmbedding
+from course_lib.transformer.encoder_decoder import (
+    EncoderDecoder,
+    TransformerWeights,
     transformer_base,
 )
-from course_lib.transformer.decoder_only import DecoderOnly
-from course_lib.transformer.embedding import PositionedEmbedding
-from course_lib.transformer.encoder_decoder import EncoderDecoder, TransformerWeights
 from course_lib.transformer.stacks import Decoder, Encoder
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from course_lib.attention import check_heads
 from course_lib.layers import Activation, Norm
 
-__all__ = ["DecoderOnlyConfig", "Positions", "TransformerConfig", "gpt2_small", "transformer_base"]
+__all__ = ["DecoderOnlyConfig", "Positions", "TransformerConfig"]
 
 Positions = Literal["sinusoidal", "learned", "rotary", "none"]
 
@@ -138,33 +138,3 @@ def _check(config: TransformerConfig | DecoderOnlyConfig) -> None:
     for name in ("n_layers", "max_len"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name} is {getattr(config, name)}, wanted at least 1")
-
-
-def transformer_base(vocab_size: int = 37_000) -> TransformerConfig:
-    """The base model of the paper: one vocabulary and one matrix for both sides and the logits.
-
-    Source: Vaswani et al., Attention Is All You Need (2017), sections 3.4 and 5.1 and table 3,
-    which gives 65 million parameters. With 37,000 word pieces these are 63.1 million: 18.9 of the
-    embedding and 44.1 of the blocks.
-
-    Args:
-        vocab_size: Number of word pieces.
-
-    Example:
-        >>> transformer_base().n_layers
-        6
-    """
-    return TransformerConfig(vocab_size, vocab_size, shared=True)
-
-
-def gpt2_small() -> DecoderOnlyConfig:
-    """The smallest GPT-2: 124,439,808 parameters.
-
-    Source: Radford et al., Language Models are Unsupervised Multitask Learners (2019), table 2,
-    whose first row says 117 million.
-
-    Example:
-        >>> gpt2_small().n_layers
-        12
-    """
-    return DecoderOnlyConfig()

@@ -14,7 +14,7 @@ from course_lib.transformer.config import DecoderOnlyConfig
 from course_lib.transformer.embedding import PositionedEmbedding
 from course_lib.transformer.stacks import Encoder, with_causal_mask
 
-__all__ = ["DecoderOnly"]
+__all__ = ["DecoderOnly", "gpt2_small"]
 
 
 class DecoderOnly(nn.Module):
@@ -233,3 +233,20 @@ class DecoderOnly(nn.Module):
             return before[indices]
 
         return decode(step, prompt[:, -1], prompt[:, :-1], reorder=reorder, **options)
+
+
+def gpt2_small(*, generator: Generator | None = None) -> DecoderOnly:
+    """The smallest GPT-2: 124,439,808 parameters.
+
+    Source: Radford et al., Language Models are Unsupervised Multitask Learners (2019), table 2,
+    whose first row says 117 million.
+
+    Args:
+        generator: Source of the initial weights; torch's global one if not given.
+
+    Example:
+        >>> with torch.device("meta"):  # sizes alone
+        ...     gpt2_small().config.n_layers
+        12
+    """
+    return DecoderOnly(DecoderOnlyConfig(), generator=generator)

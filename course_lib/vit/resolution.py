@@ -1,19 +1,27 @@
 """Learned positions for another resolution."""
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor
+
+from course_lib.positions import resample_grid
 
 __all__ = ["resample_positions"]
 
 
 def resample_positions(
-    table: Tensor, grid: tuple[int, int], new_grid: tuple[int, int], *, n_prefix: int = 1
+    table: Tensor,
+    grid: tuple[int, int],
+    new_grid: tuple[int, int],
+    *,
+    n_prefix: int = 1,
+    antialias: bool = False,
 ) -> Tensor:
     """Stretch a learned table of positions over a grid of other sides.
 
     The rows of the patches are an image with D channels, which is resampled by bicubic
-    interpolation; rows of tokens that are no patches stay as they are.
+    interpolation; rows of tokens that are no patches stay as they are. Without antialiasing a
+    coarser grid takes its rows between 4 x 4 old ones, however many there are. With it, all old
+    rows count, and the cubic has another coefficient, -1/2 for -3/4, so that finer grids differ,
+    too. That is what timm does.
 
     Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), section 3.2.
 
@@ -23,6 +31,7 @@ def resample_positions(
         grid: Rows and columns of the patches.
         new_grid: Rows and columns that are wanted.
         n_prefix: Number of tokens P before the patches.
+        antialias: Whether to blur first where the grid gets coarser, as timm does.
 
     Returns:
         ``(P + new rows * new columns, D)``.
@@ -38,10 +47,4 @@ def resample_positions(
     want = n_prefix + grid[0] * grid[1]
     if table.ndim != 2 or len(table) != want:
         raise ValueError(f"table has shape {tuple(table.shape)}, wanted ({want}, D)")
-    if min(new_grid) < 1:
-        raise ValueError(f"new_grid is {new_grid}, wanted at least 1 row and 1 column")
-    if new_grid == grid:
-        return table.clone()
-    image = table[n_prefix:].T.unflatten(1, grid)[None]
-    image = F.interpolate(image, size=new_grid, mode="bicubic", align_corners=False)
-    return torch.cat([table[:n_prefix], image[0].flatten(1).T])
+    return resample_grid(table, grid, new_grid, n_prefix=n_prefix, antialias=antialias).clone()

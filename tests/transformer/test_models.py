@@ -57,7 +57,7 @@ def count(model):
 
 def test_the_base_model_has_the_parameters_of_its_formula():
     with torch.device("meta"):
-        model = EncoderDecoder(transformer_base())
+        model = transformer_base()
     d, f = 512, 2048
     attention = 4 * d * d + 4 * d
     feed_forward = 2 * d * f + f + d
@@ -72,7 +72,7 @@ def test_the_base_model_has_the_parameters_of_its_formula():
 
 def test_gpt2_has_the_published_number_of_parameters():
     with torch.device("meta"):
-        assert count(DecoderOnly(gpt2_small())) == 124_439_808
+        assert count(gpt2_small()) == 124_439_808
 
 
 @pytest.mark.parametrize("positions", POSITIONS)

@@ -110,6 +110,29 @@ def test_a_flat_table_stays_flat_and_other_tokens_keep_their_rows(grid, new_grid
     torch.testing.assert_close(new[n_prefix:], torch.full((new_grid[0] * new_grid[1], 3), 0.5))
 
 
+@pytest.mark.parametrize("antialias", [True, False])
+def test_with_antialiasing_every_row_counts_in_a_coarser_grid(antialias):
+    table = torch.randn(1 + 14 * 14, 1, requires_grad=True)
+    new = resample_positions(table, (14, 14), (2, 2), antialias=antialias)
+    new.square().sum().backward()
+    # Four new rows look at 4 x 4 old ones each, or at all of them.
+    assert int((table.grad[1:] != 0).sum()) == (196 if antialias else 64)
+
+
+def test_antialiasing_is_the_convolution_of_an_image_library():
+    """Pillow's bicubic filter, whose kernel is widened by the factor, along one axis."""
+    line = torch.randn(1, 12, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    place = (torch.arange(12.0, dtype=torch.float64) + 0.5)[None]
+    centre = (torch.arange(4.0, dtype=torch.float64)[:, None] + 0.5) * 3
+    x = ((place - centre) / 3).abs()
+    near = 1.5 * x**3 - 2.5 * x**2 + 1
+    far = -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
+    weights = near.where(x < 1, far.where(x < 2, torch.zeros_like(x)))
+    weights = weights / weights.sum(dim=1, keepdim=True)
+    ours = resample_positions(line.T, (1, 12), (1, 4), n_prefix=0, antialias=True)
+    torch.testing.assert_close(ours, weights @ line.T)
+
+
 def test_to_stretch_the_table_as_a_sequence_mixes_up_rows():
     columns = torch.arange(4.0).repeat(4)[:, None]  # says the column
     right = resample_positions(columns, (4, 4), (8, 8), n_prefix=0).view(8, 8)
@@ -127,7 +150,7 @@ def test_to_stretch_the_table_as_a_sequence_mixes_up_rows():
         (lambda: resample_positions(torch.zeros(9, 2), (3, 3), (4, 4)), r"\(9, 2\), wanted \(10"),
         (
             lambda: resample_positions(torch.zeros(10, 2), (3, 3), (0, 4)),
-            r"new_grid is \(0, 4\), wanted at least 1",
+            "the new grid is 0 x 4, wanted at least 1 x 1",
         ),
     ],
 )
