@@ -144,7 +144,9 @@ def fused_attention(
         dropout: Probability of dropping a weight. Always applied: pass 0 for evaluation.
 
     Returns:
-        The output ``(..., T, Dv)``; 0 for a query that may attend to nothing.
+        The output ``(..., T, Dv)``; 0 for a query that may attend to nothing. A NaN or an infinity
+        in a key reaches every query on this path, also those that the mask hides it from, because
+        torch's kernel adds the mask to all scores.
 
     Raises:
         ValueError: If the shapes don't fit together or the mask is not boolean.

@@ -74,7 +74,7 @@ def check_bias(bias: Tensor, shape: Sequence[int], device: torch.device | None =
     Added to scores, a boolean mask would count as 0 and 1 and hide nothing.
 
     Args:
-        bias: The bias to check.
+        bias: The bias to check, ``(...)`` that broadcasts to the scores.
         shape: Shape of the scores, ``(..., T, S)``.
         device: Where the scores are; not looked at if not given.
 

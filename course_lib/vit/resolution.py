@@ -40,6 +40,7 @@ def resample_positions(
         ValueError: If the table is not of that length or a side is below 1.
 
     Example:
+        >>> import torch
         >>> table = torch.tensor([[9.0], [0.0], [1.0], [0.0], [1.0]])  # each row goes from 0 to 1
         >>> resample_positions(table, (2, 2), (1, 4)).flatten()
         tensor([ 9.0000, -0.1055,  0.2266,  0.7734,  1.1055])

@@ -229,3 +229,20 @@ def test_tiles_and_causal_attention_that_cannot_be_are_refused():
         tiled_attention(q, k, v, query_tile=-1)
     with pytest.raises(ValueError, match="causal with 7 queries and 5 keys"):
         tiled_attention(k, q, q, causal=True)
+
+
+def test_second_derivatives_are_those_of_the_formula():
+    q, k, v = (x.requires_grad_() for x in inputs())
+    mask = torch.rand(1, 1, T, S, generator=torch.Generator().manual_seed(3)) > 0.3
+    bias = draw(1, 3, 1, S).requires_grad_()
+
+    def attend(q, k, v, bias):
+        return tiled_attention(q, k, v, mask, bias, query_tile=2, key_tile=3)
+
+    torch.autograd.gradgradcheck(attend, (q, k, v, bias))
+    found = []
+    for way in (tiled_attention, lambda *x: scaled_dot_product_attention(*x)[0]):
+        (first,) = torch.autograd.grad(way(q, k, v).sum(), q, create_graph=True)
+        loss = way(q, k, v).square().sum() + 100 * first.square().sum()
+        found.append(torch.autograd.grad(loss, q)[0])
+    torch.testing.assert_close(*found)

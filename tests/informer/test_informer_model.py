@@ -55,7 +55,7 @@ def count(config):
 def test_counts_are_the_published():
     with torch.device("meta"):
         assert number(informer()) == number(published_informer()) == 11_330_055
-        config = informer().config
+        usual = informer().config
     D, F = 512, 2048
     attention, feed_forward, norm = 4 * (D * D + D), 2 * D * F + D + F, 2 * D
     embedding = (3 * 7 * D + D) + (4 * D + D)
@@ -64,10 +64,10 @@ def test_counts_are_the_published():
     parts = 2 * embedding + 2 * layer + halving + norm + (layer + attention + norm) + norm
     assert parts + 7 * D + 7 == 11_330_055
     # With the default sizes of the published class instead of those of its script.
-    config = dataclasses.replace(config, n_encoder_layers=3, n_decoder_layers=2, d_ff=512)
+    config = dataclasses.replace(usual, n_encoder_layers=3, n_decoder_layers=2, d_ff=512)
     assert round(count(config) / 1e6, 2) == 11.60
     # Minutes are one more feature on either side.
-    more = dataclasses.replace(config, minutes=True)
+    more = dataclasses.replace(usual, minutes=True)
     assert count(more) == 11_330_055 + 2 * D
 
 

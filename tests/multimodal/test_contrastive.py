@@ -137,7 +137,7 @@ def test_wrong_input_is_named():
         (lambda: retrieval_accuracy(torch.zeros(2, 3)), r"wanted \(N, N\)"),
         (lambda: retrieval_accuracy(torch.zeros(2, 2), k=3), "k is 3"),
         (lambda: Temperature(start=200.0), "start is 200"),
-        (lambda: model(torch.zeros(1, 3, 9, 9), torch.tensor([[11]])), r"wanted B of \(3, 8, 8\)"),
+        (lambda: model(torch.zeros(1, 3, 9, 9), torch.tensor([[11]])), r"wanted \(B, 3, 8, 8\)"),
         (lambda: model(torch.zeros(1, 3, 8, 8), torch.full((1, 7), 11)), "T at most 6"),
         (lambda: DualEncoderConfig(patch_size=5), "patch_size is 5"),
         (lambda: DualEncoderConfig(text_n_heads=5), "text_n_heads is 5"),

@@ -112,11 +112,11 @@ def test_a_flat_table_stays_flat_and_other_tokens_keep_their_rows(grid, new_grid
 
 @pytest.mark.parametrize("antialias", [True, False])
 def test_with_antialiasing_every_row_counts_in_a_coarser_grid(antialias):
-    table = torch.randn(1 + 14 * 14, 1, requires_grad=True)
-    new = resample_positions(table, (14, 14), (2, 2), antialias=antialias)
+    table = torch.randn(1 + 12 * 12, 1, requires_grad=True)
+    new = resample_positions(table, (12, 12), (2, 2), antialias=antialias)
     new.square().sum().backward()
     # Four new rows look at 4 x 4 old ones each, or at all of them.
-    assert int((table.grad[1:] != 0).sum()) == (196 if antialias else 64)
+    assert int((table.grad[1:] != 0).sum()) == (144 if antialias else 64)
 
 
 def test_antialiasing_is_the_convolution_of_an_image_library():
