@@ -53,18 +53,18 @@ def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch):
 
 
 def test_a_refusal_tells_where_it_came_from_when_asked(capsys, monkeypatch):
-    assert refused(capsys, "data", "nothing").startswith("course: name must be one of")
+    assert refused(capsys, "data", "nothing").startswith("course: name is ")
     monkeypatch.setenv("COURSE_TRACEBACK", "1")
     said = refused(capsys, "data", "nothing")
     assert said.startswith("Traceback") and "in run_data" in said
-    assert said.splitlines()[-1].startswith("course: name must be one of")
+    assert said.splitlines()[-1].startswith("course: name is ")
 
 
 def test_refusals_say_what_there_is(capsys, tmp_path, monkeypatch):
     assert "there are 00_start, 01_seq2seq" in refused(capsys, "grade", "99_nothing")
     assert "attention.scaled_dot_product" in refused(capsys, "matrix", "attention.nothing")
     assert "at least 1" in refused(capsys, "matrix", "--seeds", "0")
-    assert "must be one of" in refused(capsys, "data", "nothing")
+    assert "wanted one of" in refused(capsys, "data", "nothing")
     assert "experiments are" in refused(capsys, "run", "nothing")
     assert "its own folder" in refused(
         capsys, "grade", "03_attention", "--sample", "--course", str(tmp_path)

@@ -61,7 +61,7 @@ def generate(
         ValueError: For an unknown split, a negative ``n``, or bounds that the grammar cannot meet.
     """
     if split not in _SPLITS:
-        raise ValueError(f"split must be one of {', '.join(_SPLITS)}, got {split!r}")
+        raise ValueError(f"split is {split!r}, wanted one of {', '.join(_SPLITS)}")
     if n < 0:
         raise ValueError(f"n must not be negative, got {n}")
     if not grammar.min_length <= min_length <= max_length:
