@@ -249,7 +249,7 @@ def _inner_words() -> frozenset[str]:
 @cache
 def _fields(own: tuple[str, ...]) -> frozenset[str]:
     """Attributes that a notebook gives its own classes and objects."""
-    found = set()
+    found: set[str] = set()
     for statement in (statement for source in own for statement in statements(source)):
         for node in ast.walk(_parsed(statement)):
             if isinstance(node, ast.ClassDef):
