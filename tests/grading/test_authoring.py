@@ -149,6 +149,16 @@ def test_a_solution_that_fails_its_own_check_is_an_error(tmp_path, root):
     authoring.run_solution(authoring.load(make(tmp_path / "good", root, SOURCE), tmp_path / "good"))
 
 
+def test_a_picture_of_the_solution_that_fails_is_an_error(tmp_path, root):
+    picture = "```{code-cell} ipython3\nwith suppress(Exception):\n    1 / 0\n```\n\n"
+    source = SOURCE.replace("import math", "import math\nfrom contextlib import suppress")
+    before, check = source.rsplit("```{code-cell} ipython3\ncheck", 1)
+    source = f"{before}{picture}```{{code-cell}} ipython3\ncheck{check}"
+    assignment = authoring.load(make(tmp_path, root, source), tmp_path)
+    with pytest.raises(authoring.AuthoringError, match="ZeroDivisionError"):
+        authoring.run_solution(assignment)
+
+
 def test_a_stale_or_orphaned_release_is_reported(tmp_path, root):
     make(tmp_path, root, SOURCE)
     (tmp_path / "exercises" / "97_gone").mkdir(parents=True)

@@ -52,11 +52,20 @@ def rectangular(t: Trial) -> None:
     hint="What must a score be for its softmax to be exactly 0? And when must it be so?",
 )
 def mask(t: Trial) -> None:
+    # Against the answer's own weights without a mask: whether these are right is asked above.
     q, k, v = t.randn(2, 1, 4, 6), t.randn(2, 1, 5, 6), t.randn(2, 1, 5, 3)
+    for keep in (t.keep_mask(2, 1, 4, 5), t.keep_mask(2, 1, 1, 5)):
+        _, weights = t.parts(t.call(q, k, v, keep), "the output", "weights")
+        _, unmasked = t.parts(t.call(q, k, v), "the output", "weights")
+        t.a_tensor(weights, (2, 1, 4, 5), "weights")
+        hidden = ~keep.expand_as(weights)
+        t.expect((weights[hidden] == 0).all(), "a masked key still has weight")
+        t.close(weights.sum(-1), torch.ones(2, 1, 4), "the sum of a row")
+        left = t.a_tensor(unmasked, (2, 1, 4, 5), "weights without a mask") * keep
+        t.close(weights, left / left.sum(-1, keepdim=True), "weights of the keys that are left")
     keep = t.keep_mask(2, 1, 4, 5)
-    _, weights = t.same(q, k, v, keep)
-    weights = t.a_tensor(weights, (2, 1, 4, 5), "weights")
-    t.expect((weights.masked_select(~keep) == 0).all(), "a masked key still has weight")
+    out, weights = t.parts(t.call(q, k, v, keep), "the output", "weights")
+    t.close(out, weights @ v, "the output")
 
 
 @exercise.prop(
@@ -65,7 +74,11 @@ def mask(t: Trial) -> None:
     hint="Is the largest score subtracted before exp, as torch's own softmax does?",
 )
 def large_scores(t: Trial) -> None:
-    t.same(1e4 * t.randn(1, 3, 4), t.randn(1, 3, 4), t.randn(1, 3, 4))
+    q, k, v = 1e4 * t.randn(1, 3, 4), t.randn(1, 3, 4), t.randn(1, 3, 4)
+    found = t.parts(t.call(q, k, v), "the output", "weights")
+    exact = t.parts(t.call(q.double(), k.double(), v.double()), "the output", "weights")
+    for got, want, what in zip(found, exact, exercise.returns, strict=True):
+        t.close(got, want.float(), what, note="against double precision")
 
 
 @exercise.prop(
@@ -75,7 +88,11 @@ def large_scores(t: Trial) -> None:
 )
 def half_precision(t: Trial) -> None:
     q, k, v = (t.randn(2, 3, 4, dtype=torch.float16) for _ in range(3))
-    t.same(q, k, v, t.keep_mask(2, 3, 3))
+    keep = t.keep_mask(2, 3, 3)
+    found = t.parts(t.call(q, k, v, keep), "the output", "weights")
+    exact = t.parts(t.call(q.float(), k.float(), v.float(), keep), "the output", "weights")
+    for got, want, what in zip(found, exact, exercise.returns, strict=True):
+        t.close(got, want.half(), what, note="against single precision")
 
 
 @exercise.prop(
@@ -202,6 +219,8 @@ def einsum(q, k, v, mask=None):
 def loop_over_queries(q, k, v, mask=None):
     """One query at a time, with a softmax written out."""
     rows = []
+    if mask is not None:
+        mask = mask.expand(*mask.shape[:-2], q.shape[-2], k.shape[-2])
     for i in range(q.shape[-2]):
         scores = (k * q[..., i : i + 1, :]).sum(-1) / math.sqrt(q.shape[-1])
         if mask is not None:

@@ -28,18 +28,23 @@ def _std(t: Trial) -> float:
     return t.integer(15, 40) / 10
 
 
-def _agree(t: Trial, *args: float, note: str, **kwargs: Any) -> None:
+def _agree(t: Trial, *args: float, note: str, which: tuple[int, ...] = (0, 1)) -> None:
     """Compare mean and deviation, and say which one of them is wrong."""
-    got, want = t.call(*args, **kwargs), t.want(*args, **kwargs)
+    got, want = _two(t, *args), t.want(*args)
+    for part in which:
+        t.close(got[part], want[part], ("the mean", "the standard deviation")[part], note=note)
+
+
+def _two(t: Trial, *args: float, **kwargs: float) -> list[Any]:
+    got = t.call(*args, **kwargs)
     if not isinstance(got, (list, tuple)) or len(got) != 2:
         raise Wrong(f"the result is {kind(got)}, wanted mean and standard deviation")
-    t.close(got[0], want[0], "the mean", note=note)
-    t.close(got[1], want[1], "the standard deviation", note=note)
+    return list(got)
 
 
 @exercise.prop(
     "independent entries of deviation 1 give mean 0 and deviation 1 at any width",
-    points=0.5,
+    points=1,
     hint="How do the variances of independent terms add up, and what does a factor do to them?",
 )
 def unit_variance(t: Trial) -> None:
@@ -49,7 +54,7 @@ def unit_variance(t: Trial) -> None:
 
 @exercise.prop(
     "they need not have deviation 1",
-    points=1,
+    points=0.5,
     hint="What is the variance of the product of two independent numbers of mean 0?",
 )
 def independent(t: Trial) -> None:
@@ -58,28 +63,27 @@ def independent(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the key is the query, or its opposite (correlation 1 or -1)",
+    "the mean at any correlation, from -1 to 1",
     points=1,
-    hint="A vector's product with itself is a sum of squares. What is the mean of a square, and how"
-    " much does a square spread? For a normal number x, the mean of x⁴ is 3 σ⁴.",
+    hint="A vector's product with itself is a sum of squares. What is the mean of a square? And of"
+    " a product, if the key is only partly the query?",
 )
 def shared(t: Trial) -> None:
-    std = _std(t)
-    for correlation in (1.0, -1.0):
-        _agree(t, t.integer(8, 80), std, std, correlation, note=f"correlation={correlation:g}")
+    for correlation in (1.0, -1.0, 0.5, -t.integer(60, 80) / 100):
+        arguments = t.integer(8, 80), _std(t), _std(t), correlation
+        _agree(t, *arguments, note=f"correlation={correlation:g}", which=(0,))
 
 
 @exercise.prop(
-    "any correlation between",
+    "the standard deviation at any correlation, from -1 to 1",
     points=1,
-    hint="Split the key's entry into a part that is a multiple of the query's and an independent"
-    " rest. How large must the rest be for the key to keep its standard deviation?",
+    hint="How much does a square spread? For a normal number x, the mean of x⁴ is 3 σ⁴. Between,"
+    " split the key's entry into a multiple of the query's and an independent rest: how large?",
 )
 def correlated(t: Trial) -> None:
-    for correlation in (0.5, t.integer(20, 40) / 100, -t.integer(60, 80) / 100):
-        _agree(
-            t, t.integer(8, 80), _std(t), _std(t), correlation, note=f"correlation={correlation:g}"
-        )
+    for correlation in (1.0, -1.0, 0.5, t.integer(20, 40) / 100, -t.integer(60, 80) / 100):
+        arguments = t.integer(8, 80), _std(t), _std(t), correlation
+        _agree(t, *arguments, note=f"correlation={correlation:g}", which=(1,))
 
 
 @exercise.prop(
@@ -88,9 +92,17 @@ def correlated(t: Trial) -> None:
     hint="Work out mean and standard deviation of the bare dot product first, then multiply it.",
 )
 def other_scale(t: Trial) -> None:
-    d_head = t.integer(8, 80)
-    for scale in (1.0, 1 / d_head, t.integer(15, 40) / 100):
-        _agree(t, d_head, _std(t), 1.0, 0.5, scale=scale, note=f"scale={scale:.3g}")
+    # Against the answer's own bare dot product.
+    d_head, std = t.integer(8, 80), _std(t)
+    bare = _two(t, d_head, std, 1.0, 0.5, scale=1.0)
+    for scale in (None, 1 / d_head, t.integer(15, 40) / 100):
+        options = {} if scale is None else {"scale": scale}
+        got = _two(t, d_head, std, 1.0, 0.5, **options)
+        factor = d_head**-0.5 if scale is None else scale
+        for part, what in enumerate(("the mean", "the standard deviation")):
+            note = f"scale {factor:.3g}"
+            t.close(got[part], factor * float(bare[part]), what, note=note)
+    t.expect(float(bare[1]) > 0, "the dot product does not spread at all")
 
 
 @exercise.mistake("Which numbers did the derivation of variance 1 start from? Are they given here?")

@@ -5,9 +5,8 @@ import math
 import torch
 from torch.nn import functional as F
 
-from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 from course_lib.mixing import self_attention
 
 exercise = Exercise(
@@ -27,6 +26,10 @@ def _projections(t: Trial, d_model: int, d_head: int, d_value: int) -> tuple[tor
     return t.randn(d_model, d_head), t.randn(d_model, d_head), t.randn(d_model, d_value)
 
 
+def _two(t: Trial, *args: torch.Tensor) -> list[torch.Tensor]:
+    return t.parts(t.call(*args), "the output", "weights")
+
+
 @exercise.prop(
     "output and weights, all widths equal",
     points=1,
@@ -43,30 +46,46 @@ def values(t: Trial) -> None:
 )
 def widths(t: Trial) -> None:
     d_head = t.integer(2, 3)
-    t.same(t.randn(2, 4, 8), *_projections(t, 8, d_head, 5), note="narrow heads")
-    t.same(t.randn(2, 4, 3), *_projections(t, 3, d_head + 4, 2), note="wide heads")
+    t.same(t.randn(4, 8), *_projections(t, 8, d_head, 5), note="narrow heads")
+    t.same(t.randn(4, 3), *_projections(t, 3, d_head + 4, 2), note="wide heads")
 
 
 @exercise.prop(
-    "one sequence, a batch of them, or more leading axes",
-    points=0.5,
-    hint="Count the axes from the end: which one do the keys of a query lie along?",
+    "one sequence, a batch or more leading axes; gradients reach the tokens and all projections",
+    points=1,
+    hint="Count the axes from the end: which one do the keys of a query lie along? And is anything"
+    " detached, converted to numpy, or computed under no_grad?",
 )
 def leading_axes(t: Trial) -> None:
-    for shape in ((5, 4), (1, 5, 4), (2, 3, 5, 4)):
-        t.same(t.randn(*shape), *_projections(t, 4, 4, 4), note=f"x has shape {shape}")
+    x, w = t.randn(2, 3, 5, 4), _projections(t, 4, 4, 4)
+    together = _two(t, x, *w)
+    alone = [_two(t, x[i, j], *w) for i in range(2) for j in range(3)]
+    t.expect(not torch.allclose(alone[0][0], alone[1][0]), "two sequences have the same output")
+    for part, what in enumerate(("the output", "weights")):
+        each = torch.stack([pair[part] for pair in alone]).unflatten(0, (2, 3))
+        t.close(together[part], each, f"{what} of (2, 3) sequences")
+        t.close(_two(t, x[1], *w)[part], each[1], f"{what} of 3 sequences")
+        t.close(_two(t, x[:1, 0], *w)[part], each[:1, 0], f"{what} of a batch of one")
+    w = tuple(w.double() for w in _projections(t, 3, 3, 3))
+    t.gradient(t.randn(2, 4, 3, dtype=torch.float64), *w)
 
 
 @exercise.prop(
-    "where the mask is False the weight is exactly 0 and each row still sums to 1",
-    points=0.5,
-    hint="True means may attend. Is the mask used before the weights are normalised?",
+    "where the mask is False the weight is exactly 0, each row sums to 1; nothing changes in place",
+    points=1,
+    hint="True means may attend. Is the mask used before the weights are normalised? And does a"
+    " line of yours end in an underscore?",
 )
 def mask(t: Trial) -> None:
-    keep = t.keep_mask(2, 5, 5)
-    _, weights = t.same(t.randn(2, 5, 4), *_projections(t, 4, 4, 4), keep)
-    weights = t.a_tensor(weights, (2, 5, 5), "weights")
+    # Against the answer's own weights without a mask: whether these are right is asked above.
+    x, w, keep = t.randn(2, 5, 4), _projections(t, 4, 4, 4), t.keep_mask(2, 5, 5)
+    weights = _two(t, x, *w, keep)[1]
+    t.a_tensor(weights, (2, 5, 5), "weights")
     t.expect((weights[~keep] == 0).all(), "a masked key still has weight")
+    t.close(weights.sum(-1), torch.ones(2, 5), "the sum of a row")
+    left = t.a_tensor(_two(t, x, *w)[1], (2, 5, 5), "weights without a mask") * keep
+    t.close(weights, left / left.sum(-1, keepdim=True), "weights of the keys that are left")
+    t.unchanged(x, *w, keep)
 
 
 @exercise.prop(
@@ -76,35 +95,14 @@ def mask(t: Trial) -> None:
 )
 def permutation(t: Trial) -> None:
     x, w, order = t.randn(2, 6, 4), _projections(t, 4, 4, 4), t.permutation(6)
-    first = t.call(x, *w)
-    if not isinstance(first, (list, tuple)) or len(first) != 2:
-        raise Wrong(f"the result is {kind(first)}, wanted output and weights")
-    out = t.a_tensor(first[0], (2, 6, 4), "the output")
-    weights = t.a_tensor(first[1], (2, 6, 6), "weights")
+    out, weights = _two(t, x, *w)
+    t.a_tensor(out, (2, 6, 4), "the output")
+    t.a_tensor(weights, (2, 6, 6), "weights")
     note = f"tokens in the order {order.tolist()}"
-    moved, moved_weights = t.call(x[:, order], *w)
+    moved, moved_weights = _two(t, x[:, order], *w)
     t.close(moved, out[:, order], "the output", note=note)
     t.close(moved_weights, weights[:, order][:, :, order], "weights", note=note)
     t.expect(not torch.allclose(out, out[:, order]), "all tokens get the same output")
-
-
-@exercise.prop(
-    "gradients reach the tokens and all three projections",
-    points=0.5,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
-def gradients(t: Trial) -> None:
-    w = [w.double() for w in _projections(t, 3, 2, 3)]
-    t.gradient(t.randn(2, 4, 3, dtype=torch.float64), *w)
-
-
-@exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore, and for `/=` on an argument.",
-)
-def no_side_effect(t: Trial) -> None:
-    t.unchanged(t.randn(2, 5, 4), *_projections(t, 4, 3, 4), t.keep_mask(2, 5, 5))
 
 
 def colleagues_self_attention(x, w_q, w_k, w_v, mask=None):

@@ -36,19 +36,22 @@ def values(t: Trial) -> None:
 
 @exercise.prop(
     "one row, or any leading axes; every row for itself",
-    points=0.5,
+    points=1,
     hint="One softmax runs over the last axis alone: over which axes do you sum?",
 )
 def leading_axes(t: Trial) -> None:
-    for shape in ((7,), (2, 3, 5), (2, 3, 4, 5)):
-        t.same(t.randn(*shape).softmax(-1), t.randn(*shape), note=f"shape {shape}")
+    weights, grad = t.randn(2, 3, 4, 5).softmax(-1), t.randn(2, 3, 4, 5)
+    together = t.a_tensor(t.call(weights, grad), weights.shape)
+    t.expect((together != 0).any(), "all gradients are 0")
+    for row in ((0, 1, 2), (1, 2, 0), (1, 0), (0,)):
+        t.close(t.call(weights[row], grad[row]), together[row], f"[{row}] alone")
 
 
 @exercise.prop("a row sums to 0", points=0.5, hint="What do weights do if all scores rise alike?")
 def row_sums(t: Trial) -> None:
-    weights, grad_weights = t.randn(3, 5).softmax(-1), t.randn(3, 5)
-    sums = t.same(weights, grad_weights).sum(-1)
-    t.expect(sums.abs().max() < 1e-5, "a row does not sum to 0")
+    got = t.a_tensor(t.call(t.randn(5).softmax(-1), t.randn(5)), (5,))
+    t.expect((got != 0).any(), "all gradients are 0")
+    t.expect(got.sum().abs() < 1e-5, "the row does not sum to 0")
 
 
 @exercise.prop(
@@ -57,24 +60,30 @@ def row_sums(t: Trial) -> None:
     hint="The weights of a row always sum to 1. Can all of them grow at once?",
 )
 def constant_gradient(t: Trial) -> None:
-    weights, grad_weights = t.randn(3, 5).softmax(-1), t.randn(3, 5)
-    shift = 3 + t.randn(3, 1).abs()
-    got = t.call(weights, grad_weights + shift)
-    t.close(got, t.want(weights, grad_weights), "after adding a constant, the result")
+    weights, grad_weights = t.randn(5).softmax(-1), t.randn(5)
+    before = t.a_tensor(t.call(weights, grad_weights), (5,))
+    t.expect((before != 0).any(), "all gradients are 0")
+    got = t.call(weights, grad_weights + 3 + t.randn(1).abs())
+    t.close(got, before, "after adding a constant, the result")
 
 
 @exercise.prop(
     "exactly 0 for a key without weight, for a row with one winner and for a row of zeros",
-    points=1,
+    points=0.5,
     hint="What is left of your formula where a weight is exactly 0, or exactly 1?",
 )
 def exact_zeros(t: Trial) -> None:
-    weights = t.randn(4, 6).masked_fill(~t.keep_mask(4, 6), -torch.inf).softmax(-1)
-    weights[1] = torch.eye(6)[t.integer(0, 5)]
-    weights[2] = 0
-    grad_weights = 1 + t.randn(4, 6).abs()
-    got = t.a_tensor(t.same(weights, grad_weights), (4, 6))
-    t.expect((got[weights == 0] == 0).all(), "a key without weight still gets a gradient")
+    some = t.randn(6).masked_fill(~t.keep_mask(6, keep=0.7), -torch.inf).softmax(-1)
+    some[0] = 0
+    some = some + torch.tensor([0.0, 0, 0, 0, 0.5, 0.5])
+    winner = torch.eye(6)[t.integer(0, 5)]
+    for weights in (some / some.sum(), winner, torch.zeros(6)):
+        got = t.a_tensor(t.call(weights, 1 + t.randn(6).abs()), (6,))
+        t.expect((got[weights == 0] == 0).all(), "a key without weight still gets a gradient")
+        if weights is winner:
+            t.expect((got == 0).all(), "a winner that has all weight still gets a gradient")
+        elif weights.any():
+            t.expect(got.isfinite().all() and (got != 0).any(), "keys with weight have no gradient")
 
 
 @exercise.prop(
@@ -83,7 +92,9 @@ def exact_zeros(t: Trial) -> None:
     hint="Is the result computed from the arguments alone, and are they written to?",
 )
 def half_and_no_side_effect(t: Trial) -> None:
-    t.same(t.randn(3, 4).softmax(-1).half(), t.randn(3, 4).half(), note="half precision")
+    weights, grad = t.randn(3, 4).softmax(-1).half(), t.randn(3, 4).half()
+    exact = t.a_tensor(t.call(weights.float(), grad.float()), (3, 4))
+    t.close(t.call(weights, grad), exact.half(), note="half precision, against single precision")
     t.unchanged(t.randn(3, 4).softmax(-1), t.randn(3, 4))
 
 

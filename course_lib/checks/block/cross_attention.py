@@ -100,14 +100,14 @@ def _two(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
     hint="Compare a sentence alone with the same sentence in a padded batch.",
 )
 def padding(t: Trial) -> None:
-    x, memory, w = t.randn(3, 4, 4), t.randn(3, 6, 4), _projections(t, 4, 4, 4, 4)
+    # Against the answer's own weights of each sentence alone.
+    x, memory, w = t.randn(3, 6, 4), t.randn(3, 6, 4), _projections(t, 4, 4, 4, 4)
     lengths = torch.tensor([6, t.integer(2, 3), t.integer(4, 5)])
-    _, weights = t.same(x, memory, *w, lengths, note=f"lengths {lengths.tolist()}")
-    weights = t.a_tensor(weights, (3, 4, 6), "weights")
-    n = int(lengths[1])
-    t.expect((weights[1, :, n:] == 0).all(), "padding still has weight")
-    alone = reference(x[1:2], memory[1:2, :n], *w)[1]
-    t.close(weights[1:2, :, :n], alone, "weights of a padded sentence")
+    weights = t.a_tensor(_two(t, x, memory, *w, lengths)[1], (3, 6, 6), "weights")
+    for row, n in enumerate(lengths.tolist()):
+        t.expect((weights[row, :, n:] == 0).all(), "padding still has weight")
+        alone = _two(t, x[row : row + 1], memory[row : row + 1, :n], *w)[1]
+        t.close(weights[row : row + 1, :, :n], alone, "weights of a padded sentence")
 
 
 @exercise.prop(
@@ -116,8 +116,12 @@ def padding(t: Trial) -> None:
     hint="A softmax over nothing is 0/0. What should it be, and where do you step in?",
 )
 def empty_memory(t: Trial) -> None:
-    x, memory, w = t.randn(2, 3, 4), t.randn(2, 5, 4), _projections(t, 4, 4, 4, 4)
-    t.same(x, memory, *w, torch.tensor([0, t.integer(1, 4)]), note="the first memory is empty")
+    x, memory, w = t.randn(2, 5, 4), t.randn(2, 5, 4), _projections(t, 4, 4, 4, 4)
+    lengths = torch.tensor([0, t.integer(2, 4)])
+    found = t.parts(t.call(x, memory, *w, lengths), "the output", "weights")
+    for value, what in zip(found, exercise.returns, strict=True):
+        t.expect((value[0] == 0).all(), f"{what} of the sentence without a memory is not 0")
+        t.expect((value[1] != 0).any() and value.isfinite().all(), f"{what} of the other is 0")
 
 
 @exercise.prop(
@@ -126,8 +130,11 @@ def empty_memory(t: Trial) -> None:
     hint="Does anything take an exponential before the largest score has been subtracted?",
 )
 def large_scores(t: Trial) -> None:
-    w = _projections(t, 4, 4, 4, 4)
-    t.same(100 * t.randn(2, 4, 4), 100 * t.randn(2, 4, 4), *w)
+    x, memory = 100 * t.randn(2, 4, 4), 100 * t.randn(2, 4, 4)
+    arguments = x, memory, *_projections(t, 4, 4, 4, 4)
+    found, exact = _two(t, *arguments), _two(t, *(a.double() for a in arguments))
+    for got, want, what in zip(found, exact, exercise.returns, strict=True):
+        t.close(got, want.float(), what, note="against double precision")
 
 
 @exercise.prop(
@@ -137,8 +144,8 @@ def large_scores(t: Trial) -> None:
 )
 def gradients(t: Trial) -> None:
     f64 = torch.float64
-    w = [w.double() for w in _projections(t, 4, 3, 4, 2)]
-    t.gradient(t.randn(1, 3, 4, dtype=f64), t.randn(1, 4, 3, dtype=f64), *w, output=0)
+    w = [w.double() for w in _projections(t, 4, 4, 4, 4)]
+    t.gradient(t.randn(1, 3, 4, dtype=f64), t.randn(1, 3, 4, dtype=f64), *w, output=0)
 
 
 @exercise.prop(
@@ -148,7 +155,7 @@ def gradients(t: Trial) -> None:
 )
 def no_side_effect(t: Trial) -> None:
     w = _projections(t, 4, 4, 4, 4)
-    t.unchanged(t.randn(2, 3, 4), t.randn(2, 5, 4), *w, torch.tensor([5, 3]))
+    t.unchanged(t.randn(2, 5, 4), t.randn(2, 5, 4), *w, torch.tensor([5, 3]))
 
 
 @exercise.mistake("The output has one row for each token of whom: of the target or of the memory?")

@@ -35,11 +35,16 @@ def _gain(t: Trial) -> float:
     return t.integer(10, 90) / 100
 
 
-def _entry(t: Trial, index: int, n_layers: int, start: float, gain: float, norm: str) -> None:
-    """One of the two numbers alone, so that either can be right without the other."""
-    got = t.call(n_layers, start, gain, norm)
+def _two(t: Trial, *args: object) -> list[float]:
+    got = t.call(*args)
     if not isinstance(got, (list, tuple)) or len(got) != 2:
         raise Wrong(f"the result is {kind(got)}, wanted a variance and a share")
+    return list(got)
+
+
+def _entry(t: Trial, index: int, n_layers: int, start: float, gain: float, norm: str) -> None:
+    """One of the two numbers alone, so that either can be right without the other."""
+    got = _two(t, n_layers, start, gain, norm)
     want = reference(n_layers, start, gain, norm)[index]
     note = f"{n_layers} blocks, start {start:g}, gain {gain:g}, norm {norm!r}"
     t.close(got[index], want, ("the variance", "the share")[index], note=note)
@@ -47,7 +52,7 @@ def _entry(t: Trial, index: int, n_layers: int, start: float, gain: float, norm:
 
 @exercise.prop(
     "what is behind the last block in pre-norm",
-    points=1,
+    points=0.75,
     hint="What does each part read in pre-norm, and does it notice how large the stream is?",
 )
 def pre_variance(t: Trial) -> None:
@@ -57,7 +62,7 @@ def pre_variance(t: Trial) -> None:
 
 @exercise.prop(
     'what is behind the last block without norms, norm="none"',
-    points=1,
+    points=0.75,
     hint="Each part reads the stream as it is. By which factor does a part change its variance?",
 )
 def bare_variance(t: Trial) -> None:
@@ -67,7 +72,7 @@ def bare_variance(t: Trial) -> None:
 
 @exercise.prop(
     "what is behind the last block in post-norm",
-    points=0.5,
+    points=0.75,
     hint="What is the last thing that happens in a post-norm block?",
 )
 def post_variance(t: Trial) -> None:
@@ -81,13 +86,17 @@ def post_variance(t: Trial) -> None:
     hint="How large is the stream just before the last part? And it's sizes that are compared.",
 )
 def pre_share(t: Trial) -> None:
+    # Of the answer's own variance, whose last part is the gain.
     for n_layers in (1, t.integer(2, 12), t.integer(20, 48)):
-        _entry(t, 1, n_layers, t.integer(5, 30) / 4, _gain(t), "pre")
+        start, gain = t.integer(5, 30) / 4, _gain(t)
+        variance, share = _two(t, n_layers, start, gain, "pre")
+        want = math.sqrt(gain / (float(variance) - gain))
+        t.close(share, want, "the share", note=f"variance {float(variance):g}, gain {gain:g}")
 
 
 @exercise.prop(
     "the same without norms, and in post-norm",
-    points=0.5,
+    points=0.75,
     hint="In both, does the answer depend on the depth?",
 )
 def other_shares(t: Trial) -> None:

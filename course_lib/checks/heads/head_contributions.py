@@ -40,7 +40,7 @@ def values(t: Trial) -> None:
 
 @exercise.prop(
     "the contributions of all heads add up to the output of the layer",
-    points=1,
+    points=0.5,
     hint="Compare with the heads side by side, times w_out.",
 )
 def adds_up(t: Trial) -> None:
@@ -63,8 +63,12 @@ def adds_up(t: Trial) -> None:
     hint="A factor need not be 0 or 1, and it says nothing about the other heads.",
 )
 def head_mask(t: Trial) -> None:
+    # Against the answer's own contributions: whether these are right is asked above.
     factors = torch.tensor([0.0, 1.0, 0.5])[t.permutation(3)]
-    t.same(t.randn(2, 3, 4, 2), t.randn(6, 6), factors)
+    heads, w_out = t.randn(2, 3, 4, 2), t.randn(6, 6)
+    whole = t.a_tensor(t.call(heads, w_out), (2, 3, 4, 6))
+    t.expect((whole != 0).any(), "no head adds anything")
+    t.close(t.call(heads, w_out, factors), whole * factors[:, None, None])
 
 
 @exercise.prop(
@@ -73,18 +77,25 @@ def head_mask(t: Trial) -> None:
     hint="Line the axes up: (B, H) beside (B, H, T, D).",
 )
 def head_mask_of_sentences(t: Trial) -> None:
-    factors = torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 0.25], [1.0, 1.0, 0.0]])
-    t.same(t.randn(3, 3, 3, 2), t.randn(6, 6), factors[t.permutation(3)])
+    factors = torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 0.25], [1.0, 1.0, 0.0]])[t.permutation(3)]
+    heads, w_out = t.randn(3, 3, 3, 2), t.randn(6, 6)
+    whole = t.a_tensor(t.call(heads, w_out), (3, 3, 3, 6))
+    t.expect((whole != 0).any(), "no head adds anything")
+    t.close(t.call(heads, w_out, factors), whole * factors[..., None, None])
 
 
 @exercise.prop(
     "the output may be wider or narrower than the heads together",
-    points=0.5,
+    points=1,
     hint="Which axis of w_out meets the heads? Only that one is cut.",
 )
 def oblong(t: Trial) -> None:
-    t.same(t.randn(2, 3, 4, 2), t.randn(6, t.integer(7, 10)))
-    t.same(t.randn(2, 3, 4, 2), t.randn(6, 3))
+    heads, w_out = t.randn(2, 3, 4, 2), t.randn(6, t.integer(7, 10))
+    whole = t.a_tensor(t.call(heads, w_out), (2, 3, 4, w_out.shape[1]))
+    t.expect((whole != 0).any(), "no head adds anything")
+    for width in (3, 1):
+        narrow = t.a_tensor(t.call(heads, w_out[:, :width]), (2, 3, 4, width))
+        t.close(narrow, whole[..., :width], f"an output of width {width}")
 
 
 @exercise.prop(

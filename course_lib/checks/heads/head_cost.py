@@ -28,21 +28,23 @@ exercise = Exercise(
 )
 
 
-def _agree(t: Trial, place: int, *args: int, **options: object) -> None:
-    """Expect one of the three numbers."""
-    got, want = t.call(*args, **options), reference(*args, **options)  # type: ignore[arg-type]
-    called = ", ".join([*map(str, args), *(f"{k}={v}" for k, v in options.items())])
-    what = exercise.returns[place]
+def _three(t: Trial, *args: int, **options: bool) -> list[int]:
+    """Three whole numbers, however right."""
+    got = t.call(*args, **options)
     three = isinstance(got, (list, tuple)) and len(got) == 3
     t.expect(three, f"the result is {kind(got)}, wanted three numbers")
-    t.expect(
-        isinstance(got[place], int) and not isinstance(got[place], bool),
-        f"{what}: got {got[place]!r:.40}, wanted a whole number (`int`); called with {called}",
-    )
-    t.expect(
-        got[place] == want[place],
-        f"{what}: got {got[place]}, wanted {want[place]}; called with {called}",
-    )
+    for what, number in zip(exercise.returns, got, strict=True):
+        whole = isinstance(number, int) and not isinstance(number, bool)
+        t.expect(whole, f"{what}: got {number!r:.40}, wanted a whole number (`int`)")
+    return list(got)
+
+
+def _agree(t: Trial, place: int, *args: int) -> None:
+    """Expect one of the three numbers."""
+    got, want = _three(t, *args)[place], reference(*args)[place]
+    called = ", ".join(map(str, args))
+    what = exercise.returns[place]
+    t.expect(got == want, f"{what}: got {got}, wanted {want}; called with {called}")
 
 
 @exercise.prop(
@@ -62,7 +64,12 @@ def parameters(t: Trial) -> None:
 )
 def with_bias(t: Trial) -> None:
     for n_heads in (1, 4):
-        _agree(t, 0, 8 * t.integer(2, 9), n_heads, 5, 7, 3, bias=True)
+        d_model = 8 * t.integer(2, 9)
+        more, less = (_three(t, d_model, n_heads, 5, 7, 3, bias=bias)[0] for bias in (True, False))
+        t.expect(
+            more - less == 4 * d_model,
+            f"biases add {more - less} parameters, wanted {4 * d_model}; d_model={d_model}",
+        )
 
 
 @exercise.prop(
@@ -82,9 +89,18 @@ def multiplications(t: Trial) -> None:
     hint="Which of the projections work on the queries' tokens, and which on the keys'?",
 )
 def cross_attention(t: Trial) -> None:
-    few, many = t.integer(2, 6), t.integer(9, 20)
-    _agree(t, 1, 16, 4, few, many)
-    _agree(t, 1, 16, 4, many, few, t.integer(2, 5))
+    # What more keys cost: whether the whole is right is asked above.
+    few, many, batch = t.integer(2, 6), t.integer(9, 20), t.integer(2, 5)
+    for n_queries in (few, many):
+        one, more = (_three(t, 16, 4, n_queries, n_keys)[1] for n_keys in (few, many))
+        want = 2 * (many - few) * (16**2 + n_queries * 16)
+        t.expect(
+            more - one == want,
+            f"{many} keys in place of {few} cost {more - one} multiplications, wanted"
+            f" {want}; called with {n_queries} queries",
+        )
+        several = _three(t, 16, 4, n_queries, many, batch)[1]
+        t.expect(several == batch * more, f"{batch} sentences: {several}, wanted {batch * more}")
 
 
 @exercise.prop(

@@ -61,7 +61,7 @@ def alone(t: Trial) -> None:
 
 @exercise.prop(
     "without two heads at once",
-    points=1.5,
+    points=0.75,
     hint="Take both away and compute the error anew.",
 )
 def pairs(t: Trial) -> None:
@@ -73,21 +73,19 @@ def pairs(t: Trial) -> None:
 
 @exercise.prop(
     "pairs are symmetric and hold on their diagonal what one head alone is worth",
-    points=0.5,
+    points=1.25,
     hint="Taking away head 2 and head 2 is taking away head 2.",
 )
 def diagonal(t: Trial) -> None:
-    args = _sample(t, 15, 4, 2)
-    got, table = _two(t, *args)
-    want, _ = reference(*args)
-    t.close(table.diagonal(), want, "the diagonal of pairs")
-    t.close(got, want, "alone")
+    got, table = _two(t, *_sample(t, 15, 4, 2))
+    t.expect((got != 0).any() and (table != got).any(), "every importance is the same")
+    t.close(table.diagonal(), got, "the diagonal of pairs, against alone")
     t.close(table, table.T.clone(), "pairs and their transpose")
 
 
 @exercise.prop(
     "two heads that do the same work, and two that undo each other's",
-    points=1,
+    points=0.75,
     hint="Twins a and a: what is missing without one, and what without both? And a with -a?",
 )
 def twins(t: Trial) -> None:
@@ -99,16 +97,14 @@ def twins(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a head that does harm has a negative importance",
-    points=0.5,
+    "a head that does harm has a negative importance, a useful one a positive",
+    points=0.75,
     hint="What happens to the error when a head that only adds noise is taken away?",
 )
 def harmful(t: Trial) -> None:
     useful, noise = t.randn(16, 3) + 2, 2 * t.randn(16, 3) - 1
     parts = torch.stack([useful, noise], dim=1)
-    target = useful + 0.1 * t.randn(16, 3)
-    got, _ = _two(t, parts, target)
-    t.close(got, reference(parts, target)[0], "alone")
+    got, _ = _two(t, parts, useful + 0.1 * t.randn(16, 3))
     t.expect(got[1] < 0 < got[0], "wanted a negative importance of the head that only adds noise")
 
 

@@ -81,6 +81,14 @@ def _example(t: Trial) -> tuple[Tensor, Tensor]:
     return _maps(t, 12, [12, 12], [_offset(0), _offset(0)], 0.95), torch.tensor([12, 12])
 
 
+def _sizes(t: Trial, *args: object, note: str = "") -> None:
+    """Expect the right heads and distances; to which side a head looks is asked elsewhere."""
+    got, want = t.call(*args), t.want(*args)
+    t.expect(isinstance(got, (list, tuple)), "wanted a list with an entry for each head")
+    found, wanted = ([None if n is None else abs(n) for n in kinds] for kinds in (got, want))
+    t.close(found, wanted, "offsets without their sign", note=note)
+
+
 exercise = Exercise(
     id="heads.positional_heads",
     function="positional_heads",
@@ -91,6 +99,10 @@ exercise = Exercise(
     chapter="04_heads.html#heads-roles",
     outcomes=("heads.roles",),
     example=_example,
+    severe={
+        "mean_position": "where a row looks on average is not where it looks most, at any head",
+        "main_diagonal": "no offset but 0 is ever looked for",
+    },
 )
 
 
@@ -124,9 +136,10 @@ def weak(t: Trial) -> None:
 def edges(t: Trial) -> None:
     kinds = [_offset(-2), _offset(2), _nothing]
     order = t.permutation(3).tolist()
-    t.same(_maps(t, 8, [8] * 3, [kinds[n] for n in order], 0.6), torch.tensor([8] * 3))
+    maps = _maps(t, 8, [8] * 3, [kinds[n] for n in order], 0.97)
+    _sizes(t, maps, torch.tensor([8] * 3))
     itself = torch.eye(2).expand(3, 1, 2, 2).clone()
-    t.same(itself, torch.tensor([2] * 3), note="sentences of two tokens, where nobody looks two on")
+    _sizes(t, itself, torch.tensor([2] * 3), note="sentences of two tokens")
 
 
 @exercise.prop(
@@ -138,9 +151,10 @@ def padding(t: Trial) -> None:
     lengths = [8, t.integer(9, 10), 16]
     kinds = [_offset(1), _nothing, _offset(-1)]
     order = t.permutation(3).tolist()
-    t.same(_maps(t, 16, lengths, [kinds[n] for n in order], 0.6), torch.tensor(lengths))
+    maps = _maps(t, 16, lengths, [kinds[n] for n in order], 0.97)
+    _sizes(t, maps, torch.tensor(lengths))
     kinds = [_offset(-2), lambda b, i: None if i in (3, 5) else i - 1]
-    t.same(_maps(t, 16, lengths, kinds, 0.6), torch.tensor(lengths), 0.97)
+    _sizes(t, _maps(t, 16, lengths, kinds, 0.98), torch.tensor(lengths), 0.97)
 
 
 @exercise.prop(
@@ -159,7 +173,7 @@ def mixed(t: Trial) -> None:
     maps = _maps(t, 12, [12] * 3, [both_sides, most_sentences, _offset(-1)], 0.9)
     weak = _maps(t, 12, [12] * 3, [both_sides, most_sentences, _offset(-1)], 0.3)
     maps[2] = weak[2]
-    t.same(maps, torch.tensor([12] * 3))
+    _sizes(t, maps, torch.tensor([12] * 3))
 
 
 @exercise.prop(
@@ -176,9 +190,9 @@ def together(t: Trial) -> None:
         return None if b == 2 and i in (3, 5, 7, 9) else i - 1
 
     lengths = torch.tensor([8, 16, 16])
-    t.same(_maps(t, 16, lengths.tolist(), [weak_when_short, _nothing], 0.6), lengths)
+    _sizes(t, _maps(t, 16, lengths.tolist(), [weak_when_short, _nothing], 0.6), lengths)
     lengths = torch.tensor([8, 8, 16])
-    t.same(_maps(t, 16, lengths.tolist(), [weak_when_long, _offset(1)], 0.6), lengths)
+    _sizes(t, _maps(t, 16, lengths.tolist(), [weak_when_long, _offset(1)], 0.6), lengths)
 
 
 @exercise.prop(
@@ -192,13 +206,13 @@ def options(t: Trial) -> None:
 
     lengths = torch.tensor([16, 16])
     maps = _maps(t, 16, [16] * 2, [mostly, _offset(3), _nothing], 0.6)
-    t.same(maps, lengths)
+    _sizes(t, maps, lengths)
     for share in (0.7, 0.79, 0.9):
-        t.same(maps, lengths, share, 3, note=f"share {share}")
-    t.same(_maps(t, 16, [16] * 2, [_offset(-2), _nothing], 0.6), lengths, 0.86)
+        _sizes(t, maps, lengths, share, 3, note=f"share {share}")
+    _sizes(t, _maps(t, 16, [16] * 2, [_offset(-2), _nothing], 0.6), lengths, 0.86)
     # 9 of 12 queries, and 3/4 is exact in any precision.
     exactly = _maps(t, 13, [13] * 2, [mostly, _nothing], 0.6)
-    t.same(exactly, torch.tensor([13, 13]), 0.75, note="a share that is just reached")
+    _sizes(t, exactly, torch.tensor([13, 13]), 0.75, note="a share that is just reached")
 
 
 @exercise.mistake(

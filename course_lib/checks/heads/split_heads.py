@@ -29,9 +29,10 @@ def values(t: Trial) -> None:
 
 
 @exercise.prop(
-    "what a head holds of token t comes from token t alone",
-    points=1,
-    hint="Change one token and look at which entries of the heads change.",
+    "what a head holds of token t comes from token t alone, and a gradient gets back to it",
+    points=1.5,
+    hint="Change one token and look at which entries of the heads change. And is anything detached,"
+    " converted to numpy or to a list?",
 )
 def own_token(t: Trial) -> None:
     x = t.randn(2, 5, 8)
@@ -48,6 +49,7 @@ def own_token(t: Trial) -> None:
         f"token {place} of sentence 1 was changed, and it is wrong what that changes at"
         f" (sentence, token) {', '.join(map(str, wrong[:3]))}",
     )
+    t.gradient(t.randn(2, 3, 4, dtype=torch.float64), 2)
 
 
 @exercise.prop(
@@ -59,15 +61,6 @@ def any_number(t: Trial) -> None:
     x = t.randn(3, 4, 12)
     for n_heads in (1, 2, 6, 12):
         t.same(x, n_heads, note=f"{n_heads} heads")
-
-
-@exercise.prop(
-    "a gradient gets back to the tokens",
-    points=0.5,
-    hint="Is anything detached, converted to numpy or to a list?",
-)
-def gradients(t: Trial) -> None:
-    t.gradient(t.randn(2, 3, 4, dtype=torch.float64), 2)
 
 
 def colleagues_split(x, n_heads):

@@ -28,7 +28,8 @@ def reordered(t: Trial, n: int) -> list[tuple[int, int]]:
 @exercise.prop(
     "a target word shares its attention equally among the source words it is linked to",
     points=1,
-    hint="Rows are target words. A row with two links: what are its two numbers?",
+    hint="Rows are target words. A row with two links: what are its two numbers? And a link is"
+    " (source, target), a matrix (target, source): which index comes first?",
 )
 def values(t: Trial) -> None:
     links = reordered(t, 4)
@@ -36,6 +37,9 @@ def values(t: Trial) -> None:
     # The fourth target word translates two more source words: n to 1.
     more = [s for s, target in links if target != 3][:2]
     t.same([*links, *((s, 3) for s in more)], 4, 4, note="three words become one", dtype=False)
+    links = [(0, 4), (1, 4), (2, 0), (2, 1), (0, 2), (1, 3)]
+    t.same(links, 3, 5 + t.integer(0, 2), note="T > S", dtype=False)
+    t.same([(4, 0), (1, 1), (3, 1)], 5 + t.integer(0, 2), 2, note="S > T", dtype=False)
 
 
 @exercise.prop(
@@ -54,15 +58,16 @@ def sums(t: Trial) -> None:
 
 
 @exercise.prop(
-    "sentences may differ in length, and links come in any order",
+    "links come in any order",
     points=0.5,
-    hint="A link is (source, target), a matrix (target, source): which index comes first?",
+    hint="Does your second link of a word undo what the first has written?",
 )
-def lengths(t: Trial) -> None:
-    links = [(0, 4), (1, 4), (2, 0), (2, 1), (0, 2), (1, 3)]
+def any_order(t: Trial) -> None:
+    links = [(0, 0), (1, 0), (2, 1), (3, 1), (1, 2), (2, 3)]
     order = t.permutation(len(links)).tolist()
-    t.same([links[i] for i in order], 3, 5 + t.integer(0, 2), note="T > S", dtype=False)
-    t.same([(4, 0), (1, 1), (3, 1)], 5 + t.integer(0, 2), 2, note="S > T", dtype=False)
+    before = t.a_tensor(t.call(links, 4, 4), (4, 4))
+    t.expect((before != before[0, 0]).any(), "all weights are the same")
+    t.close(t.call([links[i] for i in order], 4, 4), before, note="links in another order")
 
 
 @exercise.prop(
@@ -73,8 +78,11 @@ def lengths(t: Trial) -> None:
 def no_link(t: Trial) -> None:
     free = t.integer(0, 3)
     links = [(s, target) for s, target in reordered(t, 4) if target != free]
-    t.same(links, 4, 4, note=f"target word {free} has no link", dtype=False)
-    t.same([], 2, 3, note="no links at all", dtype=False)
+    weights = t.a_tensor(t.call(links, 4, 4), (4, 4))
+    linked = (weights != 0).any(-1)
+    want = torch.arange(4) != free
+    t.close(linked, want, "which rows are not 0", note=f"target word {free} has no link")
+    t.same([], 3, 3, note="no links at all", dtype=False)
 
 
 @exercise.prop(
@@ -84,7 +92,9 @@ def no_link(t: Trial) -> None:
 )
 def twice(t: Trial) -> None:
     links = [(0, 0), (1, 0), (2, 1)]
-    t.same([*links, links[t.integer(0, 1)]], 3, 2, dtype=False)
+    once = t.a_tensor(t.call(links, 3, 3), (3, 3))
+    t.expect((once != 0).any(), "all weights are 0")
+    t.close(t.call([*links, links[t.integer(0, 1)]], 3, 3), once, note="a link twice, against once")
 
 
 @exercise.mistake("Which words ask, and which are asked? Rows belong to those that ask.")

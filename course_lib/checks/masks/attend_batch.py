@@ -44,15 +44,6 @@ def _inputs(t: Trial, B: int, H: int, T: int = 4, S: int = 5) -> tuple[Tensor, T
 
 
 @exercise.prop(
-    "without a mask, output and weights of every head",
-    points=0.5,
-    hint="Compare with your function of chapter 3.",
-)
-def no_mask(t: Trial) -> None:
-    t.same(*_inputs(t, 2, 3))
-
-
-@exercise.prop(
     "a mask (B, T, S) holds for its own sentence and all its heads, also if B = H",
     points=1.5,
     hint="Broadcasting lines shapes up from the right. What does the axis B of the mask meet?",
@@ -64,22 +55,14 @@ def one_table_each(t: Trial) -> None:
 
 
 @exercise.prop(
-    "and if B and H differ",
-    points=0.5,
-    hint="Broadcasting lines shapes up from the right. What does the axis B of the mask meet?",
-)
-def other_numbers(t: Trial) -> None:
-    for B, H in ((3, 2), (2, 4), (1, 3)):
-        q, k, v = _inputs(t, B, H)
-        t.same(q, k, v, t.keep_mask(B, 4, 5), note=f"{B} sentences, {H} heads")
-
-
-@exercise.prop(
-    "masks (T, S), (B, 1, 1, S) and (B, H, T, S) mean what they always meant",
-    points=1,
+    "also if B and H differ; (T, S), (B, 1, 1, S) and (B, H, T, S) mean what they always meant",
+    points=1.5,
     hint="Which masks needed no repair? Do they still pass through yours unharmed?",
 )
 def other_shapes(t: Trial) -> None:
+    for B, H in ((3, 2), (2, 4), (1, 3)):
+        q, k, v = _inputs(t, B, H)
+        t.same(q, k, v, t.keep_mask(B, 4, 5), note=f"{B} sentences, {H} heads")
     # As many of everything: an axis in the wrong place goes unnoticed by broadcasting.
     n = t.integer(3, 4)
     q, k, v = _inputs(t, n, n, n, n)
@@ -93,20 +76,22 @@ def other_shapes(t: Trial) -> None:
     hint="Which number does a mask put in place of a score, and is there one in float16?",
 )
 def empty_rows(t: Trial) -> None:
-    mask = t.keep_mask(2, 4, 5)
+    mask = t.keep_mask(1, 4, 5)
     mask[0, 1] = False
-    q, k, v = _inputs(t, 2, 2)
+    q, k, v = _inputs(t, 1, 2)
     t.same(q, k, v, mask)
     t.same(q.half(), k.half(), v.half(), mask, note="float16")
     t.gradient(q.double(), k.double(), v.double(), mask)
 
 
 @exercise.prop(
-    "dropout acts on the output, and the weights returned are those before it",
-    points=0.5,
-    hint="Do the rows that you draw sum to 1 while the model is trained?",
+    "dropout acts on the output of every head, and the weights returned are those before it",
+    points=1,
+    hint="Do the rows that you draw sum to 1 while the model is trained? And without a mask, and"
+    " without dropout, what did chapter 3 return?",
 )
 def before_dropout(t: Trial) -> None:
+    t.same(*_inputs(t, 2, 3), note="without mask and dropout")
     # Factors 0 and 2, as dropout with probability 1/2 has them.
     drop = 2.0 * t.integers(0, 1, 2, 2, 4, 5)
     t.same(*_inputs(t, 2, 2), None, drop)

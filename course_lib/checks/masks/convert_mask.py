@@ -105,15 +105,18 @@ def from_additive_mask(t: Trial) -> None:
 
 
 @exercise.prop(
-    "from and to lengths, (B,) for (B, S), empty and full sequences too",
+    "from and to lengths, (B,) for (B, S), empty and full sequences too; S is `max_len`",
     points=1,
-    hint="A sequence of length 3 has its last token at which index?",
+    hint="A sequence of length 3 has its last token at which index? And how many columns has the"
+    " mask of lengths 1 and 2, if `max_len` is 4?",
 )
 def lengths(t: Trial) -> None:
     S = t.integer(5, 7)
     keep = _right_padded(t, 5, S)
     t.same(keep, "keep", "lengths", S)
     t.same(keep.sum(-1), "lengths", "keep", S)
+    t.same(t.integers(0, S - 2, 3), "lengths", "keep", S, note="no sequence of full length")
+    t.unchanged(keep.sum(-1), "lengths", "keep", S)
 
 
 @exercise.prop(
@@ -286,6 +289,26 @@ def counts_wherever(mask, source, target, max_len):
     else:
         keep = ~mask if source == "blocked" else mask.bool()
     if target == "lengths":
+        return keep.sum(-1)
+    if target == "additive":
+        return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
+    return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
+
+
+@exercise.mistake("Convert the lengths 1 and 2 with `max_len` 4. How many columns has the mask?")
+def as_long_as_the_longest(mask, source, target, max_len):
+    """The longest sequence of a batch has no padding."""
+    if source == "lengths":
+        keep = torch.arange(int(mask.max())) < mask[:, None]
+    elif source == "additive":
+        if ((mask != 0) & (mask > -100)).any():
+            raise ValueError("not a mask")
+        keep = mask == 0
+    else:
+        keep = ~mask if source == "blocked" else mask.bool()
+    if target == "lengths":
+        if (~keep[:, :-1] & keep[:, 1:]).any():
+            raise ValueError("not a length")
         return keep.sum(-1)
     if target == "additive":
         return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)

@@ -24,6 +24,9 @@ exercise = Exercise(
     chapter="05_masks.html#masks-padding",
     outcomes=("masks.build",),
     example=lambda t: (torch.tensor([4, 2, 3]), 4, 4),
+    severe={
+        "either_allows": "padding and future are both shown, so that no table is right",
+    },
 )
 
 
@@ -40,12 +43,14 @@ def axes(t: Trial) -> None:
 @exercise.prop(
     "padding on the right is hidden from every query of its sentence, and from no other",
     points=1.5,
-    hint="Take three sentences of three tokens: which tables does an axis in the wrong place mix?",
+    hint="Take three sentences of three tokens: which tables does an axis in the wrong place mix?"
+    " And what if no sentence fills all S places?",
 )
 def padded_right(t: Trial) -> None:
     # As many sentences as positions: axes in the wrong place go unnoticed by broadcasting.
     t.same(torch.tensor([5, t.integer(1, 2), t.integer(3, 4), 1, 2]), 5, 5)
     t.same(torch.tensor([t.integer(2, 4), 6]), 6, 6)
+    t.same(torch.tensor([t.integer(1, 2), 3]), 5, 5, note="no sentence of full length")
 
 
 @exercise.prop(
@@ -56,6 +61,9 @@ def padded_right(t: Trial) -> None:
 def padded_left(t: Trial) -> None:
     t.same(torch.tensor([5, t.integer(1, 2), t.integer(3, 4), 1, 2]), 5, 5, "left")
     t.same(torch.tensor([t.integer(2, 4), 6]), 6, 6, "left")
+    lengths = torch.tensor([t.integer(1, 2), 3])
+    t.same(lengths, 5, 5, "left", note="no sentence of full length")
+    t.unchanged(lengths, 5, 5, "left")
 
 
 @exercise.prop(
@@ -65,9 +73,14 @@ def padded_left(t: Trial) -> None:
 )
 def cached(t: Trial) -> None:
     T, S = t.integer(2, 3), t.integer(6, 8)
+    full = torch.full((2,), S)
     lengths = torch.tensor([S, S - 1, T + 1])
-    t.same(lengths, T, S)
-    t.same(lengths, T, S, "left")
+    for side in ("right", "left"):
+        t.same(full, T, S, side, note="no padding")
+        # With padding, against the answer's own mask of all queries.
+        whole = t.a_tensor(t.call(lengths, S, S, side), (3, 1, S, S), "the mask of all queries")
+        got = t.call(lengths, T, S, side)
+        t.close(got, whole[:, :, S - T :], f"the mask of the last {T} queries", note=side)
 
 
 @exercise.prop(
@@ -77,8 +90,10 @@ def cached(t: Trial) -> None:
 )
 def empty(t: Trial) -> None:
     n = t.integer(3, 5)
-    t.same(torch.tensor([0, n, 2]), n, n)
-    t.same(torch.tensor([0, n, 2]), n, n, "left")
+    for side in ("right", "left"):
+        mask = t.a_tensor(t.call(torch.tensor([0, n, 2]), n, n, side), (3, 1, n, n), "the mask")
+        t.expect(not mask[0].any(), f"{side}: the empty sentence sees something")
+        t.expect(mask[1].any() and mask.dtype == torch.bool, f"{side}: the full one sees nothing")
 
 
 @exercise.mistake("A padded key must be hidden from whom? Along which axis do the keys lie?")
@@ -101,12 +116,14 @@ def neither_asks_nor_answers(lengths, T, S, side="right"):
     return real[:, None, None, :] & real[:, None, S - T :, None] & causal
 
 
-@exercise.mistake("A sentence of length 3 ends at which position? Count its keys in your mask.")
-def one_pad_too_many(lengths, T, S, side="right"):
-    """A token is real if its position is at most the length."""
-    real = torch.arange(S) <= lengths[:, None]
+@exercise.mistake("Two sentences of 1 and 2 words in 4 places: which of your tables has 4 columns?")
+def as_long_as_the_longest(lengths, T, S, side="right"):
+    """The longest sentence of a batch has no padding, so it says how many places there are."""
+    longest = int(lengths.max())
+    real = torch.arange(longest) < lengths[:, None]
     real = real.flip(-1) if side == "left" else real
-    return real[:, None, None, :] & torch.ones(T, S, dtype=torch.bool).tril(S - T)
+    past = torch.ones(T, S, dtype=torch.bool).tril(S - T)
+    return real[:, None, None, :] & past[:, :longest]
 
 
 @exercise.mistake("A key lies in the future but isn't padding: may a query see it?")

@@ -75,7 +75,8 @@ def _three(t: Trial, *args: Tensor, note: str = "", only: int | None = None) -> 
     hint="A link that is possible, but not sure, has been drawn. Is that an error?",
 )
 def precision(t: Trial) -> None:
-    _three(t, *_links(t), only=0)
+    # One sentence: that links of all sentences are counted together is asked of the others.
+    _three(t, *(links[:1] for links in _links(t)), only=0)
 
 
 @exercise.prop(
@@ -89,7 +90,7 @@ def recall(t: Trial) -> None:
 
 @exercise.prop(
     "the error rate 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)",
-    points=1.5,
+    points=1.25,
     hint="Four counts. Which two stand below the line?",
 )
 def rate(t: Trial) -> None:
@@ -101,11 +102,18 @@ def rate(t: Trial) -> None:
 
 @exercise.prop(
     "sure links are possible, too, whether or not they were marked twice",
-    points=0.5,
+    points=0.75,
     hint="Some corpora write P for S and P together, some for those that are only possible.",
 )
 def nested(t: Trial) -> None:
-    _three(t, *_links(t, nested=False))
+    predicted, sure, possible = _links(t, nested=False)
+    got, both = (t.call(predicted, sure, marked) for marked in (possible, possible | sure))
+    if not isinstance(both, (list, tuple)) or len(both) != 3:
+        raise Wrong(f"the result is {kind(both)}, wanted three numbers")
+    for n, name in enumerate(exercise.returns):
+        value = both[n].item() if isinstance(both[n], Tensor) else both[n]
+        t.expect(0 < value < 1, f"{name} is {value}, wanted a share between 0 and 1")
+        t.close(got[n], float(value), name, note="sure links marked once, against twice")
 
 
 @exercise.prop(
@@ -116,8 +124,10 @@ def nested(t: Trial) -> None:
 def nothing(t: Trial) -> None:
     predicted, sure, possible = _links(t)
     none = torch.zeros_like(sure)
-    _three(t, none, sure, possible, note="nothing drawn")
-    _three(t, predicted, none, possible, note="nothing sure")
+    _three(t, none, sure, possible, note="nothing drawn", only=0)
+    _three(t, none, sure, possible, note="nothing drawn", only=1)
+    _three(t, predicted, none, none, note="nothing sure or possible", only=0)
+    _three(t, predicted, none, possible, note="nothing sure", only=1)
     _three(t, none, none, possible, note="neither")
 
 

@@ -69,6 +69,9 @@ exercise = Exercise(
     outcomes=("reading.faithfulness",),
     given=(pooled_answer,),
     example=lambda t: _sample(t, [5, 5]),
+    severe={
+        "zeroed_not_hidden": "how a token is taken away is what the task is about",
+    },
 )
 
 
@@ -87,6 +90,16 @@ def _sample(
     return x, t.randn(D), 1.5 * t.randn(D).sign() + 0.5 * t.randn(D), importance, present
 
 
+def _hidden(t: Trial) -> None:
+    """Expect that of tokens which are all alike the last one says as much as all of them."""
+    _, query, readout, importance, present = _sample(t, [5, 5])
+    alike = (t.randn(2, 1, 4) + 0.5).expand(2, 5, 4).clone()
+    curve = t.a_tensor(t.call(alike, query, readout, importance, present), (6, 2))
+    some = curve[1:5]
+    t.close(some, some[:1].expand(4, 2), "the answer while some of five tokens alike are hidden")
+    t.expect((some[:, 0] != some[:, 1]).all(), "two sentences have the same answer")
+
+
 def _roundabout(t: Trial, B: int) -> Tensor:
     """Importances in which ranks and places in order never agree: a cycle of five."""
     cycle = torch.tensor([1.0, 2.0, 3.0, 4.0, 0.0])
@@ -96,9 +109,10 @@ def _roundabout(t: Trial, B: int) -> Tensor:
 
 
 @exercise.prop(
-    "the first point is the answer with all tokens, the last the answer without any",
-    points=1,
-    hint="T + 1 points: nothing taken away, one token, …, all.",
+    "the first point has all tokens, the last none; without one of several alike little is missing",
+    points=1.25,
+    hint="T + 1 points: nothing taken away, one token, …, all. Five tokens that are all the same:"
+    " what does the model read when one of them is hidden?",
 )
 def both_ends(t: Trial) -> None:
     args = _sample(t, [6, 6])
@@ -106,22 +120,23 @@ def both_ends(t: Trial) -> None:
     want = t.want(*args)
     t.close(got[0], want[0], "the first point")
     t.close(got[-1], want[-1], "the last point")
+    _hidden(t)
 
 
 @exercise.prop(
     "the most important token goes first",
-    points=1,
+    points=1.25,
     hint="`argsort` begins with the smallest.",
 )
 def most_important(t: Trial) -> None:
-    args = _sample(t, [t.integer(5, 7)] * 2)
-    got = t.a_tensor(t.call(*args), (args[0].shape[1] + 1, 2))
+    args = _sample(t, [t.integer(5, 7)])
+    got = t.a_tensor(t.call(*args), (args[0].shape[1] + 1, 1))
     t.close(got[1], t.want(*args)[1], "the second point")
 
 
 @exercise.prop(
     "token after token in the order of importance",
-    points=1,
+    points=0.75,
     hint="`argsort` says which token comes at a place of the order. Which place has a token?",
 )
 def in_order(t: Trial) -> None:
@@ -131,29 +146,40 @@ def in_order(t: Trial) -> None:
 
 
 @exercise.prop(
-    "padding is never taken away, and shorter sentences stay where they end",
-    points=1.5,
+    "padding is never taken away, shorter sentences stay where they end, T + 1 points for all",
+    points=1.25,
     hint="How many steps does a sentence of 4 words need in a batch of length 7, whatever"
-    " importance its padding has?",
+    " importance its padding has? And if no sentence fills all 7 places?",
 )
 def padded(t: Trial) -> None:
-    for left in (False, True):
-        args = list(_sample(t, [4, 7, 6], left))
-        # Importance on padding means nothing, however large or small it is.
-        for value in (9.0, -9.0):
-            args[3] = torch.where(args[4], args[3], value)
-            t.same(*args, note=f"importance {value:g} on padding")
-    x, query, readout, importance, present = _sample(t, [5, 6])
-    t.same(x, query, readout, importance - 3, present, note="negative importances")
+    # Against the answer's own curve of each sentence alone.
+    for lengths, left in (([4, 7, 6], False), ([4, 7, 6], True), ([4, 5, 7], False)):
+        x, query, readout, importance, present = _sample(t, lengths, left)
+        x, importance, present = (a[:2] for a in (x, importance, present))
+        alone = []
+        for row in (0, 1):
+            words = present[row]
+            one = x[row : row + 1, words], query, readout, importance[row : row + 1, words]
+            curve = t.call(*one, torch.ones(1, int(words.sum()), dtype=torch.bool))
+            curve = t.a_tensor(curve, (int(words.sum()) + 1, 1), "the curve of a sentence alone")
+            t.expect((curve[1:] != curve[:1]).any(), "the curve of a sentence is flat")
+            alone.append(torch.cat([curve, curve[-1:].expand(8 - len(curve), 1)]))
+        # Importance on padding means nothing, however large or small it is; on words all counts.
+        for value, size in ((9.0, 1.0), (-9.0, 1.0), (0.0, 5000.0)):
+            some = torch.where(present, importance - size + 1, value)
+            got = t.call(x, query, readout, some, present)
+            note = f"lengths {present.sum(1).tolist()}, importance {value:g} on padding"
+            t.close(got, torch.cat(alone, dim=1), "the curves", note=note)
 
 
 @exercise.prop(
-    "the arguments are left as they were",
+    "tokens are hidden by `keep`, and nothing that was handed in is changed",
     points=0.5,
-    hint="Which of your lines writes into `present` or `importance`?",
+    hint="Look for assignments into `x`, `importance` or `present`, and for what becomes of `x`.",
 )
 def no_side_effect(t: Trial) -> None:
-    t.unchanged(*_sample(t, [5, 4]))
+    _hidden(t)
+    t.unchanged(*_sample(t, [3, 5]))
 
 
 @exercise.mistake("How much attention does a token of zeros get? Is exp(0) nothing?")
@@ -225,6 +251,16 @@ def one_order_for_all(x, query, readout, importance, present):
     rank = rank.argsort(1, descending=True).argsort(1)
     curve = []
     for step in range(x.shape[1] + 1):
+        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
+    return torch.stack(curve)
+
+
+@exercise.mistake("Seven places, and no sentence has more than five words: how many points?")
+def as_long_as_the_longest(x, query, readout, importance, present):
+    """The curve ends when the longest sentence has no token left."""
+    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True).argsort(1)
+    curve = []
+    for step in range(int(present.sum(1).max()) + 1):
         curve.append(pooled_answer(x, present & (rank >= step), query, readout))
     return torch.stack(curve)
 

@@ -124,7 +124,7 @@ def band(t: Trial) -> None:
     hint="Every query has a largest weight.",
 )
 def largest(t: Trial) -> None:
-    _one(t, 2, *_sample(t, 7, [7, 6], hidden=1))
+    _one(t, 2, *_sample(t, 7, [7, 7], hidden=1))
 
 
 @exercise.prop(
@@ -133,8 +133,8 @@ def largest(t: Trial) -> None:
     hint="A previous-token head should have about -1. The expected key position, minus?",
 )
 def relative(t: Trial) -> None:
-    _one(t, 3, *_sample(t, 7, [7, 6], hidden=1))
-    _one(t, 3, *_sample(t, 9, [5, 9], hidden=0), note="sentences of two lengths")
+    _one(t, 3, *_sample(t, 7, [7, 7], hidden=1))
+    _one(t, 3, *_sample(t, 9, [9, 9], hidden=0), note="all keys visible")
 
 
 @exercise.prop(

@@ -68,62 +68,81 @@ def _pieces(
     return (*new, 2 * t.randn(B, H, P, d_head), t.randn(B, H, P, d_v))
 
 
+def _three(t: Trial, *args: object) -> list[Tensor]:
+    return t.parts(t.call(*args), *exercise.returns)
+
+
 @exercise.prop(
     "a new token stands behind what was kept",
-    points=1,
+    points=1.5,
     hint="With 3 keys kept the new one is the fourth. By how much does its query turn?",
 )
-def one_new(t: Trial) -> None:
-    for P in (1, t.integer(3, 6)):
-        t.same(*_pieces(t, 1, P), 20, note=f"one new token, {P} kept")
-    t.same(*_pieces(t, 1, 0), 20, note="the very first token")
+def positions(t: Trial) -> None:
+    # Judged whatever the mask: the last query is asked, keys near it score next to nothing, and
+    # only the first value is not 0.
+    for P in (1, t.integer(2, 3)):
+        T = P + 1
+        q, k, v, keys, values = _pieces(t, T, P)
+        last = q[..., -1:, :]
+        for place in range(1, T):
+            away = turn(last, torch.tensor([T - 1.0 - place]))
+            k[..., place : place + 1, :] = -60 * away / last.square().sum(-1, keepdim=True)
+        values[..., 1:, :] = 0
+        arguments = q, k, 0 * v, keys, values, 20
+        out = t.a_tensor(_three(t, *arguments)[0], q.shape, "the output")
+        want = t.want(*arguments)[0][..., -1, :]
+        t.close(out[..., -1, :], want, "what the last token finds", note=f"{P} kept, {T} new")
 
 
 @exercise.prop(
-    "several new tokens see what was kept, each other's past, and nothing later",
-    points=1,
-    hint="Draw the mask for 2 queries and 5 keys, three of which were kept.",
-)
-def several_new(t: Trial) -> None:
-    t.same(*_pieces(t, t.integer(2, 4), t.integer(2, 5)), 20)
-    t.same(*_pieces(t, t.integer(3, 5), 0), 20, note="nothing kept yet")
-
-
-@exercise.prop(
-    "a query sees `window` keys, its own among them, also when several tokens are new",
-    points=1,
-    hint="Which keys does the *first* of the new queries see? Are they all still there?",
+    "a query finds the last `window` values, its own among them, and nothing later",
+    points=2,
+    hint="Draw the mask for 2 queries and 5 keys, three of which were kept. Which keys does the"
+    " *first* of the new queries see? Are they all still there?",
 )
 def within_the_window(t: Trial) -> None:
-    window = t.integer(3, 5)
-    t.same(*_pieces(t, 1, window), window, note=f"one new token, window {window}")
-    t.same(*_pieces(t, 3, window), window, note=f"three new tokens, window {window}")
-    t.same(*_pieces(t, 6, 0), 2, note="a first piece longer than the window")
+    window = t.integer(3, 4)
+    for T, P, most in ((1, window, window), (3, window, window), (4, 0, 2), (3, 2, 20)):
+        # Small queries: every key that may be seen has some weight.
+        q, k, v, keys, values = _pieces(t, T, P)
+        before = t.a_tensor(_three(t, q / 8, k, v, keys, values, most)[0], q.shape, "the output")
+        finds = torch.zeros(T, P + T, dtype=torch.bool)
+        for key in range(P + T):
+            every = torch.cat([values, v], dim=-2)
+            every[..., key, :] += 100
+            new, kept = every[..., P:, :], every[..., :P, :]
+            after = _three(t, q / 8, k, new, keys, kept, most)[0]
+            moved = (t.a_tensor(after, q.shape, "the output") - before).abs()
+            finds[:, key] = moved.amax(dim=(0, 1, 3)) > 1e-3
+        distance = torch.arange(P, P + T)[:, None] - torch.arange(P + T)
+        want = (distance >= 0) & (distance < most)
+        note = f"{T} new tokens, {P} kept, window {most}"
+        t.close(finds, want, "which token finds which", note=note)
 
 
 @exercise.prop(
-    "the last `window` keys and values are kept, as they came",
-    points=1,
-    hint="Kept keys are turned at every call. What happens to those that you return turned?",
+    "the last `window` keys and values are kept, as they came; what is handed in stays as it was",
+    points=1.5,
+    hint="Kept keys are turned at every call. What happens to those that you return turned? And"
+    " another sentence may go on from the same cache: make new tensors.",
 )
 def kept(t: Trial) -> None:
     window = t.integer(4, 6)
-    pieces = _pieces(t, 2, window)
-    found = t.call(*pieces, window)
-    found = t.parts(found, "the output", "the keys", "the values")
-    for got, old, new, name in (
-        (found[1], pieces[3], pieces[1], "keys"),
-        (found[2], pieces[4], pieces[2], "values"),
-    ):
-        want = torch.cat([old, new], dim=-2)[..., 2:, :]
-        t.close(got, want, f"the {name} that are kept")
-    few = t.call(*_pieces(t, 1, 2), window)
-    t.a_tensor(few[1], (1, 2, 3, 6), "what is kept of 3 keys")
+    for T, P in ((2, window), (1, 2)):
+        pieces = _pieces(t, T, P)
+        found = _three(t, *pieces, window)
+        for got, old, new, name in (
+            (found[1], pieces[3], pieces[1], "keys"),
+            (found[2], pieces[4], pieces[2], "values"),
+        ):
+            want = torch.cat([old, new], dim=-2)[..., -window:, :]
+            t.close(got, want, f"the {name} that are kept", note=f"{T} new, {P} kept")
+    t.unchanged(*_pieces(t, 2, 4), 3)
 
 
 @exercise.prop(
     "a text in pieces comes out as it does at once",
-    points=1,
+    points=0.5,
     hint="Feed a text token by token, with what came back, and compare with the whole.",
 )
 def in_pieces(t: Trial) -> None:
@@ -133,8 +152,7 @@ def in_pieces(t: Trial) -> None:
     outs = []
     for piece in torch.arange(9).split([1, 1, 2, 1, 3, 1]):
         new = (x[..., piece, :] for x in (q, k, v))
-        found = t.call(*new, keys, values, window)
-        out, keys, values = t.parts(found, "the output", "the keys", "the values")
+        out, keys, values = _three(t, *new, keys, values, window)
         outs.append(out)
     t.close(torch.cat(outs, dim=-2), whole, "the output, read in pieces")
 
@@ -146,15 +164,6 @@ def in_pieces(t: Trial) -> None:
 )
 def other_shapes(t: Trial) -> None:
     t.same(*_pieces(t, 2, 4, B=3, H=1, d_head=8, d_v=3), 10, base=float(t.integer(10, 90)))
-
-
-@exercise.prop(
-    "what is handed in is left as it was",
-    points=0.5,
-    hint="Another sentence may go on from the same cache. Make new tensors.",
-)
-def no_side_effect(t: Trial) -> None:
-    t.unchanged(*_pieces(t, 2, 4), 3)
 
 
 def colleagues_attend_rolling(q, k, v, keys, values, window, base=10_000.0):

@@ -96,12 +96,19 @@ def variance(t: Trial) -> None:
 @exercise.prop(
     "batches of sentences that share their positions, and heads of any width",
     points=0.5,
-    hint="`x` may have axes that `p` has not. Which product makes them meet?",
+    hint="`x` may have axes that `p` has not. Which product makes them meet? And a score with no"
+    " token in it: does it differ from sentence to sentence?",
 )
 def shapes(t: Trial) -> None:
+    # Against the answer's own scores of each sentence alone.
     x, p, w_q, w_k = _parts(t, t.integer(3, 6), 6, 10)
-    t.same(t.randn(2, len(x), 6), p, w_q, w_k, ["tt", "tp", "pp"], note="a batch of 2")
-    t.same(x, p, w_q, w_k, ["pt"], note="d_head 10, d_model 6")
+    T, batch = len(x), t.randn(2, len(x), 6)
+    scores = t.a_tensor(t.call(batch, p, w_q, w_k, ["tt", "tp", "pp"]), (2, T, T))
+    t.expect((scores[0] != scores[1]).any(), "two sentences have the same scores")
+    for row in (0, 1):
+        alone = t.call(batch[row], p, w_q, w_k, ["tt", "tp", "pp"])
+        t.close(alone, scores[row], f"sentence {row} alone")
+    t.a_tensor(t.call(batch, p, w_q, w_k, ["pp"]), (T, T), "the scores of positions alone")
 
 
 @exercise.prop(
@@ -178,6 +185,15 @@ def a_map_for_tokens(x, p, w_q, w_k, terms=("tt", "tp", "pt", "pp")):
     return total / math.sqrt(len(terms) * w_q.shape[-1])
 
 
+@exercise.mistake("Choose 'pp' alone for two sentences. Do they differ in anything?")
+def always_a_batch(x, p, w_q, w_k, terms=("tt", "tp", "pt", "pp")):
+    """Every sentence has scores of its own, also where no token takes part in them."""
+    queries, keys = {"t": x @ w_q, "p": p @ w_q}, {"t": x @ w_k, "p": p @ w_k}
+    total = sum(queries[a] @ keys[b].mT for a, b in terms)
+    scores = total / math.sqrt(len(terms) * w_q.shape[-1])
+    return scores.expand(*x.shape[:-2], *scores.shape[-2:])
+
+
 @exercise.alternative
 def one_map_between(x, p, w_q, w_k, terms=("tt", "tp", "pt", "pp")):
     """Makes one matrix of the two maps, and takes each term from it; warns."""
@@ -197,6 +213,8 @@ def one_map_between(x, p, w_q, w_k, terms=("tt", "tp", "pt", "pp")):
 @exercise.alternative
 def side_by_side(x, p, w_q, w_k, terms=("tt", "tp", "pt", "pp")):
     """Puts all queries side by side and all keys, and multiplies once."""
+    if not any("t" in term for term in terms):
+        x = p
     shape = torch.broadcast_shapes(x.shape, p.shape)
     both = {"t": x.expand(shape), "p": p.expand(shape)}
     q = torch.cat([both[term[0]] @ w_q for term in terms], dim=-1)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.fixtures import normal
-from course_lib.checks.trial import Trial
+from course_lib.checks.trial import Trial, Wrong
 from course_lib.checks.wire import Fixture
 from course_lib.positions import relative_shift
 
@@ -23,6 +23,21 @@ def reference(q: Tensor, table: Tensor) -> Tensor:
     return relative_shift(q @ table.mT)
 
 
+WHY = "256 queries of width 1024, with a vector for each of 65,536 pairs"
+
+
+def _no_vectors(t: Trial) -> None:
+    """Expect no vector for each pair, whatever the scores are."""
+    shapes = [1, 256, 1024], [511, 1024]
+    q, table = (Fixture("normal", {"shape": shape, "seed": t.integer(0, 99)}) for shape in shapes)
+    nothing = torch.zeros(0)
+    try:
+        t.size_probe(q, table, want=nothing, keep=[(0, 0)], memory=100, cpu=3, why=WHY)
+    except Wrong as wrong:
+        if str(wrong).startswith(WHY):
+            raise
+
+
 exercise = Exercise(
     id="relative.distance_scores",
     function="distance_scores",
@@ -33,6 +48,7 @@ exercise = Exercise(
     chapter="08_relative.html#relative-shift",
     example=lambda t: (t.randn(2, 4, 6), t.randn(7, 6)),
     outcomes=("relative.distances",),
+    severe={"vector_for_each_pair": "that none is made is the whole task; the slow way is given"},
 )
 
 
@@ -44,6 +60,7 @@ exercise = Exercise(
 def values(t: Trial) -> None:
     T, d_head = t.integer(4, 7), 2 * t.integer(2, 4)
     t.same(t.randn(2, T, d_head), t.randn(2 * T - 1, d_head))
+    _no_vectors(t)
 
 
 @exercise.prop(
@@ -52,8 +69,12 @@ def values(t: Trial) -> None:
     hint="With one query the table has a single row. Does your indexing survive it?",
 )
 def few_queries(t: Trial) -> None:
-    t.same(t.randn(3, 1, 4), t.randn(1, 4), note="one query")
-    t.same(t.randn(2, 4), t.randn(3, 4), note="two queries, no heads")
+    one = t.a_tensor(t.call(t.randn(3, 1, 4), t.randn(1, 4)), (3, 1, 1), "the score of one query")
+    t.expect((one != 0).all(), "one query and one vector have a score of 0")
+    two, table = t.randn(2, 4), t.randn(3, 4)
+    alone = t.a_tensor(t.call(two, table), (2, 2), "the scores of two queries without heads")
+    t.close(t.call(two[None], table), alone[None], "two queries of one head")
+    _no_vectors(t)
 
 
 @exercise.prop(
@@ -63,7 +84,12 @@ def few_queries(t: Trial) -> None:
 )
 def leading_axes(t: Trial) -> None:
     T = t.integer(3, 5)
-    t.same(t.randn(2, 3, T, 4), t.randn(2 * T - 1, 4))
+    q, table = t.randn(2, 3, T, 4), t.randn(2 * T - 1, 4)
+    scores = t.a_tensor(t.call(q, table), (2, 3, T, T))
+    t.expect((scores[0] != scores[1]).any(), "two sentences have the same scores")
+    for part in ((0, 1), (1, 2), (1,)):
+        t.close(t.call(q[part], table), scores[part], f"q[{part}] alone")
+    _no_vectors(t)
 
 
 @exercise.prop(
@@ -73,6 +99,7 @@ def leading_axes(t: Trial) -> None:
 )
 def gradients(t: Trial) -> None:
     t.gradient(t.randn(1, 3, 4, dtype=torch.float64), t.randn(5, 4, dtype=torch.float64))
+    _no_vectors(t)
 
 
 @exercise.prop(
@@ -82,6 +109,7 @@ def gradients(t: Trial) -> None:
 )
 def no_side_effect(t: Trial) -> None:
     t.unchanged(t.randn(2, 4, 6), t.randn(7, 6))
+    _no_vectors(t)
 
 
 @exercise.prop(

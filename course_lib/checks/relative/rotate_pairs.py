@@ -68,19 +68,33 @@ def by_distance(t: Trial) -> None:
     hint="Which channels make up the pairs, and how wide is what the exponents are a share of?",
 )
 def some_channels(t: Trial) -> None:
+    # Against the answer's own turn of these channels alone.
     T = t.integer(3, 6)
-    t.same(t.randn(T, 12), 1 + torch.arange(T), d_rotary=4)
-    t.same(t.randn(2, T, 10), torch.arange(T), d_rotary=8, note="all but one pair")
+    for shape, d_rotary in (((T, 12), 4), ((2, T, 10), 8)):
+        x, places = t.randn(*shape), 1 + torch.arange(T)
+        part = t.a_tensor(t.call(x[..., :d_rotary], places), (*shape[:-1], d_rotary))
+        t.expect((part != x[..., :d_rotary]).any(), "nothing has been turned")
+        want = torch.cat([part, x[..., d_rotary:]], dim=-1)
+        t.close(t.call(x, places, d_rotary=d_rotary), want, note=f"d_rotary={d_rotary}")
 
 
 @exercise.prop(
     "positions in any order, between whole numbers, below 0; batches and heads before them",
     points=0.5,
-    hint="The positions say where each row stands. Which axis of x do they run along?",
+    hint="The positions say where each row stands. Which axis of x do they run along? And turned by"
+    " 2 1/2 and back by 1/2, how far is it in all?",
 )
 def any_positions(t: Trial) -> None:
-    t.same(t.randn(2, 3, 4, 6), t.integers(0, 50, 4), note="x has shape (2, 3, 4, 6)")
-    t.same(t.randn(3, 4), torch.tensor([-2.0, 0.5, t.integer(3, 9) + 0.25]))
+    x, places = t.randn(2, 3, 4, 6), t.integers(0, 50, 4)
+    whole = t.a_tensor(t.call(x, places), x.shape)
+    for row in range(4):
+        alone = t.call(x[1, 2, row : row + 1], places[row : row + 1])
+        t.close(alone, whole[1, 2, row : row + 1], f"the row at position {int(places[row])} alone")
+    x, further = t.randn(3, 4), torch.tensor([-2.0, 0.5, t.integer(3, 9) + 0.25])
+    twice = t.call(t.a_tensor(t.call(x, further), x.shape), 3.5 - further)
+    at_once = t.a_tensor(t.call(x, torch.full((3,), 3.5)), x.shape)
+    t.expect((at_once != x).any(), "nothing has been turned")
+    t.close(twice, at_once, "two turns, to 3 1/2 in all, against one")
 
 
 @exercise.prop(
@@ -99,8 +113,11 @@ def far(t: Trial) -> None:
 )
 def half_precision(t: Trial) -> None:
     places = 2 * t.integers(500, 900, 4) + 1
-    t.same(t.randn(4, 8).bfloat16(), places, note="bfloat16")
-    t.same(t.randn(4, 8).half(), places + 2000, note="float16")
+    for dtype, further in ((torch.bfloat16, 0), (torch.float16, 2000)):
+        x = t.randn(4, 8).to(dtype)
+        exact = t.a_tensor(t.call(x.double(), places + further), x.shape)
+        t.expect(not torch.equal(exact, x.double()), "nothing has been turned")
+        t.close(t.call(x, places + further), exact.to(dtype), note=f"{dtype}, against float64")
 
 
 @exercise.prop(

@@ -23,6 +23,9 @@ exercise = Exercise(
     chapter="08_relative.html#relative-layouts",
     example=lambda t: (t.randn(12, 12), 2),
     outcomes=("relative.layouts",),
+    severe={
+        "columns": "rows have to move, and none does",
+    },
 )
 
 
@@ -42,18 +45,26 @@ def one_head(t: Trial) -> None:
     hint="The rows of head 0 come first, then those of head 1. No row leaves its head.",
 )
 def several_heads(t: Trial) -> None:
+    # Against the answer's own order of one head.
     n_heads = t.integer(2, 4)
-    t.same(t.randn(n_heads * 6, 7), n_heads)
-    t.same(t.randn(n_heads * 8, 3), n_heads, note="another width")
+    for width, columns in ((6, 7), (8, 3)):
+        weight = t.randn(n_heads * width, columns)
+        alone = [t.a_tensor(t.call(w, 1), w.shape) for w in weight.split(width)]
+        t.expect((alone[0] != weight[:width]).any(), "no row has moved")
+        t.close(t.call(weight, n_heads), torch.cat(alone), note=f"{n_heads} heads of {width}")
 
 
 @exercise.prop(
-    "bias vectors, too",
+    "bias vectors, too; what comes in is left as it was",
     points=0.5,
-    hint="Index the first axis, whatever comes behind it.",
+    hint="Index the first axis, whatever comes behind it, and make a new tensor.",
 )
 def bias_vectors(t: Trial) -> None:
-    t.same(t.randn(8 * t.integer(2, 4)), 2)
+    bias = t.randn(8 * t.integer(2, 4))
+    matrix = t.a_tensor(t.call(bias[:, None], 2), (len(bias), 1), "a matrix of one column")
+    t.expect((matrix[:, 0] != bias).any(), "no row has moved")
+    t.close(t.call(bias, 2), matrix[:, 0], "a bias vector, against a matrix of one column")
+    t.unchanged(bias, 2)
 
 
 @exercise.prop(
@@ -62,9 +73,16 @@ def bias_vectors(t: Trial) -> None:
     hint="If 6 of 10 channels turn, which is the partner of channel 0 in the half-split layout?",
 )
 def some_channels(t: Trial) -> None:
-    n_heads = t.integer(2, 3)
-    t.same(t.randn(n_heads * 10, 4), n_heads, d_rotary=6)
-    t.same(t.randn(12), 1, d_rotary=8, note="a bias vector")
+    for weight, d_rotary in ((t.randn(10, 4), 6), (t.randn(12), 8)):
+        first = weight[:d_rotary]
+        part = t.a_tensor(t.call(first, 1), first.shape, "the first channels alone")
+        t.expect((part != first).any(), "no row has moved")
+        want = torch.cat([part, weight[d_rotary:]])
+        t.close(t.call(weight, 1, d_rotary=d_rotary), want, note=f"d_rotary={d_rotary}")
+    weight, n_heads = t.randn(30, 4), t.integer(2, 3)
+    weight = weight[: 10 * n_heads]
+    alone = [t.call(w, 1, d_rotary=6) for w in weight.split(10)]
+    t.close(t.call(weight, n_heads, d_rotary=6), torch.cat(alone), note=f"{n_heads} heads")
 
 
 @exercise.prop(

@@ -49,9 +49,10 @@ def _longest(t: Trial, vocab_size: int, d_model: int, levels: int) -> None:
 
 
 @exercise.prop(
-    "the longest sentences that no two of need the same state",
+    "the largest length n such that all sentences of n words can have states of their own",
     points=1,
-    hint="How many different states are there? And how many different sentences of two words?",
+    hint="How many different states are there? And how many different sentences of exactly two"
+    " words? Shorter sentences need no room beside those of length n.",
 )
 def longest(t: Trial) -> None:
     for _ in range(3):

@@ -1,7 +1,10 @@
 """Exercise ``seq2seq.greedy_write``."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
@@ -66,6 +69,13 @@ def _sample(
     raise AssertionError("no decoder in a thousand writes sentences of these lengths")
 
 
+def _padded(t: Trial, written: Any, pad: int, width: int = 12) -> Tensor:
+    """Written words with padding up to one width: how many columns there are is asked apart."""
+    t.expect(isinstance(written, Tensor) and written.dim() == 2, "wanted words (B, T)")
+    t.expect(written.shape[1] <= width, f"{written.shape[1]} words, wanted {width} at most")
+    return F.pad(written, (0, width - written.shape[1]), value=pad)
+
+
 exercise = Exercise(
     id="seq2seq.greedy_write",
     function="greedy_write",
@@ -81,33 +91,50 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "one sentence: its words, the end token last, and nothing after it",
+    "one sentence: its words, the end token last, and nothing but padding after it",
     points=1.5,
     hint="Which word goes in first, and which one at every later step? And what else has changed?",
 )
 def one_sentence(t: Trial) -> None:
     for length in (3, t.integer(4, 6)):
-        t.same(*_sample(t, [length], 12), dtype="exact")
+        args = _sample(t, [length], 12)
+        written = _padded(t, t.call(*args), PAD)
+        t.close(written, _padded(t, t.want(*args), PAD), "what is written", dtype="exact")
 
 
 @exercise.prop(
-    "a batch: padding after the end of each sentence, until the last one has ended",
+    "a batch: every sentence is written to its end, and then filled up with padding",
     points=1.5,
-    hint="A sentence that has ended has nothing to say any more. And when is the whole batch done?",
+    hint="A sentence that has ended has nothing to say any more. The others go on.",
 )
 def batch(t: Trial) -> None:
-    t.same(*_sample(t, [2, t.integer(5, 7), 4], 12), note="several sentences")
+    # The end token itself is asked about above.
+    args = _sample(t, [2, t.integer(5, 7), 4], 12)
+    written, want = (_padded(t, value, PAD) for value in (t.call(*args), t.want(*args)))
+    for tokens in (written, want):
+        tokens[tokens == EOS] = PAD
+    t.close(written, want, "what is written, but for ends")
 
 
 @exercise.prop(
-    "at most `max_len` words, with or without an end",
+    "no word too many: the loop stops when all sentences have ended, or at `max_len` words",
     points=1,
-    hint="How often may your loop run, and is there always an end token?",
+    hint="How often may your loop run, and is there always an end token? How wide is the result"
+    " when the longest sentence has three words, its end among them?",
 )
 def cut_off(t: Trial) -> None:
+    # Judged by what was written: whether these are the right words is asked above.
     args = _sample(t, [2, t.integer(6, 7)], 12)
-    t.same(*args[:-1], t.integer(3, 4), note="cut off")
-    t.same(*args[:-1], 1, note="max_len 1")
+    for most in (12, t.integer(3, 4), 1):
+        got = t.call(*args[:-1], most)
+        t.expect(isinstance(got, Tensor) and got.dim() == 2, "wanted words (B, T)")
+        ended = got == EOS
+        lengths = torch.where(ended.any(1), ended.int().argmax(1) + 1, most)
+        t.expect(
+            got.shape[1] == min(most, int(lengths.max())),
+            f"max_len {most}: {got.shape[1]} words in the longest sentence, although its end, or"
+            f" max_len, comes after {min(most, int(lengths.max()))}",
+        )
 
 
 @exercise.prop(
@@ -116,7 +143,17 @@ def cut_off(t: Trial) -> None:
     hint="Is there a 0, 1 or 2 in your code that should be an argument?",
 )
 def other_ids(t: Trial) -> None:
-    t.same(*_sample(t, [2, t.integer(4, 5)], 9, (7, 4, 5)))
+    # The same decoder with its words renumbered has to write the same, renumbered.
+    state, decoder, *_ = _sample(t, [t.integer(3, 5)], 9)
+    ids = torch.tensor([5, 7, 4, 1, 0, 2, 6, 3])
+    renumbered = {
+        name: torch.empty_like(table).index_copy_(0, ids, table) if len(table) == 8 else table
+        for name, table in decoder.items()
+    }
+    before = _padded(t, t.call(state, decoder, BOS, EOS, PAD, 9), PAD)
+    after = _padded(t, t.call(state, renumbered, *ids[[BOS, EOS, PAD]].tolist(), 9), int(ids[PAD]))
+    t.expect((before != PAD).any(), "nothing is written")
+    t.close(after, ids[before], "what is written with other ids")
 
 
 @exercise.prop(
@@ -125,7 +162,10 @@ def other_ids(t: Trial) -> None:
     hint="Somebody may want to translate the same sentence again, with a beam for instance.",
 )
 def no_side_effect(t: Trial) -> None:
-    t.unchanged(*_sample(t, [2, 4], 9))
+    args = _sample(t, [4], 4)
+    after = t.reply(*args).after
+    _padded(t, t.call(*args), PAD)
+    t.close(after[0], args[0], "the state after the call")
 
 
 @exercise.mistake("What does the decoder read at its second step? Print it.")

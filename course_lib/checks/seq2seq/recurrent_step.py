@@ -1,5 +1,7 @@
 """Exercise ``seq2seq.recurrent_step``."""
 
+import itertools
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -68,7 +70,8 @@ exercise = Exercise(
     hint="One matrix for the input, one for the state, two halves of a bias, one tanh.",
 )
 def plain(t: Trial) -> None:
-    t.same(*_arguments(t, "rnn"), note="rnn")
+    *arguments, bias = _arguments(t, "rnn")
+    t.same(*arguments, torch.zeros_like(bias), note="rnn")
 
 
 @exercise.prop(
@@ -86,18 +89,28 @@ def gated(t: Trial) -> None:
     hint="Compute the new cell first. Which four rows of the matrices make which gate?",
 )
 def with_cell(t: Trial) -> None:
-    t.same(*_arguments(t, "lstm", width=t.integer(3, 6)), note="lstm")
+    *arguments, bias = _arguments(t, "lstm", width=t.integer(3, 6))
+    t.same(*arguments, torch.zeros_like(bias), note="lstm")
 
 
 @exercise.prop(
-    "a single sentence, and an input narrower or wider than the state",
+    "sentences don't see each other, and inputs may be narrower or wider than the state",
     points=0.5,
-    hint="Count axes from the end, and cut the rows by the state's width, not by the input's.",
+    hint="Count axes from the end, and cut the rows by the state's width, not by the input's. An"
+    " input of 0 must count as no input.",
 )
 def widths(t: Trial) -> None:
-    for cell in GATES:
-        t.same(*_arguments(t, cell, 1, t.integer(2, 3), t.integer(6, 8)), note=f"{cell}, B = 1")
-        t.same(*_arguments(t, cell, 2, t.integer(5, 6), 1), note=f"{cell}, inputs of width 1")
+    pairs = (t.integer(2, 3), t.integer(6, 8)), (t.integer(5, 6), 3)
+    for cell, (width, wide) in itertools.product(GATES, pairs):
+        _, x, state, weight, *rest = _arguments(t, cell, 2, width, wide)
+        both = t.a_tensor(t.call(cell, x, state, weight, *rest), state.shape)
+        t.expect((both[:, 0] != both[:, 1]).any(), "two sentences come out alike")
+        alone = t.call(cell, x[1:], state[:, 1:], weight, *rest)
+        t.close(alone, both[:, 1:], "the second sentence alone", note=cell)
+        x[:, 1:] = 0
+        narrow = t.call(cell, x[:, :1], state, weight[:, :1], *rest)
+        all_of_it = t.call(cell, x, state, weight, *rest)
+        t.close(narrow, all_of_it, note=f"{cell}, inputs of width 1 and the same with zeros")
 
 
 @exercise.prop(
@@ -156,7 +169,7 @@ def reset_before_product(cell, x, state, weight_ih, weight_hh, bias_ih, bias_hh)
 
 @exercise.mistake("In which order do the rows of the LSTM's matrices come? The docstring says it.")
 def order_of_the_formula(cell, x, state, weight_ih, weight_hh, bias_ih, bias_hh):
-    """The gates are stored in the order in which the formulas name them: f, i, o, g."""
+    """The blocks lie in the order in which the formulas name them: i, f, o, g."""
     a, b = F.linear(x, weight_ih, bias_ih), F.linear(state[0], weight_hh, bias_hh)
     if cell == "rnn":
         return (a + b).tanh()[None]
@@ -164,7 +177,7 @@ def order_of_the_formula(cell, x, state, weight_ih, weight_hh, bias_ih, bias_hh)
         (xr, xz, xn), (hr, hz, hn) = a.chunk(3, -1), b.chunk(3, -1)
         r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
         return (z * state[0] + (1 - z) * (xn + r * hn).tanh())[None]
-    f, i, o, g = (a + b).chunk(4, -1)
+    i, f, o, g = (a + b).chunk(4, -1)
     c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
     return torch.stack([o.sigmoid() * c.tanh(), c])
 

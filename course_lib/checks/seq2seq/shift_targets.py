@@ -22,6 +22,20 @@ def _sentences(t: Trial, *lengths: int) -> list[list[int]]:
     return [t.integers(10, 60, n).tolist() for n in lengths]
 
 
+def _same_input(
+    t: Trial, sentences: list[list[int]], bos: int, eos: int, pad: int, note: str
+) -> list[Tensor]:
+    """Expect the right tokens to go in; whether an end follows the last word is not asked."""
+    got = t.parts(t.call(sentences, bos, eos, pad), *exercise.returns)
+    want = reference(sentences, bos, eos, pad)[0]
+    going_in = t.a_tensor(got[0], want.shape, "what goes in").clone()
+    for row, words in enumerate(sentences):
+        behind = going_in[row, len(words) + 1 : len(words) + 2]
+        behind[behind == eos] = pad
+    t.close(going_in, want, "what goes in", note=note, dtype="exact")
+    return got
+
+
 exercise = Exercise(
     id="seq2seq.shift_targets",
     function="shift_targets",
@@ -37,24 +51,29 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "one sentence: what goes in and what is asked for",
+    "what goes in: the start and all words, then padding on the right",
     points=1,
     hint="Write both rows below each other for three words. The model stands at one place and is"
     " asked for the next.",
 )
-def one_sentence(t: Trial) -> None:
-    t.same(_sentences(t, t.integer(3, 6)), 1, 2, 0, dtype="exact")
+def goes_in(t: Trial) -> None:
+    for lengths in ((t.integer(3, 6),), (t.integer(2, 3), 5, 1), (4, 4, 2)):
+        sentences = _sentences(t, *lengths)
+        _same_input(t, sentences, 1, 2, 0, note=f"sentences of {lengths} words")
 
 
 @exercise.prop(
-    "a batch of different lengths, padded to the right",
+    "what is asked for: all words and the end, then padding on the right",
     points=1,
     hint="Where does the end token of a *short* sentence stand: after its words, or after its"
-    " padding? And may it go in?",
+    " padding? And what is asked after it?",
 )
-def batch(t: Trial) -> None:
-    t.same(_sentences(t, t.integer(2, 3), 5, 1), 1, 2, 0)
-    t.same(_sentences(t, 4, 4, 2), 1, 2, 0)
+def is_asked(t: Trial) -> None:
+    for lengths in ((t.integer(3, 6),), (t.integer(2, 3), 5, 1), (4, 4, 2)):
+        sentences = _sentences(t, *lengths)
+        _, wanted = t.parts(t.call(sentences, 1, 2, 0), *exercise.returns)
+        want = reference(sentences, 1, 2, 0)[1]
+        t.close(wanted, want, note=f"sentences of {lengths} words", dtype="exact")
 
 
 @exercise.prop(
@@ -63,17 +82,32 @@ def batch(t: Trial) -> None:
     hint="Is there a 0, 1 or 2 in your code that should be an argument?",
 )
 def other_ids(t: Trial) -> None:
-    t.same(_sentences(t, 2, 4), 70 + t.integer(0, 9), 80 + t.integer(0, 9), 90 + t.integer(0, 9))
+    # Against the answer's own tables: whether these are right is asked above.
+    sentences = _sentences(t, 2, 4)
+    ids = 70 + t.integer(0, 9), 80 + t.integer(0, 9), 90 + t.integer(0, 9)
+    small = t.parts(t.call(sentences, 1, 2, 0), *exercise.returns)
+    large = t.parts(t.call(sentences, *ids), *exercise.returns)
+    for before, after, what in zip(small, large, exercise.returns, strict=True):
+        moved = before.clone()
+        for old, new in zip((1, 2, 0), ids, strict=True):
+            moved[before == old] = new
+        t.expect((moved != before).any(), f"{what} holds neither start, end nor padding")
+        t.close(after, moved, what, note=f"bos, eos, pad = {ids}")
 
 
 @exercise.prop(
-    "an empty sentence: the end is asked for right after the start",
+    "an empty sentence: the end is asked for right after the start; the lists stay as they are",
     points=0.5,
-    hint="How many places does a sentence of no words take?",
+    hint="How many places does a sentence of no words take? And does `insert` or `+=` change a"
+    " sentence that belongs to your caller?",
 )
 def empty(t: Trial) -> None:
-    t.same([[]], 1, 2, 0)
-    t.same([[], *_sentences(t, t.integer(2, 4))], 1, 2, 0)
+    for sentences in ([[]], [[], _sentences(t, 2)[0]]):
+        got = _same_input(t, sentences, 1, 2, 0, note="an empty sentence")
+        t.close(got[1][0, :1], torch.tensor([2]), "what is asked first of an empty sentence")
+    sentences = _sentences(t, 3, 1)
+    after = t.reply(sentences, 1, 2, 0).after
+    t.expect(after[0] == sentences, "the sentences are not what they were before the call")
 
 
 @exercise.mistake("What is the model shown at the very place where it is asked for a word?")
@@ -101,7 +135,7 @@ def end_after_the_padding(sentences, bos, eos, pad):
     return torch.tensor([[bos, *p] for p in padded]), torch.tensor([[*p, eos] for p in padded])
 
 
-@exercise.mistake("After the end token nothing is asked any more. So does it ever have to go in?")
+@exercise.alternative
 def end_goes_in(sentences, bos, eos, pad):
     """One padded tensor without its last column goes in, end tokens of short sentences and all."""
     width = max(map(len, sentences)) + 2

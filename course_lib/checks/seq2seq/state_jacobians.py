@@ -31,28 +31,41 @@ exercise = Exercise(
     outcomes=("seq2seq.gradient",),
     example=lambda t: (_states(t, 5, 3), t.randn(3, 3)),
     forbidden=("autograd",),
+    severe={
+        "one_factor_too_many": "every matrix is wrong, the identity of the last one included",
+        "sum_of_factors": "a product of factors is what the task asks for",
+    },
 )
 
 
 @exercise.prop(
     "one step back: a single factor",
-    points=1,
+    points=2,
     hint="h' = tanh(U h + ...). Differentiate one entry of h' by one entry of h: which state stands"
     " in it?",
 )
 def one_step(t: Trial) -> None:
     width = t.integer(2, 5)
-    t.same(_states(t, 2, width), t.randn(width, width))
+    t.same(_states(t, 2, width), t.randn(width, width), dtype=False)
 
 
 @exercise.prop(
     "several steps back: the product of the factors, in the order of the chain rule",
-    points=1.5,
-    hint="Three states: h_2 depends on h_1, and h_1 on h_0. Which factor stands on the left?",
+    points=1,
+    hint="Three states: h_3 depends on h_2, and h_2 on h_1. Which factor stands on the left?",
 )
 def several_steps(t: Trial) -> None:
-    width = t.integer(3, 5)
-    t.same(_states(t, t.integer(4, 6), width), t.randn(width, width))
+    # The factors are the answer's own: whether they are right is asked above.
+    width, steps = t.integer(3, 5), t.integer(3, 5)
+    states, weight = _states(t, steps + 1, width), t.randn(width, width)
+    product = torch.eye(width)
+    for s in range(steps):
+        pair = t.a_tensor(t.call(states[s : s + 2], weight), (2, width, width))
+        product = pair[0].to(product) @ product
+    t.expect(not torch.allclose(product, torch.eye(width)), "a step changes nothing")
+    t.expect((product != 0).any(), "nothing is left after a few steps")
+    got = t.a_tensor(t.call(states, weight), (steps + 1, width, width))
+    t.close(got[0], product, "the product of the single factors", dtype=False)
 
 
 @exercise.prop(
@@ -62,9 +75,9 @@ def several_steps(t: Trial) -> None:
 )
 def last(t: Trial) -> None:
     width = t.integer(2, 4)
-    t.same(_states(t, 1, width), t.randn(width, width), note="a single state")
+    t.same(_states(t, 1, width), t.randn(width, width), note="a single state", dtype=False)
     got = t.a_tensor(t.call(_states(t, 3, width), t.randn(width, width)), (3, width, width))
-    t.close(got[-1], torch.eye(width), "the last matrix")
+    t.close(got[-1], torch.eye(width), "the last matrix", dtype=False)
 
 
 @exercise.prop(
@@ -73,20 +86,27 @@ def last(t: Trial) -> None:
     hint="Multiply the factors by hand for three states of one unit each.",
 )
 def numbers(t: Trial) -> None:
-    t.same(_states(t, t.integer(3, 6), 1), t.randn(1, 1))
+    t.same(_states(t, t.integer(3, 6), 1), t.randn(1, 1), dtype=False)
 
 
 @exercise.prop(
     "a saturated unit passes nothing on, and long products stay exact in double precision",
-    points=1,
+    points=0.5,
     hint="At h = 1 the tanh is flat. And which dtype has your identity?",
 )
 def saturated(t: Trial) -> None:
-    states = _states(t, 5, 3)
-    states[t.integer(1, 4)] = torch.tensor([1.0, -1.0, 1.0])
-    t.same(states, t.randn(3, 3), note="a step with all units saturated")
+    states, weight = _states(t, 5, 3), t.randn(3, 3)
+    after = t.integer(1, 3)
+    states[after] = torch.tensor([1.0, -1.0, 1.0])
+    got = t.a_tensor(t.call(states, weight), (5, 3, 3))
+    t.expect((got[:after] == 0).all(), "something passes a step with all units saturated")
+    t.expect((got[after:] != 0).any(), "nothing passes where no unit is saturated")
     turn = torch.linalg.qr(t.randn(4, 4, dtype=torch.float64)).Q
-    t.same(0.3 * _states(t, 60, 4, torch.float64), 1.1 * turn, note="60 steps")
+    states = 0.3 * _states(t, 60, 4, torch.float64)
+    whole = t.a_tensor(t.call(states, 1.1 * turn), (60, 4, 4))
+    late = t.a_tensor(t.call(states[30:], 1.1 * turn), (30, 4, 4))
+    early = t.a_tensor(t.call(states[:31], 1.1 * turn), (31, 4, 4))
+    t.close(whole[0], late[0] @ early[0], "60 steps, against 30 times 30")
 
 
 @exercise.prop(
@@ -95,10 +115,14 @@ def saturated(t: Trial) -> None:
     hint="Look for operations that end in an underscore, and for `*=` on an argument.",
 )
 def no_side_effect(t: Trial) -> None:
-    t.unchanged(_states(t, 4, 3), t.randn(3, 3))
+    arguments = _states(t, 4, 3), t.randn(3, 3)
+    reply = t.reply(*arguments)
+    t.a_tensor(reply.value if reply.error is None else t.call(*arguments), (4, 3, 3))
+    for after, before, what in zip(reply.after, arguments, ("states", "weight_hh"), strict=True):
+        t.close(after, before, what)
 
 
-@exercise.mistake("Is ∂h_2/∂h_0 = (∂h_2/∂h_1)(∂h_1/∂h_0), or the other way round?")
+@exercise.mistake("Is ∂h_3/∂h_1 = (∂h_3/∂h_2)(∂h_2/∂h_1), or the other way round?")
 def from_left_to_right(states, weight_hh):
     """Factors are multiplied in the order in which the words are read."""
     rows = [torch.eye(states.shape[1], dtype=states.dtype)]

@@ -26,6 +26,9 @@ exercise = Exercise(
     chapter="07_sinusoids.html#sinusoids-added",
     outcomes=("sinusoids.code",),
     example=lambda t: (t.randn(2, 5, 8),),
+    severe={
+        "along_the_batch": "no token gets the code of its place",
+    },
 )
 
 
@@ -41,13 +44,18 @@ def places(t: Trial) -> None:
 
 
 @exercise.prop(
-    "sentences alone, in batches, and under more leading axes",
-    points=0.5,
-    hint="Count axes from the end. Which one is time?",
+    "sentences alone, in batches, under more leading axes; the tokens are left as they were",
+    points=1,
+    hint="Count axes from the end. Which one is time? And what does `x += table` do to the caller's"
+    " tokens?",
 )
 def leading_axes(t: Trial) -> None:
-    for shape in ((t.integer(4, 7), 8), (1, 4, 8), (2, 3, 4, 8)):
-        t.same(t.randn(*shape), note=f"x has shape {shape}")
+    x = t.randn(2, 3, t.integer(4, 7), 8)
+    whole = t.a_tensor(t.call(x), x.shape)
+    t.expect(not torch.equal(whole, x), "nothing has been added")
+    for part in ((0, 1), (1, 2), (1,)):
+        t.close(t.call(x[part]), whole[part], f"x[{part}] alone")
+    t.unchanged(x)
 
 
 @exercise.prop(
@@ -56,8 +64,8 @@ def leading_axes(t: Trial) -> None:
     hint="Print the exponents for d_model 8: they should begin 0, 0.25, and stay below 1.",
 )
 def wide(t: Trial) -> None:
-    t.same(t.randn(2, 6, 16 * t.integer(1, 3)))
-    t.same(t.randn(1, 6, 8), base=float(t.integer(5, 90)), note="another base")
+    t.same(t.randn(6, 16 * t.integer(1, 3)))
+    t.same(t.randn(6, 8), base=float(t.integer(5, 90)), note="another base")
 
 
 @exercise.prop(
@@ -66,7 +74,11 @@ def wide(t: Trial) -> None:
     hint="Cut a sentence in two: the second half, offset by the first's length, must be as it was.",
 )
 def offset(t: Trial) -> None:
-    t.same(t.randn(2, 3, 8), offset=t.integer(3, 40))
+    x, first = t.randn(2, 45, 8), t.integer(3, 40)
+    whole = t.a_tensor(t.call(x), x.shape)
+    t.expect((whole - x).std(1).max() > 1e-3, "all places have the same code")
+    note = f"from place {first} on, against the whole sentence"
+    t.close(t.call(x[:, first:], offset=first), whole[:, first:], note=note)
 
 
 @exercise.prop(
@@ -76,20 +88,12 @@ def offset(t: Trial) -> None:
 )
 def half_precision(t: Trial) -> None:
     far = 2 * t.integer(1500, 4000) + 1
-    t.same(t.randn(1, 4, 8).half(), offset=far, note=f"float16 from place {far}")
-    t.same(t.randn(1, 4, 8).bfloat16(), offset=301, note="bfloat16 from place 301")
-
-
-@exercise.prop(
-    "the tokens are left as they were",
-    points=0.5,
-    hint="`x += table` changes the caller's tokens. What does `x + table` do?",
-)
-def no_side_effect(t: Trial) -> None:
-    x = t.randn(2, 5, 8)
-    out = t.a_tensor(t.call(x), x.shape)
-    t.expect(not torch.equal(out, x), "nothing has been added")
-    t.unchanged(x)
+    for dtype, place in ((torch.float16, far), (torch.bfloat16, 301)):
+        x = t.randn(1, 4, 8).to(dtype)
+        exact = t.a_tensor(t.call(x.double(), offset=place), x.shape)
+        t.expect(not torch.equal(exact, x.double()), "nothing has been added")
+        got = t.call(x, offset=place)
+        t.close(got, exact.to(dtype), note=f"{dtype} from place {place}, against float64")
 
 
 def colleagues_add_positions(x, offset=0, base=10_000.0):

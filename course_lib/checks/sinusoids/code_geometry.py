@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 from course_lib.positions import code_similarity, sinusoidal_encoding
 
 
@@ -14,6 +14,10 @@ def reference(distance: Tensor, d_model: int, base: float = 10_000.0) -> tuple[T
     """Inner product and Euclidean distance of two codes."""
     inner = code_similarity(distance, d_model, base=base)
     return inner, (d_model - 2 * inner).clamp(min=0).sqrt()
+
+
+def _two(t: Trial, *args: object, **kwargs: float) -> list[Tensor]:
+    return t.parts(t.call(*args, **kwargs), *exercise.returns)
 
 
 exercise = Exercise(
@@ -31,40 +35,47 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "both numbers for positions a few steps apart",
-    points=1.5,
-    hint="One pair of channels first: what is sin a sin b + cos a cos b? How long is a code?",
+    "the inner product of positions a few steps apart",
+    points=1,
+    hint="One pair of channels first: what is sin a sin b + cos a cos b?",
 )
 def values(t: Trial) -> None:
-    t.same(torch.arange(1, t.integer(5, 9)), 2 * t.integer(3, 8))
+    k, d_model = torch.arange(1, t.integer(5, 9)), 2 * t.integer(3, 8)
+    t.close(_two(t, k, d_model)[0], t.want(k, d_model)[0], exercise.returns[0])
 
 
 @exercise.prop(
-    "they are those of two codes made by the formula, wherever the two stand",
+    "the distance is that of two codes made by the formula, wherever the two stand",
     points=1,
-    hint="Make the codes of positions 5 and 8, and of 105 and 108, and compare with yours for 3.",
+    hint="Make the codes of positions 5 and 8, and of 105 and 108, and compare with yours for 3."
+    " How long is a code?",
 )
 def of_real_codes(t: Trial) -> None:
     d_model, k = 2 * t.integer(4, 16), t.integers(2, 60, 4)
-    found = t.call(k, d_model)
-    if not isinstance(found, (list, tuple)) or len(found) != 2:
-        raise Wrong("wanted two tensors: inner products and distances")
+    found = _two(t, k, d_model)[1]
     for start in (0, t.integer(1, 500)):
         here = sinusoidal_encoding(torch.tensor(start, dtype=torch.float64), d_model)
         there = sinusoidal_encoding((start + k).double(), d_model)
-        note = f"codes of {start} and {(start + k).tolist()}"
-        t.close(found[0], there @ here, "the inner product", note=note)
-        t.close(found[1], (there - here).norm(dim=-1), "the distance of the codes", note=note)
+        # Single precision is asked about further down.
+        want, note = (there - here).norm(dim=-1), f"codes of {start} and {(start + k).tolist()}"
+        t.close(found, want.float(), "the distance of the codes", note=note, dtype=False)
 
 
 @exercise.prop(
-    "a position with itself, and distances below 0",
-    points=0.5,
-    hint="Which of the two numbers is 0 for a position with itself? What is the other?",
+    "distances below 0 give what those above give, and those of 0 the extremes",
+    points=1,
+    hint="Which of the two numbers is 0 for a position with itself? Which is largest there?",
 )
 def itself_and_back(t: Trial) -> None:
-    t.same(torch.tensor(0), 2 * t.integer(2, 9), note="distance 0")
-    t.same(-torch.arange(1, 4), 8, note="distances below 0")
+    k, d_model = torch.arange(1, 30), 2 * t.integer(2, 9)
+    ahead, back = _two(t, k, d_model), _two(t, -k, d_model)
+    itself = _two(t, torch.tensor(0), d_model)
+    for part, what in enumerate(exercise.returns):
+        t.close(back[part], ahead[part], what, note="distances below 0, against those above")
+        t.a_tensor(itself[part], (), f"{what} at distance 0")
+    t.expect(itself[1].abs() < 1e-6, "a code is not at distance 0 from itself")
+    t.expect((ahead[0] < itself[0]).all(), "another code has a larger product than the same one")
+    t.expect((ahead[1] > 0).all(), "another code is at distance 0")
 
 
 @exercise.prop(
@@ -73,8 +84,14 @@ def itself_and_back(t: Trial) -> None:
     hint="The sum runs over the pairs of channels: which axis have you put them on?",
 )
 def any_shape(t: Trial) -> None:
-    t.same(t.integers(1, 40, 2, 3), 8, base=float(t.integer(5, 90)))
-    t.same(t.integer(1, 9) + torch.tensor([0.25, 0.5]), 6)
+    k, base = t.integers(1, 40, 2, 3), float(t.integer(5, 90))
+    table, flat = _two(t, k, 8, base=base), _two(t, k.flatten(), 8, base=base)
+    usual, near = _two(t, k, 8), _two(t, k + 0.25, 8)
+    for part, what in enumerate(exercise.returns):
+        t.a_tensor(table[part], (2, 3), what)
+        t.close(table[part].flatten(), flat[part], what, note="a table, against a row")
+        t.expect((table[part] != usual[part]).any(), f"{what} does not depend on the base")
+        t.expect((near[part] != usual[part]).all(), f"{what}: a quarter of a step changes nothing")
 
 
 @exercise.prop(

@@ -16,6 +16,10 @@ def reference(shift: float, d_model: int, base: float = 10_000.0) -> Tensor:
     return library_shift_matrix(shift, d_model, base=base)
 
 
+def _matrix(t: Trial, shift: float, d_model: int = 8) -> Tensor:
+    return t.a_tensor(t.call(shift, d_model), (d_model, d_model), "the matrix").double()
+
+
 exercise = Exercise(
     id="sinusoids.shift_matrix",
     function="shift_matrix",
@@ -26,12 +30,15 @@ exercise = Exercise(
     chapter="07_sinusoids.html#sinusoids-shift",
     outcomes=("sinusoids.shift",),
     example=lambda t: (3, 8),
+    severe={
+        "signs_alike": "the blocks are no rotations: nothing holds that holds for shifts",
+    },
 )
 
 
 @exercise.prop(
     "one position further: 2 x 2 blocks along the diagonal, zeros elsewhere",
-    points=1.5,
+    points=1.75,
     hint="Write sin(a + b) and cos(a + b) with the sines and cosines of a and b. What multiplies"
     " sin a, what cos a?",
 )
@@ -42,7 +49,7 @@ def one_step(t: Trial) -> None:
 
 @exercise.prop(
     "it turns the code of every position p into that of p + shift",
-    points=1,
+    points=0.5,
     hint="Multiply your matrix with the code of a position. Which position's code comes out?",
 )
 def moves_codes(t: Trial) -> None:
@@ -52,8 +59,8 @@ def moves_codes(t: Trial) -> None:
     for p in places:
         here, there = (sinusoidal_encoding(x, d_model) for x in (p, p + shift))
         t.close(
-            matrix.double() @ here,
-            there,
+            (matrix.double() @ here).float(),
+            there.float(),
             "matrix @ code",
             note=f"position {int(p)}, shift {shift}",
         )
@@ -61,22 +68,30 @@ def moves_codes(t: Trial) -> None:
 
 @exercise.prop(
     "backwards, and not at all: shifts below 0, and 0",
-    points=0.5,
+    points=0.75,
     hint="Where does a shift of 5 and then one of -5 lead?",
 )
 def backwards(t: Trial) -> None:
-    t.same(-t.integer(2, 20), 8)
-    t.same(0, 6)
+    # Against the answer's own matrix: whether it is right is asked above.
+    shift = t.integer(2, 20)
+    there, back = _matrix(t, shift), _matrix(t, -shift)
+    t.expect(not torch.allclose(there, back), "both directions have the same matrix")
+    t.close((there @ back).float(), torch.eye(8), f"{shift} steps and back")
+    t.close(_matrix(t, 0).float(), torch.eye(8), "the shift by 0")
 
 
 @exercise.prop(
     "shifts between whole numbers",
-    points=0.5,
+    points=1,
     hint="Does your matrix ask for whole steps where the sine doesn't?",
 )
 def fractions(t: Trial) -> None:
-    for shift in (0.5, t.integer(1, 9) + 0.25):
-        t.same(shift, 8, note=f"shift {shift:g}")
+    n = t.integer(1, 9)
+    half, most = _matrix(t, 0.5), _matrix(t, n + 0.25)
+    t.expect(not torch.allclose(half, torch.eye(8).double()), "half a step changes nothing")
+    one, more = _matrix(t, 1).float(), _matrix(t, n + 0.75).float()
+    t.close((half @ half).float(), one, "two halves, against a step")
+    t.close((half @ most).float(), more, f"1/2 and {n} 1/4, against {n} 3/4")
 
 
 @exercise.prop(
@@ -86,12 +101,16 @@ def fractions(t: Trial) -> None:
 )
 def base(t: Trial) -> None:
     number = float(t.integer(3, 9))
-    t.same(t.integer(2, 9), 8, base=number, note=f"base {number:g}")
+    shift = t.integer(2, 9)
+    matrix = t.a_tensor(t.call(shift, 8, base=number), (8, 8), "the matrix")
+    # Double precision is asked below.
+    want = t.want(shift, 8, base=number).float()
+    t.close(matrix.float(), want, note=f"base {number:g}")
 
 
 @exercise.prop(
     "long shifts are exact, too, in double precision",
-    points=1,
+    points=0.5,
     hint="Double precision is wanted of the result: does it begin with the frequencies?",
 )
 def long_shifts(t: Trial) -> None:

@@ -30,7 +30,7 @@ exercise = Exercise(
 
 @exercise.prop(
     "sine and cosine of p / base^(2i/d_model), pair by pair",
-    points=1.5,
+    points=1,
     hint="Compute the row of position 1 by hand for d_model 4: four numbers, two frequencies.",
 )
 def values(t: Trial) -> None:
@@ -50,27 +50,38 @@ def base(t: Trial) -> None:
 
 @exercise.prop(
     "positions of any shape get a code each",
-    points=0.5,
+    points=1,
     hint="The channels are a new last axis, whatever comes before it.",
 )
 def any_shape(t: Trial) -> None:
-    t.same(t.integers(0, 40, 2, 3), 8)
-    t.same(torch.tensor(t.integer(2, 40)), 4, note="a single position without axes")
+    # Against the answer's own codes in a row.
+    positions = t.integers(0, 40, 2, 3)
+    table = t.a_tensor(t.call(positions, 8), (2, 3, 8), "the codes")
+    t.close(table.flatten(0, 1), t.call(positions.flatten(), 8), "a table of codes")
+    t.close(t.call(positions[1, 2], 8), table[1, 2], "the code of a position without axes")
+    t.expect((table != table[0, 0, 0]).any(), "all channels of all codes are the same")
 
 
 @exercise.prop(
     "positions between whole numbers and before 0 have codes, too",
-    points=0.5,
+    points=1,
     hint="The formula does not ask for whole numbers. Which line of yours does?",
 )
 def between(t: Trial) -> None:
-    t.same(t.integer(1, 9) + torch.tensor([0.25, 0.5, 0.75]), 8, note="fractions")
-    t.same(-torch.arange(1, 5), 8, note="negative positions")
+    # A code moves a little with every little step, on both sides of 0.
+    places = torch.cat([torch.arange(-64.0, 64.0) / 32, t.integer(3, 9) + torch.arange(32.0) / 32])
+    codes = t.a_tensor(t.call(places, 8), (160, 8), "the codes").clone()
+    steps = (codes[1:] - codes[:-1]).abs().amax(-1)
+    steps[127] = 0.02  # From one stretch of places to the other.
+    t.expect((steps > 1e-3).all(), "some places 1/32 apart have the same code")
+    t.expect((steps < 0.2).all(), "some places 1/32 apart have codes that are far apart")
+    whole = t.a_tensor(t.call(torch.arange(-2, 2), 8), (4, 8), "the codes of whole numbers")
+    t.close(whole, codes[:128:32], "the codes of -2 to 1 as whole numbers")
 
 
 @exercise.prop(
     "far positions are as exact as near ones",
-    points=1,
+    points=0.5,
     hint="Single precision keeps seven digits of an angle. How many of them stand behind the"
     " point when the angle is 100 000?",
 )

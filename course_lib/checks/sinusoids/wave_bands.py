@@ -93,7 +93,7 @@ def ends(t: Trial) -> None:
     length = t.integer(10, 99)
     t.close(_three(t, 2, length)[1], 2 * math.pi, "the longest wave", note="d_model 2")
     _count(t, 2, length)
-    _count(t, 16, t.integer(2, 6))
+    _count(t, 16, t.integer(4, 6))
     _count(t, 16, 10**6)
 
 

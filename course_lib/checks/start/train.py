@@ -23,6 +23,15 @@ def _data(t: Trial, width: int = 4, batch: int = 6) -> tuple[Tensor, Tensor, Ten
     return t.randn(width), t.randn(batch, width), t.randn(batch)
 
 
+def _goes_on(t: Trial) -> None:
+    """Expect two steps to lead where one leads from where one has led."""
+    theta, x, y = _data(t)
+    after_one = t.a_tensor(t.call(theta, x, y, 1, 0.5), theta.shape)
+    t.expect(not torch.equal(after_one, theta), "a step changes nothing")
+    twice = t.call(after_one, x, y, 1, 0.5)
+    t.close(t.call(theta, x, y, 2, 0.5), twice, note="two steps at once, against one and one")
+
+
 exercise = Exercise(
     id="start.train",
     function="train",
@@ -37,12 +46,13 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "one step along the gradient",
+    "one step along the gradient, and a second one from there",
     points=0.5,
     hint=see("loop", "After one turn through the five lines, where are the parameters?"),
 )
 def one_step(t: Trial) -> None:
     t.same(*_data(t, t.integer(2, 5)), 1, 0.7)
+    _goes_on(t)
 
 
 @exercise.prop(
@@ -55,24 +65,24 @@ def several_steps(t: Trial) -> None:
 
 
 @exercise.prop(
-    "no step changes nothing",
+    "no step changes nothing, and two are one after the other",
     points=0.5,
     hint=see("check", "How often does your loop run with `steps=0`? The table shows the call."),
 )
 def no_step(t: Trial) -> None:
     theta, x, y = _data(t)
     t.same(theta, x, y, 0, 0.5, note="steps=0")
-    got = t.a_tensor(t.call(theta, x, y, 2, 0.5), theta.shape)
-    t.expect(not torch.equal(got, theta), "two steps change nothing either")
+    _goes_on(t)
 
 
 @exercise.prop(
-    "the parameters that were handed over are left as they were",
+    "the parameters that were handed over are left as they were, call after call",
     points=0.5,
     hint=see("autograd", "Whose tensor does your optimiser move? A copy needs `clone`."),
 )
 def no_side_effect(t: Trial) -> None:
     t.unchanged(*_data(t), 2, 0.5)
+    _goes_on(t)
 
 
 def colleagues_train(theta, x, y, steps, lr):

@@ -117,10 +117,9 @@ def no_future(t: Trial) -> None:
     hint="A ValueError says what came and what was wanted.",
 )
 def refused(t: Trial) -> None:
-    own, memory = both(t)
-    t.same("bart", own, memory)
-    t.unchanged("flamingo", own, memory, 1.0)
-    t.unchanged("llava", own, memory)
+    own, memory = both(t, 4, 4)
+    for name in ("bart", "flamingo", "llava"):
+        t.unchanged(name, own, memory, 1.0)
     t.raises("bert", own, memory, why="architecture 'bert'")
 
 
@@ -249,9 +248,9 @@ def one_stream_unmasked(architecture, own, memory, gate=0.0):
     return own
 
 
-@exercise.mistake("BART's decoder, left alone with its own words: what does it translate?")
-def conditioned_at_the_start_only(architecture, own, memory, gate=0.0):
-    """A decoder is told of its memory by a first token, its mean, as a recurrent one was."""
+@exercise.mistake("What asks the memory: a word as it came, or with what it has found in its past?")
+def both_steps_at_once(architecture, own, memory, gate=0.0):
+    """A token looks at its past and at the memory at the same time, both as it came."""
     T, S = own.shape[1], memory.shape[1]
     past = torch.ones(S + T, S + T, dtype=torch.bool).tril()
     if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):
@@ -259,15 +258,12 @@ def conditioned_at_the_start_only(architecture, own, memory, gate=0.0):
     if architecture == "llava":
         stream = torch.cat([memory, own], 1)
         return (stream + attend(stream, stream, past))[:, S:]
+    found = attend(own, own, None if architecture == "stable-diffusion" else past[:T, :T])
+    if architecture in ("bart", "whisper", "stable-diffusion"):
+        found = found + attend(own, memory)
     if architecture == "flamingo":
-        own = own + math.tanh(gate) * attend(own, memory)
-    if architecture in ("bart", "whisper"):
-        first = torch.cat([memory.mean(1, keepdim=True), own], 1)
-        return (first + attend(first, first, past[: T + 1, : T + 1]))[:, 1:]
-    own = own + attend(own, own, None if architecture == "stable-diffusion" else past[:T, :T])
-    if architecture == "stable-diffusion":
-        own = own + attend(own, memory)
-    return own
+        found = found + math.tanh(gate) * attend(own, memory)
+    return own + found
 
 
 @exercise.alternative

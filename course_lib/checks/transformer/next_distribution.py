@@ -51,7 +51,7 @@ def logits(t: Trial, *shape: int) -> Tensor:
 
 @exercise.prop(
     "the temperature sharpens below 1 and flattens above",
-    points=1,
+    points=1.5,
     hint="What becomes of the ratio of two probabilities when their logits are divided by T?",
 )
 def warm_and_cold(t: Trial) -> None:
@@ -78,15 +78,18 @@ def k_likeliest(t: Trial) -> None:
     hint="Probabilities 0.5, 0.3, 0.2 and p = 0.6: is 0.5 enough? How many are needed?",
 )
 def nucleus(t: Trial) -> None:
+    # How many are left: which ones, and what they have then, is asked above and below.
     # Of 21: 6, 11, 15, 18, 20, 21.
     for reached in (8.5, 13.0, 16.5, 19.0):
-        t.same(logits(t), top_p=reached / 21, note=f"p = {reached / 21:.3f}")
-    t.same(logits(t, 2, 3), top_p=0.6)
+        rows, p = logits(t, 2), reached / 21
+        got = t.a_tensor(t.call(rows, top_p=p), rows.shape)
+        want = t.want(rows, top_p=p)
+        t.close((got > 0).sum(-1), (want > 0).sum(-1), "the number of tokens", note=f"p = {p:.3f}")
 
 
 @exercise.prop(
     "temperature first, then k, then p of what is left",
-    points=1,
+    points=0.5,
     hint="After top-k the rest adds up to 1 again. Of which probabilities is p a share?",
 )
 def in_turn(t: Trial) -> None:
@@ -116,9 +119,10 @@ def ends(t: Trial) -> None:
 
 
 @exercise.prop(
-    "forbidden tokens stay at 0, large logits and half precision do no harm",
+    "forbidden tokens stay at 0, large logits do no harm, any precision comes back as float32",
     points=0.5,
-    hint="A logit of minus infinity has probability 0, before and after any cut.",
+    hint="A logit of minus infinity has probability 0, before and after any cut. And which dtype"
+    " has your result, for logits in half and in double precision, at temperature 0 as well?",
 )
 def extremes(t: Trial) -> None:
     some = logits(t)
@@ -126,16 +130,26 @@ def extremes(t: Trial) -> None:
     t.same(some, note="a logit of -inf")
     t.same(some, temperature=0.5, top_k=5, top_p=0.9, note="a logit of -inf, and cuts")
     t.same(1e4 * logits(t), top_p=0.9, note="logits of 10^4")
-    t.same(logits(t, 2).half(), top_k=4, note="half precision")
+    for dtype in (torch.float16, torch.bfloat16, torch.float64):
+        rows = logits(t, 2).to(dtype)
+        t.same(rows, top_k=4, note=f"{dtype}")
+        t.same(rows, temperature=0, note=f"{dtype}, temperature 0")
+    low = torch.tensor([-20_000.0, -20_016.0, -20_032.0])
+    t.same(low.half(), top_k=1, note="logits near -20,000")
 
 
 @exercise.prop(
-    "logits of any shape, left as they were",
+    "logits of any shape, every row for itself, left as they were",
     points=0.5,
     hint="Does one of your steps end in an underscore, or write into what you were given?",
 )
 def left_alone(t: Trial) -> None:
-    t.same(logits(t, 2, 2), temperature=0.7, top_k=4, top_p=0.8)
+    rows = logits(t, 2, 2) + torch.tensor([[0.0, 4.0], [8.0, 2.0]])[..., None]
+    together = t.a_tensor(t.call(rows, temperature=0.7, top_k=4, top_p=0.8), rows.shape)
+    t.expect(together.std(-1).min() > 0, "all tokens are equally likely")
+    for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        alone = t.call(rows[i, j], temperature=0.7, top_k=4, top_p=0.8)
+        t.close(alone, together[i, j], f"row {i, j} alone")
     t.unchanged(logits(t, 2), 0.7, 4, 0.8)
     t.unchanged(logits(t, 2), 1.0, 2, None)
 
@@ -245,20 +259,15 @@ def cut_then_warmed(logits, temperature=1.0, top_k=None, top_p=None):
     return kept / kept.sum(-1, keepdim=True)
 
 
-@exercise.mistake("Two rows, one far above the other: how many tokens does the lower one keep?")
-def one_bar_for_all(logits, temperature=1.0, top_k=None, top_p=None):
-    """One threshold, that of the first row, serves the whole batch."""
-    logits = logits.float()
-    V = logits.shape[-1]
+@exercise.mistake("Print the dtype that comes back for logits in half precision.")
+def in_the_given_precision(logits, temperature=1.0, top_k=None, top_p=None):
+    """Probabilities come back in the precision in which the logits came."""
     if temperature == 0:
-        return F.one_hot(logits.argmax(-1), V).float()
-    logits = logits / temperature
-    if top_k is not None and top_k < V:
-        bar = logits.reshape(-1, V)[0].sort(descending=True, stable=True).values[top_k - 1]
-        keep = logits >= bar
-        keep.scatter_(-1, logits.argmax(-1, keepdim=True), True)
-        logits = logits.masked_fill(~keep, -torch.inf)
-    ordered, order = logits.softmax(-1).sort(dim=-1, descending=True, stable=True)
+        return F.one_hot(logits.argmax(-1), logits.shape[-1]).to(logits)
+    ordered, order = (logits / temperature).softmax(-1).sort(dim=-1, descending=True, stable=True)
+    if top_k is not None:
+        ordered[..., top_k:] = 0
+        ordered = ordered / ordered.sum(-1, keepdim=True)
     if top_p is not None:
         before = ordered.cumsum(-1) - ordered
         ordered = ordered.masked_fill(before >= top_p, 0)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 
 
 def reference(
@@ -41,30 +41,33 @@ def sentences(t: Trial, *lengths: int) -> list[list[int]]:
     return [t.integers(10, 60, length).tolist() for length in lengths]
 
 
+def _two(t: Trial, *args: object) -> list[Tensor]:
+    return t.parts(t.call(*args), *exercise.returns)
+
+
 @exercise.prop(
-    "what goes in begins with the start token, what is asked for ends with the end token",
+    "what goes in: the start token and all words",
     points=1,
     hint="For the words 5, 6, 7, write two rows: what is given, and below, what is asked for.",
 )
-def equal_lengths(t: Trial) -> None:
+def given(t: Trial) -> None:
     n = t.integer(2, 5)
-    t.same(sentences(t, n, n), 1, 2, 0)
-    t.same(sentences(t, 1), t.integer(3, 5), t.integer(6, 9), 0, note="one word alone")
+    cases = (sentences(t, n, n), 1, 2, 0), (sentences(t, 1), t.integer(3, 5), 9, 0)
+    for case in cases:
+        t.close(_two(t, *case)[0], t.want(*case)[0], "the inputs")
 
 
 @exercise.prop(
-    "what is asked for at one place is given at the next",
-    points=0.5,
-    hint="Which word may a decoder have read when it is asked for the third one?",
+    "what is asked for: all words and the end token, one place before they are given",
+    points=1,
+    hint="Which word may a decoder have read when it is asked for the third one? And what has it to"
+    " say after the last word?",
 )
-def one_step(t: Trial) -> None:
+def asked(t: Trial) -> None:
     n = t.integer(3, 6)
-    found = t.call(sentences(t, n, n), 1, 2, 0)
-    if not isinstance(found, (list, tuple)) or len(found) != 2:
-        raise Wrong("wanted two tensors: inputs and labels")
-    inputs = t.a_tensor(found[0], (2, n + 1), "the inputs")
-    labels = t.a_tensor(found[1], (2, n + 1), "the labels")
-    t.close(inputs[:, 1:], labels[:, :-1], "the inputs from the second place on")
+    cases = (sentences(t, n, n), 1, 2, 0), (sentences(t, 1), 3, t.integer(6, 9), 0)
+    for case in cases:
+        t.close(_two(t, *case)[1], t.want(*case)[1], "the labels")
 
 
 @exercise.prop(
@@ -73,28 +76,47 @@ def one_step(t: Trial) -> None:
     hint="`F.cross_entropy` leaves out places labelled -100. Which should it leave out?",
 )
 def filled_up(t: Trial) -> None:
-    t.same(sentences(t, t.integer(4, 6), 1, t.integer(2, 3)), 1, 2, 0)
-    t.same(sentences(t, 2, 4), 1, 2, t.integer(3, 9), ignore=-t.integer(1, 9), note="other fillers")
+    # What stands before the filling is asked above.
+    lengths = torch.tensor([t.integer(4, 6), 1, t.integer(2, 3)])
+    for pad, ignore in ((0, -100), (t.integer(3, 9), -t.integer(1, 9))):
+        case = sentences(t, *lengths.tolist()), 1, 2, pad, ignore
+        filling = torch.arange(int(lengths.max()) + 1) > lengths[:, None]
+        for got, want, what in zip(_two(t, *case), t.want(*case), exercise.returns, strict=True):
+            t.a_tensor(got, want.shape, what)
+            note = f"behind the sentences, pad = {pad}, ignore = {ignore}"
+            t.close(got[filling], want[filling], what, note=note)
+            t.expect((got[~filling] >= 1).any(), f"{what} are filling and nothing else")
 
 
 @exercise.prop(
     "end token and padding may have the same number",
-    points=1,
+    points=0.5,
     hint="Many models pad with their end token. Can you then tell by its number what to leave out?",
 )
 def one_number_for_both(t: Trial) -> None:
-    t.same(sentences(t, 4, t.integer(1, 3)), 1, 2, 2, note="eos = pad")
-    t.same([[7, 3, 7], [3]], 1, 2, 3, note="a word with the number of the padding")
+    cases = (sentences(t, 4, t.integer(1, 3)), 1, 2, 2), ([[7, 3, 7], [3]], 1, 2, 3)
+    for case in cases:
+        places = torch.tensor([len(words) + 1 for words in case[0]])
+        labels = _two(t, *case)[1]
+        t.a_tensor(labels, t.want(*case)[1].shape, "the labels")
+        asked = (labels != -100).sum(dim=1)
+        t.close(asked, places, "the number of places with a label", note=f"pad = {case[3]}")
 
 
 @exercise.prop(
-    "a sentence without words asks for its end",
+    "a sentence without words asks for its end; the lists are left as they were",
     points=0.5,
-    hint="Nothing is to be written. How does the decoder learn to stop at once?",
+    hint="Nothing is to be written. How does the decoder learn to stop at once? And does `insert`"
+    " or `+=` change a sentence that belongs to your caller?",
 )
 def no_words(t: Trial) -> None:
-    t.same([[], *sentences(t, t.integer(1, 3))], 1, 2, 0)
-    t.same([[]], 1, 2, 0)
+    for lists in ([[], *sentences(t, t.integer(1, 3))], [[]]):
+        labels = _two(t, lists, 1, 2, 0)[1]
+        t.close(labels[:1], t.want(lists, 1, 2, 0)[1][:1], "the labels of no words")
+    lists = sentences(t, 2, 3)
+    _two(t, lists, 1, 2, 0)
+    after = t.reply(lists, 1, 2, 0).after
+    t.expect(after[0] == lists, "the sentences are not what they were before the call")
 
 
 @exercise.mistake("What would a decoder have to learn that is given exactly what it is asked for?")
