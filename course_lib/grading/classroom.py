@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -359,7 +358,7 @@ class Classroom:
             answers[mark.grade_id] = hashlib.sha256(own.encode(errors="replace")).hexdigest()
             if mark.score is not None or mark.grade_id not in unanswered:
                 continue
-            if written_beside(judged.notebook, self.assignment.release, mark.grade_id):
+            if feedback.written_beside(judged.notebook, self.assignment.release, mark.grade_id):
                 unanswered.remove(mark.grade_id)
                 judged.notes.append(
                     f"The place for `{mark.grade_id}` is as it was released, but a text stands"
@@ -435,15 +434,3 @@ class Classroom:
 
 def _grade_id(cell: NotebookNode) -> str:
     return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
-
-
-def written_beside(notebook: NotebookNode, release: NotebookNode, grade_id: str) -> bool:
-    """Whether a text of the student's own stands next to a marked cell."""
-    given = {intake.inert(c.source).strip() for c in release.cells if c.cell_type == "markdown"}
-    place = next(n for n, c in enumerate(notebook.cells) if _grade_id(c) == grade_id)
-    for cells in (notebook.cells[place + 1 :], reversed(notebook.cells[:place])):
-        for cell in itertools.takewhile(lambda c: not _grade_id(c), cells):
-            text = cell.source.strip()
-            if cell.cell_type == "markdown" and text and text not in given:
-                return True
-    return False

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import jinja2
+from nbformat import NotebookNode
 
 from course_lib.checks.exercise import find
+from course_lib.grading.intake import inert
 from course_lib.grading.judge import Judged, Mark
 
 
@@ -100,3 +103,21 @@ def answer_of(judged: Judged, mark: Mark) -> str:
         if grade_id.startswith(prefix) or (grade_id == mark.grade_id and marks.get("solution")):
             parts.append(cell.source)
     return "\n\n".join(parts)
+
+
+def written_beside(notebook: NotebookNode, release: NotebookNode, grade_id: str) -> bool:
+    """Whether a text of the student's own stands next to a marked cell."""
+    given = {inert(c.source).strip() for c in release.cells if c.cell_type == "markdown"}
+    place = next(
+        n
+        for n, c in enumerate(notebook.cells)
+        if c.metadata.get("nbgrader", {}).get("grade_id") == grade_id
+    )
+    for cells in (notebook.cells[place + 1 :], reversed(notebook.cells[:place])):
+        for cell in itertools.takewhile(
+            lambda c: not c.metadata.get("nbgrader", {}).get("grade_id"), cells
+        ):
+            text = cell.source.strip()
+            if cell.cell_type == "markdown" and text and text not in given:
+                return True
+    return False

@@ -14,7 +14,8 @@ import pytest
 
 from course_lib.grading import authoring, gradebook, sample, summary
 from course_lib.grading.channel import Limits
-from course_lib.grading.classroom import Classroom, written_beside
+from course_lib.grading.classroom import Classroom
+from course_lib.grading.feedback import written_beside
 from course_lib.grading.verdict import Verdict
 
 NAME = "03_attention"
