@@ -10,24 +10,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
-from course_lib.checks import seeds
 from course_lib.checks.report import bank_reports
 from course_lib.errors import Refused
 from course_lib.grading import (
-    authoring,
     database,
     doctor,
-    feedback,
     gradebook,
     intake,
     kit,
@@ -36,17 +31,14 @@ from course_lib.grading import (
 from course_lib.grading.channel import Limits
 from course_lib.grading.desk import Order
 from course_lib.grading.exchange import Slip, read_slip, stand_ins
-from course_lib.grading.folder import engine_hash, grading_seed, lock, save
-from course_lib.grading.judge import Judged, judge_notebook
-from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
+from course_lib.grading.folder import grading_seed, lock, save
+from course_lib.grading.marking import marker
+from course_lib.grading.nursery import Nursery
 from course_lib.grading.pool import JudgeDied, judge_all
 from course_lib.grading.verdict import Result, Task, Verdict, read_verdict
 
 if TYPE_CHECKING:
     from course_lib.grading.cluster import Cluster
-
-# How often a submission is judged whose worker was killed: by somebody, or by its own doing?
-TRIES = 2
 
 
 class Classroom:
@@ -81,21 +73,12 @@ class Classroom:
         follow: bool = False,
     ) -> None:
         """Load the assignment's source."""
-        known = {s.stem: s for s in authoring.sources(root)}
-        if name not in known:
-            raise Refused(f"no assignment {name!r}; there are {', '.join(known) or 'none'}")
-        self.course, self.name, self.limits = course, name, limits or Limits()
-        self.root = root
-        self.assignment = authoring.load(known[name], root)
-        self.url = authoring.book_url(root)
+        self.course, self.root, self.name = course, root, name
         self.seed = seed or grading_seed(course, name)
-        self.engine = engine_hash(root)
+        self.marker = marker(root, name, self.seed, limits)
+        self.assignment, self.engine = self.marker.assignment, self.marker.engine
+        self.limits = self.marker.limits
         self.db, self.staging, self.follow = db, staging, follow
-        self.answered = {
-            _grade_id(c)
-            for c in self.assignment.release.cells
-            if c.metadata.get("nbgrader", {}).get("solution")
-        }
         self.place = staging or course
         gradebook.url(course, db)
 
@@ -152,7 +135,7 @@ class Classroom:
                 stack.callback(judging.close)
                 for task, done in judging:
                     result = (
-                        self._failed(task, str(done), again=True)
+                        self.marker.failed(task, str(done), again=True)
                         if isinstance(done, JudgeDied)
                         else done
                     )
@@ -186,7 +169,7 @@ class Classroom:
             # Before the judges are forked, so that no two of them do it.
             for exercise in self.assignment.exercises:
                 bank_reports(exercise.id)
-        yield from judge_all(tasks, self.judge, start, jobs, meanwhile)
+        yield from judge_all(tasks, self.marker.judge, start, jobs, meanwhile)
 
     def order(self, task: Task, walls: bool) -> Order:
         """What a worker elsewhere has to know to judge a submission as it is judged here."""
@@ -300,91 +283,6 @@ class Classroom:
             return Result(verdict, page)
         return Result(verdict, page, notebook.read_text(encoding="utf-8"))
 
-    def judge(self, task: Task, nursery: Nursery, judge: int) -> Result:
-        """In a judge's process: everything but writing."""
-        if task.reason:
-            return self._failed(task, task.reason)
-        seed = seeds.of_hand_in(self.seed, task.student, task.content)
-        try:
-            tries: list[Judged] = []
-            until = time.monotonic() + self.limits.whole
-            while len(tries) < TRIES and (left := until - time.monotonic()) > 0:
-                submission = intake.parse(task.content)
-                tries.append(
-                    judge_notebook(
-                        submission,
-                        self.assignment.release,
-                        seed,
-                        nursery,
-                        self.limits,
-                        judge,
-                        seconds=left,
-                    )
-                )
-                if not tries[-1].killed:
-                    break
-            judged = max(tries, key=lambda one: (one.score, not one.killed))
-        except intake.Unreadable as unreadable:
-            return self._failed(task, str(unreadable))
-        except (WorkerFailed, NurseryLost):
-            raise
-        except Exception as error:
-            # One submission never stops a class; the instructor sees what happened.
-            why = f"The grader itself failed: {type(error).__name__}: {error}"
-            return self._failed(task, why, again=True)
-        verdict = self._verdict(task, judged)
-        page = feedback.page(self.name, task.student, judged, self.url)
-        return Result(verdict, page, authoring.text(judged.notebook))
-
-    def _failed(self, task: Task, reason: str, *, again: bool = False) -> Result:
-        """No grade; ``again`` when the next run should try, because it was not the student."""
-        notes, key = list(task.slip.notes), "" if again else task.key
-        verdict = Verdict(task.student, key, None, self.assignment.points, notes=notes,
-                          reason=reason, engine=self.engine)  # fmt: skip
-        page = feedback.page(self.name, task.student, None, self.url, reason=reason)
-        return Result(verdict, page)
-
-    def _verdict(self, task: Task, judged: Judged) -> Verdict:
-        released = {_grade_id(c): c.source for c in self.assignment.release.cells if _grade_id(c)}
-        handed_in = {_grade_id(c): c.source for c in judged.notebook.cells if _grade_id(c)}
-        unanswered = [
-            i
-            for i, c in handed_in.items()
-            if i in self.answered and c.strip() == released[i].strip()
-        ]
-        answers = {}
-        for mark in judged.marks:
-            own = feedback.answer_of(judged, mark)
-            answers[mark.grade_id] = hashlib.sha256(own.encode(errors="replace")).hexdigest()
-            if mark.score is not None or mark.grade_id not in unanswered:
-                continue
-            if feedback.written_beside(judged.notebook, self.assignment.release, mark.grade_id):
-                unanswered.remove(mark.grade_id)
-                judged.notes.append(
-                    f"The place for `{mark.grade_id}` is as it was released, but a text stands"
-                    " beside it: a person should read that."
-                )
-            else:
-                # As nbgrader does: nobody has to read what nobody has written.
-                mark.score, mark.reason = 0.0, "nothing was written here"
-        return Verdict(
-            task.student,
-            task.key,
-            judged.score,
-            judged.max_points,
-            exercises={m.grade_id: m.score for m in judged.marks},
-            worth={m.grade_id: m.max_points for m in judged.marks},
-            answers=answers,
-            unanswered=unanswered,
-            mistakes={
-                m.report.exercise: m.report.mistake.name
-                for m in judged.marks
-                if m.report and m.report.mistake
-            },
-            notes=[*judged.notes, *task.slip.notes],
-            engine=self.engine,
-        )
-
     def write(self, slip: Slip, result: Result, book: Gradebook | None) -> None:
         """Write down what came of a submission; broken off at any point, it is done again.
 
@@ -430,7 +328,3 @@ class Classroom:
     def _remember(self, verdict: Verdict) -> None:
         path = self._out(verdict.student) / "verdict.json"
         save(path, json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
-
-
-def _grade_id(cell: NotebookNode) -> str:
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))

@@ -26,7 +26,7 @@ from course_lib.errors import Refused
 
 if TYPE_CHECKING:
     from course_lib.grading.channel import Limits
-    from course_lib.grading.classroom import Classroom
+    from course_lib.grading.marking import Marker
     from course_lib.grading.nursery import Nursery
     from course_lib.grading.verdict import Result, Task
 
@@ -118,14 +118,14 @@ class _Clerk:
         self.folder = folder
         self.nursery: Nursery | None = None
         self.walls = True
-        self.rooms: dict[tuple[str, str, str], Classroom] = {}
+        self.markers: dict[tuple[str, str, str], Marker] = {}
 
     def handle(self, order: Order) -> tuple[str, Result | str]:
         from course_lib.grading.nursery import NurseryLost, WorkerFailed
 
         try:
-            room = self._room(order)
-            if room.engine != order.engine:
+            marker = self._marker(order)
+            if marker.engine != order.engine:
                 return "failed", (
                     f"the worker on {socket.gethostname()} has another version of the course than"
                     " the command that asks it. Nothing was mixed: update both and start the worker"
@@ -133,24 +133,22 @@ class _Clerk:
                 )
             for _ in range(ATTEMPTS):
                 try:
-                    return "done", room.judge(order.task, self._warm(order.walls), 0)
+                    return "done", marker.judge(order.task, self._warm(order.walls), 0)
                 except NurseryLost:
                     self.leave()
             return "died", "the warm parent of the worker ended again and again"
         except (WorkerFailed, ValueError, OSError) as error:
             return "failed", f"the worker on {socket.gethostname()}: {error}"
 
-    def _room(self, order: Order) -> Classroom:
-        from course_lib.grading.classroom import Classroom
+    def _marker(self, order: Order) -> Marker:
+        from course_lib.grading.marking import marker
 
         key = (order.assignment, order.seed, repr(order.limits))
-        if key not in self.rooms:
-            course = self.folder / "course"
-            # Whoever wants another room is in another run: the library may have changed.
-            self.rooms = {
-                key: Classroom(course, checkout(), order.assignment, order.limits, seed=order.seed)
-            }
-        return self.rooms[key]
+        if key not in self.markers:
+            # An order with another key is of another run: the library may have changed.
+            found = marker(checkout(), order.assignment, order.seed, order.limits)
+            self.markers = {key: found}
+        return self.markers[key]
 
     def _warm(self, walls: bool) -> Nursery:
         from course_lib.grading import kit

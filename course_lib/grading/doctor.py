@@ -67,8 +67,11 @@ PROBES = (
     Probe("mount something",
           "got = libc.mount(b'none', os.getcwd().encode(), b'tmpfs', 0, b'') == 0"),
     Probe("trace a process", "got = libc.ptrace(16, os.getppid(), 0, 0) == 0"),
-    Probe("import a reference", "from course_lib.attention import scaled_dot_product_attention\n"
-          "got = True"),
+    # The name can be imported, as notebooks do; what it names is not there.
+    Probe("call a reference", "from course_lib.attention import scaled_dot_product_attention\n"
+          "import torch\n"
+          "q = torch.ones(1, 2, 4)\n"
+          "got = scaled_dot_product_attention(q, q, q) is not None"),
     Probe("find the checks on the disk",
           "roots = {os.path.dirname(os.path.dirname(p)) for p in bait['checks']}\n"
           "got = [p for p in bait['checks'] if os.path.exists(p)]"),

@@ -233,7 +233,7 @@ def test_every_hand_in_meets_samples_of_its_own_and_the_same_ones_again(
         path.write_text(content, encoding="utf-8")
     for student in ("ada", "ada", "ben"):
         room = Classroom(tmp_path, root, NAME, seed="07")
-        result = room.judge(room.take_in(student), nursery, 0)
+        result = room.marker.judge(room.take_in(student), nursery, 0)
         page = result.page.replace(student, "")
         assert shown.setdefault(student, page) == page, "the same again"
     assert shown["ada"] != shown["ben"]

@@ -52,7 +52,7 @@ def test_a_worker_killed_when_time_is_up_gets_no_more_of_it(
     Classroom.judge.__globals__["judge_notebook"] = judging
     try:
         task = Task("eve", nbformat.writes(notebook).encode(), "", "key")
-        assert room.judge(task, nursery, 0).verdict.score == 0
+        assert room.marker.judge(task, nursery, 0).verdict.score == 0
     finally:
         Classroom.judge.__globals__["judge_notebook"] = before
     assert given[0] > 11 and all(seconds < 12 - 8 for seconds in given[1:])
