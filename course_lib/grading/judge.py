@@ -324,8 +324,8 @@ class _Looker:
             )
             mark.score, mark.report, cell.outputs = found.score, found, _table(found)
         if mark.score and (plain is None or plain.score < mark.score or seen):
-            names = dict.fromkeys(n for names in left_out.values() for n in names)
-            what = ", ".join(f"`{name:.60}`" for name in [*seen, *names][:MOST_NAMES])
+            told = dict.fromkeys(n for kept in left_out.values() for n in kept)
+            what = ", ".join(f"`{name:.60}`" for name in [*seen, *told][:MOST_NAMES])
             self.notes.append(
                 f"The answer of {exercise.id} earns {mark.score:g} points with what right answers"
                 f" do without{': ' + what if what else ''}; {PLEASE}."

@@ -12,6 +12,7 @@ from course_lib.cli.walls import load_attacks
 from course_lib.grading.channel import Limits, Worker
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judge import FULL, clean_outputs, judge_notebook
+from course_lib.grading.marking import Marker
 from course_lib.grading.verdict import Task
 
 
@@ -48,13 +49,13 @@ def test_a_worker_killed_when_time_is_up_gets_no_more_of_it(
         given.append(seconds)
         return judge_notebook(*args, seconds=seconds, **kwargs)
 
-    before = Classroom.judge.__globals__["judge_notebook"]
-    Classroom.judge.__globals__["judge_notebook"] = judging
+    before = Marker.judge.__globals__["judge_notebook"]
+    Marker.judge.__globals__["judge_notebook"] = judging
     try:
         task = Task("eve", nbformat.writes(notebook).encode(), "", "key")
         assert room.marker.judge(task, nursery, 0).verdict.score == 0
     finally:
-        Classroom.judge.__globals__["judge_notebook"] = before
+        Marker.judge.__globals__["judge_notebook"] = before
     assert given[0] > 11 and all(seconds < 12 - 8 for seconds in given[1:])
 
 

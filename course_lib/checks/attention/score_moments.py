@@ -35,7 +35,7 @@ def _agree(t: Trial, *args: float, note: str, which: tuple[int, ...] = (0, 1)) -
         t.close(got[part], want[part], ("the mean", "the standard deviation")[part], note=note)
 
 
-def _two(t: Trial, *args: float, **kwargs: float) -> list[Any]:
+def _two(t: Trial, *args: float, **kwargs: Any) -> list[Any]:
     got = t.call(*args, **kwargs)
     if not isinstance(got, (list, tuple)) or len(got) != 2:
         raise Wrong(f"the result is {kind(got)}, wanted mean and standard deviation")

@@ -72,7 +72,7 @@ def normed_at_the_end(t: Trial) -> None:
 def dropout(t: Trial) -> None:
     # A part that is dropped whole might as well not be there; dropout 0 scales nothing.
     x, matrices = 3 * t.randn(2, 3, 6), _matrices(t, 3, 6)
-    kept = ([1, 2], [0, 2], [t.integer(0, 1)], [])
+    kept: tuple[list[int], ...] = ([1, 2], [0, 2], [t.integer(0, 1)], [])
     for layers in (torch.tensor(some, dtype=torch.long) for some in kept):
         keep = torch.zeros(3, 2, 3, 6, dtype=torch.bool)
         keep[layers] = True

@@ -1,5 +1,7 @@
 """Exercise ``heads.head_cost``."""
 
+from typing import Any
+
 from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
@@ -28,7 +30,7 @@ exercise = Exercise(
 )
 
 
-def _three(t: Trial, *args: int, **options: bool) -> list[int]:
+def _three(t: Trial, *args: int, **options: Any) -> list[int]:
     """Three whole numbers, however right."""
     got = t.call(*args, **options)
     three = isinstance(got, (list, tuple)) and len(got) == 3
@@ -39,7 +41,7 @@ def _three(t: Trial, *args: int, **options: bool) -> list[int]:
     return list(got)
 
 
-def _agree(t: Trial, place: int, *args: int) -> None:
+def _agree(t: Trial, place: int, *args: Any) -> None:
     """Expect one of the three numbers."""
     got, want = _three(t, *args)[place], reference(*args)[place]
     called = ", ".join(map(str, args))

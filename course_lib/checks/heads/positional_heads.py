@@ -9,6 +9,8 @@ from torch.nn import functional as F
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
+Target = Callable[[int, int], int | None]
+
 
 def reference(
     weights: Tensor, lengths: Tensor, share: float = 0.9, max_offset: int = 2
@@ -40,13 +42,7 @@ def _content(t: Trial, T: int, length: int) -> list[int]:
     ]
 
 
-def _maps(
-    t: Trial,
-    T: int,
-    lengths: list[int],
-    targets: list[Callable[[int, int], int | None]],
-    top: float,
-) -> Tensor:
+def _maps(t: Trial, T: int, lengths: list[int], targets: list[Target], top: float) -> Tensor:
     """Maps (B, H, T, T) whose rows have their largest weight ``top`` where a head's target says.
 
     A target gets the number of the sentence and the query; None or a place outside is led by
@@ -69,7 +65,7 @@ def _maps(
     return weights
 
 
-def _offset(offset: int) -> Callable[[int, int], int | None]:
+def _offset(offset: int) -> Target:
     return lambda b, i: i + offset
 
 
@@ -124,8 +120,7 @@ def neighbours(t: Trial) -> None:
 )
 def weak(t: Trial) -> None:
     T = t.integer(10, 14)
-    maps = _maps(t, T, [T] * 2, [_offset(-1), _nothing, _offset(1)], 0.4)
-    t.same(maps, torch.tensor([T] * 2))
+    t.same(_maps(t, T, [T] * 2, [_offset(-1), _nothing, _offset(1)], 0.4), torch.tensor([T] * 2))
 
 
 @exercise.prop(
@@ -170,8 +165,8 @@ def mixed(t: Trial) -> None:
         return i - 1 if b < 2 else None
 
     # In the third sentence the second head looks elsewhere, and hardly prefers it.
-    maps = _maps(t, 12, [12] * 3, [both_sides, most_sentences, _offset(-1)], 0.9)
-    weak = _maps(t, 12, [12] * 3, [both_sides, most_sentences, _offset(-1)], 0.3)
+    kinds = [both_sides, most_sentences, _offset(-1)]
+    maps, weak = (_maps(t, 12, [12] * 3, kinds, top) for top in (0.9, 0.3))
     maps[2] = weak[2]
     _sizes(t, maps, torch.tensor([12] * 3))
 
@@ -215,9 +210,7 @@ def options(t: Trial) -> None:
     _sizes(t, exactly, torch.tensor([13, 13]), 0.75, note="a share that is just reached")
 
 
-@exercise.mistake(
-    "A head that gives 0.4 to the previous token, and less to all others: what is it?"
-)
+@exercise.mistake("A head gives 0.4 to the previous token and less to all others: what is it?")
 def by_mass(weights, lengths, share=0.9, max_offset=2):
     """A positional head gives 90 % of its attention to one distance."""
     T = weights.shape[-1]
@@ -228,9 +221,8 @@ def by_mass(weights, lengths, share=0.9, max_offset=2):
         for offset in range(-max_offset, max_offset + 1):
             there = places + offset
             asked = (places < lengths[:, None]) & (there >= 0) & (there < lengths[:, None])
-            mass = weights[:, h].gather(
-                -1, there.clamp(0, T - 1).expand(len(weights), T)[..., None]
-            )
+            at = there.clamp(0, T - 1).expand(len(weights), T)[..., None]
+            mass = weights[:, h].gather(-1, at)
             if mass[..., 0][asked].mean() >= share:
                 kind = offset
         found.append(kind)

@@ -5,18 +5,9 @@ import math
 import torch
 from torch import Tensor
 
+from course_lib import masks as library
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
-from course_lib.masks import (
-    from_additive,
-    from_blocked,
-    from_integers,
-    padding_mask,
-    to_additive,
-    to_blocked,
-    to_integers,
-    to_lengths,
-)
 
 CONVENTIONS = ("keep", "blocked", "additive", "integers", "lengths")
 
@@ -24,14 +15,14 @@ CONVENTIONS = ("keep", "blocked", "additive", "integers", "lengths")
 def reference(mask: Tensor, source: str, target: str, max_len: int) -> Tensor:
     """What the exercise asks for, put together from the library."""
     if source == "lengths":
-        keep = padding_mask(mask, max_len)[:, 0, 0]
+        keep = library.padding_mask(mask, max_len)[:, 0, 0]
+    elif source == "keep":
+        keep = mask
     else:
-        read = {"blocked": from_blocked, "additive": from_additive, "integers": from_integers}
-        keep = read[source](mask) if source in read else mask
+        keep = getattr(library, f"from_{source}")(mask)
     if target == "lengths":
-        return to_lengths(keep[:, None, None])
-    write = {"blocked": to_blocked, "additive": to_additive, "integers": to_integers}
-    return write[target](keep) if target in write else keep
+        return library.to_lengths(keep[:, None, None])
+    return keep if target == "keep" else getattr(library, f"to_{target}")(keep)
 
 
 exercise = Exercise(

@@ -1,6 +1,7 @@
 """Exercise ``seeing.attention_distance``."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -42,7 +43,7 @@ def _to_patches(maps: Tensor, n_prefix: int = 1) -> Tensor:
     return maps / maps.sum(-1, keepdim=True)
 
 
-def _distance(t: Trial, *args: object) -> Tensor:
+def _distance(t: Trial, *args: Any) -> Tensor:
     """What the answer returns, which must not be the same for whatever is looked at."""
     got = t.a_tensor(t.call(*args), args[0].shape[:-2])
     t.expect(bool((got > 0.1).all()), "a view of everything has a distance of about 0")

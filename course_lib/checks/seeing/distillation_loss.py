@@ -116,6 +116,7 @@ def gradients(t: Trial) -> None:
         found = t.vjp((student, teacher, *rest), [torch.tensor(1.0).double()])
         to_student, to_teacher = found.inputs[:2]
         t.expect(to_student is not None, "no gradient reaches the student")
+        assert to_student is not None
         direction = t.randn(*student.shape, dtype=torch.float64)
         ends = [t.call(student + s * 1e-3 * direction, teacher, *rest) for s in (1, -1)]
         slope = (ends[0] - ends[1]) / 2e-3

@@ -42,7 +42,7 @@ def rows(t: Trial, image: Tensor, looks: Tensor, seen: Tensor, note: str) -> Non
     got = t.a_tensor(got, (1, T, T))
     part = [mask[0, looks][:, seen] for mask in (got, want)]
     kinds = image[0].tolist()
-    t.close(*part, f"who sees whom in {kinds}" if T < 15 else "who sees whom", note=note)
+    t.close(part[0], part[1], f"who sees whom in {kinds}" if T < 15 else "who sees whom", note=note)
 
 
 @exercise.prop(

@@ -1,5 +1,7 @@
 """Exercise ``seq2seq.shift_targets``."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -102,6 +104,7 @@ def other_ids(t: Trial) -> None:
     " sentence that belongs to your caller?",
 )
 def empty(t: Trial) -> None:
+    sentences: Any
     for sentences in ([[]], [[], _sentences(t, 2)[0]]):
         got = _same_input(t, sentences, 1, 2, 0, note="an empty sentence")
         t.close(got[1][0, :1], torch.tensor([2]), "what is asked first of an empty sentence")

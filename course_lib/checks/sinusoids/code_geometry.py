@@ -1,6 +1,7 @@
 """Exercise ``sinusoids.code_geometry``."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ def reference(distance: Tensor, d_model: int, base: float = 10_000.0) -> tuple[T
     return inner, (d_model - 2 * inner).clamp(min=0).sqrt()
 
 
-def _two(t: Trial, *args: object, **kwargs: float) -> list[Tensor]:
+def _two(t: Trial, *args: object, **kwargs: Any) -> list[Tensor]:
     return t.parts(t.call(*args, **kwargs), *exercise.returns)
 
 

@@ -1,6 +1,7 @@
 """Exercise ``space.grid_positions``."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -44,11 +45,11 @@ def _grid(t: Trial) -> tuple[int, int]:
     return height, height + t.integer(1, 3)
 
 
-def apart(t: Trial, height: int, width: int, d_model: int, **more: float) -> Tensor:
+def apart(t: Trial, height: int, width: int, d_model: int, **more: Any) -> Tensor:
     """Expect each two places to be as far apart as wanted, in whatever order of the channels."""
     got, want = t.call(height, width, d_model, **more), t.want(height, width, d_model, **more)
     gaps = [F.pdist(table.double()) for table in (t.a_tensor(got, want.shape), want)]
-    t.close(*gaps, "the distance of two places", note=f"a grid of {height} x {width}")
+    t.close(gaps[0], gaps[1], "the distance of two places", note=f"a grid of {height} x {width}")
     return t.a_tensor(got, want.shape)
 
 

@@ -1,6 +1,7 @@
 """Exercise ``transformer.rotary_step``."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,7 +54,7 @@ def step(t: Trial, T: int, S: int, B: int = 1, H: int = 2, Dh: int = 6) -> tuple
     return tuple(2 * t.randn(B, H, n, Dh) for n in (T, T, T, S, S))
 
 
-def _three(t: Trial, *args: Tensor, **kwargs: float) -> list[Tensor]:
+def _three(t: Trial, *args: Tensor, **kwargs: Any) -> list[Tensor]:
     return t.parts(t.call(*args, **kwargs), *exercise.returns)
 
 
@@ -141,7 +142,7 @@ def in_pieces(t: Trial) -> None:
 )
 def other_settings(t: Trial) -> None:
     base = float(t.integer(5, 50))
-    settings = (
+    settings: tuple[Any, ...] = (
         (step(t, 2, 6, B=3, H=1, Dh=4), {"base": base}, f"base {base:g}"),
         (step(t, 1, 2049 + 2 * t.integer(0, 9), H=1, Dh=4), {}, "far along"),
     )

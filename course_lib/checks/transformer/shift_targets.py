@@ -1,6 +1,7 @@
 """Exercise ``transformer.shift_targets``."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -110,6 +111,7 @@ def one_number_for_both(t: Trial) -> None:
     " or `+=` change a sentence that belongs to your caller?",
 )
 def no_words(t: Trial) -> None:
+    lists: Any
     for lists in ([[], *sentences(t, t.integer(1, 3))], [[]]):
         labels = _two(t, lists, 1, 2, 0)[1]
         t.close(labels[:1], t.want(lists, 1, 2, 0)[1][:1], "the labels of no words")
