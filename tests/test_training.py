@@ -13,6 +13,7 @@ from safetensors import safe_open
 from torch import nn
 
 from course_lib import training
+from course_lib.informer import ProbSparse
 from course_lib.training import (
     accuracy,
     checkpoints,
@@ -509,6 +510,15 @@ def test_recomputing_keeps_less_and_changes_no_gradient():
     plain, much = gradients()
     again, little = gradients(nn.Sequential)
     assert all(torch.equal(a, b) for a, b in zip(plain, again, strict=True)) and little < much / 2
+
+
+def test_what_draws_at_every_call_is_not_recomputed():
+    model = nn.Sequential(nn.Sequential(ProbSparse()), nn.Sequential(nn.Linear(2, 2)))
+    with pytest.raises(ValueError, match="ProbSparse draws anew at every call"):
+        with recomputing(model, nn.Sequential):
+            pass
+    with recomputing(model[1], nn.Linear):
+        assert "forward" in vars(model[1][0])
 
 
 def test_a_run_that_recomputes_is_the_same_run():

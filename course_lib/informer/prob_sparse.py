@@ -112,6 +112,8 @@ class ProbSparse(nn.Module):
 
     calls: Tensor
 
+    draws_by_call = True  # in training every call judges by other keys
+
     def __init__(
         self,
         rules: SparseRules | None = None,

@@ -20,7 +20,8 @@ def recomputing(model: nn.Module, *kinds: type[nn.Module]) -> Iterator[None]:
         kinds: Classes of those parts; of parts within parts both recompute.
 
     Raises:
-        ValueError: If the model has no such part.
+        ValueError: If the model has no such part, or a part computes something else when it is
+            computed again: a module whose ``draws_by_call`` is true.
 
     Example:
         >>> import torch
@@ -34,6 +35,15 @@ def recomputing(model: nn.Module, *kinds: type[nn.Module]) -> Iterator[None]:
     if not parts:
         wanted = ", ".join(kind.__name__ for kind in kinds) or "at least one kind"
         raise ValueError(f"{type(model).__name__} has no part to recompute, wanted {wanted}")
+    # Dropout's generator is put back for the second time; a count of calls is not.
+    counting = {
+        type(m).__name__ for p in parts for m in p.modules() if getattr(m, "draws_by_call", False)
+    }
+    if counting:
+        raise ValueError(
+            f"{', '.join(sorted(counting))} draws anew at every call, so that recomputing would"
+            " change the gradients; wanted parts without it"
+        )
     for part in parts:
         # In the instance's own namespace, where it hides the class's method.
         vars(part)["forward"] = partial(checkpoint, part.forward, use_reentrant=False)
