@@ -179,7 +179,7 @@ def rotate_by_table(x: Tensor, table: Tensor, layout: Layout = "interleaved") ->
         True
     """
     width = 2 * table.shape[-2] if layout == "interleaved" else table.shape[-1]
-    _check_pairs(x, width, layout)
+    _check_pairs(x, width, layout, "(..., T, Dh)")
     if width < x.shape[-1]:
         turning, rest = x.tensor_split([width], dim=-1)
         return torch.cat([rotate_by_table(turning, table, layout), rest], dim=-1)
@@ -338,11 +338,11 @@ def _check_layout(layout: str) -> None:
         raise ValueError(f"layout is {layout!r}, wanted one of {_LAYOUTS}")
 
 
-def _check_pairs(x: Tensor, width: int, layout: str) -> None:
+def _check_pairs(x: Tensor, width: int, layout: str, axes: str = "(..., Dh)") -> None:
     _check_layout(layout)
-    if x.ndim < 2 or not x.is_floating_point():
+    if x.ndim < axes.count(",") or not x.is_floating_point():
         raise ValueError(
-            f"x has shape {tuple(x.shape)} and dtype {x.dtype}, wanted (..., T, Dh) and a "
+            f"x has shape {tuple(x.shape)} and dtype {x.dtype}, wanted {axes} and a "
             "floating-point one"
         )
     if width > x.shape[-1]:

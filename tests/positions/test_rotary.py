@@ -200,8 +200,16 @@ def test_misfits_are_refused(call, message):
 def test_only_floating_point_rows_turn(turn):
     with pytest.raises(ValueError, match="dtype torch.int64"):
         turn(torch.full((1, 2), 3))
-    with pytest.raises(ValueError, match=r"x has shape \(2,\)|q has shape \(2,\)"):
-        turn(torch.ones(2))
+    with pytest.raises(ValueError, match=r"x has shape \(\)|q has shape \(\)"):
+        turn(torch.tensor(1.0))
+
+
+def test_a_single_vector_is_turned_by_a_single_row_of_angles():
+    rows = torch.randn(3, 4)
+    angles = rotary_angles(torch.arange(3), 4)
+    assert torch.allclose(rotate(rows[2], angles[2]), rotate(rows, angles)[2])
+    with pytest.raises(ValueError, match=r"wanted \(\.\.\., T, Dh\)"):
+        rotate_by_table(rows[2], rotation_table(angles))
 
 
 def test_no_table_has_a_negative_length():
