@@ -145,7 +145,7 @@ def read(file: Path) -> Place:
         ...     read(file)
         Traceback (most recent call last):
             ...
-        ValueError: hub.toml: `software` is not there
+        course_lib.errors.Refused: hub.toml: `software` is not there
     """
     try:
         said = tomllib.loads(file.read_text(encoding="utf-8"))

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 from course_lib.decoding import greedy
@@ -71,7 +72,8 @@ def _sample(
 
 def _padded(t: Trial, written: Any, pad: int, width: int = 12) -> Tensor:
     """Written words with padding up to one width: how many columns there are is asked apart."""
-    t.expect(isinstance(written, Tensor) and written.dim() == 2, "wanted words (B, T)")
+    two = isinstance(written, Tensor) and written.dim() == 2
+    t.expect(two, f"the result is {kind(written)}, wanted words (B, T)")
     t.expect(written.shape[1] <= width, f"{written.shape[1]} words, wanted {width} at most")
     return F.pad(written, (0, width - written.shape[1]), value=pad)
 
@@ -127,7 +129,7 @@ def cut_off(t: Trial) -> None:
     args = _sample(t, [2, t.integer(6, 7)], 12)
     for most in (12, t.integer(3, 4), 1):
         got = t.call(*args[:-1], most)
-        t.expect(isinstance(got, Tensor) and got.dim() == 2, "wanted words (B, T)")
+        _padded(t, got, 0)
         ended = got == EOS
         lengths = torch.where(ended.any(1), ended.int().argmax(1) + 1, most)
         t.expect(

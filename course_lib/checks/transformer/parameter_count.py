@@ -6,6 +6,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial, Wrong
 from course_lib.training import count_parameters
@@ -68,7 +69,8 @@ def three(t: Trial, *arguments: int, **options: Any) -> list[int]:
     """Call the answer and expect three numbers."""
     found = t.call(*arguments, **options)
     if not isinstance(found, (list, tuple)) or len(found) != 3:
-        raise Wrong("wanted three whole numbers: words, encoder, decoder")
+        wanted = "three whole numbers: words, encoder, decoder"
+        raise Wrong(f"the result is {kind(found)}, wanted {wanted}")
     return list(found)
 
 
