@@ -79,7 +79,11 @@ def test_shapes_stay_inside_the_picture() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"n": -1}, "-1"), ({"n": 1, "size": 8}, "got 8"), ({"n": 1, "n_shapes": 3}, "got 3")],
+    [
+        ({"n": -1}, "-1"),
+        ({"n": 1, "size": 8}, "size is 8"),
+        ({"n": 1, "n_shapes": 3}, "n_shapes is 3"),
+    ],
 )
 def test_bad_arguments_are_refused(arguments: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
