@@ -114,4 +114,4 @@ def test_nan_has_no_gradient_and_agrees_with_nothing():
         return tuple(torch.full_like(out, torch.nan) for out in exercise.reference(*args, **kwargs))
 
     report = grade(exercise, Subject.local({exercise.function: everywhere_nan}), "1")
-    assert [row.name for row in report.rows if row.passed] == ["no side effect"]
+    assert report.score == 0 and not any(row.passed for row in report.rows)
