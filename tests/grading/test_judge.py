@@ -211,7 +211,7 @@ def test_a_copied_solution_cell_is_run_and_reported(judge, solved, assignment, f
 def test_a_worker_that_cannot_start_is_nobodys_zero(tmp_path):
     (tmp_path / "nothing-here").mkdir()
     with Nursery(tmp_path / "nothing-here") as nursery:
-        with pytest.raises(WorkerFailed, match="No module named"):
+        with pytest.raises(WorkerFailed, match="did not start"):
             Worker(nursery)
 
 

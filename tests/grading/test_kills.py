@@ -199,12 +199,12 @@ def test_a_worker_that_somebody_killed_is_tried_again(root, tmp_path, assignment
 def test_what_the_grader_itself_could_not_do_is_tried_by_the_next_run(
     root, tmp_path, assignment, lasting, blank_gradebook, monkeypatch
 ):
-    from course_lib.grading import classroom
+    from course_lib.grading import marking
 
     sample.make(tmp_path, root, NAME, lambda s: s == "ada-full")
     shutil.copy(blank_gradebook, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(classroom, "judge_notebook", lambda *a: 1 / 0)
+        patch.setattr(marking, "judge_notebook", lambda *a, **k: 1 / 0)
         (verdict,) = Classroom(tmp_path, root, NAME, LIMITS).grade(warming=lasting)
     assert "The grader itself failed: ZeroDivisionError" in verdict.reason
     (verdict,) = Classroom(tmp_path, root, NAME, LIMITS).grade(warming=lasting)
