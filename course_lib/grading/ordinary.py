@@ -67,7 +67,8 @@ _OTHER = """
     Any Callable Counter Fraction Iterable Optional Sequence Union append array asarray axes axhline
     axvline axvspan bar check choice colorbar collections comb contextlib copy count dataclass
     deepcopy defaultdict degrees denominator e endswith extend factorial field figure format
-    functools gcd get getLogger grid hist hypot imshow index info insert isqrt items itertools join keys
+    functools gcd get getLogger grid hist hypot imshow index info insert isqrt items
+    itertools join keys
     legend loglog lower lru_cache math matplotlib ndarray numerator partial perf_counter pi plot
     pop product pyplot random rcParams reduce replace reverse savefig scatter seed set set_title
     set_xlabel set_xticks set_ylabel set_yticks setdefault show source startswith stderr stdout
