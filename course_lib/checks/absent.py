@@ -139,6 +139,9 @@ def hidden(names: Mapping[str, Any]) -> Iterator[None]:
         for name in [name for name in sys.modules if absent(name)]:
             del sys.modules[name]
         sys.modules.update(modules)
+        # An import of what was not loaded before has left its stand-in in the package.
+        for name in [n for n, v in vars(package).items() if isinstance(v, AbsentModule)]:
+            delattr(package, name)
         for name, value in attributes.items():
             setattr(package, name, value)
         if isinstance(names, dict):

@@ -1,12 +1,13 @@
 """What of the library an answer may use: the same at home and in grading, in the same words."""
 
+import importlib
 import sys
 
 import pytest
 
 import course_lib.attention
 import course_lib.masks
-from course_lib.checks.absent import ABSENT, RULE, hidden
+from course_lib.checks.absent import ABSENT, RULE, AbsentModule, hidden
 from course_lib.checks.cell import examine
 from course_lib.checks.exercise import PRELUDE, find
 from course_lib.checks.report import grade
@@ -81,6 +82,15 @@ def test_the_library_is_back_afterwards():
     assert names["causal"](2).tolist() == course_lib.masks.causal_mask(2).tolist()
     assert sys.modules["course_lib.masks"] is course_lib.masks
     assert not any("absent" in type(f).__module__ for f in sys.meta_path)
+
+
+def test_an_import_of_what_was_not_loaded_leaves_nothing_behind():
+    sys.modules.pop("course_lib.memory", None)
+    vars(course_lib).pop("memory", None)
+    with hidden({}):
+        importlib.import_module("course_lib.memory")
+    assert not isinstance(vars(course_lib).get("memory"), AbsentModule)
+    assert not isinstance(importlib.import_module("course_lib.memory"), AbsentModule)
 
 
 def test_the_rule_is_told_in_the_words_of_its_refusal():
