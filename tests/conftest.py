@@ -8,6 +8,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from course_lib.book import browser as browsing
+from course_lib.checks.absent import AbsentModule
 
 # Tests are small: more threads only wait for each other, on a busy machine ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -26,6 +28,14 @@ def missing(what: str) -> None:
     if os.environ.get("COURSE_CI") == "1":
         pytest.fail(f"{what}, and COURSE_CI=1 allows no skip")
     pytest.skip(what)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _library_is_whole() -> Iterator[None]:
+    """No test leaves a stand-in where a module was: those after it would fail far from the cause."""
+    yield
+    left = [name for name, module in sys.modules.items() if isinstance(module, AbsentModule)]
+    assert not left
 
 
 @pytest.fixture(scope="session", name="missing")

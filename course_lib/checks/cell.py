@@ -55,7 +55,10 @@ def rehearse() -> None:
 
 
 def publish(identifier: str) -> None:
-    """Check an exercise over the notebook's global names and display the report as data."""
+    """Check an exercise over the notebook's global names and display the report as data.
+
+    The library is within reach of the check, and afterwards until :func:`rehearse`.
+    """
     from IPython.display import display
 
     _behind.close()
@@ -70,7 +73,6 @@ def publish(identifier: str) -> None:
         "table": report.table(),
     }
     display({MIME: data}, raw=True)
-    rehearse()
 
 
 def examine(identifier: str, names: Mapping[str, Any] | None) -> Report:

@@ -27,7 +27,10 @@ SECONDS, START = 120, 300
 # Runs in the student's kernel before the first cell.
 BEGIN = "from course_lib.checks.cell import rehearse as _r\n_r()\ndel _r\n"
 # Runs in the student's kernel in place of a graded cell.
-PUBLISH = "from course_lib.checks.cell import publish as _publish\n_publish({identifier!r})\n"
+PUBLISH = (
+    "from course_lib.checks import cell as _cell\n"
+    "_cell.publish({identifier!r})\n_cell.rehearse()\ndel _cell\n"
+)
 
 
 @dataclass
