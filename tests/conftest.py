@@ -32,7 +32,7 @@ def missing(what: str) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _library_is_whole() -> Iterator[None]:
-    """No test leaves a stand-in where a module was: those after it would fail far from the cause."""
+    """No test leaves a stand-in for a module: later ones would fail far from the cause."""
     yield
     left = [name for name, module in sys.modules.items() if isinstance(module, AbsentModule)]
     assert not left
