@@ -286,9 +286,7 @@ def mutate(notebook, change, a, b):
         cells[:] = [c for c in cells if isinstance(c, dict) and "source" in c]
 
 
-# The same examples on every machine: one in some hundreds, a written answer copied and retyped as
-# code, loses the copy's text, which is not mended yet.
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
         st.tuples(st.sampled_from(CHANGES), st.integers(0, 99), st.integers(0, 99)), max_size=12
@@ -298,7 +296,10 @@ def test_whatever_is_done_to_cells_every_graded_one_is_there_once(quiet, changes
     notebook = json.loads(json.dumps(quiet.solution))
     for change, a, b in changes:
         mutate(notebook, change, a, b)
-    # What was in a code cell in the end: retyped cells and those of a retagged kind aside.
+    # What was in a code cell in the end is in one still, or in the text that it answers.
+    in_words = {
+        marks(c)["grade_id"] for c in quiet.release.cells if marks(c) and c.cell_type != "code"
+    }
     written = {
         line.strip()
         for c in notebook["cells"]
@@ -313,7 +314,10 @@ def test_whatever_is_done_to_cells_every_graded_one_is_there_once(quiet, changes
         if released and marks(cell)["locked"]:
             assert cell.source == wanted[0].source
     kept = {
-        line.strip() for c, _ in cells if c.cell_type == "code" for line in c.source.splitlines()
+        line.strip()
+        for c, _ in cells
+        if c.cell_type == "code" or marks(c).get("grade_id") in in_words
+        for line in c.source.splitlines()
     }
     assert written <= kept
     assert all(note.isprintable() and len(note) <= 300 for note in notes)
