@@ -251,17 +251,25 @@ class Classroom:
         """Read what a student has submitted."""
         folder = self.course / "submitted" / student / self.name
         reason, content = "", b""
+        modules: dict[str, str] = {}
         try:
             intake.nameable(student)
             content = intake.read(folder, self.name)
+            modules = intake.modules(folder)
         except intake.Unreadable as unreadable:
             reason = str(unreadable)
         slip = read_slip(folder)
-        slip = replace(slip, notes=(*slip.notes, *intake.beside(folder, self.name)))
-        parts = [reason, self.seed, json.dumps(slip.files), *slip.notes]
+        slip = replace(slip, notes=(*slip.notes, *intake.beside(folder, self.name, modules)))
+        parts = [
+            reason,
+            self.seed,
+            json.dumps(slip.files),
+            *slip.notes,
+            *map(repr, modules.items()),
+        ]
         encoded = [part.encode(errors="replace") for part in parts]
         key = hashlib.sha256(b"\0".join([content, *encoded])).hexdigest()
-        return Task(student, content, reason, key, slip)
+        return Task(student, content, reason, key, slip, modules)
 
     def verdict(self, student: str) -> Verdict | None:
         """What was decided last, if anything was."""

@@ -7,11 +7,13 @@ claims to be something else than the released one, the instructor is told.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import stat
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,10 +60,14 @@ class Unreadable(Refused):
 
 @dataclass
 class Submission:
-    """A student's notebook, rebuilt; ``notes`` say what was repaired on the way."""
+    """A student's notebook, rebuilt; ``notes`` say what was repaired on the way.
+
+    ``modules`` are the files of Python beside it, which it may import: their text by name.
+    """
 
     notebook: NotebookNode
     notes: list[str] = field(default_factory=list)
+    modules: dict[str, str] = field(default_factory=dict)
 
 
 def plain(text: str, most: int = 300) -> str:
@@ -132,7 +138,20 @@ def read(folder: Path, name: str) -> bytes:
         others = sorted(p.name for p in folder.glob("*.ipynb"))
         found = f"; found {plain(', '.join(others[:5]))}: rename it and submit again"
         raise Unreadable(f"There is no file `{wanted}` in the submission{found if others else ''}.")
+    content = _bytes_of(path)
+    if not content.strip():
+        raise Unreadable(f"`{wanted}` is empty.")
+    return content
+
+
+def _bytes_of(path: Path) -> bytes:
+    """What a regular file holds.
+
+    Raises:
+        Unreadable: It is none, is too large, or may not be read.
+    """
     # Opened without following links, and judged by what was opened: no race, no way out.
+    wanted = plain(path.name)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
@@ -148,22 +167,38 @@ def read(folder: Path, name: str) -> bytes:
                 f"`{wanted}` has {status.st_size / 2**20:.0f} MB, at most"
                 f" {MAX_SUBMISSION // 2**20} are read. Clear all outputs, save, submit again."
             )
-        content = file.read(MAX_SUBMISSION + 1)
-    if not content.strip():
-        raise Unreadable(f"`{wanted}` is empty.")
-    return content
+        return file.read(MAX_SUBMISSION + 1)
 
 
-def beside(folder: Path, name: str) -> list[str]:
-    """Notes on what lies beside the notebook and might have been meant to count."""
-    if is_there(folder / name) is None:
+def modules(folder: Path) -> dict[str, str]:
+    """The files of Python beside a notebook that its cells can import: their text by name.
+
+    Those only that can be read as text, up to :data:`MAX_CODE` characters of all together.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(folder.glob("*.py")):
+        # What is no name can't be imported, and what cannot be read is told by `beside`.
+        with contextlib.suppress(Unreadable, UnicodeDecodeError):
+            text = _bytes_of(path).decode("utf-8-sig") if path.stem.isidentifier() else ""
+            if text.strip() and sum(map(len, found.values())) + len(text) <= MAX_CODE:
+                found[path.name] = text
+    return found
+
+
+def beside(folder: Path, name: str, modules: Collection[str] = ()) -> list[str]:
+    """Notes on what lies beside the notebook: what it could import, and what counts for nothing."""
+    if is_there(folder / name) is None or folder.is_symlink():
         return []
     found = sorted(
         p.name for p in folder.glob("*") if p.suffix in (".ipynb", ".py") and p.stem != name
     )
-    if not found or folder.is_symlink():
-        return []
-    return [f"Only `{name}.ipynb` was graded, not what lies beside it: {plain(', '.join(found))}."]
+    notes = []
+    if taken := [one for one in found if one in modules]:
+        notes.append(f"Beside the notebook, for it to import: {plain(', '.join(taken))}.")
+    if others := [one for one in found if one not in modules]:
+        said = plain(", ".join(others))
+        notes.append(f"Only `{name}.ipynb` was graded, not what lies beside it: {said}.")
+    return notes
 
 
 def parse(content: bytes) -> Submission:

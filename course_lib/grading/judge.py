@@ -32,6 +32,13 @@ from course_lib.grading.ordinary import VOCABULARY, odd, ordinary, statements
 
 # Characters of all outputs of a notebook together.
 MAX_KEPT = 16 * 2**20
+# Writes what lay beside the notebook into the worker's folder, which is searched last.
+BESIDE = """import pathlib as _pathlib, sys as _sys
+for _name, _text in {modules!r}.items():
+    _pathlib.Path(_name).write_text(_text, encoding="utf-8")
+_sys.path.append(str(_pathlib.Path.cwd()))
+del _pathlib, _sys, _name, _text
+"""
 FULL = "[not kept: the outputs before it are as much as is kept of one notebook]\n"
 # How a note asks for a person, and of how many names it tells.
 PLEASE = "please read the answer"
@@ -166,6 +173,8 @@ def judge_notebook(
     failed: list[Raised] = []
     cells = align(submission, release)
     try:
+        if submission.modules:
+            session.run(BESIDE.format(modules=submission.modules))
         for number, (cell, own) in enumerate(cells):
             result.notebook.cells.append(cell)
             marks = cell.metadata.get("nbgrader", {}) if own else {}

@@ -51,12 +51,14 @@ class Marker:
         """In a judge's process: everything but writing."""
         if task.reason:
             return self.failed(task, task.reason)
-        seed = seeds.of_hand_in(self.seed, task.student, task.content)
+        handed_in = task.content + "".join(map(repr, task.modules.items())).encode()
+        seed = seeds.of_hand_in(self.seed, task.student, handed_in)
         try:
             tries: list[Judged] = []
             until = time.monotonic() + self.limits.whole
             while len(tries) < TRIES and (left := until - time.monotonic()) > 0:
                 submission = intake.parse(task.content)
+                submission.modules = task.modules
                 tries.append(
                     judge_notebook(
                         submission,

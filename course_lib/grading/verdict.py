@@ -54,13 +54,17 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Task:
-    """A submission to be judged: its bytes, or why there are none, and the hash of all of that."""
+    """A submission to be judged: its bytes, or why there are none, and the hash of all of that.
+
+    ``modules`` are the files of Python beside the notebook: their text by name.
+    """
 
     student: str
     content: bytes
     reason: str
     key: str
     slip: Slip = field(default_factory=Slip)
+    modules: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

@@ -4,6 +4,7 @@ import copy
 import json
 import re
 
+import nbformat
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,9 @@ from nbconvert.filters.markdown import markdown2html
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course_lib.grading import intake
+from course_lib.grading.channel import Limits
+from course_lib.grading.marking import Marker
+from course_lib.grading.verdict import Task
 
 
 def marks(cell):
@@ -149,10 +153,37 @@ def test_what_lies_beside_is_named(tmp_path):
     assert intake.beside(tmp_path, "03_attention") == []
     (tmp_path / "03_attention (1).ipynb").write_text("{}")
     (tmp_path / "course_lib.py").write_text("")
+    (tmp_path / "not-a-name.py").write_text("x = 1")
+    (tmp_path / "linked.py").symlink_to(tmp_path / "not-a-name.py")
+    (tmp_path / "latin.py").write_bytes(b"# \xe9")
+    assert intake.modules(tmp_path) == {}
     assert intake.beside(tmp_path, "03_attention") == [
         "Only `03_attention.ipynb` was graded, not what lies beside it: 03_attention (1).ipynb,"
-        " course_lib.py."
+        " course_lib.py, latin.py, linked.py, not-a-name.py."
     ]
+
+
+def test_a_module_beside_the_notebook_can_be_imported(
+    tmp_path, solved, assignment, answer_id, nursery
+):
+    """From the hand-in alone, after all that the interpreter has, through every grading road."""
+    cell = solved.cells[place(solved, answer_id)]
+    imports = "import math\nimport torch\nfrom torch import Tensor\n\n\n"
+    (tmp_path / "own_helpers.py").write_text(imports + cell.source, encoding="utf-8")
+    (tmp_path / "math.py").write_text("raise RuntimeError('the wrong module')", encoding="utf-8")
+    cell.source = "import math\nfrom own_helpers import *"
+    (tmp_path / "03_attention.ipynb").write_bytes(nbformat.writes(solved).encode())
+    found = intake.modules(tmp_path)
+    assert sorted(found) == ["math.py", "own_helpers.py"]
+    assert intake.beside(tmp_path, "03_attention", found) == [
+        "Beside the notebook, for it to import: math.py, own_helpers.py."
+    ]
+    own = Marker(assignment, "07", "engine", Limits(cell=20, call=10), "")
+    content = intake.read(tmp_path, "03_attention")
+    with_it = own.judge(Task("ada", content, "", "key", modules=found), nursery, 0).verdict
+    assert with_it.score == assignment.automatic
+    without = own.judge(Task("ada", content, "", "key"), nursery, 0).verdict
+    assert without.score is not None and without.score < assignment.automatic
 
 
 def test_a_linked_folder_is_refused(tmp_path):
