@@ -34,7 +34,8 @@ Data and training
     figures        figures that move without a kernel
 
 Checks and grades
-    checks         properties, known mistakes, hints
+    bank           exercises: properties, known mistakes, hints
+    checks         the engine that checks an answer
     grading        the judge outside the student's process
     hub            a JupyterHub on one machine
 

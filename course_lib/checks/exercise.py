@@ -1,6 +1,6 @@
 """What a graded exercise is: a signature, its properties, and the banks of answers it is held to.
 
-An exercise lives in a module ``course_lib/checks/<topic>/<name>.py`` as the global ``exercise`` and
+An exercise lives in a module ``course_lib/bank/<topic>/<name>.py`` as the global ``exercise`` and
 is found by its id ``"<topic>.<name>"``. Properties, mistakes and alternatives register themselves
 by decorators; ``CONTRIBUTING.md`` shows one from start to end.
 """
@@ -23,6 +23,8 @@ from course_lib.checks.forbidden import FORBIDDEN
 if TYPE_CHECKING:
     from course_lib.checks.trial import Trial
 
+# Where the exercises are. They import this module, so it knows them by name only.
+BANK = "course_lib.bank"
 # What the first cell of every assignment imports; answers of the banks may rely on it too.
 PRELUDE = """
 import math
@@ -193,8 +195,8 @@ def given_source(function: Callable[..., Any]) -> str:
 
 @cache
 def topics() -> tuple[str, ...]:
-    """The packages under ``course_lib.checks`` that hold exercises."""
-    package = importlib.import_module("course_lib.checks")
+    """The packages of the bank, each with the exercises of one assignment."""
+    package = importlib.import_module(BANK)
     return tuple(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg)
 
 
@@ -203,7 +205,7 @@ def identifiers() -> tuple[str, ...]:
     """The ids of all exercises, by topic and then in the order of their module names."""
     found = []
     for topic in topics():
-        package = importlib.import_module(f"course_lib.checks.{topic}")
+        package = importlib.import_module(f"{BANK}.{topic}")
         found += [f"{topic}.{m.name}" for m in pkgutil.iter_modules(package.__path__)]
     return tuple(found)
 
@@ -217,6 +219,6 @@ def find(identifier: str) -> Exercise:
     if identifier not in identifiers():
         near = difflib.get_close_matches(identifier, identifiers()) or identifiers()
         raise KeyError(f"no exercise {identifier!r}; did you mean {', '.join(near)}?")
-    exercise = importlib.import_module(f"course_lib.checks.{identifier}").exercise
+    exercise = importlib.import_module(f"{BANK}.{identifier}").exercise
     assert isinstance(exercise, Exercise)
     return exercise

@@ -29,7 +29,7 @@ from course_lib.checks.mutants import mutants, plain
 from course_lib.checks.report import Report, bank_reports, grade_source, recognise
 from course_lib.errors import Refused
 
-EXPLAINED = Path(__file__).with_name("equivalent.toml")
+EXPLAINED = Path(__file__).parents[1] / "bank/equivalent.toml"
 # CPU time for one mutant, in seconds and in times of the model answer. A loop that lost its end
 # has to be ended.
 LEAST, TIMES = 1.5, 20

@@ -201,7 +201,9 @@ def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
             "process": process.pid,
             "port": port,
             "socket": name,
-            "checks": [str(library / "attention.py"), str(library / "checks/report.py")],
+            "checks": [
+                str(library / part) for part in ("attention.py", "bank", "checks/report.py")
+            ],
         }
 
 

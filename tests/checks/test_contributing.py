@@ -10,7 +10,7 @@ BLOCK = re.compile(r"^ *```python\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 def test_both_examples_are_real_and_five_lines_long():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    real = (ROOT / "course_lib/checks/attention/softmax_gradient.py").read_text(encoding="utf-8")
+    real = (ROOT / "course_lib/bank/attention/softmax_gradient.py").read_text(encoding="utf-8")
     shown = [textwrap.dedent(b) for b in BLOCK.findall(text) if "@exercise." in b]
     assert [b.split("(")[0] for b in shown] == ["@exercise.prop", "@exercise.mistake"]
     for block in shown:

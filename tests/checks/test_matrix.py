@@ -137,7 +137,7 @@ def test_a_given_function_that_earns_points_unchanged_is_told():
     )
     exercise.properties = [runs]
     assert not kept(exercise, ["course_lib.masks.causal_mask"]), "a helper with other arguments"
-    given = "course_lib.checks.cheaper.window_attention.masked_attention"
+    given = "course_lib.bank.cheaper.window_attention.masked_attention"
     (unchanged,) = kept(exercise, [given])
     assert (unchanged.answer, unchanged.share, unchanged.fails) == ("masked_attention", 1, ())
     assert unchanged.fault == "given, and earns points unchanged"

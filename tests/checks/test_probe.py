@@ -63,7 +63,7 @@ def distance_scores(q, table):
 
 
 def module_of(identifier):
-    return importlib.import_module(f"course_lib.checks.{identifier}")
+    return importlib.import_module(f"course_lib.bank.{identifier}")
 
 
 exercise = Exercise(

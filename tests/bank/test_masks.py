@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.checks.masks import (
+from course_lib.bank.masks import (
     attend_batch,
     convert_mask,
     decoder_mask,

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_lib.bank.space.grid_positions import line_code
 from course_lib.checks.compare import difference
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.space.grid_positions import line_code
 from course_lib.checks.trial import Trial
 from course_lib.positions import sinusoidal_encoding
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from course_lib.checks.seq2seq import (
+from course_lib.bank.seq2seq import (
     card_size,
     gate_reach,
     read_both_ways,

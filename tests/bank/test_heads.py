@@ -5,7 +5,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.checks.heads import (
+from course_lib.bank.heads import (
     head_contributions,
     head_cost,
     head_importance,
