@@ -31,6 +31,7 @@ Data and training
     errors         what is refused, in one class
     reading        two small trained models
     plots          the book's pictures, drawn
+    drawings       how a mechanism works, drawn
     figures        figures that move without a kernel
 
 Checks and grades

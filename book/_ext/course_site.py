@@ -19,7 +19,7 @@ from sphinx.directives.code import LiteralInclude
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from course_lib.book.drawings import shorten
+from course_lib.book.compact import shorten
 from course_lib.book.icons import cut_icons
 from course_lib.book.inspection import EXECUTION_FILE
 from course_lib.book.listing import FLAG, lines_without_docstring

@@ -21,6 +21,7 @@ import yaml
 
 from course_lib.book.listing import read
 from course_lib.book.printing import order
+from course_lib.drawings import drawings
 from course_lib.errors import Refused
 
 __all__ = ["BRANCH", "NotebookError", "Site", "notebook", "write_notebooks"]
@@ -83,6 +84,7 @@ class Site:
             text = (root / f"{name}.md").read_text(encoding="utf-8")
             found = [*_LABEL.findall(text), *_NUMBERED.findall(text)]
             found += re.findall(r"\bname: (fig-[\w-]+)", text)
+            found += [f"draw-{drawn}" for drawn in re.findall(r"^```\{drawing\} (\S+)", text, re.M)]
             labels |= dict.fromkeys(found, name)
         return cls(
             root,
@@ -271,6 +273,8 @@ class _Page:
             return self._code(argument, options)
         if kind == "question":
             return self._question(yaml.safe_load(body))
+        if kind == "drawing":
+            return f"{drawings()[argument].image()}\n\n*{self.plain(body)}*"
         if kind == "admonition":
             return _quoted(f"**{argument}**\n\n{self.plain(body)}")
         if kind == "assignment":

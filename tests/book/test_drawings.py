@@ -1,62 +1,69 @@
-"""Drawings lose digits and bytes, and nothing that is seen."""
+"""The directive: a numbered figure in a page, a picture in an EPUB."""
 
 from __future__ import annotations
 
-import base64
-import io
-import re
+from html import unescape
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-from PIL import Image
+import pytest
 
-from course_lib.book.drawings import pack_pictures, plain, round_paths, shorten
-from course_lib.plots import canvas
+from course_lib.drawings import drawings
 
-
-def pictures(svg: str) -> list[Image.Image]:
-    found = re.findall(r"data:image/png;base64,([^\"]+)", svg)
-    return [Image.open(io.BytesIO(base64.b64decode(encoded))) for encoded in found]
+ROOT = Path(__file__).parents[2]
+NAME = "attention-by-hand"
+PAGE = f"# Page\n\n```{{drawing}} {NAME}\nWhere *love* asks.\n```\n\nSee {{numref}}`draw-{NAME}`.\n"
 
 
-def drawing(colours: int) -> str:
-    """A picture of 64 x 64 pixels of so many colours, some of them half transparent."""
-    draw = np.random.default_rng(0)
-    scale = draw.integers(0, 256, (colours, 4), dtype=np.uint8)
-    pixels = scale[draw.permutation(64 * 64).reshape(64, 64) % colours]
-    written = io.BytesIO()
-    Image.fromarray(pixels, "RGBA").save(written, "PNG")
-    encoded = base64.encodebytes(written.getvalue()).decode()
-    return f'<svg><image xlink:href="data:image/png;base64,{encoded}" width="9"/></svg>'
+def made(folder: Path, builder: str, page: str = PAGE) -> Any:
+    """A book of one page."""
+    pytest.importorskip("sphinx")
+    from sphinx.testing.util import SphinxTestApp
+
+    (folder / "index.md").write_text(page)
+    (folder / "conf.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(ROOT / 'book' / '_ext')!r})\nversion = '1'\n"
+        "extensions = ['myst_parser', 'course_drawings']\nnumfig = True\nexclude_patterns = []\n"
+    )
+    app = SphinxTestApp(builder, srcdir=folder, builddir=folder / "out")
+    app.build()
+    app.cleanup()
+    return app
 
 
-def test_few_colours_are_written_shorter_and_look_the_same() -> None:
-    svg = drawing(256)
-    packed = pack_pictures(svg)
-    assert len(packed) < len(svg) / 2
-    (before,), (after,) = pictures(svg), pictures(packed)
-    assert after.mode == "P"
-    assert after.convert("RGBA").tobytes() == before.tobytes()
-    assert packed.endswith('" width="9"/></svg>') and pack_pictures(packed) == packed
+def test_a_page_holds_both_layouts_and_one_style(tmp_path: Path) -> None:
+    app = made(tmp_path, "html")
+    assert "WARNING" not in app.warning.getvalue()
+    html = (tmp_path / "out" / "html" / "index.html").read_text()
+    assert html.count('<svg class="wide"') == html.count('<svg class="narrow"') == 1
+    assert unescape(html).count(drawings()[NAME].alt) == 1
+    assert f'href="#draw-{NAME}"><span class="std std-numref">Fig. 1' in html
+    assert html.count("course-drawings.css") == 1 and "<style" not in html
+    assert "@container" in (tmp_path / "out/html/_static/course-drawings.css").read_text()
 
 
-def test_many_colours_are_left_as_they_are() -> None:
-    svg = drawing(257)
-    assert pack_pictures(svg) == svg
+def test_a_changed_module_makes_the_page_anew(tmp_path: Path) -> None:
+    app = made(tmp_path, "html")
+    watched = {Path(app.srcdir, path).name for path in app.env.dependencies["index"]}
+    assert {"attention.py", "sketch.py", "style.py"} <= watched
 
 
-def test_a_map_in_a_picture_of_the_course_has_a_pixel_for_each_number(tmp_path: Path) -> None:
-    picture, axes = canvas(height=3)
-    axes[0, 0].imshow(np.random.default_rng(0).normal(size=(40, 50)), cmap="PuBu")
-    svg = picture._repr_svg_()
-    (shown,) = pictures(svg)
-    assert shown.size == (50, 40) and "image-rendering:pixelated" in svg
-    path = tmp_path / "a.svg"
-    path.write_text(svg, encoding="utf-8")
-    shorten(tmp_path)
-    short = path.read_text(encoding="utf-8")
-    assert short == pack_pictures(round_paths(plain(svg))) and len(short) < len(svg)
-    assert "DOCTYPE" in svg and "DOCTYPE" not in short
-    assert not re.search(r"<path(?![^>]* d=)", short)
-    shorten(tmp_path)
-    assert path.read_text(encoding="utf-8") == short
+def test_an_epub_holds_a_picture(tmp_path: Path) -> None:
+    made(tmp_path, "epub")
+    page = (tmp_path / "out" / "epub" / "index.xhtml").read_text()
+    assert f'src="_images/drawing-{NAME}.svg"' in page and "<svg" not in page
+    assert unescape(page).count(drawings()[NAME].alt) == 1
+    picture = (tmp_path / "out" / "epub" / "_images" / f"drawing-{NAME}.svg").read_text()
+    assert "softmax" in picture and "var(" not in picture
+    assert f"drawing-{NAME}.svg" in (tmp_path / "out" / "epub" / "content.opf").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (f"}} {NAME}", "} atention", "no drawing atention; there are "),
+        ("Where *love* asks.\n", "", f"the drawing {NAME} needs a caption"),
+    ],
+)
+def test_what_is_missing_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert said in made(tmp_path, "html", PAGE.replace(old, new)).warning.getvalue()

@@ -56,6 +56,10 @@ options:
 Write {claim}`X1`.
 ```
 
+```{drawing} attention-by-hand
+As {claim}`X1` says; {numref}`draw-attention-by-hand`.
+```
+
 ```python
 "{claim}`7`"
 ```
@@ -114,6 +118,9 @@ def test_everything_becomes_plain(small: Path) -> None:
         "**How many $x$?**\n\n- 1\n- 2\n- 3\n\n<details>",
         f"- **Right:** 1\\\n  See [next]({site}/ch/next.html).",
         "> [The notebook](https://github.com/a/course/blob/main/exercises/03_attention/",
+        '<img alt="The query of the word love meets the keys',
+        f"*As [claim X1]({site}/claims.html#claim-x1) says; "
+        f"[the figure]({site}/ch/one.html#draw-attention-by-hand).*",
         '```python\n"{claim}`7`"\n```',
     ):
         assert wanted in said, said

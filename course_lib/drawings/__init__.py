@@ -1,0 +1,96 @@
+"""Drawings of mechanisms, for the pages: one module for each topic, one function for each drawing.
+
+A function that takes a :class:`Sketch` and stands below :func:`drawing` is one; ``-`` takes the
+place of ``_`` in its name. A page shows it with the directive ``drawing``.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import html
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from course_lib.drawings.sketch import Box, Sketch
+from course_lib.errors import Refused
+
+__all__ = ["Box", "Drawing", "Sketch", "drawing", "drawings"]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing in both layouts.
+
+    Attributes:
+        name: What a page calls it.
+        draw: Draws one layout on an empty sheet.
+        alt: What it teaches, for a reader who cannot see it.
+        numbers: Gives the numbers that it must show, as a function of the library computes them.
+    """
+
+    name: str
+    draw: Callable[[Sketch], None]
+    alt: str
+    numbers: Callable[[], Iterable[float]]
+
+    def sketch(self, narrow: bool = False) -> Sketch:
+        """One layout."""
+        sheet = Sketch(narrow)
+        self.draw(sheet)
+        return sheet
+
+    def inline(self) -> str:
+        """Both layouts, for a page whose style sheet shows one of them."""
+        layouts = "".join(self.sketch(narrow).svg() for narrow in (False, True))
+        return (
+            f'<div class="drawing" role="img" aria-label="{html.escape(self.alt)}">{layouts}</div>'
+        )
+
+    def image(self) -> str:
+        """The wide layout as an ``img`` that holds it, for a notebook."""
+        data = base64.b64encode(self.sketch().svg(alone=True).encode()).decode()
+        return f'<img alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{data}">'
+
+    def files(self) -> list[Path]:
+        """The modules that decide how it looks."""
+        own = Path(inspect.getfile(self.draw))
+        return [own, *(Path(__file__).with_name(f"{name}.py") for name in ("sketch", "style"))]
+
+
+def drawing(
+    alt: str, numbers: Callable[[], Iterable[float]] = tuple
+) -> Callable[[Callable[[Sketch], None]], Drawing]:
+    """Make a function a drawing.
+
+    Args:
+        alt: What it teaches, in sentences, with the numbers in them; these are computed, too.
+        numbers: Gives numbers of the library that must stand in both layouts, rounded as there.
+    """
+
+    def made(draw: Callable[[Sketch], None]) -> Drawing:
+        return Drawing(draw.__name__.replace("_", "-"), draw, " ".join(alt.split()), numbers)
+
+    return made
+
+
+@functools.cache
+def drawings() -> dict[str, Drawing]:
+    """All drawings by their names, looked for in the modules beside this one.
+
+    Raises:
+        ValueError: If two have one name.
+    """
+    found: dict[str, Drawing] = {}
+    for module in pkgutil.iter_modules(__path__):
+        if module.name == "__main__":
+            continue
+        for thing in vars(import_module(f"{__name__}.{module.name}")).values():
+            if isinstance(thing, Drawing):
+                if found.setdefault(thing.name, thing) is not thing:
+                    raise Refused(f"two drawings are called {thing.name}: rename one of them")
+    return found

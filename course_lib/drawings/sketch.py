@@ -1,0 +1,414 @@
+"""What drawings of mechanisms are made of: words, cells, layers, steps, signs and arrows.
+
+Every element returns the :class:`Box` that it fills, and arrows join boxes, so that a longer label
+moves what stands beside it. Texts, shapes and lines are kept with their places, so that
+:func:`~course_lib.drawings.faults.faults` finds collisions without a browser. The markup holds no
+ids: both layouts of a drawing stand in one page.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from course_lib.drawings.style import rules
+
+__all__ = ["Box", "Sketch"]
+
+Point = tuple[float, float]
+
+# Arial's widths in thousandths; what is not named has 556, and Hangul 1000.
+_WIDTHS = {
+    191: "'", 222: "ijl", 260: "|", 278: " !,./:;I[\\]ft", 333: "()-`r{}·", 355: '"', 389: "*",
+    469: "^", 500: "Jckzsvxy", 584: "+<=>~−×÷", 611: "FTZ", 667: "&ABEKPSVXY", 713: "∞",
+    722: "CDHNRUw", 778: "GOQ", 833: "Mm", 889: "%", 944: "W", 1000: "→…", 1015: "@",
+}  # fmt: skip
+_WIDTH = {character: width for width, some in _WIDTHS.items() for character in some}
+_PIECE = re.compile(r"\*(?P<math>[^*]+)\*|_\{(?P<low>[^}]*)\}|\^\{(?P<high>[^}]*)\}")
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle in which something stands.
+
+    Attributes:
+        x: Its left edge.
+        y: Its upper edge.
+        w: Its width.
+        h: Its height.
+        rows: How many cells it has, from above.
+        columns: How many it has, from the left.
+    """
+
+    x: float
+    y: float
+    w: float
+    h: float
+    rows: int = 1
+    columns: int = 1
+
+    @property
+    def right(self) -> float:
+        """Its right edge."""
+        return self.x + self.w
+
+    @property
+    def bottom(self) -> float:
+        """Its lower edge."""
+        return self.y + self.h
+
+    @property
+    def cx(self) -> float:
+        """Its middle from the left."""
+        return self.x + self.w / 2
+
+    @property
+    def cy(self) -> float:
+        """Its middle from above."""
+        return self.y + self.h / 2
+
+    def cell(self, row: int, column: int = 0) -> Box:
+        """One cell of a matrix."""
+        w, h = self.w / self.columns, self.h / self.rows
+        return Box(self.x + column * w, self.y + row * h, w, h)
+
+
+class Sketch:
+    """One layout of a drawing; wide for a page, narrow for a phone. Its height grows by itself.
+
+    Attributes:
+        narrow: Whether it is for a phone.
+        width: 668 or 344.
+        texts: What is written, with its place.
+        shapes: Which places are filled, outermost first.
+        lines: The straight pieces of all arrows.
+    """
+
+    def __init__(self, narrow: bool = False) -> None:
+        """Take an empty sheet.
+
+        Args:
+            narrow: Whether it is for a phone.
+        """
+        self.narrow = narrow
+        self.width = 344.0 if narrow else 668.0
+        self.texts: list[tuple[str, Box]] = []
+        self.shapes: list[Box] = []
+        self.lines: list[tuple[Point, Point]] = []
+        self._grounds: list[Box] = []
+        self._layers: tuple[list[str], ...] = ([], [], [], [])  # panels, arrows, shapes, words
+
+    # --------------------------------------------------------------------- words
+
+    def text(
+        self, x: float, y: float, said: str, *,
+        role: str = "", kind: str = "", at: str = "middle", turn: bool = False,
+    ) -> Box:  # fmt: skip
+        """Write a line whose middle has the height y.
+
+        Args:
+            x: Where it stands: its middle, or what ``at`` says.
+            y: The height of its middle.
+            said: ``*q*`` is mathematics, ``_{t}`` stands lower, ``^{2}`` higher.
+            role: Whose colour it has, one of :data:`course_lib.drawings.style.ROLES`.
+            kind: ``small``, ``big``, ``strong``, ``quiet``, or several of them.
+            at: ``start`` or ``end``, where x is its left or its right.
+            turn: Whether it runs upwards, with its middle at x, y.
+        """
+        size = (13.0, 12.0)[self.narrow]
+        size += 2 * ("big" in kind) - 1.5 * ("small" in kind)
+        parts, wide, shift = "", 0.0, 0.0
+        for plain, form in _pieces(said):
+            part = size * (0.76 if form in ("low", "high") else 1.12 if form == "math" else 1)
+            move = {"low": 0.22, "high": -0.38}.get(form, 0.0) * size - shift
+            shift += move
+            how = f' dy="{move:.3g}"' if move else ""
+            how += f' font-size="{part:.4g}"' if form else ""
+            how += ' class="math"' if form == "math" else ""
+            parts += f"<tspan{how}>{html.escape(plain)}</tspan>" if how else html.escape(plain)
+            widths = sum(_WIDTH.get(c, 1000 if "가" <= c <= "힣" else 556) for c in plain)
+            wide += widths * part / 1000 * (1.07 if "strong" in kind else 1)
+        names = " ".join(name for name in kind.split() if name not in ("small", "big"))
+        how = f' class="{names}"' if names else ""
+        how += f' transform="rotate(-90 {x:g} {y:g})"' if turn else ""
+        line = f'<text x="{x:g}" y="{y + 0.36 * size:.4g}" font-size="{size:g}" text-anchor="{at}"'
+        self._put(3, role, f"{line}{how}>{parts}</text>")
+        left = x - wide * {"start": 0, "middle": 0.5, "end": 1}[at]
+        box = Box(left, y - size / 2, wide, size)
+        if turn:
+            box = Box(x - size / 2, y - wide / 2, size, wide)
+        self.texts.append((_PIECE.sub(lambda piece: piece[piece.lastgroup or 0], said), box))
+        return box
+
+    def name(
+        self, box: Box, said: str, shape: str = "", *, role: str = "", side: str = "above"
+    ) -> None:
+        """Write what a box is and its shape: ``above`` it, ``below``, ``left`` or ``right``."""
+        gap = 14 if shape else 0
+        x, at, y = box.cx, "middle", box.y - 10 - gap
+        if side == "below":
+            y = box.bottom + 12
+        if side in ("left", "right"):
+            x, at = (box.x - 9, "end") if side == "left" else (box.right + 9, "start")
+            y = box.cy - gap / 2
+        self.text(x, y, said, role=role, at=at)
+        if shape:
+            self.text(x, y + gap, shape, kind="small quiet", at=at)
+
+    def word(self, x: float, y: float, said: str, gloss: str = "", *, role: str = "") -> Box:
+        """Write a word of a sentence, with its meaning below; x, y are its middle."""
+        box = self.text(x, y, said, kind="strong", role=role)
+        if gloss:
+            self.text(x, y + 15, gloss, kind="small quiet")
+        return Box(box.x, box.y - 2, box.w, box.h + 4)
+
+    # -------------------------------------------------------------------- shapes
+
+    def panel(self, x: float, y: float, w: float, h: float, said: str = "") -> Box:
+        """A ground behind what belongs together, with its name in its upper left corner."""
+        self._put(0, "", _rect(Box(x, y, w, h), "panel", 10))
+        self._grounds.append(Box(x, y, w, h))
+        if said:
+            self.text(x + 12, y + 15, said, kind="strong quiet", at="start")
+        return self._grounds[-1]
+
+    def cells(
+        self, x: float, y: float, rows: Sequence[Sequence[object]], role: str, *,
+        w: float = 28, h: float = 24, digits: int = 2, bars: bool = False,
+        hatched: Iterable[tuple[int, int]] = (), cut: int = 0, thick: bool = False,
+    ) -> Box:  # fmt: skip
+        """A vector or a matrix; x, y is its upper left corner.
+
+        Args:
+            x: Its left edge.
+            y: Its upper edge.
+            rows: Its numbers or words; None leaves a cell empty.
+            role: Its colour.
+            w: Width of a cell.
+            h: Height of a cell.
+            digits: How many a float has behind its point.
+            bars: Whether cells are filled in proportion, as weights are.
+            hatched: Which cells, row and column, are masked.
+            cut: After which column a dotted line runs through.
+            thick: Whether it is a result.
+        """
+        box = Box(x, y, len(rows[0]) * w, len(rows) * h, len(rows), len(rows[0]))
+        masked = {place: box.cell(*place) for place in hatched}
+        numbers = [(i, j, value) for i, row in enumerate(rows) for j, value in enumerate(row)]
+        inside = _rect(box, "shape thick" if thick else "shape", 4)
+        for i, j, value in numbers:
+            if bars and isinstance(value, float) and value > 0.004 and (i, j) not in masked:
+                at = box.cell(i, j)
+                inside += _rect(Box(at.x, at.y, value * w, h), "bar", 2)
+        self._put(2, role, inside)
+        if masked:
+            ground = "".join(_rect(at, "shape", 2, ' stroke="none"') for at in masked.values())
+            lines = "".join(map(_hatching, masked.values()))
+            self._put(2, "mask", f'{ground}<path class="line hatch" d="{lines}"/>')
+        grid = "".join(f"M{x + j * w:g} {y:g}v{box.h:g}" for j in range(1, box.columns))
+        grid += "".join(f"M{x:g} {y + i * h:g}h{box.w:g}" for i in range(1, box.rows))
+        over = f'<path class="line grid" d="{grid}"/>' if grid else ""
+        over += _rect(box, "line", 4) if masked else ""
+        if cut:
+            over += f'<path class="cut" d="M{x + cut * w:g} {y - 4:g}v{box.h + 8:g}"/>'
+        self._put(2, role, over)
+        self.shapes.append(box)
+        for i, j, value in numbers:
+            if value is not None:
+                at = box.cell(i, j)
+                self.shapes.append(at)
+                under = (i, j) in masked
+                said = _number(value, digits)
+                self.text(at.cx, at.cy, said, role="mask" if under else role, kind="halo" * under)
+        return box
+
+    def layer(
+        self, x: float, y: float, w: float, h: float, *lines: str, role: str = "layer"
+    ) -> Box:
+        """Something with parameters: a rectangle with a strong edge; x, y are its middle."""
+        return self._block(Box(x - w / 2, y - h / 2, w, h), lines, f"layer {role}", 5)
+
+    def step(self, x: float, y: float, w: float, h: float, *lines: str, role: str = "step") -> Box:
+        """A function without parameters: a pill, upright with its text; x, y are its middle."""
+        box = Box(x - w / 2, y - h / 2, w, h)
+        return self._block(box, lines, role, min(w, h) / 2, turn=h > 1.5 * w)
+
+    def sign(self, x: float, y: float, said: str, *, r: float = 9, role: str = "step") -> Box:
+        """A circle: ``+``, ``×`` or the ``·`` of a dot product, or a longer sign as text."""
+        box = Box(x - r, y - r, 2 * r, 2 * r)
+        self._put(2, role, f'<circle class="shape" cx="{x:g}" cy="{y:g}" r="{r:g}"/>')
+        self.shapes.append(box)
+        a, b = r * 0.5, r * 0.38
+        strokes = {
+            "+": _line((x - a, y), (x + a, y)) + _line((x, y - a), (x, y + a)),
+            "×": _line((x - b, y - b), (x + b, y + b)) + _line((x - b, y + b), (x + b, y - b)),
+        }
+        if said in strokes:
+            self._put(3, "", f'<path class="flow" d="{strokes[said]}"/>')
+        elif said == "·":
+            self._put(3, "", f'<circle class="tip" cx="{x:g}" cy="{y:g}" r="2.4"/>')
+        elif said:
+            self.text(x, y, said, role=role)
+        return box
+
+    def pixels(
+        self, x: float, y: float, rows: Sequence[Sequence[Sequence[float]]], side: float
+    ) -> Box:
+        """A picture of red, green and blue from 0 to 1; ``side`` is the width of a pixel."""
+        box = Box(x, y, side * len(rows[0]), side * len(rows), len(rows), len(rows[0]))
+        for i, row in enumerate(rows):
+            for j, rgb in enumerate(row):
+                colour = "#" + "".join(f"{round(255 * part):02x}" for part in rgb)
+                self._put(2, "", _rect(box.cell(i, j), "pixel", 0, f' fill="{colour}"'))
+        self.shapes.append(box)
+        return box
+
+    def curve(
+        self, points: Sequence[Point], role: str = "state", *,
+        closed: bool = False, dashed: bool = False,
+    ) -> None:  # fmt: skip
+        """A line through points, of no direction: a circle, a wave, a triangle."""
+        path, names = _line(*points) + "z" * closed, "line" + " dashed" * dashed
+        self._put(1, role, f'<path class="{names}" d="{path}" stroke-width="1.5"/>')
+        self._grounds += [Box(x, y, 0, 0) for x, y in points]
+
+    # -------------------------------------------------------------------- arrows
+
+    def arrow(
+        self, *points: Point, tip: bool = True, dashed: bool = False, stream: bool = False,
+        hop: float | None = None, label: str = "", side: str = "", gap: float = 2,
+    ) -> None:  # fmt: skip
+        """Data that flow along the points, around round corners.
+
+        Args:
+            points: Start, corners and end.
+            tip: Whether it has a head.
+            dashed: Whether it goes in at the next step.
+            stream: Whether it is the residual stream, a thick line.
+            hop: The height at which an upright piece jumps over another line.
+            label: What is written beside its first piece.
+            side: ``below`` or ``left``, where the label is not to be above or right.
+            gap: How far before the last point the head ends.
+        """
+        path = list(points)
+        self.lines += zip(points, points[1:], strict=False)
+        (ux, uy), (x, y) = _unit(path[-2], path[-1]), path[-1]
+        if tip:
+            x, y, half = x - gap * ux, y - gap * uy, 7 if stream else 4
+            bx, by = x - 1.75 * half * ux, y - 1.75 * half * uy
+            wing = half * uy, half * ux
+            head = _line((x, y), (bx - wing[0], by + wing[1]), (bx + wing[0], by - wing[1]))
+            self._put(1, "", f'<path class="tip" d="{head}z"/>')
+            path[-1] = (x - 5 * ux, y - 5 * uy)
+        d, bow = f"M{path[0][0]:g} {path[0][1]:g}", ""
+        for before, at, after in zip(path, path[1:], [*path[2:], None], strict=False):
+            r = min(8, math.dist(before, at) / 2, math.dist(at, after) / 2) if after else 0
+            ux, uy = _unit(before, at)
+            goal = (at[0] - r * ux, at[1] - r * uy)
+            if hop is not None and not ux and (before[1] - hop) * (goal[1] - hop) < 0:
+                # The bow is a path of its own: dashes would break it.
+                rise = f"{at[0]:g} {hop - 6 * uy:g}"
+                d += f"L{rise}M{at[0]:g} {hop + 6 * uy:g}"
+                bow = f'<path class="flow" d="M{rise}a6 6 0 0 {int(uy > 0)} 0 {12 * uy:g}"/>'
+            d += f"L{goal[0]:.4g} {goal[1]:.4g}"
+            if after is not None:
+                vx, vy = _unit(at, after)
+                d += f"Q{at[0]:g} {at[1]:g} {at[0] + r * vx:.4g} {at[1] + r * vy:.4g}"
+        names = "flow" + " dashed" * dashed + " stream" * stream
+        self._put(1, "", f'<path class="{names}" d="{d}"/>{bow}')
+        if label:
+            (ax, ay), (bx, by) = points[:2]
+            x, y, end = (ax + bx) / 2, ay + (11 if side == "below" else -10), "middle"
+            if ay != by:
+                x, end = (ax - 7, "end") if side == "left" else (ax + 7, "start")
+                y = (ay + by) / 2
+            self.text(x, y, label, kind="small quiet", at=end)
+
+    # ------------------------------------------------------------------- reading
+
+    def words(self) -> list[str]:
+        """All texts as a reader says them, in the order in which they were drawn."""
+        return [said for said, _ in self.texts]
+
+    def svg(self, *, alone: bool = False, font: str = "") -> str:
+        """The layout as SVG.
+
+        Args:
+            alone: Whether it stands in a file of its own, in light colours on a white sheet.
+            font: A style rule with a font to put into that file.
+        """
+        body = "".join("".join(layer) for layer in self._layers)
+        every = [*self.shapes, *self._grounds, *(box for _, box in self.texts)]
+        heights = [y for line in self.lines for _, y in line]
+        top = min([box.y for box in every] + heights) - 4
+        high = max([box.bottom for box in every] + heights) + 4 - top
+        layout = "narrow" if self.narrow else "wide"
+        if not alone:
+            view = f'viewBox="0 {top:.4g} {self.width:g} {high:.4g}"'
+            return f'<svg class="{layout}" {view} aria-hidden="true" focusable="false">{body}</svg>'
+        place = f'x="-8" y="{top - 4:.4g}" width="{self.width + 16:g}" height="{high + 8:.4g}"'
+        x, y, w, h = re.findall(r'"(.*?)"', place)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{x} {y} {w} {h}" width="{w}" '
+            f'height="{h}"><style>{font}{rules(body, dark=False)}</style>'
+            f'<rect {place} fill="#fff"/><g class="drawing">{body}</g></svg>'
+        )
+
+    def _put(self, layer: int, role: str, markup: str) -> None:
+        if markup:
+            self._layers[layer].append(f'<g class="{role}">{markup}</g>' if role else markup)
+
+    def _block(
+        self, box: Box, lines: Sequence[str], role: str, r: float, *, turn: bool = False
+    ) -> Box:
+        self._put(2, role, _rect(box, "shape", r))
+        self.shapes.append(box)
+        for i, said in enumerate(lines):
+            down = (i - (len(lines) - 1) / 2) * 15
+            self.text(box.cx, box.cy + down, said, role=role.split()[-1], turn=turn)
+        return box
+
+
+def _pieces(said: str) -> Iterable[tuple[str, str]]:
+    """A text cut where its form changes, each piece with its form."""
+    done = 0
+    for found in _PIECE.finditer(said):
+        yield said[done : found.start()], ""
+        form = found.lastgroup or ""
+        yield found[form], form
+        done = found.end()
+    yield said[done:], ""
+
+
+def _number(value: object, digits: int) -> str:
+    if isinstance(value, float):
+        value = f"{value:.{digits}f}" if math.isfinite(value) else f"{value:g}".replace("inf", "∞")
+    return str(value).replace("-", "−")
+
+
+def _unit(a: Point, b: Point) -> Point:
+    long = math.dist(a, b) or 1
+    return (b[0] - a[0]) / long, (b[1] - a[1]) / long
+
+
+def _line(*points: Point) -> str:
+    return "M" + "L".join(f"{x:.4g} {y:.4g}" for x, y in points)
+
+
+def _rect(box: Box, kind: str, r: float, more: str = "") -> str:
+    place = f'x="{box.x:g}" y="{box.y:g}" width="{box.w:.4g}" height="{box.h:.4g}"'
+    return f'<rect class="{kind}" {place} rx="{r:g}"{more}/>'
+
+
+def _hatching(box: Box, gap: float = 7) -> str:
+    """Lines that rise to the right, cut at the edges; a pattern would need an id."""
+    lines, k = "", gap / 2
+    while k < box.w + box.h:
+        a = (box.x + min(k, box.w), box.y + max(0, k - box.w))
+        b = (box.x + max(0, k - box.h), box.y + min(k, box.h))
+        lines += _line(a, b)
+        k += gap
+    return lines

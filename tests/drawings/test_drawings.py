@@ -1,0 +1,101 @@
+"""All drawings: nothing collides, every number is computed, and every one stands on a page."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import sys
+from html import escape
+from pathlib import Path
+
+import pytest
+
+from course_lib.drawings import Drawing, Sketch, drawing, drawings
+from course_lib.drawings.faults import faults
+
+ROOT = Path(__file__).parents[2]
+BOTH = pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+EACH = pytest.mark.parametrize("shown", drawings().values(), ids=list(drawings()))
+TOPICS = sorted((ROOT / "course_lib" / "drawings").glob("*.py"))
+ENGINE = {"__init__", "__main__", "faults", "sketch", "style"}
+USED = {
+    name: page
+    for page in sorted((ROOT / "book").rglob("*.md"))
+    for name in re.findall(r"^```\{drawing\} (\S+)", page.read_text(encoding="utf-8"), re.M)
+}
+
+
+@EACH
+@BOTH
+def test_nothing_collides(shown: Drawing, narrow: bool) -> None:
+    assert list(faults(shown.sketch(narrow))) == []
+
+
+@EACH
+@BOTH
+def test_the_numbers_are_those_of_the_library(shown: Drawing, narrow: bool) -> None:
+    words = " ".join(shown.sketch(narrow).words()).replace("−", "-")
+    seen = re.findall(r"-?\d+(?:\.\d+)?", words)
+    for number in shown.numbers():
+        assert any(is_rounded(number, said) for said in seen), (number, seen)
+
+
+def is_rounded(number: float, said: str) -> bool:
+    """Whether that is how the number is written with so many digits."""
+    digits = len(said.partition(".")[2])
+    return abs(number - float(said)) <= (0.5001 * 10**-digits if digits else 1e-6)
+
+
+def test_a_wrong_digit_is_seen() -> None:
+    assert is_rounded(0.6652, "0.67") and is_rounded(2.0, "2")
+    assert not is_rounded(0.6652, "0.66") and not is_rounded(1.7, "2")
+
+
+@EACH
+def test_a_reader_who_cannot_see_it_is_told_what_it_teaches(shown: Drawing) -> None:
+    assert len(shown.alt.split()) >= 20 and shown.alt.endswith(".")
+    assert f'aria-label="{escape(shown.alt)}"' in shown.inline()
+
+
+def typed(source: str) -> list[str]:
+    """Texts with a broken number that somebody typed: those that were computed are no constants."""
+    return [
+        node.value
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.search(r"\d\.\d", node.value)
+    ]
+
+
+@pytest.mark.parametrize("path", [p for p in TOPICS if p.stem not in ENGINE], ids=lambda p: p.stem)
+def test_no_broken_number_is_typed(path: Path) -> None:
+    assert typed(path.read_text(encoding="utf-8")) == []
+    assert typed('s.text(1, 2, "0.67")') == ["0.67"] and typed('f"{w:.2f}"') == []
+
+
+def test_a_drawing_and_its_page_know_each_other() -> None:
+    assert set(USED) == set(drawings())
+
+
+def test_two_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import course_lib.drawings.attention as module
+
+    @drawing("Twice.")
+    def attention_by_hand(s: Sketch) -> None:
+        """Another one."""
+
+    monkeypatch.setattr(module, "again", attention_by_hand, raising=False)
+    with pytest.raises(ValueError, match="two drawings are called attention-by-hand"):
+        drawings.__wrapped__()
+
+
+def test_a_sheet_shows_what_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["drawings", "attention-by-hand"])
+    runpy.run_module("course_lib.drawings", run_name="__main__")
+    assert capsys.readouterr().out == "_build/drawings.html\n"
+    page = (tmp_path / "_build" / "drawings.html").read_text()
+    assert page.count("<iframe") == 4
