@@ -10,7 +10,7 @@ from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
 from course_lib.book.font import FAMILY, math_font, used
-from course_lib.grading.mathml import MATHML_CSS, UnsupportedMath, mathml
+from course_lib.book.mathml import MATHML_CSS, UnsupportedMath, mathml
 
 LOGGER = logging.getLogger(__name__)
 STYLE = f"""\

@@ -111,7 +111,7 @@ def mathml(latex: str, *, display: bool = False) -> str:
         >>> mathml(r"\frac{1}{")
         Traceback (most recent call last):
         ...
-        course_lib.grading.mathml.UnsupportedMath: unbalanced braces in the formula \frac{1}{
+        course_lib.book.mathml.UnsupportedMath: unbalanced braces in the formula \frac{1}{
     """
     source = _prepare(latex, display)
     try:

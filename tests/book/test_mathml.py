@@ -4,7 +4,7 @@ from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
-from course_lib.grading.mathml import UnsupportedMath, mathml
+from course_lib.book.mathml import UnsupportedMath, mathml
 
 NS = "{http://www.w3.org/1998/Math/MathML}"
 
