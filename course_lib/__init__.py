@@ -43,7 +43,7 @@ Checks and grades
 Measures and proves
     experiments    runs, records, verdicts
     claims         the documents' statements, executed
-    mechanisms     every mechanism beside its peers
+    parity         every mechanism beside its peers
     benchmarks     ratios of speed and memory
 
 Publishes

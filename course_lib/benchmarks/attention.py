@@ -35,12 +35,12 @@ from course_lib.experiments.record import (
     write_record,
 )
 from course_lib.experiments.source import digest as digest_of
-from course_lib.mechanisms import Mechanism, Row, floats, load_table, mechanisms
+from course_lib.parity import Mechanism, Row, floats, load_table, mechanisms
 
 __all__ = ["EXPERIMENT", "Measured", "bench", "exponents", "worst"]
 
 EXPERIMENT = "attention-speed"
-_TABLE = Path(__file__).parents[1] / "mechanisms" / "table.toml"
+_TABLE = Path(__file__).parents[1] / "parity" / "table.toml"
 _CPU = torch.device("cpu")
 _LENGTHS = (512, 1024, 2048, 4096)
 
@@ -199,7 +199,7 @@ def exponents(
     Returns:
         By variant: the measured ``time`` and ``memory`` exponents and those of the theory.
     """
-    from course_lib.mechanisms.scaling import SCALING
+    from course_lib.parity.scaling import SCALING
 
     clock = Clock(_CPU)
     found = {}
@@ -218,7 +218,7 @@ def exponents(
     if results_dir is not None:
         seconds = {f"{name} {kind}": v for name, row in found.items() for kind, v in row.items()}
         config = {"lengths": list(lengths), "repeats": repeats}
-        digest = digest_of([("course_lib.mechanisms.scaling", "*")])
+        digest = digest_of([("course_lib.parity.scaling", "*")])
         results = {"seconds": seconds, "exponents": found}
         write_record(_record("exponents", config, results, digest, clock), results_dir)
     return found

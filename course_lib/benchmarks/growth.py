@@ -32,7 +32,7 @@ from course_lib.experiments.record import (
     write_record,
 )
 from course_lib.experiments.source import digest as digest_of
-from course_lib.mechanisms.growth import D_MODEL, N_HEADS, VARIANTS, Variant
+from course_lib.parity.growth import D_MODEL, N_HEADS, VARIANTS, Variant
 
 __all__ = ["EXPERIMENT", "LENGTHS", "PASSES", "Growth", "bench_growth"]
 
@@ -110,7 +110,7 @@ def bench_growth(
     unknown = sorted(set(names) - set(VARIANTS))
     if unknown:
         raise Refused(f"no variant {', '.join(unknown)}; there are {', '.join(VARIANTS)}")
-    digest = digest_of([("course_lib.mechanisms.growth", "*")])
+    digest = digest_of([("course_lib.parity.growth", "*")])
     for name, variant in VARIANTS.items():
         if names and name not in names:
             continue

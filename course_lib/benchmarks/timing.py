@@ -12,7 +12,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from course_lib.errors import Refused
-from course_lib.mechanisms import floats
+from course_lib.parity import floats
 
 __all__ = ["Ratio", "compare", "forward_pass", "peak_memory", "training_pass"]
 

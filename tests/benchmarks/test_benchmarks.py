@@ -67,7 +67,7 @@ def test_ours_and_a_peer_that_differ_are_not_timed(monkeypatch, tmp_path):
     import dataclasses
 
     import course_lib.benchmarks.attention as benchmark
-    from course_lib.mechanisms import Rival, mechanisms
+    from course_lib.parity import Rival, mechanisms
 
     wrong = dataclasses.replace(
         mechanisms()["scaled_dot_product"],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from course_lib.benchmarks.attention import EXPERIMENT
 from course_lib.experiments import load_records
-from course_lib.mechanisms import load_table
+from course_lib.parity import load_table
 
 RECORDS = {
     record.arm: record

@@ -30,7 +30,7 @@ from course_lib.favit import (
     split_channels,
     unfold_windows,
 )
-from course_lib.mechanisms.favit import by_loops
+from course_lib.parity.favit import by_loops
 
 OPERATORS = get_args(Operator)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
 import course_lib.swin.blocks as blocks
-from course_lib.mechanisms.swin import transformers_swin
+from course_lib.parity.swin import transformers_swin
 from course_lib.swin import (
     DropPath,
     Layout,

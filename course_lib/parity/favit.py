@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.favit import FactorisedAttention, FaViT, FaViTConfig
-from course_lib.mechanisms.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Rival
 
 __all__ = ["MECHANISMS", "by_loops"]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.mechanisms.contract import Calls, Mechanism, Rival
+from course_lib.parity.contract import Calls, Mechanism, Rival
 from course_lib.positions.delta import DeltaValueAttention
 from course_lib.positions.legendre import legendre_polynomials
 from course_lib.positions.terms import (

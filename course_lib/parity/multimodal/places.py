@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.mechanisms.contract import Mechanism, Rival
-from course_lib.mechanisms.multimodal.shared import Inputs, copy_weights
 from course_lib.multimodal import (
     FactorisedBlock,
     LayoutEmbedding,
     QueryDecoderLayer,
     factorised_mask,
 )
+from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.multimodal.shared import Inputs, copy_weights
 
 __all__ = ["MECHANISMS"]
 

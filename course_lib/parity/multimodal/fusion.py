@@ -8,8 +8,6 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import merge_heads, scaled_dot_product_attention
-from course_lib.mechanisms.contract import Mechanism, Rival
-from course_lib.mechanisms.multimodal.shared import Inputs, copy_weights, draw_texts
 from course_lib.multimodal import (
     ConcatenationBlock,
     GatedCrossAttention,
@@ -18,6 +16,8 @@ from course_lib.multimodal import (
     UnifiedConfig,
     UnifiedEncoder,
 )
+from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.multimodal.shared import Inputs, copy_weights, draw_texts
 
 __all__ = ["MECHANISMS"]
 

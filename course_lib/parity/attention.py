@@ -13,7 +13,7 @@ from course_lib.attention import (
     fused_attention,
     scaled_dot_product_attention,
 )
-from course_lib.mechanisms.contract import Calls, Mechanism, Rival
+from course_lib.parity.contract import Calls, Mechanism, Rival
 
 __all__ = ["MECHANISMS", "copy_attention", "torch_multi_head"]
 

@@ -9,8 +9,8 @@ from torch import Generator, Tensor, nn
 
 from course_lib.layers import FeedForward, Norm
 from course_lib.masks import causal_mask, to_blocked
-from course_lib.mechanisms.attention import copy_attention
-from course_lib.mechanisms.contract import Mechanism, Rival
+from course_lib.parity.attention import copy_attention
+from course_lib.parity.contract import Mechanism, Rival
 from course_lib.transformer import Decoder, Encoder
 
 __all__ = ["MECHANISMS", "torch_decoder", "torch_encoder"]

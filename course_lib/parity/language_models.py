@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.mechanisms.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Rival
 from course_lib.transformer import DecoderOnly, DecoderOnlyConfig
 
 __all__ = ["MECHANISMS"]

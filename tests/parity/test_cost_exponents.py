@@ -7,7 +7,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from course_lib.benchmarks import peak_memory
-from course_lib.mechanisms.scaling import SCALING
+from course_lib.parity.scaling import SCALING
 
 LENGTHS = 512, 1024, 2048
 

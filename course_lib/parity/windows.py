@@ -15,7 +15,7 @@ from course_lib.efficient.block_diagonal import (
 )
 from course_lib.efficient.longformer import LongformerAttention
 from course_lib.masks import block_mask, dilated_window_mask, longformer_mask
-from course_lib.mechanisms.contract import Calls, Mechanism, Rival
+from course_lib.parity.contract import Calls, Mechanism, Rival
 
 __all__ = ["MECHANISMS"]
 

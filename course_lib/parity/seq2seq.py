@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from course_lib.attention import fused_attention
 from course_lib.masks import padding_mask
-from course_lib.mechanisms.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Rival
 from course_lib.recurrence import gru_step, unroll
 from course_lib.seq2seq import Score, Seq2Seq, Seq2SeqConfig, attend, luong_readout
 

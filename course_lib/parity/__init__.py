@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from course_lib.mechanisms.contract import Calls, Mechanism, Rival, floats
+from course_lib.parity.contract import Calls, Mechanism, Rival, floats
 
 __all__ = ["Calls", "Mechanism", "Rival", "Row", "floats", "load_table", "mechanisms"]
 

@@ -7,14 +7,14 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.mechanisms.contract import Mechanism, Rival
-from course_lib.mechanisms.multimodal.shared import Inputs, copy_weights, draw_texts
 from course_lib.multimodal import (
     BertText,
     BertTextConfig,
     DualEncoder,
     DualEncoderConfig,
 )
+from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.multimodal.shared import Inputs, copy_weights, draw_texts
 
 __all__ = ["MECHANISMS"]
 

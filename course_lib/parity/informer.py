@@ -21,7 +21,7 @@ from course_lib.informer import (
     InformerEncoderLayer,
     SparseRules,
 )
-from course_lib.mechanisms.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Rival
 
 __all__ = ["MECHANISMS"]
 

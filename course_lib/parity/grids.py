@@ -13,8 +13,8 @@ from course_lib.efficient.convolutional import (
     CrossShapedAttention,
     ReducedAttention,
 )
-from course_lib.mechanisms.contract import Mechanism, Rival
-from course_lib.mechanisms.copying import copy_weights, settled
+from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.copying import copy_weights, settled
 
 __all__ = ["MECHANISMS"]
 

@@ -6,7 +6,7 @@ from importlib.metadata import version
 import pytest
 import torch
 
-from course_lib.mechanisms import Mechanism, floats, load_table, mechanisms
+from course_lib.parity import Mechanism, floats, load_table, mechanisms
 
 ALL = mechanisms()
 NAMES = sorted(ALL)

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
-from course_lib.mechanisms.contract import Mechanism, Rival
-from course_lib.mechanisms.copying import copy_weights, settled
+from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.copying import copy_weights, settled
 from course_lib.resnet import ResNetStage
 from course_lib.vit import DistilledViT, ViT, ViTConfig
 

@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.mechanisms.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Rival
 from course_lib.positions import (
     Alibi,
     ClippedRelativeAttention,

@@ -17,7 +17,7 @@ from course_lib.efficient.linformer import LinformerAttention
 from course_lib.efficient.performer import RandomFeatureAttention
 from course_lib.efficient.strided import fused_strided_attention, strided_attention
 from course_lib.efficient.tiled import online_attention, tiled_attention
-from course_lib.mechanisms.contract import Calls, Mechanism, Rival
+from course_lib.parity.contract import Calls, Mechanism, Rival
 
 __all__ = ["MECHANISMS"]
 

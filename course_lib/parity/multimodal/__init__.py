@@ -1,6 +1,6 @@
 """Two modalities: towers, fusions, videos, queries, pages."""
 
-from course_lib.mechanisms.multimodal import fusion, places, towers
+from course_lib.parity.multimodal import fusion, places, towers
 
 __all__ = ["MECHANISMS"]
 
