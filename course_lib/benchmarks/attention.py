@@ -132,9 +132,9 @@ def _measure(mechanism: Mechanism, row: Row, repeats: int) -> Measured:
     seconds: dict[str, float] = {}
     for shape in ("small", "large"):
         module, inputs = mechanism.make(getattr(row, shape), fast=True)
-        rival = mechanism.peer(module, inputs) if mechanism.peer else None
-        if rival:
-            _agree(mechanism, module(*inputs), rival.call(*rival.inputs))
+        reference = mechanism.peer(module, inputs) if mechanism.peer else None
+        if reference:
+            _agree(mechanism, module(*inputs), reference.call(*reference.inputs))
         passes: list[tuple[str, Callable[..., Callable[[], object]]]] = [("forward", forward_pass)]
         if mechanism.trains:
             passes.append(("forward + backward", training_pass))
@@ -142,8 +142,8 @@ def _measure(mechanism: Mechanism, row: Row, repeats: int) -> Measured:
             key = f"{shape} {label}"
             ours = prepare(module, inputs)
             peak_bytes[f"{key} ours"] = peak_memory(ours)
-            if rival:
-                theirs = prepare(rival.call, rival.inputs)
+            if reference:
+                theirs = prepare(reference.call, reference.inputs)
                 ratios[key] = compare(ours, theirs, repeats)
                 peak_bytes[f"{key} peer"] = peak_memory(theirs)
                 seconds[key] = ratios[key].seconds

@@ -13,7 +13,7 @@ from course_lib.attention import (
     fused_attention,
     scaled_dot_product_attention,
 )
-from course_lib.parity.contract import Calls, Mechanism, Rival
+from course_lib.parity.contract import Calls, Mechanism, Reference
 
 __all__ = ["MECHANISMS", "copy_attention", "torch_multi_head"]
 
@@ -58,14 +58,14 @@ def torch_multi_head(attend: MultiHeadAttention) -> nn.MultiheadAttention:
     return peer.to(attend.q_proj.weight).eval()
 
 
-def _torch_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+def _torch_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     peer = torch_multi_head(attend)
 
     def call(q: Tensor, memory: Tensor | None = None) -> Tensor:
         memory = q if memory is None else memory
         return peer(q, memory, memory, need_weights=False)[0]
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 MECHANISMS = (
@@ -75,7 +75,7 @@ MECHANISMS = (
         build=_function,
         inputs=_heads,
         tiny={"batch": 2, "n_heads": 3, "length": 5, "d_head": 4},
-        peer=lambda module, inputs: Rival(F.scaled_dot_product_attention, inputs),
+        peer=lambda module, inputs: Reference(F.scaled_dot_product_attention, inputs),
     ),
     Mechanism(
         name="multi_head",

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Calls", "Mechanism", "Rival", "floats"]
+__all__ = ["Calls", "Mechanism", "Reference", "floats"]
 
 
 class Calls(nn.Module):
@@ -36,7 +36,7 @@ class Calls(nn.Module):
 
 
 @dataclass(frozen=True)
-class Rival:
+class Reference:
     """Another way to compute the same: a peer from another library, or an independent oracle.
 
     Args:
@@ -82,8 +82,8 @@ class Mechanism:
     build: Callable[..., nn.Module]
     inputs: Callable[..., tuple[Any, ...]]
     tiny: dict[str, int]
-    peer: Callable[[Any, tuple[Any, ...]], Rival] | None = None
-    oracle: Callable[[Any, tuple[Any, ...]], Rival] | None = None
+    peer: Callable[[Any, tuple[Any, ...]], Reference] | None = None
+    oracle: Callable[[Any, tuple[Any, ...]], Reference] | None = None
     fast: bool = True
     peer_double: bool = True
     tolerance: float = 1e-5

@@ -17,7 +17,7 @@ from course_lib.efficient.linformer import LinformerAttention
 from course_lib.efficient.performer import RandomFeatureAttention
 from course_lib.efficient.strided import fused_strided_attention, strided_attention
 from course_lib.efficient.tiled import online_attention, tiled_attention
-from course_lib.parity.contract import Calls, Mechanism, Rival
+from course_lib.parity.contract import Calls, Mechanism, Reference
 
 __all__ = ["MECHANISMS"]
 
@@ -47,7 +47,7 @@ def _linformer(
     return LinformerAttention(d_model, n_heads, length, rank, fused=fast)
 
 
-def _linformer_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+def _linformer_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     from linformer import LinformerSelfAttention
 
     peer = LinformerSelfAttention(
@@ -60,7 +60,7 @@ def _linformer_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
         peer.proj_k.copy_(attend.mix_keys.T)
         peer.proj_v.copy_(attend.mix_values.T)
     peer.to_out.load_state_dict(attend.out_proj.state_dict())
-    return Rival(peer.eval(), inputs)
+    return Reference(peer.eval(), inputs)
 
 
 def _performer(
@@ -77,7 +77,7 @@ def _performer(
     )
 
 
-def _performer_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+def _performer_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     from performer_pytorch import FastAttention
 
     n_features, d_head = attend.directions.shape
@@ -85,7 +85,7 @@ def _performer_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
     with contextlib.redirect_stdout(io.StringIO()):
         peer = FastAttention(d_head, n_features, causal=attend.causal)
     peer.projection_matrix = attend.directions.clone()
-    return Rival(peer.eval(), inputs)
+    return Reference(peer.eval(), inputs)
 
 
 def _block_sparse(
@@ -102,7 +102,7 @@ def _block_sparse(
     )
 
 
-def _bigbird_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+def _bigbird_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     from transformers import BigBirdConfig, BigBirdModel
     from transformers.models.big_bird.modeling_big_bird import BigBirdBlockSparseAttention
 
@@ -129,7 +129,7 @@ def _bigbird_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
         heads, _ = peer(x, band, of_queries, of_keys, of_blocks, of_blocks)
         return attend.out_proj(heads)
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 def _strided(*, fast: bool, stride: int, **sizes: int) -> nn.Module:
@@ -138,7 +138,7 @@ def _strided(*, fast: bool, stride: int, **sizes: int) -> nn.Module:
     return Calls(lambda *qkv, **fixed: strided_attention(*qkv, **fixed)[0], stride=stride)
 
 
-def _strided_oracle(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+def _strided_oracle(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     """The pattern as the paper defines it: a set of keys for each position."""
     stride = attend.fixed["stride"]
 
@@ -152,7 +152,7 @@ def _strided_oracle(attend: Any, inputs: tuple[Any, ...]) -> Rival:
             outputs.append(one)
         return torch.cat(outputs, dim=-2)
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 MECHANISMS = (
@@ -162,8 +162,10 @@ MECHANISMS = (
         build=_tiled,
         inputs=_heads,
         tiny={"batch": 2, "n_heads": 3, "length": 7, "d_head": 4},
-        peer=lambda module, inputs: Rival(F.scaled_dot_product_attention, inputs),
-        oracle=lambda module, inputs: Rival(lambda *qkv: online_attention(*qkv, tile=3), inputs),
+        peer=lambda module, inputs: Reference(F.scaled_dot_product_attention, inputs),
+        oracle=lambda module, inputs: Reference(
+            lambda *qkv: online_attention(*qkv, tile=3), inputs
+        ),
     ),
     Mechanism(
         name="linformer",

@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.favit import FactorisedAttention, FaViT, FaViTConfig
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 
 __all__ = ["MECHANISMS", "by_loops"]
 
@@ -27,12 +27,12 @@ def _images(generator: Generator, *, batch: int, image_size: int, **sizes: int) 
     return (torch.randn(batch, 3, image_size, image_size, generator=generator),)
 
 
-def _with_loops(model: Any, inputs: tuple[Any, ...]) -> Rival:
+def _with_loops(model: Any, inputs: tuple[Any, ...]) -> Reference:
     slow = copy.deepcopy(model)
     for part in slow.modules():
         if isinstance(part, FactorisedAttention):
             part.forward = partial(by_loops, part)  # type: ignore[method-assign]
-    return Rival(slow, inputs)
+    return Reference(slow, inputs)
 
 
 def by_loops(attend: FactorisedAttention, x: Tensor, *, return_weights: bool = False) -> Tensor:

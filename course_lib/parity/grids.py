@@ -13,7 +13,7 @@ from course_lib.efficient.convolutional import (
     CrossShapedAttention,
     ReducedAttention,
 )
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 from course_lib.parity.copying import copy_weights, settled
 
 __all__ = ["MECHANISMS"]
@@ -29,7 +29,7 @@ def _cvt(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
     return settled(ConvolutionalAttention(d_model, n_heads, fused=fast))
 
 
-def _cvt_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+def _cvt_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     from transformers.models.cvt.modeling_cvt import CvtAttention
 
     peer = CvtAttention(
@@ -51,7 +51,7 @@ def _cvt_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
     return _on_grid(peer, inputs)
 
 
-def _on_grid(peer: nn.Module, inputs: tuple[Any, ...]) -> Rival:
+def _on_grid(peer: nn.Module, inputs: tuple[Any, ...]) -> Reference:
     """A peer that wants a sequence and the sides of the grid; both are views of the same."""
 
     def call(x: Tensor) -> Tensor:
@@ -59,14 +59,14 @@ def _on_grid(peer: nn.Module, inputs: tuple[Any, ...]) -> Rival:
         out = peer(x.flatten(1, 2), rows, columns)
         return (out[0] if isinstance(out, tuple) else out).unflatten(1, (rows, columns))
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 def _pvt(*, fast: bool, d_model: int, n_heads: int, reduction: int, **sizes: int) -> nn.Module:
     return ReducedAttention(d_model, n_heads, reduction=reduction, fused=fast)
 
 
-def _pvt_peer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+def _pvt_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     from transformers import PvtConfig
     from transformers.models.pvt.modeling_pvt import PvtAttention
 
@@ -88,7 +88,7 @@ def _cswin(*, fast: bool, d_model: int, n_heads: int, stripe: int, **sizes: int)
     return CrossShapedAttention(d_model, n_heads, stripe=stripe, fused=fast)
 
 
-def _cswin_oracle(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+def _cswin_oracle(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     """Head by head and token by token, from the definition."""
     d_head, s = attend.d_model // attend.n_heads, attend.stripe
 
@@ -117,7 +117,7 @@ def _cswin_oracle(attend: Any, inputs: tuple[Any, ...]) -> Rival:
         assert shift.shape == (width,)
         return F.linear(out + shift, attend.out_proj.weight, attend.out_proj.bias)
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 MECHANISMS = (

@@ -21,7 +21,7 @@ from course_lib.informer import (
     InformerEncoderLayer,
     SparseRules,
 )
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 
 __all__ = ["MECHANISMS"]
 
@@ -74,14 +74,14 @@ def _prob_sparse(
     return _Judged(InformerAttention(d_model, n_heads, rules=rules, fused=fast), length)
 
 
-def _prob_sparse_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _prob_sparse_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
     from transformers.models.informer.modeling_informer import InformerProbSparseAttention
 
     attend = module.inner
     factor = attend.sparse.rules.factor
     peer = InformerProbSparseAttention(attend.d_model, attend.n_heads, sampling_factor=factor)
     peer.load_state_dict({k: v for k, v in attend.state_dict().items() if "sparse" not in k})
-    return Rival(_repeat_draw(peer.to(inputs[0]).eval()), inputs)
+    return Reference(_repeat_draw(peer.to(inputs[0]).eval()), inputs)
 
 
 def _layer(
@@ -100,7 +100,7 @@ def _layer(
     return _Judged(InformerEncoderLayer(config), seq_len)
 
 
-def _layer_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _layer_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
     import transformers
     from transformers.models.informer.modeling_informer import (
         InformerEncoderLayer as PeerLayer,
@@ -132,7 +132,7 @@ def _layer_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
         "final_layer_norm": layer.feed_forward_norm,
     }.items():
         peer.get_submodule(theirs).load_state_dict(ours.state_dict())
-    return Rival(_repeat_draw(peer), inputs)
+    return Reference(_repeat_draw(peer), inputs)
 
 
 MECHANISMS = (

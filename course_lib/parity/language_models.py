@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 from course_lib.transformer import DecoderOnly, DecoderOnlyConfig
 
 __all__ = ["MECHANISMS"]
@@ -99,12 +99,12 @@ def _copy_gpt2_block(ours: Any, theirs: Any) -> None:
     theirs.ln_2.load_state_dict(ours.feed_forward_norm.state_dict())
 
 
-def _gpt2_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
+def _gpt2_peer(model: Any, inputs: tuple[Any, ...]) -> Reference:
     peer = _gpt2(model)
-    return Rival(lambda words: peer(words, use_cache=False).logits, inputs)
+    return Reference(lambda words: peer(words, use_cache=False).logits, inputs)
 
 
-def _x_transformers_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
+def _x_transformers_peer(model: Any, inputs: tuple[Any, ...]) -> Reference:
     import x_transformers
 
     config = model.config
@@ -137,7 +137,7 @@ def _x_transformers_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
         for i, block in enumerate(model.blocks.blocks):
             _copy_x_block(block, layers.layers[2 * i], layers.layers[2 * i + 1])
         _copy_x_norm(model.blocks.norm, layers.final_norm)
-    return Rival(peer, inputs)
+    return Reference(peer, inputs)
 
 
 def _copy_x_norm(ours: Any, theirs: Any) -> None:
@@ -184,7 +184,7 @@ def _writes(*, fast: bool, n_new: int, d_model: int, **sizes: int) -> nn.Module:
     return _Writes(model, n_new, cached=fast)
 
 
-def _generate_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _generate_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
     peer = _gpt2(module.model)
 
     def call(words: Tensor) -> tuple[Tensor, Tensor]:
@@ -201,7 +201,7 @@ def _generate_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
         log_probs = torch.stack(out.logits, dim=1).log_softmax(-1)
         return tokens.double(), log_probs.gather(-1, tokens[..., None])[..., 0].sum(-1)
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 _TINY = {"batch": 2, "length": 5, "d_model": 8, "n_heads": 2, "d_ff": 16, "n_layers": 2}

@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 from course_lib.positions import (
     Alibi,
     ClippedRelativeAttention,
@@ -47,7 +47,7 @@ def _tokens(
     return (torch.randn(batch, length, d_model, generator=generator),)
 
 
-def _t5_peer(module: Any, inputs: _Inputs) -> Rival:
+def _t5_peer(module: Any, inputs: _Inputs) -> Reference:
     from transformers.models.t5.configuration_t5 import T5Config
     from transformers.models.t5.modeling_t5 import T5Attention
 
@@ -68,7 +68,7 @@ def _t5_peer(module: Any, inputs: _Inputs) -> Rival:
         peer.o.weight.copy_(ours.out_proj.weight)
         peer.relative_attention_bias.weight.copy_(module.bias.table)
     peer.eval()
-    return Rival(lambda x: peer(x)[0], inputs)
+    return Reference(lambda x: peer(x)[0], inputs)
 
 
 def _alibi(*, fast: bool, n_heads: int, length: int, **sizes: int) -> nn.Module:
@@ -79,10 +79,10 @@ def _lengths(generator: Generator, *, length: int, **sizes: int) -> tuple[int, i
     return length, length
 
 
-def _alibi_peer(module: Any, inputs: _Inputs) -> Rival:
+def _alibi_peer(module: Any, inputs: _Inputs) -> Reference:
     from x_transformers.x_transformers import AlibiPositionalBias
 
-    return Rival(AlibiPositionalBias(module.n_heads).to(module.table), inputs)
+    return Reference(AlibiPositionalBias(module.n_heads).to(module.table), inputs)
 
 
 class _PostNorm(nn.Module):
@@ -110,7 +110,7 @@ def _tokens_and_codes(generator: Generator, **sizes: int) -> tuple[Tensor, ...]:
     return *_tokens(generator, **sizes), distance_codes(length, length, d_model)
 
 
-def _xlnet_peer(module: Any, inputs: _Inputs) -> Rival:
+def _xlnet_peer(module: Any, inputs: _Inputs) -> Reference:
     from transformers.models.xlnet.configuration_xlnet import XLNetConfig
     from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
@@ -140,7 +140,7 @@ def _xlnet_peer(module: Any, inputs: _Inputs) -> Rival:
 
     # It wants one more distance in front, which its shift throws away, and the length first.
     codes = torch.cat([torch.zeros_like(codes[:1]), codes])[:, None]
-    return Rival(call, (x.transpose(0, 1).contiguous(), codes))
+    return Reference(call, (x.transpose(0, 1).contiguous(), codes))
 
 
 def _clipped(
@@ -149,7 +149,7 @@ def _clipped(
     return ClippedRelativeAttention(d_model, n_heads, max_distance, fused=fast)
 
 
-def _clipped_oracle(module: Any, inputs: _Inputs) -> Rival:
+def _clipped_oracle(module: Any, inputs: _Inputs) -> Reference:
     def call(x: Tensor) -> Tensor:
         """Query by query, key by key."""
         q, k, v = module.project(x)
@@ -166,7 +166,7 @@ def _clipped_oracle(module: Any, inputs: _Inputs) -> Rival:
             rows.append((weights[..., None] * torch.stack(values, dim=2)).sum(2))
         return module.merge(torch.stack(rows, dim=2))
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 MECHANISMS = (

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 from course_lib.positions import (
     AxialRotary,
     MixedRotary,
@@ -38,7 +38,7 @@ def _half_split(*, fast: bool, d_head: int, length: int, **sizes: int) -> nn.Mod
     return Rotary(d_head, layout="half_split", max_len=length, fused=fast)
 
 
-def _interleaved_peer(module: Any, inputs: _Inputs) -> Rival:
+def _interleaved_peer(module: Any, inputs: _Inputs) -> Reference:
     from rotary_embedding_torch import RotaryEmbedding
 
     q = inputs[0]
@@ -46,10 +46,10 @@ def _interleaved_peer(module: Any, inputs: _Inputs) -> Rival:
     frequencies = rotary_frequencies(module.d_rotary, base=module.base).to(q)
     peer = RotaryEmbedding(module.d_rotary, custom_freqs=frequencies).to(q)
     turn = peer.rotate_queries_or_keys
-    return Rival(lambda q, k: (turn(q), turn(k)), inputs)
+    return Reference(lambda q, k: (turn(q), turn(k)), inputs)
 
 
-def _half_split_peer(module: Any, inputs: _Inputs) -> Rival:
+def _half_split_peer(module: Any, inputs: _Inputs) -> Reference:
     from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
     angles = torch.outer(
@@ -58,14 +58,14 @@ def _half_split_peer(module: Any, inputs: _Inputs) -> Rival:
     )
     angles = torch.cat([angles, angles], dim=-1)[None].to(inputs[0].device)
     cos, sin = angles.cos().to(inputs[0]), angles.sin().to(inputs[0])
-    return Rival(lambda q, k: apply_rotary_pos_emb(q, k, cos, sin), inputs)
+    return Reference(lambda q, k: apply_rotary_pos_emb(q, k, cos, sin), inputs)
 
 
 def _axial(*, fast: bool, d_head: int, rows: int, columns: int, **sizes: int) -> nn.Module:
     return AxialRotary(d_head, rows, columns, fused=fast)
 
 
-def _axial_peer(module: Any, inputs: _Inputs) -> Rival:
+def _axial_peer(module: Any, inputs: _Inputs) -> Reference:
     from rotary_embedding_torch import RotaryEmbedding, apply_rotary_emb
 
     q = inputs[0]
@@ -73,7 +73,9 @@ def _axial_peer(module: Any, inputs: _Inputs) -> Rival:
     peer = RotaryEmbedding(module.d_head // 2, custom_freqs=frequencies).to(q)
     # Kept between calls, as ours are.
     angles = peer.get_axial_freqs(module.rows, module.columns).detach().flatten(0, 1)
-    return Rival(lambda q, k: (apply_rotary_emb(angles, q), apply_rotary_emb(angles, k)), inputs)
+    return Reference(
+        lambda q, k: (apply_rotary_emb(angles, q), apply_rotary_emb(angles, k)), inputs
+    )
 
 
 def _mixed(
@@ -82,7 +84,7 @@ def _mixed(
     return MixedRotary(d_head, n_heads, rows, columns, n_prefix=sizes.get("prefix", 0), fused=fast)
 
 
-def _mixed_oracle(module: Any, inputs: _Inputs) -> Rival:
+def _mixed_oracle(module: Any, inputs: _Inputs) -> Reference:
     def turn(x: Tensor) -> Tensor:
         """One complex number per pair, place by place."""
         down, right = module.frequencies.unbind(-1)
@@ -95,7 +97,7 @@ def _mixed_oracle(module: Any, inputs: _Inputs) -> Rival:
         turned = torch.stack(places, dim=2)
         return torch.stack([turned.real, turned.imag], dim=-1).flatten(-2)
 
-    return Rival(lambda q, k: (turn(q), turn(k)), inputs)
+    return Reference(lambda q, k: (turn(q), turn(k)), inputs)
 
 
 def _sections(d_head: int, *, interleaved: bool) -> tuple[int, int, int]:
@@ -122,7 +124,7 @@ def _heads_and_places(generator: Generator, **sizes: int) -> tuple[Tensor, ...]:
     return *_heads(generator, **sizes), positions[:, None].expand(-1, sizes["batch"], -1)
 
 
-def _multimodal_peer(module: Any, inputs: _Inputs) -> Rival:
+def _multimodal_peer(module: Any, inputs: _Inputs) -> Reference:
     from transformers.models.qwen2_vl import modeling_qwen2_vl as modeling
     from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLTextConfig
 
@@ -132,7 +134,7 @@ def _multimodal_peer(module: Any, inputs: _Inputs) -> Rival:
     return _turned_by(modeling.Qwen2VLRotaryEmbedding(config), modeling, inputs)
 
 
-def _interleaved_multimodal_peer(module: Any, inputs: _Inputs) -> Rival:
+def _interleaved_multimodal_peer(module: Any, inputs: _Inputs) -> Reference:
     from transformers.models.qwen3_vl import modeling_qwen3_vl as modeling
     from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLTextConfig
 
@@ -148,7 +150,7 @@ def _parameters(module: Any) -> dict[str, Any]:
     }
 
 
-def _turned_by(embedding: nn.Module, modeling: Any, inputs: _Inputs) -> Rival:
+def _turned_by(embedding: nn.Module, modeling: Any, inputs: _Inputs) -> Reference:
     embedding.to(inputs[0].device)
 
     def call(q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
@@ -156,10 +158,10 @@ def _turned_by(embedding: nn.Module, modeling: Any, inputs: _Inputs) -> Rival:
         turned: tuple[Tensor, Tensor] = modeling.apply_rotary_pos_emb(q, k, cos, sin)
         return turned
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
-def _multimodal_oracle(module: Any, inputs: _Inputs) -> Rival:
+def _multimodal_oracle(module: Any, inputs: _Inputs) -> Reference:
     def turn(x: Tensor, positions: Tensor) -> Tensor:
         """Pair by pair."""
         pairs = x.shape[-1] // 2
@@ -177,7 +179,7 @@ def _multimodal_oracle(module: Any, inputs: _Inputs) -> Rival:
             out[..., i], out[..., i + pairs] = turned.real, turned.imag
         return out
 
-    return Rival(lambda q, k, positions: (turn(q, positions), turn(k, positions)), inputs)
+    return Reference(lambda q, k, positions: (turn(q, positions), turn(k, positions)), inputs)
 
 
 _SINGLE = "the peer computes its angles in single precision; the oracle is compared in double"

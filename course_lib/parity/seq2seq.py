@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from course_lib.attention import fused_attention
 from course_lib.masks import padding_mask
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 from course_lib.recurrence import gru_step, unroll
 from course_lib.seq2seq import Score, Seq2Seq, Seq2SeqConfig, attend, luong_readout
 
@@ -74,7 +74,7 @@ def _states(
     return query, keys, padding_mask(_lengths(generator, batch, memory), memory)[:, 0]
 
 
-def _pair_by_pair(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _pair_by_pair(module: Any, inputs: tuple[Any, ...]) -> Reference:
     """Each sentence and each query alone, over its real words only."""
     score = module.score
 
@@ -93,7 +93,7 @@ def _pair_by_pair(module: Any, inputs: tuple[Any, ...]) -> Rival:
         ]
         return torch.stack(contexts)
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 def _translator(*, fast: bool, d_model: int, n_words: int, **sizes: int) -> nn.Module:
@@ -113,7 +113,7 @@ def _sentences(
     return source.masked_fill(torch.arange(length) >= lengths[:, None], 0), lengths, target
 
 
-def _sentence_by_sentence(model: Any, inputs: tuple[Any, ...]) -> Rival:
+def _sentence_by_sentence(model: Any, inputs: tuple[Any, ...]) -> Reference:
     """Each sentence alone and word by word, without padding and packing."""
 
     def one(source: Tensor, target: Tensor) -> Tensor:
@@ -136,7 +136,7 @@ def _sentence_by_sentence(model: Any, inputs: tuple[Any, ...]) -> Rival:
             [one(s[:n], t) for s, n, t in zip(source, lengths.tolist(), target, strict=True)]
         )
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 MECHANISMS = (

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 from course_lib.swin import Layout, Swin, SwinConfig, WindowAttention, window_mask
 
 __all__ = ["MECHANISMS", "transformers_swin"]
@@ -36,7 +36,7 @@ def _windows(
     return x, window_mask(layout)
 
 
-def _swin_attention(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _swin_attention(module: Any, inputs: tuple[Any, ...]) -> Reference:
     from transformers.models.swin.modeling_swin import SwinAttention
 
     rows = module.bias.rows
@@ -45,7 +45,7 @@ def _swin_attention(module: Any, inputs: tuple[Any, ...]) -> Rival:
     _copy_attention(peer, module)
     # Blocked pairs get -100 there.
     mask = torch.zeros(inputs[1].shape, dtype=inputs[0].dtype).masked_fill(~inputs[1], -100.0)
-    return Rival(lambda x, _: peer(x, mask)[0], inputs)
+    return Reference(lambda x, _: peer(x, mask)[0], inputs)
 
 
 def _swin(
@@ -114,9 +114,9 @@ def transformers_swin(model: Swin) -> Any:
     return peer
 
 
-def _swin_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
+def _swin_peer(model: Any, inputs: tuple[Any, ...]) -> Reference:
     peer = transformers_swin(model)
-    return Rival(lambda images: peer(images).logits, inputs)
+    return Reference(lambda images: peer(images).logits, inputs)
 
 
 def _config(**fields: Any) -> Any:

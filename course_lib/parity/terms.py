@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.parity.contract import Calls, Mechanism, Rival
+from course_lib.parity.contract import Calls, Mechanism, Reference
 from course_lib.positions.delta import DeltaValueAttention
 from course_lib.positions.legendre import legendre_polynomials
 from course_lib.positions.terms import (
@@ -35,13 +35,13 @@ def _points(generator: Generator, *, d_model: int, **sizes: int) -> tuple[Tensor
     return (torch.rand(d_model, generator=generator) * 2 - 1,)
 
 
-def _numpy_legendre(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _numpy_legendre(module: Any, inputs: tuple[Any, ...]) -> Reference:
     from numpy.polynomial.legendre import legvander
 
     degree: int = module.fixed["degree"]
     # It computes in the precision that it is given; the course computes in double.
     points = inputs[0].double().numpy()
-    return Rival(lambda x: torch.from_numpy(legvander(x, degree)).T, (points,))
+    return Reference(lambda x: torch.from_numpy(legvander(x, degree)).T, (points,))
 
 
 def _four_terms(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
@@ -55,10 +55,10 @@ def _tokens_and_positions(
     return (*tokens, torch.randn(length, d_model, generator=generator))
 
 
-def _sum_of_token_and_position(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _sum_of_token_and_position(module: Any, inputs: tuple[Any, ...]) -> Reference:
     attend = MultiHeadAttention(module.d_model, module.n_heads).to(inputs[0])
     attend.load_state_dict(module.state_dict())
-    return Rival(lambda x, positions: attend(x + positions, x + positions, x), inputs)
+    return Reference(lambda x, positions: attend(x + positions, x + positions, x), inputs)
 
 
 class _Tupe(nn.Module):
@@ -77,7 +77,7 @@ def _tupe(*, fast: bool, length: int, d_model: int, n_heads: int, **sizes: int) 
     return _Tupe(d_model, n_heads, length, fast)
 
 
-def _tupe_by_pairs(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _tupe_by_pairs(module: Any, inputs: tuple[Any, ...]) -> Reference:
     """The definition, pair by pair and head by head."""
     tokens, places = module.attention, module.positions
 
@@ -102,7 +102,7 @@ def _tupe_by_pairs(module: Any, inputs: tuple[Any, ...]) -> Rival:
             outs.append(logits.softmax(-1) @ tokens.v_proj(x)[..., part])
         return tokens.out_proj(torch.cat(outs, dim=-1))
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 def _deberta(*, fast: bool, length: int, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
@@ -121,7 +121,7 @@ def _tokens_and_table(
     return (*tokens, torch.randn(2 * _span(length), d_model, generator=generator))
 
 
-def _deberta_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _deberta_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
     from transformers import DebertaV2Config
     from transformers.models.deberta_v2.modeling_deberta_v2 import DisentangledSelfAttention
 
@@ -153,14 +153,14 @@ def _deberta_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
     def call(x: Tensor, table: Tensor) -> Tensor:
         return out_proj(peer(x, mask, rel_embeddings=table)[0])
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 def _delta_value(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
     return DeltaValueAttention(d_model, n_heads, fused=fast)
 
 
-def _delta_by_tokens(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _delta_by_tokens(module: Any, inputs: tuple[Any, ...]) -> Reference:
     """``v_i + sum_j A_ij (v_j - v_{j-1})``, token by token and head by head."""
 
     def call(x: Tensor) -> Tensor:
@@ -178,7 +178,7 @@ def _delta_by_tokens(module: Any, inputs: tuple[Any, ...]) -> Rival:
                     out[:, i, part] += weights[j][:, None] * step
         return module.out_proj(out)
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 MECHANISMS = (

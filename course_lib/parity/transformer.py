@@ -10,7 +10,7 @@ from torch import Generator, Tensor, nn
 from course_lib.layers import FeedForward, Norm
 from course_lib.masks import causal_mask, to_blocked
 from course_lib.parity.attention import copy_attention
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 from course_lib.transformer import Decoder, Encoder
 
 __all__ = ["MECHANISMS", "torch_decoder", "torch_encoder"]
@@ -111,12 +111,14 @@ def _source_and_target(generator: Generator, **sizes: int) -> tuple[Tensor, ...]
     return source, target
 
 
-def _decoder_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _decoder_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
     peer, blocked = torch_decoder(module), _blocked(inputs[0])
-    return Rival(lambda x, memory: peer(x, memory, tgt_mask=blocked, tgt_is_causal=True), inputs)
+    return Reference(
+        lambda x, memory: peer(x, memory, tgt_mask=blocked, tgt_is_causal=True), inputs
+    )
 
 
-def _both_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _both_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
     block = module.encoder.blocks[0]
     # It draws all weights anew at the end of its constructor, so that ours come in after it.
     nothing = nn.Identity()
@@ -130,7 +132,7 @@ def _both_peer(module: Any, inputs: tuple[Any, ...]) -> Rival:
     peer.encoder = torch_encoder(module.encoder)
     peer.decoder = torch_decoder(module.decoder)
     blocked = _blocked(inputs[1])
-    return Rival(
+    return Reference(
         lambda source, target: peer(source, target, tgt_mask=blocked, tgt_is_causal=True), inputs
     )
 
@@ -148,7 +150,7 @@ MECHANISMS = (
         build=_stack(Encoder, "post"),
         inputs=_vectors,
         tiny=_TINY,
-        peer=lambda module, inputs: Rival(torch_encoder(module), inputs),
+        peer=lambda module, inputs: Reference(torch_encoder(module), inputs),
     ),
     Mechanism(
         name="encoder_pre_norm",
@@ -156,7 +158,7 @@ MECHANISMS = (
         build=_stack(Encoder, "pre"),
         inputs=_vectors,
         tiny=_TINY,
-        peer=lambda module, inputs: Rival(torch_encoder(module), inputs),
+        peer=lambda module, inputs: Reference(torch_encoder(module), inputs),
     ),
     Mechanism(
         name="decoder",

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 from course_lib.parity.copying import copy_weights, settled
 from course_lib.resnet import ResNetStage
 from course_lib.vit import DistilledViT, ViT, ViTConfig
@@ -93,12 +93,12 @@ def transformers_vit(model: Any) -> Any:
     return peer
 
 
-def _vit_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
+def _vit_peer(model: Any, inputs: tuple[Any, ...]) -> Reference:
     peer = transformers_vit(model)
-    return Rival(lambda images: peer(images).logits, inputs)
+    return Reference(lambda images: peer(images).logits, inputs)
 
 
-def _distilled_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
+def _distilled_peer(model: Any, inputs: tuple[Any, ...]) -> Reference:
     from transformers import DeiTConfig, DeiTForImageClassificationWithTeacher
 
     peer = DeiTForImageClassificationWithTeacher(DeiTConfig(**_transformers_settings(model.config)))
@@ -108,7 +108,7 @@ def _distilled_peer(model: Any, inputs: tuple[Any, ...]) -> Rival:
         peer.deit.embeddings.distillation_token.copy_(model.distillation_token[None])
     copy_weights(peer.cls_classifier, model.head)
     copy_weights(peer.distillation_classifier, model.distillation_head)
-    return Rival(lambda images: peer(images).logits, inputs)
+    return Reference(lambda images: peer(images).logits, inputs)
 
 
 def _stage(*, in_channels: int, out_channels: int, **sizes: int) -> nn.Module:
@@ -121,7 +121,7 @@ def _features(
     return (torch.randn(batch, in_channels, image_size, image_size, generator=generator),)
 
 
-def _stage_peer(stage: Any, inputs: tuple[Any, ...]) -> Rival:
+def _stage_peer(stage: Any, inputs: tuple[Any, ...]) -> Reference:
     from transformers import ResNetConfig
     from transformers.models.resnet.modeling_resnet import ResNetStage as Peer
 
@@ -137,14 +137,14 @@ def _stage_peer(stage: Any, inputs: tuple[Any, ...]) -> Rival:
             theirs.layer, ((ours.conv1, ours.norm1), (ours.conv2, ours.norm2)), strict=True
         ):
             copy_weights(layer, nn.Sequential(conv, norm).train(stage.training))
-    return Rival(peer.to(first.weight).eval(), inputs)
+    return Reference(peer.to(first.weight).eval(), inputs)
 
 
 def _hybrid(*, fast: bool, image_size: int, **sizes: int) -> nn.Module:
     return settled(hybrid_cifar(image_size=image_size, fused=fast))
 
 
-def _hybrid_oracle(model: Any, inputs: tuple[Any, ...]) -> Rival:
+def _hybrid_oracle(model: Any, inputs: tuple[Any, ...]) -> Reference:
     """The definition, on the weights alone: sums over pixels, and a loop over offsets."""
 
     def conv(x: Tensor, part: nn.Conv2d) -> Tensor:
@@ -215,7 +215,7 @@ def _hybrid_oracle(model: Any, inputs: tuple[Any, ...]) -> Rival:
             x = attend(x, block) if isinstance(block, RelativeBlock) else bottleneck(x, block)
         return model.head(model.norm(x.mean((2, 3))))
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 _TINY_VIT = {

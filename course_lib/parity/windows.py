@@ -15,7 +15,7 @@ from course_lib.efficient.block_diagonal import (
 )
 from course_lib.efficient.longformer import LongformerAttention
 from course_lib.masks import block_mask, dilated_window_mask, longformer_mask
-from course_lib.parity.contract import Calls, Mechanism, Rival
+from course_lib.parity.contract import Calls, Mechanism, Reference
 
 __all__ = ["MECHANISMS"]
 
@@ -36,12 +36,12 @@ def _window(*, fast: bool, radius: int, dilation: int = 1, **sizes: int) -> nn.M
     return Calls(function, radius=radius, dilation=dilation)
 
 
-def _dense_window(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _dense_window(module: Any, inputs: tuple[Any, ...]) -> Reference:
     mask = dilated_window_mask(inputs[0].shape[-2], **module.fixed)
-    return Rival(lambda q, k, v: scaled_dot_product_attention(q, k, v, mask)[0], inputs)
+    return Reference(lambda q, k, v: scaled_dot_product_attention(q, k, v, mask)[0], inputs)
 
 
-def _local_attention(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _local_attention(module: Any, inputs: tuple[Any, ...]) -> Reference:
     from local_attention import LocalAttention
 
     # Blocks as long as the radius see the block before and the one after, and of these only what
@@ -53,7 +53,7 @@ def _local_attention(module: Any, inputs: tuple[Any, ...]) -> Rival:
         exact_windowsize=True,
         use_rotary_pos_emb=False,
     )
-    return Rival(peer.eval(), inputs)
+    return Reference(peer.eval(), inputs)
 
 
 def _explicit_blocks(q: Tensor, k: Tensor, v: Tensor, block_size: int) -> Tensor:
@@ -65,9 +65,9 @@ def _blocks(*, fast: bool, block: int, **sizes: int) -> nn.Module:
     return Calls(function, block_size=block)
 
 
-def _dense_blocks(module: Any, inputs: tuple[Any, ...]) -> Rival:
+def _dense_blocks(module: Any, inputs: tuple[Any, ...]) -> Reference:
     mask = block_mask(inputs[0].shape[-2], **module.fixed)
-    return Rival(lambda q, k, v: scaled_dot_product_attention(q, k, v, mask)[0], inputs)
+    return Reference(lambda q, k, v: scaled_dot_product_attention(q, k, v, mask)[0], inputs)
 
 
 def _longformer(
@@ -87,7 +87,7 @@ def _tokens(
     return torch.randn(batch, length, d_model, generator=generator), positions
 
 
-def _transformers_longformer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+def _transformers_longformer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     from transformers import LongformerConfig
     from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
@@ -119,10 +119,10 @@ def _transformers_longformer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
         # The library keeps the last projection in a module of its own.
         return attend.out_proj(peer(x, **options)[0])
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
-def _dense_longformer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
+def _dense_longformer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     def project(x: Tensor, kind: str) -> tuple[Tensor, Tensor, Tensor]:
         maps = (getattr(attend, f"{name}_{kind}") for name in "qkv")
         q, k, v = (split_heads(f(x), attend.n_heads) for f in maps)
@@ -135,7 +135,7 @@ def _dense_longformer(attend: Any, inputs: tuple[Any, ...]) -> Rival:
         local[:, :, positions] = everywhere[:, :, positions]
         return attend.out_proj(merge_heads(local))
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 MECHANISMS = (

@@ -67,11 +67,11 @@ def test_ours_and_a_peer_that_differ_are_not_timed(monkeypatch, tmp_path):
     import dataclasses
 
     import course_lib.benchmarks.attention as benchmark
-    from course_lib.parity import Rival, mechanisms
+    from course_lib.parity import Reference, mechanisms
 
     wrong = dataclasses.replace(
         mechanisms()["scaled_dot_product"],
-        peer=lambda module, inputs: Rival(lambda q, k, v: v + 1, inputs),
+        peer=lambda module, inputs: Reference(lambda q, k, v: v + 1, inputs),
     )
     monkeypatch.setattr(benchmark, "mechanisms", lambda: {"scaled_dot_product": wrong})
     with pytest.raises(ValueError, match="differs from its peer"):

@@ -62,17 +62,19 @@ def test_explicit_and_fast_path_agree_in_outputs_and_gradients(name, dtype):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_as_a_peer_or_an_independent_route(name, role):
     mechanism = ALL[name]
-    make_rival = getattr(mechanism, role)
-    if make_rival is None:
+    make_reference = getattr(mechanism, role)
+    if make_reference is None:
         assert mechanism.peer or mechanism.oracle or mechanism.fast
         return
     double = mechanism.peer_double or role == "oracle"
     dtype, tolerance = (torch.float64, 1e-9) if double else (torch.float32, mechanism.tolerance)
     for fast in {False, mechanism.fast}:
         module, inputs = mechanism.make(mechanism.tiny, fast=fast, dtype=dtype)
-        rival = make_rival(module, inputs)
+        reference = make_reference(module, inputs)
         with torch.no_grad():
-            assert_same(floats(module(*inputs)), floats(rival.call(*rival.inputs)), tolerance)
+            assert_same(
+                floats(module(*inputs)), floats(reference.call(*reference.inputs)), tolerance
+            )
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if ALL[n].peer and ALL[n].trains])
@@ -81,15 +83,15 @@ def test_gradients_with_respect_to_the_inputs_are_the_peers(name):
     double = mechanism.peer_double
     dtype, tolerance = (torch.float64, 1e-9) if double else (torch.float32, mechanism.tolerance)
     module, inputs = mechanism.make(mechanism.tiny, fast=mechanism.fast, dtype=dtype)
-    rival = mechanism.peer(module, inputs)
-    same_layout = len(rival.inputs) == len(inputs) and all(
-        a is b for a, b in zip(rival.inputs, inputs, strict=True)
+    reference = mechanism.peer(module, inputs)
+    same_layout = len(reference.inputs) == len(inputs) and all(
+        a is b for a, b in zip(reference.inputs, inputs, strict=True)
     )
     if not same_layout or not floats(inputs):
         # Words have no gradient, and gradients in another layout say nothing; the outputs are
         # compared all the same.
         return
-    theirs = with_gradients(module, inputs, rival.call)[1]
+    theirs = with_gradients(module, inputs, reference.call)[1]
     ours = with_gradients(module, inputs)[1][: len(theirs)]
     assert_same(ours, theirs, tolerance)
 

@@ -16,7 +16,7 @@ from course_lib.multimodal import (
     UnifiedConfig,
     UnifiedEncoder,
 )
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 from course_lib.parity.multimodal.shared import Inputs, copy_weights, draw_texts
 
 __all__ = ["MECHANISMS"]
@@ -36,7 +36,7 @@ def _gated(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module
     return GatedCrossAttention(d_model, n_heads, 4 * d_model, gate=0.5, fused=fast)
 
 
-def _gated_by_hand(module: GatedCrossAttention, inputs: Inputs) -> Rival:
+def _gated_by_hand(module: GatedCrossAttention, inputs: Inputs) -> Reference:
     """One query and one head at a time, from the weights alone."""
     attend, feed = module.attention, module.feed_forward
     d_head = attend.q_proj.weight.shape[0] // attend.n_heads
@@ -62,14 +62,14 @@ def _gated_by_hand(module: GatedCrossAttention, inputs: Inputs) -> Rival:
                 )
         return torch.stack(rows).view_as(x)
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 def _concatenation(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
     return ConcatenationBlock(d_model, n_heads, 4 * d_model, fused=fast)
 
 
-def _concatenation_in_parts(module: ConcatenationBlock, inputs: Inputs) -> Rival:
+def _concatenation_in_parts(module: ConcatenationBlock, inputs: Inputs) -> Reference:
     """Attention to each sequence by itself, mixed in the ratio of the softmax sums."""
     block = module.block
     attend = block.attention
@@ -95,7 +95,7 @@ def _concatenation_in_parts(module: ConcatenationBlock, inputs: Inputs) -> Rival
             out.append(part + block.feed_forward(block.feed_forward_norm(part)))
         return out[0], out[1]
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 # --------------------------------------------------------------------------- one sequence
@@ -134,7 +134,7 @@ def _texts_and_pictures(
     return tokens, torch.randn(batch, 3, image_size, image_size, generator=generator)
 
 
-def _vilt(model: UnifiedEncoder, inputs: Inputs) -> Rival:
+def _vilt(model: UnifiedEncoder, inputs: Inputs) -> Reference:
     """The encoder of ViLT over our embeddings; it lets its positions be learned."""
     from transformers import ViltConfig
     from transformers.models.vilt.modeling_vilt import ViltEncoder
@@ -174,7 +174,7 @@ def _vilt(model: UnifiedEncoder, inputs: Inputs) -> Rival:
         x = model.norm(peer(x, blocked[:, None, None]).last_hidden_state)
         return x[:, : config.max_len], x[:, config.max_len :]
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 def _interleaved(
@@ -215,7 +215,7 @@ def _words_around_an_image(
     return words, patches, [length // 2, (rows, columns), length - length // 2]
 
 
-def _by_complex_numbers(model: InterleavedDecoder, inputs: Inputs) -> Rival:
+def _by_complex_numbers(model: InterleavedDecoder, inputs: Inputs) -> Reference:
     """Pairs of channels as complex numbers, turned by the difference of two tokens' positions."""
     config = model.config
     _, _, segments = inputs
@@ -255,7 +255,7 @@ def _by_complex_numbers(model: InterleavedDecoder, inputs: Inputs) -> Rival:
         said = torch.cat([x[:, :before], x[:, before + n_patches :]], dim=1)
         return model.norm(said) @ model.embedding.weight.T
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 MECHANISMS = (

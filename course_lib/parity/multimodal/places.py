@@ -14,7 +14,7 @@ from course_lib.multimodal import (
     QueryDecoderLayer,
     factorised_mask,
 )
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 from course_lib.parity.multimodal.shared import Inputs, copy_weights
 
 __all__ = ["MECHANISMS"]
@@ -49,7 +49,7 @@ def _video_and_summary(generator: Generator, *, batch: int, d_model: int, **size
     return video, torch.randn(batch, d_model, generator=generator)
 
 
-def _timesformer(module: FactorisedBlock, inputs: Inputs) -> Rival:
+def _timesformer(module: FactorisedBlock, inputs: Inputs) -> Reference:
     from transformers import TimesformerConfig
     from transformers.models.timesformer.modeling_timesformer import TimesformerLayer
 
@@ -94,10 +94,10 @@ def _timesformer(module: FactorisedBlock, inputs: Inputs) -> Rival:
         out = peer(tokens)[0]
         return out[:, 1:].unflatten(1, (places, frames)).transpose(1, 2), out[:, 0]
 
-    return Rival(call, (tokens,))
+    return Reference(call, (tokens,))
 
 
-def _dense_video(module: FactorisedBlock, inputs: Inputs) -> Rival:
+def _dense_video(module: FactorisedBlock, inputs: Inputs) -> Reference:
     """Dense attention over all tokens of a video under two masks."""
     (video,) = inputs
     time, space = factorised_mask(*video.shape[1:3], causal=module.causal)
@@ -109,7 +109,7 @@ def _dense_video(module: FactorisedBlock, inputs: Inputs) -> Rival:
         x = x + module.space_attention(module.space_norm(x), mask=space, return_weights=True)[0]
         return (x + module.feed_forward(module.feed_forward_norm(x))).view_as(video)
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 # --------------------------------------------------------------------------- queries
@@ -128,7 +128,7 @@ def _slots(
     return x, image, slots, places
 
 
-def _detr(module: QueryDecoderLayer, inputs: Inputs) -> Rival:
+def _detr(module: QueryDecoderLayer, inputs: Inputs) -> Reference:
     from transformers import DetrConfig
     from transformers.models.detr.modeling_detr import DetrDecoderLayer
 
@@ -167,7 +167,7 @@ def _detr(module: QueryDecoderLayer, inputs: Inputs) -> Rival:
             spatial_position_embeddings=places,
         )
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 # --------------------------------------------------------------------------- pages
@@ -183,7 +183,7 @@ def _page(generator: Generator, *, batch: int, length: int, n_words: int, **size
     return tokens, corners.permute(1, 2, 0, 3).flatten(2)
 
 
-def _layoutlm(module: LayoutEmbedding, inputs: Inputs) -> Rival:
+def _layoutlm(module: LayoutEmbedding, inputs: Inputs) -> Reference:
     from transformers import LayoutLMConfig
     from transformers.models.layoutlm.modeling_layoutlm import LayoutLMEmbeddings
 
@@ -209,7 +209,7 @@ def _layoutlm(module: LayoutEmbedding, inputs: Inputs) -> Rival:
             table.copy_(getattr(module, ours).weight)
     copy_weights(peer.LayerNorm, module.norm)
     tokens, boxes = inputs
-    return Rival(peer.to(module.positions).eval(), (tokens, boxes, torch.zeros_like(tokens)))
+    return Reference(peer.to(module.positions).eval(), (tokens, boxes, torch.zeros_like(tokens)))
 
 
 MECHANISMS = (

@@ -13,7 +13,7 @@ from course_lib.multimodal import (
     DualEncoder,
     DualEncoderConfig,
 )
-from course_lib.parity.contract import Mechanism, Rival
+from course_lib.parity.contract import Mechanism, Reference
 from course_lib.parity.multimodal.shared import Inputs, copy_weights, draw_texts
 
 __all__ = ["MECHANISMS"]
@@ -57,7 +57,7 @@ def _pictures_and_texts(
     return images, draw_texts(generator, batch, length, end, first=1, end=end, pad=0)
 
 
-def _clip(model: DualEncoder, inputs: Inputs) -> Rival:
+def _clip(model: DualEncoder, inputs: Inputs) -> Reference:
     from transformers import CLIPConfig, CLIPModel
 
     config = model.config
@@ -115,7 +115,7 @@ def _clip(model: DualEncoder, inputs: Inputs) -> Rival:
     def call(images: Tensor, tokens: Tensor) -> Tensor:
         return peer(pixel_values=images, input_ids=tokens).logits_per_image
 
-    return Rival(call, inputs)
+    return Reference(call, inputs)
 
 
 # --------------------------------------------------------------------------- BERT
@@ -150,7 +150,7 @@ def _two_segments(
     return tokens, (torch.arange(length) >= length // 2).long().expand(batch, -1).clone()
 
 
-def _bert(model: BertText, inputs: Inputs) -> Rival:
+def _bert(model: BertText, inputs: Inputs) -> Reference:
     from transformers import BertConfig, BertModel
 
     config = model.config
@@ -191,7 +191,7 @@ def _bert(model: BertText, inputs: Inputs) -> Rival:
         return out.last_hidden_state, out.pooler_output
 
     tokens, segments = inputs
-    return Rival(call, (tokens, tokens != config.pad, segments))
+    return Reference(call, (tokens, tokens != config.pad, segments))
 
 
 MECHANISMS = (
