@@ -29,7 +29,7 @@ Data and training
     training       loop, checkpoints, seeds, measures
     memory         what training keeps for gradients
     errors         what is refused, in one class
-    reading        two small trained models
+    trained        two small trained models
     plots          the book's pictures, drawn
     drawings       how a mechanism works, drawn
     figures        figures that move without a kernel

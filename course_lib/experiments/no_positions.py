@@ -27,7 +27,7 @@ from course_lib.experiments.verdict import verdict
 from course_lib.layers import xavier_init
 from course_lib.masks import causal_mask
 from course_lib.patterns import LinearProbe
-from course_lib.reading import hide_words
+from course_lib.trained import hide_words
 from course_lib.training import count_parameters, fit, minibatches, seeded_generator, warmup_cosine
 from course_lib.transformer import Encoder, PositionedEmbedding
 

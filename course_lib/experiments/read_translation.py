@@ -31,7 +31,7 @@ from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
 from course_lib.experiments.verdict import Verdict, verdict
 from course_lib.patterns import monotonicity
-from course_lib.reading import pack_weights
+from course_lib.trained import pack_weights
 from course_lib.training import (
     count_parameters,
     derive_seed,

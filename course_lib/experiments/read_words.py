@@ -41,7 +41,7 @@ from course_lib.patterns import (
     random_importance,
     top_mass,
 )
-from course_lib.reading import Reader, ReaderConfig, hide_words, pack_weights
+from course_lib.trained import Reader, ReaderConfig, hide_words, pack_weights
 from course_lib.training import count_parameters, fit, seeded_generator, warmup_cosine
 
 _TEST_SEED = 0

@@ -11,7 +11,7 @@ from torch import Tensor
 from course_lib.data.text import NOUN_FORMS, TextBatch
 from course_lib.data.translation import Vocabulary
 from course_lib.patterns import probe_selectivity
-from course_lib.reading import Reader
+from course_lib.trained import Reader
 from course_lib.training import seeded_generator
 
 __all__ = ["layers_of", "noun_labels", "probes"]

@@ -66,7 +66,7 @@ class Outcome:
         metrics: One row an epoch, with ``wall_seconds`` and ``device_seconds``.
         results: Final numbers.
         weights: Tensors and text to be kept beside the record as a checkpoint, as
-            :func:`course_lib.reading.pack_weights` makes them; usually none.
+            :func:`course_lib.trained.pack_weights` makes them; usually none.
         items: What was found for each test item, ``(N,)`` by name: booleans or errors.
     """
 

@@ -18,7 +18,7 @@ from course_lib.patterns import (
     max_weight,
     mean_relative_position,
 )
-from course_lib.reading import hide_words, load_reader
+from course_lib.trained import hide_words, load_reader
 
 __all__ = ["Options", "Reading", "attention_map_reader", "describe", "read_sentences", "widget"]
 

@@ -19,7 +19,7 @@ from course_lib.experiments import (
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size
 from course_lib.patterns import curve_area
-from course_lib.reading import load_reader, load_translator
+from course_lib.trained import load_reader, load_translator
 
 
 def record_of(outcome: Outcome) -> Record:

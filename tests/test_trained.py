@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments import load_record, read_translation, read_words
-from course_lib.reading import (
+from course_lib.trained import (
     Reader,
     ReaderConfig,
     hide_words,
