@@ -27,7 +27,6 @@ Taught, in the order of the chapters
 Data and training
     data           sets, their sources and loaders
     training       loop, checkpoints, seeds, measures
-    memory         what training keeps for gradients
     errors         what is refused, in one class
     trained        two small trained models
     plots          the book's pictures, drawn

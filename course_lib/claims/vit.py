@@ -13,9 +13,8 @@ from course_lib.claims.finding import Finding
 from course_lib.data import shape_images
 from course_lib.data.cifar import IMAGE_STD, MEAN, PIXEL_STD
 from course_lib.experiments import load_records
-from course_lib.memory import saved_bytes
 from course_lib.resnet import resnet18
-from course_lib.training import count_parameters, train_epoch, warmup_cosine
+from course_lib.training import count_parameters, saved_bytes, train_epoch, warmup_cosine
 from course_lib.vit import VisionBlock, ViT, ViTConfig, patchify, vit_costs
 
 __all__ = [

@@ -26,8 +26,7 @@ from course_lib.experiments.record import DataUse, Record, pair_by_seed
 from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
 from course_lib.experiments.verdict import verdict
 from course_lib.layers import EncoderBlock, xavier_init
-from course_lib.memory import saved_bytes
-from course_lib.training import count_parameters, seeded_generator
+from course_lib.training import count_parameters, saved_bytes, seeded_generator
 
 Kind = Literal["full", "window", "block-sparse", "linformer", "performer"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -9,7 +9,7 @@ from course_lib.training.checkpoints import load_checkpoint, save_checkpoint, wr
 from course_lib.training.logs import tensorboard_log
 from course_lib.training.loop import fit, train_epoch, warmup_cosine
 from course_lib.training.measures import accuracy, count_parameters, evaluate_accuracy
-from course_lib.training.memory import recomputing
+from course_lib.training.memory import recomputing, saved_bytes
 from course_lib.training.randomness import derive_seed, minibatches, seeded_generator
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "minibatches",
     "recomputing",
     "save_checkpoint",
+    "saved_bytes",
     "seeded_generator",
     "tensorboard_log",
     "train_epoch",

@@ -88,12 +88,12 @@ def test_the_library_is_back_afterwards():
 
 
 def test_an_import_of_what_was_not_loaded_leaves_nothing_behind():
-    sys.modules.pop("course_lib.memory", None)
-    vars(course_lib).pop("memory", None)
+    sys.modules.pop("course_lib.calibration", None)
+    vars(course_lib).pop("calibration", None)
     with hidden({}):
-        importlib.import_module("course_lib.memory")
-    assert not isinstance(vars(course_lib).get("memory"), AbsentModule)
-    assert not isinstance(importlib.import_module("course_lib.memory"), AbsentModule)
+        importlib.import_module("course_lib.calibration")
+    assert not isinstance(vars(course_lib).get("calibration"), AbsentModule)
+    assert not isinstance(importlib.import_module("course_lib.calibration"), AbsentModule)
 
 
 def test_the_rule_is_told_in_the_words_of_its_refusal():

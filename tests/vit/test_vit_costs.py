@@ -2,8 +2,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib.memory import saved_bytes
-from course_lib.training import count_parameters
+from course_lib.training import count_parameters, saved_bytes
 from course_lib.vit import ViT, ViTConfig, vit_b16, vit_costs, vit_s16, vit_ti16
 
 SMALL = {"image_size": 12, "d_model": 24, "n_heads": 2, "d_ff": 33, "n_layers": 3, "dropout": 0.0}

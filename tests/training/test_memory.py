@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from course_lib.memory import saved_bytes
+from course_lib.training import saved_bytes
 
 
 def test_weights_do_not_count_and_shared_memory_counts_once() -> None:
