@@ -13,7 +13,7 @@ Taught, in the order of the chapters
     positions      sinusoids, rotations, biases, grids
     transformer    stacks, caches, whole models
     decoding       greedy, sampling, beam search
-    patterns       reading attention maps
+    attention_maps reading them: metrics, probes, ablations
     vit            patches and vision transformers
     resnet         the convolutional network beside them
     hybrid         convolutions first, attention afterwards

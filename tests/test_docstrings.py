@@ -8,9 +8,9 @@ import pytest
 
 LIBRARY = Path(__file__).resolve().parents[1] / "course_lib"
 TOPICS = (
-    "attention", "masks", "seq2seq", "recurrence", "layers", "decoding", "transformer", "patterns",
-    "positions", "vit", "swin", "favit", "resnet", "hybrid", "efficient", "informer", "multimodal",
-    "mixing", "scaling", "lookup", "alignment",
+    "attention", "masks", "seq2seq", "recurrence", "layers", "decoding", "transformer",
+    "attention_maps", "positions", "vit", "swin", "favit", "resnet", "hybrid", "efficient",
+    "informer", "multimodal", "mixing", "scaling", "lookup", "alignment",
 )  # fmt: skip
 SHAPE = re.compile(r"``[^`]*\(.*?\)[^`]*``|``\d|[Ss]calar|any shape|boolean|mask", re.DOTALL)
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.attention import attention_weights, scaled_dot_product_attention
+from course_lib.attention_maps import layers_to_reach_all, reachability
 from course_lib.claims.finding import Finding
 from course_lib.efficient import (
     LongformerAttention,
@@ -20,7 +21,6 @@ from course_lib.efficient import (
     strided_mask,
 )
 from course_lib.masks import block_mask, longformer_mask
-from course_lib.patterns import layers_to_reach_all, reachability
 
 __all__ = [
     "block_diagonal_costs_blocks",

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.attention import MultiHeadAttention, attention_weights
+from course_lib.attention_maps import offset_score
 from course_lib.claims.finding import Finding
-from course_lib.patterns import offset_score
 
 __all__ = [
     "attention_follows_content",

@@ -2,8 +2,8 @@
 
 import torch
 
+from course_lib.attention_maps import diagonality, stripe_score
 from course_lib.claims.finding import Finding
-from course_lib.patterns import diagonality, stripe_score
 
 __all__ = [
     "attention_follows_word_order",

@@ -7,11 +7,11 @@ import torch
 import yaml
 from torch import Tensor, nn
 
+from course_lib.attention_maps import attention_distance, grid_distances
 from course_lib.claims.finding import HOLDS, Finding
 from course_lib.experiments import SHIPPED_RESULTS, decided, load_records, pair_by_seed, verdict
 from course_lib.experiments.verdict import Verdict
 from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
-from course_lib.patterns import attention_distance, grid_distances
 from course_lib.vit import ViT, ViTConfig
 
 __all__ = [

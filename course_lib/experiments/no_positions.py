@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
+from course_lib.attention_maps import LinearProbe
 from course_lib.data.text import TextBatch, annotated_text, collate_text
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments.provenance import Clock
@@ -26,7 +27,6 @@ from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, expe
 from course_lib.experiments.verdict import verdict
 from course_lib.layers import xavier_init
 from course_lib.masks import causal_mask
-from course_lib.patterns import LinearProbe
 from course_lib.trained import hide_words
 from course_lib.training import count_parameters, fit, minibatches, seeded_generator, warmup_cosine
 from course_lib.transformer import Encoder, PositionedEmbedding

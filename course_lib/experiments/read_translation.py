@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.alignment import alignment_error_rate, hard_alignment
+from course_lib.attention_maps import monotonicity
 from course_lib.data.translation import (
     Batch,
     SentencePair,
@@ -30,7 +31,6 @@ from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
 from course_lib.experiments.verdict import Verdict, verdict
-from course_lib.patterns import monotonicity
 from course_lib.trained import pack_weights
 from course_lib.training import (
     count_parameters,

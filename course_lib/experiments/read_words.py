@@ -18,6 +18,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from course_lib.attention_maps import (
+    curve_area,
+    deletion_curve,
+    gradient_importance,
+    head_roles,
+    random_importance,
+    top_mass,
+)
 from course_lib.data.text import (
     RELATIONS,
     VERB_FORMS,
@@ -33,14 +41,6 @@ from course_lib.experiments.reader_heads import best_roles, silencing
 from course_lib.experiments.reader_probes import probes
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
-from course_lib.patterns import (
-    curve_area,
-    deletion_curve,
-    gradient_importance,
-    head_roles,
-    random_importance,
-    top_mass,
-)
 from course_lib.trained import Reader, ReaderConfig, hide_words, pack_weights
 from course_lib.training import count_parameters, fit, seeded_generator, warmup_cosine
 

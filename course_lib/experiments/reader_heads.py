@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.data.text import RELATIONS, TextBatch
-from course_lib.patterns import (
+from course_lib.attention_maps import (
     pair_excess,
     relation_baseline,
     silencing_curve,
     spare_one_by_one,
 )
+from course_lib.data.text import RELATIONS, TextBatch
 from course_lib.training import seeded_generator
 
 __all__ = ["ORDERS", "best_roles", "head_name", "silencing"]
@@ -101,7 +101,7 @@ def best_roles(roles: Mapping[str, Tensor], batch: TextBatch) -> dict[str, dict[
 
     Args:
         roles: Scores of all heads ``(L, H)`` by role, as
-            :func:`course_lib.patterns.head_roles` gives them.
+            :func:`course_lib.attention_maps.head_roles` gives them.
         batch: The sentences on which they were measured.
 
     Returns:

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course_lib.attention_maps import probe_selectivity
 from course_lib.data.text import NOUN_FORMS, TextBatch
 from course_lib.data.translation import Vocabulary
-from course_lib.patterns import probe_selectivity
 from course_lib.trained import Reader
 from course_lib.training import seeded_generator
 

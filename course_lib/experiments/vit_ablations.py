@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from course_lib.attention_maps import attention_distance
 from course_lib.data.cifar import IMAGE_STD, PIXEL_STD, Cifar10, load_cifar10, normalise
 from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import DataUse, Record, pair_by_seed
@@ -25,7 +26,6 @@ from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, expe
 from course_lib.experiments.verdict import verdict
 from course_lib.experiments.vit_cifar10 import augment, make_optimizer
 from course_lib.hybrid import Hybrid, HybridConfig
-from course_lib.patterns import attention_distance
 from course_lib.resnet import ResNet, ResNetConfig
 from course_lib.training import (
     accuracy,
@@ -288,7 +288,7 @@ def pixel_distances(model: ViT, weights: Tensor) -> Tensor:
         weights: As it returns them, ``(L, B, H, N, N)``.
 
     Returns:
-        Distances as of :func:`course_lib.patterns.attention_distance`, ``(L, B, H)``.
+        Distances as of :func:`course_lib.attention_maps.attention_distance`, ``(L, B, H)``.
     """
     side = model.config.side
     return attention_distance(

@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from course_lib.attention_maps import entropy
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
 from course_lib.experiments.verdict import verdict
@@ -33,7 +34,6 @@ from course_lib.experiments.vit_ablations import (
     vit_config,
 )
 from course_lib.experiments.vit_rivals import KEPT_RESNET, load_trained
-from course_lib.patterns import entropy
 from course_lib.training import seeded_generator
 from course_lib.vit import DistilledViT, ViT, distillation_loss
 

@@ -9,15 +9,15 @@ from typing import Any
 import ipywidgets
 import torch
 
-from course_lib.data.text import annotated_text, collate_text
-from course_lib.figures.base import Description, bars, widget_box
-from course_lib.patterns import (
+from course_lib.attention_maps import (
     archetype,
     diagonality,
     entropy,
     max_weight,
     mean_relative_position,
 )
+from course_lib.data.text import annotated_text, collate_text
+from course_lib.figures.base import Description, bars, widget_box
 from course_lib.trained import hide_words, load_reader
 
 __all__ = ["Options", "Reading", "attention_map_reader", "describe", "read_sentences", "widget"]

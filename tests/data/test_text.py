@@ -5,10 +5,10 @@ from random import Random
 import pytest
 import torch
 
+from course_lib.attention_maps import relation_baseline
 from course_lib.data import Vocabulary, annotated_text, collate_text
 from course_lib.data import text as grammar
 from course_lib.data.text import MARKS, RELATIONS, TextSentence, draw_sentence
-from course_lib.patterns import relation_baseline
 
 SENTENCES = annotated_text(600, seed=0)
 SINGULAR = {noun.singular: noun.pronoun for noun in grammar._NOUNS} | dict(grammar._NAMES)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from course_lib.attention_maps import curve_area
 from course_lib.data.translation import SentencePair, Vocabulary
 from course_lib.experiments import (
     EXPERIMENTS,
@@ -18,7 +19,6 @@ from course_lib.experiments import (
 )
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size
-from course_lib.patterns import curve_area
 from course_lib.trained import load_reader, load_translator
 
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from course_lib.attention_maps import reachability
 from course_lib.multimodal import (
     FactorisedBlock,
     LayoutEmbedding,
@@ -11,7 +12,6 @@ from course_lib.multimodal import (
     normalise_boxes,
     video_positions,
 )
-from course_lib.patterns import reachability
 
 
 def video(frames=3, places=4, d=8, seed=0):

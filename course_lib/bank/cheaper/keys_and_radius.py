@@ -5,10 +5,10 @@ import math
 import torch
 from torch import Tensor
 
+from course_lib.attention_maps import top_mass
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial, Wrong
 from course_lib.masks import sliding_window_mask
-from course_lib.patterns import top_mass
 
 
 def reference(weights: Tensor, share: float) -> tuple[int, int]:

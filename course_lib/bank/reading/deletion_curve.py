@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from course_lib.attention_maps import deletion_curve as library_deletion_curve
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
-from course_lib.patterns import deletion_curve as library_deletion_curve
 
 
 def pooled_answer(x: Tensor, keep: Tensor, query: Tensor, readout: Tensor) -> Tensor:

@@ -5,10 +5,10 @@ import math
 import torch
 from torch import Tensor
 
+from course_lib.attention_maps import diagonality, entropy, max_weight, mean_relative_position
 from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial, Wrong
-from course_lib.patterns import diagonality, entropy, max_weight, mean_relative_position
 
 
 def reference(

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib import patterns
+from course_lib import attention_maps
 from course_lib.checks.compare import name
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
@@ -16,7 +16,9 @@ def reference(
     weights: Tensor, grid: tuple[int, int], n_prefix: int = 1, patch_size: float = 1.0
 ) -> Tensor:
     """The library's, without keywords."""
-    return patterns.attention_distance(weights, grid, n_prefix=n_prefix, patch_size=patch_size)
+    return attention_maps.attention_distance(
+        weights, grid, n_prefix=n_prefix, patch_size=patch_size
+    )
 
 
 exercise = Exercise(

@@ -5,9 +5,7 @@ import torch
 from torch import nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.masks import causal_mask, sliding_window_mask
-from course_lib.mixing import layers_until_reached
-from course_lib.patterns import (
+from course_lib.attention_maps import (
     cross_attention_gradients,
     effective_receptive_field,
     field_side,
@@ -15,6 +13,8 @@ from course_lib.patterns import (
     layers_to_reach_all,
     reachability,
 )
+from course_lib.masks import causal_mask, sliding_window_mask
+from course_lib.mixing import layers_until_reached
 
 
 def test_reach_by_masks_is_reach_by_gradients():

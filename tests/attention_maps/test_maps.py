@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.patterns import (
+from course_lib.attention_maps import (
     attention_distance,
     attention_maps,
     attention_rollout,

@@ -5,8 +5,8 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from course_lib.attention_maps.metrics import entropy
 from course_lib.masks import causal_mask, check_mask
-from course_lib.patterns.metrics import entropy
 
 __all__ = ["ARCHETYPES", "Archetype", "archetype", "archetype_scores", "synthetic_map"]
 

@@ -7,8 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.masks import causal_mask
-from course_lib.patterns import (
+from course_lib.attention_maps import (
     block_score,
     column_score,
     diagonality,
@@ -24,6 +23,7 @@ from course_lib.patterns import (
     stripe_score,
     top_mass,
 )
+from course_lib.masks import causal_mask
 
 EYE, UNIFORM = torch.eye(8), torch.full((8, 8), 1 / 8)
 PREVIOUS = torch.eye(8).roll(-1, dims=1)  # row 0 looks at the last key, the others one back

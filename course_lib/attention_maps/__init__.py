@@ -1,19 +1,19 @@
 """Reading attention: maps, numbers, kinds of map, probes, and whether any of it matters."""
 
-from course_lib.patterns.archetypes import (
+from course_lib.attention_maps.archetypes import (
     ARCHETYPES,
     Archetype,
     archetype,
     archetype_scores,
     synthetic_map,
 )
-from course_lib.patterns.faithfulness import (
+from course_lib.attention_maps.faithfulness import (
     curve_area,
     deletion_curve,
     gradient_importance,
     random_importance,
 )
-from course_lib.patterns.flow import (
+from course_lib.attention_maps.flow import (
     cross_attention_gradients,
     effective_receptive_field,
     field_side,
@@ -21,13 +21,14 @@ from course_lib.patterns.flow import (
     layers_to_reach_all,
     reachability,
 )
-from course_lib.patterns.maps import (
+from course_lib.attention_maps.head_ablation import pair_excess, silencing_curve, spare_one_by_one
+from course_lib.attention_maps.maps import (
     attention_distance,
     attention_maps,
     attention_rollout,
     grid_distances,
 )
-from course_lib.patterns.metrics import (
+from course_lib.attention_maps.metrics import (
     block_score,
     column_score,
     diagonality,
@@ -43,14 +44,13 @@ from course_lib.patterns.metrics import (
     stripe_score,
     top_mass,
 )
-from course_lib.patterns.probes import (
+from course_lib.attention_maps.probes import (
     LinearProbe,
     ProbeResult,
     control_labels,
     probe_selectivity,
 )
-from course_lib.patterns.roles import head_roles
-from course_lib.patterns.silencing import pair_excess, silencing_curve, spare_one_by_one
+from course_lib.attention_maps.roles import head_roles
 
 __all__ = [
     "ARCHETYPES",

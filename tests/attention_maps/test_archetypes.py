@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from course_lib.attention_maps import ARCHETYPES, archetype, archetype_scores, synthetic_map
 from course_lib.masks import causal_mask
-from course_lib.patterns import ARCHETYPES, archetype, archetype_scores, synthetic_map
 
 ESSAY = {
     "diagonal": torch.eye(5),

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from course_lib.attention_maps import head_roles
 from course_lib.data import Vocabulary, annotated_text, collate_text
-from course_lib.patterns import head_roles
 
 SENTENCES = annotated_text(24, seed=1)
 BATCH = collate_text(SENTENCES, Vocabulary.of(s.tokens for s in SENTENCES))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.patterns import (
+from course_lib.attention_maps import (
     curve_area,
     deletion_curve,
     gradient_importance,

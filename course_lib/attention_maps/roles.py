@@ -2,14 +2,14 @@
 
 from torch import Tensor
 
-from course_lib.data.text import RELATIONS, TextBatch
-from course_lib.patterns.metrics import (
+from course_lib.attention_maps.metrics import (
     block_score,
     column_score,
     entropy,
     offset_score,
     relation_score,
 )
+from course_lib.data.text import RELATIONS, TextBatch
 
 __all__ = ["head_roles"]
 
@@ -27,8 +27,9 @@ def head_roles(
     - ``entropy``: from 0 to 1.
 
     Padding and the tokens at both ends don't ask. A score is the mean over the sentences in which
-    it can be measured. Compare relations with :func:`course_lib.patterns.relation_baseline`: a
-    head with a high score may only count words.
+    it can be measured. Compare relations with
+    :func:`course_lib.attention_maps.relation_baseline`: a head with a high score may only count
+    words.
 
     Args:
         weights: Attention weights of all layers ``(L, B, H, T, T)``.

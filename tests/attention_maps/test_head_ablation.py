@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from course_lib.patterns import pair_excess, silencing_curve, spare_one_by_one
+from course_lib.attention_maps import pair_excess, silencing_curve, spare_one_by_one
 
 
 def twins(mask: Tensor) -> float:

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.patterns import LinearProbe, ProbeResult, control_labels, probe_selectivity
+from course_lib.attention_maps import LinearProbe, ProbeResult, control_labels, probe_selectivity
 
 
 def planted(n=600, n_words=300, d=12, seed=0):
