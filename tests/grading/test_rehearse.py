@@ -1,6 +1,8 @@
 """A student's notebook before it is submitted: `course check` and nbgrader's Validate button."""
 
 import json
+from importlib import import_module
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -8,12 +10,15 @@ from nbgrader.validator import Validator
 
 from course_lib.checks import seeds
 from course_lib.cli import main
+from course_lib.cli.walls import load_attacks
 from course_lib.grading import authoring, sample
 from course_lib.grading.intake import Unreadable
 from course_lib.grading.rehearse import read, rehearse
 
 # Its exercises take the least time.
 NAME = "03_attention"
+load_attacks(Path(__file__).resolve().parents[2])
+honest = import_module("course_attacks.honest")
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +167,17 @@ def test_a_notebook_under_another_name_and_without_its_checks(assignment, root, 
     assert found.points == assignment.automatic
     assert sum("was missing; it was put back" in note for note in found.notes) == 6
     assert {s.stem.partition("_")[2] for s in authoring.sources(root)} >= {"attention", "seq2seq"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(honest.ODD))
+def test_an_odd_notebook_has_the_same_points_at_home_and_in_grading(
+    name, assignment, judge, root, tmp_path
+):
+    """Exercise by exercise, and what it is due."""
+    notebook, due = honest.submissions(assignment)[f"odd-{name}"]
+    home = rehearse(written(tmp_path, notebook), root)
+    graded = judge(notebook)
+    by_exercise = {m.report.exercise: m.score for m in graded.marks if m.report}
+    assert {r["exercise"]: r["score"] for r in home.reports} == by_exercise
+    assert graded.score == due

@@ -121,15 +121,17 @@ def half_precision(t: Trial) -> None:
 
 
 @exercise.prop(
-    "what goes in is left as it was",
+    "what goes in is left as it was, and a gradient flows back to it",
     points=0.5,
-    hint="Writing into channels of `x` changes the caller's queries. Make something new.",
+    hint="Writing into channels of `x` changes the caller's queries: make something new. And a"
+    " layer that makes queries learns through this function: stay with tensors all the way.",
 )
 def no_side_effect(t: Trial) -> None:
     x, places = t.randn(4, 8), t.integers(1, 30, 4)
     out = t.a_tensor(t.call(x, places), x.shape)
     t.expect(not torch.equal(out, x), "nothing has been turned")
     t.unchanged(x, places)
+    t.gradient(t.randn(4, 8, dtype=torch.float64), places)
 
 
 @exercise.mistake("Which channel is the partner of channel 0, in the formula above?")
@@ -180,17 +182,6 @@ def width_of_the_head(x, positions, d_rotary=None, base=10_000.0):
     return torch.cat([turned, x[..., d:].float()], dim=-1).to(x.dtype)
 
 
-@exercise.mistake("Let 4 of 12 channels turn. What should become of the other 8?")
-def all_turn(x, positions, d_rotary=None, base=10_000.0):
-    """Every channel of a head turns, always."""
-    d = x.shape[-1]
-    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
-    angles = positions[:, None].double() * rates
-    cos, sin = angles.cos().float(), angles.sin().float()
-    a, b = x[..., 0::2].float(), x[..., 1::2].float()
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2).to(x.dtype)
-
-
 @exercise.mistake("The result is in single precision. Does the angle have to be?")
 def single_precision(x, positions, d_rotary=None, base=10_000.0):
     """A cosine in single precision needs no better angle."""
@@ -224,6 +215,19 @@ def code_is_added(x, positions, d_rotary=None, base=10_000.0):
     code = torch.stack([angles.cos(), angles.sin()], dim=-1).flatten(-2)
     code = torch.cat([code, code.new_zeros(len(code), x.shape[-1] - d)], dim=-1)
     return (x + code).to(x.dtype)
+
+
+@exercise.mistake("Which numbers here should training change, and which stay as they are?")
+def cut_off(x, positions, d_rotary=None, base=10_000.0):
+    """Positions are not learned, so their rotation needs no gradient."""
+    d = x.shape[-1] if d_rotary is None else d_rotary
+    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
+    angles = positions[:, None].double() * rates
+    with torch.no_grad():
+        cos, sin = angles.cos(), angles.sin()
+        a, b = x[..., 0:d:2].double(), x[..., 1:d:2].double()
+        turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+        return torch.cat([turned, x[..., d:]], dim=-1).to(x.dtype)
 
 
 @exercise.alternative
