@@ -1,12 +1,11 @@
 """Build the rendered book, and only as much of it as needed.
 
-Two hashes decide. The *sources* (pages, configuration, ``course_lib``, records, exercises) decide
-whether to build at all. The *code* that executed pages can see (the modules that they import,
-without comments and docstrings, the locked versions, the records) decides whether the outputs of
-their cells still hold: neither Sphinx nor its execution cache looks outside of a page.
+Two kinds of hashes decide. The *sources* (pages, configuration, ``course_lib``, records, exercises)
+decide whether to build at all. A page's *key* (the modules that its code reaches, the records that
+it names, the locked versions) decides whether the outputs of its cells still hold: neither Sphinx
+nor its execution cache looks outside of a page.
 """
 
-import ast
 import hashlib
 import json
 import os
@@ -21,13 +20,13 @@ from typing import Any
 
 from course_lib.book.binding import declare_formulas
 from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
-from course_lib.book.reach import reachable
+from course_lib.book.keys import page_keys, plain
 from course_lib.errors import Refused
 
-__all__ = ["BuildError", "build", "code_key", "epub", "links", "source_key"]
+__all__ = ["BuildError", "build", "epub", "links", "source_key"]
 
 _STAMP = ".book-stamp"
-_CODE = ".book-code"
+_KEYS = ".book-keys"
 _FRAME = ".book-frame"
 _LOG = "book.log"
 _TRACEBACKS = "reports"  # where MyST-NB puts what a failing cell said
@@ -168,24 +167,6 @@ def source_key(root: Path) -> str:
     return digest.hexdigest()
 
 
-def code_key(root: Path) -> str:
-    """Hash what the outputs of executed cells depend on, besides the cells.
-
-    Args:
-        root: The checkout.
-
-    Returns:
-        A hexadecimal digest that does not change with a comment, a docstring or a line break.
-    """
-    digest = hashlib.sha256(_surroundings(root))
-    for path in [*reachable(root), *_files(root, "book/results")]:
-        content = path.read_bytes()
-        if path.suffix == ".py":
-            content = _without_remarks(content.decode()).encode()
-        digest.update(f"{path.relative_to(root)}\0".encode() + content)
-    return digest.hexdigest()
-
-
 def _surroundings(root: Path) -> bytes:
     constraints = root / "constraints.txt"
     return sys.version.encode() + (constraints.read_bytes() if constraints.exists() else b"")
@@ -198,16 +179,6 @@ def _files(root: Path, *folders: str) -> Iterable[Path]:
             hidden = any(part.startswith((".", "__pycache__")) for part in parts)
             if path.is_file() and not hidden:
                 yield path
-
-
-def _without_remarks(source: str) -> str:
-    """The syntax tree of a module without its docstrings, as text."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if ast.get_docstring(node, clean=False) is not None:
-                node.body = node.body[1:]
-    return ast.dump(tree)
 
 
 def _holds(path: Path, key: str) -> bool:
@@ -227,18 +198,35 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     Returns:
         Whether nothing is left, so that every page will be executed.
     """
-    code, frame = code_key(root), hashlib.sha256()
-    for path in _files(root, "book/_ext"):
-        frame.update(path.read_bytes())
-    frame.update((root / "_config.yml").read_bytes())
-    if force or not _holds(folder / _CODE, code):
-        shutil.rmtree(folder / ".jupyter_cache", ignore_errors=True)
+    cache = folder / ".jupyter_cache"
+    keys = {"all": hashlib.sha256(_surroundings(root)).hexdigest()} | page_keys(root)
+    old = noted(folder / _KEYS)
+    if force or old.get("all") != keys["all"]:
+        shutil.rmtree(cache, ignore_errors=True)
+    elif stale := [root / page for page, key in keys.items() if old.get(page, key) != key]:
+        _forget(cache, stale)
+    # What a page's directives show is read with it: of any module but those that no page shows.
+    frame = hashlib.sha256((root / "_config.yml").read_bytes())
+    for path in _files(root, "book/_ext", "course_lib"):
+        if path.relative_to(root).parts[1] not in ("grading", "hub", "cli"):
+            frame.update(plain(path))
+    if keys != old or not _holds(folder / _FRAME, frame.hexdigest()):
         shutil.rmtree(folder / ".doctrees", ignore_errors=True)
-    if not _holds(folder / _FRAME, frame.hexdigest()):
-        shutil.rmtree(folder / ".doctrees", ignore_errors=True)
-    _write(folder / _CODE, code)
+    _write(folder / _KEYS, json.dumps(keys))
     _write(folder / _FRAME, frame.hexdigest())
-    return not (folder / ".jupyter_cache").exists()
+    return not cache.exists()
+
+
+def _forget(cache: Path, pages: Iterable[Path]) -> None:
+    """Drop the outputs of some pages."""
+    from jupyter_cache import get_cache
+
+    if cache.exists():
+        kept = get_cache(str(cache))
+        for page in pages:
+            for record in kept.list_cache_records():
+                if Path(record.uri).resolve() == page.resolve():
+                    kept.remove_cache(record.pk)
 
 
 def _note_time(path: Path, seconds: float, cold: bool) -> None:

@@ -113,15 +113,17 @@ def _follow(symbol: Symbol, root: Path) -> Symbol | None:
     return None
 
 
-@cache
 def _load(name: str, root: Path) -> _Module | None:
     if name.split(".")[0] != "course_lib":
         return None
     place = root.joinpath(*name.split("."))
     package = (place / "__init__.py").is_file()
     path = place / "__init__.py" if package else place.with_suffix(".py")
-    if not path.is_file():
-        return None
+    return _read(name, path, package, path.stat().st_mtime_ns) if path.is_file() else None
+
+
+@cache
+def _read(name: str, path: Path, package: bool, changed: int) -> _Module:
     module = _Module(name)
     tree = ast.parse(path.read_bytes())
     _drop_docstrings(tree)

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 import course_lib.book.builder as build_module
-from course_lib.book.builder import BuildError, build, code_key, links, source_key
+from course_lib.book.builder import BuildError, build, links, source_key
+from course_lib.book.keys import page_keys
 from course_lib.claims import load_claims
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +28,9 @@ def double(x):
 '''
 
 
+CODE = "```{{code-cell}}\n:tags: [hide-input]\n%time\n{}\nopen('../results')\n```\n"
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout with one module, one page and one record."""
@@ -34,7 +38,9 @@ def checkout(tmp_path: Path) -> Path:
     files = {
         "course_lib/numbers_of.py": MODULE,
         "course_lib/figure.js": "(x) => 2 * x;",
-        "book/intro.md": "# Hello\n\nfrom course_lib.numbers_of import double\n",
+        "course_lib/words_of.py": "TWICE = 2\n",
+        "book/intro.md": "# Hello\n\n" + CODE.format("from course_lib.numbers_of import double"),
+        "book/other.md": "# Words\n\n" + CODE.format("from course_lib.words_of import TWICE"),
         "book/_ext/course_own.py": "X = 1\n",
         "book/results/run.json": "{}",
         "constraints.txt": "torch==2.13.0\n",
@@ -67,27 +73,28 @@ def change(root: Path, name: str, old: str, new: str) -> None:
 def test_words_keep_the_outputs_but_ask_for_a_build(
     checkout: Path, name: str, old: str, new: str
 ) -> None:
-    code, sources = code_key(checkout), source_key(checkout)
+    keys, sources = page_keys(checkout), source_key(checkout)
     change(checkout, name, old, new)
-    assert code_key(checkout) == code
+    assert page_keys(checkout) == keys
     assert source_key(checkout) != sources
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new"),
+    ("name", "old", "new", "pages"),
     [
-        ("course_lib/numbers_of.py", "2 * x", "3 * x"),
-        ("course_lib/figure.js", "2 * x", "3 * x"),
-        ("constraints.txt", "2.13.0", "2.14.0"),
-        ("book/results/run.json", "{}", '{"seed": 1}'),
+        ("course_lib/numbers_of.py", "2 * x", "3 * x", {"book/intro.md"}),
+        ("course_lib/words_of.py", "2", "3", {"book/other.md"}),
+        ("course_lib/figure.js", "2 * x", "3 * x", {"book/intro.md", "book/other.md"}),
+        ("book/results/run.json", "{}", '{"seed": 1}', {"book/intro.md", "book/other.md"}),
     ],
 )
-def test_code_lock_and_records_drop_the_outputs(
-    checkout: Path, name: str, old: str, new: str
+def test_what_a_page_reaches_changes_its_key(
+    checkout: Path, name: str, old: str, new: str, pages: set[str]
 ) -> None:
-    code = code_key(checkout)
+    before = page_keys(checkout)
     change(checkout, name, old, new)
-    assert code_key(checkout) != code
+    after = page_keys(checkout)
+    assert {page for page in after if after[page] != before[page]} == pages
 
 
 @pytest.fixture
@@ -123,7 +130,7 @@ def test_nothing_changed_builds_nothing(checkout: Path, runs: list[Path]) -> Non
     assert len(runs) == 3
 
 
-def test_only_code_drops_the_execution_cache(checkout: Path, runs: list[Path]) -> None:
+def test_only_other_packages_drop_all_outputs(checkout: Path, runs: list[Path]) -> None:
     folder = checkout / "_build"
     build(checkout, echo=quiet)
     kept = folder / ".jupyter_cache" / "kept"
@@ -138,7 +145,8 @@ def test_only_code_drops_the_execution_cache(checkout: Path, runs: list[Path]) -
 
     assert rebuilt_with("book/intro.md", "Hello", "Hi") == (True, True)
     assert rebuilt_with("book/_ext/course_own.py", "1", "2") == (True, False)
-    assert rebuilt_with("course_lib/numbers_of.py", "2 * x", "3 * x") == (False, False)
+    assert rebuilt_with("course_lib/numbers_of.py", "2 * x", "3 * x") == (True, False)
+    assert rebuilt_with("constraints.txt", "2.13.0", "2.14.0") == (False, False)
 
 
 def test_a_build_that_fails_or_is_interrupted_leaves_no_stamp(
@@ -173,6 +181,33 @@ def test_a_source_that_changes_meanwhile_is_looked_at_again(
         build(checkout, echo=quiet)
     build(checkout, echo=quiet)
     assert len(runs) == 2
+
+
+@pytest.mark.slow
+def test_a_changed_module_executes_the_pages_that_see_it(checkout: Path) -> None:
+    """With jupyter-book itself."""
+    (checkout / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/intro\nchapters:\n  - file: book/other\n"
+    )
+    (checkout / "_config.yml").write_text(
+        "title: Small\nonly_build_toc_files: true\nexecute: {execute_notebooks: cache}\n"
+    )
+    (checkout / "book" / "_ext" / "course_own.py").unlink()
+    head = "---\nfile_format: mystnb\nkernelspec: {name: python3}\n---\n"
+    seen = checkout / "seen"
+    for page, module in (("intro", "numbers_of"), ("other", "words_of")):
+        code = (
+            f"open({str(seen)!r}, 'a').write({page!r} + ' ')\n"
+            f"if False:\n    import course_lib.{module}\n"
+        )
+        (checkout / "book" / f"{page}.md").write_text(
+            f"{head}# {page}\n\n```{{code-cell}}\n{code}```\n"
+        )
+    build(checkout, echo=quiet)
+    assert sorted(seen.read_text().split()) == ["intro", "other"]
+    change(checkout, "course_lib/words_of.py", "2", "3")
+    build(checkout, echo=quiet)
+    assert sorted(seen.read_text().split()) == ["intro", "other", "other"]
 
 
 @pytest.mark.slow

@@ -1,0 +1,143 @@
+"""What the outputs of a page's cells depend on, besides the cells: one key for each page.
+
+So that a changed exercise runs the pages that show it, and a changed grader none.
+"""
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from course_lib.experiments.source import Symbol, reached
+
+__all__ = ["files", "page_keys", "plain"]
+
+# What is imported by a name that a page says: `check("masks.causal_mask")`.
+_NAMED = ("bank", "figures", "experiments")
+_DYNAMIC = re.compile(r"\bimport_module\b|\b__import__\b")
+_FENCE = re.compile(r"^(\s*)(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1\2\s*$", re.M | re.S)
+_OPTIONS = re.compile(r"\A---\n.*?^---\n", re.M | re.S)
+
+
+def page_keys(root: Path) -> dict[str, str]:
+    """A key for every page with code.
+
+    It changes with the modules of the library that the page's code reaches (their comments,
+    docstrings and layout aside), with data files beside these, and with the records that it names.
+
+    Args:
+        root: The checkout, with ``book/`` and ``course_lib/``.
+
+    Returns:
+        Hexadecimal digests by the page's path below ``root``.
+    """
+    found = {}
+    for page in sorted((root / "book").rglob("*.md")):
+        if cells := [match[2] for match in _FENCE.findall(page.read_text(encoding="utf-8"))]:
+            seen = files(cells, root)
+            digest = hashlib.sha256()
+            for path in sorted(seen):
+                digest.update(f"{path.relative_to(root)}\0".encode() + plain(path))
+            found[page.relative_to(root).as_posix()] = digest.hexdigest()
+    return found
+
+
+def files(cells: Iterable[str], root: Path) -> set[Path]:
+    """The files that the code of a page can see.
+
+    Args:
+        cells: Its code cells.
+        root: The checkout.
+
+    Returns:
+        Modules of the library, data files beside them, records.
+    """
+    nodes = [node for cell in cells for node in ast.walk(_parsed(cell))]
+    said = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    places = {text.replace("-", "_").replace(".", "/") for text in said if len(text) < 100}
+    library = root / "course_lib"
+    by_name = {library / folder / f"{place}.py" for folder in _NAMED for place in places}
+    start = [*_imported(nodes), *((_module(p, root), "*") for p in by_name if p.is_file())]
+    modules: set[Path] = set()
+    words = set(said)
+    while start:
+        symbols = reached([s for s in start if _exists(s, root)], root)
+        start = []
+        for (module, _), text in symbols.items():
+            path = _path(module, root)
+            if path not in modules and _DYNAMIC.search(text) and path.parent != library / "checks":
+                beside = path.parent.glob("*.py") if path.parent.name not in _NAMED else ()
+                start += [(_module(p, root), "*") for p in beside if p not in modules]
+            modules.add(path)
+            # Not the registry, which names every experiment.
+            if path.parent.name != "experiments" or path.stem != "__init__":
+                words.update(re.findall(r"'([\w-]+)'", text))
+    data = {
+        path
+        for folder in {path.parent for path in modules}
+        for path in folder.iterdir()
+        if path.suffix not in (".py", ".pyc", "") and path.is_file()
+    }
+    return modules | _scripts(data, by_name) | _records(words, root)
+
+
+def plain(path: Path) -> bytes:
+    """A file's content; of a module its syntax tree without docstrings."""
+    content = path.read_bytes()
+    return _tree(content) if path.suffix == ".py" else content
+
+
+@cache
+def _tree(source: bytes) -> bytes:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:]
+    return ast.dump(tree).encode()
+
+
+def _parsed(cell: str) -> ast.Module:
+    lines = _OPTIONS.sub("", cell).splitlines()
+    code = [line for line in lines if not re.match(r"\s*[%!]|:[\w-]+:", line)]
+    return ast.parse("\n".join(code))
+
+
+def _imported(nodes: Iterable[ast.AST]) -> Iterator[Symbol]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "*") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+def _exists(symbol: Symbol, root: Path) -> bool:
+    return symbol[0].split(".")[0] == "course_lib" and _path(symbol[0], root).is_file()
+
+
+def _path(module: str, root: Path) -> Path:
+    place = root.joinpath(*module.split("."))
+    package = place / "__init__.py"
+    return package if package.is_file() else place.with_suffix(".py")
+
+
+def _module(path: Path, root: Path) -> str:
+    return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _scripts(data: set[Path], by_name: set[Path]) -> set[Path]:
+    """Data files; of the figures' scripts those that belong to the figures that a page names."""
+    named = {path.stem for path in by_name} | {"common"}
+    return {p for p in data if p.parent.name != "figures" or p.suffix != ".js" or p.stem in named}
+
+
+def _records(words: set[str], root: Path) -> set[Path]:
+    results = root / "book" / "results"
+    if not results.is_dir() or not any("results" in word for word in words):
+        return set()
+    folders = [folder for folder in results.iterdir() if folder.is_dir()]
+    named = [folder for folder in folders if folder.name in words] or folders
+    within = [path for folder in named for path in folder.rglob("*")]
+    return {path for path in [*within, *results.glob("*")] if path.is_file()}

@@ -1,0 +1,68 @@
+"""The code of a page is followed through the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from course_lib.book.keys import files, page_keys
+
+ROOT = Path(__file__).parents[2]
+
+
+def seen(*cells: str) -> set[str]:
+    return {path.relative_to(ROOT).as_posix() for path in files(cells, ROOT)}
+
+
+def test_names_are_followed_to_where_they_are_defined() -> None:
+    found = seen("from course_lib.masks import causal_mask\n%time\ncausal_mask(3)")
+    assert "course_lib/masks/building.py" in found
+    assert not {"course_lib/masks/softmax.py", "course_lib/attention.py"} & found
+
+
+@pytest.mark.parametrize(
+    ("cell", "wanted", "not_wanted"),
+    [
+        ('from course_lib.checks import check\ncheck("masks.causal_mask")',
+         "course_lib/bank/masks/causal_mask.py", "course_lib/bank/masks/convert_mask.py"),
+        ('from course_lib.figures import figure\nfigure("mask-builder")',
+         "course_lib/figures/mask_builder.js", "course_lib/figures/kv_cache_stepper.js"),
+        ('from course_lib.experiments import get\nget("cost")',
+         "course_lib/experiments/cost.py", "course_lib/experiments/scan_orders.py"),
+    ],
+)  # fmt: skip
+def test_what_a_page_names_is_seen_and_its_siblings_are_not(
+    cell: str, wanted: str, not_wanted: str
+) -> None:
+    found = seen(cell)
+    assert wanted in found and not_wanted not in found
+
+
+def test_of_the_records_those_that_are_named() -> None:
+    found = seen(
+        'from course_lib.experiments import load_records\nload_records("../results", "cost")'
+    )
+    folders = {name.split("/")[2] for name in found if name.startswith("book/results/")}
+    assert folders == {"cost"}
+
+
+def test_records_that_the_library_reads_by_itself_are_seen() -> None:
+    """Weights of models that an experiment has trained."""
+    page = (ROOT / "book" / "chapters" / "10_reading.md").read_text(encoding="utf-8")
+    assert "read-words" not in page.split("# ")[0]
+    (name,) = {n for n in ("course_lib.trained", "course_lib.reading") if f"{n} " in page}
+    found = seen(f"from {name} import *")
+    assert any(path.startswith("book/results/read-words/") for path in found)
+
+
+def test_no_page_sees_the_grader_and_each_sees_something() -> None:
+    keys = page_keys(ROOT)
+    assert len(keys) > 20 and len(set(keys.values())) == len(keys)
+    for page in keys:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        cells = [
+            part.split("\n", 1)[1].split("\n```")[0] for part in text.split("```{code-cell}")[1:]
+        ]
+        found = seen(*cells)
+        assert found and not any(name.startswith("course_lib/grading/") for name in found), page
