@@ -6,6 +6,7 @@ the worker process of the judge. It knows no exercise and no reference.
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -22,6 +23,12 @@ from course_lib.checks.wire import TENSORS, Fixture, Handle, WireError, items, p
 
 # Room for torch's longest sentences, and for no argument written out.
 MAX_MESSAGE = 200
+
+
+def eager() -> AbstractContextManager[Any]:
+    """Run what an answer has compiled as it is written: a compiler starts other programs."""
+    compiles = "torch._dynamo" in sys.modules
+    return torch.compiler.set_stance("force_eager") if compiles else nullcontext()
 
 
 class Host:
@@ -71,7 +78,7 @@ class Host:
         # The engine that `vjp` calls itself is the one exception, see there.
         recording = self.recorder or nullcontext()
         leaving = ["autograd"] if verb == self.vjp else []
-        with recording, self.refusing(*leaving), self.hiding(self.namespace):
+        with recording, self.refusing(*leaving), self.hiding(self.namespace), eager():
             try:
                 arguments = [self.resolve(value) for value in request.get("args", [])]
                 keywords = {k: self.resolve(v) for k, v in request.get("kwargs", {}).items()}
@@ -97,7 +104,7 @@ class Host:
 
         def call() -> bytes:
             try:
-                with self.refusing(), self.hiding(self.namespace):
+                with self.refusing(), self.hiding(self.namespace), eager():
                     arguments = [self.resolve(value) for value in request["args"]]
                     value = self.call(request["name"], arguments, request["kwargs"])
                     return pack({"value": part(value, caps["keep"]), "error": None, "after": []})
