@@ -149,15 +149,15 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader, tally: Tally) -> 
         )
 
         def name(report: Report, seed: str, wanted: str = answer.name) -> str | None:
+            first = next(r for m, r in bank_reports(exercise.id) if m.name == wanted)
+            pairs = zip(report.rows, first.rows, strict=False)
+            if turned := [row.name for row, before in pairs if row.passed != before.passed]:
+                return f"the verdict on {', '.join(turned)} depends on the seed"
             found = recognise(exercise, report, seed)
             if found is not None:
                 tally.misnamed += found.name != wanted
                 return None if found.name == wanted else f"named {found.name}"
             twins = [m.name for m, r in bank_reports(exercise.id, seed) if r.fingerprint_of(report)]
-            first = next(r for m, r in bank_reports(exercise.id) if m.name == wanted)
-            pairs = zip(report.rows, first.rows, strict=False)
-            if turned := [row.name for row, before in pairs if row.passed != before.passed]:
-                return f"not named: the verdict on {', '.join(turned)} depends on the seed"
             return f"not named, fingerprint of {twins}"
 
         tally.named += over_seeds(what, answer.source, name)

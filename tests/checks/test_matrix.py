@@ -77,7 +77,7 @@ def test_a_property_that_any_stub_passes_is_a_fault(spoiled):
 
 
 def test_a_verdict_that_depends_on_the_seed_is_a_fault(spoiled, monkeypatch):
-    """The last of the mistakes passes where a coin falls well."""
+    """Each of the mistakes passes where a coin falls well, and is named all the same."""
     monkeypatch.setattr("course_lib.checks.report.find", lambda identifier: spoiled)
     spoiled.id = "tests.tossed"
     spoiled.mistakes[:] = spoiled.mistakes[:3]
