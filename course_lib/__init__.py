@@ -48,4 +48,8 @@ Measures and proves
 Publishes
     book           builds, prints and reports on pages
     cli            the ``course`` command
+
+What a model can compute itself (sines, window indices, causal masks) is not in its state. So make a
+model where it will run: one made on ``torch.device("meta")`` and filled by ``to_empty`` and
+``load_state_dict`` would keep whatever memory held there.
 """
