@@ -17,7 +17,17 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-__all__ = ["INK", "PALETTE", "Picture", "attention_map", "bars", "canvas", "curves"]
+__all__ = [
+    "INK",
+    "PALETTE",
+    "Picture",
+    "Table",
+    "attention_map",
+    "bars",
+    "canvas",
+    "curves",
+    "table",
+]
 
 Numbers = torch.Tensor | np.ndarray | Sequence[Any]
 
@@ -273,6 +283,39 @@ def bars(
         ax.set(ylabel=ylabel, title=title)
         ax.margins(y=0.12)
     return picture
+
+
+class Table(str):
+    """Markdown that a notebook shows as a table."""
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+def table(head: Sequence[str], *rows: Sequence[object]) -> Table:
+    """Show results as a table of the page instead of printed columns.
+
+    Args:
+        head: Names of the columns; the first one stands left, numbers stand right.
+        rows: As many entries each, numbers rounded as they should be read.
+
+    Returns:
+        What a notebook and a page show as a table.
+
+    Raises:
+        ValueError: If a row is not as long as the head.
+
+    Example:
+        >>> print(table(["layer", "path"], ["recurrent", 63]))
+        | layer | path |
+        | --- | --: |
+        | recurrent | 63 |
+    """
+    for row in rows:
+        if len(row) != len(head):
+            raise ValueError(f"a row has {len(row)} entries, wanted {len(head)}: {[*row]}")
+    lines = [head, ["---"] + ["--:"] * (len(head) - 1), *rows]
+    return Table("\n".join(f"| {' | '.join(map(str, line))} |" for line in lines))
 
 
 def _array(values: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.plots import INK, PALETTE, attention_map, bars, canvas, curves
+from course_lib.plots import INK, PALETTE, attention_map, bars, canvas, curves, table
 
 LIGHT, DARK = "#ffffff", "#14181e"
 
@@ -124,3 +124,10 @@ def test_a_canvas_has_the_axes_asked_for() -> None:
     picture, axes = canvas(2, 3, width=5, height=4)
     assert axes.shape == (2, 3) and len(picture.axes) == 6
     assert picture.figure.get_size_inches().tolist() == [5, 4]
+
+
+def test_a_table_is_whole_or_refused() -> None:
+    made = table(["layer", "path"], ["recurrent", 63], ["attention", 1])
+    assert made._repr_markdown_().splitlines()[2:] == ["| recurrent | 63 |", "| attention | 1 |"]
+    with pytest.raises(ValueError, match="a row has 1 entries, wanted 2"):
+        table(["layer", "path"], ["recurrent"])

@@ -233,6 +233,8 @@ class _Page:
         site = self.site
         if role == "claim":
             return f"[claim {told}]({site.link('book/claims', f'claim-{told.lower()}')})"
+        if role == "term":
+            return f"[{told.partition(' <')[0]}]({site.link('book/glossary')})"
         if role == "eq" and self.numbers.get(told):
             return f"({self.numbers[told]})"
         if role in ("eq", "numref") and told in site.labels:

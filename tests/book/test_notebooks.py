@@ -27,7 +27,8 @@ kernelspec: {display_name: Python 3, language: python, name: python3}
 ## A place
 
 See {claim}`X1`, {cite:t}`a2000one`, {cite:p}`a2000one,b2001two`, {eq}`eq-one`, {eq}`eq-far`,
-{numref}`fig-far`, [next](next.md), [there](#there), [here](#here), [out](https://example.org/x)
+{numref}`fig-far`, {term}`heads <head>`, {term}`score`, [next](next.md),
+[there](#there), [here](#here), [out](https://example.org/x)
 and `{claim}`, `](x)`.
 
 $$
@@ -82,10 +83,11 @@ def small(tmp_path: Path) -> Path:
         "_config.yml": "repository: {url: https://github.com/a/course, branch: main}\n"
         "html: {baseurl: https://book.example.org/}\n",
         "_toc.yml": "root: book/ch/one\nparts: [{caption: P, chapters: [{file: book/ch/next},"
-        " {file: book/claims}, {file: book/bibliography}]}]\n",
+        " {file: book/claims}, {file: book/glossary}, {file: book/bibliography}]}]\n",
         "book/ch/one.md": PAGE,
         "book/ch/next.md": "(there)=\n# Next\n\n$$\ny\n$$ (eq-far)\n\nname: fig-far\n",
         "book/claims.md": "# Claims\n",
+        "book/glossary.md": "# Glossary\n",
         "book/bibliography.md": "# Papers\n",
         "book/references.bib": BIB,
         "course_lib/own.py": 'def double(x):\n    """Twice."""\n    return 2 * x\n',
@@ -108,7 +110,8 @@ def test_everything_becomes_plain(small: Path) -> None:
         f"[claim X1]({site}/claims.html#claim-x1), [Müller (2000)]({site}/bibliography.html)",
         f"([Müller, 2000; B et al., 2001]({site}/bibliography.html)), (1), ",
         f"[this equation]({site}/ch/next.html#eq-far),\n",
-        f"[the figure]({site}/ch/next.html#fig-far), [next]({site}/ch/next.html), "
+        f"[the figure]({site}/ch/next.html#fig-far), [heads]({site}/glossary.html), "
+        f"[score]({site}/glossary.html), [next]({site}/ch/next.html),\n"
         f"[there]({site}/ch/next.html#there), [here](#here), [out](https://example.org/x)\n",
         "\nand `{claim}`, `](x)`.",
         '<a id="here"></a>\n\n## A place',
@@ -132,7 +135,7 @@ def test_everything_becomes_plain(small: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("{eq}`eq-one`", "{term}`head`", r"book/ch/one: no form for \{term\}`head`"),
+        ("{eq}`eq-one`", "{doc}`head`", r"book/ch/one: no form for \{doc\}`head`"),
         ("```{assignment}", "```{glossary}", r"book/ch/one: no form for \{glossary\}"),
         ("[next](next.md)", "[next](gone.md)", "book/ch/one: no page gone.md"),
         ("(#there)", "(#gone)", "book/ch/one: no page has the label gone"),
