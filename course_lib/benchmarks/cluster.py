@@ -31,11 +31,13 @@ from course_lib.errors import Refused
 from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import DataUse, Record, write_record
 from course_lib.experiments.source import digest as digest_of
-from course_lib.grading import authoring, desk, gradebook
+from course_lib.grading import authoring
 from course_lib.grading.classroom import Classroom
-from course_lib.grading.cluster import Cluster
-from course_lib.grading.sandbox import die_with_parent
-from course_lib.grading.verdict import Verdict
+from course_lib.grading.judging import judge_process
+from course_lib.grading.judging.cluster import Cluster
+from course_lib.grading.judging.sandbox import die_with_parent
+from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.records import gradebook
 
 __all__ = ["EXPERIMENT", "Load", "Measured", "bench", "machines"]
 
@@ -232,7 +234,7 @@ def bench(
             {"assignment": name, "students": students, "workers": list(workers)},
             DataUse("class", "generated", digest),
             measured.data(),
-            digest_of([("course_lib.grading.cluster", "*")]),
+            digest_of([("course_lib.grading.judging.cluster", "*")]),
             clock,
             {"distributed": version("distributed")},
         )
@@ -246,9 +248,9 @@ def _warm(address: str, count: int, room: Classroom) -> None:
 
     with distributed.Client(address, timeout=120) as client:
         client.wait_for_workers(count, timeout=300)
-        order = pickle.dumps(room.order(room.take_in(room.students()[0]), walls=True))
+        request = pickle.dumps(room.request(room.take_in(room.students()[0]), walls=True))
         warm = [
-            client.submit(desk.judge, order, workers=[worker], pure=False)
+            client.submit(judge_process.judge, request, workers=[worker], pure=False)
             for worker in client.nthreads()
         ]
         for future in warm:

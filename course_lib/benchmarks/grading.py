@@ -31,7 +31,8 @@ from course_lib.errors import Refused
 from course_lib.experiments import provenance
 from course_lib.experiments.record import DataUse, Record, write_record
 from course_lib.experiments.source import digest as digest_of
-from course_lib.grading import authoring, gradebook
+from course_lib.grading import authoring
+from course_lib.grading.records import gradebook
 
 __all__ = ["ASSIGNMENT", "EXPERIMENT", "Comparison", "Run", "bench"]
 

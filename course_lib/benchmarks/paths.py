@@ -55,7 +55,7 @@ def transports() -> Iterator[Comparison]:
     """What it costs to grade an answer outside the grader's process."""
     from course_lib.checks.exercise import find
     from course_lib.checks.report import grade_source
-    from course_lib.grading.relay import worker_grader
+    from course_lib.grading.judging.worker_grader import worker_grader
 
     exercise = find("attention.scaled_dot_product")
     source = exercise.alternatives[0].source

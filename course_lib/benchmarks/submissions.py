@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from course_lib.grading.authoring import Assignment, text
-from course_lib.grading.folder import save
+from course_lib.grading.records.folder import save
 from course_lib.grading.sample import with_answers
 
 __all__ = ["kind_of", "make", "submission"]

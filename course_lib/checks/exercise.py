@@ -16,12 +16,10 @@ import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from course_lib.checks.forbidden import FORBIDDEN
-
-if TYPE_CHECKING:
-    from course_lib.checks.trial import Trial
+from course_lib.checks.trial import Trial
 
 # Where the exercises are. They import this module, so it knows them by name only.
 BANK = "course_lib.bank"

@@ -7,14 +7,13 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from course_lib.checks.compare import difference, kind, misfit, name
 from course_lib.checks.example import Example, Pair, example, first_pair
-from course_lib.checks.exercise import Exercise
 from course_lib.checks.probe import CannotCap, OutOfTime, TooMuchMemory
 from course_lib.checks.subject import Failure, Gradients, Reply, Subject, SubjectLost
 from course_lib.checks.wire import Fixture, Handle
@@ -28,6 +27,17 @@ class Wrong(Exception):
     """A property does not hold; the message tells the student why."""
 
 
+class Asked(Protocol):
+    """What is looked at of an exercise, which knows this module and is not known here."""
+
+    function: str
+    returns: tuple[str, ...]
+
+    @property
+    def reference(self) -> Callable[..., Any]:
+        """The full implementation."""
+
+
 class Trial:
     """One property being tried on one answer.
 
@@ -35,7 +45,7 @@ class Trial:
     a mistake is recognised.
     """
 
-    def __init__(self, exercise: Exercise, subject: Subject, seed: int) -> None:
+    def __init__(self, exercise: Asked, subject: Subject, seed: int) -> None:
         """Try ``subject`` with samples drawn from ``seed``."""
         self.exercise = exercise
         self.subject = subject

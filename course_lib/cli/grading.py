@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from course_lib.checks.survivors import Model
     from course_lib.grading.classroom import Classroom
-    from course_lib.grading.cluster import Cluster
-    from course_lib.grading.nursery import Nursery
-    from course_lib.grading.verdict import Verdict
+    from course_lib.grading.judging.cluster import Cluster
+    from course_lib.grading.judging.forkserver import ForkServer
+    from course_lib.grading.judging.verdict import Verdict
 
 
 def register(commands: Any) -> None:
@@ -106,13 +106,13 @@ def _add_class(parser: argparse.ArgumentParser) -> None:
 def run_exercises(arguments: argparse.Namespace) -> int:
     """Write the releases, or compare them with what is committed."""
     from course_lib.grading import authoring
-    from course_lib.grading.folder import engine_hash, save
+    from course_lib.grading.records.folder import save
 
     root = checkout()
     into = root / "_build" / "exercises" if arguments.check else root / "exercises"
     stamp = root / "_build" / ".exercises-in-step"
     released = sorted((root / "exercises").rglob("*.ipynb"))
-    key = engine_hash(root, *released)
+    key = authoring.engine_hash(root, *released)
     if arguments.check and stamp.exists() and stamp.read_text() == key:
         print("exercises: nothing changed since they were last compared")
         return 0
@@ -149,7 +149,7 @@ def run_matrix(arguments: argparse.Namespace) -> int:
     if arguments.points:
         return _print_points(arguments, models or {})
     if arguments.judge:
-        from course_lib.grading.relay import worker_grader
+        from course_lib.grading.judging.worker_grader import worker_grader
 
         with tempfile.TemporaryDirectory() as folder, worker_grader(Path(folder)) as grader:
             tally = matrix(arguments.seeds, chosen, grader, progress, models)
@@ -202,34 +202,38 @@ def _jobs(arguments: argparse.Namespace) -> int:
     return int(jobs)
 
 
-def _warm(arguments: argparse.Namespace, course: Path) -> Nursery | None:
+def _warm(arguments: argparse.Namespace, course: Path) -> ForkServer | None:
     """Start the warm parent: it imports for seconds, and so does this process, at the same time.
 
     Where others judge, there is none.
     """
     jobs = _jobs(arguments)
-    from course_lib.grading import kit, lean
-    from course_lib.grading.nursery import Nursery
+    from course_lib.grading.judging import fast_imports, kit
+    from course_lib.grading.judging.forkserver import ForkServer
 
     if arguments.scheduler:
         if arguments.jobs is not None:
             raise Refused("--jobs is about this machine: the workers of --scheduler are started"
                           " elsewhere, as many as there should be")  # fmt: skip
-        lean.load()
+        fast_imports.load("course_lib.grading.classroom")
         return None
-    nursery = Nursery(kit.build(course / ".kits"), judges=jobs, walls=not arguments.unsafe)
+    forkserver = ForkServer(kit.build(course / ".kits"), judges=jobs, walls=not arguments.unsafe)
     try:
-        lean.load()
+        fast_imports.load("course_lib.grading.classroom")
     except BaseException:
-        nursery.end()
+        forkserver.end()
         raise
-    return nursery
+    return forkserver
 
 
-def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nursery | None) -> int:
-    from course_lib.grading import premises, roster, sample, summary
+def _grade(
+    arguments: argparse.Namespace, root: Path, course: Path, warming: ForkServer | None
+) -> int:
+    from course_lib.grading import sample
     from course_lib.grading.classroom import Classroom
-    from course_lib.grading.database import shown
+    from course_lib.grading.records import roster, summary
+    from course_lib.grading.records.database import shown
+    from course_lib.grading.review import preflight
 
     # A made-up class has no place in a real gradebook.
     db = "" if arguments.sample else arguments.db
@@ -250,7 +254,7 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nur
         return 0
     known = roster.students(course, db)
     verdicts = _with_bar(arguments, classroom, chosen, warming)
-    remarks = [r.says for r in premises.of_class(course, [classroom.name], known)]
+    remarks = [r.says for r in preflight.of_class(course, [classroom.name], known)]
     # The report is on the whole class, also after a run for some.
     now = {v.student: v for v in verdicts}
     standing = [now.get(s) or classroom.verdict(s) for s in classroom.students()]
@@ -272,7 +276,10 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warming: Nur
 
 
 def _with_bar(
-    arguments: argparse.Namespace, classroom: Classroom, chosen: list[str], warming: Nursery | None
+    arguments: argparse.Namespace,
+    classroom: Classroom,
+    chosen: list[str],
+    warming: ForkServer | None,
 ) -> list[Verdict]:
     """Grade; a bar shows what is done, what failed, how fast it goes and how long it takes."""
     from tqdm import tqdm
@@ -306,7 +313,7 @@ def _with_bar(
 def _cluster(arguments: argparse.Namespace) -> Cluster | None:
     if not arguments.scheduler:
         return None
-    from course_lib.grading.cluster import Cluster
+    from course_lib.grading.judging.cluster import Cluster
 
     return Cluster(arguments.scheduler, arguments.patience)
 
@@ -319,7 +326,7 @@ def run_regrade(arguments: argparse.Namespace) -> int:
         warming = _warm(arguments, course)
         if warming:
             stack.enter_context(warming)
-        from course_lib.grading import regrade
+        from course_lib.grading.review import regrade
 
         again = regrade.Regrade(
             course, root, arguments.assignment, db=arguments.db, new_seed=arguments.new_seed

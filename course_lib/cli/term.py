@@ -105,7 +105,7 @@ def run_syllabus(arguments: argparse.Namespace) -> int:
         zone=arguments.zone,
     )
     if arguments.set_due:
-        from course_lib.grading.gradebook import set_due
+        from course_lib.grading.records.gradebook import set_due
 
         due = {c.name: w.due.astimezone(UTC) for w in weeks for c in w.chapters
                if w.due and c.points}  # fmt: skip
@@ -139,8 +139,9 @@ def _week(week: Week) -> dict[str, Any]:
 
 def run_similar(arguments: argparse.Namespace) -> int:
     """List pairs, and write the page that shows their passages."""
-    from course_lib.grading import authoring, similarity
-    from course_lib.grading.intake import plain
+    from course_lib.grading import authoring
+    from course_lib.grading.intake.parsing import plain
+    from course_lib.grading.review import similarity
 
     root = checkout()
     course = arguments.course or root
@@ -178,8 +179,8 @@ def run_similar(arguments: argparse.Namespace) -> int:
 
 def run_rename(arguments: argparse.Namespace) -> int:
     """Rename, and say what went along."""
-    from course_lib.grading import roster
-    from course_lib.grading.intake import plain
+    from course_lib.grading.intake.parsing import plain
+    from course_lib.grading.records import roster
 
     course = arguments.course or checkout()
     folders, rows = roster.rename(course, arguments.old, arguments.new, arguments.db)
@@ -194,7 +195,7 @@ def run_rename(arguments: argparse.Namespace) -> int:
 
 def run_migrate(arguments: argparse.Namespace) -> int:
     """Copy, and say how much."""
-    from course_lib.grading.database import migrate, shown
+    from course_lib.grading.records.database import migrate, shown
 
     source, target = (_address(place) for place in (arguments.source, arguments.target))
     copied = migrate(source, target)

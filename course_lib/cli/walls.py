@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit
 
 if TYPE_CHECKING:
-    from course_lib.grading.premises import Place, Remark
+    from course_lib.grading.review.preflight import Place, Remark
 
 
 def register(commands: Any) -> None:
@@ -39,8 +39,8 @@ def register(commands: Any) -> None:
 
 def run_doctor(arguments: argparse.Namespace) -> int:
     """Print what the machine offers and what became of each probe."""
-    from course_lib.grading import doctor, kit
-    from course_lib.grading.nursery import Nursery, WorkerFailed
+    from course_lib.grading.judging import doctor, kit
+    from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
 
     facts: dict[str, Any] = {"system": f"{platform.system()} {platform.release()}"}
     findings: list[doctor.Finding] = []
@@ -49,10 +49,10 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     places = [where.root, arguments.course or checkout()] if where else []
     with tempfile.TemporaryDirectory() as folder:
         try:
-            with Nursery(kit.build(Path(folder))) as nursery:
-                findings = doctor.examine(nursery, places)
-                facts["a user for every worker"] = nursery.own_users
-                facts["caps on all processes of a worker together"] = bool(nursery.group)
+            with ForkServer(kit.build(Path(folder))) as forkserver:
+                findings = doctor.examine(forkserver, places)
+                facts["a user for every worker"] = forkserver.own_users
+                facts["caps on all processes of a worker together"] = bool(forkserver.group)
         except WorkerFailed as failed:
             refused = str(failed)
     escaped = [finding.name for finding in findings if finding.escaped]
@@ -77,7 +77,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
 
 def _place(arguments: argparse.Namespace) -> Place | None:
     """Where the exchange is, if this is a checkout of the course or a course is named."""
-    from course_lib.grading import premises
+    from course_lib.grading.review import preflight
 
     try:
         root = checkout()
@@ -85,15 +85,17 @@ def _place(arguments: argparse.Namespace) -> Place | None:
         if arguments.course:
             raise
         return None  # The walls can be tried anywhere.
-    return premises.place(arguments.course or root, root)
+    return preflight.place(arguments.course or root, root)
 
 
 def _premises(arguments: argparse.Namespace, where: Place) -> list[Remark]:
     """What else stands in the way."""
-    from course_lib.grading import authoring, premises, roster
+    from course_lib.grading import authoring
+    from course_lib.grading.records import roster
+    from course_lib.grading.review import preflight
 
     course = arguments.course or checkout()
-    return premises.remarks(
+    return preflight.remarks(
         course,
         where,
         [source.stem for source in authoring.sources(checkout())],

@@ -1,1 +1,6 @@
-"""From a text source to a released notebook, and from a submission to points and feedback."""
+"""From a text source to a released notebook, and from a submission to points and feedback.
+
+``authoring`` makes the released notebooks. A hand-in passes ``intake``, is judged in ``judging``
+and written to the ``records``; ``classroom`` says what is to be done, and ``review`` looks again.
+Configurations of nbgrader name ``formgrader`` and ``lateness``.
+"""

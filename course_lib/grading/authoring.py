@@ -37,6 +37,7 @@ from nbgrader.preprocessors import (
 )
 from traitlets.config.loader import PyFileConfigLoader
 
+import course_lib
 from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import Exercise, find, given_source
 from course_lib.checks.survivors import Model
@@ -342,3 +343,13 @@ def generate(root: Path, into: Path, say: Callable[[str], None] = print) -> list
         if folder.name not in names:
             stale.append(f"exercises/{folder.name} (has no source)")
     return stale
+
+
+def engine_hash(root: Path, *more: Path) -> str:
+    """A hash of all that decides a grade: the library, the sources of the assignments, and more."""
+    digest = hashlib.sha256()
+    library = Path(course_lib.__file__).parent
+    for path in sorted([*library.rglob("*.py"), *library.rglob("*.html"), *library.rglob("*.css"),
+                        *root.glob("solutions/*/*.md"), *more]):  # fmt: skip
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

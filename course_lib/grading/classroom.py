@@ -20,25 +20,21 @@ from nbgrader.api import Gradebook
 
 from course_lib.checks.report import bank_reports
 from course_lib.errors import Refused
-from course_lib.grading import (
-    database,
-    doctor,
-    gradebook,
-    intake,
-    kit,
-    lateness,
-)
-from course_lib.grading.channel import Limits
-from course_lib.grading.desk import Order
-from course_lib.grading.exchange import Slip, read_slip, stand_ins
-from course_lib.grading.folder import grading_seed, lock, save
-from course_lib.grading.marking import marker
-from course_lib.grading.nursery import Nursery
-from course_lib.grading.pool import JudgeDied, judge_all
-from course_lib.grading.verdict import Result, Task, Verdict, read_verdict
+from course_lib.grading import lateness
+from course_lib.grading.intake import parsing
+from course_lib.grading.intake.exchange import Slip, read_slip, stand_ins
+from course_lib.grading.judging import doctor, kit
+from course_lib.grading.judging.channel import Limits
+from course_lib.grading.judging.forkserver import ForkServer
+from course_lib.grading.judging.judge_process import JudgeRequest
+from course_lib.grading.judging.marking import marker
+from course_lib.grading.judging.pool import JudgeDied, judge_all
+from course_lib.grading.judging.verdict import Result, Task, Verdict, read_verdict
+from course_lib.grading.records import database, gradebook
+from course_lib.grading.records.folder import grading_seed, lock, save
 
 if TYPE_CHECKING:
-    from course_lib.grading.cluster import Cluster
+    from course_lib.grading.judging.cluster import Cluster
 
 
 class Classroom:
@@ -85,7 +81,7 @@ class Classroom:
     def students(self) -> list[str]:
         """Everybody with a folder for this assignment, or with one that cannot be looked into."""
         people = self.course.glob("submitted/*")
-        return sorted(p.name for p in people if intake.is_there(p / self.name) is not False)
+        return sorted(p.name for p in people if parsing.is_there(p / self.name) is not False)
 
     def grade(
         self,
@@ -94,7 +90,7 @@ class Classroom:
         *,
         jobs: int = 1,
         walls: bool = True,
-        warming: Nursery | None = None,
+        warming: ForkServer | None = None,
         cluster: Cluster | None = None,
     ) -> list[Verdict]:
         """Grade everybody, or those named; what is already graded from the same bytes stays.
@@ -104,7 +100,7 @@ class Classroom:
             say: Called with each verdict as soon as it is written down.
             jobs: How many submissions are judged at the same time.
             walls: Whether students' processes are enclosed.
-            warming: A nursery for that many judges that has been started already; the caller
+            warming: A fork server for that many judges that has been started already; the caller
                 ends it.
             cluster: Who judges elsewhere, in place of ``jobs`` judges here.
 
@@ -128,7 +124,7 @@ class Classroom:
                         book = stack.enter_context(self.open_gradebook())
 
                 if tasks and cluster:
-                    judging = cluster.judge_all(tasks, lambda t: self.order(t, walls), open_book)
+                    judging = cluster.judge_all(tasks, lambda t: self.request(t, walls), open_book)
                 else:
                     judging = self._judge_here(tasks, jobs, walls, warming, open_book)
                 # Closed whatever happens, so that an interruption ends the judges at once.
@@ -151,18 +147,18 @@ class Classroom:
         tasks: list[Task],
         jobs: int,
         walls: bool,
-        warming: Nursery | None,
+        warming: ForkServer | None,
         meanwhile: Callable[[], None],
     ) -> Generator[tuple[Task, Result | JudgeDied], None, None]:
         """Judge on this machine."""
         if not tasks:
             return
         folder = kit.build(self.course / ".kits")
-        started = iter([warming or Nursery(folder, judges=jobs, walls=walls)])
+        started = iter([warming or ForkServer(folder, judges=jobs, walls=walls)])
 
-        def start() -> Nursery:
+        def start() -> ForkServer:
             return doctor.behind_walls(
-                next(started, None) or Nursery(folder, judges=jobs, walls=walls), [self.course]
+                next(started, None) or ForkServer(folder, judges=jobs, walls=walls), [self.course]
             )
 
         if len(tasks) > 1:
@@ -171,9 +167,9 @@ class Classroom:
                 bank_reports(exercise.id)
         yield from judge_all(tasks, self.marker.judge, start, jobs, meanwhile)
 
-    def order(self, task: Task, walls: bool) -> Order:
+    def request(self, task: Task, walls: bool) -> JudgeRequest:
         """What a worker elsewhere has to know to judge a submission as it is judged here."""
-        return Order(self.name, task, self.seed, self.engine, self.limits, walls)
+        return JudgeRequest(self.name, task, self.seed, self.engine, self.limits, walls)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -253,13 +249,13 @@ class Classroom:
         reason, content = "", b""
         modules: dict[str, str] = {}
         try:
-            intake.nameable(student)
-            content = intake.read(folder, self.name)
-            modules = intake.modules(folder)
-        except intake.Unreadable as unreadable:
+            parsing.nameable(student)
+            content = parsing.read(folder, self.name)
+            modules = parsing.modules(folder)
+        except parsing.Unreadable as unreadable:
             reason = str(unreadable)
         slip = read_slip(folder)
-        slip = replace(slip, notes=(*slip.notes, *intake.beside(folder, self.name, modules)))
+        slip = replace(slip, notes=(*slip.notes, *parsing.beside(folder, self.name, modules)))
         parts = [
             reason,
             self.seed,

@@ -53,14 +53,14 @@ class Judge(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no type
             NotJudged: It could not be judged; the message says why.
         """
         # Here, because nbgrader reads its configuration for every command, and this loads torch.
-        from course_lib.grading import desk
         from course_lib.grading.classroom import Classroom
+        from course_lib.grading.judging import judge_process
 
         told = resources["nbgrader"]
         folder = Path(CourseDirectory(parent=self).root)
-        room = Classroom(folder, desk.checkout(), told["assignment"])
-        order = room.order(room.take_in(told["student"]), walls=not self.unsafe)
-        kind, content = pickle.loads(desk.judge(pickle.dumps(order)))
+        room = Classroom(folder, judge_process.checkout(), told["assignment"])
+        request = room.request(room.take_in(told["student"]), walls=not self.unsafe)
+        kind, content = pickle.loads(judge_process.judge(pickle.dumps(request)))
         if kind != "done":
             raise NotJudged(f"{told['assignment']} of {told['student']}: {content}")
         for note in content.verdict.notes:

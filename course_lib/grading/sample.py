@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from course_lib.checks.exercise import Exercise
 from course_lib.grading import authoring
-from course_lib.grading.folder import save
+from course_lib.grading.records.folder import save
 
 CRASH = """
 import os

@@ -5,8 +5,8 @@ import pytest
 
 from course_lib.checks.exercise import find
 from course_lib.checks.report import grade_source
-from course_lib.grading import feedback
-from course_lib.grading.judge import Judged, Mark
+from course_lib.grading.judging import feedback
+from course_lib.grading.judging.judge import Judged, Mark
 
 pytestmark = pytest.mark.browser
 HOSTILE = (

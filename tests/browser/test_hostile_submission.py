@@ -14,10 +14,12 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course_lib.cli.walls import load_attacks
-from course_lib.grading import authoring, feedback, intake, kit
-from course_lib.grading.channel import Limits
-from course_lib.grading.judge import judge_notebook
-from course_lib.grading.nursery import Nursery
+from course_lib.grading import authoring
+from course_lib.grading.intake import parsing
+from course_lib.grading.judging import feedback, kit
+from course_lib.grading.judging.channel import Limits
+from course_lib.grading.judging.forkserver import ForkServer
+from course_lib.grading.judging.judge import judge_notebook
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,10 +47,10 @@ def hostile(tmp_path_factory):
     ]  # fmt: skip
     # A cell after which nothing is certain comes last.
     notebook.cells.append(new_code_cell(snippets.FORGED_OUTPUTS))
-    submission = intake.parse(nbformat.writes(notebook).encode())
+    submission = parsing.parse(nbformat.writes(notebook).encode())
     folder = kit.build(tmp_path_factory.mktemp("kits"))
-    with Nursery(folder) as nursery:
-        return judge_notebook(submission, assignment.release, "1", nursery, Limits(call=10))
+    with ForkServer(folder) as forkserver:
+        return judge_notebook(submission, assignment.release, "1", forkserver, Limits(call=10))
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from course_lib.checks.absent import ABSENT, RULE, AbsentModule, hidden
 from course_lib.checks.cell import examine
 from course_lib.checks.exercise import PRELUDE, find
 from course_lib.checks.report import grade
-from course_lib.grading import kit
-from course_lib.grading.channel import Worker
-from course_lib.grading.nursery import Nursery
+from course_lib.grading.judging import kit
+from course_lib.grading.judging.channel import Worker
+from course_lib.grading.judging.forkserver import ForkServer
 
 EXERCISE = find("attention.softmax_gradient")
 RIGHT = "return w * (g - (w * g).sum(-1, keepdim=True))"
@@ -55,7 +55,10 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    with Nursery(kit.build(tmp_path_factory.mktemp("kits"))) as nursery, Worker(nursery) as worker:
+    with (
+        ForkServer(kit.build(tmp_path_factory.mktemp("kits"))) as forkserver,
+        Worker(forkserver) as worker,
+    ):
         yield worker
 
 

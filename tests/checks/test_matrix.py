@@ -8,7 +8,7 @@ from course_lib.checks import matrix as matrix_module
 from course_lib.checks.exercise import find, identifiers
 from course_lib.checks.matrix import kept, matrix
 from course_lib.checks.report import grade_source
-from course_lib.grading.relay import worker_grader
+from course_lib.grading.judging.worker_grader import worker_grader
 
 LOCAL_SEEDS = 2
 

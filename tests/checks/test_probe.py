@@ -18,9 +18,9 @@ from course_lib.checks.report import UNTRIED, grade, grade_source
 from course_lib.checks.subject import Subject
 from course_lib.checks.trial import Trial, Wrong
 from course_lib.checks.wire import Fixture
-from course_lib.grading import kit
-from course_lib.grading.channel import Worker
-from course_lib.grading.nursery import Nursery
+from course_lib.grading.judging import kit
+from course_lib.grading.judging.channel import Worker
+from course_lib.grading.judging.forkserver import ForkServer
 
 T, D = 10_000, 16
 GOOD = "import torch\ndef all_pairs(x):\n    return x @ (x.T @ x)"
@@ -94,7 +94,10 @@ def cheap(trial):
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    with Nursery(kit.build(tmp_path_factory.mktemp("kits"))) as nursery, Worker(nursery) as worker:
+    with (
+        ForkServer(kit.build(tmp_path_factory.mktemp("kits"))) as forkserver,
+        Worker(forkserver) as worker,
+    ):
         yield worker
 
 

@@ -5,9 +5,9 @@ import torch
 
 from course_lib.checks.subject import Subject
 from course_lib.checks.wire import Fixture, Handle, Opaque
-from course_lib.grading import kit
-from course_lib.grading.channel import Worker
-from course_lib.grading.nursery import Nursery
+from course_lib.grading.judging import kit
+from course_lib.grading.judging.channel import Worker
+from course_lib.grading.judging.forkserver import ForkServer
 
 SOURCE = """
 import torch
@@ -55,7 +55,10 @@ def module():
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    with Nursery(kit.build(tmp_path_factory.mktemp("kit"))) as nursery, Worker(nursery) as worker:
+    with (
+        ForkServer(kit.build(tmp_path_factory.mktemp("kit"))) as forkserver,
+        Worker(forkserver) as worker,
+    ):
         assert worker.run(SOURCE) == []
         yield worker
 

@@ -15,11 +15,14 @@ import nbformat
 import pytest
 
 from course_lib.checks import seeds
-from course_lib.grading import authoring, gradebook, intake, kit, sample
-from course_lib.grading.channel import Limits
+from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
-from course_lib.grading.judge import judge_notebook
-from course_lib.grading.nursery import Nursery
+from course_lib.grading.intake import parsing
+from course_lib.grading.judging import kit
+from course_lib.grading.judging.channel import Limits
+from course_lib.grading.judging.forkserver import ForkServer
+from course_lib.grading.judging.judge import judge_notebook
+from course_lib.grading.records import gradebook
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = "5eed"
@@ -65,29 +68,29 @@ def kit_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def nursery(kit_folder):
-    with Nursery(kit_folder) as nursery:
-        yield nursery
+def forkserver(kit_folder):
+    with ForkServer(kit_folder) as forkserver:
+        yield forkserver
 
 
 class Lasting:
-    """A nursery that a class leaves running for the next one."""
+    """A fork server that a class leaves running for the next one."""
 
-    def __init__(self, nursery):
-        self.nursery = nursery
+    def __init__(self, forkserver):
+        self.forkserver = forkserver
 
     def __getattr__(self, name):
-        return getattr(self.nursery, name)
+        return getattr(self.forkserver, name)
 
     def end(self):
         pass
 
 
 @pytest.fixture(scope="session")
-def lasting(nursery):
-    """What :meth:`Classroom.grade` takes as ``warming``, so that a test needs no own nursery."""
-    nursery.ready()
-    return Lasting(nursery)
+def lasting(forkserver):
+    """What :meth:`Classroom.grade` takes as ``warming``: a test needs no fork server of its own."""
+    forkserver.ready()
+    return Lasting(forkserver)
 
 
 @pytest.fixture(scope="session")
@@ -100,14 +103,14 @@ def blank_gradebook(tmp_path_factory):
 
 
 @pytest.fixture
-def judge(assignment, nursery):
+def judge(assignment, forkserver):
     """Judge a notebook given as an object or as bytes."""
 
     def run(notebook, limits=None):
         content = notebook if isinstance(notebook, bytes) else nbformat.writes(notebook).encode()
-        submission = intake.parse(content)
+        submission = parsing.parse(content)
         limits = limits or Limits(cell=20, call=10)
-        return judge_notebook(submission, assignment.release, SEED, nursery, limits)
+        return judge_notebook(submission, assignment.release, SEED, forkserver, limits)
 
     return run
 

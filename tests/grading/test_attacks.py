@@ -12,7 +12,7 @@ from course_lib.checks.report import grade
 from course_lib.checks.subject import Subject
 from course_lib.cli import main
 from course_lib.cli.walls import load_attacks
-from course_lib.grading.verdict import Verdict
+from course_lib.grading.judging.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 attacks = load_attacks(ROOT)

@@ -13,7 +13,7 @@ from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
 from course_lib.cli.walls import load_attacks
-from course_lib.grading import gradebook
+from course_lib.grading.records import gradebook
 
 NAME = "ps1"
 POINTS = 6.0

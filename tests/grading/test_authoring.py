@@ -10,7 +10,8 @@ from traitlets.config import Config
 
 from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import find
-from course_lib.grading import authoring, gradebook
+from course_lib.grading import authoring
+from course_lib.grading.records import gradebook
 
 NAMES = tuple(source.stem for source in authoring.sources(Path(__file__).parents[2]))
 

@@ -12,11 +12,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading import authoring, gradebook, sample, summary
-from course_lib.grading.channel import Limits
+from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
-from course_lib.grading.feedback import written_beside
-from course_lib.grading.verdict import Verdict
+from course_lib.grading.judging.channel import Limits
+from course_lib.grading.judging.feedback import written_beside
+from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.records import gradebook, summary
 
 NAME = "03_attention"
 
@@ -222,7 +223,7 @@ def test_changed_cells_are_refused_and_nothing_is_lost(empty, assignment):
 
 
 def test_every_hand_in_meets_samples_of_its_own_and_the_same_ones_again(
-    tmp_path, root, assignment, nursery
+    tmp_path, root, assignment, forkserver
 ):
     wrong = dict(sample.submissions(assignment))["dan-mistaken"]
     content = authoring.text(wrong)
@@ -233,7 +234,7 @@ def test_every_hand_in_meets_samples_of_its_own_and_the_same_ones_again(
         path.write_text(content, encoding="utf-8")
     for student in ("ada", "ada", "ben"):
         room = Classroom(tmp_path, root, NAME, seed="07")
-        result = room.marker.judge(room.take_in(student), nursery, 0)
+        result = room.marker.judge(room.take_in(student), forkserver, 0)
         page = result.page.replace(student, "")
         assert shown.setdefault(student, page) == page, "the same again"
     assert shown["ada"] != shown["ben"]

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading import desk, gradebook
-from course_lib.grading.channel import Limits
 from course_lib.grading.classroom import Classroom
-from course_lib.grading.nursery import WorkerFailed
+from course_lib.grading.judging import judge_process
+from course_lib.grading.judging.channel import Limits
+from course_lib.grading.judging.forkserver import WorkerFailed
+from course_lib.grading.records import gradebook
 
 pytest.importorskip("distributed", reason="no dask.distributed: pip install -e '.[cluster]'")
-from course_lib.grading.cluster import Cluster
+from course_lib.grading.judging.cluster import Cluster
 
 NAME, SEED = "03_attention", "0123456789abcdef"
 LIMITS = Limits()
@@ -59,7 +60,7 @@ def test_a_worker_that_is_cut_off_and_comes_back_changes_nothing(
 
 
 @pytest.mark.slow
-def test_a_command_that_was_killed_goes_on_and_desks_end_with_their_workers(
+def test_a_command_that_was_killed_goes_on_and_judge_processes_end_with_their_workers(
     crowd, machines, grading, tmp_path
 ):
     course = crowd.copied(tmp_path)
@@ -75,7 +76,7 @@ def test_a_command_that_was_killed_goes_on_and_desks_end_with_their_workers(
     )
     assert gradebook.canonical_dump(course) == crowd.undisturbed
     desks = [p for p in children_of(worker.pid)]
-    assert desks, "a worker keeps a desk"
+    assert desks, "a worker keeps a judge process"
     worker.kill()
     worker.wait()
     until = time.monotonic() + 20
@@ -114,27 +115,27 @@ def test_a_nonsensical_address_is_refused():
 
 
 def one_task(student):
-    from course_lib.grading.verdict import Task
+    from course_lib.grading.judging.verdict import Task
 
     return Task(student, b"{}", "", "k")
 
 
 def order_of(task, engine="another"):
-    return desk.Order(NAME, task, SEED, engine, LIMITS, True)
+    return judge_process.JudgeRequest(NAME, task, SEED, engine, LIMITS, True)
 
 
 @pytest.fixture(scope="module")
 def office():
     """A desk of this process."""
-    office = desk.Desk()
+    office = judge_process.JudgeProcess()
     yield office
     office.end()
 
 
-def test_a_desk_judges_as_the_pool_does_and_refuses_other_versions(office, crowd, root):
+def test_a_judge_process_judges_as_the_pool_does_and_refuses_other_versions(office, crowd, root):
     room = Classroom(crowd.course, root, NAME, LIMITS, seed=SEED)
     task = room.take_in(crowd.names[0])
-    kind, result = pickle.loads(office.ask(pickle.dumps(room.order(task, walls=True))))
+    kind, result = pickle.loads(office.ask(pickle.dumps(room.request(task, walls=True))))
     assert kind == "done", result
     assert result.verdict.key == task.key
     assert result.verdict.score == room.assignment.automatic
@@ -149,7 +150,7 @@ class Deadly:
         return os._exit, (3,)
 
 
-def test_a_desk_that_ends_is_set_up_again(office, crowd, root):
+def test_a_judge_process_that_ends_is_set_up_again(office, crowd, root):
     kind, why = pickle.loads(office.ask(pickle.dumps(Deadly())))
     assert kind == "died" and "ended 2 times" in why
     assert pickle.loads(office.ask(pickle.dumps(order_of(one_task("ada")))))[0] == "failed"
@@ -175,8 +176,8 @@ class Silent:
     def nthreads(self):
         return {"tcp://one": 1}
 
-    def submit(self, work, order, key, pure):
-        student = pickle.loads(order).task.student
+    def submit(self, work, request, key, pure):
+        student = pickle.loads(request).task.student
         self.asked[student] += 1
         return Answer(self, student, self.script(student, self.asked[student]))
 

@@ -10,9 +10,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
-from course_lib.grading import doctor
-from course_lib.grading.channel import Worker
-from course_lib.grading.nursery import Nursery, WorkerFailed
+from course_lib.grading.judging import doctor
+from course_lib.grading.judging.channel import Worker
+from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "03_attention"
@@ -20,13 +20,13 @@ NAME = "03_attention"
 HELD_ANYWAY = {"call a reference", "see the grader's environment"}
 
 
-def test_the_walls_hold(nursery):
-    assert [f.name for f in doctor.examine(nursery) if f.escaped] == []
-    doctor.refuse_escapes(nursery)
+def test_the_walls_hold(forkserver):
+    assert [f.name for f in doctor.examine(forkserver) if f.escaped] == []
+    doctor.refuse_escapes(forkserver)
 
 
 def test_without_walls_the_probes_get_out(kit_folder):
-    with Nursery(kit_folder, walls=False) as bare:
+    with ForkServer(kit_folder, walls=False) as bare:
         escaped = {f.name for f in doctor.examine(bare) if f.escaped}
         with pytest.raises(WorkerFailed, match="read a file of the grader"):
             doctor.refuse_escapes(bare)
@@ -58,25 +58,25 @@ print(errno({prlimit}, 1, 7, None, None), resource.getrlimit(resource.RLIMIT_NOF
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="these are x86-64's numbers")
-def test_rare_calls_are_refused_and_limits_are_ones_own(nursery):
+def test_rare_calls_are_refused_and_limits_are_ones_own(forkserver):
     """EPERM is 1; a call that is let through has no such arguments and says something else."""
     numbers = [428, 467, 300, 312, 447, 434]
-    with Worker(nursery) as worker:
+    with Worker(forkserver) as worker:
         outputs = worker.run(CALLS.format(numbers=numbers, prlimit=302))
     assert outputs[0]["text"].split("\n")[:2] == [str([1] * len(numbers)), "1 True"]
 
 
-def test_nothing_in_a_worker_tells_where_the_course_lies(nursery):
-    with Worker(nursery) as worker:
+def test_nothing_in_a_worker_tells_where_the_course_lies(forkserver):
+    with Worker(forkserver) as worker:
         shown = worker.run("import sys, course_lib\nprint(sys.orig_argv, sys.path, course_lib)")
-    assert str(nursery.kit) not in shown[0]["text"] and "/kit" in shown[0]["text"]
+    assert str(forkserver.kit) not in shown[0]["text"] and "/kit" in shown[0]["text"]
 
 
-def test_a_worker_that_does_not_start_leaves_no_descriptor_open(nursery):
-    nursery.ready()
+def test_a_worker_that_does_not_start_leaves_no_descriptor_open(forkserver):
+    forkserver.ready()
     before = os.listdir("/proc/self/fd")
     with pytest.raises(WorkerFailed, match="did not start"):
-        nursery.fork({})  # without limits it ends at once
+        forkserver.fork({})  # without limits it ends at once
     assert os.listdir("/proc/self/fd") == before
 
 

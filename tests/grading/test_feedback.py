@@ -6,26 +6,26 @@ import nbformat
 import pytest
 
 from course_lib.checks.exercise import find
-from course_lib.grading import feedback
-from course_lib.grading.judge import Judged, Mark
+from course_lib.grading.judging import feedback
+from course_lib.grading.judging.judge import Judged, Mark
 
 URL = "https://book.example"
 
 
 @pytest.fixture(scope="module")
-def wrong(assignment, nursery):
+def wrong(assignment, forkserver):
     """The solution with a named mistake in the first exercise and hostile text around it."""
-    from course_lib.grading import intake
-    from course_lib.grading.judge import judge_notebook
+    from course_lib.grading.intake import parsing
+    from course_lib.grading.judging.judge import judge_notebook
 
     notebook = nbformat.from_dict(assignment.solution)
     first = assignment.exercises[0]
     for cell in notebook.cells:
         if cell.metadata.get("nbgrader", {}).get("grade_id") == f"{first.grade_id}-solution":
             cell.source = first.mistakes[0].source + "\n# </pre><script>alert(1)</script>"
-    submission = intake.parse(nbformat.writes(notebook).encode())
+    submission = parsing.parse(nbformat.writes(notebook).encode())
     submission.notes.append("<img src=x onerror=alert(1)>")
-    return judge_notebook(submission, assignment.release, "1", nursery)
+    return judge_notebook(submission, assignment.release, "1", forkserver)
 
 
 def test_the_mistake_its_hint_and_the_example_are_there(wrong, assignment):

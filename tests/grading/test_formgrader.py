@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from course_lib.grading import desk, gradebook, sample
+from course_lib.grading import sample
+from course_lib.grading.judging import judge_process
+from course_lib.grading.records import gradebook
 
 NAME = "03_attention"
 BIN = Path(sys.executable).parent
@@ -63,7 +65,7 @@ def test_the_mistake_is_named_in_the_judged_notebook(graded):
 def test_who_judges_has_no_token_of_a_hub(monkeypatch):
     monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "a-token")
     monkeypatch.setenv("COURSE_KEPT", "kept")
-    counter = desk.Desk()
+    counter = judge_process.JudgeProcess()
     counter._start()
     try:
         # Empty for the moment in which the program takes the place of the one that started it.

@@ -5,8 +5,8 @@ from datetime import datetime
 
 import pytest
 
-from course_lib.grading import gradebook
-from course_lib.grading.gradebook import Entry
+from course_lib.grading.records import gradebook
+from course_lib.grading.records.gradebook import Entry
 
 NAME = "01_essay"
 

@@ -9,11 +9,11 @@ from nbformat.v4 import new_code_cell
 
 from course_lib.checks.subject import SubjectLost
 from course_lib.cli.walls import load_attacks
-from course_lib.grading.channel import Limits, Worker
 from course_lib.grading.classroom import Classroom
-from course_lib.grading.judge import FULL, clean_outputs, judge_notebook
-from course_lib.grading.marking import Marker
-from course_lib.grading.verdict import Task
+from course_lib.grading.judging.channel import Limits, Worker
+from course_lib.grading.judging.judge import FULL, clean_outputs, judge_notebook
+from course_lib.grading.judging.marking import Marker
+from course_lib.grading.judging.verdict import Task
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_a_submission_has_a_time_of_its_own_whatever_its_cells_take(judge, solve
 
 
 def test_a_worker_killed_when_time_is_up_gets_no_more_of_it(
-    tmp_path, root, assignment, nursery, blank_gradebook
+    tmp_path, root, assignment, forkserver, blank_gradebook
 ):
     """Another try has what the first has left."""
     kills = "import os, time\ntime.sleep(8)\nos.kill(os.getpid(), 9)"
@@ -53,15 +53,15 @@ def test_a_worker_killed_when_time_is_up_gets_no_more_of_it(
     Marker.judge.__globals__["judge_notebook"] = judging
     try:
         task = Task("eve", nbformat.writes(notebook).encode(), "", "key")
-        assert room.marker.judge(task, nursery, 0).verdict.score == 0
+        assert room.marker.judge(task, forkserver, 0).verdict.score == 0
     finally:
         Marker.judge.__globals__["judge_notebook"] = before
     assert given[0] > 11 and all(seconds < 12 - 8 for seconds in given[1:])
 
 
-def test_large_answers_end_their_exercise_and_stay_nowhere(nursery, judge, answer, others):
+def test_large_answers_end_their_exercise_and_stay_nowhere(forkserver, judge, answer, others):
     """Each could cross by itself; together they would fill the memory of the judge."""
-    with Worker(nursery) as worker:
+    with Worker(forkserver) as worker:
         worker.run("import torch\ndef f(): return torch.zeros(7 * 2**20, dtype=torch.uint8)")
         subject = worker.subject()
         with pytest.raises(SubjectLost, match="too large to be kept"):

@@ -7,8 +7,8 @@ import nbformat
 import pytest
 
 from course_lib.checks.probe import bounded
-from course_lib.grading import intake
-from course_lib.grading.ordinary import ordinary
+from course_lib.grading.intake import parsing
+from course_lib.grading.judging.allowlist import ordinary
 
 NAME = "03_attention"
 
@@ -23,8 +23,8 @@ def put(folder, content, name=f"{NAME}.ipynb"):
 
 
 def reason(folder):
-    with pytest.raises(intake.Unreadable) as caught:
-        intake.parse(intake.read(folder, NAME))
+    with pytest.raises(parsing.Unreadable) as caught:
+        parsing.parse(parsing.read(folder, NAME))
     return str(caught.value)
 
 
@@ -86,7 +86,7 @@ def test_only_type_source_and_id_are_taken_over():
         "cells": [cell, 7, {"cell_type": "code", "source": 3}],
         "metadata": {"kernelspec": 1},
     }
-    submission = intake.parse(json.dumps(notebook).encode())
+    submission = parsing.parse(json.dumps(notebook).encode())
     assert len(submission.notebook.cells) == 1 and len(submission.notes) == 2
     clean = submission.notebook.cells[0]
     assert clean.source == "a = 1\nb" and clean.outputs == []
@@ -97,7 +97,7 @@ def test_only_type_source_and_id_are_taken_over():
 
 
 def test_lone_surrogates_are_repaired():
-    submission = intake.parse(
+    submission = parsing.parse(
         b'{"cells": [{"cell_type": "markdown", "source": "\\ud800", "metadata": {}}]}'
     )
     assert "repaired" in submission.notes[0]
@@ -107,21 +107,21 @@ def test_lone_surrogates_are_repaired():
 def test_old_format_is_converted():
     cell = {"cell_type": "code", "input": "x = 1", "outputs": [], "language": "python"}
     old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": [cell]}]}
-    submission = intake.parse(json.dumps(old).encode())
+    submission = parsing.parse(json.dumps(old).encode())
     assert submission.notebook.cells[0].source == "x = 1"
 
 
 def test_a_notebook_of_today_with_a_key_of_old_is_none_of_old(solved):
     data = {**json.loads(nbformat.writes(solved)), "worksheets": []}
-    assert intake.parse(json.dumps(data).encode()).notes == []
+    assert parsing.parse(json.dumps(data).encode()).notes == []
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r"])
 def test_other_line_ends_change_no_cell(solved, assignment, end):
     for cell in solved.cells:
         cell.source = cell.source.replace("\n", end)
-    submission = intake.parse(nbformat.writes(solved).encode())
-    cells = intake.align(submission, assignment.release)
+    submission = parsing.parse(nbformat.writes(solved).encode())
+    cells = parsing.align(submission, assignment.release)
     assert submission.notes == [] and all("\r" not in cell.source for cell, _ in cells)
 
 
@@ -152,8 +152,8 @@ def test_what_is_handed_in_takes_little_to_read(content, words):
 
     def read():
         try:
-            notebook = intake.parse(content).notebook
-        except intake.Unreadable as unreadable:
+            notebook = parsing.parse(content).notebook
+        except parsing.Unreadable as unreadable:
             return str(unreadable).encode()
         code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
         return f"cells {len(notebook.cells)}, ordinary {ordinary(code)}".encode()
@@ -172,14 +172,14 @@ def test_no_bytes_raise_anything_else(solved):
         for _ in range(rng.randint(0, 6)):
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         try:
-            intake.parse(bytes(damaged))
-        except intake.Unreadable:
+            parsing.parse(bytes(damaged))
+        except parsing.Unreadable:
             pass
 
 
 def test_align_puts_missing_given_cells_first(assignment):
-    submission = intake.Submission(nbformat.v4.new_notebook())
-    cells = intake.align(submission, assignment.release)
+    submission = parsing.Submission(nbformat.v4.new_notebook())
+    cells = parsing.align(submission, assignment.release)
     wanted = [
         c.metadata["nbgrader"]["grade_id"]
         for c in assignment.release.cells

@@ -7,8 +7,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course_lib.grading.channel import Limits, Worker
-from course_lib.grading.nursery import Nursery, WorkerFailed
+from course_lib.grading.judging.channel import Limits, Worker
+from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
 
 RIGHT = """
 import sys, warnings
@@ -211,14 +211,14 @@ def test_a_copied_solution_cell_is_run_and_reported(judge, solved, assignment, f
 
 def test_a_worker_that_cannot_start_is_nobodys_zero(tmp_path):
     (tmp_path / "nothing-here").mkdir()
-    with Nursery(tmp_path / "nothing-here") as nursery:
+    with ForkServer(tmp_path / "nothing-here") as forkserver:
         with pytest.raises(WorkerFailed, match="did not start"):
-            Worker(nursery)
+            Worker(forkserver)
 
 
-def test_a_worker_leaves_nothing_behind(nursery):
+def test_a_worker_leaves_nothing_behind(forkserver):
     mark = "course-left-behind"
-    with Worker(nursery) as worker:
+    with Worker(forkserver) as worker:
         worker.run(
             "import subprocess, sys\n"
             f"code = 'import time; time.sleep(600) # {mark}'\n"

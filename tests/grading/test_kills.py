@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from course_lib.checks import seeds
-from course_lib.grading import authoring, gradebook, sample
-from course_lib.grading.channel import Limits
+from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
+from course_lib.grading.judging.channel import Limits
+from course_lib.grading.records import gradebook
 
 NAME = "03_attention"
 SEED = "0123456789abcdef"
@@ -97,7 +98,7 @@ def left_over(course):
 def strike(process, victim, chance):
     """SIGKILL one of the grader's processes; whether there was one to be killed."""
     below = children(process.pid)
-    parents = [p for p, line in below.items() if b"zygote" in line and b"-I" in line]
+    parents = [p for p, line in below.items() if b"forkserver_process" in line and b"-I" in line]
     workers = [p for one in parents for p in children(one)]
     judges = [p for p in below if p not in parents and p not in workers]
     warm = [p for p in parents if p not in workers]
@@ -177,7 +178,7 @@ def test_a_killed_run_leaves_what_people_wrote_and_is_finished(crowd, start, tmp
 
 def test_a_worker_that_somebody_killed_is_tried_again(root, tmp_path, assignment, lasting,
                                                       blank_gradebook, monkeypatch):  # fmt: skip
-    from course_lib.grading import judge
+    from course_lib.grading.judging import judge
 
     shutil.copy(blank_gradebook, tmp_path)
     sample.make(tmp_path, root, NAME, lambda s: s == "ada-full")
@@ -199,7 +200,7 @@ def test_a_worker_that_somebody_killed_is_tried_again(root, tmp_path, assignment
 def test_what_the_grader_itself_could_not_do_is_tried_by_the_next_run(
     root, tmp_path, assignment, lasting, blank_gradebook, monkeypatch
 ):
-    from course_lib.grading import marking
+    from course_lib.grading.judging import marking
 
     sample.make(tmp_path, root, NAME, lambda s: s == "ada-full")
     shutil.copy(blank_gradebook, tmp_path)

@@ -4,8 +4,9 @@ from datetime import datetime
 
 import pytest
 
-from course_lib.grading import gradebook, lateness
-from course_lib.grading.regrade import Regrade
+from course_lib.grading import lateness
+from course_lib.grading.records import gradebook
+from course_lib.grading.review.regrade import Regrade
 
 NAME = "01_essay"
 ZERO = 'c.LateSubmissionPlugin.penalty_method = "zero"\n'

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from course_lib.grading import sample
-from course_lib.grading.channel import Limits
 from course_lib.grading.classroom import Classroom
+from course_lib.grading.judging.channel import Limits
 
 NAME = "03_attention"
 BIN = Path(sys.executable).parent

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from course_lib.grading import gradebook
+from course_lib.grading.records import gradebook
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("distributed", reason="no dask.distributed: pip install -e '.[cluster]'")

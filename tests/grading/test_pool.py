@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from course_lib.grading.nursery import Nursery, NurseryLost, WorkerFailed
-from course_lib.grading.pool import JudgeDied, judge_all
+from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
+from course_lib.grading.judging.pool import JudgeDied, judge_all
 
 
-class NoNursery:
+class NoForkServer:
     """Stands where no worker is needed; remembers that it was ended."""
 
     started = ended = 0
@@ -24,71 +24,71 @@ class NoNursery:
 
 @pytest.fixture
 def started():
-    NoNursery.started = NoNursery.ended = 0
-    yield NoNursery
-    assert NoNursery.started == NoNursery.ended
+    NoForkServer.started = NoForkServer.ended = 0
+    yield NoForkServer
+    assert NoForkServer.started == NoForkServer.ended
 
 
 def test_everything_is_done_once(started):
-    done = dict(judge_all(range(7), lambda task, nursery, judge: task * 10, NoNursery, 3))
+    done = dict(judge_all(range(7), lambda task, forkserver, judge: task * 10, NoForkServer, 3))
     assert done == {n: n * 10 for n in range(7)} and started.started == 1
 
 
 def test_no_task_starts_nothing(started):
-    assert list(judge_all([], None, NoNursery, 2)) == [] and not started.started
+    assert list(judge_all([], None, NoForkServer, 2)) == [] and not started.started
 
 
 def test_a_judge_that_dies_once_is_replaced(started, tmp_path):
-    def work(task, nursery, judge):
+    def work(task, forkserver, judge):
         if task == 3 and not (tmp_path / "died").exists():
             (tmp_path / "died").touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return task
 
-    assert dict(judge_all(range(6), work, NoNursery, 2)) == {n: n for n in range(6)}
+    assert dict(judge_all(range(6), work, NoForkServer, 2)) == {n: n for n in range(6)}
 
 
 def test_a_task_on_which_judges_die_stops_nobody_else(started):
-    def work(task, nursery, judge):
+    def work(task, forkserver, judge):
         if task == 2:
             os._exit(1)
         return task
 
-    done = dict(judge_all(range(5), work, NoNursery, 2))
+    done = dict(judge_all(range(5), work, NoForkServer, 2))
     assert isinstance(done.pop(2), JudgeDied) and done == {n: n for n in (0, 1, 3, 4)}
 
 
 def test_a_lost_parent_is_started_again(started, tmp_path):
-    def work(task, nursery, judge):
+    def work(task, forkserver, judge):
         if task == 1 and not (tmp_path / "lost").exists():
             (tmp_path / "lost").touch()
-            raise NurseryLost("gone")
+            raise ForkServerLost("gone")
         time.sleep(0.05)
         return task
 
-    assert dict(judge_all(range(6), work, NoNursery, 2)) == {n: n for n in range(6)}
+    assert dict(judge_all(range(6), work, NoForkServer, 2)) == {n: n for n in range(6)}
     assert started.started == 2
 
 
 def test_a_machine_without_workers_ends_it_all(started):
-    def work(task, nursery, judge):
+    def work(task, forkserver, judge):
         raise WorkerFailed("nothing here")
 
     with pytest.raises(WorkerFailed, match="nothing here"):
-        list(judge_all(range(3), work, NoNursery, 2))
+        list(judge_all(range(3), work, NoForkServer, 2))
 
 
 def test_no_judge_is_refused():
     with pytest.raises(ValueError, match="jobs is 0"):
-        list(judge_all([1], None, NoNursery, 0))
+        list(judge_all([1], None, NoForkServer, 0))
 
 
 def test_killing_the_warm_parent_is_noticed_as_such(kit_folder):
-    from course_lib.grading.channel import Worker
+    from course_lib.grading.judging.channel import Worker
 
-    with Nursery(kit_folder) as nursery:
-        nursery.ready()
-        os.kill(nursery.process.pid, signal.SIGKILL)
-        nursery.process.wait()
-        with pytest.raises((NurseryLost, WorkerFailed)):
-            Worker(nursery)
+    with ForkServer(kit_folder) as forkserver:
+        forkserver.ready()
+        os.kill(forkserver.process.pid, signal.SIGKILL)
+        forkserver.process.wait()
+        with pytest.raises((ForkServerLost, WorkerFailed)):
+            Worker(forkserver)

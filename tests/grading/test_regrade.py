@@ -7,10 +7,11 @@ import pytest
 
 from course_lib.checks import seeds
 from course_lib.cli import main
-from course_lib.grading import authoring, gradebook, sample
-from course_lib.grading.channel import Limits
+from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
-from course_lib.grading.regrade import Regrade
+from course_lib.grading.judging.channel import Limits
+from course_lib.grading.records import gradebook
+from course_lib.grading.review.regrade import Regrade
 
 NAME = "03_attention"
 LIMITS = Limits(cell=30, call=10)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from nbconvert.filters.markdown import markdown2html
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course_lib.grading import intake
-from course_lib.grading.channel import Limits
-from course_lib.grading.marking import Marker
-from course_lib.grading.verdict import Task
+from course_lib.grading.intake import parsing
+from course_lib.grading.judging.channel import Limits
+from course_lib.grading.judging.marking import Marker
+from course_lib.grading.judging.verdict import Task
 
 
 def marks(cell):
@@ -31,9 +31,9 @@ def place(notebook, grade_id):
 
 def aligned(notebook, assignment):
     """Intake alone: the cells for the judge, and the notes."""
-    submission = intake.parse(json.dumps(notebook).encode())
-    cells = intake.align(submission, assignment.release)
-    return cells, intake.plain_notes(submission.notes)
+    submission = parsing.parse(json.dumps(notebook).encode())
+    cells = parsing.align(submission, assignment.release)
+    return cells, parsing.plain_notes(submission.notes)
 
 
 def source_of(cells, grade_id):
@@ -150,21 +150,21 @@ def test_a_deleted_answer_does_not_undo_what_was_defined_elsewhere(solved, assig
 def test_what_lies_beside_is_named(tmp_path):
     (tmp_path / "03_attention.ipynb").write_text("{}")
     (tmp_path / "data.csv").write_text("")
-    assert intake.beside(tmp_path, "03_attention") == []
+    assert parsing.beside(tmp_path, "03_attention") == []
     (tmp_path / "03_attention (1).ipynb").write_text("{}")
     (tmp_path / "course_lib.py").write_text("")
     (tmp_path / "not-a-name.py").write_text("x = 1")
     (tmp_path / "linked.py").symlink_to(tmp_path / "not-a-name.py")
     (tmp_path / "latin.py").write_bytes(b"# \xe9")
-    assert intake.modules(tmp_path) == {}
-    assert intake.beside(tmp_path, "03_attention") == [
+    assert parsing.modules(tmp_path) == {}
+    assert parsing.beside(tmp_path, "03_attention") == [
         "Only `03_attention.ipynb` was graded, not what lies beside it: 03_attention (1).ipynb,"
         " course_lib.py, latin.py, linked.py, not-a-name.py."
     ]
 
 
 def test_a_module_beside_the_notebook_can_be_imported(
-    tmp_path, solved, assignment, answer_id, nursery
+    tmp_path, solved, assignment, answer_id, forkserver
 ):
     """From the hand-in alone, after all that the interpreter has, through every grading road."""
     cell = solved.cells[place(solved, answer_id)]
@@ -173,16 +173,16 @@ def test_a_module_beside_the_notebook_can_be_imported(
     (tmp_path / "math.py").write_text("raise RuntimeError('the wrong module')", encoding="utf-8")
     cell.source = "import math\nfrom own_helpers import *"
     (tmp_path / "03_attention.ipynb").write_bytes(nbformat.writes(solved).encode())
-    found = intake.modules(tmp_path)
+    found = parsing.modules(tmp_path)
     assert sorted(found) == ["math.py", "own_helpers.py"]
-    assert intake.beside(tmp_path, "03_attention", found) == [
+    assert parsing.beside(tmp_path, "03_attention", found) == [
         "Beside the notebook, for it to import: math.py, own_helpers.py."
     ]
     own = Marker(assignment, "07", "engine", Limits(cell=20, call=10), "")
-    content = intake.read(tmp_path, "03_attention")
-    with_it = own.judge(Task("ada", content, "", "key", modules=found), nursery, 0).verdict
+    content = parsing.read(tmp_path, "03_attention")
+    with_it = own.judge(Task("ada", content, "", "key", modules=found), forkserver, 0).verdict
     assert with_it.score == assignment.automatic
-    without = own.judge(Task("ada", content, "", "key"), nursery, 0).verdict
+    without = own.judge(Task("ada", content, "", "key"), forkserver, 0).verdict
     assert without.score is not None and without.score < assignment.automatic
 
 
@@ -190,9 +190,9 @@ def test_a_linked_folder_is_refused(tmp_path):
     (tmp_path / "victim").mkdir()
     (tmp_path / "victim" / "a.ipynb").write_text("{}")
     (tmp_path / "thief").symlink_to(tmp_path / "victim")
-    with pytest.raises(intake.Unreadable, match="folder of the submission is a link"):
-        intake.read(tmp_path / "thief", "a")
-    assert intake.beside(tmp_path / "thief", "b") == []
+    with pytest.raises(parsing.Unreadable, match="folder of the submission is a link"):
+        parsing.read(tmp_path / "thief", "a")
+    assert parsing.beside(tmp_path / "thief", "b") == []
 
 
 def test_a_file_swapped_for_a_link_after_the_look_is_not_followed(tmp_path, monkeypatch):
@@ -211,19 +211,19 @@ def test_a_file_swapped_for_a_link_after_the_look_is_not_followed(tmp_path, monk
         return real(name, flags, *args, **kwargs)
 
     monkeypatch.setattr(os, "open", swapping)
-    with pytest.raises(intake.Unreadable, match="is a link"):
-        intake.read(tmp_path, "a")
+    with pytest.raises(parsing.Unreadable, match="is a link"):
+        parsing.read(tmp_path, "a")
 
 
 def test_living_markup_in_text_is_shown_instead_and_the_plain_kind_stays():
     text = (
         "a <br> <details>b</details> 1 < 2 <https://example.org> <script>x</script> <b onclick=y>"
     )
-    assert intake.inert(text) == (
+    assert parsing.inert(text) == (
         "a <br> <details>b</details> 1 < 2 <https://example.org> &lt;script>x&lt;/script>"
         " &lt;b onclick=y>"
     )
-    assert "<" not in intake.inert("<img src=x><svg/onload=1><!--x--><?x?></script >")
+    assert "<" not in parsing.inert("<img src=x><svg/onload=1><!--x--><?x?></script >")
 
 
 @pytest.mark.parametrize(
@@ -240,19 +240,19 @@ def test_a_picture_from_elsewhere_is_no_picture(text):
     """As nbconvert renders it, which is what an instructor sees; pictures in the text stay."""
     pattern = r'<img[^>]*src="(?!data:)'
     assert re.search(pattern, markdown2html(text)), "or the example shows nothing"
-    shown = intake.inert(text)
-    assert not re.search(pattern, markdown2html(shown)) and intake.inert(shown) == shown
+    shown = parsing.inert(text)
+    assert not re.search(pattern, markdown2html(shown)) and parsing.inert(shown) == shown
     assert markdown2html(shown).count("data:image") >= text.count("](data:image/png;base64,AAAA)")
 
 
 def test_notes_are_short_few_and_plain():
-    notes = intake.plain_notes(["\x1b[2J\ud800 a\nb"] + [f"note {n}" for n in range(1000)] * 2)
+    notes = parsing.plain_notes(["\x1b[2J\ud800 a\nb"] + [f"note {n}" for n in range(1000)] * 2)
     assert (
         notes[0]
         == "\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER} a\N{REPLACEMENT CHARACTER}b"
     )
-    assert len(notes) == intake.MAX_NOTES + 1 and notes[-1] == "And 961 more of this kind."
-    assert len(intake.plain("x" * 10_000)) == 300
+    assert len(notes) == parsing.MAX_NOTES + 1 and notes[-1] == "And 961 more of this kind."
+    assert len(parsing.plain("x" * 10_000)) == 300
 
 
 # Any number of these in any order.
@@ -368,10 +368,10 @@ JSON = st.recursive(
 @given(st.lists(JSON, max_size=6))
 def test_no_json_at_all_raises_anything_else(quiet, cells):
     try:
-        submission = intake.parse(json.dumps({"cells": cells}).encode())
-    except intake.Unreadable:
+        submission = parsing.parse(json.dumps({"cells": cells}).encode())
+    except parsing.Unreadable:
         return
-    assert len(intake.align(submission, quiet.release)) >= len(ids_of(quiet.release))
+    assert len(parsing.align(submission, quiet.release)) >= len(ids_of(quiet.release))
 
 
 # A few of them end to end, with real workers.

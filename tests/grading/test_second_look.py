@@ -5,9 +5,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading import authoring, intake
-from course_lib.grading.channel import Worker
-from course_lib.grading.judge import judge_notebook
+from course_lib.grading import authoring
+from course_lib.grading.intake import parsing
+from course_lib.grading.judging.channel import Worker
+from course_lib.grading.judging.judge import judge_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 LOADED = [authoring.load(source, ROOT) for source in sorted(ROOT.glob("solutions/*/*.md"))]
@@ -17,7 +18,7 @@ ODD = "import sys\nprint(sys.version_info, sys._getframe())"
 
 
 @pytest.mark.parametrize("assignment", FORBIDDING, ids=lambda a: a.name)
-def test_a_solution_with_an_unusual_cell_gets_all_points(assignment, nursery, monkeypatch):
+def test_a_solution_with_an_unusual_cell_gets_all_points(assignment, forkserver, monkeypatch):
     """What its checks need is still there where what it may not use is gone."""
     looked = []
     look = Looker.look
@@ -30,8 +31,8 @@ def test_a_solution_with_an_unusual_cell_gets_all_points(assignment, nursery, mo
     )  # fmt: skip
     notebook = nbformat.from_dict(assignment.solution)
     notebook.cells.insert(2, nbformat.v4.new_code_cell(ODD))
-    submission = intake.parse(nbformat.writes(notebook).encode())
-    judged = judge_notebook(submission, assignment.release, "5eed", nursery)
+    submission = parsing.parse(nbformat.writes(notebook).encode())
+    judged = judge_notebook(submission, assignment.release, "5eed", forkserver)
     assert looked == [e.id for e in assignment.exercises if e.forbidden]
     assert judged.score == sum(e.points for e in assignment.exercises) and judged.notes == []
 
@@ -121,15 +122,15 @@ def threads():
 """
 
 
-def test_no_process_is_made_where_an_answer_is_looked_at_again(nursery):
-    with Worker(nursery, without=["attention"]) as worker:
+def test_no_process_is_made_where_an_answer_is_looked_at_again(forkserver):
+    with Worker(forkserver, without=["attention"]) as worker:
         worker.run(STARTS)
         assert "made" not in worker.subject().call("starts").value
         assert worker.subject().call("threads").value == [1]
 
 
-def test_an_answer_makes_no_process_and_a_cell_may(nursery):
-    with Worker(nursery) as worker:
+def test_an_answer_makes_no_process_and_a_cell_may(forkserver):
+    with Worker(forkserver) as worker:
         worker.run(STARTS)
         subject = worker.subject()
         with subject.refusing(["attention"], "an.exercise"):
@@ -139,9 +140,9 @@ def test_an_answer_makes_no_process_and_a_cell_may(nursery):
         assert "made" in worker.run("print(subprocess.run(['true']) and 'made')")[0]["text"]
 
 
-def test_a_probe_keeps_its_caps_where_it_cannot_fork(nursery):
+def test_a_probe_keeps_its_caps_where_it_cannot_fork(forkserver):
     """And says the same as where it can."""
-    with Worker(nursery, without=["attention"]) as bare, Worker(nursery) as other:
+    with Worker(forkserver, without=["attention"]) as bare, Worker(forkserver) as other:
         for worker in (bare, other):
             worker.run("import torch\ndef big(n): return torch.ones(n) + 1")
             caps = {"memory": 100, "cpu": 2, "keep": [(0, 3)]}

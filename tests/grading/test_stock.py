@@ -9,8 +9,9 @@ from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
 from course_lib.checks import seeds
-from course_lib.grading import authoring, gradebook, sample
+from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
+from course_lib.grading.records import gradebook
 
 # Each takes stock nbgrader about seven seconds.
 CLASSES = {

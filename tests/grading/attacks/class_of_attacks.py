@@ -16,13 +16,14 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.checks.exercise import Exercise
-from course_lib.grading import authoring, gradebook
+from course_lib.grading import authoring
 from course_lib.grading.authoring import Assignment
-from course_lib.grading.channel import Limits
 from course_lib.grading.classroom import Classroom
-from course_lib.grading.intake import plain
-from course_lib.grading.judge import PLEASE
-from course_lib.grading.verdict import Verdict
+from course_lib.grading.intake.parsing import plain
+from course_lib.grading.judging.channel import Limits
+from course_lib.grading.judging.judge import PLEASE
+from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.records import gradebook
 
 from . import honest
 from .catalogue import ATTACKS, Attack, Must

@@ -353,7 +353,7 @@ FLOOD_BYTES = "print('x' * 50_000_000)"
 FLOOD_LINES = "for n in range(500_000):\n    print('x' * 99)"
 FLOOD_BELOW = "import os\nfor n in range(500):\n    os.write(1, b'x' * 100_000)"
 FLOOD_UNCAPPED = """
-import course_lib.grading.worker as worker
+import course_lib.grading.judging.worker as worker
 
 worker.MAX_OUTPUT = 2**40
 print("x" * 40_000_000)

@@ -1,0 +1,1 @@
+"""Read what a student handed in, and trust nothing of it."""

@@ -1,0 +1,223 @@
+"""The judge's end of a worker: speak to it within a deadline, end it and its children."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import struct
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_lib.checks.subject import Subject, SubjectLost
+from course_lib.checks.wire import MAX_FRAME, WireError, pack, unpack, weight
+from course_lib.grading.intake.parsing import load_json
+from course_lib.grading.judging.forkserver import ForkServer
+
+# What a worker sends of a cell's outputs is at most half of this, unless it has been tampered with.
+MAX_OUTPUTS = 4 * 2**20
+# All replies to the checks of one exercise, which are kept until it is graded: the most that any
+# reference sends is 1.7 MB.
+MAX_REPLIES = 32 * 2**20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use.
+
+    Args:
+        cell: Seconds for one cell.
+        call: Seconds for one call of a check.
+        whole: Seconds for the whole submission.
+        memory: Bytes of address space of any one process; torch alone maps about 3 GiB.
+        file_size: Bytes of any one file.
+        scratch: Bytes of all files together, which lie in memory.
+        cpu: Seconds of processor time.
+        processes: Processes and threads at the same time.
+    """
+
+    cell: float = 60
+    call: float = 20
+    whole: float = 900
+    memory: int = 8 * 2**30
+    file_size: int = 64 * 2**20
+    scratch: int = 256 * 2**20
+    cpu: int = 300
+    processes: int = 128
+
+
+class Killed(SubjectLost):
+    """The process was ended from outside, maybe for want of memory: not surely its own doing."""
+
+
+class Worker:
+    """A running worker process; use it as a context manager.
+
+    Args:
+        forkserver: Where it comes from.
+        limits: What it may use.
+        judge: Which of the fork server's judges asks.
+        needs: What it should find imported, of :data:`.forkserver.COSTLY`.
+        without: What it should lack, of :data:`course_lib.checks.forbidden.FORBIDDEN`.
+        record: Whether it keeps the names of torch's operators that run.
+
+    Raises:
+        WorkerFailed: None can be had on this machine.
+        ForkServerLost: The warm parent is gone.
+    """
+
+    def __init__(
+        self,
+        forkserver: ForkServer,
+        limits: Limits | None = None,
+        judge: int = 0,
+        needs: Iterable[str] = (),
+        without: Iterable[str] = (),
+        record: bool = False,
+    ) -> None:
+        """Have it forked."""
+        self.limits = limits or Limits()
+        wanted = asdict(self.limits)
+        caps = {k: v for k, v in wanted.items() if k not in ("cell", "call", "whole")}
+        self.socket, self.pid, self.ended = forkserver.fork(
+            {**caps, "record": record}, judge, needs, without
+        )
+        self.walls = forkserver.walls
+        self.alive = True
+        self.until = float("inf")
+
+    def subject(self) -> Subject:
+        """The student's functions, as the checks of one exercise see them."""
+        left = MAX_REPLIES
+
+        def exchange(frame: bytes) -> bytes:
+            nonlocal left
+            reply = self.exchange(frame, self.limits.call)
+            left -= weight(reply)
+            if left < 0:
+                self.end()
+                raise SubjectLost("its answers are too large to be kept while they are compared")
+            return reply
+
+        return Subject(exchange)
+
+    def run(self, source: str) -> list[dict[str, Any]]:
+        """Execute a cell; its outputs in nbformat's form.
+
+        Raises:
+            SubjectLost: The process died, hung or spoke nonsense.
+        """
+        request = {"verb": "run", "source": as_bytes(source)}
+        reply = unpack(self.exchange(pack(request), self.limits.cell))
+        if error := reply.get("error"):
+            kind = error.get("type") if isinstance(error, dict) else error
+            raise SubjectLost(f"the cell ended with {kind!s:.100}")
+        raw = reply.get("outputs")
+        if isinstance(raw, Tensor) and raw.dtype == torch.uint8 and raw.numel() <= MAX_OUTPUTS:
+            with contextlib.suppress(ValueError, RecursionError):
+                outputs = load_json(raw.numpy().tobytes())
+                if isinstance(outputs, list):
+                    return outputs
+        self.end()
+        raise SubjectLost("the worker sent something that is no output")
+
+    def exchange(self, frame: bytes, seconds: float) -> bytes:
+        """Send one frame and wait for the reply.
+
+        Raises:
+            SubjectLost: As for :meth:`run`; the process is ended.
+        """
+        deadline = min(time.monotonic() + seconds, self.until)
+        try:
+            self._before(deadline)
+            self.socket.sendall(struct.pack(">Q", len(frame)) + frame)
+            (size,) = struct.unpack(">Q", self._receive(8, deadline))
+            if size > MAX_FRAME:
+                raise SubjectLost(f"an answer of {size:,} bytes is too large")
+            reply = self._receive(size, deadline)
+            unpack(reply)
+            return reply
+        except SubjectLost:
+            self.end()
+            raise
+        except TimeoutError:
+            self.end()
+            if deadline == self.until:
+                raise SubjectLost(f"all {self.limits.whole:g} seconds were used up") from None
+            raise SubjectLost(f"no answer within {seconds:g} seconds") from None
+        except WireError as error:
+            self.end()
+            raise SubjectLost(f"the answer makes no sense: {error}") from None
+        except OSError:
+            raise self._obituary() from None
+
+    def _before(self, deadline: float) -> None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.socket.settimeout(left)
+
+    def _receive(self, size: int, deadline: float) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            self._before(deadline)
+            part = self.socket.recv(min(size - len(data), 2**20))
+            if not part:
+                raise self._obituary()
+            data += part
+        return bytes(data)
+
+    def _obituary(self) -> SubjectLost:
+        # It hung up, so it is about to end: its own exit code says more than our kill.
+        ready = select.select([self.ended], [], [], 1)[0] if self.alive else []
+        said = os.read(self.ended, 16).decode() if ready else ""
+        self.end()
+        if not said:
+            return Killed("the process was ended, with all it had started")
+        code = int(said)
+        if code == -signal.SIGKILL:
+            return Killed("the process was ended by SIGKILL")
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                return SubjectLost(f"the process was ended by {signal.Signals(-code).name}")
+        return SubjectLost(f"the process ended with exit code {code}")
+
+    def end(self) -> None:
+        """Kill the process and all it has started, and with it its scratch folder."""
+        if not self.alive:
+            return
+        self.alive = False
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self.walls:
+                # The first process of a namespace takes all others with it.
+                os.kill(self.pid, signal.SIGKILL)
+            else:
+                os.killpg(self.pid, signal.SIGKILL)
+        self.socket.close()
+        os.close(self.ended)
+
+    def __enter__(self) -> Worker:
+        """The worker itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the process."""
+        self.end()
+
+
+def as_bytes(text: str) -> Tensor:
+    """Text as a byte tensor, for text that may be longer than a message's strings."""
+    raw = text.encode(errors="surrogatepass")
+    return torch.frombuffer(bytearray(raw or b"\n"), dtype=torch.uint8)

@@ -1,0 +1,123 @@
+"""The page a student gets: one file, no script, nothing of it alive that a student wrote."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from nbformat import NotebookNode
+
+from course_lib.checks.exercise import find
+from course_lib.grading.intake.parsing import inert
+from course_lib.grading.judging.judge import Judged, Mark
+
+
+def page(
+    assignment: str, student: str, judged: Judged | None, url: str, *, reason: str = ""
+) -> str:
+    """Render a student's feedback.
+
+    Args:
+        assignment: Its name, such as ``03_attention``.
+        student: The student's id.
+        judged: The verdict; None when there is none, then ``reason`` says why.
+        url: Where the book is published; empty if it is not, then its pages are named.
+        reason: Why the submission could not be graded.
+    """
+    return inert_page(
+        "feedback.html",
+        "feedback.css",
+        assignment=assignment,
+        student=student,
+        reason=reason,
+        score=judged.score if judged else 0,
+        max_points=judged.max_points if judged else 0,
+        notes=judged.notes if judged else [],
+        exercises=[_exercise(m, answer_of(judged, m), url) for m in judged.marks] if judged else [],
+    )
+
+
+def inert_page(template: str, *styles: str, **content: Any) -> str:
+    """A page whose policy admits its own style sheet and nothing else.
+
+    Args:
+        template: Its file beside this module; text is escaped.
+        styles: Files of style sheets, put together.
+        content: What the template shows.
+    """
+    page, style, digest = _template(template, styles)
+    return page.render(style=style, style_hash=digest, **content)
+
+
+@cache
+def _template(name: str, styles: tuple[str, ...]) -> tuple[jinja2.Template, str, str]:
+    """The template, its style sheet, and the hash by which the policy knows that one."""
+    here = files("course_lib.grading")
+    style = "".join((here / sheet).read_text(encoding="utf-8") for sheet in styles)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    page = environment.from_string((here / name).read_text(encoding="utf-8"))
+    return page, style, digest
+
+
+def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:
+    report = mark.report
+    shown: dict[str, Any] = {
+        "grade_id": mark.grade_id,
+        "title": mark.grade_id.partition("-")[2].replace("_", " "),
+        "score": mark.score,
+        "max_points": mark.max_points,
+        "source": source,
+        "headline": mark.reason,
+        "hints": [],
+        "rows": [],
+        "first": None,
+    }
+    if report is None:
+        return shown
+    shown["headline"], shown["cause"] = report.headline, report.cause
+    if report.mistake is not None:
+        shown["mistake"] = report.mistake.name.replace("_", " ")
+        shown["says"] = report.mistake.says
+    shown["hints"] = report.hints()
+    shown["rows"] = report.rows
+    # One example is open to begin with: the others would bury what is said.
+    shown["first"] = next((row for row in report.rows if row.example), None)
+    shown["chapter"] = f"chapters/{find(report.exercise).chapter}"
+    shown["link"] = f"{url}/{shown['chapter']}" if url else ""
+    return shown
+
+
+def answer_of(judged: Judged, mark: Mark) -> str:
+    """What was handed in for a graded cell: its solution cells, or what a person grades itself."""
+    prefix = f"{mark.grade_id}-solution"
+    parts = []
+    for cell in judged.notebook.cells:
+        marks = cell.metadata.get("nbgrader", {})
+        grade_id = marks.get("grade_id", "")
+        if grade_id.startswith(prefix) or (grade_id == mark.grade_id and marks.get("solution")):
+            parts.append(cell.source)
+    return "\n\n".join(parts)
+
+
+def written_beside(notebook: NotebookNode, release: NotebookNode, grade_id: str) -> bool:
+    """Whether a text of the student's own stands next to a marked cell."""
+    given = {inert(c.source).strip() for c in release.cells if c.cell_type == "markdown"}
+    place = next(
+        n
+        for n, c in enumerate(notebook.cells)
+        if c.metadata.get("nbgrader", {}).get("grade_id") == grade_id
+    )
+    for cells in (notebook.cells[place + 1 :], reversed(notebook.cells[:place])):
+        for cell in itertools.takewhile(
+            lambda c: not c.metadata.get("nbgrader", {}).get("grade_id"), cells
+        ):
+            text = cell.source.strip()
+            if cell.cell_type == "markdown" and text and text not in given:
+                return True
+    return False

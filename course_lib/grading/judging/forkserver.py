@@ -1,0 +1,242 @@
+"""The judge's side of the warm parent: start it once, ask it for workers, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+from course_lib.errors import Refused
+from course_lib.grading.judging import sandbox
+from course_lib.grading.judging.cgroup import Group
+from course_lib.grading.judging.mounts import mounts
+
+# Runs in the warm parent before anything else: only the kit may provide `course_lib`, even where
+# the real one is installed in the same environment.
+START = """
+import json, os, sys
+controls, kit, mounts, at = json.load(sys.stdin)
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+sys.meta_path = [f for f in sys.meta_path if "editable" not in getattr(f, "__module__", "")
+                 and "editable" not in getattr(f, "__name__", "")]
+sys.path = [p for p in sys.path if not os.path.isdir(os.path.join(p, "course_lib"))]
+enclosed = None, False
+if mounts:
+    # Not imported: a module remembers where it came from.
+    names = {"__name__": "sandbox"}
+    with open(kit + "/course_lib/grading/judging/sandbox.py") as file:
+        exec(compile(file.read(), "sandbox.py", "exec"), names)
+    enclosed, kit = names["enclose"](mounts, at), names["KIT"]
+    del names, file
+del mounts, at
+sys.path.insert(0, kit)
+sys.argv = sys.orig_argv = [""]
+from course_lib.grading.judging.forkserver_process import main
+main(controls, *enclosed)
+"""
+_START_SECONDS = 180.0
+
+# What takes the warm parent long to import, and is imported once a submission mentions it.
+COSTLY = ("matplotlib", "torch.testing")
+
+
+class WorkerFailed(Refused, RuntimeError):
+    """No worker can start here: a fault of the installation, never of a student."""
+
+
+class ForkServerLost(RuntimeError):
+    """The warm parent is gone; a new one has to be started."""
+
+
+class ForkServer:
+    """A running warm parent; use it as a context manager.
+
+    Args:
+        kit: The folder of :func:`course_lib.grading.judging.kit.build`.
+        judges: How many processes will ask it for workers.
+        walls: Whether students' processes are enclosed. Without, they can read and write
+            whatever the grader's account can.
+
+    Raises:
+        WorkerFailed: It does not start; the message holds what it said.
+    """
+
+    def __init__(self, kit: Path, *, judges: int = 1, walls: bool = True) -> None:
+        """Start the process; :meth:`ready` waits for it."""
+        self.kit, self.walls = kit, walls
+        self.folder = tempfile.TemporaryDirectory(prefix="course-grader-")
+        self.own_users = False
+        root = Path(self.folder.name, "root")
+        root.mkdir()
+        self._log = Path(self.folder.name, "start.log")
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(judges)]
+        self.controls = [ours for ours, _ in pairs]
+        theirs = [other.fileno() for _, other in pairs]
+        visible = mounts(kit) if walls else []
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-X", "utf8", "-c", START],
+                pass_fds=theirs,
+                cwd="/",
+                env=environment(self.home),
+                stdin=subprocess.PIPE,
+                text=True,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+                # The parent's parent may be killed where nothing can be cleaned up any more.
+                preexec_fn=sandbox.die_with_parent,
+            )
+        for _, other in pairs:
+            other.close()
+        # What it is told here stands in no list of processes, and nowhere in a student's.
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), self.process.stdin as said:
+            json.dump([theirs, str(kit), visible, str(root)], said)
+        self._ready = 0
+        self.made = 0
+        self.group = Group.create()
+
+    @property
+    def home(self) -> str:
+        """Where a worker starts: a folder in its own memory, or without walls a shared one."""
+        return f"{sandbox.SCRATCH}/home" if self.walls else f"{self.folder.name}/home"
+
+    def ready(self, judge: int = 0) -> None:
+        """Wait until workers can be had.
+
+        Raises:
+            WorkerFailed: The warm parent ended, or did not answer in time.
+        """
+        if self._ready & (1 << judge):
+            return
+        control = self.controls[judge]
+        control.settimeout(_START_SECONDS)
+        try:
+            answer = control.recv(4096)
+        except (TimeoutError, OSError):
+            answer = b""
+        if not answer:
+            self.process.kill()
+            self.process.wait()
+            said = self._log.read_text(errors="replace").strip()[-4000:]
+            raise WorkerFailed(f"the grading worker did not start\n{said}")
+        control.settimeout(None)
+        self.own_users = json.loads(answer)["own_users"]
+        self._ready |= 1 << judge
+
+    def fork(
+        self,
+        limits: dict[str, int],
+        judge: int = 0,
+        needs: Iterable[str] = (),
+        without: Iterable[str] = (),
+    ) -> tuple[socket.socket, int, int]:
+        """Ask for a worker.
+
+        Args:
+            limits: As :func:`course_lib.grading.judging.worker.main` wants them.
+            judge: Which of the control sockets is the caller's.
+            needs: Which of ``COSTLY`` the worker should find imported.
+            without: What it should lack from the start, of
+                :data:`course_lib.checks.forbidden.FORBIDDEN`.
+
+        Returns:
+            The worker's socket, the process to kill in order to end it and all that it has
+            started, and a descriptor from which its exit status can be read when it has ended.
+
+        Raises:
+            WorkerFailed: No worker can be had on this machine.
+            ForkServerLost: The warm parent is gone.
+        """
+        self.ready(judge)
+        ours, theirs = socket.socketpair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        ended, ending = os.pipe()
+        kept = contextlib.ExitStack()
+        kept.callback(os.close, ended)
+        kept.callback(ours.close)
+        self.made += 1
+        home = f"{self.home}/{judge}-{self.made}"
+        wanted = {"home": home, "needs": list(needs), "without": list(without)}
+        message = json.dumps({**limits, **wanted}).encode()
+        try:
+            with kept:
+                try:
+                    socket.send_fds(self.controls[judge], [message], [theirs.fileno(), ending])
+                finally:
+                    theirs.close()
+                    os.close(ending)
+                ours.settimeout(30)
+                said, extra, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(12))
+                if not said and self._gone(judge):
+                    raise ForkServerLost("the warm parent ended while it started a worker")
+                if not said:
+                    raise WorkerFailed(f"the grading worker did not start\n{self._said()}")
+                pid = struct.unpack("iII", extra[0][2])[0]
+                self.group.add(pid)
+                ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+                ours.send(b"g")
+                kept.pop_all()
+        except (BrokenPipeError, ConnectionResetError, TimeoutError) as error:
+            raise ForkServerLost(f"the warm parent is gone: {error}") from None
+        return ours, pid, ended
+
+    def _gone(self, judge: int) -> bool:
+        """Whether the warm parent has hung up."""
+        control = self.controls[judge]
+        return bool(select.select([control], [], [], 0.5)[0]) and not control.recv(4096)
+
+    def _said(self) -> str:
+        time.sleep(0.05)
+        return self._log.read_text(errors="replace").strip()[-4000:]
+
+    def end(self) -> None:
+        """End the parent and all workers."""
+        for control in self.controls:
+            control.close()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.group.remove()
+        with contextlib.suppress(OSError):
+            self.folder.cleanup()
+
+    def __enter__(self) -> ForkServer:
+        """The fork server itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End it."""
+        self.end()
+
+
+def environment(home: str) -> dict[str, str]:
+    """The few variables that a worker gets."""
+    one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    # Few large pages instead of many small ones: a quarter less work for every fork.
+    pages = "glibc.malloc.hugetlb=1"
+    return {**one, "HOME": home, "TMPDIR": home, "PATH": path, "MPLBACKEND": "agg",
+            "IPYTHONDIR": home, "MPLCONFIGDIR": home, "LANG": "C.UTF-8",
+            "GLIBC_TUNABLES": pages,
+            # A compiled answer runs as it is written: a compiler would take all of its time.
+            "TORCHDYNAMO_DISABLE": "1",
+            # There is no network: `!pip install` says so at once, what is there is there.
+            "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}  # fmt: skip

@@ -1,0 +1,418 @@
+"""Judging one notebook: cells run in a worker, checks run here, and only data passes between.
+
+``judge_notebook`` is the unit that the command line calls for every submission. It holds the checks
+and the references and never executes anything a student wrote.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_notebook
+
+from course_lib.checks.absent import ABSENT
+from course_lib.checks.exercise import Exercise, find
+from course_lib.checks.forbidden import FORBIDDEN, named, refuses
+from course_lib.checks.report import Report, grade, refused
+from course_lib.checks.seen import unusual
+from course_lib.checks.subject import Failure, Subject, SubjectLost
+from course_lib.grading.authoring import CHECK
+from course_lib.grading.intake.parsing import Submission, align, plain_notes
+from course_lib.grading.judging.allowlist import VOCABULARY, odd, ordinary, statements
+from course_lib.grading.judging.causes import Raised, explain, raised, worth_a_note
+from course_lib.grading.judging.channel import Killed, Limits, Worker
+from course_lib.grading.judging.forkserver import COSTLY, ForkServer
+
+# Characters of all outputs of a notebook together.
+MAX_KEPT = 16 * 2**20
+# Writes what lay beside the notebook into the worker's folder, which is searched last.
+BESIDE = """import pathlib as _pathlib, sys as _sys
+for _name, _text in {modules!r}.items():
+    _pathlib.Path(_name).write_text(_text, encoding="utf-8")
+_sys.path.append(str(_pathlib.Path.cwd()))
+del _pathlib, _sys, _name, _text
+"""
+FULL = "[not kept: the outputs before it are as much as is kept of one notebook]\n"
+# How a note asks for a person, and of how many names it tells.
+PLEASE = "please read the answer"
+MOST_NAMES = 8
+INERT = ("text/plain", "text/latex", "image/png")
+PICTURE = re.compile(r"[A-Za-z0-9+/=\s]*")
+
+
+@dataclass
+class Mark:
+    """The verdict on one graded cell; a cell for a human to grade has no report and no score."""
+
+    grade_id: str
+    max_points: float
+    score: float | None
+    report: Report | None = None
+    reason: str = ""
+
+
+@dataclass
+class Judged:
+    """A judged notebook: with outputs, the marks of its graded cells, and notes for the teacher.
+
+    ``killed`` says that a worker was ended from outside, so that another try may come to more.
+    """
+
+    notebook: NotebookNode
+    marks: list[Mark]
+    notes: list[str] = field(default_factory=list)
+    killed: bool = False
+
+    @property
+    def score(self) -> float:
+        """Points earned in all cells that were graded automatically."""
+        return round(sum(m.score or 0.0 for m in self.marks), 2)
+
+    @property
+    def max_points(self) -> float:
+        """Points to be had."""
+        return sum(m.max_points for m in self.marks)
+
+
+class Session:
+    """A worker that may die: a new one is given the same cells again, without the fatal one."""
+
+    def __init__(self, start: Callable[[], Worker], seconds: float) -> None:
+        """Start the first worker; all of them together have so many seconds."""
+        self.start = start
+        self.until = time.monotonic() + seconds
+        self.worker = self._begin()
+        self.prefix: list[str] = []
+        self.restarts = 0
+        self.killed = False
+
+    def _begin(self) -> Worker:
+        worker = self.start()
+        worker.until = self.until
+        return worker
+
+    def run(self, source: str) -> tuple[list[dict[str, Any]], str]:
+        """Run a cell: its outputs, and why the worker was lost if it was."""
+        try:
+            outputs = self.worker.run(source)
+        except SubjectLost as lost:
+            self.replay(lost)
+            return [], str(lost)
+        self.prefix.append(source)
+        return outputs, ""
+
+    def replay(self, lost: SubjectLost) -> None:
+        """Start over with what has run so far; a cell that is fatal only now is left out, too.
+
+        When the time is used up nothing is started any more, and all that follows is lost at once.
+        """
+        self.killed |= isinstance(lost, Killed)
+        while time.monotonic() < self.until:
+            self.restarts += 1
+            self.worker.end()
+            self.worker = self._begin()
+            survived: list[str] = []
+            try:
+                for source in self.prefix:
+                    self.worker.run(source)
+                    survived.append(source)
+                return
+            except SubjectLost as again:
+                self.killed |= isinstance(again, Killed)
+                self.prefix = survived + self.prefix[len(survived) + 1 :]
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.until - time.monotonic()
+
+    def end(self) -> None:
+        """End the worker."""
+        self.worker.end()
+
+
+def judge_notebook(
+    submission: Submission,
+    release: NotebookNode,
+    seed: str,
+    forkserver: ForkServer,
+    limits: Limits | None = None,
+    judge: int = 0,
+    *,
+    seconds: float | None = None,
+) -> Judged:
+    """Run and judge a submission.
+
+    Args:
+        submission: The student's notebook, as :mod:`course_lib.grading.intake.parsing` rebuilt it.
+        release: The released notebook; its graded and locked cells are the ones that count.
+        seed: The grading seed.
+        forkserver: Where workers come from.
+        limits: Caps on time, memory and file size.
+        judge: Which of the fork server's judges this is.
+        seconds: What is left of ``limits.whole``, if some has been used up.
+
+    Returns:
+        The notebook with outputs, and one mark for each graded cell of the release.
+    """
+    result = Judged(new_notebook(metadata=dict(release.metadata)), [], submission.notes)
+    limits = limits or Limits()
+    left = limits.whole if seconds is None else seconds
+    written = "\n".join(c.source for c in submission.notebook.cells if c.cell_type == "code")
+    needs = [name for name in COSTLY if name in written]
+    session = Session(lambda: Worker(forkserver, limits, judge, needs), left)
+    kept = MAX_KEPT
+    doubtful: list[tuple[NotebookNode, Mark, list[str]]] = []
+    failed: list[Raised] = []
+    cells = align(submission, release)
+    try:
+        if submission.modules:
+            session.run(BESIDE.format(modules=submission.modules))
+        for number, (cell, own) in enumerate(cells):
+            result.notebook.cells.append(cell)
+            marks = cell.metadata.get("nbgrader", {}) if own else {}
+            if marks.get("grade"):
+                mark = _judge_cell(cell, session, seed, result.notes)
+                result.marks.append(mark)
+                if mark.report and mark.report.undefined():
+                    explain(mark.report, failed, [cell for cell, _ in cells[number + 1 :]])
+                    cell.outputs = _table(mark.report)
+                if mark.report and mark.score and find(mark.report.exercise).forbidden:
+                    doubtful.append((cell, mark, list(session.prefix)))
+            elif cell.cell_type == "code":
+                outputs, lost = session.run(cell.source)
+                cell.outputs = clean_outputs(outputs)
+                if error := raised(cell.source, cell.outputs):
+                    if worth_a_note(error, failed):
+                        result.notes.append(f"{str(error)[0].upper()}{str(error)[1:]}.")
+                    failed.append(error)
+                # An output without a word takes its room, too.
+                kept -= sum(len(str(output)) + 1000 for output in cell.outputs)
+                if kept < 0:
+                    cell.outputs = [_output("stream", name="stdout", text=FULL)]
+                if lost:
+                    where = marks.get("grade_id", "one of the student's own cells")
+                    result.notes.append(f"While running {where}: {lost}. The rest went on without.")
+                    cell.outputs = [_error("Lost", f"This cell ended the kernel: {lost}.")]
+    finally:
+        session.end()
+    result.killed = session.killed
+    authors = _by_author(submission, release)
+    if doubtful and not ordinary(*authors):
+
+        def bare(kinds: Sequence[str], record: bool) -> Session:
+            start = partial(Worker, forkserver, limits, judge, needs, kinds, record)
+            return Session(start, session.left)
+
+        looker = _Looker(bare, seed, authors, result.notes)
+        for cell, mark, before in doubtful:
+            looker.look(cell, mark, before)
+    taken = [m.report.exercise for m in result.marks if m.report and ABSENT in m.report.one_reason]
+    if taken:
+        result.notes.append(
+            f"Takes the library's answer instead of giving one: {', '.join(taken)}."
+        )
+    result.notes += [
+        f"{report.exercise}, {row.name}: {row.open};"
+        f" {row.points if row.passed else 0:g} of {row.points:g} points so far."
+        for report in (m.report for m in result.marks if m.report)
+        for row in report.rows
+        if row.open
+    ]
+    result.notes += [
+        f"The answer of {m.report.exercise} names {', '.join(found)}, which it may not use; "
+        + ("it was refused while the answer was checked." if refused(m.report) else f"{PLEASE}.")
+        for m in result.marks
+        if m.report and (found := _forbidden_names(m.report.exercise, result.notebook))
+    ]
+    result.notes = plain_notes(result.notes)
+    nbformat.validate(result.notebook)
+    return result
+
+
+def _forbidden_names(identifier: str, notebook: NotebookNode) -> list[str]:
+    """What the answer to an exercise names that it may not use: by reading, nothing is run."""
+    exercise = find(identifier)
+    sources = [
+        cell.source
+        for cell in notebook.cells
+        if str(cell.metadata.get("nbgrader", {}).get("grade_id", "")).startswith(
+            f"{exercise.grade_id}-solution"
+        )
+    ]
+    return named(exercise.forbidden, sources, exercise.function)
+
+
+def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str]) -> Mark:
+    grade_id, points = cell.metadata.nbgrader.grade_id, float(cell.metadata.nbgrader.points)
+    match = CHECK.search(cell.source) if cell.cell_type == "code" else None
+    if match is None:
+        return Mark(grade_id, points, None, reason="to be graded by hand")
+    exercise = find(match[1])
+    try:
+        report = _report(exercise, session.worker.subject(), seed)
+    except SubjectLost as lost:
+        reason = _say_lost(cell, exercise.id, lost, notes)
+        session.replay(lost)
+        return Mark(grade_id, points, 0.0, reason=reason)
+    cell.outputs = _table(report)
+    return Mark(grade_id, points, report.score, report)
+
+
+def _report(exercise: Exercise, subject: Subject, seed: str) -> Report:
+    report = grade(exercise, subject, seed, reveal=False)
+    # What it returned has been compared and could fill the memory; what it raised is told.
+    report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
+    return report
+
+
+def _say_lost(cell: NotebookNode, identifier: str, lost: SubjectLost, notes: list[str]) -> str:
+    """Say in a graded cell and in the notes what became of its answer: the reason for no points."""
+    reason = f"The answer did not survive its check: {lost}."
+    cell.outputs = [_error("Lost", reason)]
+    notes.append(f"{identifier}: {lost}.")
+    return reason
+
+
+@dataclass
+class _Looker:
+    """Grades answers where what they may not use has been gone since before their first line.
+
+    The cells that came before run one statement at a time, so that a comparison with what is gone
+    ends only itself.
+
+    Args:
+        start: Makes a session, given what is missing in it and whether it records operators.
+        seed: The grading seed.
+        authors: The code that the student wrote, and the code that was handed out.
+        notes: What is told.
+    """
+
+    start: Callable[[Sequence[str], bool], Session]
+    seed: str
+    authors: tuple[list[str], list[str]]
+    notes: list[str]
+
+    def look(self, cell: NotebookNode, mark: Mark, before: Sequence[str]) -> None:
+        """Take points that the answer does not earn there; ask for a person if that is unsure.
+
+        First all that is odd is left out. What earns as much without it, with the operators of
+        right answers, is believed.
+        """
+        assert mark.report is not None and mark.score is not None
+        exercise = find(mark.report.exercise)
+        parts = [part for source in before for part in statements(source)]
+        left_out = {part: names for part in parts if (names := odd(part, *self.authors))}
+        try:
+            plain, seen = self.grade(exercise, [p for p in parts if p not in left_out], True)
+            if plain and plain.score >= mark.score and not seen:
+                return
+            found, _ = self.grade(exercise, parts, False)
+        except OutOfTime:
+            self.notes.append(
+                f"There was no time left to grade {exercise.id} where what it may not use cannot"
+                f" be reached: {mark.score:g} points stand; {PLEASE}."
+            )
+            return
+        except SubjectLost as lost:
+            mark.reason = _say_lost(cell, exercise.id, lost, self.notes)
+            mark.score, mark.report = 0.0, None
+            return
+        assert found is not None
+        if found.score < mark.score:
+            self.notes.append(
+                f"The answer of {exercise.id} earns {found.score:g} instead of {mark.score:g} where"
+                " what it may not use cannot be reached at all; that counts."
+            )
+            mark.score, mark.report, cell.outputs = found.score, found, _table(found)
+        if mark.score and (plain is None or plain.score < mark.score or seen):
+            told = dict.fromkeys(n for kept in left_out.values() for n in kept)
+            what = ", ".join(f"`{name:.60}`" for name in [*seen, *told][:MOST_NAMES])
+            self.notes.append(
+                f"The answer of {exercise.id} earns {mark.score:g} points with what right answers"
+                f" do without{': ' + what if what else ''}; {PLEASE}."
+            )
+
+    def grade(
+        self, exercise: Exercise, parts: Sequence[str], record: bool
+    ) -> tuple[Report | None, list[str]]:
+        """A report, None where the plain answer did not survive, and the unusual operators."""
+        session = self.start(exercise.forbidden, record)
+        try:
+            for part in parts:
+                session.run(part)
+            subject = session.worker.subject()
+            report = _report(exercise, subject, self.seed)
+            # Of what any exercise forbids it is settled where it may be used.
+            seen = [n for n in subject.seen() if not refuses(tuple(FORBIDDEN), n)]
+            return report, unusual(seen, VOCABULARY)
+        except SubjectLost as lost:
+            if session.left <= 0:
+                raise OutOfTime(str(lost)) from None
+            if not record:
+                raise
+            return None, []
+        finally:
+            session.end()
+
+
+class OutOfTime(Exception):
+    """A whole submission's time is used up."""
+
+
+def _by_author(submission: Submission, release: NotebookNode) -> tuple[list[str], list[str]]:
+    """The code that a student wrote, and the code that was handed out."""
+    given = {cell.source for cell in release.cells if cell.cell_type == "code"}
+    code = [cell.source for cell in submission.notebook.cells if cell.cell_type == "code"]
+    return [source for source in code if source not in given], sorted(given)
+
+
+def _table(report: Report) -> list[NotebookNode]:
+    """What a graded cell would print and return."""
+    shown = {"text/plain": repr(report.score)}
+    return [
+        _output("stream", name="stdout", text=report.table() + "\n"),
+        _output("execute_result", data=shown, metadata={}, execution_count=None),
+    ]
+
+
+def clean_outputs(outputs: list[Any]) -> list[NotebookNode]:
+    """Outputs from a worker as valid nbformat; whatever is not of that form is dropped.
+
+    So is what a page would bring to life: HTML, SVG, Markdown and scripts. Formgrader shows an
+    autograded notebook to the instructor, with the instructor's rights.
+    """
+    clean = []
+    for output in outputs[:1000]:
+        if not isinstance(output, dict):
+            continue
+        kind = output.get("output_type")
+        if kind == "stream" and output.get("name") in ("stdout", "stderr"):
+            clean.append(_output(kind, name=output["name"], text=str(output.get("text", ""))))
+        elif kind == "display_data" and isinstance(output.get("data"), dict):
+            data = {k: v for k, v in output["data"].items() if k in INERT and isinstance(v, str)}
+            if not PICTURE.fullmatch(data.get("image/png", "")):
+                del data["image/png"]
+            if data:
+                clean.append(_output(kind, data=data, metadata={}))
+        elif kind == "error":
+            trace = output.get("traceback")
+            lines = [str(line) for line in trace[:1000]] if isinstance(trace, list) else []
+            clean.append(_error(str(output.get("ename")), str(output.get("evalue")), lines))
+    return clean
+
+
+def _error(name: str, message: str, traceback: list[str] | None = None) -> NotebookNode:
+    return _output("error", ename=name, evalue=message, traceback=traceback or [message])
+
+
+def _output(kind: str, **fields: Any) -> NotebookNode:
+    # The whole notebook is validated once, at the end; nbformat's own constructor would do it here.
+    return nbformat.from_dict({"output_type": kind, **fields})

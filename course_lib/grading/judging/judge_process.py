@@ -1,0 +1,214 @@
+"""Where a worker of a cluster judges: a process of its own, one submission after the other.
+
+A worker runs threads, and a process with threads cannot be forked as the grader forks. So it keeps
+a judge process, which has the warm parent and judges what it is handed, with the same unit of work
+as on one machine. This module imports next to nothing, because every worker and the scheduler load
+it; what is said crosses them as bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from course_lib.errors import Refused
+
+if TYPE_CHECKING:
+    from course_lib.grading.judging.channel import Limits
+    from course_lib.grading.judging.forkserver import ForkServer
+    from course_lib.grading.judging.marking import Marker
+    from course_lib.grading.judging.verdict import Result, Task
+
+# How often a submission is tried on which a judge process or its warm parent ended.
+ATTEMPTS = 2
+
+_here = threading.local()
+
+
+@dataclass(frozen=True)
+class JudgeRequest:
+    """A submission to be judged, and all that its grade is decided from.
+
+    Args:
+        assignment: Its name.
+        task: The submission.
+        seed: The grading seed.
+        engine: The hash of the library and the sources; a worker that has others judges nothing.
+        limits: Caps for one submission.
+        walls: Whether students' processes are enclosed.
+    """
+
+    assignment: str
+    task: Task
+    seed: str
+    engine: str
+    limits: Limits
+    walls: bool
+
+
+def judge(request: bytes) -> bytes:
+    """Judge a pickled :class:`JudgeRequest`: what a worker is asked to do, any number of times.
+
+    Returns:
+        A pickled pair: ``"done"`` and a result, or ``"failed"`` or ``"died"`` and why.
+    """
+    if not hasattr(_here, "process"):
+        _here.process = JudgeProcess()
+    process: JudgeProcess = _here.process
+    return process.ask(request)
+
+
+class JudgeProcess:
+    """A worker's side of it; started when it is first wanted, and again when it has ended."""
+
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._link: Connection | None = None
+
+    def ask(self, request: bytes) -> bytes:
+        """Hand over a request and wait for the answer."""
+        for _ in range(ATTEMPTS):
+            try:
+                link = self._link or self._start()
+                link.send_bytes(request)
+                return link.recv_bytes()
+            except (EOFError, OSError):
+                self.end()
+        return pickle.dumps(("died", f"the judge ended {ATTEMPTS} times while at work on it"))
+
+    def _start(self) -> Connection:
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-m", __name__, str(theirs.fileno()), str(os.getpid())]
+        one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+        # Behind Formgrader's button the caller holds a hub's token; who judges needs none.
+        kept = {n: v for n, v in os.environ.items() if not n.startswith(("JUPYTERHUB_", "JPY_"))}
+        self._process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], env=kept | one, stdin=subprocess.DEVNULL
+        )
+        theirs.close()
+        self._link = Connection(ours.detach())
+        return self._link
+
+    def end(self) -> None:
+        """End the process and all that it has started."""
+        if self._link:
+            self._link.close()
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+        self._process = self._link = None
+
+
+class _Server:
+    """The side of the process: answers requests, one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.forkserver: ForkServer | None = None
+        self.walls = True
+        self.markers: dict[tuple[str, str, str], Marker] = {}
+
+    def handle(self, request: JudgeRequest) -> tuple[str, Result | str]:
+        from course_lib.grading.judging.forkserver import ForkServerLost, WorkerFailed
+
+        try:
+            marker = self._marker(request)
+            if marker.engine != request.engine:
+                return "failed", (
+                    f"the worker on {socket.gethostname()} has another version of the course than"
+                    " the command that asks it. Nothing was mixed: update both and start the worker"
+                    " again"
+                )
+            for _ in range(ATTEMPTS):
+                try:
+                    return "done", marker.judge(request.task, self._warm(request.walls), 0)
+                except ForkServerLost:
+                    self.leave()
+            return "died", "the warm parent of the worker ended again and again"
+        except (WorkerFailed, ValueError, OSError) as error:
+            return "failed", f"the worker on {socket.gethostname()}: {error}"
+
+    def _marker(self, request: JudgeRequest) -> Marker:
+        from course_lib.grading.judging.marking import marker
+
+        key = (request.assignment, request.seed, repr(request.limits))
+        if key not in self.markers:
+            # A request with another key is of another run: the library may have changed.
+            found = marker(checkout(), request.assignment, request.seed, request.limits)
+            self.markers = {key: found}
+        return self.markers[key]
+
+    def _warm(self, walls: bool) -> ForkServer:
+        from course_lib.grading.judging import kit
+        from course_lib.grading.judging.doctor import behind_walls
+        from course_lib.grading.judging.forkserver import ForkServer
+
+        if self.forkserver and self.walls != walls:
+            self.leave()
+        if not self.forkserver:
+            self.forkserver = behind_walls(ForkServer(kit.build(self.folder / "kits"), walls=walls))
+            self.walls = walls
+        return self.forkserver
+
+    def leave(self) -> None:
+        if self.forkserver:
+            self.forkserver.end()
+        self.forkserver = None
+
+
+def checkout() -> Path:
+    """The checkout that this installation of the library belongs to, with its assignments.
+
+    Raises:
+        ValueError: There is none.
+    """
+    import course_lib
+
+    root = Path(course_lib.__file__).parents[1]
+    if not (root / "solutions").is_dir():
+        raise Refused(
+            f"{root} holds no assignments: install the course on a worker from a checkout, with"
+            " `pip install -e .`"
+        )
+    return root
+
+
+def main(descriptor: int, parent: int) -> None:
+    """The process's life: read a request, judge it, answer."""
+    from course_lib.grading.judging import fast_imports, sandbox
+
+    sandbox.die_with_parent()
+    if os.getppid() != parent:
+        return  # It was killed before this one could ask to be told.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    fast_imports.load("course_lib.grading.judging.marking")
+    import torch
+
+    torch.set_num_threads(1)
+    link = Connection(descriptor)
+    with tempfile.TemporaryDirectory(prefix="course-judge-") as folder:
+        server = _Server(Path(folder))
+        with contextlib.suppress(EOFError, OSError), contextlib.closing(link):
+            while True:
+                request = pickle.loads(link.recv_bytes())
+                link.send_bytes(pickle.dumps(server.handle(request)))
+        server.leave()
+
+
+if __name__ == "__main__":
+    # By its own name, because pickled orders name the module.
+    from course_lib.grading.judging.judge_process import main as live
+
+    live(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,160 @@
+"""Marking one hand-in: from its bytes to a verdict, a page and an autograded notebook.
+
+Knows no course folder and no gradebook, so that a process elsewhere can do it as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from course_lib.checks import seeds
+from course_lib.errors import Refused
+from course_lib.grading import authoring
+from course_lib.grading.intake import parsing
+from course_lib.grading.judging import feedback
+from course_lib.grading.judging.channel import Limits
+from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
+from course_lib.grading.judging.judge import Judged, judge_notebook
+from course_lib.grading.judging.verdict import Result, Task, Verdict
+
+# How often a submission is judged whose worker was killed: by somebody, or by its own doing?
+TRIES = 2
+
+
+class Marker:
+    """Marks hand-ins of one assignment.
+
+    Args:
+        assignment: What was released.
+        seed: The grading seed of the course.
+        engine: Hash of the library and the assignment, which a verdict keeps.
+        limits: Caps for one hand-in.
+        url: Where the book is published, for the page's links.
+    """
+
+    def __init__(
+        self, assignment: authoring.Assignment, seed: str, engine: str, limits: Limits, url: str
+    ) -> None:
+        """Remember what answers look like before they are written."""
+        self.assignment, self.seed, self.engine = assignment, seed, engine
+        self.limits, self.url = limits, url
+        self.answered = {
+            _grade_id(c)
+            for c in assignment.release.cells
+            if c.metadata.get("nbgrader", {}).get("solution")
+        }
+
+    def judge(self, task: Task, forkserver: ForkServer, judge: int) -> Result:
+        """In a judge's process: everything but writing."""
+        if task.reason:
+            return self.failed(task, task.reason)
+        handed_in = task.content + "".join(map(repr, task.modules.items())).encode()
+        seed = seeds.of_hand_in(self.seed, task.student, handed_in)
+        try:
+            tries: list[Judged] = []
+            until = time.monotonic() + self.limits.whole
+            while len(tries) < TRIES and (left := until - time.monotonic()) > 0:
+                submission = parsing.parse(task.content)
+                submission.modules = task.modules
+                tries.append(
+                    judge_notebook(
+                        submission,
+                        self.assignment.release,
+                        seed,
+                        forkserver,
+                        self.limits,
+                        judge,
+                        seconds=left,
+                    )
+                )
+                if not tries[-1].killed:
+                    break
+            judged = max(tries, key=lambda one: (one.score, not one.killed))
+        except parsing.Unreadable as unreadable:
+            return self.failed(task, str(unreadable))
+        except (WorkerFailed, ForkServerLost):
+            raise
+        except Exception as error:
+            # One submission never stops a class; the instructor sees what happened.
+            why = f"The grader itself failed: {type(error).__name__}: {error}"
+            return self.failed(task, why, again=True)
+        verdict = self._verdict(task, judged)
+        page = feedback.page(self.assignment.name, task.student, judged, self.url)
+        return Result(verdict, page, authoring.text(judged.notebook))
+
+    def failed(self, task: Task, reason: str, *, again: bool = False) -> Result:
+        """No grade; ``again`` when the next run should try, because it was not the student."""
+        notes, key = list(task.slip.notes), "" if again else task.key
+        verdict = Verdict(task.student, key, None, self.assignment.points, notes=notes,
+                          reason=reason, engine=self.engine)  # fmt: skip
+        page = feedback.page(self.assignment.name, task.student, None, self.url, reason=reason)
+        return Result(verdict, page)
+
+    def _verdict(self, task: Task, judged: Judged) -> Verdict:
+        released = {_grade_id(c): c.source for c in self.assignment.release.cells if _grade_id(c)}
+        handed_in = {_grade_id(c): c.source for c in judged.notebook.cells if _grade_id(c)}
+        unanswered = [
+            i
+            for i, c in handed_in.items()
+            if i in self.answered and c.strip() == released[i].strip()
+        ]
+        answers = {}
+        for mark in judged.marks:
+            own = feedback.answer_of(judged, mark)
+            answers[mark.grade_id] = hashlib.sha256(own.encode(errors="replace")).hexdigest()
+            if mark.score is not None or mark.grade_id not in unanswered:
+                continue
+            if feedback.written_beside(judged.notebook, self.assignment.release, mark.grade_id):
+                unanswered.remove(mark.grade_id)
+                judged.notes.append(
+                    f"The place for `{mark.grade_id}` is as it was released, but a text stands"
+                    " beside it: a person should read that."
+                )
+            else:
+                # As nbgrader does: nobody has to read what nobody has written.
+                mark.score, mark.reason = 0.0, "nothing was written here"
+        return Verdict(
+            task.student,
+            task.key,
+            judged.score,
+            judged.max_points,
+            exercises={m.grade_id: m.score for m in judged.marks},
+            worth={m.grade_id: m.max_points for m in judged.marks},
+            answers=answers,
+            unanswered=unanswered,
+            mistakes={
+                m.report.exercise: m.report.mistake.name
+                for m in judged.marks
+                if m.report and m.report.mistake
+            },
+            notes=[*judged.notes, *task.slip.notes],
+            engine=self.engine,
+        )
+
+
+def marker(root: Path, name: str, seed: str, limits: Limits | None = None) -> Marker:
+    """Who marks an assignment of a checkout.
+
+    Args:
+        root: The checkout.
+        name: The assignment, such as ``03_attention``.
+        seed: The grading seed.
+        limits: Caps for one hand-in; the usual ones if not given.
+
+    Raises:
+        Refused: There is no such assignment.
+    """
+    known = {s.stem: s for s in authoring.sources(root)}
+    if name not in known:
+        raise Refused(f"no assignment {name!r}; there are {', '.join(known) or 'none'}")
+    assignment = authoring.load(known[name], root)
+    engine, url = authoring.engine_hash(root), authoring.book_url(root)
+    return Marker(assignment, seed, engine, limits or Limits(), url)
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))

@@ -1,0 +1,194 @@
+"""What a worker's root file system holds: Python, the packages the course needs, a shell, the kit.
+
+Folders are named one by one, so what else lies on the machine is not there: the exchange and
+``/usr/local/share`` above it, configuration with passwords, other packages, other people's work.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from course_lib.errors import Refused
+from course_lib.grading.judging.sandbox import KIT
+
+# What `!pip install` in a notebook runs; it finds no network.
+_TOOLS = ("pip",)
+_COURSE = "attention-course"
+
+# `!` lines need a shell and its programs, `torch.compile` a compiler and its headers, pictures
+# fonts, and dates the zones. `/etc/alternatives` holds nothing but links to programs and libraries.
+_SYSTEM = (
+    "/usr/bin", "/bin", "/usr/include", "/usr/lib/gcc", "/usr/libexec/gcc", "/usr/lib/locale",
+    "/usr/lib/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/share/zoneinfo",
+    "/usr/share/fonts", "/usr/share/fontconfig", "/usr/share/matplotlib", "/etc/ld.so.cache",
+    "/etc/alternatives", "/etc/fonts", "/etc/localtime", "/proc/cpuinfo", "/proc/meminfo",
+    "/sys/devices/system/cpu",
+)  # fmt: skip
+_LINKS = ("/bin", "/lib", "/lib32", "/lib64", "/libx32")
+# Folders that hold nothing but the system's shared libraries, wherever distributions put them.
+_LIBRARIES = re.compile(r"(/usr)?/lib(32|64|x32)?(/[\w-]+-linux-[\w-]+)?")
+
+
+def mounts(kit: Path) -> list[tuple[str, str]]:
+    """Pairs of a path in the root file system and what is seen there, in the order to mount them.
+
+    A second part that is empty makes a new, empty folder; one that is a link is copied as a link.
+
+    Args:
+        kit: The folder of :func:`course_lib.grading.judging.kit.build`, seen as ``/kit``.
+
+    Raises:
+        ValueError: The course is not installed in this Python.
+    """
+    return [*_of_python(), (KIT, str(kit))]
+
+
+@cache
+def _of_python() -> tuple[tuple[str, str], ...]:
+    found = {path: path for path in _LINKS if os.path.islink(path)}
+    libraries = {*map(_home, _loaded()), *_beside()}
+    system = {folder for folder in map(os.path.dirname, libraries) if _LIBRARIES.fullmatch(folder)}
+    whole = _outermost({*map(_home, (*_SYSTEM, *_loaders())), *system, *_standard_library()})
+    found |= {path: path for path in whole if path not in found and os.path.lexists(path)}
+    # A distribution's own packages lie inside its standard library, or beside its libraries.
+    covered = {
+        str(folder): ""
+        for path in whole
+        for pattern in ("", "python3*/")
+        for kind in ("site-packages", "dist-packages")
+        for folder in Path(path).glob(pattern + kind)
+    }
+    single = {path: os.path.realpath(path) for path in [*_interpreters(), *_packages()]}
+    for path in libraries:
+        # `libx.so` is mostly a link to `libx.so.1` beside it, which costs no mount.
+        while os.path.islink(path) and "/" not in (target := os.readlink(path)):
+            single[path], path = path, os.path.join(os.path.dirname(path), target)
+        single[path] = os.path.realpath(path)
+    seen = {p: s for p, s in single.items() if not _inside(p, whole) or _inside(p, covered)}
+    return tuple({**found, **covered, **seen}.items())
+
+
+def _home(path: str) -> str:
+    """The path with links in its folder resolved; it may be a link itself."""
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+
+def _inside(path: str, folders: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for folder in folders)
+
+
+def _outermost(paths: set[str]) -> list[str]:
+    return sorted(path for path in paths if not _inside(path, paths))
+
+
+def _loaded() -> list[str]:
+    """The libraries that the loader knows by its own list."""
+    try:
+        listed = Path("/etc/ld.so.cache").read_bytes()
+    except OSError:
+        return ["/lib/libc.so", "/usr/lib/libc.so"]
+    return sorted({os.fsdecode(path) for path in re.findall(rb"/[^\0]+\.so[^\0]*", listed)})
+
+
+def _loaders() -> Iterator[str]:
+    for folder in ("/lib", "/lib64", "/lib32"):
+        yield from map(str, Path(folder).glob("ld-*.so*"))
+
+
+def _standard_library() -> set[str]:
+    exact = {"platbase": sys.base_exec_prefix, "base": sys.base_prefix}
+    return {sysconfig.get_path(name, vars=exact) for name in ("stdlib", "platstdlib")}
+
+
+def _beside() -> Iterator[str]:
+    """Libraries in the folder of Python's own: OpenSSL and others of a conda environment."""
+    for prefix in {sys.base_prefix, sys.prefix}:
+        yield from map(str, Path(prefix, "lib").glob("*.so*"))
+
+
+def _interpreters() -> Iterator[str]:
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for executable in {sys.executable, getattr(sys, "_base_executable", sys.executable)}:
+        folder = os.path.dirname(executable)
+        names = {os.path.basename(executable), "python", "python3", version, *_TOOLS}
+        # Where a Python of an environment looks for the Python it was made from.
+        for path in [*(f"{folder}/{name}" for name in names), f"{sys.prefix}/pyvenv.cfg"]:
+            if os.path.isfile(path):
+                yield path
+    include = sysconfig.get_path("include")
+    if os.path.isdir(include):
+        yield include
+
+
+def _packages() -> Iterator[str]:
+    """The files and folders of everything that the course requires, and that requires in turn."""
+    waiting: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in (_COURSE, *_TOOLS)]
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    while waiting:
+        wanted = waiting.pop()
+        if wanted in seen:
+            continue
+        seen.add(wanted)
+        name, extras = wanted
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            if name == _COURSE:
+                raise Refused(
+                    f"{_COURSE} is not installed in {sys.prefix}, so nothing says which packages an"
+                    " answer needs: `make install`, or `pip install -e .`"
+                ) from None
+            continue  # Required elsewhere, or provided by a package of another name.
+        if name != _COURSE:
+            yield from _contents(distribution)
+        waiting += _required(distribution, extras)
+
+
+def _required(
+    distribution: importlib.metadata.Distribution, extras: tuple[str, ...]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for line in distribution.requires or ():
+        if "extra ==" in line and not extras:
+            continue  # Most lines are of this kind, and reading one takes long.
+        wanted = Requirement(line)
+        marker = wanted.marker
+        if not marker or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            yield wanted.name.lower(), tuple(sorted(wanted.extras))
+
+
+def _contents(distribution: importlib.metadata.Distribution) -> set[str]:
+    """What a distribution has put among the packages: its own folders, and files outside of them.
+
+    A folder without ``__init__.py`` may be shared with other distributions.
+    """
+    home = str(distribution.locate_file(""))
+    if record := distribution.read_text("RECORD"):
+        files = [line.rsplit(",", 2)[0].strip('"') for line in record.splitlines()]
+    else:  # Installed by a distribution's package manager, or long ago.
+        names = (distribution.read_text("top_level.txt") or distribution.name).split()
+        files = [*names, *(f"{name}.py" for name in names)]
+    found: set[str] = set()
+    whole: set[str] = set()
+    for file in files:
+        first, *rest = file.split("/")
+        if first in whole or first in ("", "..", "__pycache__"):
+            continue
+        path = os.path.join(home, first)
+        if not rest or "." in first or os.path.isfile(os.path.join(path, "__init__.py")):
+            whole.add(first)
+        for part in rest if first not in whole else ():
+            if os.path.isfile(os.path.join(path, "__init__.py")):
+                break
+            path = os.path.join(path, part)
+        if "__pycache__" not in path and os.path.exists(path):
+            found.add(path)
+    return found

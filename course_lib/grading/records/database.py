@@ -1,0 +1,205 @@
+"""A gradebook on a database server: errors that say what to do, one grader at a time, moving there.
+
+nbgrader takes any address that SQLAlchemy knows. SQLite needs nothing and is one file; PostgreSQL
+is for a gradebook that several machines or many people use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Base, Gradebook
+from sqlalchemy import Connection, create_engine, func, inspect, make_url, select, text
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    OperationalError,
+    SQLAlchemyError,
+)
+
+from course_lib.errors import Refused
+from course_lib.grading.records.folder import lock
+
+# The key of the lock that graders take on a server; any number that nothing else there uses.
+LOCK = 0x61747465
+# Seconds after which a grader that has just been killed is surely noticed to be gone.
+WAIT = 5.0
+# Rows that are copied at a time.
+BATCH = 1000
+
+
+def shown(address: str) -> str:
+    """A database's address without its password.
+
+    Example:
+        >>> shown("postgresql://ada:secret@db.example.org/grades")
+        'postgresql://ada:***@db.example.org/grades'
+    """
+    try:
+        return make_url(address).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "a database address that cannot be read"
+
+
+def is_file(address: str) -> bool:
+    """Whether a gradebook is a SQLite file."""
+    return address.startswith("sqlite:")
+
+
+@contextlib.contextmanager
+def explained(address: str) -> Iterator[None]:
+    """Turn what a database driver raises into what to do about it.
+
+    Raises:
+        ValueError: The driver is missing, the address is none, or the server does not answer.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise Refused(
+            f"{shown(address)}: {error}. For PostgreSQL: pip install -e '.[postgres]'"
+        ) from None
+    except ArgumentError as error:
+        raise Refused(f"{shown(address)}: {error}") from None
+    except OperationalError as error:
+        said = " ".join(str(error.orig).split())
+        raise Refused(
+            f"{shown(address)}: {said}. "
+            + (
+                "Make room there; the same command goes on from here"
+                if "is full" in said
+                else "If another program holds it, end that; the same command goes on from here"
+                if is_file(address)
+                else "Is the server there, may you log in, and has the database been made"
+                " (createdb)? Nothing is lost; the same command goes on from here"
+            )
+        ) from None
+    except DatabaseError as error:
+        said = " ".join(str(error.orig).split())
+        if isinstance(error, (IntegrityError, DataError)) or not is_file(address):
+            raise
+        raise ValueError(
+            f"{shown(address)}: {said}. The file is damaged or no gradebook: put a copy of it back"
+            " from a backup, since scores and comments that people gave stand nowhere else; without"
+            " one, move it away, and `course grade` makes a new one"
+        ) from None
+
+
+@contextlib.contextmanager
+def alone(address: str, held: Path | None = None) -> Iterator[None]:
+    """Be the only grader of a gradebook, wherever the others' course folders are.
+
+    Args:
+        address: The gradebook's.
+        held: A course folder whose own lock the caller holds.
+
+    Raises:
+        ValueError: Another grader is at work on it, or it cannot be reached.
+    """
+    if is_file(address):
+        home = Path(make_url(address).database or "").resolve().parent
+        if held is not None and home == held.resolve():
+            yield
+        else:
+            with lock(home):
+                yield
+        return
+    if not address.startswith("postgresql"):
+        raise Refused(
+            f"{shown(address)}: graders cannot be kept apart there; wanted sqlite or postgresql"
+        )
+    with explained(address):
+        engine = create_engine(address)
+        connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+    try:
+        until = time.monotonic() + WAIT
+        while not connection.scalar(select(func.pg_try_advisory_lock(LOCK))):
+            if time.monotonic() > until:
+                raise Refused(
+                    f"{shown(address)}: another `course grade` is at work on this gradebook; wait"
+                    " for it, or end it"
+                )
+            time.sleep(0.2)
+        yield
+    finally:
+        # The server gives the lock back with the connection, however that ends.
+        with contextlib.suppress(SQLAlchemyError):
+            connection.close()
+        engine.dispose()
+
+
+def migrate(source: str, target: str) -> dict[str, int]:
+    """Copy a whole gradebook into an empty one: everything, or nothing.
+
+    Args:
+        source: Its address; it is only read.
+        target: Where to; made, if it has no tables yet.
+
+    Returns:
+        How many rows each table got.
+
+    Raises:
+        ValueError: The source is no gradebook, the target is not empty, their versions differ, or
+            what arrived is not what was sent.
+    """
+    if is_file(source) and not Path(make_url(source).database or "").is_file():
+        raise Refused(f"{shown(source)}: there is no such file")
+    with alone(source), alone(target), explained(source):
+        with create_engine(source).connect() as reading, explained(target):
+            version = _version(reading, source)
+            with Gradebook(target):
+                pass  # Its tables are made.
+            with create_engine(target).begin() as writing:
+                if (there := _version(writing, target)) != version:
+                    raise Refused(
+                        f"{shown(source)} has nbgrader's version {version}, {shown(target)} has"
+                        f" {there}: bring the older one up with `nbgrader db upgrade` first"
+                    )
+                try:
+                    return _copy(reading, writing, target)
+                except (IntegrityError, DataError) as error:
+                    raise Refused(
+                        f"{shown(target)} does not take what {shown(source)} holds: {error.orig}."
+                        " Nothing was copied"
+                    ) from None
+
+
+def _version(connection: Connection, address: str) -> str:
+    if "alembic_version" not in inspect(connection).get_table_names():
+        raise Refused(f"{shown(address)}: no gradebook of nbgrader's")
+    return str(connection.scalar(text("SELECT version_num FROM alembic_version")))
+
+
+def _copy(reading: Connection, writing: Connection, target: str) -> dict[str, int]:
+    tables = Base.metadata.sorted_tables
+    for table in tables:
+        # Every gradebook that was opened once holds one course, and it comes anew.
+        rows = writing.scalar(select(func.count()).select_from(table))
+        if rows and table.name != "course":
+            raise Refused(
+                f"{shown(target)} is not empty ({rows} rows in {table.name}): nothing was copied;"
+                " take a new database"
+            )
+    writing.execute(Base.metadata.tables["course"].delete())
+    copied = {}
+    for table in tables:
+        result = reading.execute(select(table))
+        while batch := result.mappings().fetchmany(BATCH):
+            writing.execute(table.insert(), [dict(row) for row in batch])
+        sent, came = (_rows(connection, table) for connection in (reading, writing))
+        if sent != came:
+            raise Refused(
+                f"{shown(target)}: {table.name} did not arrive as it was sent; nothing was copied"
+            )
+        copied[table.name] = len(sent)
+    return copied
+
+
+def _rows(connection: Connection, table: Any) -> list[str]:
+    return sorted(repr(tuple(row)) for row in connection.execute(select(table)))

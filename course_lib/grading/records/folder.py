@@ -1,0 +1,76 @@
+"""What a course folder keeps beside students' work: one lock, the seeds, files that are whole."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from course_lib.checks import seeds
+from course_lib.errors import Refused
+
+SEEDS = ".grading-seeds.json"
+
+
+@contextlib.contextmanager
+def lock(course: Path) -> Iterator[None]:
+    """One grader at a time for a course folder.
+
+    Raises:
+        ValueError: Another one is at work.
+    """
+    course.mkdir(parents=True, exist_ok=True)
+    with (course / ".grading.lock").open("w") as file:
+        try:
+            # A lock of this process alone, which nothing that is forked from it keeps.
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Refused(
+                f"{course}: another `course grade` is at work here; wait for it, or end it"
+            ) from None
+        yield
+
+
+def save(path: Path, text: str, *, private: bool = False) -> None:
+    """Write a file whole or not at all; a private one is the grader's alone from the start."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    os.replace(part, path)
+
+
+def known_seeds(course: Path) -> dict[str, str]:
+    """The grading seeds that a course keeps, by assignment.
+
+    Raises:
+        ValueError: The file is damaged.
+    """
+    path = course / SEEDS
+    try:
+        known = json.loads(path.read_text()) if path.exists() else {}
+        if isinstance(known, dict) and all(isinstance(seed, str) for seed in known.values()):
+            return known
+        said = "it is not one object with a text for each assignment"
+    except ValueError as error:
+        said = str(error)
+    raise ValueError(
+        f"{path}: {said}. The file is damaged: put a copy of it back from a backup; without one,"
+        " move it away, and the next run draws new samples and grades everybody again"
+    )
+
+
+def grading_seed(course: Path, name: str) -> str:
+    """The seed of an assignment in a course: ``COURSE_SEED``, else drawn once and kept."""
+    if given := os.environ.get(seeds.ENVIRONMENT):
+        return given
+    known = known_seeds(course)
+    if name not in known:
+        known[name] = seeds.fresh()
+        save(course / SEEDS, json.dumps(known, indent=1), private=True)
+    return known[name]

@@ -1,0 +1,242 @@
+"""Writing into nbgrader's own gradebook, so that Formgrader and export go on from there.
+
+Only what nbgrader's autograder would write is written: automatic scores, automatic comments, the
+time of submission, and whether a person has to look. Manual scores and comments, extra credit and
+penalties belong to people.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.api import (
+    Comment,
+    Grade,
+    Gradebook,
+    MissingEntry,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+from nbgrader.preprocessors import SaveCells
+
+from course_lib.errors import Refused
+from course_lib.grading.records import database
+
+# Seconds for which another program, such as Formgrader, may hold the database.
+PATIENCE = 60
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What grading says about one graded cell.
+
+    Args:
+        grade_id: The cell.
+        score: Its automatic score; None when a person has to grade it.
+        changed: Whether the answer is not the one that was graded last, so that a score given by
+            a person was given for something else.
+    """
+
+    grade_id: str
+    score: float | None
+    changed: bool = True
+
+
+@contextlib.contextmanager
+def open_gradebook(course: Path, db: str = "") -> Iterator[Gradebook]:
+    """A course's gradebook, created when it is not there.
+
+    Args:
+        course: The course folder.
+        db: SQLAlchemy's address of a database; ``gradebook.db`` in the course folder if empty.
+
+    Raises:
+        ValueError: It cannot be opened, or another program holds it.
+    """
+    # nbgrader stamps a new database by calling `alembic`, which sits beside this interpreter.
+    here = str(Path(sys.executable).parent)
+    if here not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = here + os.pathsep + os.environ.get("PATH", "")
+    address = url(course, db)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with database.explained(address), Gradebook(address) as gradebook:
+            yield gradebook
+
+
+def url(course: Path, db: str = "") -> str:
+    """The database address of a course's gradebook.
+
+    Raises:
+        ValueError: ``db`` is not an address.
+
+    Example:
+        >>> url(Path("/srv/attention"))
+        'sqlite:////srv/attention/gradebook.db?timeout=60'
+    """
+    if db and "://" not in db:
+        raise Refused(
+            f"{db!r} is no database address: wanted one such as sqlite:////folder/gradebook.db or"
+            " postgresql://user@host/database"
+        )
+    return db or f"sqlite:///{(course / 'gradebook.db').resolve()}?timeout={PATIENCE}"
+
+
+def prepare(course: Path, name: str, release: NotebookNode, db: str = "") -> None:
+    """Make the assignment and its cells known to the gradebook, as nbgrader's release does.
+
+    Raises:
+        ValueError: It is known already, with other cells, and has submissions.
+    """
+    with open_gradebook(course, db) as gradebook:
+        gradebook.update_or_create_assignment(name)
+        resources = {"nbgrader": {"notebook": name, "assignment": name, "db_url": url(course, db)}}
+        try:
+            SaveCells().preprocess(release.copy(), resources)
+        except RuntimeError as error:
+            raise Refused(
+                f"{course / 'gradebook.db'}: {name} has submissions, and its cells have changed"
+                " since they were graded. Cells of a released assignment stay; give the changed"
+                f" one a new name, or grade in another course folder. (nbgrader: {error})"
+            ) from None
+
+
+def set_due(course: Path, due: Mapping[str, datetime], db: str = "") -> None:
+    """Set due dates, as Formgrader does; extensions of single students stay.
+
+    Args:
+        course: The course folder.
+        due: When assignments are due, in UTC; those not named stay as they are.
+        db: The gradebook's address, if it is not in the course folder.
+    """
+    with open_gradebook(course, db) as gradebook:
+        for name, when in due.items():
+            gradebook.update_or_create_assignment(name, duedate=f"{when:%Y-%m-%d %H:%M:%S}")
+
+
+def write(
+    gradebook: Gradebook,
+    name: str,
+    student: str,
+    entries: Collection[Entry],
+    *,
+    unanswered: Collection[str] = (),
+    submitted: datetime | None = None,
+) -> None:
+    """Write what grading says about a submission: all of it or nothing, and any number of times.
+
+    A score that a person gave stays. Where the answer has changed since, the cell is flagged for
+    another look.
+
+    Args:
+        gradebook: An open one.
+        name: The assignment.
+        student: The student's id.
+        entries: What is said about each graded cell.
+        unanswered: Solution cells that are still as they were released.
+        submitted: When it was submitted, if that is known; penalties for lateness follow from it.
+    """
+    db = gradebook.db
+    try:
+        notebook = _notebook(gradebook, name, student)
+        if submitted is not None:
+            notebook.assignment.timestamp = submitted
+        grades = {grade.cell.name: grade for grade in notebook.grades}
+        for entry in entries:
+            grade = grades[entry.grade_id]
+            grade.auto_score = entry.score
+            if grade.manual_score is None:
+                grade.needs_manual_grade = entry.score is None
+            elif entry.changed:
+                grade.needs_manual_grade = True
+        for comment in notebook.comments:
+            comment.auto_comment = "No response." if comment.cell.name in unanswered else None
+        db.commit()
+    except BaseException:
+        db.rollback()
+        raise
+
+
+def _notebook(gradebook: Gradebook, name: str, student: str) -> SubmittedNotebook:
+    """The rows of a submission, made where they are missing; nbgrader's own calls commit each."""
+    db = gradebook.db
+    released = gradebook.find_notebook(name, name)
+    try:
+        submission = gradebook.find_submission(name, student)
+    except MissingEntry:
+        person = db.get(Student, student) or Student(id=student)
+        submission = SubmittedAssignment(assignment=released.assignment, student=person)
+        db.add(submission)
+    notebook = next((n for n in submission.notebooks if n.notebook is released), None)
+    if notebook is None:
+        notebook = SubmittedNotebook(notebook=released, assignment=submission)
+        db.add(notebook)
+    graded = [*released.grade_cells, *released.task_cells]
+    answered = [*released.solution_cells, *released.task_cells]
+    for kind, cells, rows in (
+        (Grade, graded, notebook.grades),
+        (Comment, answered, notebook.comments),
+    ):
+        known = {row.cell.name for row in rows}
+        for cell in cells:
+            if cell.name not in known:
+                db.add(kind(cell=cell, notebook=notebook))
+    return notebook
+
+
+def scores(course: Path, name: str, db: str = "") -> dict[str, dict[str, float | None]]:
+    """Automatic scores by student and cell, as the gradebook has them."""
+    with open_gradebook(course, db) as gradebook:
+        try:
+            submissions = gradebook.assignment_submissions(name)
+        except MissingEntry:
+            return {}
+        return {
+            s.student.id: {g.name: g.auto_score for n in s.notebooks for g in n.grades}
+            for s in submissions
+        }
+
+
+def canonical_dump(course: Path, db: str = "") -> str:
+    """All that grading a course comes to, as sorted JSON: two runs are equal when their dumps are.
+
+    Holds every submission's scores, comments, extra credit and penalties, whoever gave them, and
+    the hashes of all autograded notebooks and pages of feedback.
+    """
+    with open_gradebook(course, db) as gradebook:
+        submissions = {
+            f"{submission.student.id}/{assignment.name}/{notebook.name}": _row(notebook)
+            for assignment in gradebook.assignments
+            for submission in assignment.submissions
+            for notebook in submission.notebooks
+        }
+    patterns = ("autograded/*/*/*.ipynb", "feedback/*/*/*.html")
+    files = {
+        str(path.relative_to(course)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for pattern in patterns
+        for path in course.glob(pattern)
+    }
+    return json.dumps({"submissions": submissions, "files": files}, indent=1, sort_keys=True)
+
+
+def _row(notebook: SubmittedNotebook) -> dict[str, Any]:
+    grades = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
+    comments = ("auto_comment", "manual_comment")
+    return {
+        "submitted": str(notebook.assignment.timestamp),
+        "late_submission_penalty": notebook.late_submission_penalty,
+        "grades": {g.cell.name: {k: getattr(g, k) for k in grades} for g in notebook.grades},
+        "comments": {c.cell.name: {k: getattr(c, k) for k in comments} for c in notebook.comments},
+    }

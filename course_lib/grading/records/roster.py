@@ -1,0 +1,131 @@
+"""Who the gradebook knows, and giving somebody another name in the middle of a term.
+
+An account that is renamed hands in under its new name, and nbgrader takes that for another person.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from nbgrader.api import Student
+from sqlalchemy import create_engine, inspect, select
+from sqlalchemy.engine import make_url
+
+from course_lib.errors import Refused
+from course_lib.grading.intake.parsing import plain
+from course_lib.grading.records import database, gradebook
+from course_lib.grading.records.folder import lock, save
+
+# What a course keeps of a student, in nbgrader's layout.
+FOLDERS = ("submitted", "autograded", "feedback")
+
+
+def students(course: Path, db: str = "") -> set[str]:
+    """The students in a gradebook; nobody where there is none. Nothing is made."""
+    address = gradebook.url(course, db)
+    if database.is_file(address) and not Path(make_url(address).database or "").is_file():
+        return set()
+    with database.explained(address):
+        engine = create_engine(address)
+        try:
+            with engine.connect() as connection:
+                if not inspect(connection).has_table(Student.__tablename__):
+                    return set()
+                return set(connection.scalars(select(Student.id)))
+        finally:
+            engine.dispose()
+
+
+def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], int]:
+    """Put all that a course has of a student under another name.
+
+    Names, scores, comments and penalties go along. Broken off at any point, it goes on when asked
+    again.
+
+    Args:
+        course: The course folder.
+        old: The name that folders and gradebook have.
+        new: The name from now on; it may have handed in already, but nothing that ``old`` has.
+        db: The gradebook's address, if it is not in the course folder.
+
+    Returns:
+        The folders that were moved, and how many of the gradebook's submissions.
+
+    Raises:
+        ValueError: A name is no folder's, nobody is called ``old``, or both have the same
+            assignment; nothing was changed.
+    """
+    for name in (old, new):
+        if not name or name in (".", "..") or "/" in name or "\0" in name:
+            raise Refused(f"{name!r} is no student's name: wanted that of a folder")
+    if old == new:
+        raise Refused(f"{old!r} is called so already")
+    with lock(course), database.alone(gradebook.url(course, db), course):
+        known = old in students(course, db)
+        there = [course / kind / old for kind in FOLDERS if (course / kind / old).is_dir()]
+        if not known and not there:
+            raise Refused(
+                f"neither {course} nor its gradebook knows a student {plain(old)!r}: the old name"
+                " comes first"
+            )
+        if both := sorted(_assignments(course, old, db) & _assignments(course, new, db)):
+            raise Refused(
+                f"{plain(old)} and {plain(new)} both have {', '.join(both)}: which one counts?"
+                f" Move the other folder out of {course / 'submitted'}, and delete its row in"
+                " Formgrader. Nothing was renamed"
+            )
+        moved = _move(course, old, new)
+        return moved, _rewrite(course, old, new, db) if known else 0
+
+
+def _assignments(course: Path, student: str, db: str) -> set[str]:
+    """All that a student has handed in, by folders and gradebook."""
+    found = {p.name for kind in FOLDERS for p in course.glob(f"{kind}/*/*")
+             if p.parent.name == student and p.is_dir()}  # fmt: skip
+    if student in students(course, db):
+        with gradebook.open_gradebook(course, db) as book:
+            found |= {s.assignment.name for s in book.find_student(student).submissions}
+    return found
+
+
+def _move(course: Path, old: str, new: str) -> list[str]:
+    moved = []
+    for kind in FOLDERS:
+        source, target = course / kind / old, course / kind / new
+        if not source.is_dir():
+            continue
+        target.mkdir(exist_ok=True)
+        for folder in sorted(source.iterdir()):
+            verdict = folder / "verdict.json"
+            if verdict.is_file():
+                facts = json.loads(verdict.read_text(encoding="utf-8"))
+                facts["student"] = new
+                save(verdict, json.dumps(facts, indent=1, ensure_ascii=False))
+            folder.rename(target / folder.name)
+            moved.append(str((target / folder.name).relative_to(course)))
+        source.rmdir()
+    return moved
+
+
+def _rewrite(course: Path, old: str, new: str, db: str) -> int:
+    """In one transaction: the name is a key that other rows refer to."""
+    with gradebook.open_gradebook(course, db) as book:
+        before = book.find_student(old)
+        person = book.db.get(Student, new)
+        if person is None:
+            kept = ("first_name", "last_name", "email", "lms_user_id")
+            person = Student(id=new, **{name: getattr(before, name) for name in kept})
+            book.db.add(person)
+        submissions = list(before.submissions)
+        try:
+            for submission in submissions:
+                submission.student = person
+            book.db.flush()
+            book.db.expire(before)
+            book.db.delete(before)
+            book.db.commit()
+        except BaseException:
+            book.db.rollback()
+            raise
+    return len(submissions)

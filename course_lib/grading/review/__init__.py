@@ -1,0 +1,1 @@
+"""Look again: regrading, likeness between answers, and what has to be in place before."""

@@ -1,0 +1,348 @@
+"""What stands in the way before anything is graded: the exchange, the course's name, clocks, names.
+
+nbgrader's commands stop at most of this, too, each at its own and in front of whoever runs it: a
+student who cannot hand in, a grader who collects nothing. Here it is looked for in one place, by
+the account that grades. Everything is only read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from nbgrader.apps.baseapp import NbGrader
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.exchange.default import Exchange
+from nbgrader.utils import parse_utc
+
+from course_lib.grading.authoring import nbgrader_config
+from course_lib.grading.intake.exchange import TIMESTAMP, read_slip
+from course_lib.grading.intake.parsing import plain
+
+# What has to be free: a class that hands in at once, with pictures in its notebooks.
+ROOM, ENTRIES = 500 * 2**20, 5000
+# How far two clocks may be apart before anybody should care.
+APART = timedelta(minutes=5)
+# Names in one sentence.
+MOST = 5
+_OTHERS = stat.S_IWOTH | stat.S_IXOTH
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One sentence on what was found.
+
+    Args:
+        says: What, where, and what to do.
+        wrong: Whether somebody has to do something.
+    """
+
+    says: str
+    wrong: bool = True
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where nbgrader's commands look, by its own configuration.
+
+    Args:
+        root: The exchange.
+        course: The course's name in it.
+        shared: Whether a group shares it, so that not everybody has to be able to write.
+        file: Where that is configured.
+    """
+
+    root: Path
+    course: str
+    shared: bool
+    file: Path
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A submission that lies in the exchange.
+
+    Args:
+        student: Whose.
+        assignment: Which.
+        stamp: When, by the clock of the machine that handed it in.
+        came: When, by the clock of the exchange.
+        path: Its folder.
+    """
+
+    student: str
+    assignment: str
+    stamp: datetime
+    came: datetime
+    path: Path
+
+
+def place(course: Path, root: Path) -> Place:
+    """Read nbgrader's configuration as its commands do that are run in the course folder.
+
+    Args:
+        course: The course folder; its own ``nbgrader_config.py`` counts, if it has one.
+        root: The checkout, whose configuration counts otherwise.
+    """
+    folder = course if (course / "nbgrader_config.py").is_file() else root
+    app = NbGrader(log_level=logging.ERROR)
+    app.load_cwd_config = False
+    app.load_config_file()
+    app.update_config(nbgrader_config(folder))
+    settings = CourseDirectory(config=app.config)
+    exchange = Exchange(config=app.config, coursedir=settings)
+    return Place(
+        Path(exchange.root), settings.course_id, settings.groupshared, folder / "nbgrader_config.py"
+    )
+
+
+def remarks(
+    course: Path,
+    place: Place,
+    assignments: Collection[str],
+    known: Collection[str] = (),
+    now: datetime | None = None,
+) -> list[Remark]:
+    """Look at the exchange and at the course folder.
+
+    Args:
+        course: The course folder.
+        place: Where its exchange is.
+        assignments: Names of the course's assignments.
+        known: Students whom the gradebook knows.
+        now: The time in UTC, without a zone; the clock's, if not given.
+    """
+    now = now or datetime.now(UTC).replace(tzinfo=None)
+    return [*of_class(course, assignments, known, now), *_exchange(course, place, assignments)]
+
+
+def of_class(
+    course: Path,
+    assignments: Collection[str],
+    known: Collection[str],
+    now: datetime | None = None,
+) -> Iterator[Remark]:
+    """What can be seen in the course folder alone; arguments are those of :func:`remarks`."""
+    now = now or datetime.now(UTC).replace(tzinfo=None)
+    if course.exists():
+        yield from _room(course, "the course folder")
+    people = sorted(p for p in course.glob("submitted/*") if p.is_dir())
+    if shut := [p.name for p in people if not _may(p, os.R_OK | os.X_OK)]:
+        yield Remark(
+            f"{course / 'submitted'}: {_list(shut)} cannot be entered by this account: give it"
+            " read access, for instance `chmod -R u+rX`, or hand it over with `chown -R`"
+        )
+    here = [p for p in people if p.name not in shut]
+    for assignment in sorted(assignments):
+        handed_in = [p.name for p in here if (p / assignment).is_dir()]
+        ahead = {
+            who: stamp - now
+            for who in handed_in
+            if (stamp := read_slip(course / "submitted" / who / assignment).submitted)
+            and stamp - now > APART
+        }
+        if ahead:
+            yield Remark(
+                f"{assignment}: {_list(ahead)} handed in in the future, by up to"
+                f" {_long(max(ahead.values()))}, so `{TIMESTAMP}` or this clock is wrong. They are"
+                " graded; lateness follows from that time until the file is corrected"
+            )
+        new = [who for who in handed_in if who not in known]
+        silent = [who for who in known if who not in handed_in]
+        if known and new and silent:
+            yield Remark(
+                f"{assignment}: the gradebook does not know {_list(new)}, and has nothing yet of"
+                f" {_list(silent)}. If somebody was renamed: `course rename OLD NEW`",
+                wrong=False,
+            )
+
+
+def _exchange(course: Path, place: Place, assignments: Collection[str]) -> Iterator[Remark]:
+    """What can be seen in the exchange."""
+    if not place.course:
+        yield Remark(f"{place.file}: no course: set c.CourseDirectory.course_id")
+        return
+    if not place.root.is_dir():
+        yield Remark(
+            f"no exchange at {place.root}: nothing can be released or collected by nbgrader."
+            " `course grade` needs none; else make the folder, writable for everybody, or name"
+            f" another one as c.Exchange.root in {place.file}",
+            wrong=False,
+        )
+        return
+    if not _may(place.root, os.W_OK | os.X_OK):
+        yield Remark(
+            f"the exchange {place.root} is not writable for this account: nothing can be released."
+            " Is the disk mounted read-only?"
+        )
+    elif not place.shared and place.root.stat().st_mode & _OTHERS != _OTHERS:
+        yield Remark(
+            f"the exchange {place.root} is not writable for everybody, so students cannot hand in:"
+            f" `chmod 1777 {place.root}`"
+        )
+    yield from _room(place.root, "the exchange")
+    inbound = place.root / place.course / "inbound"
+    yield from _elsewhere(place, assignments)
+    if not inbound.is_dir():
+        yield Remark(
+            f"the exchange holds no course {place.course!r} yet: it comes with the first"
+            " `nbgrader release_assignment`",
+            wrong=False,
+        )
+        return
+    if not _may(inbound, os.R_OK | os.X_OK):
+        yield Remark(
+            f"{inbound} belongs to {_owner(inbound)} and cannot be read by this account: nothing"
+            " can be collected. Collect and grade as the account that released"
+        )
+        return
+    if not place.shared and inbound.stat().st_mode & _OTHERS != _OTHERS:
+        yield Remark(f"students cannot hand in: `chmod o+wx {inbound}`")
+    found, odd = handed_in(inbound)
+    if odd:
+        yield Remark(f"{inbound}: {_list(odd)} is no submission's name, and `nbgrader collect` ends"
+                     " there: move it away")  # fmt: skip
+    yield from _whole(found)
+    yield from _clocks(found)
+    yield from _waiting(course, found, assignments)
+
+
+def handed_in(inbound: Path) -> tuple[list[HandedIn], list[str]]:
+    """The submissions in a course's part of the exchange, and what else lies there."""
+    found, odd = [], []
+    for path in sorted(inbound.iterdir()):
+        try:
+            # As nbgrader reads it, whose students may have a + in their names.
+            student, assignment, stamp, *_ = path.name.rsplit("+", 3)
+            came = datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
+            found.append(HandedIn(student, assignment, parse_utc(stamp), came, path))
+        except (ValueError, TypeError, OverflowError):
+            odd.append(path.name)
+    return found, odd
+
+
+def _elsewhere(place: Place, assignments: Collection[str]) -> Iterator[Remark]:
+    """Submissions to a course of another name are ours if their assignments are."""
+    for inbound in sorted(place.root.glob("*/inbound")):
+        name = inbound.parent.name
+        if name == place.course or not _may(inbound, os.R_OK | os.X_OK):
+            continue
+        if ours := [h for h in handed_in(inbound)[0] if h.assignment in assignments]:
+            yield Remark(
+                f"{len(ours)} submissions, such as {plain(ours[0].student, 40)}'s of"
+                f" {ours[0].assignment}, were handed in to a course {plain(name, 40)!r} in"
+                f" {place.root}; here it is {place.course!r} ({place.file}). Give students and"
+                f" grader one c.CourseDirectory.course_id; `nbgrader collect --course {name}`"
+                " fetches what is there"
+            )
+
+
+def _whole(found: list[HandedIn]) -> Iterator[Remark]:
+    """A submission whose time is missing was broken off: nbgrader writes it after the notebook."""
+    broken = [h for h in found if not (h.path / TIMESTAMP).is_file()]
+    for one in broken:
+        before = [
+            h for h in found
+            if (h.student, h.assignment) == (one.student, one.assignment) and h not in broken
+        ]  # fmt: skip
+        older = "; an older one is whole" if before else ""
+        yield Remark(
+            f"{plain(one.path.name, 120)} broke off while it was handed in (was the exchange"
+            f" full?){older}. Ask {plain(one.student, 40)} to hand in again; until then move that"
+            " folder away, so that it is not collected"
+        )
+
+
+def _clocks(found: list[HandedIn]) -> Iterator[Remark]:
+    """Compare the times that students' machines wrote with those of the exchange."""
+    off = {h.student: h.stamp - h.came for h in found if abs(h.stamp - h.came) > APART}
+    for student, by in sorted(off.items()):
+        which = "fast" if by > timedelta(0) else "slow"
+        yield Remark(
+            f"the clock of {plain(student, 40)} is {_long(abs(by))} {which}, compared with the"
+            " exchange's: lateness is counted by it. Correct it, or give an extension"
+        )
+    newest: dict[tuple[str, str], HandedIn] = {}
+    for one in found:
+        key = (one.student, one.assignment)
+        if key not in newest or newest[key].came < one.came:
+            newest[key] = one
+    for (student, assignment), last in sorted(newest.items()):
+        taken = max((h for h in found if (h.student, h.assignment) == (student, assignment)),
+                    key=lambda h: h.stamp)  # fmt: skip
+        if taken != last and last.came - taken.came > timedelta(seconds=1):
+            yield Remark(
+                f"{assignment}: `nbgrader collect` takes what {plain(student, 40)} handed in first,"
+                f" because the last one, {plain(last.path.name, 120)}, carries an older time. If"
+                " that one is meant, copy it to"
+                f" submitted/{plain(student, 40)}/{assignment}"
+            )
+
+
+def _waiting(course: Path, found: list[HandedIn], assignments: Collection[str]) -> Iterator[Remark]:
+    """What has not been collected."""
+    for assignment in sorted({h.assignment for h in found}):
+        if assignment not in assignments:
+            yield Remark(
+                f"the exchange holds submissions of {plain(assignment, 60)}, which is no assignment"
+                " of this course",
+                wrong=False,
+            )
+            continue
+        newest: dict[str, datetime] = {}
+        for one in found:
+            if one.assignment == assignment:
+                newest[one.student] = max(one.stamp, newest.get(one.student, one.stamp))
+        waiting = []
+        for student, stamp in newest.items():
+            here = read_slip(course / "submitted" / student / assignment).submitted
+            if here is None or here < stamp:
+                waiting.append(student)
+        if waiting:
+            yield Remark(
+                f"{assignment}: {len(waiting)} submissions wait in the exchange:"
+                f" `nbgrader collect {assignment} --update`",
+                wrong=False,
+            )
+
+
+def _room(folder: Path, what: str) -> Iterator[Remark]:
+    disk = os.statvfs(folder)
+    free = disk.f_bavail * disk.f_frsize
+    if free < ROOM:
+        yield Remark(
+            f"{what} {folder} has {free / 2**20:.0f} MB left: make room, or what is handed in or"
+            " graded next breaks off"
+        )
+    elif disk.f_files and disk.f_favail < ENTRIES:
+        yield Remark(f"{what} {folder} has room for {disk.f_favail} more files: make room")
+
+
+def _may(path: Path, how: int) -> bool:
+    """Whether this account may, under the name it acts by."""
+    return os.access(path, how, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.owner()
+    except KeyError:
+        return f"user {path.stat().st_uid}"
+
+
+def _list(names: Collection[str]) -> str:
+    shown = [plain(name, 60) for name in sorted(names)]
+    more = len(shown) - MOST
+    return ", ".join(shown[:MOST]) + (f" and {more} more" if more > 0 else "")
+
+
+def _long(span: timedelta) -> str:
+    minutes = round(span.total_seconds() / 60)
+    if minutes < 120:
+        return f"{minutes} minutes"
+    return f"{minutes / 60:.0f} hours" if minutes < 2880 else f"{minutes / 1440:.0f} days"

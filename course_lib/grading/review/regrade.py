@@ -1,0 +1,166 @@
+"""Grading a class again, beside what stands: who would move, and by how much.
+
+Everything is graded into ``.regrade/<assignment>`` in the course folder. Nothing that students or
+nbgrader see changes before :meth:`Regrade.publish`, which then writes exactly what was shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_lib.checks import seeds
+from course_lib.errors import Refused
+from course_lib.grading.classroom import Classroom
+from course_lib.grading.judging.channel import Limits
+from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.records import gradebook
+from course_lib.grading.records.folder import SEEDS, grading_seed, known_seeds, save
+
+
+@dataclass(frozen=True)
+class Move:
+    """A cell whose automatic score would change."""
+
+    student: str
+    exercise: str
+    before: float | None
+    after: float | None
+
+    @property
+    def by(self) -> float:
+        """By how much."""
+        return (self.after or 0.0) - (self.before or 0.0)
+
+
+class Regrade:
+    """One assignment of a course, graded again.
+
+    Args:
+        course: The course folder.
+        root: The checkout.
+        name: The assignment.
+        limits: Caps for one submission.
+        db: The gradebook's address; ``gradebook.db`` in the course folder if empty.
+        new_seed: Draw the samples from a new seed, for instance after a deadline.
+
+    Raises:
+        ValueError: There is no such assignment, or a new seed was wanted where ``COURSE_SEED``
+            states one.
+    """
+
+    def __init__(
+        self,
+        course: Path,
+        root: Path,
+        name: str,
+        limits: Limits | None = None,
+        *,
+        db: str = "",
+        new_seed: bool = False,
+    ) -> None:
+        """Load the assignment; a seed drawn by a run that was broken off is used again."""
+        self.course, self.name, self.folder = course, name, course / ".regrade" / name
+        drawn = self.folder / "seed"
+        seed = grading_seed(course, name)
+        if new_seed:
+            if os.environ.get(seeds.ENVIRONMENT):
+                raise Refused(f"{seeds.ENVIRONMENT} states the seed: unset it for a new one")
+            if not drawn.exists():
+                save(drawn, seeds.fresh(), private=True)
+            seed = drawn.read_text()
+        self.standing = Classroom(course, root, name, limits, db=db, seed=seed)
+        self.staged = Classroom(
+            course, root, name, limits, db=db, seed=seed, staging=self.folder, follow=True
+        )
+
+    def moves(self, verdicts: Sequence[Verdict]) -> list[Move]:
+        """What would change of what the gradebook has.
+
+        Args:
+            verdicts: What grading again came to.
+        """
+        standing = gradebook.scores(self.course, self.name, self.standing.db)
+        return [
+            Move(verdict.student, exercise, before.get(exercise), after)
+            for verdict in verdicts
+            if verdict.score is not None
+            for before in [standing.get(verdict.student, {})]
+            for exercise, after in verdict.exercises.items()
+            if exercise not in before or _differ(before[exercise], after)
+        ]
+
+    def publish(
+        self, verdicts: Sequence[Verdict], say: Callable[[Verdict], None] = lambda v: None
+    ) -> list[str]:
+        """Put what was graded again in the place of what stands.
+
+        Broken off at any point, it is done again by the next call. People's scores and comments
+        stay, as in all grading.
+
+        Args:
+            verdicts: What to publish.
+            say: Called with each verdict when it is published.
+
+        Returns:
+            The students whose verdict was left alone: they have submitted something else
+            meanwhile, or could be graded before and not now.
+        """
+        left = []
+        with self.standing.alone():
+            if self.staged.seed != grading_seed(self.course, self.name):
+                # First, so that a run that is broken off goes on with the new one.
+                known = {**known_seeds(self.course), self.name: self.staged.seed}
+                save(self.course / SEEDS, json.dumps(known, indent=1), private=True)
+            with self.standing.open_gradebook() as book:
+                for verdict in verdicts:
+                    task = self.standing.take_in(verdict.student)
+                    result = self.staged.result(verdict.student)
+                    old = self.standing.verdict(verdict.student)
+                    failed = verdict.score is None and old is not None and old.score is not None
+                    if result is None or result.verdict.key != task.key or failed:
+                        left.append(verdict.student)
+                        continue
+                    self.standing.write(task.slip, result, book)
+                    say(verdict)
+            written = [self.standing.verdict(verdict.student) for verdict in verdicts]
+            self.standing.penalise([verdict for verdict in written if verdict])
+            shutil.rmtree(self.folder)
+        return left
+
+
+def _differ(before: float | None, after: float | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    return abs(before - after) > 1e-9
+
+
+def table(moves: Sequence[Move]) -> str:
+    """Moves as a text table, and how many students move up and down.
+
+    Example:
+        >>> print(table([Move("ada", "heads-split", 2.0, 3.5)]))
+        student  exercise     before  after
+        ada      heads-split    2.00   3.50  +1.50
+        <BLANKLINE>
+        1 student moves: 1 up, 0 down
+    """
+    wide = max((len(m.student) for m in moves), default=0)
+    wide = max(wide, len("student"))
+    long = max(max((len(m.exercise) for m in moves), default=0), len("exercise"))
+    lines = [f"{'student':{wide}}  {'exercise':{long}}  before  after"]
+    for m in moves:
+        before, after = (f"{s:.2f}" if s is not None else "-" for s in (m.before, m.after))
+        lines.append(
+            f"{m.student:{wide}}  {m.exercise:{long}}  {before:>6} {after:>6}  {m.by:+.2f}"
+        )
+    totals: dict[str, float] = {}
+    for m in moves:
+        totals[m.student] = totals.get(m.student, 0.0) + m.by
+    up, down = sum(t > 0 for t in totals.values()), sum(t < 0 for t in totals.values())
+    who = "1 student moves" if len(totals) == 1 else f"{len(totals)} students move"
+    return "\n".join([*lines, "", f"{who}: {up} up, {down} down"])

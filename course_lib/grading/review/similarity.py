@@ -1,0 +1,235 @@
+"""Which submissions a person should lay side by side: a list of pairs, and no judgement.
+
+Answers to one exercise are compared with each other and with the published solution. Two can agree
+because there are few ways to write six lines; so a passage counts the less, the more students have
+it, and what the released notebook already holds does not count at all.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+
+from copydetect import CodeFingerprint
+from nbformat import NotebookNode
+
+from course_lib.errors import Refused
+from course_lib.grading.authoring import Assignment
+from course_lib.grading.intake import parsing
+from course_lib.grading.judging.feedback import inert_page
+from course_lib.grading.records.folder import save
+from course_lib.grading.review.fingerprint import (
+    Alphabet,
+    Token,
+    leave_out,
+    of_code,
+    of_words,
+    passages,
+)
+
+# Who stands beside a student when the published solution is meant; no folder can be called this.
+SOLUTION = "the published solution"
+OWN = "cells of their own"
+# With fewer runs of its own, a submission says nothing about anybody.
+FEWEST = 20
+
+
+@dataclass
+class _Answer:
+    source: str
+    tokens: list[Token]
+    print_: CodeFingerprint
+
+
+@dataclass(frozen=True)
+class Match:
+    """Where two answers to one exercise agree.
+
+    Attributes:
+        exercise: The answer's cell.
+        sources: Both texts.
+        spans: Beginnings and ends of the passages, in each of the texts.
+    """
+
+    exercise: str
+    sources: tuple[str, str]
+    spans: tuple[list[tuple[int, int]], list[tuple[int, int]]]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two submissions that agree.
+
+    Attributes:
+        students: Both names; the second may be ``SOLUTION``.
+        share: Of the shorter one, the share that the other one has, too. A passage weighs the
+            less, the more submissions hold it.
+        matches: Where.
+    """
+
+    students: tuple[str, str]
+    share: float
+    matches: list[Match] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found in a class.
+
+    Attributes:
+        name: The assignment.
+        compared: How many submissions.
+        pairs: Of students, most alike first.
+        near_solution: Students beside the published solution, most alike first.
+        left_out: Students who were not compared, and why.
+    """
+
+    name: str
+    compared: int
+    pairs: list[Pair]
+    near_solution: list[Pair]
+    left_out: dict[str, str]
+
+
+def compare(course: Path, assignment: Assignment, *, least: float = 0.5, most: int = 30) -> Report:
+    """Compare everybody's submission with everybody else's and with the published solution.
+
+    Args:
+        course: The course folder.
+        assignment: What was submitted.
+        least: Pairs that share less are not listed.
+        most: How many pairs are listed at most, of each kind.
+
+    Raises:
+        ValueError: Fewer than two can be compared, or ``least`` or ``most`` make no sense.
+    """
+    if not 0 < least <= 1 or most < 1:
+        raise Refused(f"least is {least} and most {most}: wanted 0 < least <= 1 and most >= 1")
+    name, left_out = assignment.name, {}
+    alphabet = Alphabet()
+    released = {grade_id: alphabet.fingerprint(_tokens(cell)).hashes
+                for grade_id, cell in _solution_cells(assignment.release)}  # fmt: skip
+    given = set().union(*(alphabet.fingerprint(_tokens(c)).hashes
+                          for c in assignment.release.cells if c.cell_type == "code"))  # fmt: skip
+
+    def own(cells: Mapping[str, NotebookNode]) -> dict[str, _Answer]:
+        found = {}
+        for grade_id, cell in cells.items():
+            tokens = _tokens(cell)
+            print_ = alphabet.fingerprint(tokens)
+            leave_out(print_, released.get(grade_id, set()) | given)
+            found[grade_id] = _Answer(cell.source, tokens, print_)
+        return found
+
+    class_: dict[str, dict[str, _Answer]] = {}
+    for folder in sorted(course.glob(f"submitted/*/{name}")):
+        student = folder.parent.name
+        try:
+            parsing.nameable(student)
+            submission = parsing.parse(parsing.read(folder, name))
+        except parsing.Unreadable as unreadable:
+            left_out[student] = str(unreadable)
+            continue
+        answers = own(_answers(submission, assignment.release))
+        if sum(len(a.print_.hashes) for a in answers.values()) < FEWEST:
+            left_out[student] = "too little of their own to compare"
+        else:
+            class_[student] = answers
+    if not class_:
+        raise Refused(
+            f"nothing to compare in {course / 'submitted'} for {name}: wanted at least one readable"
+            " submission with answers"
+        )
+    solution = own(dict(_solution_cells(assignment.solution)))
+    holders = Counter((i, run) for answers in class_.values() for i, a in answers.items()
+                      for run in a.print_.hashes)  # fmt: skip
+
+    def share(one: dict[str, _Answer], other: dict[str, _Answer]) -> float:
+        def weight(runs: Iterable[tuple[str, int]]) -> float:
+            return sum(math.log1p(len(class_) / max(1, holders[run])) for run in runs)
+
+        mine, theirs = (_runs(answers) for answers in (one, other))
+        smaller = min(weight(mine), weight(theirs))
+        return weight(mine & theirs) / smaller if smaller else 0.0
+
+    def listed(candidates: Iterable[tuple[str, str]]) -> list[Pair]:
+        everybody = {**class_, SOLUTION: solution}
+        found = [(share(everybody[a], everybody[b]), a, b) for a, b in candidates]
+        chosen = sorted((f for f in found if f[0] >= least), key=lambda f: (-f[0], f[1:]))
+        return [Pair((a, b), shared, _matches(everybody[a], everybody[b]))
+                for shared, a, b in chosen[:most]]  # fmt: skip
+
+    return Report(name, len(class_), listed(combinations(class_, 2)),
+                  listed((student, SOLUTION) for student in class_), left_out)  # fmt: skip
+
+
+def _runs(answers: dict[str, _Answer]) -> set[tuple[str, int]]:
+    return {(grade_id, run) for grade_id, a in answers.items() for run in a.print_.hashes}
+
+
+def _solution_cells(notebook: NotebookNode) -> Iterable[tuple[str, NotebookNode]]:
+    for cell in notebook.cells:
+        marks = cell.metadata.get("nbgrader", {})
+        if marks.get("solution"):
+            yield marks["grade_id"], cell
+
+
+def _answers(submission: parsing.Submission, release: NotebookNode) -> dict[str, NotebookNode]:
+    """Answers by cell, and all other cells that a student has written as one more."""
+    found, more = {}, []
+    released = {cell.source.strip() for cell in release.cells}
+    for cell, own in parsing.align(submission, release):
+        marks = cell.metadata.get("nbgrader", {}) if own else {}
+        if marks.get("solution"):
+            found[marks["grade_id"]] = cell
+        elif cell.cell_type == "code" and not own and cell.source.strip() not in released:
+            more.append(cell.source)
+    if more:
+        found[OWN] = NotebookNode(cell_type="code", source="\n\n".join(more))
+    return found
+
+
+def _tokens(cell: NotebookNode) -> list[Token]:
+    return of_code(cell.source) if cell.cell_type == "code" else of_words(cell.source)
+
+
+def _matches(one: dict[str, _Answer], other: dict[str, _Answer]) -> list[Match]:
+    found = []
+    for grade_id in one:
+        if grade_id in other:
+            a, b = one[grade_id], other[grade_id]
+            spans = passages(a.print_, b.print_, (a.tokens, b.tokens))
+            if spans[0]:
+                found.append(Match(grade_id, (a.source, b.source), spans))
+    return found
+
+
+def write(report: Report, folder: Path) -> Path:
+    """Write a report as one page without script, in which nothing that a student wrote lives.
+
+    Returns:
+        The page's path.
+    """
+    path = folder / f"{report.name}-similar.html"
+    page = inert_page("similar.html", "feedback.css", "similar.css", report=report, marked=marked)
+    save(path, page)
+    return path
+
+
+def marked(source: str, spans: list[tuple[int, int]]) -> str:
+    """A text as HTML, its passages marked, all else escaped.
+
+    Example:
+        >>> marked("a < b", [(0, 1)])
+        '<mark>a</mark> &lt; b'
+    """
+    parts, at = [], 0
+    for start, end in spans:
+        parts += [html.escape(source[at:start]), f"<mark>{html.escape(source[start:end])}</mark>"]
+        at = end
+    return "".join([*parts, html.escape(source[at:])])

@@ -1,0 +1,183 @@
+"""A student's notebook before it is submitted: `course check` and nbgrader's Validate button."""
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbgrader.validator import Validator
+
+from course_lib.checks import seeds
+from course_lib.cli import main
+from course_lib.cli.walls import load_attacks
+from course_lib.grading import authoring, sample
+from course_lib.grading.intake.parsing import Unreadable
+from course_lib.grading.selfcheck import read, rehearse
+
+# Its exercises take the least time.
+NAME = "03_attention"
+load_attacks(Path(__file__).resolve().parents[2])
+honest = import_module("course_attacks.honest")
+
+
+@pytest.fixture(scope="module")
+def assignment(root):
+    return authoring.load(root / f"solutions/{NAME}/{NAME}.md", root)
+
+
+@pytest.fixture(autouse=True)
+def seed(monkeypatch):
+    monkeypatch.setenv(seeds.ENVIRONMENT, "07")
+
+
+def written(folder, notebook):
+    path = folder / f"{NAME}.ipynb"
+    path.write_text(authoring.text(notebook), encoding="utf-8")
+    return path
+
+
+def submitted(assignment, student):
+    """One of the sample class, as a student would save it: with the release's own metadata."""
+    notebook = nbformat.from_dict(assignment.release)
+    answers = {c.id: c.source for c in dict(sample.submissions(assignment))[student].cells}
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = answers[cell.id]
+    return notebook
+
+
+def validate(path):
+    return Validator().validate(str(path))
+
+
+@pytest.mark.parametrize("student", ["ada-full", "ben-partial", "cleo-stub"])
+def test_terminal_and_button_say_what_the_grader_says(assignment, student, root, tmp_path, capsys):
+    path = written(tmp_path, submitted(assignment, student))
+    code = main(["check", str(path), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    missed = [r for r in found["exercises"] if r["score"] < r["max_points"]]
+    assert code == (1 if missed or found["unwritten"] else 0)
+    # The grader's own total, with what a person grades.
+    assert found["max_points"] == assignment.points
+    assert len(found["unwritten"]) == len(found["notes"]) == (student == "cleo-stub")
+    assert [r["exercise"] for r in found["exercises"]] == [e.id for e in assignment.exercises]
+
+    # It also asks for an answer in words where there is none.
+    every = validate(path).get("failed", [])
+    failed = [cell for cell in every if cell["source"].startswith("check(")]
+    assert len(every) - len(failed) == (student == "cleo-stub")
+    assert len(failed) == len(missed) == {"ada-full": 0, "ben-partial": 3, "cleo-stub": 6}[student]
+    for cell, report in zip(failed, missed, strict=True):
+        # The same table, line by line; the button adds none of its own.
+        assert cell["raw_error"].strip() == report["table"].strip()
+        assert "Partial credit" not in cell["raw_error"]
+
+
+def test_the_button_cuts_no_line_of_the_table(assignment, tmp_path, capsys):
+    path = written(tmp_path, submitted(assignment, "dan-mistaken"))
+    validator = Validator()
+    shown: list[str] = []
+    validator.stream = type("Stream", (), {"write": staticmethod(shown.append)})
+    validator.validate_and_print(str(path))
+    said = "".join(shown)
+    assert "This looks like a known mistake" in said and "Hint:" in said and "..." not in said
+
+
+def test_tables_then_points_in_a_terminal(assignment, root, tmp_path, capsys):
+    path = written(tmp_path, submitted(assignment, "ben-partial"))
+    assert main(["check", str(path)]) == 1
+    out = capsys.readouterr().out.strip()
+    assert "attention.scaled_dot_product: 6 of 6 points" in out
+    assert out.splitlines()[-1] == ("points 14 of 30; 2 of them are for a person to give")
+    assert "Traceback" not in out
+
+
+def test_what_is_missing_or_renamed_is_said(assignment, root, tmp_path):
+    notebook = submitted(assignment, "ada-full")
+    first, second, third = (e.grade_id for e in assignment.exercises[:3])
+    notebook.cells = [c for c in notebook.cells if c.id != second]
+    for cell in notebook.cells:
+        if cell.id == f"{first}-solution":
+            cell.source = cell.source.replace("def scaled_dot", "def my_scaled_dot")
+        if cell.id == f"{third}-solution":
+            cell.source += "\n\n1 / 0"
+    found = rehearse(written(tmp_path, notebook), root)
+    assert f"The cell `{second}` was missing; it was put back." in found.notes
+    assert any("ZeroDivisionError" in note for note in found.notes)
+    tables = {r["exercise"]: r["table"] for r in found.reports}
+    assert len(tables) == 6 and found.points == 22
+    assert "`scaled_dot_product_attention` is not defined" in tables["attention.scaled_dot_product"]
+
+
+def test_a_cell_that_does_not_end_and_one_that_ends_the_kernel(tmp_path):
+    cells = [
+        "import time\ntime.sleep(60)",
+        'from course_lib.checks import check\ncheck("attention.softmax_gradient")',
+    ]
+    for source, why in ((cells[0], "did not end"), ("import os\nos._exit(1)", "ended")):
+        code = [nbformat.v4.new_code_cell(s) for s in (source, cells[1])]
+        found = rehearse(written(tmp_path, nbformat.v4.new_notebook(cells=code)), None, 2)
+        assert found.points == 0 and found.max_points == 4
+        assert why in found.reports[0]["table"] and why in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "there is no file"),
+        ("", "is empty"),
+        ("hello", "not a whole notebook"),
+        ("{}", "not a notebook"),
+        ('{"cells": []}', "no cell that checks"),
+        ('{"cells": [{"cell_type": "code", "source": "check(\\"attention.nothing\\")"}]}',
+         "did you mean"),
+    ],
+)  # fmt: skip
+def test_what_is_no_notebook_is_refused_in_one_sentence(content, why, tmp_path, capsys):
+    path = tmp_path / "mine.ipynb"
+    if content is not None:
+        path.write_text(content)
+    assert main(["check", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert why in said and "mine.ipynb" in said and said.count("\n") == 1
+
+
+def test_a_folder_is_no_notebook(tmp_path):
+    with pytest.raises(Unreadable, match="name the notebook itself"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("before", ["from course_lib.masks import causal_mask", "x = ("])
+def test_the_first_cell_is_judged_as_in_grading(assignment, judge, root, tmp_path, before):
+    notebook = submitted(assignment, "ada-full")
+    imports = next(c for c in notebook.cells if c.cell_type == "code")
+    imports.source = f"{before}\n{imports.source}\nmask = causal_mask(3)"
+    home = rehearse(written(tmp_path, notebook), root)
+    graded = judge(notebook)
+    assert (home.points, home.max_points) == (graded.score, graded.max_points)
+    assert [n for n in home.notes if "raised" in n] == graded.notes != []
+
+
+def test_a_notebook_under_another_name_and_without_its_checks(assignment, root, tmp_path):
+    notebook = submitted(assignment, "ada-full")
+    notebook.cells = [c for c in notebook.cells if not c.source.startswith("check(")]
+    path = written(tmp_path, notebook).rename(tmp_path / "my copy.ipynb")
+    found = rehearse(path, root)
+    assert found.points == assignment.automatic
+    assert sum("was missing; it was put back" in note for note in found.notes) == 6
+    assert {s.stem.partition("_")[2] for s in authoring.sources(root)} >= {"attention", "seq2seq"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(honest.ODD))
+def test_an_odd_notebook_has_the_same_points_at_home_and_in_grading(
+    name, assignment, judge, root, tmp_path
+):
+    """Exercise by exercise, and what it is due."""
+    notebook, due = honest.submissions(assignment)[f"odd-{name}"]
+    home = rehearse(written(tmp_path, notebook), root)
+    graded = judge(notebook)
+    by_exercise = {m.report.exercise: m.score for m in graded.marks if m.report}
+    assert {r["exercise"]: r["score"] for r in home.reports} == by_exercise
+    assert graded.score == due
