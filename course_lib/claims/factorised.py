@@ -13,7 +13,7 @@ from course_lib.favit import (
     average_neighbouring_channels,
     dilation_rate,
     factorised_cost,
-    favit_b0,
+    favit,
     group_survey,
     informative_keys,
     window_cost,
@@ -61,13 +61,15 @@ def costs_as_much_as_windows() -> Finding:
 
 def _parameters(operator: Operator, n_classes: int) -> int:
     with torch.device("meta"):
-        return sum(p.numel() for p in favit_b0(n_classes, operator=operator).parameters())
+        return sum(
+            p.numel() for p in favit("b0", n_classes=n_classes, operator=operator).parameters()
+        )
 
 
 def _multiplications(operator: Operator) -> float:
     """Billions of multiplications of FaViT-B0 on one picture of 224 x 224, 100 classes."""
     with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
-        favit_b0(100, operator=operator).eval()(torch.zeros(1, 3, 224, 224))
+        favit("b0", n_classes=100, operator=operator).eval()(torch.zeros(1, 3, 224, 224))
     return counter.get_total_flops() / 2e9
 
 

@@ -8,13 +8,11 @@ from course_lib.favit.fusion import (
     informative_keys,
 )
 from course_lib.favit.model import (
+    PRESETS,
     FaViT,
     FaViTBlock,
     FaViTConfig,
-    favit_b0,
-    favit_b1,
-    favit_b2,
-    favit_b3,
+    favit,
 )
 from course_lib.favit.sampling import (
     dilated_windows,
@@ -40,14 +38,12 @@ __all__ = [
     "FactorisedAttention",
     "GroupCost",
     "Operator",
+    "PRESETS",
     "average_neighbouring_channels",
     "dilated_windows",
     "dilation_rate",
     "factorised_cost",
-    "favit_b0",
-    "favit_b1",
-    "favit_b2",
-    "favit_b3",
+    "favit",
     "group_survey",
     "informative_keys",
     "pad_by_reflection",

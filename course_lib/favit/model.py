@@ -1,7 +1,7 @@
 """FaViT: four stages of factorised attention on maps that shrink."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import torch
@@ -13,15 +13,7 @@ from course_lib.favit.fusion import CrossWindow, Operator
 from course_lib.swin import DropPath, drop_path_rates
 from course_lib.vit import check_images
 
-__all__ = [
-    "FaViT",
-    "FaViTBlock",
-    "FaViTConfig",
-    "favit_b0",
-    "favit_b1",
-    "favit_b2",
-    "favit_b3",
-]
+__all__ = ["PRESETS", "FaViT", "FaViTBlock", "FaViTConfig", "favit"]
 
 
 @dataclass(frozen=True)
@@ -329,101 +321,32 @@ def _init(model: nn.Module, generator: torch.Generator | None) -> None:
             part.reset_parameters()
 
 
-def favit_b0(
-    n_classes: int = 1000,
-    *,
-    image_size: int = 224,
-    generator: torch.Generator | None = None,
-    **changes: Any,
-) -> FaViT:
-    """FaViT-B0, the defaults of the config: 3,427,704 parameters.
+PRESETS: dict[str, dict[str, Any]] = {
+    "b0": {},
+    "b1": {"widths": (64, 128, 256, 512)},
+    "b2": {"widths": (64, 128, 256, 512), "depths": (2, 3, 18, 3)},
+    "b3": {"widths": (96, 192, 384, 768), "depths": (2, 3, 14, 3)},
+}
+"""By name, the fields of :class:`FaViTConfig` that are not FaViT-B0's."""
+
+
+def favit(name: str, *, generator: torch.Generator | None = None, **changes: Any) -> FaViT:
+    """A published model, FaViT-B0 to FaViT-B3.
 
     Args:
-        n_classes: Number of classes.
-        image_size: Side of the images it is meant for.
+        name: A key of :data:`PRESETS`.
         generator: Source of the initial weights; torch's global one if not given.
-        **changes: Further fields of :class:`FaViTConfig` to set otherwise.
+        **changes: Fields of :class:`FaViTConfig` to set otherwise, such as ``n_classes``.
+
+    Raises:
+        ValueError: If there is no preset of that name.
 
     Example:
-        >>> with torch.device("meta"):
-        ...     sum(p.numel() for p in favit_b0().parameters())
-        3427704
+        >>> with torch.device("meta"):  # no memory, no weights
+        ...     models = {name: favit(name) for name in PRESETS}
+        >>> {name: sum(p.numel() for p in model.parameters()) for name, model in models.items()}
+        {'b0': 3427704, 'b1': 12958568, 'b2': 24919896, 'b3': 48746440}
     """
-    config = FaViTConfig(image_size=image_size, n_classes=n_classes)
-    return FaViT(replace(config, **changes), generator=generator)
-
-
-def favit_b1(
-    n_classes: int = 1000,
-    *,
-    image_size: int = 224,
-    generator: torch.Generator | None = None,
-    **changes: Any,
-) -> FaViT:
-    """FaViT-B1, twice as wide as B0: 12,958,568 parameters.
-
-    Args:
-        n_classes: Number of classes.
-        image_size: Side of the images it is meant for.
-        generator: Source of the initial weights; torch's global one if not given.
-        **changes: Further fields of :class:`FaViTConfig` to set otherwise.
-
-    Example:
-        >>> with torch.device("meta"):
-        ...     sum(p.numel() for p in favit_b1().parameters())
-        12958568
-    """
-    config = FaViTConfig(image_size=image_size, n_classes=n_classes, widths=(64, 128, 256, 512))
-    return FaViT(replace(config, **changes), generator=generator)
-
-
-def favit_b2(
-    n_classes: int = 1000,
-    *,
-    image_size: int = 224,
-    generator: torch.Generator | None = None,
-    **changes: Any,
-) -> FaViT:
-    """FaViT-B2, as wide as B1, and deeper: 24,919,896 parameters.
-
-    Args:
-        n_classes: Number of classes.
-        image_size: Side of the images it is meant for.
-        generator: Source of the initial weights; torch's global one if not given.
-        **changes: Further fields of :class:`FaViTConfig` to set otherwise.
-
-    Example:
-        >>> with torch.device("meta"):
-        ...     sum(p.numel() for p in favit_b2().parameters())
-        24919896
-    """
-    config = FaViTConfig(
-        image_size=image_size, n_classes=n_classes, widths=(64, 128, 256, 512), depths=(2, 3, 18, 3)
-    )
-    return FaViT(replace(config, **changes), generator=generator)
-
-
-def favit_b3(
-    n_classes: int = 1000,
-    *,
-    image_size: int = 224,
-    generator: torch.Generator | None = None,
-    **changes: Any,
-) -> FaViT:
-    """FaViT-B3, wider than B2 by a half: 48,746,440 parameters.
-
-    Args:
-        n_classes: Number of classes.
-        image_size: Side of the images it is meant for.
-        generator: Source of the initial weights; torch's global one if not given.
-        **changes: Further fields of :class:`FaViTConfig` to set otherwise.
-
-    Example:
-        >>> with torch.device("meta"):
-        ...     sum(p.numel() for p in favit_b3().parameters())
-        48746440
-    """
-    config = FaViTConfig(
-        image_size=image_size, n_classes=n_classes, widths=(96, 192, 384, 768), depths=(2, 3, 14, 3)
-    )
-    return FaViT(replace(config, **changes), generator=generator)
+    if name not in PRESETS:
+        raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
+    return FaViT(FaViTConfig(**PRESETS[name] | changes), generator=generator)

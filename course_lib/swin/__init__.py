@@ -8,7 +8,7 @@ from course_lib.swin.blocks import (
     drop_path,
     drop_path_rates,
 )
-from course_lib.swin.model import Swin, SwinConfig, swin_b, swin_cifar, swin_s, swin_t
+from course_lib.swin.model import PRESETS, Swin, SwinConfig, swin
 from course_lib.swin.survey import BlockCost, block_cost, grid_connections
 from course_lib.swin.windows import (
     Layout,
@@ -24,6 +24,7 @@ __all__ = [
     "BlockCost",
     "DropPath",
     "Layout",
+    "PRESETS",
     "PatchMerging",
     "Swin",
     "SwinBlock",
@@ -35,10 +36,7 @@ __all__ = [
     "drop_path_rates",
     "grid_connections",
     "pad_grid",
-    "swin_b",
-    "swin_cifar",
-    "swin_s",
-    "swin_t",
+    "swin",
     "window_layout",
     "window_mask",
     "window_partition",

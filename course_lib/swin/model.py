@@ -1,7 +1,7 @@
 """Swin: four stages of windows on maps that shrink."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from course_lib.swin.blocks import PatchMerging, SwinBlock, drop_path_rates
 from course_lib.vit import check_images, patchify
 
-__all__ = ["Swin", "SwinConfig", "swin_b", "swin_cifar", "swin_s", "swin_t"]
+__all__ = ["PRESETS", "Swin", "SwinConfig", "swin"]
 
 
 @dataclass(frozen=True)
@@ -205,111 +205,39 @@ class _Stage(nn.Module):
         return x
 
 
-def swin_t(
-    n_classes: int = 1000,
-    *,
-    image_size: int = 224,
-    generator: torch.Generator | None = None,
-    **changes: Any,
-) -> Swin:
-    """Swin-T: 28,288,354 parameters with 1000 classes.
+PRESETS: dict[str, dict[str, Any]] = {
+    "t": {},
+    "s": {"depths": (2, 2, 18, 2), "drop_path": 0.3},
+    "b": {"d_model": 128, "depths": (2, 2, 18, 2), "n_heads": (4, 8, 16, 32), "drop_path": 0.5},
+    # Swin-T itself, with patches and windows this small, would still have more than 27 million.
+    "cifar": {
+        "image_size": 32, "patch_size": 2, "n_classes": 10, "d_model": 64, "depths": (2, 2, 2),
+        "n_heads": (2, 4, 8), "window": 4, "drop_path": 0.1,
+    },
+}  # fmt: skip
+"""By name, the fields of :class:`SwinConfig` that are not Swin-T's."""
+
+
+def swin(name: str, *, generator: torch.Generator | None = None, **changes: Any) -> Swin:
+    """A published model, or a small one for images of 32 x 32.
+
+    Source: Liu et al., Swin Transformer (2021), section 3.3, for ``"t"``, ``"s"`` and ``"b"``. The
+    small one, ``"cifar"``, is the course's: three stages on maps of 16, 8 and 4.
 
     Args:
-        n_classes: Number of classes.
-        image_size: Side of the images it is meant for.
+        name: A key of :data:`PRESETS`.
         generator: Source of the initial weights; torch's global one if not given.
-        **changes: Further fields of :class:`SwinConfig` to set otherwise.
+        **changes: Fields of :class:`SwinConfig` to set otherwise, such as ``n_classes``.
+
+    Raises:
+        ValueError: If there is no preset of that name.
 
     Example:
-        >>> with torch.device("meta"):
-        ...     sum(p.numel() for p in swin_t().parameters())
-        28288354
+        >>> with torch.device("meta"):  # no memory, no weights
+        ...     models = {name: swin(name) for name in PRESETS}
+        >>> {name: sum(p.numel() for p in model.parameters()) for name, model in models.items()}
+        {'t': 28288354, 's': 49606258, 'b': 87768224, 'cifar': 2246822}
     """
-    config = SwinConfig(image_size=image_size, n_classes=n_classes)
-    return Swin(replace(config, **changes), generator=generator)
-
-
-def swin_s(
-    n_classes: int = 1000,
-    *,
-    image_size: int = 224,
-    generator: torch.Generator | None = None,
-    **changes: Any,
-) -> Swin:
-    """Swin-S, as wide as Swin-T, the third stage three times as deep: 49,606,258 parameters.
-
-    Args:
-        n_classes: Number of classes.
-        image_size: Side of the images it is meant for.
-        generator: Source of the initial weights; torch's global one if not given.
-        **changes: Further fields of :class:`SwinConfig` to set otherwise.
-
-    Example:
-        >>> with torch.device("meta"):
-        ...     sum(p.numel() for p in swin_s().parameters())
-        49606258
-    """
-    config = SwinConfig(
-        image_size=image_size, n_classes=n_classes, depths=(2, 2, 18, 2), drop_path=0.3
-    )
-    return Swin(replace(config, **changes), generator=generator)
-
-
-def swin_b(
-    n_classes: int = 1000,
-    *,
-    image_size: int = 224,
-    generator: torch.Generator | None = None,
-    **changes: Any,
-) -> Swin:
-    """Swin-B, as deep as Swin-S and wider by a third: 87,768,224 parameters.
-
-    Args:
-        n_classes: Number of classes.
-        image_size: Side of the images it is meant for.
-        generator: Source of the initial weights; torch's global one if not given.
-        **changes: Further fields of :class:`SwinConfig` to set otherwise.
-
-    Example:
-        >>> with torch.device("meta"):
-        ...     sum(p.numel() for p in swin_b().parameters())
-        87768224
-    """
-    config = SwinConfig(
-        image_size=image_size,
-        n_classes=n_classes,
-        d_model=128,
-        depths=(2, 2, 18, 2),
-        n_heads=(4, 8, 16, 32),
-        drop_path=0.5,
-    )
-    return Swin(replace(config, **changes), generator=generator)
-
-
-def swin_cifar(
-    n_classes: int = 10, *, generator: torch.Generator | None = None, **changes: Any
-) -> Swin:
-    """A small one for images of 32 x 32, three stages on maps of 16, 8 and 4: 2,246,822 parameters.
-
-    Swin-T itself, with patches and windows this small, would still have more than 27 million.
-
-    Args:
-        n_classes: Number of classes.
-        generator: Source of the initial weights; torch's global one if not given.
-        **changes: Further fields of :class:`SwinConfig` to set otherwise.
-
-    Example:
-        >>> sum(p.numel() for p in swin_cifar().parameters())
-        2246822
-    """
-    config = SwinConfig(
-        image_size=32,
-        patch_size=2,
-        n_classes=n_classes,
-        d_model=64,
-        depths=(2, 2, 2),
-        n_heads=(2, 4, 8),
-        window=4,
-        drop_path=0.1,
-    )
-    return Swin(replace(config, **changes), generator=generator)
+    if name not in PRESETS:
+        raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
+    return Swin(SwinConfig(**PRESETS[name] | changes), generator=generator)

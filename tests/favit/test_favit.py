@@ -19,10 +19,7 @@ from course_lib.favit import (
     average_neighbouring_channels,
     dilated_windows,
     dilation_rate,
-    favit_b0,
-    favit_b1,
-    favit_b2,
-    favit_b3,
+    favit,
     informative_keys,
     pad_by_reflection,
     pooled_windows,
@@ -304,17 +301,22 @@ def test_operators_with_weights_belong_to_a_size():
 @pytest.mark.parametrize(
     ("preset", "count", "millions"),
     [
-        (favit_b0, 3_427_704, 3),
-        (favit_b1, 12_958_568, 13),
-        (favit_b2, 24_919_896, 25),
-        (favit_b3, 48_746_440, 49),
+        ("b0", 3_427_704, 3),
+        ("b1", 12_958_568, 13),
+        ("b2", 24_919_896, 25),
+        ("b3", 48_746_440, 49),
     ],
 )
 def test_presets_have_the_releases_number_of_parameters(preset, count, millions):
     with torch.device("meta"):
-        model = preset()
+        model = favit(preset)
     assert parameters(model) == count
     assert round(count / 1e6) == millions
+
+
+def test_a_preset_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match="no preset 'b4'; there are b0, b1, b2, b3"):
+        favit("b4")
 
 
 @pytest.mark.parametrize(
@@ -329,7 +331,7 @@ def test_presets_have_the_releases_number_of_parameters(preset, count, millions)
 def test_what_the_operators_add(operator, count):
     """The report says 3.5 million for pointwise and linear, 3.4 for the rest."""
     with torch.device("meta"):
-        assert parameters(favit_b0(operator=operator)) == count
+        assert parameters(favit("b0", operator=operator)) == count
 
 
 def test_the_smallest_costs_what_the_release_says():
@@ -341,7 +343,7 @@ def test_the_smallest_costs_what_the_release_says():
         costs.append(out.numel() * inputs)
 
     with torch.device("meta"):
-        model = favit_b0().eval()
+        model = favit("b0").eval()
     for part in model.modules():
         if isinstance(part, (torch.nn.Linear, torch.nn.Conv2d)):
             part.register_forward_hook(count)

@@ -21,10 +21,7 @@ from course_lib.swin import (
     cyclic_shift,
     drop_path,
     pad_grid,
-    swin_b,
-    swin_cifar,
-    swin_s,
-    swin_t,
+    swin,
     window_layout,
     window_mask,
     window_partition,
@@ -286,12 +283,17 @@ def test_draws_come_from_the_generator_that_was_given():
 
 
 @pytest.mark.parametrize(
-    ("preset", "count"), [(swin_t, 28_288_354), (swin_s, 49_606_258), (swin_b, 87_768_224)]
+    ("preset", "count"), [("t", 28_288_354), ("s", 49_606_258), ("b", 87_768_224)]
 )
 def test_presets_have_the_published_number_of_parameters(preset, count):
     with torch.device("meta"):
-        model = preset()
+        model = swin(preset)
     assert sum(p.numel() for p in model.parameters()) == count
+
+
+def test_a_preset_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match="no preset 'l'; there are t, s, b, cifar"):
+        swin("l")
 
 
 def multiply_adds(model):
@@ -308,12 +310,10 @@ def multiply_adds(model):
     return counter.get_total_flops() // 2 + sum(normed)
 
 
-@pytest.mark.parametrize(
-    ("preset", "billions"), [(swin_t, 4.494), (swin_s, 8.747), (swin_b, 15.438)]
-)
+@pytest.mark.parametrize(("preset", "billions"), [("t", 4.494), ("s", 8.747), ("b", 15.438)])
 def test_presets_cost_what_the_original_counts(preset, billions):
     with torch.device("meta"):
-        model = preset()
+        model = swin(preset)
     for part in model.modules():
         if isinstance(part, WindowAttention):
             part.fused = False
@@ -321,7 +321,9 @@ def test_presets_cost_what_the_original_counts(preset, billions):
 
 
 def test_the_small_one_learns_a_batch():
-    model = swin_cifar(3, d_model=16, depths=(1, 1, 1), n_heads=(1, 2, 4), generator=seeded())
+    model = swin(
+        "cifar", n_classes=3, d_model=16, depths=(1, 1, 1), n_heads=(1, 2, 4), generator=seeded()
+    )
     images = torch.randn(6, 3, 32, 32, generator=seeded(1))
     classes = torch.tensor([0, 1, 2, 0, 1, 2])
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
@@ -443,4 +445,4 @@ def test_what_is_no_batch_has_no_paths_to_drop():
 
 def test_bytes_are_refused_as_images():
     with pytest.raises(ValueError, match="torch.uint8, wanted a floating-point one"):
-        swin_cifar()(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))
+        swin("cifar")(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))
