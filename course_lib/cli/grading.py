@@ -189,10 +189,10 @@ def run_grade(arguments: argparse.Namespace) -> int:
     if arguments.sample and arguments.course is not None:
         raise Refused("--sample has its own folder, _build/class: leave out --course")
     with contextlib.ExitStack() as stack:
-        warming = None if arguments.dry_run else _warm(arguments, course)
-        if warming:
-            stack.enter_context(warming)
-        return _grade(arguments, root, course, warming)
+        warm = None if arguments.dry_run else _warm(arguments, course)
+        if warm:
+            stack.enter_context(warm)
+        return _grade(arguments, root, course, warm)
 
 
 def _jobs(arguments: argparse.Namespace) -> int:
@@ -226,9 +226,7 @@ def _warm(arguments: argparse.Namespace, course: Path) -> ForkServer | None:
     return forkserver
 
 
-def _grade(
-    arguments: argparse.Namespace, root: Path, course: Path, warming: ForkServer | None
-) -> int:
+def _grade(arguments: argparse.Namespace, root: Path, course: Path, warm: ForkServer | None) -> int:
     from course_lib.grading import sample
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.records import roster, summary
@@ -253,7 +251,7 @@ def _grade(
         )
         return 0
     known = roster.students(course, db)
-    verdicts = _with_bar(arguments, classroom, chosen, warming)
+    verdicts = _with_bar(arguments, classroom, chosen, warm)
     remarks = [r.says for r in preflight.of_class(course, [classroom.name], known)]
     # The report is on the whole class, also after a run for some.
     now = {v.student: v for v in verdicts}
@@ -276,10 +274,7 @@ def _grade(
 
 
 def _with_bar(
-    arguments: argparse.Namespace,
-    classroom: Classroom,
-    chosen: list[str],
-    warming: ForkServer | None,
+    arguments: argparse.Namespace, classroom: Classroom, chosen: list[str], warm: ForkServer | None
 ) -> list[Verdict]:
     """Grade; a bar shows what is done, what failed, how fast it goes and how long it takes."""
     from tqdm import tqdm
@@ -305,7 +300,7 @@ def _with_bar(
             say,
             jobs=_jobs(arguments),
             walls=not arguments.unsafe,
-            warming=warming,
+            warming=warm,
             cluster=_cluster(arguments),
         )
 
@@ -323,16 +318,16 @@ def run_regrade(arguments: argparse.Namespace) -> int:
     root = checkout()
     course = arguments.course or root
     with contextlib.ExitStack() as stack:
-        warming = _warm(arguments, course)
-        if warming:
-            stack.enter_context(warming)
+        warm = _warm(arguments, course)
+        if warm:
+            stack.enter_context(warm)
         from course_lib.grading.review import regrade
 
         again = regrade.Regrade(
             course, root, arguments.assignment, db=arguments.db, new_seed=arguments.new_seed
         )
         chosen = again.standing.choose(arguments.students)
-        verdicts = _with_bar(arguments, again.staged, chosen, warming)
+        verdicts = _with_bar(arguments, again.staged, chosen, warm)
     moves = again.moves(verdicts)
     failed = {v.student: v.reason for v in verdicts if v.score is None}
     if not arguments.json:

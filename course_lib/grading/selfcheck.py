@@ -21,7 +21,7 @@ from course_lib.checks.cell import MIME
 from course_lib.checks.exercise import find
 from course_lib.checks.report import Report, Row
 from course_lib.grading import authoring
-from course_lib.grading.intake import parsing
+from course_lib.grading.intake import matching, parsing
 from course_lib.grading.judging.causes import Raised, beginning, explain, raised, worth_a_note
 
 SECONDS, START = 120, 300
@@ -151,7 +151,7 @@ def rehearse(
     cells = submission.notebook.cells
     release = released(path.stem, root, [c.metadata.get("submitted_id", "") for c in cells])
     if release is not None:
-        cells = [cell for cell, _ in parsing.align(submission, release)]
+        cells = [cell for cell, _ in matching.align(submission, release)]
         result.take_writing(cells, release)
     result.notes = [parsing.plain(note) for note in [*submission.notes, *result.notes]]
     sources = [BEGIN, *(c.source for c in cells if c.cell_type == "code")]

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from course_lib.checks.probe import bounded
-from course_lib.grading.intake import parsing
+from course_lib.grading.intake import matching, parsing
 from course_lib.grading.judging.allowlist import ordinary
 
 NAME = "03_attention"
@@ -121,7 +121,7 @@ def test_other_line_ends_change_no_cell(solved, assignment, end):
     for cell in solved.cells:
         cell.source = cell.source.replace("\n", end)
     submission = parsing.parse(nbformat.writes(solved).encode())
-    cells = parsing.align(submission, assignment.release)
+    cells = matching.align(submission, assignment.release)
     assert submission.notes == [] and all("\r" not in cell.source for cell, _ in cells)
 
 
@@ -179,7 +179,7 @@ def test_no_bytes_raise_anything_else(solved):
 
 def test_align_puts_missing_given_cells_first(assignment):
     submission = parsing.Submission(nbformat.v4.new_notebook())
-    cells = parsing.align(submission, assignment.release)
+    cells = matching.align(submission, assignment.release)
     wanted = [
         c.metadata["nbgrader"]["grade_id"]
         for c in assignment.release.cells

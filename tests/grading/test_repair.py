@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nbconvert.filters.markdown import markdown2html
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course_lib.grading.intake import parsing
+from course_lib.grading.intake import matching, parsing
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.marking import Marker
 from course_lib.grading.judging.verdict import Task
@@ -32,7 +32,7 @@ def place(notebook, grade_id):
 def aligned(notebook, assignment):
     """Intake alone: the cells for the judge, and the notes."""
     submission = parsing.parse(json.dumps(notebook).encode())
-    cells = parsing.align(submission, assignment.release)
+    cells = matching.align(submission, assignment.release)
     return cells, parsing.plain_notes(submission.notes)
 
 
@@ -371,7 +371,7 @@ def test_no_json_at_all_raises_anything_else(quiet, cells):
         submission = parsing.parse(json.dumps({"cells": cells}).encode())
     except parsing.Unreadable:
         return
-    assert len(parsing.align(submission, quiet.release)) >= len(ids_of(quiet.release))
+    assert len(matching.align(submission, quiet.release)) >= len(ids_of(quiet.release))
 
 
 # A few of them end to end, with real workers.

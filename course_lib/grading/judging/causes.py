@@ -10,7 +10,8 @@ from typing import Any
 from nbformat import NotebookNode
 
 from course_lib.checks.report import Report, undefined
-from course_lib.grading.intake.parsing import defines, plain
+from course_lib.grading.intake.matching import defines
+from course_lib.grading.intake.parsing import plain
 
 _CELL = re.compile(r" \((?:<[^<>]{1,100}>|[^()/]{1,100}\.py), (line \d+)\)$")
 

@@ -24,7 +24,8 @@ from course_lib.checks.report import Report, grade, refused
 from course_lib.checks.seen import unusual
 from course_lib.checks.subject import Failure, Subject, SubjectLost
 from course_lib.grading.authoring import CHECK
-from course_lib.grading.intake.parsing import Submission, align, plain_notes
+from course_lib.grading.intake.matching import align
+from course_lib.grading.intake.parsing import Submission, plain_notes
 from course_lib.grading.judging.allowlist import VOCABULARY, odd, ordinary, statements
 from course_lib.grading.judging.causes import Raised, explain, raised, worth_a_note
 from course_lib.grading.judging.channel import Killed, Limits, Worker

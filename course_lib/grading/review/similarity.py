@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 
 from course_lib.errors import Refused
 from course_lib.grading.authoring import Assignment
-from course_lib.grading.intake import parsing
+from course_lib.grading.intake import matching, parsing
 from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.records.folder import save
 from course_lib.grading.review.fingerprint import (
@@ -183,7 +183,7 @@ def _answers(submission: parsing.Submission, release: NotebookNode) -> dict[str,
     """Answers by cell, and all other cells that a student has written as one more."""
     found, more = {}, []
     released = {cell.source.strip() for cell in release.cells}
-    for cell, own in parsing.align(submission, release):
+    for cell, own in matching.align(submission, release):
         marks = cell.metadata.get("nbgrader", {}) if own else {}
         if marks.get("solution"):
             found[marks["grade_id"]] = cell
