@@ -9,7 +9,7 @@ import torch
 
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.drawings import Box, Sketch, drawing
-from course_lib.mixing import layer_cost
+from course_lib.mixing import Kind, layer_cost
 
 WORDS = ("I", "love", "you")
 Q = torch.tensor([[2.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 2.0], [0.0, 0.0, 2.0, 0.0]])
@@ -21,6 +21,7 @@ SCALED = SCORES / math.sqrt(Q.shape[-1])
 OUT, WEIGHTS = scaled_dot_product_attention(Q, K, V)
 # Positions, and the width of a convolution, for the ways of a signal.
 N, WINDOW = 6, 3
+WAYS: tuple[Kind, ...] = ("recurrent", "convolution", "self-attention")
 
 
 def whole(numbers: torch.Tensor) -> list[object]:
@@ -197,7 +198,7 @@ def self_attention(s: Sketch) -> None:
     s.name(a, "weights *α*", "(3, 3)", role="weight")
 
 
-def _steps(kind: str) -> int:
+def _steps(kind: Kind) -> int:
     """How far the last position is from the first one."""
     return layer_cost(kind, N, 1, WINDOW).path
 
@@ -208,14 +209,14 @@ def _steps(kind: str) -> int:
     width {WINDOW} reach {WINDOW - 1} positions back, so that {_steps("convolution")} of them must
     be stacked. In self-attention the last position sees the first one at once, in
     {_steps("self-attention")} layer.""",
-    numbers=lambda: [_steps(kind) for kind in ("recurrent", "convolution", "self-attention")],
+    numbers=lambda: [_steps(kind) for kind in WAYS],
 )
 def ways_of_a_signal(s: Sketch) -> None:
     """A chain, a pyramid, a leap."""
     reach, layers = WINDOW - 1, _steps("convolution")
     first, gap = (52, 48) if s.narrow else (26, 32)
     tops = (0, 124, 322) if s.narrow else (0, 0, 0)
-    for place, kind in enumerate(("recurrent", "convolution", "self-attention")):
+    for place, kind in enumerate(WAYS):
         levels = layers if kind == "convolution" else 1
         high = 186 if kind == "convolution" or not s.narrow else 112
         left = 0 if s.narrow else 228 * place
