@@ -102,6 +102,7 @@ def test_results_are_the_rows_of_the_records(capsys, tmp_path):
     assert main(["results", "--json", "--document", "ablation-report"]) == 0
     found = json.loads(capsys.readouterr().out)
     keys = {"document", "table", "row", "claimed", "mean", "std", "n", "size", "verdict"}
+    keys |= {"margin", "document_inside", "compared_with", "family", "p_adjusted"}
     assert all(keys <= set(row) for row in found)
     assert {row["table"] for row in found} >= {f"Table {i}" for i in range(1, 7)}
     assert {row["document"] for row in found} == {"ablation-report"}

@@ -1,15 +1,31 @@
 """The results page: every experiment, its conclusions and its numbers, read from the records."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from course_claims import row, table
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+if TYPE_CHECKING:
+    from sphinx.environment import BuildEnvironment
+
+    from course_lib.book.printed import Row
+
 PAGES = ("book/results", "book/data_and_ethics")
 NUMBERS = ("Arm", "Number", "Mean", "Lowest to highest", "Seeds", "The document's")
-VERDICTS = ("Claim", "Made by", "Outcome", "Difference and 95 % interval", "Pairs")
+VERDICTS = (
+    "Claim",
+    "Made by",
+    "Compared with",
+    "Outcome",
+    "Difference and 95 % interval",
+    "p",
+    "p, adjusted",
+)
 
 
 class ResultsTable(SphinxDirective):
@@ -44,20 +60,17 @@ class ResultsTable(SphinxDirective):
 
     def size(self, experiment, size, records, printed) -> list[nodes.Node]:
         """Describe the records of one size."""
-        from course_lib.book.results import scalar_table, summary, tables
+        from course_lib.book.results import interval, outcome_of, scalar_table, summary, tables
         from course_lib.experiments import conclusions
 
         made: list[nodes.Node] = [nodes.paragraph("", f"Size {size}: {summary(records)}")]
         verdicts = []
-        for conclusion in conclusions(experiment, records, size):
-            v = conclusion.verdict
-            difference = f"{v.mean:+.3g} ({v.low:+.3g} to {v.high:+.3g})"
-            difference = "; ".join([difference, *v.doubts()])
-            outcome = {"does not": "does not stand"}.get(v.outcome, v.outcome)
-            cells = [conclusion.claim, conclusion.document, outcome, difference, str(v.n)]
-            verdicts.append(row(cells))
+        for c in conclusions(experiment, records, size):
+            adjusted = "" if c.control else f"{c.p_adjusted:.2g}"
+            said = [c.claim, c.document, c.sides[1], outcome_of(c), interval(c)]
+            verdicts.append(row([*said, f"{c.verdict.p:.2g}", adjusted]))
         if verdicts:
-            made.append(table(VERDICTS, verdicts, (38, 18, 14, 22, 8), "verdicts"))
+            made.append(table(VERDICTS, verdicts, (30, 14, 12, 14, 18, 6, 6), "verdicts"))
         numbers = [row(cells) for cells in scalar_table(experiment, records, printed)]
         made.append(table(NUMBERS, numbers, (15, 20, 12, 18, 10, 25), "numbers"))
         for name, cells in tables(experiment, records).items():
@@ -92,27 +105,41 @@ def energy_row(name: str, records: list, energy: float) -> nodes.row:
     return row([name, str(len(records)), f"{hours:.2f}", f"{energy:.1f}"])
 
 
+class ResultsPicture(SphinxDirective):
+    """Every judged row as a dot with its interval."""
+
+    def run(self) -> list[nodes.Node]:
+        """Read the rows and the records, and draw."""
+        from course_lib.book.forest import forest
+
+        return [nodes.raw("", forest(document_rows(self.env)), format="html")]
+
+
+def document_rows(env: BuildEnvironment) -> list[Row]:
+    """The documents' rows with our numbers beside them."""
+    from course_lib.book.printed import load_known, load_printed, rows
+
+    book = Path(env.srcdir) / "book"
+    env.note_dependency(str(book / "results.yml"))
+    records = load_known(book / "results")
+    return rows(load_printed(book / "results.yml", records), records)
+
+
 class DocumentTables(SphinxDirective):
     """The documents' tables, row by row, with our numbers beside theirs."""
 
     def run(self) -> list[nodes.Node]:
         """Read the rows and the records, and build a section per table."""
-        from course_lib.book.printed import load_known, load_printed, rows
         from course_lib.book.results import HEADINGS, by_table, cells, tally
 
-        book = Path(self.env.srcdir) / "book"
-        self.env.note_dependency(str(book / "results.yml"))
-        records = load_known(book / "results")
-        found = rows(load_printed(book / "results.yml", records), records)
+        found = document_rows(self.env)
         out: list[nodes.Node] = [nodes.paragraph("", tally(found).capitalize() + ".")]
         for (document, name), members in by_table(found).items():
             title = f"{document[0].upper()}{document[1:]}: {name}"
             section = nodes.section(ids=[nodes.make_id(f"table {title}")])
             section += nodes.title("", title)
-            shown = table(
-                HEADINGS, [row(cells(r)) for r in members], (24, 12, 12, 15, 8, 15, 14), "numbers"
-            )
-            section += shown
+            widths = (16, 8, 7, 9, 10, 10, 13, 9, 5, 13)
+            section += table(HEADINGS, [row(cells(r)) for r in members], widths, "numbers")
             settings = dict.fromkeys(r.printed.setting for r in members if r.printed.setting)
             if settings:
                 section += nodes.paragraph("", f"The document's setting: {'; or '.join(settings)}.")
@@ -129,6 +156,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     """Register the directive."""
     app.add_directive("results-table", ResultsTable)
     app.add_directive("document-tables", DocumentTables)
+    app.add_directive("results-picture", ResultsPicture)
     app.add_directive("energy-table", EnergyTable)
     app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from math import isclose
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -14,11 +16,13 @@ from course_lib.claims.ledger import DOCUMENTS
 from course_lib.errors import Refused
 from course_lib.experiments import (
     EXPERIMENTS,
+    Conclusion,
     Experiment,
     Record,
     RecordError,
     conclusions,
     load_records,
+    measured,
 )
 
 __all__ = [
@@ -28,7 +32,6 @@ __all__ = [
     "Row",
     "load_known",
     "load_printed",
-    "measured",
     "rows",
 ]
 
@@ -38,7 +41,9 @@ BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed"
 OUTCOMES = {
     "stands": "stands",
     "does not": "does not stand",
+    "no difference": "no difference larger than the margin",
     "undecided": "undecided at this size",
+    "not testable": "not testable at this size",
     "reference": "printed for comparison, not judged",
     "not run": "not run",
 }
@@ -59,8 +64,10 @@ class Printed:
         setting: Under which conditions the document got the number.
         experiment: Name of the experiment that measures it again, or nothing where none does.
         arm: Its arm.
-        conclusion: Key of the experiment's conclusion that decides; nothing where the row is what
+        conclusion: Key of the experiment's question that decides; nothing where the row is what
             others are compared with.
+        against: Row of the document with which the document compares, where that is not the one
+            with which the question does.
     """
 
     document: str
@@ -72,6 +79,7 @@ class Printed:
     experiment: str = ""
     arm: str = ""
     conclusion: str = ""
+    against: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,9 @@ class Row:
         n: Number of runs.
         size: Size of the runs; nothing where there are none.
         verdict: Key of :data:`OUTCOMES`.
+        conclusion: What decides; none where nothing does.
+        difference: The difference that the document prints, in the direction of the question's.
+        run: One of the runs; none where there is none.
     """
 
     printed: Printed
@@ -93,6 +104,29 @@ class Row:
     n: int
     size: str
     verdict: str
+    conclusion: Conclusion | None = None
+    difference: float | None = None
+    run: Record | None = None
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the document's difference lies in our interval; None if there is none."""
+        if self.conclusion is None or self.difference is None:
+            return None
+        return self.conclusion.verdict.low <= self.difference <= self.conclusion.verdict.high
+
+    @property
+    def compared_with(self) -> tuple[str, float | None]:
+        """What the row is compared with, and our number of it."""
+        if self.conclusion is None:
+            return "", None
+        found, sides = self.conclusion, self.conclusion.sides
+        if (self.printed.arm, self.printed.metric) == found.question.sides[1]:
+            return sides[0], mean(found.ours)
+        if self.mean is not None and not isclose(self.mean, mean(found.ours)):
+            # The row's number is only a part of what is compared.
+            return f"{sides[0]} {mean(found.ours):.4g} less {sides[1]}", mean(found.theirs)
+        return sides[1], mean(found.theirs)
 
     def data(self) -> dict[str, Any]:
         """The row as JSON knows it."""
@@ -111,6 +145,30 @@ class Row:
             "n": self.n,
             "size": self.size,
             "verdict": self.verdict,
+            **self._decided(),
+        }
+
+    def _decided(self) -> dict[str, Any]:
+        """What stands beside a verdict; keys with None where there is none."""
+        found, other = self.conclusion, self.compared_with
+        judged = found.verdict if found else None
+        # A single pair has no interval.
+        ends = (judged.low, judged.high) if judged and judged.n > 1 else (None, None)
+        return {
+            "compared_with": other[0],
+            "compared_mean": other[1],
+            "difference": judged.mean if judged else None,
+            "low": ends[0],
+            "high": ends[1],
+            "margin": judged.margin if judged else None,
+            "remarks": list(judged.remarks) if judged else [],
+            "document_difference": self.difference,
+            "document_inside": self.inside,
+            "family": found.question.family if found else "",
+            "p": judged.p if judged else None,
+            "p_adjusted": found.p_adjusted if found else None,
+            "over_items": found.over_items if found else None,
+            "seeds": list(found.seeds) if found else [],
         }
 
 
@@ -163,13 +221,12 @@ def load_printed(
     """
     entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
     made: list[Printed] = []
-    decided = _Decided(records, experiments)
     for i, entry in enumerate(entries, 1):
         name = f"{path.name}, entry {i} ({_name(entry)})"
         for problem in _problems(entry):
             raise Refused(f"{name}: {problem}")
         printed = Printed(**entry)
-        for problem in _unknown(printed, records, decided):
+        for problem in _unknown(printed, records, experiments):
             raise Refused(f"{name}: {problem}")
         made.append(printed)
     return made
@@ -188,60 +245,59 @@ def rows(
         experiments: By their names.
 
     Returns:
-        One row for each size that was run, and one that says so where none was.
+        One row for each size that was run, and one that says so where none was. Where a question
+        decides, the numbers are those of the seeds that decide it.
     """
-    decided = _Decided(records, experiments)
+
+    @cache
+    def decided(name: str, size: str) -> dict[str, Conclusion]:
+        return {c.key: c for c in conclusions(experiments[name], records, size)}
+
     made: list[Row] = []
     for entry in printed:
         runs = [r for r in records if (r.experiment, r.arm) == (entry.experiment, entry.arm)]
         for size in sorted({run.size for run in runs}):
-            values = [measured(run, entry.metric) for run in runs if run.size == size]
-            spread = stdev(values) if len(values) > 1 else None
-            verdict = "reference"
-            if entry.conclusion:
-                verdict = decided(entry.experiment, size).get(entry.conclusion, "undecided")
-            made.append(Row(entry, mean(values), spread, len(values), size, verdict))
+            found = decided(entry.experiment, size).get(entry.conclusion)
+            of_size = [run for run in runs if run.size == size]
+            used = [run for run in of_size if found is None or run.seed in found.seeds]
+            values = [measured(run, entry.metric) for run in used]
+            verdict = "undecided" if entry.conclusion else "reference"
+            made.append(
+                Row(
+                    entry,
+                    mean(values),
+                    stdev(values) if len(values) > 1 else None,
+                    len(values),
+                    size,
+                    found.verdict.outcome if found else verdict,
+                    found,
+                    _difference(entry, found, printed) if found else None,
+                    used[0],
+                )
+            )
         if not runs:
             made.append(Row(entry, None, None, 0, "", "not run"))
     return made
 
 
-def measured(record: Record, metric: str) -> float:
-    """A number of a record.
-
-    Args:
-        record: The record.
-        metric: Key of its results; a dot leads into a nested one, whose keys may hold dots, too.
-
-    Raises:
-        ValueError: If there is no such number.
-
-    Example:
-        >>> from course_lib.experiments import load_records
-        >>> from course_lib.experiments.vit_rivals import RESULTS
-        >>> record = load_records(RESULTS, "seq2seq-bottleneck")[0]
-        >>> measured(record, "n_by_length.3") == record.results["n_by_length"]["3"]
-        True
-    """
-    value = _dig(record.results, metric)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        known = ", ".join(record.results)
-        raise Refused(
-            f"{record.experiment} {record.arm} has no number {metric!r}; its results: {known}"
-        )
-    return float(value)
-
-
-def _dig(results: Any, path: str) -> Any:
-    if not isinstance(results, Mapping):
+def _difference(entry: Printed, found: Conclusion, printed: Sequence[Printed]) -> float | None:
+    """The document's difference as the question asks for it, if the document prints both sides."""
+    mine, sides = (entry.arm, entry.metric), found.question.sides
+    if mine not in sides or entry.value is None:
         return None
-    if path in results:
-        return results[path]
-    parts = path.split(".")
-    for i in range(1, len(parts)):
-        head = ".".join(parts[:i])
-        if head in results:
-            return _dig(results[head], ".".join(parts[i:]))
+    second = mine == sides[1]
+    other = sides[0] if second else sides[1]
+    # The row that it names may stand in another table of the document.
+    for row in sorted(printed, key=lambda row: row.table != entry.table):
+        if row.document != entry.document or row.value is None:
+            continue
+        if entry.against:
+            fits = (row.row, row.metric) == (entry.against, entry.metric)
+        else:
+            fits = (row.table, row.experiment) == (entry.table, entry.experiment)
+            fits = fits and (row.arm, row.metric) == other
+        if fits:
+            return row.value - entry.value if second else entry.value - row.value
     return None
 
 
@@ -278,45 +334,30 @@ def _problems(entry: Any) -> Iterator[str]:
         yield "an arm or a conclusion needs its experiment"
 
 
-class _Decided:
-    """Outcomes of an experiment's conclusions, each judged once."""
-
-    def __init__(self, records: Sequence[Record], experiments: Mapping[str, Experiment]) -> None:
-        self.experiments = experiments
-        self.records = records
-        self.found: dict[tuple[str, str], dict[str, str]] = {}
-
-    def __call__(self, name: str, size: str) -> dict[str, str]:
-        if (name, size) not in self.found:
-            found = conclusions(self.experiments[name], self.records, size)
-            self.found[name, size] = {c.key: c.verdict.outcome for c in found}
-        return self.found[name, size]
-
-
-def _unknown(printed: Printed, records: Sequence[Record], decided: _Decided) -> Iterator[str]:
+def _unknown(
+    printed: Printed, records: Sequence[Record], experiments: Mapping[str, Experiment]
+) -> Iterator[str]:
     """What an entry names that is not there."""
     if not printed.experiment:
         return
-    if printed.experiment not in decided.experiments:
-        yield f"experiment is {printed.experiment!r}, wanted one of {[*decided.experiments]}"
+    if printed.experiment not in experiments:
+        yield f"experiment is {printed.experiment!r}, wanted one of {[*experiments]}"
         return
-    experiment = decided.experiments[printed.experiment]
+    experiment = experiments[printed.experiment]
     if printed.arm not in experiment.arms:
         yield f"arm is {printed.arm!r}, {experiment.name} has {[*experiment.arms]}"
-    runs = [r for r in records if r.experiment == experiment.name]
-    for run in runs:
-        if run.arm == printed.arm:
+    for run in records:
+        if (run.experiment, run.arm) == (experiment.name, printed.arm):
             try:
                 measured(run, printed.metric)
             except ValueError as error:
                 yield str(error)
-    # A folder with only some of the arms has only some of the conclusions.
-    whole = [s for s in experiment.sizes if _arms(runs, s) == set(experiment.arms)]
-    if printed.conclusion and whole:
-        keys = {key for size in whole for key in decided(experiment.name, size)}
-        if printed.conclusion not in keys:
-            yield f"conclusion is {printed.conclusion!r}, {experiment.name} has {sorted(keys)}"
-
-
-def _arms(records: Sequence[Record], size: str) -> set[str]:
-    return {record.arm for record in records if record.size == size}
+    questions = {question.key: question for question in experiment.questions}
+    if printed.conclusion and printed.conclusion not in questions:
+        yield f"conclusion is {printed.conclusion!r}, {experiment.name} has {sorted(questions)}"
+    elif printed.conclusion:
+        sides = questions[printed.conclusion].sides
+        mine = (printed.arm, printed.metric)
+        # What is made of several numbers of a record can't be told from its name.
+        if all(isinstance(metric, str) for _, metric in sides) and mine not in sides:
+            yield f"conclusion {printed.conclusion!r} is about {[*sides]}, the row about {mine}"

@@ -8,11 +8,34 @@ from typing import Any
 
 from course_lib.book.printed import OUTCOMES, Printed, Row
 from course_lib.claims.ledger import DOCUMENTS
-from course_lib.experiments import Experiment, Record
+from course_lib.experiments import Conclusion, Experiment, Record
 
-__all__ = ["HEADINGS", "by_table", "cells", "number", "scalar_table", "summary", "tables", "tally"]
+__all__ = [
+    "HEADINGS",
+    "by_table",
+    "cells",
+    "interval",
+    "number",
+    "outcome_of",
+    "ran",
+    "scalar_table",
+    "summary",
+    "tables",
+    "tally",
+]
 
-HEADINGS = ("Row", "Number", "The document's", "Ours", "Runs", "Arm", "Outcome")
+HEADINGS = (
+    "Row",
+    "Number",
+    "The document's",
+    "Ours",
+    "Compared with",
+    "Outcome",
+    "Difference and 95 % interval",
+    "The document's difference",
+    "p, adjusted",
+    "What was run",
+)
 """Of the cells that :func:`cells` makes."""
 
 
@@ -59,17 +82,77 @@ def cells(row: Row) -> list[str]:
 
     Example:
         >>> printed = Printed("lecture", "Table 1", "plain", "mse", 0.5, "", "toy", "small")
-        >>> cells(Row(printed, 0.25, 0.125, 3, "cpu", "does not"))
-        ['plain', 'mse', '0.5', '0.25 ± 0.12', '3 cpu', 'toy small', 'does not stand']
+        >>> cells(Row(printed, 0.25, 0.125, 3, "cpu", "reference"))[:4]
+        ['plain', 'mse', '0.5', '0.25 ± 0.12']
     """
-    printed = row.printed
+    printed, found = row.printed, row.conclusion
     claimed = "" if printed.value is None else number(printed.value)
     ours = "" if row.mean is None else number(row.mean)
     if row.std:
         ours += f" ± {row.std:.2g}"
-    runs = f"{row.n} {row.size}" if row.n else ""
-    arm = f"{printed.experiment} {printed.arm}".strip()
-    return [printed.row, words(printed.metric), claimed, ours, runs, arm, OUTCOMES[row.verdict]]
+    name, other = row.compared_with
+    compared = name if other is None or name == number(other) else f"{name}: {number(other)}"
+    outcome = OUTCOMES[row.verdict]
+    if row.inside is None:
+        theirs = ""
+    else:
+        theirs = f"{row.difference:+.3g}, {'inside' if row.inside else 'outside'} the interval"
+    return [
+        printed.row,
+        words(printed.metric),
+        claimed,
+        ours,
+        compared,
+        outcome_of(found) if found else outcome,
+        interval(found) if found else "",
+        theirs,
+        f"{found.p_adjusted:.2g}" if found else "",
+        ran(row.run, row.n) if row.run else "",
+    ]
+
+
+def outcome_of(conclusion: Conclusion) -> str:
+    """The outcome for a reader, with the margin and what has to be known beside it."""
+    judged = conclusion.verdict
+    said = OUTCOMES[judged.outcome].replace("the margin", f"{judged.margin or 0:g}")
+    return "; ".join([said, *judged.remarks])
+
+
+def interval(conclusion: Conclusion) -> str:
+    """The mean difference and its interval, over seeds and, where kept, over test items, too."""
+    judged = conclusion.verdict
+    if judged.n == 1:
+        return f"{judged.mean:+.3g}, one pair"
+    said = f"{judged.mean:+.3g} ({judged.low:+.3g} to {judged.high:+.3g}), {judged.n} pairs"
+    if conclusion.over_items:
+        low, high = conclusion.over_items
+        said += f"; over test items, too: {low:+.3g} to {high:+.3g}"
+    return said
+
+
+def ran(record: Record, n: int) -> str:
+    """What was run: how large a model, on how much, how long, and how often.
+
+    Args:
+        record: One of the runs.
+        n: How many there are.
+    """
+    config = record.config
+    share = config.get("share", 1)
+    parts = []
+    if "n_parameters" in record.results:
+        parts.append(f"{number(record.results['n_parameters'])} weights")
+    if "n_train" in config:
+        kind = "pictures" if record.data[0].name == "cifar10" else "examples"
+        parts.append(f"{number(config['n_train'] * share)} {kind}")
+    if "epochs" in config or "rounds" in config:
+        parts.append(f"{number(config.get('epochs', config.get('rounds')) / share)} epochs")
+    if "steps" in config:
+        each = " each" if "epochs" in config or "rounds" in config else ""
+        parts.append(f"{number(config['steps'])} steps{each}")
+    runs = f"{n} run{'s' * (n > 1)}, {record.size}"
+    name = f"{record.experiment} {record.arm}"
+    return f"{name}: {', '.join(parts)}; {runs}" if parts else f"{name}; {runs}"
 
 
 def tally(rows: Sequence[Row]) -> str:

@@ -9,7 +9,13 @@ from course_lib.experiments import decided
 __all__ = ["HOLDS", "Finding"]
 
 # What each outcome of course_lib.experiments.verdict says of a claim.
-HOLDS: dict[str, bool | None] = {"stands": True, "does not": False, "undecided": None}
+HOLDS: dict[str, bool | None] = {
+    "stands": True,
+    "does not": False,
+    "no difference": None,
+    "undecided": None,
+    "not testable": None,
+}
 
 
 @dataclass(frozen=True)
@@ -22,16 +28,18 @@ class Finding:
         evidence: The measured numbers behind it, in one sentence.
         corrected: Whether the corrected statement of the ledger was seen to hold; ``None`` if
             there is none.
+        outcome: What an experiment's rule says, key of :data:`HOLDS`; nothing where none decides.
 
     Example:
         >>> rows = 0.72 + 0.15 + 0.13
         >>> Finding(holds=abs(rows - 1) < 1e-9, evidence=f"the weights add up to {rows:.2f}")
-        Finding(holds=True, evidence='the weights add up to 1.00', corrected=None)
+        Finding(holds=True, evidence='the weights add up to 1.00', corrected=None, outcome='')
     """
 
     holds: bool | None
     evidence: str
     corrected: bool | None = None
+    outcome: str = ""
 
     @classmethod
     def of_rule(cls, *named: tuple[str, str]) -> Finding:
@@ -40,8 +48,10 @@ class Finding:
         It is undecided as soon as one is, or as two of them differ.
         """
         found = [decided(experiment, key) for experiment, key in named]
-        outcomes = {HOLDS[conclusion.verdict.outcome] for conclusion in found}
+        outcomes = {conclusion.verdict.outcome for conclusion in found}
+        outcome = outcomes.pop() if len(outcomes) == 1 else "undecided"
         return cls(
-            holds=outcomes.pop() if len(outcomes) == 1 else None,
+            holds=HOLDS[outcome],
             evidence="; ".join(f"{c.claim.rstrip('.')}: {c.verdict}" for c in found),
+            outcome=outcome,
         )

@@ -144,13 +144,15 @@ def contradiction(claim: Claim, finding: Finding | None) -> str | None:
     if finding is None:
         return None
     holds, corrected = VERDICTS[claim.verdict]
-    if claim.verdict == "measured here":
-        holds = HOLDS[claim.outcome]
-    if holds is not ... and finding.holds is not holds:
-        verdict = claim.outcome or claim.verdict
+    if claim.verdict == "measured here" and claim.outcome != finding.outcome:
         return (
-            f"claim {claim.id} is called {verdict}, but the code found holds={finding.holds} "
+            f"claim {claim.id}: the ledger says {claim.outcome!r}, the rule {finding.outcome!r} "
             f"({finding.evidence})"
+        )
+    if holds is not ... and finding.holds is not holds:
+        return (
+            f"claim {claim.id} is called {claim.verdict}, but the code found "
+            f"holds={finding.holds} ({finding.evidence})"
         )
     if corrected is not ... and finding.corrected is not corrected:
         return f"claim {claim.id}: the correction was not seen to hold ({finding.evidence})"

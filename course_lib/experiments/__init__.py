@@ -6,18 +6,20 @@ from pathlib import Path
 
 import course_lib
 from course_lib.errors import Refused
+from course_lib.experiments.questions import Conclusion, Question, conclusions
 from course_lib.experiments.record import (
     DataUse,
     Record,
     RecordError,
     load_record,
     load_records,
+    measured,
     pair_by_seed,
     unpack_items,
     validate,
 )
-from course_lib.experiments.registry import Conclusion, Experiment, Size
-from course_lib.experiments.runner import Bill, bill, conclusions, run, stale
+from course_lib.experiments.registry import Experiment, Size
+from course_lib.experiments.runner import Bill, bill, run, stale
 from course_lib.experiments.unattended import run_all
 from course_lib.experiments.verdict import Verdict, verdict
 
@@ -123,6 +125,7 @@ __all__ = [
     "Conclusion",
     "DataUse",
     "Experiment",
+    "Question",
     "Record",
     "RecordError",
     "Size",
@@ -133,6 +136,7 @@ __all__ = [
     "get",
     "load_record",
     "load_records",
+    "measured",
     "pair_by_seed",
     "run",
     "run_all",

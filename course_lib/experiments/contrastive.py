@@ -10,7 +10,6 @@ weights they have; towers never let a word see a patch, the others do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -21,9 +20,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.data.shapes import COLOURS, QUADRANTS, SHAPES
 from course_lib.experiments.generated import Batch, Recipe, sha256_of, train_generated
-from course_lib.experiments.record import DataUse, Record, pair_by_seed
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.record import DataUse
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.layers import xavier_init
 from course_lib.multimodal import (
     KEPT_BACK,
@@ -326,34 +325,28 @@ def zero_shot(model: nn.Module, images: Tensor, attributes: Tensor) -> dict[str,
     }
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """What the essay's table says of layouts, what is never seen, and a control."""
-    made = []
-    essay, guess = "the sequence-and-space essay", "a guess"
-    for key, larger, smaller, metric, document, claim in (
-        ("place dual/line", "unified-dual", "unified-line", "place", essay,
-         "One encoder keeps more of space with positions on a grid than with places on a line."),
-        ("place separate/line", "separate", "unified-line", "place", essay,
-         "Two towers keep more of space than one encoder with places on a line."),
-        ("weights", "separate", "unified-line", "n_parameters", essay,
-         "Two towers have more weights than one encoder."),
-        ("unified/separate", "unified-dual", "separate", "trained_captions", guess,
-         "One encoder names more pictures than two towers."),
-        ("interleaved/unified", "interleaved", "unified-dual", "trained_captions", guess,
-         "Words and patches in turn name more pictures than one encoder."),
-    ):  # fmt: skip
-        pairs = pair_by_seed(records, larger, smaller, records[0].size)
-        if pairs:
-            gains = [a.results[metric] - b.results[metric] for a, b in pairs]
-            made.append(Conclusion(claim, document, verdict(gains, claimed_sign=1), key=key))
-    lost = [r.results["trained_captions"] - r.results["kept_back"] for r in records]
-    claim = "Captions of training are found more often than pairs that were kept back."
-    made.append(Conclusion(claim, "the course", verdict(lost, claimed_sign=1), key="kept"))
-    learned = [r.metrics[-1]["right"] - r.metrics[0]["right"] for r in records]
-    claim = "After the last epoch more captions beat their four rivals than after the first."
-    judged = verdict(learned, claimed_sign=1)
-    made.append(Conclusion(claim, "control", judged, control=True, key="learns"))
-    return made
+_ESSAY, _GUESS = "the sequence-and-space essay", "a guess"
+QUESTIONS = (
+    Question("place dual/line",
+             "One encoder keeps more of space with positions on a grid than with places on a line.",
+             _ESSAY, "unified-dual", "unified-line", "place", margin=0.05, bound=1.0),
+    Question("place separate/line",
+             "Two towers keep more of space than one encoder with places on a line.",
+             _ESSAY, "separate", "unified-line", "place", margin=0.05, bound=1.0),
+    Question("weights", "Two towers have more weights than one encoder.",
+             _ESSAY, "separate", "unified-line", "n_parameters"),
+    Question("unified/separate", "One encoder names more pictures than two towers.",
+             _GUESS, "unified-dual", "separate", "trained_captions", margin=0.05),
+    Question("interleaved/unified",
+             "Words and patches in turn name more pictures than one encoder.",
+             _GUESS, "interleaved", "unified-dual", "trained_captions", margin=0.05),
+    Question("kept", "Captions of training are found more often than pairs that were kept back.",
+             "the course", "*", metric="trained_captions", minus="kept_back"),
+    Question("learns",
+             "After the last epoch more captions beat their four rivals than after the first.",
+             "control", "*", metric=learned("right"), minus=0.0),
+)  # fmt: skip
+"""What the essay's table says of layouts, what is never seen, and a control."""
 
 
 @experiment(
@@ -364,7 +357,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
         "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.6, "one CPU core"),
         "full": Size(asdict(FULL), (0, 1, 2), 30, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one layout and let it name pictures."""

@@ -7,7 +7,6 @@ attention sees, each in its own way; all have two blocks, the same width and the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
@@ -22,9 +21,9 @@ from course_lib.efficient import (
     PerformerAttention,
 )
 from course_lib.experiments.generated import Batch, Recipe, sha256_of, train_generated
-from course_lib.experiments.record import DataUse, Record, pair_by_seed
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.record import DataUse
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.layers import EncoderBlock, xavier_init
 from course_lib.training import count_parameters, saved_bytes, seeded_generator
 
@@ -254,36 +253,25 @@ def recall(model: nn.Module, test: Batch, reach: int) -> dict[str, float]:
     }
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """What the documents say of each, as far as a small task can tell, and a control."""
-
-    def gains(larger: str, smaller: str, key: str) -> list[float]:
-        pairs = pair_by_seed(records, larger, smaller, records[0].size)
-        return [a.results[key] - b.results[key] for a, b in pairs]
-
-    made = []
-    for arm, claim in (
-        ("window", "Full attention answers more questions about facts far back than a window."),
-        ("block-sparse", "It answers more of them than blocks with a few drawn by lot."),
-        ("linformer", "It answers more of them than Linformer."),
-        ("performer", "It answers more of them than Performer."),
-    ):
-        found = gains("full", arm, "recall_far")
-        if found:
-            judged = verdict(found, claimed_sign=1)
-            made.append(Conclusion(claim, "the course", judged, key=f"full/{arm}"))
-    window = [
-        r.results["recall_near"] - r.results["recall_far"] for r in records if r.arm == "window"
-    ]
-    if window:
-        claim = "A window answers more questions about facts within its reach than beyond it."
-        made.append(Conclusion(claim, "the course", verdict(window, claimed_sign=1), key="reach"))
-    full = [r.metrics for r in records if r.arm == "full"]
-    if full:
-        claim = "Full attention answers more questions after the last epoch than after the first."
-        learned = verdict([m[-1]["recall"] - m[0]["recall"] for m in full], claimed_sign=1)
-        made.append(Conclusion(claim, "control", learned, control=True, key="learns"))
-    return made
+QUESTIONS = (
+    *(
+        Question(f"full/{arm}", claim, "the course", "full", arm, "recall_far", margin=0.05)
+        for arm, claim in (
+            ("window",
+             "Full attention answers more questions about facts far back than a window."),
+            ("block-sparse", "It answers more of them than blocks with a few drawn by lot."),
+            ("linformer", "It answers more of them than Linformer."),
+            ("performer", "It answers more of them than Performer."),
+        )
+    ),
+    Question("reach",
+             "A window answers more questions about facts within its reach than beyond it.",
+             "the course", "window", metric="recall_near", minus="recall_far", margin=0.05),
+    Question("learns",
+             "Full attention answers more questions after the last epoch than after the first.",
+             "control", "full", metric=learned("recall"), minus=0.0),
+)  # fmt: skip
+"""What the documents say of each, as far as a small task can tell, and a control."""
 
 
 @experiment(
@@ -294,7 +282,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
         "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.1, "one CPU core"),
         "full": Size(asdict(FULL), (0, 1, 2, 3, 4), 30, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one arm; the cost of its step stands beside what it recalls."""

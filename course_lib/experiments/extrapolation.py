@@ -7,7 +7,6 @@ beyond the trained length with that before its end, for the same model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Literal, get_args
@@ -19,9 +18,9 @@ from torch import Generator, Tensor, nn
 from course_lib.data.text import annotated_text
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments.generated import Batch, Recipe, sha256_of, train_generated
-from course_lib.experiments.record import DataUse, Record, pair_by_seed
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.layers import Norm, xavier_init
 from course_lib.positions import Alibi, RelativeBias, Rotary
 from course_lib.training import count_parameters, seeded_generator
@@ -252,36 +251,24 @@ def rise(record: Record) -> float:
     return float(by_place[str(4 * length)] - by_place[str(length)])
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """What the papers say of positions beyond the trained length, and a control."""
-    made = []
-    for document, more, less, claim in (
-        ("Vaswani et al. (2017)", "learned", "sinusoidal",
-         "Beyond the trained length, sinusoids lose less than learned positions."),
-        ("Press et al. (2022)", "sinusoidal", "alibi",
-         "Beyond the trained length, ALiBi loses less than sinusoids."),
-        ("Press et al. (2022)", "rotary", "alibi",
-         "Beyond the trained length, ALiBi loses less than rotations."),
-        ("Press et al. (2022)", "rotary", "t5-bias",
-         "Beyond the trained length, T5's bias loses less than rotations."),
-    ):  # fmt: skip
-        pairs = pair_by_seed(records, more, less, records[0].size)
-        if pairs:
-            differences = [rise(a) - rise(b) for a, b in pairs]
-            judged = verdict(differences, claimed_sign=1)
-            made.append(Conclusion(claim, document, judged, key=f"{less}/{more}"))
-    learned = [r.metrics[0]["test_loss"] - r.metrics[-1]["test_loss"] for r in records]
-    made.append(
-        Conclusion(
-            "Within the trained length the loss is smaller after the last epoch than after the "
-            "first.",
-            "control",
-            verdict(learned, claimed_sign=1),
-            control=True,
-            key="learns",
+QUESTIONS = (
+    *(
+        Question(f"{less}/{more}", f"Beyond the trained length, {claim}.", document, more, less,
+                 rise, margin=0.05)
+        for document, more, less, claim in (
+            ("Vaswani et al. (2017)", "learned", "sinusoidal",
+             "sinusoids lose less than learned positions"),
+            ("Press et al. (2022)", "sinusoidal", "alibi", "ALiBi loses less than sinusoids"),
+            ("Press et al. (2022)", "rotary", "alibi", "ALiBi loses less than rotations"),
+            ("Press et al. (2022)", "rotary", "t5-bias", "T5's bias loses less than rotations"),
         )
-    )
-    return made
+    ),
+    Question("learns",
+             "Within the trained length the loss is smaller after the last epoch than after the "
+             "first.",
+             "control", "*", metric=learned("test_loss"), minus=0.0, sign=-1),
+)  # fmt: skip
+"""What the papers say of positions beyond the trained length, and a control."""
 
 
 @experiment(
@@ -293,7 +280,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
         "day": Size(asdict(DAY), (0, 1, 2), 8, "one CPU core", step=6),
         "full": Size(asdict(FULL), (0, 1, 2, 3, 4), 30, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one language model."""

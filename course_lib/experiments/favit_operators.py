@@ -11,7 +11,6 @@ and multiplications as ``mean``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -20,16 +19,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.vit_ablations import (
     CPU,
     FULL,
     Seeing,
     SeeingRun,
     as_config,
-    judge,
 )
 from course_lib.favit import FaViT, FaViTConfig, Operator
 from course_lib.swin import Swin, SwinConfig
@@ -110,26 +107,24 @@ ARMS: dict[str, dict[str, Any]] = {
     "swin": {"family": "swin"},
 }
 _REPORT = "the ablation report"
-# The arm that should be better, the other, the claim and who makes it.
-_CLAIMS = (
-    ("prob-sparse", "max", "Sampled keys are more accurate than the maximum.", _REPORT),
-    ("max", "mean", "The maximum is more accurate than the mean.", _REPORT),
-    ("pointwise", "linear", "A pointwise operator is more accurate than a linear one.", _REPORT),
-    ("mean", "linear", "The mean is more accurate than a linear operator.", _REPORT),
-    ("mean", "released", "The mean is more accurate than the mean as released.", "a guess"),
-    ("mean", "swin", "At equal budget FaViT is more accurate than Swin.", _REPORT),
-)
-
-
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """The report's order of operators, Swin, and a control."""
-    made = judge(records, _CLAIMS)
-    guessed = [r.results["accuracy"] - 0.1 for r in records if r.arm == "mean"]
-    if guessed:
-        claim = "FaViT is more accurate than who guesses one class of ten."
-        judged = verdict(guessed, claimed_sign=1)
-        made.append(Conclusion(claim, "control", judged, control=True, key="control"))
-    return made
+_FRESH = range(10, 25)
+QUESTIONS = (
+    Question("prob-sparse/max", "Sampled keys are more accurate than the maximum.", _REPORT,
+             "prob-sparse", "max", margin=0.01, fresh=_FRESH),
+    Question("max/mean", "The maximum is more accurate than the mean.", _REPORT,
+             "max", "mean", margin=0.01, fresh=_FRESH),
+    Question("pointwise/linear", "A pointwise operator is more accurate than a linear one.",
+             _REPORT, "pointwise", "linear", margin=0.01, fresh=_FRESH),
+    Question("mean/linear", "The mean is more accurate than a linear operator.", _REPORT,
+             "mean", "linear", margin=0.01, fresh=_FRESH),
+    Question("mean/released", "The mean is more accurate than the mean as released.", "a guess",
+             "mean", "released", margin=0.01),
+    Question("mean/swin", "At equal budget FaViT is more accurate than Swin.", _REPORT,
+             "mean", "swin", margin=0.01, floor=0.6),
+    Question("control", "FaViT is more accurate than a guess at one class of ten.", "control",
+             "mean", minus=0.1),
+)  # fmt: skip
+"""The report's order of operators, Swin, and a control."""
 
 
 def make_fusing(settings: FusionRun, seed: int) -> nn.Module:
@@ -244,7 +239,7 @@ class _Enlarged(nn.Module):
         "cpu": Size(as_config(_CPU), (0, 1, 2, 3, 4), 0.2, "one CPU core"),
         "full": Size(as_config(_FULL), (0, 1, 2), 600, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one arm."""

@@ -21,10 +21,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.data.cifar import Cifar10
+from course_lib.experiments.questions import Question, learned
 from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Conclusion, Experiment, Job, Outcome, Size
-from course_lib.experiments.verdict import verdict
-from course_lib.experiments.vit_ablations import Seeing, SeeingRun, as_config, judge
+from course_lib.experiments.registry import Experiment, Job, Outcome, Size
+from course_lib.experiments.vit_ablations import Seeing, SeeingRun, as_config
 
 
 @dataclass(frozen=True)
@@ -135,72 +135,87 @@ def _train(job: Job) -> Outcome:
 
 
 _REPORT = "the CIFAR-10 report"
-# The arm that should be more accurate, the other, the claim and who makes it.
-_CLAIMS = (
-    ("resnet", "vit", "A convolutional network is more accurate than patches of 4.", _REPORT),
-    ("vit", "vit-plain", "Pictures that are shifted and flipped anew each time help.", _REPORT),
-    ("hybrid", "vit", "Convolutions in front make the model more accurate.", _REPORT),
-)
+QUESTIONS = (
+    Question("resnet/vit", "A convolutional network is more accurate than patches of 4.", _REPORT,
+             "resnet", "vit", margin=0.01, floor=0.6),
+    Question("vit/vit-plain", "Pictures that are shifted and flipped anew each time help.",
+             _REPORT, "vit", "vit-plain", margin=0.01, floor=0.6),
+    Question("hybrid/vit", "Convolutions in front make the model more accurate.", _REPORT,
+             "hybrid", "vit", margin=0.01, floor=0.6),
+    Question("learns", "After the last epoch the model is better than after the first.",
+             "control", "*", metric=learned("accuracy"), minus=0.0),
+)  # fmt: skip
+"""The table of models, and a control."""
+# Then the names in a comprehension of this module led from training to the rule of judging.
+_SAME_CODE = ("28148e3a6d41413eb3256513fa3d24cd712e3f9ec110e73a9bc34282b7869205",)
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """The table of models, and a control."""
-    learned = [r.metrics[-1]["accuracy"] - r.metrics[0]["accuracy"] for r in records]
-    control = Conclusion(
-        "After the last epoch the model is better than after the first.",
-        "control",
-        verdict(learned, claimed_sign=1),
-        control=True,
-        key="learns",
-    )
-    return [*judge(records, _CLAIMS), control] if records else []
+def _model_arms() -> dict[str, dict[str, Any]]:
+    return {name: {**arm, "learning_rate": RATES[name]} for name, arm in NETWORKS.items()}
 
 
 EXPERIMENT = Experiment(
     "image-models",
     "a residual network, vision transformers and a hybrid on the whole of CIFAR-10",
-    {name: {**arm, "learning_rate": RATES[name]} for name, arm in NETWORKS.items()},
+    _model_arms(),
     {"day": Size(as_config(DAY), (0, 1, 2), 90, "one CPU core", step=2)},
     _train,
-    conclude,
+    QUESTIONS,
+    _SAME_CODE,
 )
 _SHARES = {1: 0.02, 5: 0.1, 20: 0.4, 50: 1.0}
+
+
+def _curve_arms() -> dict[str, dict[str, Any]]:
+    # As many steps for all: fewer pictures are seen more often.
+    shared = {"epochs": 5, "widths": [26, 52, 104, 208]}
+    return {
+        f"{name}-{n}": {
+            **NETWORKS[name], "learning_rate": RATES[name], "share": share, **shared,
+        }
+        for name in ("resnet", "vit")
+        for n, share in _SHARES.items()
+    }  # fmt: skip
+
+
+def _curve_question(thousand: int) -> Question:
+    document = _REPORT if thousand < 50 else "beside the report"
+    arms = f"resnet-{thousand}", f"vit-{thousand}"
+    claim = f"On {thousand},000 pictures the convolutional network leads."
+    return Question("/".join(arms), claim, document, *arms, margin=0.01)
+
+
 CURVE = Experiment(
     "image-data-curve",
     "a residual network and a vision transformer on 1, 5, 20 and 50 thousand pictures",
-    {
-        f"{name}-{thousand}": {
-            **NETWORKS[name], "learning_rate": RATES[name], "share": share,
-            # As many steps for all: fewer pictures are seen more often.
-            "epochs": 5, "widths": [26, 52, 104, 208],
-        }
-        for name in ("resnet", "vit")
-        for thousand, share in _SHARES.items()
-    },
+    _curve_arms(),
     {"day": Size(as_config(DAY), (0, 1, 2), 17, "one CPU core", step=5)},
     _train,
-    lambda records: judge(
-        records,
-        [
-            (f"resnet-{n}", f"vit-{n}", f"On {n},000 pictures the convolutional network leads.",
-             _REPORT if n < 50 else "beside the report")
-            for n in _SHARES
-        ]
-        + [("vit-50", "vit-1", "More pictures make the transformer more accurate.", "control")],
+    (
+        *map(_curve_question, _SHARES),
+        Question("vit-50/vit-1", "More pictures make the transformer more accurate.", "control",
+                 "vit-50", "vit-1"),
     ),
+    _SAME_CODE,
 )  # fmt: skip
 """One curve of accuracy over the number of pictures, for two networks of about as many weights."""
-RECIPES = Experiment(
-    "image-recipes",
-    "three learning rates for each of these networks, judged on held-out training pictures",
-    {
+
+
+def _recipe_arms() -> dict[str, dict[str, Any]]:
+    return {
         f"{name}-{i}": {**arm, "epochs": SEARCH.epochs, "learning_rate": rate}
         for name, arm in NETWORKS.items()
         for i, rate in enumerate(_SEARCHED[name])
-    },
+    }
+
+
+RECIPES = Experiment(
+    "image-recipes",
+    "three learning rates for each of these networks, judged on held-out training pictures",
+    _recipe_arms(),
     {"day": Size(as_config(SEARCH), (0,), 4, "one CPU core", step=1)},
     _train,
-    lambda _: [],
+    same_code=_SAME_CODE,
 )
 """The search for the learning rates of ``image-models``; it concludes nothing."""
 

@@ -3,14 +3,12 @@
 Training and rule are those of ``informer-ablations``.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from course_lib.experiments import informer_ablations
-from course_lib.experiments.informer_ablations import ARMS, CPU, FULL, Question, judge
-from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Conclusion, Experiment, Size
+from course_lib.experiments.informer_ablations import ARMS, CPU, FULL, beats_last_value, compare
+from course_lib.experiments.registry import Experiment, Size
 
 _TRAIN = informer_ablations.EXPERIMENT.train
 
@@ -19,27 +17,29 @@ _ETTM1_ARMS = (
     "delta-values", "delta-times", "delta", "position-only",
 )  # fmt: skip
 
-_ETTM1_QUESTIONS: tuple[Question, ...] = (
-    ("delta-values", "full-attention", 1, "the ablation report",
-     "On ETTm1, steps between values don't replace positions and times."),
-    ("delta-times", "full-attention", 1, "the ablation report",
-     "On ETTm1, steps between values don't replace positions where the calendar is kept."),
-    ("delta", "full-attention", -1, "the ablation report",
-     "On ETTm1, beside all embeddings, steps between values make forecasts better."),
-    ("delta-times", "delta-values", -1, "the ablation report",
-     "On ETTm1, steps between values forecast better with the calendar than without."),
-    # The best arm on ETTh1 was found by looking. Here is a series that nobody had looked at.
-    ("position-only", "full-attention", -1, "found on ETTh1",
-     "On ETTm1, weights that don't look at what is read forecast better than full attention."),
-    ("full-attention", "vanilla", -1, "beside the report",
-     "On ETTm1, full attention forecasts better than ProbSparse attention."),
-    ("linear", "vanilla", -1, "Zeng et al. (2023)",
-     "On ETTm1, a linear map forecasts better than an Informer."),
+_REPORT = "the ablation report"
+_FRESH = range(10, 25)
+_ETTM1_QUESTIONS = (
+    *compare("delta-values", "full-attention", 1, _REPORT,
+             "On ETTm1, steps between values don't replace positions and times."),
+    *compare("delta-times", "full-attention", 1, _REPORT,
+             "On ETTm1, steps between values don't replace positions where the calendar is kept.",
+             _FRESH),
+    *compare("delta", "full-attention", -1, _REPORT,
+             "On ETTm1, beside all embeddings, steps between values make forecasts better.",
+             _FRESH),
+    *compare("delta-times", "delta-values", -1, _REPORT,
+             "On ETTm1, steps between values forecast better with the calendar than without."),
+    # The best arm on ETTh1 was found by looking. Here is a series that was not looked at.
+    *compare("position-only", "full-attention", -1, "found on ETTh1",
+             "On ETTm1, weights that don't look at what is read forecast better than full "
+             "attention."),
+    *compare("full-attention", "vanilla", -1, "beside the report",
+             "On ETTm1, full attention forecasts better than ProbSparse attention."),
+    *compare("linear", "vanilla", -1, "Zeng et al. (2023)",
+             "On ETTm1, a linear map forecasts better than an Informer."),
+    beats_last_value("vanilla", "repeat-last"),
 )  # fmt: skip
-
-
-def _conclude_ettm1(records: Sequence[Record]) -> list[Conclusion]:
-    return judge(records, _ETTM1_QUESTIONS)
 
 
 ETTM1 = Experiment(
@@ -62,7 +62,7 @@ ETTM1 = Experiment(
         ),
     },
     _TRAIN,
-    _conclude_ettm1,
+    _ETTM1_QUESTIONS,
 )
 """Table 3 of the report, at the horizon that it names."""
 
@@ -84,7 +84,6 @@ PUBLISHED = Experiment(
         "full": Size(asdict(FULL), (0, 1, 2), 15, "one GPU"),
     },
     _TRAIN,
-    lambda _: [],
 )
 """Without records: a small model has nothing to say about how its errors compare."""
 
@@ -115,18 +114,15 @@ _WHERE = {
     "ettm1-24": "On ETTm1, 24 quarters of an hour ahead",
     "etth1-24-published": "From the published windows of ETTh1, 24 hours ahead",
 }
-_HORIZON_QUESTIONS: tuple[Question, ...] = tuple(
-    (f"{name}-linear", name, -1, "Zeng et al. (2023)",
-     f"{where}, a linear map forecasts better than an Informer.")
-    for name, where in _WHERE.items()
+_HORIZON_QUESTIONS = (
+    *(
+        question
+        for name, where in _WHERE.items()
+        for question in compare(f"{name}-linear", name, -1, "Zeng et al. (2023)",
+                                f"{where}, a linear map forecasts better than an Informer.")
+    ),
+    beats_last_value("etth1-96", "etth1-96-repeat-last"),
 )  # fmt: skip
-_HORIZON_CONTROL: Question = (
-    "etth1-96", "etth1-96-repeat-last", -1, "control", "An Informer beats the last value.",
-)  # fmt: skip
-
-
-def _conclude_horizons(records: Sequence[Record]) -> list[Conclusion]:
-    return judge(records, _HORIZON_QUESTIONS, _HORIZON_CONTROL)
 
 
 HORIZONS = Experiment(
@@ -139,7 +135,7 @@ HORIZONS = Experiment(
         "full": Size(asdict(replace(FULL, steps=1075)), (0, 1, 2), 10, "one GPU"),
     },
     _TRAIN,
-    _conclude_horizons,
+    _HORIZON_QUESTIONS,
 )
 """What ``informer-ablations`` and ``informer-ettm1`` leave open: the other horizon of each series,
 and window, rules and factor of the published script, each beside a line and the last value.

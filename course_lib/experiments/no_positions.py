@@ -10,7 +10,7 @@ random, so that words say nothing about it. ``full`` draws more sentences and a 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -22,9 +22,9 @@ from course_lib.attention_maps import LinearProbe
 from course_lib.data.text import TextBatch, annotated_text, collate_text
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.record import DataUse, Record, pair_by_seed
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question
+from course_lib.experiments.record import DataUse
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.layers import xavier_init
 from course_lib.masks import causal_mask
 from course_lib.trained import hide_words
@@ -81,40 +81,27 @@ ARMS: dict[str, dict[str, object]] = {
 _ESSAY = "the sequence-and-space essay"
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """What is lost without positions, which places are known all the same, and a control."""
-
-    def pairs(a: str, b: str) -> list[tuple[Record, Record]]:
-        return pair_by_seed(records, a, b, records[0].size) if records else []
-
-    def gains(a: str, b: str, metric: str) -> dict[int, float]:
-        return {x.seed: x.results[metric] - y.results[metric] for x, y in pairs(a, b)}
-
-    forwards = gains("forwards", "forwards-none", "accuracy")
-    both = gains("both-ways", "both-ways-none", "accuracy")
-    collapsed = [
-        0.7 * x.results["accuracy"] - y.results["accuracy"]
-        for x, y in pairs("forwards", "forwards-none")
-    ]
-    asked = (
-        ("forwards", "Without positions a model that reads forwards guesses worse.", _ESSAY,
-         list(forwards.values())),
-        ("collapse", "Without positions it loses more than 30 % of its right guesses.", _ESSAY,
-         collapsed),
-        ("both ways", "Without positions a model that reads both ways guesses worse.", _ESSAY,
-         list(both.values())),
-        ("more", "Who reads both ways loses more than who reads forwards.", "a guess",
-         [both[seed] - forwards[seed] for seed in sorted(both.keys() & forwards.keys())]),
-        ("counts", "Untold, who reads forwards knows more of places than who reads both ways.",
-         "a guess", list(gains("forwards-none", "both-ways-none", "place").values())),
-        ("control", "Who is told positions knows more of places than who is not and sees all.",
-         "control", list(gains("both-ways", "both-ways-none", "place").values())),
-    )  # fmt: skip
-    return [
-        Conclusion(claim, document, verdict(seen, claimed_sign=1), document == "control", key=key)
-        for key, claim, document, seen in asked
-        if seen
-    ]
+_WITHOUT = ("both-ways", "both-ways-none")
+QUESTIONS = (
+    Question("forwards", "Without positions a model that reads forwards guesses worse.", _ESSAY,
+             "forwards", "forwards-none", margin=0.01),
+    Question("collapse", "Without positions it loses more than 30 % of its right guesses.", _ESSAY,
+             "forwards-none", "forwards",
+             minus=lambda record: 0.7 * record.results["accuracy"], sign=-1, margin=0.01,
+             versus="70 % of what it guesses with positions"),
+    Question("both ways", "Without positions a model that reads both ways guesses worse.", _ESSAY,
+             *_WITHOUT, margin=0.01),
+    Question("more", "A model that reads both ways loses more than one that reads forwards.",
+             "a guess", *_WITHOUT, beyond=("forwards", "forwards-none"), margin=0.01),
+    Question("counts",
+             "Untold, a model that reads forwards knows more of places than one that sees all.",
+             "a guess", "forwards-none", "both-ways-none", "place", margin=0.05),
+    Question("control",
+             "A model that is told positions knows more of places than one that is not and sees "
+             "all.",
+             "control", *_WITHOUT, "place"),
+)  # fmt: skip
+"""What is lost without positions, which places are known all the same, and a control."""
 
 
 class Guesser(nn.Module):
@@ -211,7 +198,7 @@ def place_known(model: Guesser, settings: ReadingRun, vocab_size: int, seed: int
         "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.1, "one CPU core"),
         "full": Size(asdict(FULL), (0, 1, 2), 20, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one model on sentences, then ask it for places."""

@@ -7,14 +7,12 @@ warm-up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from course_lib.experiments import extrapolation
 from course_lib.experiments.extrapolation import CPU, FULL
-from course_lib.experiments.record import Record, pair_by_seed
-from course_lib.experiments.registry import Conclusion, Experiment, Size
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.registry import Experiment, Size
 
 DEPTHS = (2, 6, 12)
 _SHORT = replace(CPU, epochs=3, steps=60, warmup=0)
@@ -25,45 +23,21 @@ ARMS: dict[str, dict[str, int | str]] = {
 } | {"post-12-warm": {"norm": "post", "n_layers": 12, "warmup": _SHORT.steps}}
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """The report's claim at the largest depth and over depth, and a control."""
-
-    def lead(larger: str, smaller: str) -> list[float]:
-        """By how much the first arm's loss exceeds the second's."""
-        pairs = pair_by_seed(records, larger, smaller, records[0].size)
-        return [a.results["test_loss"] - b.results["test_loss"] for a, b in pairs]
-
-    deep, shallow = lead("post-12", "pre-12"), lead("post-2", "pre-2")
-    made = []
-    if deep:
-        claim = "Without warm-up, twelve pre-norm blocks learn more than twelve post-norm blocks."
-        made.append(
-            Conclusion(claim, "the CIFAR-10 report", verdict(deep, claimed_sign=1), key="deep")
-        )
-    if deep and len(deep) == len(shallow):
-        wider = [a - b for a, b in zip(deep, shallow, strict=True)]
-        claim = "Their lead is larger at twelve blocks than at two."
-        made.append(
-            Conclusion(claim, "the CIFAR-10 report", verdict(wider, claimed_sign=1), key="wider")
-        )
-    warmed = lead("post-12", "post-12-warm")
-    if warmed:
-        claim = "With warm-up, twelve post-norm blocks learn more than without."
-        made.append(
-            Conclusion(claim, "Xiong et al. (2020)", verdict(warmed, claimed_sign=1), key="warmup")
-        )
-    learned = [
-        r.metrics[0]["test_loss"] - r.metrics[-1]["test_loss"] for r in records if r.arm == "pre-2"
-    ]
-    if learned:
-        claim = "Two pre-norm blocks have a smaller loss after the last epoch than after the first."
-        made.append(
-            Conclusion(
-                claim, "control", verdict(learned, claimed_sign=1), control=True, key="learns"
-            )
-        )
-    return made
-
+_REPORT = "the CIFAR-10 report"
+_DEEP, _SHALLOW = ("post-12", "pre-12"), ("post-2", "pre-2")
+QUESTIONS = (
+    Question("deep",
+             "Without warm-up, twelve pre-norm blocks learn more than twelve post-norm blocks.",
+             _REPORT, *_DEEP, "test_loss", margin=0.05),
+    Question("wider", "Their lead is larger at twelve blocks than at two.",
+             _REPORT, *_DEEP, "test_loss", beyond=_SHALLOW, margin=0.05),
+    Question("warmup", "With warm-up, twelve post-norm blocks learn more than without.",
+             "Xiong et al. (2020)", "post-12", "post-12-warm", "test_loss", margin=0.05),
+    Question("learns",
+             "Two pre-norm blocks have a smaller loss after the last epoch than after the first.",
+             "control", "pre-2", metric=learned("test_loss"), minus=0.0, sign=-1),
+)  # fmt: skip
+"""The report's claim at the largest depth and over depth, and a control."""
 
 EXPERIMENT = Experiment(
     "norm-depth",
@@ -74,6 +48,6 @@ EXPERIMENT = Experiment(
         "full": Size(asdict(replace(FULL, epochs=2, warmup=0)), (0, 1, 2), 30, "one GPU"),
     },
     extrapolation.EXPERIMENT.train,
-    conclude,
+    QUESTIONS,
 )
 """The experiment."""

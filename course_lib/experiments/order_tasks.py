@@ -8,7 +8,6 @@ positions or not, and read both ways or forwards. ``full`` has longer sequences 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Literal, get_args
@@ -20,9 +19,9 @@ from torch import Generator, Tensor, nn
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments.generated import Batch, Recipe, sha256_of, train_generated
 from course_lib.experiments.no_positions import Guesser, ReadingRun
-from course_lib.experiments.record import DataUse, Record, pair_by_seed
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question
+from course_lib.experiments.record import DataUse
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.training import count_parameters, seeded_generator
 
 Task = Literal["copy", "reverse", "brackets"]
@@ -181,35 +180,23 @@ def right(model: nn.Module, tokens: Tensor, answers: Tensor) -> float:
         return (model(tokens).argmax(dim=-1) == answers)[asked].double().mean().item()
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """What each task loses without positions, and a control.
-
-    Args:
-        records: Of one size, at least one.
-    """
-    essay, guess = "the sequence-and-space essay", "a guess"
-    asked = (
-        ("copy both ways", "copy-both-ways", guess,
-         "Who reads both ways copies worse without positions."),
-        ("reverse both ways", "reverse-both-ways", "control",
-         "Who reads both ways reverses worse without positions."),
-        ("brackets both ways", "brackets-both-ways", essay,
-         "Without positions, who reads both ways is worse at telling whether brackets match."),
-        ("copy forwards", "copy-forwards", guess,
-         "Who reads forwards copies worse without positions."),
-        ("reverse forwards", "reverse-forwards", guess,
-         "Who reads forwards reverses worse without positions."),
-        ("brackets forwards", "brackets-forwards", essay,
-         "Without positions, who reads forwards is worse at telling whether brackets match."),
-    )  # fmt: skip
-    made = []
-    for key, arm, document, claim in asked:
-        pairs = pair_by_seed(records, arm, f"{arm}-none", records[0].size)
-        if pairs:
-            lost = [told.results["accuracy"] - not_.results["accuracy"] for told, not_ in pairs]
-            judged = verdict(lost, claimed_sign=1)
-            made.append(Conclusion(claim, document, judged, document == "control", key))
-    return made
+_ESSAY, _GUESS = "the sequence-and-space essay", "a guess"
+QUESTIONS = tuple(
+    Question(arm.replace("-", " "), claim, document, arm, f"{arm}-none", margin=0.02, bound=1.0)
+    for arm, document, claim in (
+        ("copy-both-ways", _GUESS, "A model that reads both ways copies worse without positions."),
+        ("reverse-both-ways", "control",
+         "A model that reads both ways reverses worse without positions."),
+        ("brackets-both-ways", _ESSAY,
+         "Reading both ways, a model tells worse without positions whether brackets match."),
+        ("copy-forwards", _GUESS, "A model that reads forwards copies worse without positions."),
+        ("reverse-forwards", _GUESS,
+         "A model that reads forwards reverses worse without positions."),
+        ("brackets-forwards", _ESSAY,
+         "Reading forwards, a model tells worse without positions whether brackets match."),
+    )
+)  # fmt: skip
+"""What each task loses without positions, and a control."""
 
 
 @experiment(
@@ -220,7 +207,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
         "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.1, "one CPU core"),
         "full": Size(asdict(FULL), (0, 1, 2), 20, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one model on one task."""

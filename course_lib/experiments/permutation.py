@@ -9,16 +9,16 @@ CIFAR-10 report. ``cpu`` sees 3,000 pictures four times: it shows signs, not siz
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from course_lib.experiments.questions import Question
 from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.vit_ablations import (
     CPU,
     FULL,
@@ -61,72 +61,44 @@ ARMS: dict[str, dict[str, Any]] = {
 _ESSAY = "the sequence-and-space essay"
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """Who minds a shuffle, new or always the same, and a control."""
+def _drop(grid: int) -> Callable[[Record], float]:
+    """How much accuracy a shuffle of so many tiles along a side costs."""
 
-    def drops(arm: str, grid: int) -> dict[int, float]:
-        key = f"grid {grid}"
-        return {
-            r.seed: r.results["patches_shuffled"]["as it was"] - r.results["patches_shuffled"][key]
-            for r in records
-            if r.arm == arm
-        }
+    def drop(record: Record) -> float:
+        found = record.results["patches_shuffled"]
+        return float(found["as it was"] - found[f"grid {grid}"])
 
-    def both(larger: dict[int, float], smaller: dict[int, float]) -> list[float]:
-        return [larger[seed] - smaller[seed] for seed in sorted(larger.keys() & smaller.keys())]
+    return drop
 
-    def one_order(kind: str) -> dict[int, float]:
-        pairs = {r.seed: r.results["accuracy"] for r in records if r.arm == f"{kind}-one-order"}
-        whole = {r.seed: r.results["accuracy"] for r in records if r.arm == kind}
-        return {seed: whole[seed] - pairs[seed] for seed in whole.keys() & pairs.keys()}
 
-    asked = [
-        (
-            "shuffle/vit",
-            "Patches shuffled under positions that stay cost a vision transformer accuracy.",
-            "a guess",
-            list(drops("vit", 8).values()),
-        ),
-        *(
-            (
-                f"robust/{grid}",
-                f"A shuffle of {grid} x {grid} tiles costs a convolutional network more than a "
-                "vision transformer.",
-                _ESSAY,
-                both(drops("resnet", grid), drops("vit", grid)),
-            )
-            for grid in GRIDS
-        ),
-        (
-            "one-order/resnet",
-            "One order for all pictures costs a convolutional network accuracy.",
-            "a guess",
-            list(one_order("resnet").values()),
-        ),
-        (
-            "one-order/vit",
-            "One order for all pictures costs a vision transformer accuracy.",
-            "a guess",
-            list(one_order("vit").values()),
-        ),
-        (
-            "one-order",
-            "One order for all pictures costs a convolutional network more than a transformer.",
-            "a guess",
-            both(one_order("resnet"), one_order("vit")),
-        ),
-        (
-            "control",
-            "A convolutional network is less accurate on pictures of 256 shuffled tiles.",
-            "control",
-            list(drops("resnet", 16).values()),
-        ),
-    ]
-    return [
-        Conclusion(claim, document, verdict(gains, claimed_sign=1), document == "control", key=key)
-        for key, claim, document, gains in asked
-        if gains
-    ]
+def _robust(grid: int) -> Question:
+    claim = (
+        f"A shuffle of {grid} x {grid} tiles costs a convolutional network more than a vision "
+        "transformer."
+    )
+    return Question(f"robust/{grid}", claim, _ESSAY, "resnet", "vit", _drop(grid), margin=0.02)
+
+
+_RESNET, _VIT = ("resnet", "resnet-one-order"), ("vit", "vit-one-order")
+QUESTIONS = (
+    Question("shuffle/vit",
+             "Patches shuffled under positions that stay cost a vision transformer accuracy.",
+             "a guess", "vit", metric="patches_shuffled.as it was",
+             minus="patches_shuffled.grid 8", margin=0.02),
+    *map(_robust, GRIDS),
+    Question("one-order/resnet",
+             "One order for all pictures costs a convolutional network accuracy.",
+             "a guess", *_RESNET, margin=0.02),
+    Question("one-order/vit", "One order for all pictures costs a vision transformer accuracy.",
+             "a guess", *_VIT, margin=0.02),
+    Question("one-order",
+             "One order for all pictures costs a convolutional network more than a transformer.",
+             "a guess", *_RESNET, beyond=_VIT, margin=0.02),
+    Question("control",
+             "A convolutional network is less accurate on pictures of 256 shuffled tiles.",
+             "control", "resnet", metric=_drop(16), minus=0.0),
+)  # fmt: skip
+"""Which network minds a shuffle, new or always the same, and a control."""
 
 
 class Shuffling(Seeing):
@@ -212,7 +184,7 @@ def _told(model: nn.Module, shown: Tensor, order: Tensor, grid: int) -> Tensor:
         "cpu": Size(as_config(_CPU), (0, 1, 2, 3, 4), 0.25, "one CPU core"),
         "full": Size(as_config(_FULL), (0, 1, 2), 60, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one arm, then shuffle what it is tested on."""

@@ -8,10 +8,10 @@ sentences here go through the same weights, and their gold alignments are known.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from statistics import mean
 
 import torch
 from torch import Tensor, nn
@@ -28,9 +28,9 @@ from course_lib.data.translation import (
     korean_english,
 )
 from course_lib.experiments.provenance import Clock
+from course_lib.experiments.questions import Question, learned
 from course_lib.experiments.record import DataUse, Record
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import Verdict, verdict
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.trained import pack_weights
 from course_lib.training import (
     count_parameters,
@@ -324,72 +324,46 @@ def measure(model: EncoderDecoder, data: TranslationData) -> dict[str, object]:
     }
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """The documents' claims, the course's own question, and controls.
-
-    Args:
-        records: Of one size, at least one.
-    """
-    found = [record.results for record in records]
-    order = [f["order_of_attention"]["german"] - f["order_of_attention"]["korean"] for f in found]
-    learned = [r.metrics[-1]["exact"] - r.metrics[0]["exact"] for r in records]
-    return [
-        Conclusion(
-            "Attention goes through a sentence of like word order more in order than through one "
-            "of another.",
-            "the patterns essay",
-            verdict(order, claimed_sign=1),
-            key="order",
-        ),
-        *_of_links(found),
-        Conclusion(
-            "More sentences are translated without an error after the last epoch than after the "
-            "first.",
-            "control",
-            verdict(learned, claimed_sign=1),
-            control=True,
-            key="learns",
-        ),
-    ]
+def _more_errors(one: str, *languages: str) -> Callable[[Record], float]:
+    """Errors of one way to link words, over these languages."""
+    return lambda record: mean(record.results["alignment"][f"{name}, {one}"] for name in languages)
 
 
-def _of_links(found: Sequence[Mapping[str, Any]]) -> list[Conclusion]:
-    """Which way to link words makes fewer errors than which."""
+def _of_head(language: str) -> Question:
+    claim = (
+        f"The best head links {language.title()} words to English ones with fewer errors than a "
+        "count of places."
+    )
+    return Question(
+        f"head-{language}",
+        claim,
+        "the lecture",
+        "translator",
+        metric=f"alignment.{language}, counting",
+        minus=f"alignment.{language}, best head",
+        margin=0.05,
+    )
 
-    def fewer(one: str, other: str, *languages: str) -> Verdict:
-        """Has one way to link words fewer errors than another?"""
-        gains = [
-            sum(f["alignment"][f"{name}, {other}"] - f["alignment"][f"{name}, {one}"]
-                for name in languages) / len(languages)
-            for f in found
-        ]  # fmt: skip
-        return verdict(gains, claimed_sign=1)
 
-    return [
-        *(
-            Conclusion(
-                f"The best head links {name.title()} words to English ones with fewer errors than "
-                "a count of places.",
-                "the lecture",
-                fewer("best head", "counting", name),
-                key=f"head-{name}",
-            )
-            for name in LANGUAGES
-        ),
-        Conclusion(
-            "The mean of the last layer's heads has fewer errors than the best head.",
-            "beside the lecture",
-            fewer("mean of heads", "best head", *LANGUAGES),
-            key="mean",
-        ),
-        Conclusion(
-            "The row that predicts a word has fewer errors than the row that reads it.",
-            "control",
-            fewer("mean of heads", "row that reads", *LANGUAGES),
-            control=True,
-            key="row",
-        ),
-    ]
+QUESTIONS = (
+    Question("order",
+             "Attention goes through a sentence of like word order more in order than through one "
+             "of another.",
+             "the patterns essay", "translator", metric="order_of_attention.german",
+             minus="order_of_attention.korean", margin=0.1),
+    *map(_of_head, LANGUAGES),
+    Question("mean", "The mean of the last layer's heads has fewer errors than the best head.",
+             "beside the lecture", "translator", metric=_more_errors("best head", *LANGUAGES),
+             minus=_more_errors("mean of heads", *LANGUAGES), margin=0.05),
+    Question("row", "The row that predicts a word has fewer errors than the row that reads it.",
+             "control", "translator", metric=_more_errors("row that reads", *LANGUAGES),
+             minus=_more_errors("mean of heads", *LANGUAGES)),
+    Question("learns",
+             "More sentences are translated without an error after the last epoch than after the "
+             "first.",
+             "control", "translator", metric=learned("exact"), minus=0.0),
+)  # fmt: skip
+"""The documents' claims, the course's own question, and controls."""
 
 
 @experiment(
@@ -400,7 +374,7 @@ def _of_links(found: Sequence[Mapping[str, Any]]) -> list[Conclusion]:
         "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 2, "two CPU cores"),
         "full": Size(asdict(FULL), (0, 1, 2), 20, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one translator and measure it as it is kept: in half precision."""

@@ -36,7 +36,7 @@ from course_lib.data.text import (
 )
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.reader_claims import conclude
+from course_lib.experiments.reader_claims import QUESTIONS
 from course_lib.experiments.reader_heads import best_roles, silencing
 from course_lib.experiments.reader_probes import probes
 from course_lib.experiments.record import DataUse
@@ -463,7 +463,7 @@ def _rank_correlation(a: Tensor, b: Tensor) -> float:
         "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 1.5, "two CPU cores"),
         "full": Size(asdict(FULL), (0, 1, 2), 20, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one reader and measure it as it is kept: in half precision."""

@@ -247,6 +247,44 @@ def pair_by_seed(
     return [(by_arm[larger][seed], by_arm[smaller][seed]) for seed in seeds]
 
 
+def measured(record: Record, metric: str) -> float:
+    """A number of a record.
+
+    Args:
+        record: The record.
+        metric: Key of its results; a dot leads into a nested one, whose keys may hold dots, too.
+
+    Raises:
+        ValueError: If there is no such number.
+
+    Example:
+        >>> from course_lib.experiments import SHIPPED_RESULTS
+        >>> record = load_records(SHIPPED_RESULTS, "seq2seq-bottleneck")[0]
+        >>> measured(record, "n_by_length.3") == record.results["n_by_length"]["3"]
+        True
+    """
+    value = _dig(record.results, metric)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        known = ", ".join(record.results)
+        raise Refused(
+            f"{record.experiment} {record.arm} has no number {metric!r}; its results: {known}"
+        )
+    return float(value)
+
+
+def _dig(results: Any, path: str) -> Any:
+    if not isinstance(results, Mapping):
+        return None
+    if path in results:
+        return results[path]
+    parts = path.split(".")
+    for i in range(1, len(parts)):
+        head = ".".join(parts[:i])
+        if head in results:
+            return _dig(results[head], ".".join(parts[i:]))
+    return None
+
+
 def _problems(record: Record) -> Iterator[str]:
     if record.schema not in (1, SCHEMA):
         yield f"schema is {record.schema!r}, expected {SCHEMA}, or 1 of an older record"

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from course_lib.errors import Refused
-from course_lib.experiments.record import DataUse, Record
-from course_lib.experiments.verdict import Verdict
+from course_lib.experiments.questions import Question
+from course_lib.experiments.record import DataUse
 
 
 @dataclass(frozen=True)
@@ -78,29 +78,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Conclusion:
-    """A claim and what the records say about it.
-
-    Args:
-        claim: The claim, in the course's words.
-        document: Who makes it.
-        verdict: The rule's verdict.
-        control: Whether this is a positive control: a difference known to be there.
-        key: Its short name, unique within the experiment, by which rows of documents' tables ask
-            for it.
-    """
-
-    claim: str
-    document: str
-    verdict: Verdict
-    control: bool = False
-    key: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.document}: {self.claim}\n    {self.verdict}"
-
-
-@dataclass(frozen=True)
 class Experiment:
     """A named experiment.
 
@@ -111,7 +88,8 @@ class Experiment:
         sizes: ``"cpu"`` in minutes, ``"day"`` in hours on one core, ``"full"`` as the document has
             it; an experiment need not have all.
         train: Runs one job.
-        conclude: From records of one size to verdicts.
+        questions: What its records decide.
+        same_code: Digests of earlier code that trains alike, for records that were made by it.
     """
 
     name: str
@@ -119,7 +97,8 @@ class Experiment:
     arms: Mapping[str, Mapping[str, Any]]
     sizes: Mapping[str, Size]
     train: Callable[[Job], Outcome]
-    conclude: Callable[[Sequence[Record]], list[Conclusion]]
+    questions: Sequence[Question] = ()
+    same_code: tuple[str, ...] = ()
 
     def config(self, arm: str, size: str) -> dict[str, Any]:
         """All settings of an arm.
@@ -133,17 +112,32 @@ class Experiment:
             raise Refused(f"{self.name} has the sizes {', '.join(self.sizes)}, got {size!r}")
         return {**self.sizes[size].config, **self.arms[arm]}
 
+    def committed(self, size: str) -> list[tuple[str, int]]:
+        """Arms and seeds of the committed set, seed by seed; of size ``cpu`` the fresh ones, too.
+
+        Raises:
+            ValueError: If there is no such size.
+        """
+        if size not in self.sizes:
+            raise Refused(f"{self.name} has the sizes {', '.join(self.sizes)}, got {size!r}")
+        what = self.sizes[size]
+        runs = {(seed, arm) for seed in what.seeds for arm in what.arms or self.arms}
+        if size == "cpu":
+            runs |= {(s, a) for q in self.questions for s in q.fresh for a in q.arms}
+        order = list(self.arms)
+        return [(a, s) for s, a in sorted(runs, key=lambda run: (run[0], order.index(run[1])))]
+
 
 def experiment(
     name: str,
     title: str,
     arms: Mapping[str, Mapping[str, Any]],
     sizes: Mapping[str, Size],
-    conclude: Callable[[Sequence[Record]], list[Conclusion]],
+    questions: Sequence[Question] = (),
 ) -> Callable[[Callable[[Job], Outcome]], Experiment]:
     """Make an experiment of the function that runs one job; arguments as in ``Experiment``."""
 
     def decorate(train: Callable[[Job], Outcome]) -> Experiment:
-        return Experiment(name, title, arms, sizes, train, conclude)
+        return Experiment(name, title, arms, sizes, train, questions)
 
     return decorate

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from course_lib.experiments.record import (
     record_name,
     write_record,
 )
-from course_lib.experiments.registry import Conclusion, Experiment, Job
+from course_lib.experiments.registry import Experiment, Job
 from course_lib.experiments.source import digest
 from course_lib.training import write_tensors
 
@@ -85,7 +85,7 @@ def bill(
     Args:
         experiment: The experiment.
         size: ``"cpu"``, ``"day"`` or ``"full"``.
-        seeds: Instead of those of the size.
+        seeds: Instead of those of the size and of its questions.
         arms: Instead of those of the size.
         results_dir: Folder of the records.
 
@@ -95,16 +95,20 @@ def bill(
     todo: list[tuple[str, int]] = []
     done: list[tuple[str, int]] = []
     # Seed by seed, so that an interrupted series leaves complete pairs.
-    if size not in experiment.sizes:
-        known = ", ".join(experiment.sizes)
-        raise Refused(f"{experiment.name} has the sizes {known}, got {size!r}")
-    for seed in experiment.sizes[size].seeds if seeds is None else seeds:
+    runs = experiment.committed(size)
+    if seeds is not None or arms is not None:
+        what = experiment.sizes[size]
+        runs = [
+            (arm, seed)
+            for seed in (what.seeds if seeds is None else seeds)
+            for arm in ((what.arms or experiment.arms) if arms is None else arms)
+        ]
+    for arm, seed in runs:
         if seed < 0:
             raise Refused(f"seeds must not be negative, got {seed}")
-        for arm in (experiment.sizes[size].arms or experiment.arms) if arms is None else arms:
-            config = experiment.config(arm, size)
-            path = results_dir / experiment.name / record_name(arm, size, seed)
-            (done if _is_done(path, config) else todo).append((arm, seed))
+        config = experiment.config(arm, size)
+        path = results_dir / experiment.name / record_name(arm, size, seed)
+        (done if _is_done(path, config) else todo).append((arm, seed))
     return Bill(experiment, size, todo, done)
 
 
@@ -184,28 +188,6 @@ def run_one(
     return write_record(record, results_dir), _summary(record)
 
 
-def conclusions(experiment: Experiment, records: Sequence[Record], size: str) -> list[Conclusion]:
-    """What the records of one size decide: nothing, where a control does not stand.
-
-    Args:
-        experiment: The experiment.
-        records: Of any experiments.
-        size: Of which runs.
-
-    Returns:
-        Its conclusions, controls included; none if there are no records. Where a control fails,
-        the measurement itself is in doubt, and every other outcome is ``"undecided"``.
-    """
-    chosen = [r for r in records if r.experiment == experiment.name and r.size == size]
-    found = experiment.conclude(chosen) if chosen else []
-    if all(c.verdict.outcome == "stands" for c in found if c.control):
-        return found
-    return [
-        c if c.control else replace(c, verdict=replace(c.verdict, outcome="undecided"))
-        for c in found
-    ]
-
-
 def code_of(experiment: Experiment) -> str:
     """SHA-256 of the definitions that training reaches; the settings are in the record itself.
 
@@ -226,8 +208,9 @@ def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> l
         records: Of any experiments. Those of schema 1 can't be told and are left out.
     """
     told = [r for r in records if r.schema > 1 and r.experiment in experiments]
-    now = {name: code_of(experiments[name]) for name in {r.experiment for r in told}}
-    return [r for r in told if r.source_sha256 != now[r.experiment]]
+    names = {r.experiment for r in told}
+    now = {name: {code_of(experiments[name]), *experiments[name].same_code} for name in names}
+    return [r for r in told if r.source_sha256 not in now[r.experiment]]
 
 
 def _record(

@@ -9,7 +9,6 @@ trained. Each seed draws other pictures.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from typing import Any, get_args
 
 import torch
@@ -17,22 +16,27 @@ from torch import Tensor
 
 from course_lib.data.cifar import load_cifar10
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.record import DataUse, Record
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question
+from course_lib.experiments.record import DataUse
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.positions import Scan, scan_order
 from course_lib.training import seeded_generator
 
 ARMS: dict[str, dict[str, Any]] = {scan: {"scan": scan} for scan in get_args(Scan)}
-# The scan that should pack better, the other, the claim and who makes it.
-_CLAIMS = (
-    ("raster", "column", "Rows pack better than columns.", "the sequence-and-space essay"),
-    ("raster", "hilbert", "Rows pack better than Hilbert's curve.", "the sequence-and-space essay"),
-    ("snake", "raster", "Without jumps at the ends of rows, rows pack better.", "a guess"),
-    ("raster", "zigzag", "Rows pack better than diagonals.", "the sequence-and-space essay"),
-    ("raster", "spiral", "Rows pack better than a spiral.", "the sequence-and-space essay"),
-    ("raster", "random", "Rows pack better than a random order.", "control"),
-)
+_ESSAY = "the sequence-and-space essay"
+QUESTIONS = tuple(
+    Question(f"{better}/{worse}", claim, document, worse, better, "packed_share", margin=0.01,
+             fresh=range(10, 30) if worse == "spiral" else ())
+    for better, worse, claim, document in (
+        ("raster", "column", "Rows pack better than columns.", _ESSAY),
+        ("raster", "hilbert", "Rows pack better than Hilbert's curve.", _ESSAY),
+        ("snake", "raster", "Without jumps at the ends of rows, rows pack better.", "a guess"),
+        ("raster", "zigzag", "Rows pack better than diagonals.", _ESSAY),
+        ("raster", "spiral", "Rows pack better than a spiral.", _ESSAY),
+        ("raster", "random", "Rows pack better than a random order.", "control"),
+    )
+)  # fmt: skip
+"""Rows beside the other scans, and a control."""
 
 
 def packed_share(pictures: Tensor, order: Tensor) -> float:
@@ -58,23 +62,6 @@ def packed_share(pictures: Tensor, order: Tensor) -> float:
     return sum(shares) / len(shares)
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """Rows beside the other scans, and a control."""
-    made = []
-    shares = {(r.arm, r.seed): r.results["packed_share"] for r in records}
-    for better, worse, claim, document in _CLAIMS:
-        saved = [
-            shares[worse, seed] - share
-            for (arm, seed), share in sorted(shares.items())
-            if arm == better and (worse, seed) in shares
-        ]
-        if saved:
-            judged = verdict(saved, claimed_sign=1)
-            control = document == "control"
-            made.append(Conclusion(claim, document, judged, control, key=f"{better}/{worse}"))
-    return made
-
-
 @experiment(
     "scan-orders",
     "how well photographs can be packed, by the order in which their pixels are read",
@@ -83,7 +70,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
         "cpu": Size({"n_pictures": 1_000}, (0, 1, 2, 3, 4), 0.03, "one CPU core"),
         "full": Size({"n_pictures": 10_000}, (0,), 1, "one CPU core"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Pack test pictures that the seed draws; the arms of a seed share them."""

@@ -10,15 +10,14 @@ position helps with places and hardly matters for classes. ``day`` takes eight t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.record import DataUse, Record, pair_by_seed
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question
+from course_lib.experiments.record import DataUse
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.training import count_parameters, seeded_generator
 from course_lib.vit import answers_right, red_scenes, train_on_scenes
 
@@ -26,31 +25,24 @@ ARMS: dict[str, dict[str, Any]] = {
     name: {"positions": name} for name in ("none", "learned", "fixed", "axial", "mixed")
 }
 _ESSAY, _SMALL, _LARGE = "the sequence-and-space essay", "at_32", "at_48"
-# Key, question, size, the arm that should answer better, the other, the claim, who makes it.
-_CLAIMS = (
-    ("where", "where", _SMALL, "learned", "none", "Positions help to say where.", "control"),
-    ("left of", "left of", _SMALL, "learned", "none", "Positions help to say left of.", _ESSAY),
-    ("what", "what", _SMALL, "learned", "none", "Positions help to say what.", _ESSAY),
-    ("resampled/fixed", "where", _LARGE, "learned", "fixed",
-     "On a finer grid, a resampled table says better where than sinusoids that go on.", "a guess"),
-    ("resampled/axial", "where", _LARGE, "learned", "axial",
-     "On a finer grid, a resampled table says better where than rotations that go on.", "a guess"),
-    ("mixed/axial", "where", _LARGE, "mixed", "axial",
-     "On a finer grid, mixed rotations say better where than axial ones.",
-     "the paper on mixed rotations"),
+QUESTIONS = (
+    Question("where", "Positions help to say where.", "control",
+             "learned", "none", f"{_SMALL}.where"),
+    Question("left of", "Positions help to say left of.", _ESSAY,
+             "learned", "none", f"{_SMALL}.left of", margin=0.05),
+    Question("what", "Positions help to say what.", _ESSAY,
+             "learned", "none", f"{_SMALL}.what", margin=0.05, fresh=range(20, 50)),
+    Question("resampled/fixed",
+             "On a finer grid, a resampled table says better where than sinusoids that go on.",
+             "a guess", "learned", "fixed", f"{_LARGE}.where", margin=0.05),
+    Question("resampled/axial",
+             "On a finer grid, a resampled table says better where than rotations that go on.",
+             "a guess", "learned", "axial", f"{_LARGE}.where", margin=0.05),
+    Question("mixed/axial",
+             "On a finer grid, mixed rotations say better where than axial ones.",
+             "the paper on mixed rotations", "mixed", "axial", f"{_LARGE}.where", margin=0.05),
 )  # fmt: skip
-
-
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """Questions with and without positions, schemes on a finer grid, and a control."""
-    made = []
-    for key, question, at, better, worse, claim, document in _CLAIMS:
-        pairs = pair_by_seed(records, better, worse, records[0].size) if records else []
-        gains = [a.results[at][question] - b.results[at][question] for a, b in pairs]
-        if gains:
-            judged = verdict(gains, claimed_sign=1)
-            made.append(Conclusion(claim, document, judged, document == "control", key=key))
-    return made
+"""Questions with and without positions, schemes on a finer grid, and a control."""
 
 
 @experiment(
@@ -72,7 +64,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
             {"n_train": 50_000, "n_test": 10_000, "steps": 20_000}, (0, 1, 2), 10, "one GPU"
         ),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one model on scenes of 32 x 32; it is asked again about larger ones."""

@@ -23,9 +23,9 @@ from course_lib.data.translation import (
     korean_english,
 )
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.record import DataUse, Record, pair_by_seed
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.seq2seq import Attention, Cell, Seq2Seq, Seq2SeqConfig
 from course_lib.training import derive_seed, fit, seeded_generator, warmup_cosine
 
@@ -205,56 +205,33 @@ def share(record: Record, shortest: int = 0, longest: int = 10**6) -> float:
     return float(right / sum(counts[k] for k in chosen))
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """The lecture's claims, and a control.
+def _short(record: Record) -> float:
+    return share(record, longest=SHORT)
 
-    A long sentence offers more chances of an error, so the first claim would hold of any model.
-    The third one asks for the bottleneck itself: whether attention loses less.
-    """
-    size = records[0].size
-    found: list[Conclusion] = []
-    plain = [record for record in records if record.arm == "gru"]
-    if plain:
-        drops = [share(r, longest=SHORT) - share(r, shortest=LONG) for r in plain]
-        found.append(
-            Conclusion(
-                "With one context vector, long sentences are translated worse than short ones.",
-                "the lecture",
-                verdict(drops, claimed_sign=1),
-                key="long-sentences",
-            )
-        )
-    pairs = pair_by_seed(records, "gru-attention", "gru", size)
-    if pairs:
-        gains = [share(a, shortest=LONG) - share(b, shortest=LONG) for a, b in pairs]
-        narrowed = [
-            (share(b, longest=SHORT) - share(b, shortest=LONG))
-            - (share(a, longest=SHORT) - share(a, shortest=LONG))
-            for a, b in pairs
-        ]
-        learned = [a.metrics[-1]["exact"] - a.metrics[0]["exact"] for a, _ in pairs]
-        found += [
-            Conclusion(
-                "On long sentences attention translates better than one context vector.",
-                "the lecture",
-                verdict(gains, claimed_sign=1),
-                key="attention",
-            ),
-            Conclusion(
-                "With attention, less is lost from short to long sentences.",
-                "the lecture",
-                verdict(narrowed, claimed_sign=1),
-                key="bottleneck",
-            ),
-            Conclusion(
-                "Attention after the last epoch is better than after the first.",
-                "control",
-                verdict(learned, claimed_sign=1),
-                control=True,
-                key="learns",
-            ),
-        ]
-    return found
+
+def _long(record: Record) -> float:
+    return share(record, shortest=LONG)
+
+
+QUESTIONS = (
+    Question("long-sentences",
+             "With one context vector, long sentences are translated worse than short ones.",
+             "the lecture", "gru", metric=_short, minus=_long, margin=0.02,
+             versus="its long sentences"),
+    Question("attention",
+             "On long sentences attention translates better than one context vector.",
+             "the lecture", "gru-attention", "gru", _long, margin=0.02),
+    Question("bottleneck", "With attention, less is lost from short to long sentences.",
+             "the lecture", "gru", "gru-attention", lambda record: _short(record) - _long(record),
+             margin=0.02),
+    Question("learns", "Attention after the last epoch is better than after the first.",
+             "control", "gru-attention", metric=learned("exact"), minus=0.0),
+)  # fmt: skip
+"""The lecture's claims, and a control.
+
+A long sentence offers more chances of an error, so the first claim would hold of any model. The
+third one asks for the bottleneck itself: whether attention loses less.
+"""
 
 
 @experiment(
@@ -270,7 +247,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
         "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 1.5, "two CPU cores"),
         "full": Size(asdict(FULL), (0, 1, 2, 3, 4), 20, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one arm and measure it over sentence length."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 from typing import Literal
 
 import mpmath  # type: ignore[import-untyped]
+import torch
+from torch import Tensor
 
 CONFIDENCE = 0.95
 
-Outcome = Literal["stands", "does not", "undecided"]
+Outcome = Literal["stands", "does not", "no difference", "undecided", "not testable"]
 
 
 @dataclass(frozen=True)
@@ -19,35 +23,48 @@ class Verdict:
     """What paired runs say about a claimed difference.
 
     Args:
-        outcome: ``"stands"``, ``"does not"`` or ``"undecided"``.
+        outcome: ``"stands"``, ``"does not"``, ``"no difference"`` (none larger than the margin),
+            ``"undecided"`` or ``"not testable"`` (at this size).
         mean: Mean of the differences.
         low: Lower end of the 95 % interval.
         high: Upper end.
-        half_width: Half the width of the interval. No effect size: a true difference as large as
-            this is told from 0 in about half of all such experiments.
         n: Number of pairs.
+        p: Two-sided, of the paired t-test; 1 for a single pair.
+        margin: The largest difference that counts as none, fixed before the runs; none if any
+            difference counts.
+        remarks: What has to be known beside the outcome.
     """
 
     outcome: Outcome
     mean: float
     low: float
     high: float
-    half_width: float
     n: int
+    p: float
+    margin: float | None = None
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         numbers = f"{self.mean:+.3g} [{self.low:+.3g}, {self.high:+.3g}], {self.n} pairs"
-        return "; ".join([f"{self.outcome}: {numbers}", *self.doubts()])
+        return "; ".join([f"{self.said}: {numbers}", *self.remarks])
 
-    def doubts(self) -> list[str]:
-        """Why nothing is decided, where the interval doesn't tell."""
-        if self.outcome == "undecided" and not self.low <= 0 <= self.high:
-            return ["a control does not stand"]
-        if self.n > 1 and self.mean == self.half_width == 0:
-            return ["all pairs are equal, the task can't tell the arms apart"]
-        return []
+    @property
+    def said(self) -> str:
+        """The outcome with its margin."""
+        larger = f" larger than {self.margin:g}" if self.margin is not None else ""
+        return self.outcome + (larger if self.outcome == "no difference" else "")
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval.
+
+        No effect size: a true difference as large as this is told from 0 in about half of all such
+        experiments.
+        """
+        return (self.high - self.low) / 2
 
 
+@cache
 def t_quantile(probability: float, degrees: int) -> float:
     """Quantile of Student's t distribution.
 
@@ -81,42 +98,157 @@ def t_quantile(probability: float, degrees: int) -> float:
     return math.sqrt(degrees * (1 - high) / high)
 
 
-def verdict(differences: Sequence[float], claimed_sign: int) -> Verdict:
+def p_value(t: float, degrees: int) -> float:
+    """How often a t at least as far from 0 comes about by chance.
+
+    Args:
+        t: Of a t-test.
+        degrees: Degrees of freedom, at least 1.
+
+    Example:
+        >>> round(p_value(2.776, 4), 3)
+        0.05
+    """
+    x = degrees / (degrees + t * t)
+    return float(mpmath.betainc(degrees / 2, 0.5, 0, x, regularized=True))
+
+
+def adjust(p_values: Sequence[float]) -> list[float]:
+    """p-values of one family of questions, adjusted by Benjamini and Hochberg (1995).
+
+    Calling a claim decided where its adjusted value is below 0.05 keeps the expected share of wrong
+    ones among them below 5 %.
+
+    Args:
+        p_values: One for each question.
+
+    Example:
+        >>> adjust([0.01, 0.04, 0.03])
+        [0.03, 0.04, 0.04]
+    """
+    adjusted, least = [0.0] * len(p_values), 1.0
+    falling = sorted(range(len(p_values)), key=p_values.__getitem__, reverse=True)
+    for rank, i in zip(range(len(p_values), 0, -1), falling, strict=True):
+        least = min(least, p_values[i] * len(p_values) / rank)
+        adjusted[i] = least
+    return adjusted
+
+
+def runs_needed(spread: float, difference: float, power: float = 0.8) -> int:
+    """Pairs of runs with which a difference is told from 0 as often as wanted.
+
+    Args:
+        spread: Standard deviation of the differences of pairs.
+        difference: The true one, not 0.
+        power: How often its interval shall exclude 0, at least 0.5.
+
+    Example:
+        A difference as large as its spread; with five pairs it would be found in two of five cases.
+
+        >>> runs_needed(spread=1.0, difference=1.0)
+        10
+    """
+
+    def enough(degrees: int) -> float:
+        wanted = t_quantile((1 + CONFIDENCE) / 2, degrees) + t_quantile(power, degrees)
+        return (wanted * spread / difference) ** 2
+
+    # No fewer than with a spread that is known; and beyond 1,000, no more.
+    known = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) + NormalDist().inv_cdf(power)
+    n = max(2, math.ceil((known * spread / difference) ** 2))
+    while n < 1_000 and n < enough(n - 1):
+        n += 1
+    return n
+
+
+def verdict(
+    differences: Sequence[float], claimed_sign: int, margin: float | None = None
+) -> Verdict:
     """Judge a claim by a paired t-interval.
 
     Two arms run with the same seeds; each seed gives one difference. The claim *stands* if the
     95 % interval of the mean difference excludes 0 on the claimed side, it *does not* if it
-    excludes 0 on the other, and is *undecided* otherwise. One pair alone never decides.
+    excludes 0 on the other. Where the interval holds 0 and lies within the margin, there is *no
+    difference* larger than that; else the claim is *undecided*. One pair alone never decides. Where
+    all pairs are equal, the task can't tell the arms apart: *not testable*.
 
     Args:
         differences: One difference for each seed, in the order "what the claim calls larger"
             minus the other if ``claimed_sign`` is 1.
         claimed_sign: 1 if the claim says that the differences are positive, -1 if negative.
+        margin: The largest difference that counts as none, fixed before the runs.
 
     Raises:
-        ValueError: If the sign is neither, or a difference is missing or not finite.
+        ValueError: If the sign is neither, the margin is not above 0, or a difference is missing or
+            not finite.
 
     Example:
         >>> print(verdict([0.30, 0.34, 0.29, 0.33, 0.31], claimed_sign=1))
         stands: +0.314 [+0.288, +0.34], 5 pairs
         >>> print(verdict([0.02, -0.01, 0.03], claimed_sign=1))
         undecided: +0.0133 [-0.0384, +0.065], 3 pairs
+        >>> print(verdict([0.02, -0.01, 0.03], claimed_sign=1, margin=0.1))
+        no difference larger than 0.1: +0.0133 [-0.0384, +0.065], 3 pairs
     """
     if claimed_sign not in (1, -1):
         raise ValueError(f"claimed_sign is {claimed_sign}, wanted 1 or -1")
+    if margin is not None and not margin > 0:
+        raise ValueError(f"margin is {margin}, wanted more than 0, or None")
     values = [float(value) for value in differences]
     n = len(values)
     if n == 0 or not all(math.isfinite(value) for value in values):
         raise ValueError(f"expected finite differences, at least one, got {values}")
     mean = math.fsum(values) / n
     if n == 1:
-        half = math.inf
-    else:
-        variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
-        half = t_quantile((1 + CONFIDENCE) / 2, n - 1) * math.sqrt(variance / n)
+        return Verdict("undecided", mean, -math.inf, math.inf, n, 1.0, margin)
+    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
+    half = t_quantile((1 + CONFIDENCE) / 2, n - 1) * error
     low, high = mean - half, mean + half
+    p = p_value(mean / error, n - 1) if error else float(mean == 0)
+    outcome: Outcome = "undecided"
+    remarks: tuple[str, ...] = ()
+    within = margin is not None and -margin <= low and high <= margin
     if low > 0 or high < 0:
-        outcome: Outcome = "stands" if (low > 0) == (claimed_sign > 0) else "does not"
-    else:
-        outcome = "undecided"
-    return Verdict(outcome, mean, low, high, half, n)
+        outcome = "stands" if (low > 0) == (claimed_sign > 0) else "does not"
+        remarks = (f"no more than {margin:g}",) if within else ()
+    elif error == 0:
+        outcome, remarks = "not testable", ("all pairs are equal",)
+    elif within:
+        outcome = "no difference"
+    return Verdict(outcome, mean, low, high, n, p, margin, remarks)
+
+
+def two_way_interval(differences: Tensor, block: int = 1) -> tuple[float, float]:
+    """A 95 % interval for a mean over seeds and over test items, both taken as drawn.
+
+    The variances of the means of seeds and of items are added, less that of single cells, which is
+    in both (Cameron, Gelbach and Miller, 2011); neighbours that depend on each other are taken
+    together first.
+
+    Args:
+        differences: Of two arms, ``(S, N)`` for S seeds and N items, at least two of each.
+        block: Neighbouring items that count as one, such as the windows of a day.
+
+    Returns:
+        Its lower and its upper end.
+
+    Raises:
+        ValueError: If there are fewer than two seeds or blocks.
+
+    Example:
+        Seeds agree, and still another test set might say something else.
+
+        >>> low, high = two_way_interval(torch.tensor([[1.0, 0.0, 0.0, 1.0]] * 3))
+        >>> round(low, 2), round(high, 2)
+        (-0.74, 1.74)
+    """
+    blocks = differences.double().split(block, dim=1)
+    cells = torch.stack([part.mean(dim=1) for part in blocks if part.shape[1] == block], dim=1)
+    if min(cells.shape) < 2:
+        raise ValueError(f"expected two seeds and two blocks, got {tuple(cells.shape)}")
+    n = min(cells.shape)
+    seeds, items = (cells.mean(dim=d).var() / cells.shape[1 - d] for d in (1, 0))
+    both = max(seeds + items - cells.var() / cells.numel(), seeds, items)
+    half = t_quantile((1 + CONFIDENCE) / 2, n - 1) * math.sqrt(both)
+    mean = float(cells.mean())
+    return mean - half, mean + half

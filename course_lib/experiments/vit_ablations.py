@@ -10,8 +10,9 @@ order of the pictures and, by the seed, what is drawn.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from statistics import mean
 from typing import Any, Literal, get_args
 
 import torch
@@ -21,9 +22,9 @@ from torch import Tensor, nn
 from course_lib.attention_maps import attention_distance
 from course_lib.data.cifar import IMAGE_STD, PIXEL_STD, Cifar10, load_cifar10, normalise
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.record import DataUse, Record, pair_by_seed
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question
+from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.vit_cifar10 import augment, make_optimizer
 from course_lib.hybrid import Hybrid, HybridConfig
 from course_lib.resnet import ResNet, ResNetConfig
@@ -148,47 +149,43 @@ ARMS: dict[str, dict[str, Any]] = {
 }
 KEPT = ("resnet",)
 """Arms whose trained weights stay beside the record of seed 0."""
-_REPORT = "the CIFAR-10 report"
-# What each comparison claims: the arm that should be better, the other, and who says so.
-_CLAIMS = (
-    ("whole", "no-positions", "Without positions the model is less accurate.", _REPORT),
-    ("whole", "one-head", "With a single head the model is less accurate.", _REPORT),
-    ("whole", "no-residual", "Without residual connections the model is less accurate.", _REPORT),
-    ("whole", "no-norm", "Without layer norms the model is less accurate.", _REPORT),
-    ("whole", "no-ffn", "Without feed-forward parts the model is less accurate.", _REPORT),
-    ("no-residual", "no-norm", "Norms are missed more than residual connections.", _REPORT),
-    ("whole", "coarse", "Larger patches cost accuracy.", _REPORT),
-    ("mean", "whole", "The mean of the patches classifies better than a class token.", "a guess"),
-    ("whole", "quarter", "Who is shown a quarter of each picture is less accurate.", "control"),
-)
+_REPORT, _ESSAY = "the CIFAR-10 report", "the sequence-and-space essay"
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """The report's ablations, patches, pooling, and a control."""
-    return judge(records, _CLAIMS)
+def _without(arm: str, what: str) -> Question:
+    claim = f"Without {what} the model is less accurate."
+    return Question(f"whole/{arm}", claim, _REPORT, "whole", arm, margin=0.02)
 
 
-def judge(
-    records: Sequence[Record], claims: Sequence[tuple[str, str, str, str]]
-) -> list[Conclusion]:
-    """Compare accuracies of pairs of arms.
+def _by_layer(record: Record) -> list[float]:
+    """The mean attention distance of each layer, the first one's first."""
+    layers: dict[int, list[float]] = {}
+    for head, distance in record.results["attention_distance"].items():
+        layers.setdefault(int(head.split(".")[0]), []).append(distance)
+    return [mean(distances) for _, distances in sorted(layers.items())]
 
-    Args:
-        records: Of one size.
-        claims: For each comparison the arm that should be more accurate, the other, the claim and
-            who makes it; ``"control"`` for a difference known to be there.
 
-    Returns:
-        A conclusion for each pair of which there are records.
-    """
-    made = []
-    for better, worse, claim, document in claims:
-        gains = paired_gains(records, better, worse)
-        if gains:
-            judged = verdict(gains, claimed_sign=1)
-            control = document == "control"
-            made.append(Conclusion(claim, document, judged, control, key=f"{better}/{worse}"))
-    return made
+QUESTIONS = (
+    _without("no-positions", "positions"), _without("one-head", "more than one head"),
+    _without("no-residual", "residual connections"),
+    _without("no-norm", "layer norms"),
+    _without("no-ffn", "feed-forward parts"),
+    Question("seventy", "Without positions no more than 70 % of the accuracy is kept.", _ESSAY,
+             "no-positions", "whole", minus=lambda record: 0.7 * record.results["accuracy"],
+             sign=-1, margin=0.02, versus="70 % of the whole model's accuracy"),
+    Question("deeper", "After training the last layer looks further than the first.", _ESSAY,
+             "whole", metric=lambda record: _by_layer(record)[-1],
+             minus=lambda record: _by_layer(record)[0], margin=0.5, versus="the first layer"),
+    Question("no-residual/no-norm", "Norms are missed more than residual connections.", _REPORT,
+             "no-residual", "no-norm", margin=0.02),
+    Question("whole/coarse", "Larger patches cost accuracy.", _REPORT, "whole", "coarse",
+             margin=0.02),
+    Question("mean/whole", "The mean of the patches classifies better than a class token.",
+             "a guess", "mean", "whole", margin=0.02),
+    Question("whole/quarter", "Shown a quarter of each picture, the model is less accurate.",
+             "control", "whole", "quarter"),
+)  # fmt: skip
+"""The report's ablations, patches, pooling, and a control."""
 
 
 def as_config(settings: SeeingRun) -> dict[str, Any]:
@@ -203,21 +200,6 @@ def as_config(settings: SeeingRun) -> dict[str, Any]:
     """
     config: dict[str, Any] = json.loads(json.dumps(asdict(settings)))
     return config
-
-
-def paired_gains(records: Sequence[Record], better: str, worse: str) -> list[float]:
-    """Differences of the accuracies of two arms, seed by seed.
-
-    Args:
-        records: Of one size.
-        better: The arm from whose accuracy is subtracted.
-        worse: The arm whose accuracy is subtracted.
-
-    Returns:
-        One difference for each seed that both arms have.
-    """
-    pairs = pair_by_seed(records, better, worse, records[0].size) if records else []
-    return [a.results["accuracy"] - b.results["accuracy"] for a, b in pairs]
 
 
 def make_model(settings: SeeingRun, seed: int) -> nn.Module:
@@ -484,7 +466,7 @@ def _far(name: str, model: nn.Module, pictures: Tensor) -> dict[str, Any]:
         "day": Size(as_config(DAY), (0, 1, 2), 18, "one CPU core", step=3),
         "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one arm, and measure how far its heads look."""

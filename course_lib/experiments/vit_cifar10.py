@@ -8,7 +8,7 @@ report's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from course_lib.data.cifar import IMAGE_STD, PIXEL_STD, load_cifar10, normalise
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.record import DataUse, Record, pair_by_seed
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.record import DataUse
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.training import (
     accuracy,
     count_parameters,
@@ -148,28 +148,13 @@ def make_optimizer(
     return torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=weight_decay)
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """The report's claim about positions, and a control."""
-    pairs = pair_by_seed(records, "fixed", "none", records[0].size)
-    if not pairs:
-        return []
-    gains = [a.results["accuracy"] - b.results["accuracy"] for a, b in pairs]
-    learned = [a.metrics[-1]["accuracy"] - a.metrics[0]["accuracy"] for a, _ in pairs]
-    return [
-        Conclusion(
-            "A vision transformer without positional encoding is less accurate.",
-            "the CIFAR-10 report",
-            verdict(gains, claimed_sign=1),
-            key="positions",
-        ),
-        Conclusion(
-            "After the last epoch the model is better than after the first.",
-            "control",
-            verdict(learned, claimed_sign=1),
-            control=True,
-            key="learns",
-        ),
-    ]
+QUESTIONS = (
+    Question("positions", "A vision transformer without positional encoding is less accurate.",
+             "the CIFAR-10 report", "fixed", "none", margin=0.02),
+    Question("learns", "After the last epoch the model is better than after the first.",
+             "control", "fixed", metric=learned("accuracy"), minus=0.0),
+)  # fmt: skip
+"""The report's claim about positions, and a control."""
 
 
 @experiment(
@@ -180,7 +165,7 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
         "cpu": Size(asdict(CPU), (0, 1, 2), 3, "two CPU cores"),
         "full": Size(asdict(FULL), (0, 1, 2), 60, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one arm; the accuracy is that after the last epoch, nothing was chosen by it."""

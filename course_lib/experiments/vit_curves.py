@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise, product, starmap
 
 from torch import Tensor
 
 from course_lib.calibration import expected_calibration_error
-from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.questions import Question
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.vit_ablations import FULL, Seeing, SeeingRun, as_config
 
 EPOCHS = (10, 50, 100, 200, 300)
@@ -62,30 +62,38 @@ def by_epoch(metrics: Sequence[Mapping[str, float]]) -> dict[str, dict[str, floa
     }
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """The report's columns from each of its epochs to the next, a guess, and a control."""
-    if not records:
-        return []
+def _step(name: str, epochs: tuple[int, int]) -> Question:
+    early, late = epochs
+    falls = late in _FALLS.get(name, ())
+    way, words = "lower" if falls else "higher", name.replace("_", " ")
+    # Losses are told to hundredths, accuracies by pictures.
+    return Question(
+        f"{name}.{late}",
+        f"The {words} is {way} after epoch {late} than after {early}.",
+        "the CIFAR-10 report",
+        "whole",
+        metric=f"{name}.{late}",
+        minus=f"{name}.{early}",
+        sign=-1 if falls else 1,
+        margin=0.02 if name == "validation_accuracy" else 0.05,
+        fresh=range(10, 15),
+    )
 
-    def gains(name: str, early: int, late: int) -> list[float]:
-        found = [record.results[name] for record in records]
-        return [column[str(late)] - column[str(early)] for column in found]
 
-    made = []
-    for name in ("training_loss", "validation_loss", "validation_accuracy"):
-        for early, late in zip(EPOCHS, EPOCHS[1:], strict=False):
-            falls = late in _FALLS.get(name, ())
-            way = "lower" if falls else "higher"
-            claim = f"The {name.replace('_', ' ')} is {way} after epoch {late} than after {early}."
-            judged = verdict(gains(name, early, late), claimed_sign=-1 if falls else 1)
-            made.append(Conclusion(claim, "the CIFAR-10 report", judged, key=f"{name}.{late}"))
-    claim = "The calibration error is higher after the last epoch than after epoch 100."
-    judged = verdict(gains("validation_calibration_error", 100, EPOCHS[-1]), claimed_sign=1)
-    made.append(Conclusion(claim, "a guess", judged, key="calibration"))
-    claim = "After the last epoch the training loss is lower than after epoch 10."
-    judged = verdict(gains("training_loss", EPOCHS[0], EPOCHS[-1]), claimed_sign=-1)
-    made.append(Conclusion(claim, "control", judged, control=True, key="learns"))
-    return made
+QUESTIONS = (
+    *starmap(
+        _step,
+        product(("training_loss", "validation_loss", "validation_accuracy"), pairwise(EPOCHS)),
+    ),
+    Question("calibration",
+             "The calibration error is higher after the last epoch than after epoch 100.",
+             "a guess", "whole", metric=f"validation_calibration_error.{EPOCHS[-1]}",
+             minus="validation_calibration_error.100", margin=0.02),
+    Question("learns", "After the last epoch the training loss is lower than after epoch 10.",
+             "control", "whole", metric=f"training_loss.{EPOCHS[-1]}",
+             minus=f"training_loss.{EPOCHS[0]}", sign=-1),
+)  # fmt: skip
+"""The report's columns from each of its epochs to the next, a guess, and a control."""
 
 
 class _Watched(Seeing):
@@ -105,7 +113,7 @@ class _Watched(Seeing):
         "cpu": Size(as_config(CPU), (0, 1, 2, 3, 4), 4, "one CPU core"),
         "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one run; a row of its metrics is kept with six digits, as there are 300."""

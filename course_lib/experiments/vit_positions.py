@@ -6,34 +6,34 @@ side by side, and calls positions crucial; the sequence-and-space essay takes a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, get_args
 
 from course_lib.experiments import vit_study
-from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Conclusion, Experiment, Size
-from course_lib.experiments.vit_ablations import as_config, judge
+from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.registry import Experiment, Size
+from course_lib.experiments.vit_ablations import as_config
 from course_lib.experiments.vit_study import STUDY_CPU, STUDY_FULL
 from course_lib.vit import Positions
 
 ARMS: dict[str, dict[str, Any]] = {name: {"positions": name} for name in get_args(Positions)}
 _ESSAY = "the sequence-and-space essay"
-# The arm that should be better, the other, the claim and who makes it.
-_CLAIMS = (
-    ("fixed", "learned", "Fixed codes are more accurate than learned ones.", "a guess"),
-    ("fixed", "sinusoid", "Row and column are more accurate than the patch's number.", _ESSAY),
-    ("fixed", "added", "Codes side by side are more accurate than their sum.", "a guess"),
-    ("axial", "fixed", "Axial rotations are more accurate than codes that are added.", "a guess"),
-    ("mixed", "axial", "Mixed rotations are more accurate than axial ones.",
-     "the paper on mixed rotations"),
-    ("fixed", "none", "Positions make the model more accurate.", "the CIFAR-10 report"),
+QUESTIONS = (
+    Question("fixed/learned", "Fixed codes are more accurate than learned ones.", "a guess",
+             "fixed", "learned", margin=0.02),
+    Question("fixed/sinusoid", "Row and column are more accurate than the patch's number.", _ESSAY,
+             "fixed", "sinusoid", margin=0.02, fresh=range(10, 30)),
+    Question("fixed/added", "Codes side by side are more accurate than their sum.", "a guess",
+             "fixed", "added", margin=0.02),
+    Question("axial/fixed", "Axial rotations are more accurate than codes that are added.",
+             "a guess", "axial", "fixed", margin=0.02),
+    Question("mixed/axial", "Mixed rotations are more accurate than axial ones.",
+             "the paper on mixed rotations", "mixed", "axial", margin=0.02),
+    Question("fixed/none", "Positions make the model more accurate.", "the CIFAR-10 report",
+             "fixed", "none", margin=0.02, fresh=range(10, 30)),
+    Question("learns", "After the last epoch the model is better than after the first.",
+             "control", "*", metric=learned("accuracy"), minus=0.0),
 )  # fmt: skip
-
-
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """Position schemes beside each other and beside none, and a control."""
-    return judge(records, _CLAIMS) + vit_study.learns(records)
-
+"""Position schemes beside each other and beside none, and a control."""
 
 EXPERIMENT = Experiment(
     "vit-positions",
@@ -44,6 +44,6 @@ EXPERIMENT = Experiment(
         "full": Size(as_config(STUDY_FULL), (0, 1, 2), 60, "one GPU"),
     },
     vit_study.EXPERIMENT.train,
-    conclude,
+    QUESTIONS,
 )
 """The experiment."""

@@ -5,13 +5,10 @@ No records ship with the course. Whoever wants to know states a prediction, runs
 ``vit-ablations``.
 """
 
-from collections.abc import Sequence
-
 from course_lib.experiments import vit_ablations
-from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Conclusion, Experiment, Size
-from course_lib.experiments.verdict import verdict
-from course_lib.experiments.vit_ablations import CPU, FULL, as_config, paired_gains
+from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.registry import Experiment, Size
+from course_lib.experiments.vit_ablations import CPU, FULL, as_config
 
 ARMS: dict[str, dict[str, object]] = {
     "whole": {},
@@ -30,23 +27,17 @@ ARMS: dict[str, dict[str, object]] = {
 }
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """Each arm that has been run against ``whole``, and a control."""
-    made = []
-    for arm in ARMS:
-        gains = [] if arm == "whole" else paired_gains(records, arm, "whole")
-        if gains:
-            claim = f"{arm} is more accurate than whole."
-            judged = verdict(gains, claimed_sign=1)
-            made.append(Conclusion(claim, "a question", judged, key=f"{arm}/whole"))
-    whole = [r.metrics for r in records if r.arm == "whole"]
-    if whole:
-        learned = [rows[-1]["accuracy"] - rows[0]["accuracy"] for rows in whole]
-        claim = "After the last epoch the model is better than after the first."
-        judged = verdict(learned, claimed_sign=1)
-        made.append(Conclusion(claim, "control", judged, control=True, key="learns"))
-    return made
-
+QUESTIONS = (
+    *(
+        Question(f"{arm}/whole", f"{arm} is more accurate than whole.", "a question", arm, "whole",
+                 margin=0.02)
+        for arm in ARMS
+        if arm != "whole"
+    ),
+    Question("learns", "After the last epoch the model is better than after the first.",
+             "control", "whole", metric=learned("accuracy"), minus=0.0),
+)  # fmt: skip
+"""Each arm that has been run against ``whole``, and a control."""
 
 EXPERIMENT = Experiment(
     "vit-questions",
@@ -57,6 +48,6 @@ EXPERIMENT = Experiment(
         "full": Size(as_config(FULL), (), 60, "one GPU"),
     },
     vit_ablations.EXPERIMENT.train,
-    conclude,
+    QUESTIONS,
 )
 """The experiment."""

@@ -10,7 +10,7 @@ and no difference is concluded from it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -21,9 +21,8 @@ from torch import Tensor, nn
 from course_lib.calibration import expected_calibration_error
 from course_lib.data.cifar import load_cifar10, normalise
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.record import DataUse, Record
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.record import DataUse
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.vit_cifar10 import augment, make_optimizer
 from course_lib.training import (
     accuracy,
@@ -82,20 +81,6 @@ ARMS: dict[str, dict[str, object]] = {
 _LOGITS, _WEIGHTS = ("few", "many"), ("many",)
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """A control alone: one seed decides nothing about differences between arms."""
-    learned = [r.metrics[-1]["accuracy"] - r.metrics[0]["accuracy"] for r in records]
-    return [
-        Conclusion(
-            "Whatever the recipe, the model is better after the last epoch than after the first.",
-            "control",
-            verdict(learned, claimed_sign=1),
-            control=True,
-            key="learns",
-        )
-    ]
-
-
 @experiment(
     "vit-recipe",
     "a vision transformer trained three ways with the same number of steps",
@@ -104,7 +89,6 @@ def conclude(records: Sequence[Record]) -> list[Conclusion]:
         "cpu": Size(asdict(CPU), (0,), 4, "two CPU cores"),
         "full": Size(asdict(FULL), (0, 1, 2), 10, "one GPU"),
     },
-    conclude=conclude,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one arm; it is measured as it is kept, in half precision."""

@@ -6,7 +6,6 @@ times as often.
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +14,9 @@ from torch import nn
 
 import course_lib
 from course_lib.experiments import vit_ablations
-from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Conclusion, Experiment, Size
-from course_lib.experiments.verdict import verdict
-from course_lib.experiments.vit_ablations import CPU, FULL, SeeingRun, as_config, paired_gains
+from course_lib.experiments.questions import Question
+from course_lib.experiments.registry import Experiment, Size
+from course_lib.experiments.vit_ablations import CPU, FULL, SeeingRun, as_config
 
 RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results"
 ARMS = {
@@ -28,26 +26,17 @@ ARMS = {
 }
 
 
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """Who leads on few images, whether more images close the gap, and a control."""
-    report = "the CIFAR-10 report"
-    few = paired_gains(records, "resnet-few", "vit-few")
-    many = paired_gains(records, "resnet", "vit")
-    more = paired_gains(records, "vit", "vit-few")
-    made = []
-    if few:
-        claim = "On few images a transformer is less accurate than a convolutional network."
-        made.append(Conclusion(claim, report, verdict(few, claimed_sign=1), key="few"))
-    if few and len(few) == len(many):
-        shrink = [a - b for a, b in zip(few, many, strict=True)]
-        claim = "With five times the images the convolutional network's lead is smaller."
-        made.append(Conclusion(claim, report, verdict(shrink, claimed_sign=1), key="gap"))
-    if more:
-        claim = "Five times the images make the transformer more accurate."
-        judged = verdict(more, claimed_sign=1)
-        made.append(Conclusion(claim, "control", judged, control=True, key="more"))
-    return made
-
+_REPORT = "the CIFAR-10 report"
+_FEW = ("resnet-few", "vit-few")
+QUESTIONS = (
+    Question("few", "On few images a transformer is less accurate than a convolutional network.",
+             _REPORT, *_FEW, margin=0.02, floor=0.6),
+    Question("gap", "With five times the images the convolutional network's lead is smaller.",
+             _REPORT, *_FEW, beyond=("resnet", "vit"), margin=0.02, floor=0.6),
+    Question("more", "Five times the images make the transformer more accurate.", "control",
+             "vit", "vit-few"),
+)  # fmt: skip
+"""Which network leads on few images, whether more images close the gap, and a control."""
 
 EXPERIMENT = Experiment(
     "vit-rivals",
@@ -60,7 +49,7 @@ EXPERIMENT = Experiment(
         "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU"),
     },
     vit_ablations.EXPERIMENT.train,
-    conclude,
+    QUESTIONS,
 )
 """The experiment."""
 

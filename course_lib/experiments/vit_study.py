@@ -11,7 +11,6 @@ it shows signs, not sizes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,16 +19,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.attention_maps import entropy
+from course_lib.experiments.questions import Question
 from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Conclusion, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import verdict
+from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.vit_ablations import (
     CPU,
     FULL,
     Seeing,
     SeeingRun,
     as_config,
-    judge,
     pixel_distances,
     vit_config,
 )
@@ -73,55 +71,48 @@ ARMS: dict[str, dict[str, Any]] = {
     "few-2": {"patch_size": 2, "share": 0.2, "n_mapped": 5},
 }
 _REPORT, _DEIT = "the CIFAR-10 report", "the paper on distilled transformers"
-# The arm that should be better, the other, the claim and who makes it.
-_CLAIMS = (
-    ("whole", "sgd", "AdamW gets further than SGD at a rate of 0.1 in as many steps.", "a guess"),
-    ("hybrid", "whole", "Convolutions in front make the model more accurate.", _REPORT),
-    ("soft-teacher", "whole", "A convolutional teacher's distribution helps.", _DEIT),
-    ("hard-teacher", "whole", "A convolutional teacher's answers help.", _DEIT),
-    ("hard-teacher", "soft-teacher", "Answers teach better than distributions.", _DEIT),
-    ("share-20", "share-5", "With 5 % of the pictures accuracy is lower than with 20 %.", _REPORT),
-    ("few-resnet", "few-4", "A convolutional network is more accurate than patches of 4.", _REPORT),
-    ("few-2", "few-4", "Patches of 2 are more accurate than patches of 4.", _REPORT),
-    ("few-4", "share-20", "Patches of 4 are more accurate than patches of 8.", _REPORT),
-    ("few-4-shifted", "few-4", "Pictures that are shifted anew each time help.", _REPORT),
-    ("whole", "share-20", "With 20 % of the pictures accuracy is lower than with all.", "control"),
+
+
+def _last_layer(record: Record) -> float:
+    layers = sum(name.startswith("distance_") for name in record.metrics[-1])
+    return record.metrics[-1][f"distance_{layers}"]
+
+
+QUESTIONS = (
+    Question("whole/sgd", "AdamW gets further than SGD at a rate of 0.1 in as many steps.",
+             "a guess", "whole", "sgd", margin=0.02),
+    Question("hybrid/whole", "Convolutions in front make the model more accurate.", _REPORT,
+             "hybrid", "whole", margin=0.02),
+    Question("soft-teacher/whole", "A convolutional teacher's distribution helps.", _DEIT,
+             "soft-teacher", "whole", margin=0.02),
+    Question("hard-teacher/whole", "A convolutional teacher's answers help.", _DEIT,
+             "hard-teacher", "whole", margin=0.02),
+    Question("hard-teacher/soft-teacher", "Answers teach better than distributions.", _DEIT,
+             "hard-teacher", "soft-teacher", margin=0.02),
+    Question("share-20/share-5",
+             "With 5 % of the pictures accuracy is lower than with 20 %.", _REPORT,
+             "share-20", "share-5", margin=0.02),
+    # The report's table of models: differences of one and two points between trained models.
+    Question("few-resnet/few-4", "A convolutional network is more accurate than patches of 4.",
+             _REPORT, "few-resnet", "few-4", margin=0.01, floor=0.6),
+    Question("few-2/few-4", "Patches of 2 are more accurate than patches of 4.", _REPORT,
+             "few-2", "few-4", margin=0.01, floor=0.6),
+    Question("few-4/share-20", "Patches of 4 are more accurate than patches of 8.", _REPORT,
+             "few-4", "share-20", margin=0.02),
+    Question("few-4-shifted/few-4", "Pictures that are shifted anew each time help.", _REPORT,
+             "few-4-shifted", "few-4", margin=0.01, floor=0.6),
+    Question("whole/share-20", "With 20 % of the pictures accuracy is lower than with all.",
+             "control", "whole", "share-20"),
+    Question("deeper", "After training the last layer looks further than the first.",
+             "the sequence-and-space essay", "whole", metric=_last_layer,
+             minus=lambda record: record.metrics[-1]["distance_1"], versus="the first layer",
+             margin=0.5),
+    Question("sharper", "While training goes on the first layer's attention gets sharper.",
+             "a guess", "whole", metric=lambda record: record.metrics[0]["entropy_1"],
+             minus=lambda record: record.metrics[-1]["entropy_1"], versus="after training",
+             margin=0.05),
 )  # fmt: skip
-
-
-def conclude(records: Sequence[Record]) -> list[Conclusion]:
-    """Each change beside what was changed, depth and distance, and a control."""
-    made = judge(records, _CLAIMS)
-    runs = [r for r in records if r.arm == "whole"]
-    if runs:
-        layers = sum(name.startswith("distance_") for name in runs[0].metrics[-1])
-        deeper = [r.metrics[-1][f"distance_{layers}"] - r.metrics[-1]["distance_1"] for r in runs]
-        sharper = [r.metrics[0]["entropy_1"] - r.metrics[-1]["entropy_1"] for r in runs]
-        made += [
-            Conclusion(
-                "After training the last layer looks further than the first.",
-                "the sequence-and-space essay",
-                verdict(deeper, claimed_sign=1),
-                key="deeper",
-            ),
-            Conclusion(
-                "While training goes on the first layer's attention gets sharper.",
-                "a guess",
-                verdict(sharper, claimed_sign=1),
-                key="sharper",
-            ),
-        ]
-    return made
-
-
-def learns(records: Sequence[Record]) -> list[Conclusion]:
-    """A control: after its last epoch a model is better than after its first."""
-    learned = [r.metrics[-1]["accuracy"] - r.metrics[0]["accuracy"] for r in records]
-    if not learned:
-        return []
-    claim = "After the last epoch the model is better than after the first."
-    judged = verdict(learned, claimed_sign=1)
-    return [Conclusion(claim, "control", judged, control=True, key="learns")]
+"""Each change beside what was changed, depth and distance, and a control."""
 
 
 class Studying(Seeing):
@@ -183,7 +174,7 @@ class Studying(Seeing):
         "cpu": Size(as_config(STUDY_CPU), (0, 1, 2, 3, 4), 0.4, "one CPU core"),
         "full": Size(as_config(STUDY_FULL), (0, 1, 2), 60, "one GPU"),
     },
-    conclude=conclude,
+    questions=QUESTIONS,
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one arm."""

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import yaml
 from docutils import nodes
 
 from course_lib.benchmarks import attention, cluster, grading, growth
+from course_lib.book.forest import forest
 from course_lib.book.printed import (
     BENCHMARKS,
     Printed,
     load_known,
     load_printed,
-    measured,
     rows,
 )
 from course_lib.book.results import by_table, cells, tally
 from course_lib.experiments import (
     EXPERIMENTS,
-    Conclusion,
     DataUse,
     Experiment,
+    Question,
     Record,
     RecordError,
     Size,
     load_records,
-    pair_by_seed,
-    verdict,
+    measured,
 )
 from course_lib.experiments.registry import Job, Outcome
 
@@ -63,25 +63,22 @@ def record(arm: str, seed: int, score: float, size: str = "cpu") -> Record:
     )
 
 
-def toy(control: float = 1.0) -> dict[str, Experiment]:
-    """An experiment whose control gains ``control`` and a little more with every seed."""
-
-    def conclude(records: Sequence[Record]) -> list[Conclusion]:
-        pairs = pair_by_seed(records, "big", "small", records[0].size)
-        if not pairs:
-            return []
-        gains = [a.results["score"] - b.results["score"] for a, b in pairs]
-        learned = [control + 0.01 * seed for seed in range(3)]
-        return [
-            Conclusion("Big is better.", "the lecture", verdict(gains, 1), key="big"),
-            Conclusion("It learns.", "control", verdict(learned, 1), control=True, key="learns"),
-        ]
+def toy(control: float = 0.0) -> dict[str, Experiment]:
+    """An experiment whose control asks for more than so much."""
 
     def train(job: Job) -> Outcome:
         raise NotImplementedError
 
+    def learned(record: Record) -> float:
+        return 1 + 0.01 * record.seed
+
+    questions = (
+        Question("big", "Big is better.", "the lecture", "big", "small", "score", margin=0.1),
+        Question("part", "Big has more of a.", "the lecture", "big", "small", "by.1.2.a"),
+        Question("learns", "It learns.", "control", "*", metric=learned, minus=control),
+    )
     sizes = {size: Size({"epochs": 1}, (0, 1, 2), 1, "a desk") for size in ("cpu", "full")}
-    return {"toy": Experiment("toy", "a toy", {"small": {}, "big": {}}, sizes, train, conclude)}
+    return {"toy": Experiment("toy", "a toy", {"small": {}, "big": {}}, sizes, train, questions)}
 
 
 RUNS = [record("small", seed, 0.1 * seed) for seed in range(3)] + [
@@ -106,9 +103,46 @@ def test_a_row_gets_mean_spread_and_the_rules_verdict(tmp_path: Path) -> None:
     assert (large.verdict, large.size, large.n) == ("stands", "cpu", 3)
     assert large.mean == pytest.approx(1.11) and large.std == pytest.approx(0.11)
     assert (nobody.verdict, nobody.mean, nobody.std, nobody.n) == ("not run", None, None, 0)
-    said = {"claimed": 2, "mean": large.mean, "std": large.std, "n": 3, "verdict": "stands"}
-    kept = {key: big[key] for key in big.keys() - {"value", "conclusion"}}
-    assert large.data() == kept | said | {"size": "cpu"}
+    data = large.data()
+    assert {key: data[key] for key in CARD} == CARD | {"row": "big"}
+    assert data["family"] == "toy" and data["seeds"] == [0, 1, 2] and data["margin"] == 0.1
+    assert data["difference"] == pytest.approx(1.01) and data["low"] < 1.01 < data["high"]
+    assert 0 < data["p"] <= data["p_adjusted"] < 0.05 and data["remarks"] == []
+    assert nobody.data()["compared_with"] == "" and nobody.data()["p_adjusted"] is None
+    json.dumps(data)
+
+
+def test_a_row_tells_what_it_is_compared_with_and_where_the_documents_difference_lies() -> None:
+    own = [
+        Printed("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
+        for arm, value in (("small", 0.5), ("big", 1.5))
+    ]
+    _, large = rows(own, RUNS, toy())
+    assert large.compared_with == ("small", pytest.approx(0.1))
+    assert large.difference == 1.0 and large.inside is True
+    # From the other side, the difference is turned as the question has it.
+    turned = [replace(own[0], conclusion="big"), replace(own[1], conclusion="", value=4.5)]
+    small, _ = rows(turned, RUNS, toy())
+    assert small.compared_with == ("big", pytest.approx(1.11))
+    assert small.difference == 4.0 and small.inside is False
+    # The document may compare with another row, of another table, too.
+    other = Printed("lecture", "u", "b", "score", 1.0, "s")
+    (alone, _) = rows([replace(own[1], against="b"), other], RUNS, toy())
+    assert alone.difference == 0.5
+    (none,) = rows([own[1]], RUNS, toy())
+    assert none.difference is None and none.inside is None
+
+
+def test_the_picture_has_each_question_once_and_says_what_it_shows() -> None:
+    own = [Printed("lecture", "t", "a", "score", value, "s", "toy", arm, "big")
+           for arm, value in (("small", 0.5), ("big", 1.5))]  # fmt: skip
+    drawn = forest([*rows(own, RUNS, toy()), *rows([Printed(**CARD)], [], toy())])
+    tree = ElementTree.fromstring(drawn)
+    assert tree.get("role") == "img" and "stands 2, not run 1" in tree.get("aria-label", "")
+    (asked,) = tree.findall("g")
+    assert asked.get("class") == "stands" and asked.findtext("text") == "big"
+    assert "Big is better." in asked.findtext("title", "")
+    assert [part.get("class") for part in asked.findall("path")] == ["interval", "document"]
 
 
 def test_every_size_has_its_own_row_and_verdict() -> None:
@@ -120,7 +154,7 @@ def test_every_size_has_its_own_row_and_verdict() -> None:
 
 def test_nothing_is_decided_where_a_control_fails_or_a_partner_is_missing() -> None:
     printed = [Printed("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
-    assert [row.verdict for row in rows(printed, RUNS, toy(control=0))] == ["undecided"]
+    assert [row.verdict for row in rows(printed, RUNS, toy(control=1))] == ["not testable"]
     alone = [run for run in RUNS if run.arm == "big"]
     assert [row.verdict for row in rows(printed, alone, toy())] == ["undecided"]
     down = [record(r.arm, r.seed, -r.results["score"]) for r in RUNS]
@@ -150,7 +184,11 @@ def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
         (PLAIN | {"experiment": "tog"}, r"experiment is 'tog', wanted one of \['toy'\]"),
         (PLAIN | {"arm": "medium"}, r"arm is 'medium', toy has \['small', 'big'\]"),
         (PLAIN | {"metric": "sore"}, "no number 'sore'"),
-        (PLAIN | {"conclusion": "bug"}, r"conclusion is 'bug', toy has \['big', 'learns'\]"),
+        (
+            PLAIN | {"conclusion": "bug"},
+            r"conclusion is 'bug', toy has \['big', 'learns'",
+        ),
+        (PLAIN | {"conclusion": "part"}, r"'part' is about .*by.1.2.a.*, the row about .*'score'"),
     ],
 )
 def test_what_is_wrong_is_said_with_the_entrys_name(
@@ -211,13 +249,6 @@ def test_tables_have_all_their_rows_as_printed() -> None:
         assert list(table_of(document, table).values()) == numbers, table
 
 
-def test_conclusions_have_keys_of_their_own() -> None:
-    for experiment in EXPERIMENTS.values():
-        runs = [r for r in RECORDS if r.experiment == experiment.name and r.size == "cpu"]
-        keys = [c.key for c in experiment.conclude(runs)] if runs else []
-        assert all(keys) and len(set(keys)) == len(keys), (experiment.name, keys)
-
-
 def directive(page: Any, name: str, srcdir: Path) -> tuple[Any, list[str]]:
     """A directive of the page, and the files that it watches."""
     watched: list[str] = []
@@ -275,6 +306,8 @@ def test_the_page_shows_the_rows_of_the_command(page: Any) -> None:
     said, *sections = tables.run()
     found = rows(load_printed(BOOK / "results.yml", RECORDS), RECORDS)
     assert said.astext().lower() == tally(found) + "."
+    (drawn,) = directive(page, "ResultsPicture", BOOK.parent)[0].run()
+    assert drawn.astext() == forest(found)
     assert len(sections) == len(by_table(found)) and watched == [str(BOOK / "results.yml")]
     shown = [
         [entry.astext() for entry in row.findall(nodes.entry)]

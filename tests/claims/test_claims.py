@@ -113,9 +113,10 @@ def test_ids_and_keys_are_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("outcome", HOLDS)
 def test_a_measured_claim_follows_its_experiment(outcome: str) -> None:
     measured = entry(verdict="measured here", note="n", outcome=outcome)
-    for holds in (True, False, None):
-        fits = contradiction(measured, Finding(holds=holds, evidence="e")) is None
-        assert fits == (holds is HOLDS[outcome])
+    for said, holds in HOLDS.items():
+        finding = Finding(holds=holds, evidence="e", outcome=said)
+        assert (contradiction(measured, finding) is None) == (said == outcome)
+    assert contradiction(measured, Finding(holds=HOLDS[outcome], evidence="e")) is not None
 
 
 def test_all_verdicts_are_known_to_the_denials() -> None:

@@ -19,6 +19,7 @@ from course_lib.experiments.contrastive import (
     write,
     zero_shot,
 )
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
@@ -138,7 +139,7 @@ def test_conclusions_follow_the_numbers() -> None:
         for arm, values in trained.items()
         for seed, value in enumerate(values)
     ]
-    found = {c.key: c.verdict.outcome for c in contrastive.conclude(records)}
+    found = {c.key: c.verdict.outcome for c in answers(contrastive.QUESTIONS, records)}
     assert found == {
         "place dual/line": "undecided",
         "place separate/line": "undecided",

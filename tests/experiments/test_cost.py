@@ -8,6 +8,7 @@ import torch
 
 from course_lib.experiments import cost
 from course_lib.experiments.cost import KINDS, RecallConfig, RecallModel, recall, texts
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
@@ -110,7 +111,7 @@ def test_conclusions_follow_the_numbers() -> None:
         for arm, value in far.items()
         for seed in range(3)
     ]
-    found = {c.key: c.verdict.outcome for c in cost.conclude(records)}
+    found = {c.key: c.verdict.outcome for c in answers(cost.QUESTIONS, records)}
     # Three equal differences leave no spread, so that any of them decides.
     assert found == {
         "full/window": "stands",

@@ -15,6 +15,7 @@ from course_lib.experiments.extrapolation import (
     make_corpus,
     rise,
 )
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
@@ -111,7 +112,7 @@ def test_conclusions_about_longer_texts_follow_the_numbers() -> None:
         for seed in range(3)
     ]
     assert rise(records[0]) == 3.0
-    found = {c.key: c.verdict.outcome for c in extrapolation.conclude(records)}
+    found = {c.key: c.verdict.outcome for c in answers(extrapolation.QUESTIONS, records)}
     assert found == {
         "sinusoidal/learned": "does not",
         "alibi/sinusoidal": "stands",
@@ -128,7 +129,7 @@ def test_conclusions_about_depth_follow_the_numbers() -> None:
         for arm, values in last.items()
         for seed, value in enumerate(values)
     ]
-    found = {c.key: c.verdict.outcome for c in norm_depth.conclude(records)}
+    found = {c.key: c.verdict.outcome for c in answers(norm_depth.QUESTIONS, records)}
     assert found == {
         "deep": "stands",
         "wider": "stands",

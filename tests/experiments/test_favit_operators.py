@@ -12,6 +12,7 @@ import torch
 from course_lib.data import Cifar10, shape_images
 from course_lib.experiments import favit_operators, vit_ablations
 from course_lib.experiments.favit_operators import EXPERIMENT, FusionRun, make_fusing
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job, Outcome
 from course_lib.favit import FaViT
@@ -99,14 +100,15 @@ def test_operators_are_judged_in_pairs() -> None:
         for noise in (noise / 10_000,)
         for seed in range(3)
     ]  # fmt: skip
-    said = {c.key: c.verdict.outcome for c in favit_operators.conclude(records)}
+    said = {c.key: c.verdict.outcome for c in answers(favit_operators.QUESTIONS, records)}
     assert said == {
         "prob-sparse/max": "does not",
         "max/mean": "stands",
         "pointwise/linear": "stands",
         "mean/linear": "stands",
         "mean/released": "stands",
-        "mean/swin": "does not",
+        # These accuracies are not those of trained networks.
+        "mean/swin": "not testable",
         "control": "stands",
     }
-    assert favit_operators.conclude([]) == []
+    assert answers(favit_operators.QUESTIONS, []) == []

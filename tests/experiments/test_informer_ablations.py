@@ -7,6 +7,7 @@ import torch
 
 from course_lib.data.ett import Ett, ett_windows
 from course_lib.experiments import informer_ablations as ablations
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job, Outcome
 
@@ -72,20 +73,24 @@ def test_a_linear_map_forecasts_what_is_linear(tmp_path: Path) -> None:
 def test_every_question_is_about_two_arms_and_is_judged() -> None:
     def unchecked(arm: str, seed: int, mse: float) -> Record:
         made = object.__new__(Record)
-        fields = {"arm": arm, "seed": seed, "size": "cpu", "results": {"mse": mse}}
+        fields = {
+            "arm": arm, "seed": seed, "size": "cpu", "items": {},
+            "results": {"mse": mse, "mae": mse},
+        }  # fmt: skip
         for name, value in fields.items():
             object.__setattr__(made, name, value)
         return made
 
     error = {"repeat-last": 1.2, "linear": 0.3, "vanilla": 0.7, "full-attention": 0.7}
-    found = ablations.conclude(
+    found = answers(
+        ablations.QUESTIONS,
         [
             unchecked(arm, seed, error.get(arm, 0.8) + 0.001 * seed * row)
             for row, arm in enumerate(ablations.ARMS)
             for seed in range(3)
-        ]
+        ],
     )
-    assert len(found) == len(ablations._QUESTIONS) + 1 == len({c.key for c in found})
+    assert len(found) == len(ablations.QUESTIONS) == len({c.key for c in found})
     outcomes = {c.claim: c.verdict.outcome for c in found}
     assert outcomes["An Informer beats the last value."] == "stands"
     assert outcomes["Without positions forecasts are worse."] == "stands"

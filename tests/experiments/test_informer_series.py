@@ -9,6 +9,7 @@ import torch
 from course_lib.data.ett import Ett
 from course_lib.experiments import informer_ablations as ablations
 from course_lib.experiments import informer_series as series
+from course_lib.experiments.questions import conclusions
 from course_lib.experiments.record import load_records
 from course_lib.experiments.registry import Experiment, Job, Outcome
 from course_lib.informer import Informer, InformerConfig
@@ -112,31 +113,23 @@ def test_the_other_series_is_read_for_whole_epochs() -> None:
     assert config["steps"] == windows // config["batch_size"]
 
 
-def test_questions_are_about_arms() -> None:
-    for arm, other, sign, _, claim in series._ETTM1_QUESTIONS:
-        assert {arm, other} <= set(series.ETTM1.arms) and sign in (1, -1)
-        assert claim.startswith("On ETTm1, ")
+def test_questions_about_the_other_series_name_it() -> None:
+    asked = [question for question in series.ETTM1.questions if question.document != "control"]
+    assert all(question.claim.startswith("On ETTm1, ") for question in asked)
 
 
 def test_questions_about_horizons_are_about_arms_of_the_same_series() -> None:
-    for arm, other, sign, _, _ in (*series._HORIZON_QUESTIONS, series._HORIZON_CONTROL):
-        configs = [series.HORIZONS.config(name, "cpu") for name in (arm, other)]
-        assert configs[0]["series"] == configs[1]["series"] and sign == -1
-    assert len(series._HORIZON_QUESTIONS) == len(series._SETTINGS)
+    for question in series.HORIZONS.questions:
+        configs = [series.HORIZONS.config(arm, "cpu") for arm in question.arms]
+        assert configs[0]["series"] == configs[1]["series"] and question.sign == -1
+    # Two errors of each, and the control.
+    assert len(series.HORIZONS.questions) == 2 * len(series._SETTINGS) + 1
 
 
-@pytest.mark.parametrize(
-    ("what", "questions"),
-    [
-        (series.ETTM1, (*series._ETTM1_QUESTIONS, ablations._CONTROL)),
-        (series.HORIZONS, (*series._HORIZON_QUESTIONS, series._HORIZON_CONTROL)),
-    ],
-    ids=["ettm1", "horizons"],
-)
-def test_every_question_is_judged_by_the_records_of_the_book(
-    what: Experiment, questions: tuple[ablations.Question, ...]
-) -> None:
+@pytest.mark.parametrize("what", [series.ETTM1, series.HORIZONS], ids=["ettm1", "horizons"])
+def test_every_question_is_judged_by_the_records_of_the_book(what: Experiment) -> None:
     records = load_records(RESULTS, what.name)
-    found = what.conclude([r for r in records if r.size == "cpu"])
-    assert [c.key for c in found] == [f"{arm}/{other}" for arm, other, *_ in questions]
-    assert {c.verdict.n for c in found} == {len(what.sizes["cpu"].seeds)}
+    found = conclusions(what, records, "cpu")
+    assert [c.key for c in found] == [question.key for question in what.questions]
+    seeds = {*what.sizes["cpu"].seeds}
+    assert all({*c.seeds} in (seeds, {*c.question.fresh}) for c in found)

@@ -12,6 +12,7 @@ import torch
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments import no_positions
 from course_lib.experiments.no_positions import CPU, Guesser, guesses, place_known
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job, Outcome
 from course_lib.training import seeded_generator
@@ -85,7 +86,7 @@ def test_what_is_lost_is_judged() -> None:
         for i, (arm, (accuracy, place)) in enumerate(levels.items())
         for seed in range(3)
     ]
-    said = {c.key: c.verdict.outcome for c in no_positions.conclude(records)}
+    said = {c.key: c.verdict.outcome for c in answers(no_positions.QUESTIONS, records)}
     assert said.pop("collapse") == "does not"
     assert len(said) == 5 and set(said.values()) == {"stands"}
-    assert no_positions.conclude([]) == []
+    assert answers(no_positions.QUESTIONS, []) == []

@@ -8,6 +8,7 @@ import torch
 
 from course_lib.experiments import order_tasks
 from course_lib.experiments.order_tasks import ASK, FIRST_WORD, OrderRun, draw, right
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
@@ -107,8 +108,8 @@ def test_the_rule_asks_each_task_of_each_reader() -> None:
         for arm in order_tasks.ARMS
         for seed in range(3)
     ]
-    found = order_tasks.conclude(records)
+    found = answers(order_tasks.QUESTIONS, records)
     assert len(found) == 6 and all(c.verdict.outcome == "stands" for c in found)
     assert [c.key for c in found if c.control] == ["reverse both ways"]
     assert {c.verdict.n for c in found} == {3}
-    assert order_tasks.conclude(records[:3]) == []
+    assert answers(order_tasks.QUESTIONS, records[:3]) == []

@@ -10,6 +10,7 @@ import torch
 
 from course_lib.data import Cifar10, shape_images
 from course_lib.experiments import permutation, scan_orders, scene_positions, vit_ablations
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Experiment, Job, Outcome
 
@@ -96,14 +97,14 @@ def test_a_shuffle_is_judged_by_what_it_costs() -> None:
             ("resnet-one-order", 0.4 - 0.001 * seed, 0.0, "resnet"),
         )
     ]
-    said = {c.key: c.verdict for c in permutation.conclude(records)}
+    said = {c.key: c.verdict for c in answers(permutation.QUESTIONS, records)}
     assert len(said) == 9
     assert {said[f"robust/{grid}"].outcome for grid in (2, 4, 8, 16)} == {"stands"}
     assert said["shuffle/vit"].mean == pytest.approx(0.06)
     assert said["one-order/resnet"].outcome == said["one-order"].outcome == "stands"
     assert said["one-order/vit"].outcome != "stands"
-    assert [c.control for c in permutation.conclude(records)].count(True) == 1
-    assert permutation.conclude([]) == []
+    assert [c.control for c in answers(permutation.QUESTIONS, records)].count(True) == 1
+    assert answers(permutation.QUESTIONS, []) == []
 
 
 # --------------------------------------------------------------------------- scans
@@ -129,7 +130,7 @@ def test_every_scan_is_an_arm_and_beside_rows() -> None:
         for arm, share in shares.items()
         for seed in range(3)
     ]
-    said = {c.key: c.verdict.outcome for c in scan_orders.conclude(records)}
+    said = {c.key: c.verdict.outcome for c in answers(scan_orders.QUESTIONS, records)}
     assert len(said) == 6 and said.pop("snake/raster") == "does not"
     assert set(said.values()) == {"stands"}
 
@@ -154,7 +155,7 @@ def test_scenes_are_judged_question_by_question() -> None:
 
     levels = {"none": 0.2, "learned": 0.9, "fixed": 0.8, "axial": 0.7, "mixed": 0.75}
     records = [record(a, s, told(w + 0.01 * s * w)) for a, w in levels.items() for s in range(3)]
-    said = {c.key: c for c in scene_positions.conclude(records)}
-    assert len(said) == 6 and said.pop("what").verdict.outcome == "undecided"
+    said = {c.key: c for c in answers(scene_positions.QUESTIONS, records)}
+    assert len(said) == 6 and said.pop("what").verdict.outcome == "not testable"
     assert {c.verdict.outcome for c in said.values()} == {"stands"}
     assert [key for key, c in said.items() if c.control] == ["where"]

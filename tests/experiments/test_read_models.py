@@ -17,6 +17,7 @@ from course_lib.experiments import (
     reader_probes,
     run,
 )
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size
 from course_lib.trained import load_reader, load_translator
@@ -52,7 +53,7 @@ def test_a_reader_is_trained_measured_and_kept(tmp_path: Path) -> None:
     assert len(ends) == 1
     assert list(found["probe"]) == list(found["probe_control"])
     assert len(found["probe"]) == 3 * len(("word", "0", "1", "2"))
-    whole = read_words.EXPERIMENT.conclude([record_of(outcome)])
+    whole = answers(read_words.EXPERIMENT.questions, [record_of(outcome)])
     assert len({c.key for c in whole}) == len(whole) == 21
     assert read_words.EXPERIMENT.train(job(config, tmp_path / "b", seed=1)).weights is None
 
@@ -64,7 +65,7 @@ def test_a_translator_is_trained_measured_and_kept(tmp_path: Path) -> None:
     assert set(outcome.results["alignment_error_rate"]) == {"german, layer 1", "korean, layer 1"}
     assert outcome.weights is not None
     assert len(outcome.results["alignment"]) == 2 * 4
-    found = read_translation.EXPERIMENT.conclude([record_of(outcome)])
+    found = answers(read_translation.EXPERIMENT.questions, [record_of(outcome)])
     assert [c.key for c in found if c.control] == ["row", "learns"]
 
 

@@ -24,7 +24,9 @@ def test_every_experiment_has_its_whole_committed_set() -> None:
     for name, what in EXPERIMENTS.items():
         if "cpu" in what.sizes:
             found = {(r.arm, r.seed) for r in RECORDS if r.experiment == name and r.size == "cpu"}
-            assert found == {(arm, seed) for arm in what.arms for seed in what.sizes["cpu"].seeds}
+            first = {(arm, seed) for arm in what.arms for seed in what.sizes["cpu"].seeds}
+            # Fresh seeds of questions may still be under way.
+            assert first <= found <= {*what.committed("cpu")}
 
 
 def test_learning_rates_are_those_that_the_search_found() -> None:
@@ -42,7 +44,8 @@ def test_records_are_of_the_settings_of_now() -> None:
 def test_controls_stand() -> None:
     for what in EXPERIMENTS.values():
         controls = [c for c in conclusions(what, RECORDS, "cpu") if c.control]
-        assert bool(controls) == ("cpu" in what.sizes and bool(what.sizes["cpu"].seeds))
+        # One seed decides nothing.
+        assert bool(controls) == ("cpu" in what.sizes and len(what.sizes["cpu"].seeds) > 1)
         assert all(c.verdict.outcome == "stands" for c in controls)
 
 

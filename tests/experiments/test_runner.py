@@ -1,5 +1,4 @@
 import dataclasses
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -17,26 +16,21 @@ from course_lib.experiments import (
     run,
     runner,
 )
-from course_lib.experiments.record import DataUse, Record, pair_by_seed
-from course_lib.experiments.registry import Conclusion, Experiment, Job, Outcome, Size, experiment
-from course_lib.experiments.verdict import Verdict, verdict
+from course_lib.experiments.questions import Question
+from course_lib.experiments.record import DataUse
+from course_lib.experiments.registry import Experiment, Job, Outcome, Size, experiment
 from course_lib.training import fit
 
 
 def toy(calls: list[tuple[str, int]], fail_on: tuple[str, int] | None = None) -> Experiment:
     """An experiment that takes no time; ``calls`` tells what was run."""
 
-    def conclude(records: Sequence[Record]) -> list[Conclusion]:
-        pairs = pair_by_seed(records, "big", "small")
-        gains = [a.results["score"] - b.results["score"] for a, b in pairs]
-        return [Conclusion("Big is better.", "nobody", verdict(gains, 1))]
-
     @experiment(
         "toy",
         "a toy",
         arms={"small": {"width": 1}, "big": {"width": 2}},
         sizes={"cpu": Size({"epochs": 1}, (0, 1, 2), 2.5, "a desk")},
-        conclude=conclude,
+        questions=[Question("big", "Big is better.", "a report", "big", "small", "score")],
     )
     def train(job: Job) -> Outcome:
         calls.append((job.arm, job.seed))
@@ -133,27 +127,19 @@ def test_conclusions_come_from_the_records(tmp_path: Path) -> None:
     assert conclusions(what, [], "cpu") == []
     go(what, tmp_path)
     (found,) = conclusions(what, load_records(tmp_path / "results"), "cpu")
+    assert conclusions(what, load_records(tmp_path / "results"), "full") == []
     assert found.verdict.outcome == "stands" and "Big is better" in str(found)
 
 
-def test_nothing_is_decided_where_a_control_does_not_stand(tmp_path: Path) -> None:
-    clear, vague = verdict([0.3, 0.31, 0.32], 1), verdict([0.1, -0.1, 0.02], 1)
-
-    def made(control: Verdict) -> list[Conclusion]:
-        found = [
-            Conclusion("Big is better.", "a report", clear, key="big"),
-            Conclusion("Nothing is seen.", "a report", vague, key="vague"),
-            Conclusion("More is seen.", "control", control, control=True, key="more"),
-        ]
-        what = dataclasses.replace(toy([]), conclude=lambda records: found)
-        go(what, tmp_path)
-        return conclusions(what, load_records(tmp_path / "results"), "cpu")
-
-    assert [c.verdict.outcome for c in made(clear)] == ["stands", "undecided", "stands"]
-    failed = made(vague)
-    assert [c.verdict.outcome for c in failed] == ["undecided"] * 3
-    assert "undecided: +0.31" in str(failed[0]) and "a control does not stand" in str(failed[0])
-    assert str(failed[1]).endswith("pairs")
+def test_fresh_seeds_of_a_question_belong_to_the_committed_set(tmp_path: Path) -> None:
+    (asked,) = toy([]).questions
+    what = dataclasses.replace(toy([]), questions=[dataclasses.replace(asked, fresh=(7, 8))])
+    first = [(arm, seed) for seed in (0, 1, 2) for arm in ("small", "big")]
+    fresh = [(arm, seed) for seed in (7, 8) for arm in ("small", "big")]
+    assert what.committed("cpu") == first + fresh == bill(what, results_dir=tmp_path).todo
+    assert bill(what, seeds=[1], results_dir=tmp_path).todo == [("small", 1), ("big", 1)]
+    with pytest.raises(ValueError, match="sizes cpu, got 'day'"):
+        what.committed("day")
 
 
 def test_a_conclusion_is_asked_for_by_its_key(tmp_path: Path) -> None:
@@ -163,19 +149,8 @@ def test_a_conclusion_is_asked_for_by_its_key(tmp_path: Path) -> None:
         decided("no-positions", "collapse", results_dir=tmp_path)
 
 
-def test_whoever_asks_for_conclusions_asks_with_the_controls() -> None:
-    root = Path(__file__).parents[2]
-    files = [
-        *root.glob("course_lib/**/*.py"),
-        *root.glob("book/**/*.py"),
-        *root.glob("book/**/*.md"),
-    ]
-    asking = {path.name for path in files if ".conclude(" in path.read_text(encoding="utf-8")}
-    assert asking == {"runner.py"}
-
-
 def test_a_checkpoint_is_gone_once_the_record_is_there(tmp_path: Path) -> None:
-    @experiment("toy", "", {"a": {}}, {"cpu": Size({"x": 1}, (0,), 1, "")}, lambda _: [])
+    @experiment("toy", "", {"a": {}}, {"cpu": Size({"x": 1}, (0,), 1, "")})
     def train(job: Job) -> Outcome:
         job.checkpoint.parent.mkdir(parents=True)
         torch.save({}, job.checkpoint)
@@ -187,7 +162,7 @@ def test_a_checkpoint_is_gone_once_the_record_is_there(tmp_path: Path) -> None:
 
 
 def test_a_run_whose_loss_is_no_number_says_which_and_where_to_go_on(tmp_path: Path) -> None:
-    @experiment("toy", "", {"a": {}}, {"cpu": Size({"rate": 2.5}, (0,), 1, "")}, lambda _: [])
+    @experiment("toy", "", {"a": {}}, {"cpu": Size({"rate": 2.5}, (0,), 1, "")})
     def train(job: Job) -> Outcome:
         model = torch.nn.Linear(1, 1)
         steps: list[int] = []
@@ -257,6 +232,8 @@ def test_stale_records_are_those_whose_training_changed(
     assert experiments.stale({what.name: what}, records) == []
     monkeypatch.setattr(runner, "code_of", lambda _: "0" * 64)
     assert experiments.stale({what.name: what}, records) == records
+    told = dataclasses.replace(what, same_code=(records[0].source_sha256,))
+    assert experiments.stale({what.name: told}, records) == []
     older = [dataclasses.replace(record, schema=1) for record in records]
     assert experiments.stale({what.name: what}, older) == []
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from course_lib.experiments import seq2seq_bottleneck as bottleneck
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job
 
@@ -112,11 +113,12 @@ def test_conclusions_follow_the_numbers() -> None:
     def outcomes(gain: float) -> list[str]:
         records = [record("gru", s, 0.9 + 0.01 * s, 0.1) for s in range(5)]
         records += [record("gru-attention", s, 0.95, 0.1 + gain + 0.01 * s) for s in range(5)]
-        return [c.verdict.outcome for c in bottleneck.conclude(records)]
+        return [c.verdict.outcome for c in answers(bottleneck.QUESTIONS, records)]
 
     assert outcomes(0.6) == ["stands", "stands", "stands", "stands"]
     assert outcomes(-0.09)[1] == "does not"
-    assert outcomes(-0.02)[1] == "undecided"
+    assert outcomes(-0.02)[1] == "no difference"
+    assert outcomes(-0.01)[1] == "undecided"
 
 
 def test_the_live_setting_is_smaller_than_the_recorded_one() -> None:

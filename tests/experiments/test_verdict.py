@@ -1,8 +1,16 @@
 import math
 
 import pytest
+import torch
 
-from course_lib.experiments.verdict import t_quantile, verdict
+from course_lib.experiments.verdict import (
+    adjust,
+    p_value,
+    runs_needed,
+    t_quantile,
+    two_way_interval,
+    verdict,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +72,78 @@ def test_scatter_around_zero_is_undecided_and_its_interval_is_told() -> None:
     assert str(verdict([0.02, -0.01, 0.03], 1)) == "undecided: +0.0133 [-0.0384, +0.065], 3 pairs"
 
 
-def test_where_all_pairs_are_equal_a_ceiling_is_named() -> None:
-    assert "can't tell the arms apart" in str(verdict([0.0, 0.0, 0.0], 1))
-    assert "apart" not in str(verdict([0.0], 1))
+def test_where_all_pairs_are_equal_nothing_can_be_tested() -> None:
+    assert str(verdict([0.0, 0.0, 0.0], 1)).startswith("not testable: +0")
+    assert "all pairs are equal" in str(verdict([0.0, 0.0, 0.0], 1, margin=0.1))
+    assert "equal" not in str(verdict([0.0], 1))
+
+
+def test_an_interval_within_the_margin_shows_no_difference_larger_than_it() -> None:
+    near = [0.02, -0.01, 0.03]
+    got = verdict(near, 1, margin=0.07)
+    assert got.outcome == "no difference" and got.said == "no difference larger than 0.07"
+    # A hair less, and the upper end sticks out.
+    assert verdict(near, 1, margin=0.06).outcome == "undecided"
+    assert verdict([0.05], 1, margin=1.0).outcome == "undecided"
+    with pytest.raises(ValueError, match="margin is 0"):
+        verdict(near, 1, margin=0)
+
+
+def test_what_is_decided_stays_so_however_small_and_it_is_said() -> None:
+    small = verdict(CLEAR, 1, margin=0.5)
+    assert small.outcome == "stands" and small.remarks == ("no more than 0.5",)
+    assert verdict(CLEAR, 1, margin=0.3).remarks == ()
+
+
+def test_p_values_agree_with_the_interval() -> None:
+    """At the 95 % quantile p is 5 %; the interval excludes 0 just where p is smaller."""
+    for degrees in (1, 4, 30):
+        assert p_value(t_quantile(0.975, degrees), degrees) == pytest.approx(0.05)
+    for shift in (0.0, 0.012, 0.013, 0.05):
+        got = verdict([0.02 + shift, -0.01 + shift, 0.03 + shift], 1)
+        assert (got.p < 0.05) == (got.low > 0 or got.high < 0)
+    assert verdict([0.1, 0.1], 1).p == 0 and verdict([0.0, 0.0], 1).p == 1 == verdict([1.0], 1).p
+
+
+def test_adjusted_values_by_hand() -> None:
+    """Times n over rank, and never above the next larger one's."""
+    assert adjust([0.01, 0.02, 0.03, 0.5]) == pytest.approx([0.04, 0.04, 0.04, 0.5])
+    assert adjust([0.5, 0.001]) == pytest.approx([0.5, 0.002])
+    assert adjust([0.9, 0.8]) == pytest.approx([0.9, 0.9]) and adjust([]) == []
+
+
+@pytest.mark.parametrize(("ratio", "n"), [(1.68, 5), (1.0, 10), (0.66, 20)])
+def test_planned_runs_find_the_difference_in_four_of_five_cases(ratio: float, n: int) -> None:
+    draw = torch.Generator().manual_seed(0)
+    planned = runs_needed(spread=1.0, difference=ratio)
+    assert abs(planned - n) <= 1
+    samples = ratio + torch.randn(4_000, planned, generator=draw, dtype=torch.float64)
+    t = samples.mean(1) / (samples.std(1) / planned**0.5)
+    found = (t > t_quantile(0.975, planned - 1)).double().mean()
+    assert abs(float(found) - 0.8) < 0.04
+
+
+def test_an_interval_over_seeds_and_items_covers_both() -> None:
+    """Differences of seeds alone, of items alone, and of both: nine or more of ten are covered."""
+    draw = torch.Generator().manual_seed(0)
+
+    def covered(seeds: float, items: float) -> float:
+        hits = 0
+        for _ in range(300):
+            rows = seeds * torch.randn(8, 1, generator=draw).expand(8, 60).clone()
+            rows += items * torch.randn(1, 60, generator=draw)
+            rows += 0.1 * torch.randn(8, 60, generator=draw)
+            low, high = two_way_interval(rows)
+            hits += low <= 0 <= high
+        return hits / 300
+
+    assert covered(1.0, 0.0) > 0.9 < covered(0.0, 1.0) and covered(1.0, 3.0) > 0.9
+    # Neighbours that say the same are one item.
+    rows = torch.randn(4, 10, generator=draw)
+    doubled = rows.repeat_interleave(5, dim=1)
+    assert two_way_interval(doubled, block=5) == pytest.approx(two_way_interval(rows))
+    with pytest.raises(ValueError, match="two seeds and two blocks"):
+        two_way_interval(rows[:1])
 
 
 def test_one_pair_never_decides() -> None:
@@ -76,7 +153,7 @@ def test_one_pair_never_decides() -> None:
 
 def test_equal_differences() -> None:
     assert verdict([0.1, 0.1, 0.1], 1).outcome == "stands"
-    assert verdict([0.0, 0.0, 0.0], 1).outcome == "undecided"
+    assert verdict([0.0, 0.0, 0.0], 1).outcome == "not testable"
 
 
 @pytest.mark.parametrize("differences", [[], [0.1, math.nan], [math.inf, 1.0]])

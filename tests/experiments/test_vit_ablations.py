@@ -6,9 +6,10 @@ import torch
 
 from course_lib.data import Cifar10, shape_images
 from course_lib.experiments import vit_ablations, vit_questions, vit_rivals
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job, Outcome
-from course_lib.experiments.vit_ablations import CPU, FULL, SeeingRun, make_model, paired_gains
+from course_lib.experiments.vit_ablations import CPU, FULL, SeeingRun, make_model
 from course_lib.hybrid import Hybrid
 from course_lib.resnet import ResNet
 from course_lib.vit import ViT
@@ -38,9 +39,10 @@ def train(folder: Path, arm: str = "whole", **changes: object) -> Outcome:
 def record(arm: str, seed: int, accuracy: float) -> Record:
     row = {"epoch": 1, "accuracy": accuracy - 0.1 - 0.01 * seed}
     last = {"epoch": 2, "accuracy": accuracy}
+    far = {"1.1": 8.0, "2.1": 9.0 + 0.1 * seed}
     return Record("e", arm, "cpu", seed, {"a": 1}, [DataUse("d", "v", "0" * 64)], [row, last],
-                  {"accuracy": accuracy}, 1, 1, {"device": "cpu"}, {"python": "3"}, "", "0" * 64,
-                  "2026-01-01T00:00:00+00:00")  # fmt: skip
+                  {"accuracy": accuracy, "attention_distance": far}, 1, 1, {"device": "cpu"},
+                  {"python": "3"}, "", "0" * 64, "2026-01-01T00:00:00+00:00")  # fmt: skip
 
 
 def test_a_run_reports_all_test_images_and_distances(shapes_as_cifar: None, tmp_path: Path) -> None:
@@ -99,12 +101,6 @@ def test_arms_change_settings_that_there_are(module: object) -> None:
         assert (made == CPU) == (name in ("whole", "vit"))
 
 
-def test_gains_are_taken_seed_by_seed() -> None:
-    records = [record("a", 0, 0.5), record("a", 1, 0.7), record("b", 1, 0.6), record("b", 2, 0.1)]
-    assert paired_gains(records, "a", "b") == [pytest.approx(0.1)]
-    assert paired_gains([], "a", "b") == []
-
-
 def test_conclusions_follow_the_records() -> None:
     records = [
         record(arm, seed, 0.5 + 0.01 * seed - drop)
@@ -116,18 +112,18 @@ def test_conclusions_follow_the_records() -> None:
         )
         for seed in range(3)
     ]
-    found = {c.claim: c.verdict.outcome for c in vit_ablations.conclude(records)}
-    assert set(found.values()) == {"stands"} and len(found) == 4
+    found = {c.claim: c.verdict.outcome for c in answers(vit_ablations.QUESTIONS, records)}
+    assert set(found.values()) == {"stands"} and len(found) == 5
 
 
 def test_questions_have_no_records_and_a_control() -> None:
     assert vit_questions.EXPERIMENT.sizes["cpu"].seeds == ()
     records = [record(arm, seed, 0.5 - drop) for arm, drop in (("whole", 0.0), ("sgd", 0.1))
                for seed in range(3)]  # fmt: skip
-    said = vit_questions.conclude(records)
+    said = answers(vit_questions.QUESTIONS, records)
     assert [c.verdict.outcome for c in said] == ["does not", "stands"]
     assert [c.control for c in said] == [False, True]
-    assert vit_questions.conclude([]) == []
+    assert answers(vit_questions.QUESTIONS, []) == []
 
 
 def test_rivals_are_judged_on_few_images_and_on_more() -> None:
@@ -135,5 +131,9 @@ def test_rivals_are_judged_on_few_images_and_on_more() -> None:
     # Seeds move the arms together, and the gaps by a thousandth.
     records = [record(arm, seed, level + 0.01 * seed + 0.001 * seed * (arm == "resnet-few"))
                for arm, level in levels.items() for seed in range(3)]  # fmt: skip
-    assert [c.verdict.outcome for c in vit_rivals.conclude(records)] == ["stands"] * 3
-    assert vit_rivals.conclude([]) == []
+    assert [c.verdict.outcome for c in answers(vit_rivals.QUESTIONS, records)] == [
+        "not testable",
+        "not testable",
+        "stands",
+    ]
+    assert answers(vit_rivals.QUESTIONS, []) == []

@@ -9,6 +9,7 @@ import torch
 
 from course_lib.data import Cifar10, shape_images
 from course_lib.experiments import vit_ablations, vit_curves
+from course_lib.experiments.questions import answers
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job, Outcome
 from course_lib.experiments.vit_curves import EPOCHS, by_epoch
@@ -71,16 +72,16 @@ def record(seed: int, columns: dict[str, tuple[float, ...]], worse: float = 0.0)
 
 
 def test_the_reports_own_columns_stand() -> None:
-    said = vit_curves.conclude([record(seed, PRINTED) for seed in range(3)])
+    said = answers(vit_curves.QUESTIONS, [record(seed, PRINTED) for seed in range(3)])
     assert {c.verdict.outcome for c in said} == {"stands"}
     assert len(said) == 3 * 4 + 2 and len({c.key for c in said}) == len(said)
     assert [c.key for c in said if c.control] == ["learns"]
-    assert vit_curves.conclude([]) == []
+    assert answers(vit_curves.QUESTIONS, []) == []
 
 
 def test_a_loss_that_goes_on_falling_does_not_stand() -> None:
     falling = [record(seed, PRINTED, worse=-0.2) for seed in range(3)]
-    said = {c.key: c.verdict.outcome for c in vit_curves.conclude(falling)}
+    said = {c.key: c.verdict.outcome for c in answers(vit_curves.QUESTIONS, falling)}
     assert said.pop("validation_loss.300") == "does not" and set(said.values()) == {"stands"}
 
 

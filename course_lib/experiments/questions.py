@@ -1,0 +1,274 @@
+"""Questions to records: what is compared with what, up to which margin, and what the rule says.
+
+A margin is the largest difference that still counts as none. It is a tenth of the error that the
+ablation report prints for its unchanged model; one point of accuracy where a document builds on
+differences of one or two, else two points; a tenth where shares of attention are compared. Margins
+were named when five seeds had been looked at, and before any seed of a question's ``fresh`` ones
+was run: once those are there, they alone decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+from typing import Protocol
+
+import torch
+
+from course_lib.experiments.record import Record, measured, unpack_items
+from course_lib.experiments.verdict import Verdict, adjust, two_way_interval, verdict
+
+__all__ = ["Conclusion", "Measure", "Question", "answers", "conclusions", "learned"]
+
+Measure = str | float | Callable[[Record], float]
+"""A number of a record by its key, one that needs no record, or what makes one of a record."""
+
+ALL = "*"
+
+
+def learned(metric: str) -> Callable[[Record], float]:
+    """By how much a column of the metrics is higher after the last epoch than after the first."""
+    return lambda record: record.metrics[-1][metric] - record.metrics[0][metric]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A claim, and the difference that decides it: one number of each seed, less another.
+
+    Args:
+        key: Its short name, unique within the experiment.
+        claim: The claim, in the course's words.
+        document: Who makes it; ``"control"`` for a difference known to be there.
+        arm: Whose number it is; ``"*"`` for the mean over all arms, so that a seed counts once.
+        other: Whose number is subtracted; the same arm's if left out.
+        metric: The number.
+        minus: What is subtracted, if not the same number of the other arm.
+        sign: Whether the claim says that the difference is above 0 (1) or below (-1).
+        margin: The largest difference that counts as none.
+        beyond: Two arms whose difference is subtracted, too: does one lead exceed another?
+        bound: The best possible number. Arms closer to it than the margin have met a ceiling.
+        floor: Accuracy that the better arm must reach, where the claim is about trained models.
+        items: Name of the numbers that records keep for each test item, if they do.
+        block: How many neighbouring items depend on each other.
+        fresh: Seeds that alone decide once all of them are there; named before they were run.
+        family: Of which family it is, if not of its experiment's.
+        versus: What is subtracted, in words, where no arm and no number says it.
+    """
+
+    key: str
+    claim: str
+    document: str
+    arm: str
+    other: str = ""
+    metric: Measure = "accuracy"
+    minus: Measure | None = None
+    sign: int = 1
+    margin: float | None = None
+    beyond: tuple[str, str] | None = None
+    bound: float | None = None
+    floor: float | None = None
+    items: str = ""
+    block: int = 1
+    fresh: Sequence[int] = ()
+    family: str = ""
+    versus: str = ""
+
+    @property
+    def sides(self) -> tuple[tuple[str, Measure], tuple[str, Measure]]:
+        """Arm and number of what is compared, and of what it is compared with."""
+        minus = self.metric if self.minus is None else self.minus
+        return (self.arm, self.metric), (self.other or self.arm, minus)
+
+    @property
+    def arms(self) -> list[str]:
+        """All arms that it needs, ``"*"`` among them."""
+        return list(dict.fromkeys([self.arm, self.other or self.arm, *(self.beyond or ())]))
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """A question and what the records say about it.
+
+    Args:
+        question: What was asked.
+        verdict: The rule's verdict.
+        seeds: Which decide it.
+        ours: Of each seed, the number of the question's arm.
+        theirs: Of each seed, what is subtracted.
+        p_adjusted: The p-value among all questions of its family.
+        over_items: A 95 % interval over seeds and test items, where records keep these.
+    """
+
+    question: Question
+    verdict: Verdict
+    seeds: tuple[int, ...]
+    ours: tuple[float, ...]
+    theirs: tuple[float, ...]
+    p_adjusted: float = 1.0
+    over_items: tuple[float, float] | None = None
+
+    @property
+    def key(self) -> str:
+        """The question's key."""
+        return self.question.key
+
+    @property
+    def claim(self) -> str:
+        """The question's claim."""
+        return self.question.claim
+
+    @property
+    def document(self) -> str:
+        """Who claims it."""
+        return self.question.document
+
+    @property
+    def control(self) -> bool:
+        """Whether this is a positive control."""
+        return self.document == "control"
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What is compared, and what it is compared with, in a few words."""
+        (arm, metric), (other, minus) = self.question.sides
+        if self.question.other and arm != other:
+            first, second = arm, other
+        else:
+            first, second = _said(metric) or arm, _said(minus) or other
+        return first, self.question.versus or second
+
+    def __str__(self) -> str:
+        return f"{self.document}: {self.claim}\n    {self.verdict}"
+
+
+class Asking(Protocol):
+    """What has a name and questions, as an experiment."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def questions(self) -> Sequence[Question]:
+        """What its records decide."""
+
+
+def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> list[Conclusion]:
+    """What the records of one experiment and size decide: nothing, where a control does not stand.
+
+    Args:
+        experiment: Whose questions are asked; those about arms without records are left out.
+        records: Of any experiments.
+        size: Of which runs.
+
+    Returns:
+        The conclusions, controls included. Where a control fails, the measurement itself is in
+        doubt, and no other question can be tested.
+    """
+    name = experiment.name
+    chosen = [r for r in records if r.experiment == name and r.size == size]
+    found = answers(experiment.questions, chosen)
+    families: dict[str, list[int]] = {}
+    for i, conclusion in enumerate(found):
+        if not conclusion.control:
+            families.setdefault(conclusion.question.family or name, []).append(i)
+    for family, places in families.items():
+        adjusted = adjust([found[i].verdict.p for i in places])
+        for i, p in zip(places, adjusted, strict=True):
+            question = replace(found[i].question, family=family)
+            found[i] = replace(found[i], question=question, p_adjusted=p)
+    if all(c.verdict.outcome == "stands" for c in found if c.control):
+        return found
+    failed = "a control does not stand"
+    return [c if c.control else replace(c, verdict=_untested(c.verdict, failed)) for c in found]
+
+
+def answers(questions: Sequence[Question], records: Sequence[Record]) -> list[Conclusion]:
+    """Each question by itself, without controls and families.
+
+    Args:
+        questions: What is asked; those about arms without records are left out.
+        records: Of one experiment and size.
+    """
+    return [conclusion for question in questions for conclusion in _ask(question, records)]
+
+
+def _ask(question: Question, records: Sequence[Record]) -> Iterator[Conclusion]:
+    first, second = question.sides
+    ours, theirs = _by_seed(records, *first), _by_seed(records, *second)
+    seeds = ours.keys() & theirs.keys()
+    lead = dict.fromkeys(seeds, 0.0)
+    if question.beyond:
+        _, metric = first
+        more, less = (_by_seed(records, arm, metric) for arm in question.beyond)
+        seeds &= more.keys() & less.keys()
+        lead = {seed: more[seed] - less[seed] for seed in seeds}
+    fresh = set(question.fresh)
+    chosen = sorted(fresh if fresh and fresh <= seeds else seeds - fresh)
+    if not chosen:
+        return
+    differences = [ours[seed] - theirs[seed] - lead[seed] for seed in chosen]
+    judged = verdict(differences, question.sign, question.margin)
+    values = [mean(side[seed] for seed in chosen) for side in (ours, theirs)]
+    for doubt in _doubts(question, values):
+        judged = _untested(judged, doubt)
+    yield Conclusion(
+        question,
+        judged,
+        tuple(chosen),
+        tuple(ours[seed] for seed in chosen),
+        tuple(theirs[seed] for seed in chosen),
+        over_items=_over_items(question, records, chosen),
+    )
+
+
+def _said(measure: Measure) -> str:
+    if isinstance(measure, str):
+        return measure.replace("_", " ").replace(".", ", ", 1)
+    return "" if callable(measure) else f"{measure:g}"
+
+
+def _doubts(question: Question, means: Sequence[float]) -> Iterator[str]:
+    """Why a question can't be tested by arms with these means."""
+    if question.floor is not None and max(means) < question.floor:
+        yield f"accuracy {max(means):.2f} where the claim is about {question.floor:g} and more"
+    if question.bound is not None and question.margin is not None:
+        if all(abs(question.bound - value) < question.margin for value in means):
+            yield f"a ceiling: both arms are within {question.margin:g} of {question.bound:g}"
+
+
+def _untested(judged: Verdict, why: str) -> Verdict:
+    # A single pair is undecided whatever the arms do.
+    outcome = judged.outcome if judged.n == 1 else "not testable"
+    return replace(judged, outcome=outcome, remarks=(*judged.remarks, why))
+
+
+def _by_seed(records: Sequence[Record], arm: str, measure: Measure) -> Mapping[int, float]:
+    """A number for each seed; over all arms, for each seed that all of them have."""
+    found: dict[int, list[float]] = {}
+    for record in records:
+        if arm in (ALL, record.arm):
+            found.setdefault(record.seed, []).append(_value(record, measure))
+    whole = len({record.arm for record in records}) if arm == ALL else 1
+    return {seed: mean(values) for seed, values in found.items() if len(values) == whole}
+
+
+def _value(record: Record, measure: Measure) -> float:
+    if isinstance(measure, str):
+        return measured(record, measure)
+    return float(measure(record) if callable(measure) else measure)
+
+
+def _over_items(
+    question: Question, records: Sequence[Record], seeds: Sequence[int]
+) -> tuple[float, float] | None:
+    kept = {(r.arm, r.seed): r.items.get(question.items) for r in records}
+    rows = []
+    for seed in seeds:
+        pair = [kept.get((arm, seed)) for arm, _ in question.sides]
+        if pair[0] is None or pair[1] is None:
+            return None
+        ours, theirs = (unpack_items(packed).float() for packed in pair if packed is not None)
+        rows.append(ours - theirs)
+    return two_way_interval(torch.stack(rows), question.block) if len(rows) > 1 else None

@@ -1,0 +1,167 @@
+"""What is asked of records, and which of them decide."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from course_lib.experiments import EXPERIMENTS, Experiment, Question, Record, Size, conclusions
+from course_lib.experiments.questions import ALL, answers, learned
+from course_lib.experiments.record import DataUse, pack_items
+from course_lib.experiments.registry import Job, Outcome
+
+BIG = Question("big", "Big is better.", "a report", "big", "small", "score", margin=0.1)
+
+
+def record(arm: str, seed: int, score: float, size: str = "cpu", **results: float) -> Record:
+    return Record(
+        experiment="toy",
+        arm=arm,
+        size=size,
+        seed=seed,
+        config={"epochs": 1},
+        data=[DataUse("made-up", "three words", "0" * 64)],
+        metrics=[{"epoch": 1, "right": 0.1}, {"epoch": 2, "right": 0.1 + score}],
+        results={"score": score, **results},
+        wall_seconds=1.0,
+        device_seconds=1.0,
+        hardware={"device": "cpu"},
+        versions={"torch": "2"},
+        commit="",
+        source_sha256="0" * 64,
+        finished="2026-01-01T00:00:00+00:00",
+    )
+
+
+def runs(gain: float, seeds: range = range(3), base: float = 0.3) -> list[Record]:
+    """Two arms; the gain grows by a thousandth with each seed."""
+    return [
+        record(arm, seed, base + 0.01 * seed + (gain + 0.001 * seed) * (arm == "big"))
+        for seed in seeds
+        for arm in ("small", "big")
+    ]
+
+
+def toy(*questions: Question) -> Experiment:
+    def train(job: Job) -> Outcome:
+        raise NotImplementedError
+
+    sizes = {"cpu": Size({"epochs": 1}, (0, 1, 2), 1, "a desk")}
+    return Experiment("toy", "a toy", {"small": {}, "big": {}}, sizes, train, questions)
+
+
+def test_a_difference_is_taken_seed_by_seed() -> None:
+    (found,) = answers([BIG], [*runs(0.2), record("big", 9, 5.0)])
+    assert found.seeds == (0, 1, 2) and found.verdict.outcome == "stands"
+    assert found.ours == pytest.approx((0.5, 0.511, 0.522))
+    assert found.theirs == pytest.approx((0.3, 0.31, 0.32))
+    assert answers([BIG], [r for r in runs(0.2) if r.arm == "big"]) == []
+
+
+def test_numbers_can_come_from_one_arm_from_none_or_from_all() -> None:
+    found = {
+        c.key: c.verdict.mean
+        for c in answers(
+            [
+                replace(BIG, key="constant", other="", minus=0.25),
+                replace(BIG, key="within", other="", minus="other"),
+                replace(BIG, key="made", other="", metric=learned("right"), minus=0.0),
+                replace(BIG, key="all", arm=ALL, other="", metric=learned("right"), minus=0.0),
+            ],
+            [record("small", 0, 0.2, other=0.1), record("big", 0, 0.4, other=0.1),
+             record("small", 1, 0.2, other=0.1), record("big", 1, 0.4, other=0.1)],
+        )
+    }  # fmt: skip
+    assert found == pytest.approx({"constant": 0.15, "within": 0.3, "made": 0.4, "all": 0.3})
+
+
+def test_a_seed_counts_once_however_many_arms_have_it() -> None:
+    all_arms = replace(BIG, arm=ALL, other="", minus=0.0)
+    (found,) = answers([all_arms], [*runs(0.2), record("big", 7, 0.5)])
+    # Of seed 7 an arm is missing.
+    assert found.verdict.n == 3 and found.seeds == (0, 1, 2)
+
+
+def test_a_lead_is_compared_with_another() -> None:
+    more = [replace(r, arm=f"{r.arm}-later") for r in runs(0.05)]
+    wider = replace(BIG, beyond=("big-later", "small-later"))
+    (found,) = answers([wider], [*runs(0.2), *more])
+    assert found.verdict.mean == pytest.approx(0.15)
+
+
+def test_fresh_seeds_decide_alone_and_only_together() -> None:
+    asked = replace(BIG, fresh=(5, 6, 7))
+    old, fresh = runs(0.2), runs(-0.2, range(5, 8))
+    for records in (old, old + fresh[:-1]):
+        (found,) = answers([asked], records)
+        assert (found.verdict.outcome, found.seeds) == ("stands", (0, 1, 2))
+    (found,) = answers([asked], old + fresh)
+    assert (found.verdict.outcome, found.seeds) == ("does not", (5, 6, 7))
+
+
+def test_arms_that_have_met_the_bound_can_not_be_told_apart() -> None:
+    near = replace(BIG, bound=1.0)
+    (found,) = answers([near], [record(a, s, 0.97 + 0.01 * s * (a == "big"))
+                                for a in ("big", "small") for s in range(3)])  # fmt: skip
+    assert found.verdict.outcome == "not testable"
+    assert "a ceiling: both arms are within 0.1 of 1" in str(found)
+    (low,) = answers([near], runs(0.2))
+    assert low.verdict.outcome == "stands"
+
+
+def test_a_claim_about_trained_models_wants_trained_models() -> None:
+    trained = replace(BIG, floor=0.6)
+    (found,) = answers([trained], runs(0.2))
+    assert found.verdict.outcome == "not testable" and "accuracy 0.51" in str(found)
+    (good,) = answers([trained], runs(0.2, base=0.5))
+    assert good.verdict.outcome == "stands"
+    (single,) = answers([trained], runs(0.2, range(1)))
+    assert single.verdict.outcome == "undecided"
+
+
+def test_nothing_can_be_tested_where_a_control_does_not_stand() -> None:
+    control = Question("more", "More is seen.", "control", "small", metric="score", minus=0.2)
+    found = conclusions(toy(BIG, control), runs(0.2), "cpu")
+    assert [c.verdict.outcome for c in found] == ["stands", "stands"]
+    failed = conclusions(toy(BIG, replace(control, minus=0.5)), runs(0.2), "cpu")
+    assert [c.verdict.outcome for c in failed] == ["not testable", "does not"]
+    assert "not testable: +0.201" in str(failed[0]) and "a control does not" in str(failed[0])
+
+
+def test_p_values_are_adjusted_within_a_family_and_controls_are_in_none() -> None:
+    control = Question("more", "More is seen.", "control", "small", metric="score", minus=0.2)
+    other = replace(BIG, key="other", margin=None, metric="score", sign=-1)
+    apart = replace(BIG, key="apart", family="elsewhere")
+    big, second, third, _ = conclusions(toy(BIG, other, apart, control), runs(0.2), "cpu")
+    assert big.question.family == second.question.family == "toy"
+    # Two equal values of one family: each is the largest and the smallest.
+    assert big.p_adjusted == pytest.approx(big.verdict.p) == second.p_adjusted
+    assert third.question.family == "elsewhere" and third.p_adjusted == third.verdict.p
+    vague = [record("small", s, 0.1 * (-1) ** s) for s in range(3)] + runs(0.2)[1::2]
+    first, _ = conclusions(toy(BIG, replace(other, arm="big", other="", minus=0.0)), vague, "cpu")
+    assert first.p_adjusted >= first.verdict.p
+
+
+def test_items_widen_the_interval_where_both_arms_have_them() -> None:
+    asked = replace(BIG, items="right")
+    draw = torch.Generator().manual_seed(0)
+    kept = [
+        replace(r, items={"right": pack_items(torch.rand(40, generator=draw) < 0.5)})
+        for r in runs(0.2)
+    ]
+    (found,) = answers([asked], kept)
+    assert found.over_items is not None and found.over_items[0] < 0 < found.over_items[1]
+    (without,) = answers([asked], [*kept[:-1], runs(0.2)[-1]])
+    assert without.over_items is None
+
+
+def test_every_question_names_arms_of_its_experiment_and_has_a_key_of_its_own() -> None:
+    for experiment in EXPERIMENTS.values():
+        keys = [question.key for question in experiment.questions]
+        assert all(keys) and len(set(keys)) == len(keys), experiment.name
+        for question in experiment.questions:
+            assert {*question.arms} - {ALL} <= experiment.arms.keys(), (experiment.name, question)
+            seen = {s for size in experiment.sizes.values() for s in size.seeds}
+            assert not seen & {*question.fresh}, (experiment.name, question.key)
