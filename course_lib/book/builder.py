@@ -200,7 +200,8 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     """
     cache = folder / ".jupyter_cache"
     keys = {"all": hashlib.sha256(_surroundings(root)).hexdigest()} | page_keys(root)
-    old = noted(folder / _KEYS)
+    noted_keys = folder / _KEYS
+    old: dict[str, str] = json.loads(noted_keys.read_text()) if noted_keys.exists() else {}
     if force or old.get("all") != keys["all"]:
         shutil.rmtree(cache, ignore_errors=True)
     elif stale := [root / page for page, key in keys.items() if old.get(page, key) != key]:
@@ -219,7 +220,7 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
 
 def _forget(cache: Path, pages: Iterable[Path]) -> None:
     """Drop the outputs of some pages."""
-    from jupyter_cache import get_cache
+    from jupyter_cache import get_cache  # type: ignore[import-untyped]
 
     if cache.exists():
         kept = get_cache(str(cache))
