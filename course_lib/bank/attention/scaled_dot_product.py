@@ -3,6 +3,7 @@
 import math
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from course_lib.attention import scaled_dot_product_attention
@@ -68,6 +69,14 @@ def mask(t: Trial) -> None:
     t.close(out, weights @ v, "the output")
 
 
+def _weighted(t: Trial, shape: tuple[int, ...], *arguments: Tensor) -> list[Tensor]:
+    """The output and weights: a number for every query and key, none below 0 and not all 0."""
+    found = t.parts(t.call(*arguments), "the output", "weights")
+    weights = t.a_tensor(found[1], shape, "weights")
+    t.expect((weights >= 0).all() and (weights > 0).any(), "what comes second are no weights")
+    return found
+
+
 @exercise.prop(
     "very large scores do no harm",
     points=0.5,
@@ -75,7 +84,7 @@ def mask(t: Trial) -> None:
 )
 def large_scores(t: Trial) -> None:
     q, k, v = 1e4 * t.randn(1, 3, 4), t.randn(1, 3, 4), t.randn(1, 3, 4)
-    found = t.parts(t.call(q, k, v), "the output", "weights")
+    found = _weighted(t, (1, 3, 3), q, k, v)
     exact = t.parts(t.call(q.double(), k.double(), v.double()), "the output", "weights")
     for got, want, what in zip(found, exact, exercise.returns, strict=True):
         t.close(got, want.float(), what, note="against double precision")
@@ -88,7 +97,9 @@ def large_scores(t: Trial) -> None:
 )
 def half_precision(t: Trial) -> None:
     q, k, v = (t.randn(2, 3, 4, dtype=torch.float16) for _ in range(3))
-    keep = t.keep_mask(2, 3, 3)
+    # Some key for every query, and some query for every key.
+    keep = t.keep_mask(2, 3, 3) | torch.eye(3).bool()
+    _weighted(t, (2, 3, 3), q, k, v)
     found = t.parts(t.call(q, k, v, keep), "the output", "weights")
     exact = t.parts(t.call(q.float(), k.float(), v.float(), keep), "the output", "weights")
     for got, want, what in zip(found, exact, exercise.returns, strict=True):
@@ -113,8 +124,9 @@ def gradients(t: Trial) -> None:
     hint="Look for operations that end in an underscore, and for `/=` on an argument.",
 )
 def no_side_effect(t: Trial) -> None:
-    keep = t.keep_mask(2, 3, 3)
-    t.unchanged(t.randn(2, 3, 4), t.randn(2, 3, 4), t.randn(2, 3, 4), keep)
+    q, k, v = t.randn(2, 3, 4), t.randn(2, 3, 4), t.randn(2, 3, 4)
+    _weighted(t, (2, 3, 3), q, k, v)
+    t.unchanged(q, k, v, t.keep_mask(2, 3, 3))
 
 
 @exercise.mistake("What is the variance of q·k when every entry has variance 1?")

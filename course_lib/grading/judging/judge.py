@@ -228,10 +228,16 @@ def judge_notebook(
         if row.open
     ]
     result.notes += [
-        f"The answer of {m.report.exercise} names {', '.join(found)}, which it may not use; "
+        f"The answer of {m.report.exercise} "
+        + (
+            f"names {', '.join(found)}, which it may not use; "
+            if found
+            else "does what it may not; "
+        )
         + ("it was refused while the answer was checked." if refused(m.report) else f"{PLEASE}.")
         for m in result.marks
-        if m.report and (found := _forbidden_names(m.report.exercise, result.notebook))
+        if m.report
+        and ((found := _forbidden_names(m.report.exercise, result.notebook)) or refused(m.report))
     ]
     result.notes = plain_notes(result.notes)
     nbformat.validate(result.notebook)

@@ -77,6 +77,6 @@ ODD: dict[str, tuple[str, str]] = {
 NAMES = (
     "김민수", "Łukasz Żółć", "O'Brien", 'the "best"', "two\nlines", "-rf", "...", ".hidden", "ñandú",
     "Ångström", "a b  c", "tab\there", "semi;colon", "$(reboot)", "`id`", "100%", "%s%n", "{x}",
-    "a&b", "<b>bold</b>", "שלום", "مرحبا", "emoji 🙂", "e\u0301", "x" * 180, "UPPER", "comma,name",
+    "a&b", "<b>bold<b>", "שלום", "مرحبا", "emoji 🙂", "e\u0301", "x" * 180, "UPPER", "comma,name",
     "=SUM(1)", "back\\slash", "star*", "quest?", "[set]", "~home",
 )  # fmt: skip
