@@ -38,6 +38,8 @@ class Tally:
     zero: int = 0
     misnamed: int = 0
     faults: list[str] = field(default_factory=list)
+    # Mistakes that a property rejects under one seed and not under another, and named all the same.
+    turned: list[str] = field(default_factory=list)
     mutants: Survey | None = None
 
     def line(self) -> str:
@@ -151,14 +153,17 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader, tally: Tally) -> 
         def name(report: Report, seed: str, wanted: str = answer.name) -> str | None:
             first = next(r for m, r in bank_reports(exercise.id) if m.name == wanted)
             pairs = zip(report.rows, first.rows, strict=False)
-            if turned := [row.name for row, before in pairs if row.passed != before.passed]:
-                return f"the verdict on {', '.join(turned)} depends on the seed"
+            turned = [row.name for row, before in pairs if row.passed != before.passed]
+            says = f"the verdict on {', '.join(turned)} depends on the seed"
+            if turned:
+                where = f"{exercise.id}, mistake {wanted}, seed {int(seed, 16)}"
+                tally.turned.append(f"{where}: {says}")
             found = recognise(exercise, report, seed)
             if found is not None:
                 tally.misnamed += found.name != wanted
                 return None if found.name == wanted else f"named {found.name}"
             twins = [m.name for m, r in bank_reports(exercise.id, seed) if r.fingerprint_of(report)]
-            return f"not named, fingerprint of {twins}"
+            return f"not named: {says}" if turned else f"not named, fingerprint of {twins}"
 
         tally.named += over_seeds(what, answer.source, name)
 

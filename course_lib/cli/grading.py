@@ -158,6 +158,7 @@ def run_matrix(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         for fault in tally.faults:
             print(f"FAULT {fault}")
+        print(*tally.turned, sep="\n", end="\n" * bool(tally.turned))
     emit(arguments, tally.data(), tally.line())
     return FOUND_WRONG if tally.faults else 0
 

@@ -76,7 +76,7 @@ def test_a_property_that_any_stub_passes_is_a_fault(spoiled):
     assert "stub" in faults()
 
 
-def test_a_verdict_that_depends_on_the_seed_is_a_fault(spoiled, monkeypatch):
+def test_a_verdict_that_depends_on_the_seed_is_told(spoiled, monkeypatch):
     """Each of the mistakes passes where a coin falls well, and is named all the same."""
     monkeypatch.setattr("course_lib.checks.report.find", lambda identifier: spoiled)
     spoiled.id = "tests.tossed"
@@ -89,7 +89,8 @@ def test_a_verdict_that_depends_on_the_seed_is_a_fault(spoiled, monkeypatch):
     spoiled.properties.append(
         dataclasses.replace(spoiled.properties[0], name="tossed", points=0, run=toss)
     )
-    assert "the verdict on tossed depends on the seed" in faults(6)
+    told = matrix(6, ["attention.scaled_dot_product"]).turned
+    assert any("the verdict on tossed depends on the seed" in line for line in told)
 
 
 def test_a_mistake_that_gives_itself_away_is_a_fault(spoiled):
