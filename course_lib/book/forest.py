@@ -60,7 +60,7 @@ def forest(rows: Sequence[Row]) -> str:
     n = sum(map(len, asked.values()))
     said = f"The questions behind the documents' rows, {n} in all. Of {tally(rows)}."
     return (
-        f'<svg class="forest" role="img" viewBox="0 0 {_WIDTH} {y + _LINE}" '
+        f'<svg class="forest" role="group" viewBox="0 0 {_WIDTH} {y + _LINE}" '
         f'aria-label="{escape(said)}">{head}{"".join(parts)}</svg>'
     )
 

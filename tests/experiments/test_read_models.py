@@ -23,10 +23,10 @@ from course_lib.experiments.registry import Experiment, Job, Outcome, Size
 from course_lib.trained import load_reader, load_translator
 
 
-def record_of(outcome: Outcome) -> Record:
+def record_of(outcome: Outcome, arm: str) -> Record:
     """What the runner would keep of it, all else being unimportant."""
     return Record(
-        "x", "y", "cpu", 0, {"a": 1}, outcome.data, outcome.metrics, outcome.results, 1.0, 1.0,
+        "x", arm, "cpu", 0, {"a": 1}, outcome.data, outcome.metrics, outcome.results, 1.0, 1.0,
         {"device": "CPU"}, {"python": "3"}, "", "0" * 64, "2026-01-01T00:00:00+00:00",
     )  # fmt: skip
 
@@ -53,7 +53,7 @@ def test_a_reader_is_trained_measured_and_kept(tmp_path: Path) -> None:
     assert len(ends) == 1
     assert list(found["probe"]) == list(found["probe_control"])
     assert len(found["probe"]) == 3 * len(("word", "0", "1", "2"))
-    whole = answers(read_words.EXPERIMENT.questions, [record_of(outcome)])
+    whole = answers(read_words.EXPERIMENT.questions, [record_of(outcome, "reader")])
     assert len({c.key for c in whole}) == len(whole) == 21
     assert read_words.EXPERIMENT.train(job(config, tmp_path / "b", seed=1)).weights is None
 
@@ -65,7 +65,7 @@ def test_a_translator_is_trained_measured_and_kept(tmp_path: Path) -> None:
     assert set(outcome.results["alignment_error_rate"]) == {"german, layer 1", "korean, layer 1"}
     assert outcome.weights is not None
     assert len(outcome.results["alignment"]) == 2 * 4
-    found = answers(read_translation.EXPERIMENT.questions, [record_of(outcome)])
+    found = answers(read_translation.EXPERIMENT.questions, [record_of(outcome, "translator")])
     assert [c.key for c in found if c.control] == ["row", "learns"]
 
 

@@ -34,7 +34,7 @@ def toy(
         return Outcome([DataUse("none", "none", "0" * 64)], [ROW], {"score": 1.0})
 
     sizes = {"cpu": Size({"x": 1}, (0, 1), minutes, "a desk")}
-    return Experiment(name, "", {arm: {} for arm in arms}, sizes, train, lambda records: [])
+    return Experiment(name, "", {arm: {} for arm in arms}, sizes, train, ())
 
 
 def go(folder: Path, minutes: float, *what: Experiment, **kwargs: object) -> tuple[Report, str]:
