@@ -138,7 +138,7 @@ def test_the_picture_has_each_question_once_and_says_what_it_shows() -> None:
            for arm, value in (("small", 0.5), ("big", 1.5))]  # fmt: skip
     drawn = forest([*rows(own, RUNS, toy()), *rows([Printed(**CARD)], [], toy())])
     tree = ElementTree.fromstring(drawn)
-    assert tree.get("role") == "img" and "stands 2, not run 1" in tree.get("aria-label", "")
+    assert tree.get("role") == "group" and "stands 2, not run 1" in tree.get("aria-label", "")
     (asked,) = tree.findall("g")
     assert asked.get("class") == "stands" and asked.findtext("text") == "big"
     assert "Big is better." in asked.findtext("title", "")

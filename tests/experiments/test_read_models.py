@@ -178,7 +178,7 @@ def test_weights_are_written_beside_the_record(tmp_path: Path) -> None:
 
     what = Experiment(
         "kept", "keeps weights", {"one": {}}, {"cpu": Size({"a": 1}, (0,), 1, "")}, train,
-        lambda _: [],
+        (),
     )  # fmt: skip
     run(what, results_dir=tmp_path, runs_dir=tmp_path / "runs", report=lambda _: None)
     assert sorted(p.name for p in (tmp_path / "kept").iterdir()) == [
