@@ -50,6 +50,13 @@ _TAG = re.compile(
     r"<(?!/?(?:b|br|code|details|div|em|h[1-6]|hr|i|kbd|li|ol|p|pre|span|strong|sub|summary|sup"
     r"|table|tbody|td|th|thead|tr|ul)\s*/?>|https?://[^\s<>\"']*>)(?=[A-Za-z/!?])"
 )
+# Writes what lay beside the notebook into the worker's folder, which is searched last.
+BESIDE = """import pathlib as _pathlib, sys as _sys
+for _name, _text in {modules!r}.items():
+    _pathlib.Path(_name).write_text(_text, encoding="utf-8")
+_sys.path.append(str(_pathlib.Path.cwd()))
+del _pathlib, _sys, _name, _text
+"""
 
 
 class Unreadable(Refused):

@@ -25,7 +25,7 @@ from course_lib.checks.seen import unusual
 from course_lib.checks.subject import Failure, Subject, SubjectLost
 from course_lib.grading.authoring import CHECK
 from course_lib.grading.intake.matching import align
-from course_lib.grading.intake.parsing import Submission, plain_notes
+from course_lib.grading.intake.parsing import BESIDE, Submission, plain_notes
 from course_lib.grading.judging.allowlist import VOCABULARY, odd, ordinary, statements
 from course_lib.grading.judging.causes import Raised, explain, raised, worth_a_note
 from course_lib.grading.judging.channel import Killed, Limits, Worker
@@ -33,13 +33,6 @@ from course_lib.grading.judging.forkserver import COSTLY, ForkServer
 
 # Characters of all outputs of a notebook together.
 MAX_KEPT = 16 * 2**20
-# Writes what lay beside the notebook into the worker's folder, which is searched last.
-BESIDE = """import pathlib as _pathlib, sys as _sys
-for _name, _text in {modules!r}.items():
-    _pathlib.Path(_name).write_text(_text, encoding="utf-8")
-_sys.path.append(str(_pathlib.Path.cwd()))
-del _pathlib, _sys, _name, _text
-"""
 FULL = "[not kept: the outputs before it are as much as is kept of one notebook]\n"
 # How a note asks for a person, and of how many names it tells.
 PLEASE = "please read the answer"
