@@ -23,6 +23,7 @@ Taught, in the order of the chapters
     favit          a few keys a window
     informer       sparse queries, forecasts
     multimodal     words and pictures in one model
+    whole          a GPT, a ViT, one page
 
 Data and training
     data           sets, their sources and loaders

@@ -72,8 +72,8 @@ def scaled_dot_product_attention(
         tensor([[0.6698, 0.3302]])
         >>> out
         tensor([[13.3024]])
-        >>> scaled_dot_product_attention(q, k, v, scale=10.0)[0]
-        tensor([[10.0005]])
+        >>> scaled_dot_product_attention(q, k, v, scale=5.0)[0]
+        tensor([[10.0669]])
     """
     check_attention(q, k, v)
     weights = attention_weights(q, k, mask, bias, scale=scale)
@@ -144,9 +144,9 @@ def fused_attention(
         dropout: Probability of dropping a weight. Always applied: pass 0 for evaluation.
 
     Returns:
-        The output ``(..., T, Dv)``; 0 for a query that may attend to nothing. A NaN or an infinity
-        in a key reaches every query on this path, also those that the mask hides it from, because
-        torch's kernel adds the mask to all scores.
+        The output ``(..., T, Dv)``; 0 for a query that may attend to nothing. On this path the mask
+        does not hide a NaN in a key, nor a score of infinity: torch's kernel adds the mask to all
+        scores, so that a query which may not see this key gets NaN as well.
 
     Raises:
         ValueError: If the shapes don't fit together or the mask is not boolean.

@@ -6,3 +6,7 @@ class Refused(ValueError):
 
     Whatever else is raised is a fault of the program, and keeps its traceback.
     """
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback."""
+        return [str(self)]

@@ -13,9 +13,10 @@ import matplotlib
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.axis import Axis
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FixedLocator
 
 __all__ = [
     "INK",
@@ -37,7 +38,6 @@ INK = "#767676"
 PALETTE = ("#2B7BBA", "#D55E00", "#1A9870", "#B5629B", "#A07800", "#7A6FD0")
 """Colours that differ for colour-blind readers too; at least 3 against both pages."""
 
-_OUTLINE = "#123A5C"
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 2, 1, 2)), ":", (0, (8, 2)))
 _STYLE: Any = {
@@ -62,6 +62,9 @@ _STYLE: Any = {
 }
 # One hue from nothing to full, so that an empty cell shows the page, whatever its colour.
 _HEAT = LinearSegmentedColormap.from_list("heat", [(0.17, 0.48, 0.73, 0), (0.17, 0.48, 0.73, 1)])
+# With a number in each cell the page must not show through: one of two inks can be read on any.
+_CELLS = LinearSegmentedColormap.from_list("cells", ["#EEF5FB", "#2B7BBA", "#0E3A63"])
+_INKS = ("#000000", "#FFFFFF")
 
 
 class Picture:
@@ -91,9 +94,29 @@ class Picture:
             # them here writes several for each.
             if image.get_interpolation() in ("auto", "antialiased"):
                 image.set_interpolation("none")
+        about = {"Date": None, "Title": self.described()}
         with matplotlib.rc_context(_STYLE):
-            self.figure.savefig(text, format="svg", metadata={"Date": None}, bbox_inches="tight")
+            self.figure.savefig(text, format="svg", metadata=about, bbox_inches="tight")
         return text.getvalue()
+
+    def described(self) -> str:
+        """What the picture says of itself in words, for readers who hear it.
+
+        Returns:
+            Titles, axes and legends; a colour bar comes as axes of its own.
+
+        Example:
+            >>> losses = {"ours": [2, 1], "theirs": [3, 1]}
+            >>> picture = curves([1, 2], losses, xlabel="epoch", ylabel="loss")
+            >>> picture.described()
+            'loss over epoch: ours, theirs'
+        """
+        parts = []
+        for axes in self.figure.axes:
+            over = " over ".join(filter(None, map(_said, (axes.yaxis, axes.xaxis))))
+            names = ", ".join(axes.get_legend_handles_labels()[1])
+            parts.append(": ".join(filter(None, (axes.get_title(), over, names))))
+        return "; ".join(filter(None, (self.figure.get_suptitle(), *parts))) or "picture"
 
 
 def canvas(
@@ -163,7 +186,8 @@ def attention_map(
     picture, axes = canvas(1, n, width=min(7.0, 1.2 + 0.6 * columns * n), height=0.9 + 0.42 * rows)
     for i, ax in enumerate(axes[0]):
         with matplotlib.rc_context(_STYLE):
-            ax.imshow(maps[i], cmap=_HEAT, vmin=0, vmax=1, aspect="auto")
+            heat = _CELLS if numbers else _HEAT
+            ax.imshow(maps[i], cmap=heat, vmin=0, vmax=1, aspect="auto")
             ax.set_xticks(range(columns), keys, rotation=45, ha="left", rotation_mode="anchor")
             ax.set_yticks(range(rows), queries if i == 0 else [""] * rows)
             ax.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
@@ -171,12 +195,22 @@ def attention_map(
             if titles:
                 ax.set_title(titles[i])
             for (t, s), weight in np.ndenumerate(maps[i]) if numbers else ():
-                shown = ax.text(s, t, f"{weight:.2f}", ha="center", va="center", fontsize=8)
-                if weight > 0.25:
-                    # A half-filled cell is neither light nor dark: the outline serves both pages.
-                    shown.set_color("white")
-                    shown.set_path_effects([withStroke(linewidth=1.3, foreground=_OUTLINE)])
+                ink = _INKS[_luminance(heat(weight)) < _luminance(INK)]
+                ax.text(s, t, f"{weight:.2f}", ha="center", va="center", fontsize=8, color=ink)
     return picture
+
+
+def _said(axis: Axis) -> str:
+    """An axis by its label or, without one, by the words that were put at its ticks."""
+    put = isinstance(axis.get_major_locator(), FixedLocator) and not axis.get_label_text()
+    words = [tick.get_text() for tick in axis.get_ticklabels()] if put else [axis.get_label_text()]
+    return ", ".join(filter(None, words))
+
+
+def _luminance(colour: Any) -> float:
+    """How light a colour is, from 0 to 1: the relative luminance of WCAG 2."""
+    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return float(np.dot(parts, (0.2126, 0.7152, 0.0722)))
 
 
 def curves(

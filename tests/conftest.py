@@ -5,22 +5,127 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from course_lib.book import browser as browsing
+from course_lib.book.keys import files
 from course_lib.checks.absent import AbsentModule
 
 # Tests are small: more threads only wait for each other, on a busy machine ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Run by a kernel of its own in every run; the other notebooks only where all is run. A solution
+# is run by one where stock nbgrader grades it.
+BY_KERNEL = "exercises/03_attention/"
+
+
+# A module that finds others while it runs, and not just those beside it, which `files` follows:
+# who reaches it may run all that lie in the folder.
+FINDERS = {
+    "checks/exercise.py": "bank", "parity/__init__.py": "parity", "claims/ledger.py": "claims",
+    "experiments/__init__.py": "experiments", "figures/__init__.py": "figures",
+}  # fmt: skip
+ROOT = Path(__file__).parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run be about a change only."""
+    say = "only what can see a file that differs from this revision, or is new"
+    parser.addoption("--changed", metavar="REVISION", help=say)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Say which notebooks and which cases of a sweep are slow, and what a change reaches."""
+    changed = changes(since) if (since := config.getoption("--changed")) else None
+    samples: dict[Any, set[str]] = {}
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        if file.endswith(".ipynb") and not file.startswith(BY_KERNEL):
+            item.add_marker(pytest.mark.slow)
+        if (mark := item.get_closest_marker("sample")) is not None:
+            names, values = item.get_closest_marker("parametrize").args
+            if item.function not in samples:
+                cases = [value if isinstance(value, str) else value[0] for value in values]
+                samples[item.function] = sampled(cases, mark.args)
+            case = item.callspec.params[names if isinstance(names, str) else names[0]]
+            if case not in samples[item.function] and not (changed and touches(case, changed)):
+                item.add_marker(pytest.mark.slow)
+    if changed is not None:
+        keep = {path for path in {item.path for item in items} if sees(path, changed)}
+        config.hook.pytest_deselected(items=[item for item in items if item.path not in keep])
+        items[:] = [item for item in items if item.path in keep]
+
+
+def changes(since: str) -> set[Path]:
+    """The files that differ from a revision, or are new."""
+    told = ["git diff --name-only --relative " + since, "git ls-files --others --exclude-standard"]
+    said = [subprocess.check_output(ask.split(), cwd=ROOT, text=True) for ask in told]
+    return {ROOT / name for name in "".join(said).split("\n") if name}
+
+
+def sampled(cases: Sequence[str], named: Sequence[str] = ()) -> set[str]:
+    """The cases of a sweep that every run takes: those named, else the first of each topic.
+
+    A case is the first argument of the lowest ``parametrize``; ``masks`` is the topic of
+    ``masks.causal_mask``.
+    """
+    if unknown := {*named} - {*cases}:
+        raise pytest.UsageError(f"a sample names {sorted(unknown)}; there are {sorted(cases)}")
+    return {*named} or {*{case.partition(".")[0]: case for case in reversed(cases)}.values()}
+
+
+def touches(case: str, changed: set[Path], root: Path = ROOT) -> bool:
+    """Whether a changed file is a source of what the case of a sweep is named after.
+
+    ``masks.causal_mask`` is an exercise's module and what that imports, the engine that runs every
+    exercise aside; ``03_attention`` and ``book/intro.html`` are files of these names.
+    """
+    parts = {*re.split(r"[./]", case.removesuffix(".html"))}
+    own = {f for f in changed if parts <= {*f.relative_to(root).with_suffix("").parts}}
+    engine = root / "course_lib" / "checks"
+    return bool(own or any(engine not in f.parents for f in _imported(case, root) & changed))
+
+
+@cache
+def _imported(case: str, root: Path) -> set[Path]:
+    return files([repr(case)], root)
+
+
+def sees(path: Path, changed: set[Path], root: Path = ROOT) -> bool:
+    """Whether what a file tests can depend on one of the changed files; rather once too often."""
+    above = [folder / "conftest.py" for folder in path.parents if folder.is_relative_to(root)]
+    own = [path, *(file for file in above if file.exists())]
+    if changed & {*own} or path.suffix != ".py":
+        return bool(changed & {*own})
+    # The first conftest names what few tests ask it for.
+    text = "\n".join(
+        f.read_text(encoding="utf-8")
+        for f in own
+        if f.name != "conftest.py" or f.parent.name != "tests"
+    )
+    library = root / "course_lib"
+    reached = files([file.read_text(encoding="utf-8") for file in own], root)
+    folders = [library / FINDERS[n] for n in FINDERS if library / n in reached]
+    # What is no code of the library is named by the tests that read it, or a folder above it is.
+    code = (library, root / "tests")
+    others = {f for f in changed if f.suffix != ".py" or not {*code} & {*f.parents}}
+    names = {part for file in others for part in file.relative_to(root).with_suffix("").parts}
+    return (
+        bool(reached & changed)
+        or any(folder in file.parents for folder in folders for file in changed)
+        or any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
+    )
 
 
 def missing(what: str) -> None:
@@ -36,6 +141,24 @@ def _library_is_whole() -> Iterator[None]:
     yield
     left = [name for name, module in sys.modules.items() if isinstance(module, AbsentModule)]
     assert not left
+
+
+@pytest.fixture(scope="session", name="sees")
+def _sees() -> Callable[..., bool]:
+    """:func:`sees`, for its tests."""
+    return sees
+
+
+@pytest.fixture(scope="session", name="touches")
+def _touches() -> Callable[..., bool]:
+    """:func:`touches`, for its tests."""
+    return touches
+
+
+@pytest.fixture(scope="session", name="sampled")
+def _sampled() -> Callable[..., set[str]]:
+    """:func:`sampled`, for its tests."""
+    return sampled
 
 
 @pytest.fixture(scope="session", name="missing")

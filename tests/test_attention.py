@@ -138,6 +138,17 @@ def test_gradcheck_with_mask_and_bias():
     )
 
 
+def test_a_nan_in_a_hidden_key_reaches_every_query_on_the_fused_path_alone():
+    q, k, v = torch.randn(3, 1, 2, T, DH, generator=torch.Generator().manual_seed(0))
+    k[..., -1, 0] = float("nan")
+    fused, (explicit, _) = (
+        attend(q, k, v, masks.causal_mask(T))
+        for attend in (fused_attention, scaled_dot_product_attention)
+    )
+    assert fused.isnan().all()
+    assert explicit[..., -1, :].isnan().all() and explicit[..., :-1, :].isfinite().all()
+
+
 def test_inputs_are_not_changed():
     qkv, case = inputs(), CASES["both"]
     before = [x.clone() for x in (*qkv, *case.values())]

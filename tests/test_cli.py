@@ -1,7 +1,9 @@
 """The command line: help, exit codes, errors that say what to do."""
 
 import contextlib
+import dataclasses
 import json
+import math
 import os
 import signal
 import subprocess
@@ -13,6 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from course_lib import experiments
 from course_lib.cli import main, parser
 from course_lib.cli.interrupt import Interrupt
 
@@ -96,6 +99,25 @@ def test_run_lists_experiments(capsys):
     assert main(["run"]) == 0
     out = capsys.readouterr().out
     assert "seq2seq-bottleneck" in out and "vit-cifar10" in out
+
+
+def test_a_record_is_run_again(capsys, tmp_path):
+    """One of its numbers is made wrong, and that one is found."""
+    record = experiments.load_records(experiments.SHIPPED_RESULTS, "extrapolation")[0]
+    assert list(experiments.numbers(record.results))[:2] == ["test_loss", "loss_by_place.16"]
+    path = tmp_path / "extrapolation" / record.file_name
+    path.parent.mkdir()
+    wrong = record.results | {"test_loss": record.results["test_loss"] + 1}
+    path.write_text(dataclasses.replace(record, results=wrong).to_json())
+    asked = ["results", "--results", str(tmp_path), "--verify", "extrapolation/alibi-cpu-0"]
+    assert main([*asked, "--json"]) == 0
+    rows = {row["metric"]: row for row in json.loads(capsys.readouterr().out)}
+    near = {m for m, row in rows.items() if math.isclose(row["recorded"], row["now"], rel_tol=0.05)}
+    assert list(rows) == list(experiments.numbers(record.results))
+    assert rows.keys() - near == {"test_loss"}
+    path.write_text(dataclasses.replace(record, config={"other": 1}).to_json())
+    assert "other settings now" in refused(capsys, *asked)
+    assert "no record 'none' of extrapolation" in refused(capsys, *asked[:-1], "extrapolation/none")
 
 
 def test_results_are_the_rows_of_the_records(capsys, tmp_path):
@@ -190,6 +212,7 @@ def test_a_killed_grading_run_is_finished_by_the_next(class_of_three):
     assert len(facts["students"]) == 3 and facts["graded_now"] == 1
 
 
+@pytest.mark.sample(".kits", "gradebook.db")
 @pytest.mark.parametrize("there", [".kits", ".grading-seeds.json", ".grading.lock", "gradebook.db"])
 def test_ctrl_c_while_it_starts_is_not_lost(class_of_three, there):
     """While modules are imported, while the gradebook is made, while judges are forked."""

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -88,3 +89,62 @@ def test_every_recipe_says_what_was_run():
         assert option in choices[command].format_help()
     for target in re.findall(r"\]\(([^)#]+)\)", page):
         assert (RECIPES / target).exists(), target
+
+
+def test_workflows_run_what_is_here():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    for path in sorted((ROOT / ".github/workflows").glob("*.yml")):
+        jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
+        commands = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+        for command in commands:
+            for target in re.findall(r"^make ([a-z -]+)", command, re.M):
+                assert set(target.split()) <= targets, f"{path.name}: {command}"
+            for name in re.findall(r"(?:^|\s)((?:tests|\.ci)/[\w./]+)", command):
+                assert (ROOT / name).exists(), f"{path.name}: {name}"
+
+
+def test_versions_are_published_side_by_side(tmp_path):
+    """With git itself, to a repository beside this one; twice, and the notebooks too."""
+
+    def git(*arguments, at):
+        command = ["git", "-C", at, "-c", "user.name=t", "-c", "user.email=t@localhost"]
+        done = subprocess.run([*command, *arguments], check=True, capture_output=True, text=True)
+        return done.stdout
+
+    here, there = tmp_path / "here", tmp_path / "there.git"
+    subprocess.run(["git", "init", "-q", "--bare", there], check=True)
+    (here / ".ci").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci/publish", here / ".ci/publish")
+    (here / ".gitignore").write_text("_build\n")
+    git("init", "-q", at=here)
+    for name in ("user.name", "user.email"):
+        git("config", name, "t@localhost", at=here)
+    git("add", "-A", at=here)
+    git("commit", "-qm", "All", at=here)
+    git("remote", "add", "origin", str(there), at=here)
+
+    def publish(version):
+        script = [here / ".ci/publish", version]
+        return subprocess.run(script, capture_output=True, text=True)
+
+    refused = publish("latest")
+    assert refused.returncode and "make book first" in refused.stderr
+    for version, text in (
+        ("latest", "one"),
+        ("v1.9", "two"),
+        ("v1.10", "two"),
+        ("latest", "three"),
+    ):
+        for name in ("html/index.html", "notebooks/a.ipynb"):
+            (here / "_build" / name).parent.mkdir(parents=True, exist_ok=True)
+            (here / "_build" / name).write_text(text)
+        done = publish(version)
+        assert done.returncode == 0, done.stderr
+    assert publish("latest").returncode == 0, "nothing new is no error"
+    pages = git("ls-tree", "-r", "--name-only", "gh-pages", at=there).split()
+    assert {f"{v}/index.html" for v in ("latest", "v1.9", "v1.10")} < set(pages)
+    assert git("show", "gh-pages:latest/index.html", at=there) == "three"
+    assert 'url=v1.10/"' in git("show", "gh-pages:index.html", at=there)
+    assert git("ls-tree", "-r", "--name-only", "notebooks", at=there).split() == ["a.ipynb"]
+    assert not git("status", "--porcelain", at=here)
+    assert len(git("worktree", "list", at=here).splitlines()) == 1

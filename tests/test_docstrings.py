@@ -11,6 +11,7 @@ TOPICS = (
     "attention", "masks", "seq2seq", "recurrence", "layers", "decoding", "transformer",
     "attention_maps", "positions", "vit", "swin", "favit", "resnet", "hybrid", "efficient",
     "informer", "multimodal", "mixing", "scaling", "lookup", "alignment",
+    "data",
 )  # fmt: skip
 SHAPE = re.compile(r"``[^`]*\(.*?\)[^`]*``|``\d|[Ss]calar|any shape|boolean|mask", re.DOTALL)
 
@@ -22,8 +23,8 @@ def modules():
 
 
 def public(tree):
-    """Functions and classes that the module offers: those in ``__all__``."""
-    names = set()
+    """Functions and classes that the module offers: ``__all__``, or what is not private."""
+    names = {n.name for n in tree.body if hasattr(n, "name") and not n.name.startswith("_")}
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             names = set(ast.literal_eval(node.value))
@@ -39,6 +40,11 @@ def entries(docstring, heading):
     indent = re.match(r" *", body)[0]
     parts = re.split(rf"^{indent}(\*{{0,2}}\w+)(?: \(.*?\))?:", body, flags=re.M)
     return {name.strip("*"): text for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def arguments(function):
+    every = [*function.args.args, *function.args.kwonlyargs]
+    return [argument.arg for argument in every if argument.arg != "self"]
 
 
 def tensor_arguments(function):
@@ -62,15 +68,21 @@ def problems(node):
             for argument in methods["__init__"].args.args[1:]:
                 if argument.arg not in described:
                     yield f"argument {argument.arg} is not described"
+        elif any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list):
+            fields = {n.target.id for n in node.body if isinstance(n, ast.AnnAssign)}
+            described = entries(docstring, "Args") | entries(docstring, "Attributes")
+            for name in sorted(fields - described.keys()):
+                yield f"field {name} is not described"
         if "forward" not in methods:
             return
         function = methods["forward"]
         docstring = ast.get_docstring(function) or ""
     described = entries(docstring, "Args")
-    for name in tensor_arguments(function):
+    for name in arguments(function):
         if name not in described:
             yield f"argument {name} is not described"
-        elif not SHAPE.search(described[name]):
+    for name in tensor_arguments(function):
+        if name in described and not SHAPE.search(described[name]):
             yield f"argument {name} has no shape"
     returns = ast.unparse(function.returns) if function.returns else ""
     if "Tensor" in returns:
@@ -109,8 +121,8 @@ def f(x: Tensor, y: Tensor) -> Tensor:
     found = list(problems(ast.parse(source).body[0]))
     assert found == [
         "no example that runs",
-        "argument x has no shape",
         "argument y is not described",
+        "argument x has no shape",
         "what it returns has no shape",
         "its ValueError is not described",
     ]

@@ -36,7 +36,7 @@ def window(batch):
     [
         (lambda: ViT(ViTConfig()), image),
         (lambda: Swin(SHIFTED), image),
-        (lambda: FaViT(FaViTConfig()), image),
+        (lambda: FaViT(FaViTConfig(image_size=32, depths=(1, 1, 1, 1))), image),
         (lambda: DualEncoder(DualEncoderConfig()).image_tower, image),
         (lambda: DualEncoder(DualEncoderConfig()).text_tower, texts),
         (lambda: Informer(SMALL), window),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import matplotlib
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_hex
 
 from course_lib.plots import INK, PALETTE, attention_map, bars, canvas, curves, table
 
@@ -61,6 +64,15 @@ def test_pictures_are_the_same_at_every_run_and_have_no_background() -> None:
         assert "<svg" in svg and "fill: #ffffff" not in svg.split("</g>")[0]
 
 
+SAID = ["good, evening over guten, abend, !", "x: a, b over c, d, e; y", "y over n: a", "y over a"]
+
+
+def test_what_a_picture_shows_is_said_for_those_who_hear_it() -> None:
+    for picture, words in zip(some_pictures(), SAID, strict=True):
+        title = re.search("<title>(.+?)</title>", picture._repr_svg_())
+        assert title and words in title[1]
+
+
 def test_nothing_global_is_changed() -> None:
     # The backend is looked for when it is first asked for, by whoever asks.
     before = {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}
@@ -84,6 +96,16 @@ def test_an_attention_map_shows_words_and_numbers() -> None:
     ]
     large = attention_map(torch.eye(12), [str(i) for i in range(12)], [str(i) for i in range(12)])
     assert not large.axes[0].texts
+
+
+def test_the_numbers_of_a_map_can_be_read_at_every_weight() -> None:
+    weights = torch.linspace(0, 1, 80).view(8, 10)
+    ax = attention_map(weights, list("abcdefgh"), list("abcdefghij")).axes[0]
+    (image,) = ax.images
+    for text, weight in zip(ax.texts, weights.flatten().tolist(), strict=True):
+        cell = image.to_rgba(weight)
+        assert contrast(to_hex(cell), text.get_color()) >= 4.5
+        assert cell[3] == 1 and not text.get_path_effects()
 
 
 def test_curves_show_the_mean_and_the_spread() -> None:

@@ -69,21 +69,25 @@ class ClaimsTable(SphinxDirective):
 
     def chapter_title(self, chapter: int) -> list[nodes.Node]:
         """Link the chapter, if it has been written."""
-        for docname in sorted(self.env.found_docs):
-            if docname.startswith(f"book/chapters/{chapter:02d}_"):
-                return [
-                    addnodes.pending_xref(
-                        "",
-                        nodes.inline("", f"Chapter {chapter}"),
-                        refdomain="std",
-                        reftype="doc",
-                        reftarget=f"/{docname}",
-                        refdoc=self.env.docname,
-                        refexplicit=False,
-                        refwarn=True,
-                    )
-                ]
-        return [nodes.Text(f"Chapter {chapter} (to come)")]
+        # Of two pages of a chapter, the first has the name of its assignment.
+        tasks = Path(self.env.srcdir) / "exercises"
+        start = f"book/chapters/{chapter:02d}_"
+        pages = sorted(name for name in self.env.found_docs if name.startswith(start))
+        if not pages:
+            return [nodes.Text(f"Chapter {chapter} (to come)")]
+        docname = next((name for name in pages if (tasks / Path(name).name).is_dir()), pages[0])
+        return [
+            addnodes.pending_xref(
+                "",
+                nodes.inline("", f"Chapter {chapter}"),
+                refdomain="std",
+                reftype="doc",
+                reftarget=f"/{docname}",
+                refdoc=self.env.docname,
+                refexplicit=False,
+                refwarn=True,
+            )
+        ]
 
     def row(self, claim: Claim) -> nodes.row:
         """Run one claim; a verdict that does not fit is a warning, and so ends the build."""

@@ -13,7 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
-    from course_lib.book.printed import Row
+    from course_lib.book.reported import Row
 
 PAGES = ("book/results", "book/data_and_ethics")
 NUMBERS = ("Arm", "Number", "Mean", "Lowest to highest", "Seeds", "The document's")
@@ -33,7 +33,7 @@ class ResultsTable(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Read the records and build a section per experiment."""
-        from course_lib.book.printed import load_known, load_printed
+        from course_lib.book.reported import load_known, load_reported
         from course_lib.experiments import EXPERIMENTS
 
         book = Path(self.env.srcdir) / "book"
@@ -41,7 +41,7 @@ class ResultsTable(SphinxDirective):
         for path in (book / "results").rglob("*.json"):
             self.env.note_dependency(str(path))
         all_records = load_known(book / "results")
-        printed = load_printed(book / "results.yml", all_records)
+        printed = load_reported(book / "results.yml", all_records)
         out: list[nodes.Node] = []
         for experiment in EXPERIMENTS.values():
             records = [r for r in all_records if r.experiment == experiment.name]
@@ -86,7 +86,7 @@ class EnergyTable(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Add up the records."""
         from course_lib.book.energy import watt_hours
-        from course_lib.book.printed import load_known
+        from course_lib.book.reported import load_known
 
         folder = Path(self.env.srcdir) / "book" / "results"
         all_records = load_known(folder)
@@ -117,12 +117,12 @@ class ResultsPicture(SphinxDirective):
 
 def document_rows(env: BuildEnvironment) -> list[Row]:
     """The documents' rows with our numbers beside them."""
-    from course_lib.book.printed import load_known, load_printed, rows
+    from course_lib.book.reported import load_known, load_reported, rows
 
     book = Path(env.srcdir) / "book"
     env.note_dependency(str(book / "results.yml"))
     records = load_known(book / "results")
-    return rows(load_printed(book / "results.yml", records), records)
+    return rows(load_reported(book / "results.yml", records), records)
 
 
 class DocumentTables(SphinxDirective):

@@ -29,6 +29,7 @@ LOGGER = logging.getLogger(__name__)
 SEARCH = re.compile(
     r'\n *<script src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>'
 )
+ARROW = '<summary><span class="toctree-toggle"'
 EMPTY_HEAD = re.compile(r"<th([^>]*)>\s*(?:<p>\s*</p>\s*)?</th>")
 # Seconds of processor time for the cells of one page.
 BUDGET = 40.0
@@ -124,7 +125,7 @@ def tidy_up(app: Sphinx, error: Exception | None) -> None:
         for path in (html / "_static").rglob(pattern):
             path.unlink()
     cut_icons(html)
-    leave_search_to_its_page(html)
+    mend_frame(html)
     own = {"index", "genindex", "search"} | app.env.found_docs
     for path in html.rglob("*.html"):
         if path.relative_to(html).with_suffix("").as_posix() not in own:
@@ -138,15 +139,16 @@ def tidy_up(app: Sphinx, error: Exception | None) -> None:
     target.write_text(json.dumps(seconds, indent=1, sort_keys=True))
 
 
-def leave_search_to_its_page(html: Path) -> None:
-    """Take the index of all words off the other pages, where the theme loads it for nothing.
+def mend_frame(html: Path) -> None:
+    """Mend what the theme puts around all pages.
 
-    It would serve a search while one types, which is off: the page for searching looks words up.
+    The index of all words would serve a search while one types, which is off: only the page for
+    searching looks words up. The arrow that opens a part of the contents gets a name.
     """
+    named = ARROW.replace("<summary", '<summary aria-label="Pages below this one"')
     for path in html.rglob("*.html"):
-        if path != html / "search.html":
-            page = path.read_text(encoding="utf-8")
-            path.write_text(SEARCH.sub("", page), encoding="utf-8")
+        page = path.read_text(encoding="utf-8").replace(ARROW, named)
+        path.write_text(page if path == html / "search.html" else SEARCH.sub("", page), "utf-8")
 
 
 def mend_markup(

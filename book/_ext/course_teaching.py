@@ -108,7 +108,9 @@ class ClusterSpeed(SphinxDirective):
         folder = Path(self.env.srcdir, "book", "results")
         records = load_records(folder, EXPERIMENT)
         if not records:
-            raise self.error(f"no record in {folder / EXPERIMENT}: run `course bench cluster`")
+            raise self.error(
+                f"no record in {folder / EXPERIMENT}: run `course bench cluster --record`"
+            )
         record = max(records, key=lambda one: one.results["students"])
         self.env.note_dependency(str(folder / EXPERIMENT / record.file_name))
         measured = Measured.of(record)

@@ -108,7 +108,7 @@ def bench(
     for name, row in load_table().items():
         if name not in known or (names and name not in names):
             continue
-        digest = digest_of([(known[name].build.__module__, "*")])
+        digest = digest_of([(known[name].module, "*")])
         path = results_dir / EXPERIMENT / record_name(_arm(name), "cpu", 0)
         if not again and path.exists():
             record = load_record(path)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from course_lib.book.printed import Row
+from course_lib.book.reported import Row
 from course_lib.book.results import interval, outcome_of, tally
 from course_lib.experiments import Conclusion
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -41,11 +42,12 @@ def report(html_dir: Path) -> dict[str, Any]:
 
     Returns:
         A dictionary that ``json.dumps`` takes: ``pages`` with their sizes, ``bytes`` and
-        ``static_bytes``, the ``largest`` files, ``chapters`` and ``interactive`` figures (how
-        many), ``third_party`` (what a page would load from another host: must be empty),
-        ``broken_links`` (within the book, to no file or to no place on a page: must be empty),
-        ``missing_alt`` (pictures that say nothing to who can't see them: must be empty),
-        ``execution`` (seconds of each executed page) and ``build_seconds`` of the last build.
+        ``static_bytes``, the ``largest`` files, how many ``chapters``, ``interactive`` figures,
+        ``drawings``, ``captions`` and ``glossary_links``, ``third_party`` (what a page would load
+        from another host: must be empty), ``broken_links`` (within the book, to no file or to no
+        place on a page: must be empty), ``missing_alt`` (pictures that say nothing to who can't see
+        them: must be empty), ``execution`` (seconds of each executed page) and ``build_seconds`` of
+        the last build.
     """
     files = sorted(path for path in html_dir.rglob("*") if path.is_file())
     sizes = {path.relative_to(html_dir).as_posix(): path.stat().st_size for path in files}
@@ -57,8 +59,11 @@ def report(html_dir: Path) -> dict[str, Any]:
         "bytes": sum(sizes.values()),
         "static_bytes": sum(size for name, size in sizes.items() if name.startswith("_static/")),
         "largest": [{"file": name, "bytes": size} for name, size in largest],
-        "chapters": len(list(html_dir.glob("book/chapters/[0-9]*.html"))),
+        "chapters": len({path.name[:2] for path in html_dir.glob("book/chapters/[0-9]*.html")}),
         "interactive": len({name for page in pages.values() for name in page.figures}),
+        "drawings": sum(page.classes["mechanism"] for page in pages.values()),
+        "captions": sum(page.tags["figcaption"] for page in pages.values()),
+        "glossary_links": sum("glossary.html#" in link for p in pages.values() for link in p.links),
         "third_party": list(_outside_resources(html_dir, pages)),
         "broken_links": list(_broken_links(html_dir, pages)),
         "missing_alt": [finding for page in pages.values() for finding in page.missing_alt],
@@ -124,6 +129,8 @@ class _Page(HTMLParser):
     def __init__(self, path: Path, text: str) -> None:
         super().__init__()
         self.path, self.text = path, text
+        self.tags: Counter[str] = Counter()
+        self.classes: Counter[str] = Counter()
         self.loaded: list[tuple[str, str]] = []
         self.figures: list[str] = []
         self.links: list[str] = []
@@ -133,6 +140,8 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
+        self.tags[tag] += 1
+        self.classes.update(values.get("class", "").split())
         self.ids |= {values[name] for name in ("id", "name") if values.get(name)}
         if tag == "a" and values.get("href"):
             self.links.append(values["href"])

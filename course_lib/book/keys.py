@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from course_lib.experiments.source import Symbol, reached
+from course_lib.experiments.source import Symbol, drop_docstrings, located, reached
 
 __all__ = ["files", "page_keys", "plain"]
 
 # What is imported by a name that a page says: `check("masks.causal_mask")`.
 _NAMED = ("bank", "figures", "experiments")
 _DYNAMIC = re.compile(r"\bimport_module\b|\b__import__\b")
-_FENCE = re.compile(r"^(\s*)(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1\2\s*$", re.M | re.S)
+_FENCE = re.compile(r"^([ \t]*)(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1\2[ \t]*$", re.M | re.S)
 _OPTIONS = re.compile(r"\A---\n.*?^---\n", re.M | re.S)
 
 
@@ -63,10 +63,11 @@ def files(cells: Iterable[str], root: Path) -> set[Path]:
     modules: set[Path] = set()
     words = set(said)
     while start:
-        symbols = reached([s for s in start if _exists(s, root)], root)
+        symbols = reached([s for s in start if located(s[0], root)], root)
         start = []
         for (module, _), text in symbols.items():
-            path = _path(module, root)
+            path = located(module, root)
+            assert path is not None
             if path not in modules and _DYNAMIC.search(text) and path.parent != library / "checks":
                 beside = path.parent.glob("*.py") if path.parent.name not in _NAMED else ()
                 start += [(_module(p, root), "*") for p in beside if p not in modules]
@@ -92,17 +93,17 @@ def plain(path: Path) -> bytes:
 @cache
 def _tree(source: bytes) -> bytes:
     tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if ast.get_docstring(node, clean=False) is not None:
-                node.body = node.body[1:]
+    drop_docstrings(tree)
     return ast.dump(tree).encode()
 
 
 def _parsed(cell: str) -> ast.Module:
     lines = _OPTIONS.sub("", cell).splitlines()
     code = [line for line in lines if not re.match(r"\s*[%!]|:[\w-]+:", line)]
-    return ast.parse("\n".join(code))
+    try:
+        return ast.parse("\n".join(code))
+    except SyntaxError:  # what runs the page says so, and where
+        return ast.Module([], [])
 
 
 def _imported(nodes: Iterable[ast.AST]) -> Iterator[Symbol]:
@@ -111,16 +112,6 @@ def _imported(nodes: Iterable[ast.AST]) -> Iterator[Symbol]:
             yield from ((alias.name, "*") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from ((node.module or "", alias.name) for alias in node.names)
-
-
-def _exists(symbol: Symbol, root: Path) -> bool:
-    return symbol[0].split(".")[0] == "course_lib" and _path(symbol[0], root).is_file()
-
-
-def _path(module: str, root: Path) -> Path:
-    place = root.joinpath(*module.split("."))
-    package = place / "__init__.py"
-    return package if package.is_file() else place.with_suffix(".py")
 
 
 def _module(path: Path, root: Path) -> str:

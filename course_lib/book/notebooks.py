@@ -78,7 +78,7 @@ class Site:
             root: The checkout.
         """
         config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
-        pages = {page.removesuffix(".html"): page for _, page in order(root)}
+        pages = {page.removesuffix(".html"): page for _, page in order(root, below=True)}
         labels: dict[str, str] = {}
         for name in pages:
             text = (root / f"{name}.md").read_text(encoding="utf-8")

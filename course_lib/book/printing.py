@@ -26,17 +26,19 @@ _FOOT = (
 )
 
 
-def order(root: Path) -> Iterator[tuple[str, str]]:
+def order(root: Path, below: bool = False) -> Iterator[tuple[str, str]]:
     """The part and the page of everything in ``_toc.yml``, in its order.
 
     Args:
         root: The checkout.
+        below: Whether pages below a page count, too: they are reference, for a screen.
     """
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     yield "", f"{toc['root']}.html"
     for part in toc["parts"]:
         for chapter in part["chapters"]:
-            yield part["caption"], f"{chapter['file']}.html"
+            for page in [chapter, *(chapter.get("sections", ()) if below else ())]:
+                yield part["caption"], f"{page['file']}.html"
 
 
 def pdf(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
-from course_lib.book.printed import OUTCOMES, Printed, Row
+from course_lib.book.reported import OUTCOMES, Reported, Row
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Conclusion, Experiment, Record
 
@@ -81,7 +81,7 @@ def cells(row: Row) -> list[str]:
         Cells under :data:`HEADINGS`; what nothing has measured stays empty.
 
     Example:
-        >>> printed = Printed("lecture", "Table 1", "plain", "mse", 0.5, "", "toy", "small")
+        >>> printed = Reported("lecture", "Table 1", "plain", "mse", 0.5, "", "toy", "small")
         >>> cells(Row(printed, 0.25, 0.125, 3, "cpu", "reference"))[:4]
         ['plain', 'mse', '0.5', '0.25 ± 0.12']
     """
@@ -170,7 +170,7 @@ def tally(rows: Sequence[Row]) -> str:
 
 
 def scalar_table(
-    experiment: Experiment, records: Sequence[Record], printed: Sequence[Printed]
+    experiment: Experiment, records: Sequence[Record], printed: Sequence[Reported]
 ) -> list[list[str]]:
     """One row per arm and number: ours over the seeds, the document's beside it.
 

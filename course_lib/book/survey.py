@@ -1,4 +1,4 @@
-"""What a browser finds on each page: how much it loads, and what axe says about access to it."""
+"""What a browser finds on each page: weight, length, smallest text, and what axe says of access."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from urllib.parse import unquote, urlsplit
 
 from course_lib.book.browser import NoBrowser, chromium, serving
 
-__all__ = ["EXCEPTED", "MAX_FIRST_LOAD", "pages", "survey"]
+__all__ = ["EXCEPTED", "MAX_FIRST_LOAD", "MAX_SCREENS", "MIN_LETTERS", "pages", "survey"]
 
 # Bytes of all that a page loads when it is opened for the first time, as they are on the disk.
 MAX_FIRST_LOAD = 1_600_000
+# A chapter's page in windows of 1280 x 900, without what the theme puts above and below.
+MAX_SCREENS = 14.0
+# Pixels of the smallest letters on a telephone.
+MIN_LETTERS = 9.0
 
 # Rules of axe-core that the theme breaks in its own frame, not in anything a page says, with the
 # elements meant. Nothing else is excepted.
@@ -23,7 +27,51 @@ EXCEPTED: dict[str, tuple[str, ...]] = {
     "region": (".sidebar-primary-items__start",),
 }
 
-_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+_HEIGHT = "document.querySelector('.bd-article')?.offsetHeight ?? 0"
+# The smallest letters of a page, in pixels as they are seen: pictures of text are made smaller, and
+# a letter is as high as its own upward axis, however it is turned.
+_SMALLEST = """Math.min(...[...document.querySelectorAll(".bd-article *")]
+    .filter((e) => !e.closest("math, .for-readers-aloud, title, desc")
+        && e.checkVisibility({visibilityProperty: true, opacityProperty: true})
+        && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+    .map((e) => {
+        const up = e.getScreenCTM?.() ?? {c: 0, d: 1};
+        return parseFloat(getComputedStyle(e).fontSize) * Math.hypot(up.c, up.d);
+    }), 99)"""
+# All that axe looks at, but for contrast: that takes most of its time, and thousands of elements
+# are of one kind, of the same letters on the same ground.
+_OPTIONS = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+    "resultTypes": ["violations"],
+    "rules": {"color-contrast": {"enabled": False}},
+}
+_CONTRAST = {"runOnly": ["color-contrast"], "resultTypes": ["violations"]}
+# Marks the first elements of each kind, and counts them over all pages.
+_MARK = """([seen, most]) => {
+    document.getAnimations().forEach((a) => a.finish());
+    const grounds = new Map([[null, ""]]);
+    const ground = (e) => {
+        if (!grounds.has(e)) {
+            const s = getComputedStyle(e);
+            const own = [s.backgroundColor, s.backgroundImage, s.opacity, s.position, s.clip];
+            const plain = own.join() === "rgba(0, 0, 0, 0),none,1,static,auto";
+            grounds.set(e, ground(e.parentElement) + (plain ? "" : `${own};`));
+        }
+        return grounds.get(e);
+    };
+    document.querySelectorAll("[data-measured]").forEach((e) => delete e.dataset.measured);
+    for (const e of document.querySelectorAll("body *")) {
+        if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;
+        if (!e.checkVisibility({visibilityProperty: true})) continue;
+        const s = getComputedStyle(e);
+        const kind = [s.color, s.fill, s.fontSize, s.fontWeight, s.textShadow, ground(e)].join();
+        seen[kind] = (seen[kind] ?? 0) + 1;
+        if (seen[kind] <= most) e.dataset.measured = "";
+    }
+    return seen;
+}"""
+# So many, as one of them may lie below another element, where nothing can be said.
+_ALIKE = 10
 
 
 def pages(html_dir: Path) -> list[str]:
@@ -37,6 +85,7 @@ def survey(
     say: Callable[[str], None] = lambda page: None,
     browser: Any = None,
     schemes: Sequence[str] = ("light", "dark"),
+    look: Callable[[str, Any], None] = lambda page, window: None,
 ) -> dict[str, Any]:
     """Open pages in Chromium.
 
@@ -45,11 +94,13 @@ def survey(
         only: Pages, as :func:`pages` names them; all if not given.
         say: Called with each page before it is opened.
         browser: A running one, of :func:`course_lib.book.browser.chromium`; an own if not given.
-        schemes: ``light``, ``dark`` or both.
+        schemes: In which contrast is measured: ``light``, ``dark`` or both.
+        look: Called with each page and its window, to see more of it; may change size and media.
 
     Returns:
-        ``first_load_bytes`` by page, uncompressed, and ``axe``: for each rule that is broken its
-        ``help``, whether it is ``excepted``, and the elements by page.
+        ``first_load_bytes`` by page, uncompressed; its length in ``screens`` of 1280 x 900 pixels;
+        ``smallest_text`` in pixels on a telephone of 390; and ``axe``: for each rule that is broken
+        its ``help``, whether it is ``excepted``, and the elements by page.
 
     Raises:
         NoBrowser: Chromium, playwright or axe is not there.
@@ -60,40 +111,50 @@ def survey(
         raise NoBrowser("axe is not installed: pip install axe-playwright-python") from None
     axe = Axe()
     loads: dict[str, int] = {}
+    screens: dict[str, float] = {}
+    smallest: dict[str, float] = {}
     broken: dict[str, dict[str, Any]] = {}
+    kinds: dict[str, int] = {}
     with serving(html_dir) as address, nullcontext(browser) if browser else chromium() as browser:
         for page in only if only is not None else pages(html_dir):
             say(page)
+            # A context of its own each: an empty cache.
+            context = browser.new_context(viewport={"width": 1280, "height": 900})
+            window = context.new_page()
+            asked: set[str] = set()
+            window.on("request", lambda r, asked=asked: asked.add(r.url))
+            window.goto(address + page)
+            window.wait_for_load_state("networkidle")
+            files = {html_dir / unquote(urlsplit(url).path).lstrip("/") for url in asked}
+            loads[page] = sum(path.stat().st_size for path in files if path.is_file())
+            violations = axe.run(window, options=_OPTIONS).response["violations"]
             for scheme in schemes:
-                # A context of its own each: an empty cache.
-                context = browser.new_context(
-                    color_scheme=scheme, viewport={"width": 1280, "height": 900}
+                window.emulate_media(color_scheme=scheme)
+                kinds = window.evaluate(_MARK, [kinds, _ALIKE])
+                if window.locator("[data-measured]").count():
+                    found = axe.run(window, {"include": "[data-measured]"}, _CONTRAST)
+                    violations += found.response["violations"]
+            for rule in violations:
+                entry = broken.setdefault(
+                    rule["id"], {"help": rule["help"], "elements": defaultdict(list)}
                 )
-                window = context.new_page()
-                asked: set[str] = set()
-                window.on("request", lambda r, asked=asked: asked.add(r.url))
-                window.goto(address + page)
-                window.wait_for_load_state("networkidle")
-                files = {_file(html_dir, url.removeprefix(address)) for url in asked}
-                loads[page] = sum(path.stat().st_size for path in files if path.is_file())
-                found = axe.run(window, options={"runOnly": _RULES})
-                for rule in found.response["violations"]:
-                    entry = broken.setdefault(
-                        rule["id"],
-                        {"help": rule["help"], "elements": defaultdict(list)},
-                    )
-                    for node in rule["nodes"]:
-                        target = " ".join(map(str, node["target"]))
-                        if target not in entry["elements"][page]:
-                            entry["elements"][page].append(target)
-                context.close()
+                for node in rule["nodes"]:
+                    target = " ".join(map(str, node["target"]))
+                    if target not in entry["elements"][page]:
+                        entry["elements"][page].append(target)
+            screens[page] = round(window.evaluate(_HEIGHT) / 900, 1)
+            look(page, window)
+            window.set_viewport_size({"width": 390, "height": 844})
+            smallest[page] = round(window.evaluate(_SMALLEST), 1)
+            context.close()
     for name, entry in broken.items():
         entry["elements"] = dict(entry["elements"])
         meant = EXCEPTED.get(name, ())
         every = {e for elements in entry["elements"].values() for e in elements}
         entry["excepted"] = all(e.startswith(meant) for e in every) if meant else False
-    return {"first_load_bytes": loads, "axe": broken}
-
-
-def _file(html_dir: Path, url: str) -> Path:
-    return html_dir / unquote(urlsplit(url).path).lstrip("/")
+    return {
+        "first_load_bytes": loads,
+        "screens": screens,
+        "smallest_text": smallest,
+        "axe": broken,
+    }

@@ -8,8 +8,9 @@ the fullest week is as light as it can be.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -28,6 +29,8 @@ MOST_MINUTES = 12 * 60
 DUE = time(23, 59)
 HEADINGS = ["Week", "From", "Read", "Minutes", "Hand in", "Minutes", "Points", "Due"]
 
+# The second page of a chapter adds its minutes to the first.
+CONTINUED = re.compile(r"^# \d+, continued · .*?^\*\*Minutes\.\*\* (\d+)", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r"^# \d+ · (.+)$", re.MULTILINE)
 GOAL = re.compile(r"^\*\*Goal\.\*\* (.+?)\\?$", re.MULTILINE)
 NEEDS = re.compile(r"^\*\*Needs\.\*\* (.+)$", re.MULTILINE)
@@ -95,9 +98,12 @@ def chapters(root: Path) -> list[Chapter]:
     Raises:
         ValueError: A chapter does not say what it needs or how long it takes.
     """
-    found = []
+    found, more = [], Counter[str]()
     for page in sorted((root / "book" / "chapters").glob("*.md")):
         text = page.read_text(encoding="utf-8")
+        if again := CONTINUED.search(text):
+            more[page.stem[:2]] += int(again[1])
+            continue
         head = {}
         for what, pattern in (("title", TITLE), ("goal", GOAL), ("needs", NEEDS),
                               ("minutes", MINUTES)):  # fmt: skip
@@ -114,7 +120,7 @@ def chapters(root: Path) -> list[Chapter]:
             Chapter(page.stem, head["title"], head["goal"], int(head["minutes"]), minutes(asked),
                     points, needs)
         )  # fmt: skip
-    return found
+    return [replace(one, reading=one.reading + more[one.number]) for one in found]
 
 
 def core(book: Sequence[Chapter]) -> list[Chapter]:

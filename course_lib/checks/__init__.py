@@ -1,7 +1,8 @@
 """What an exercise must satisfy, and the mistakes it recognises.
 
-``wire``, ``host``, ``fixtures`` and ``subject`` are the way to an answer; ``exercise``, ``trial``,
-``compare`` and ``report`` say what is asked of it. The exercises are in :mod:`course_lib.bank`.
+``protocol``, ``answer_host``, ``fixtures`` and ``answer_proxy`` are the way to an answer;
+``exercise``, ``trial``, ``compare`` and ``report`` say what is asked of it. The exercises are in
+:mod:`course_lib.bank`.
 """
 
 from course_lib.checks.cell import check

@@ -2,7 +2,7 @@
 
 An import of the rest succeeds and gives stand-ins, so that it costs nothing by itself; whatever is
 done with one says why it is not there. While an answer is graded there is nothing else
-(:mod:`course_lib.grading.judging.kit`); where the real library lies beside the answer,
+(:mod:`course_lib.grading.judging.sandbox_package`); where the real library lies beside the answer,
 :func:`hidden` puts the stand-ins in its place as long as the answer runs.
 """
 

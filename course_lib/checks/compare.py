@@ -7,8 +7,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from course_lib.checks.subject import Failure
-from course_lib.checks.wire import Opaque
+from course_lib.checks.answer_proxy import Failure
+from course_lib.checks.protocol import Opaque
 
 # Relative and absolute tolerance: wide enough for another order of the same sums.
 TOLERANCES = {
@@ -78,7 +78,8 @@ def difference(
     if isinstance(got, Tensor) and got.dim() == 0 and isinstance(want, int):
         got = got.item()
     if type(got) is not type(want):
-        return f"{what} is {kind(got)}, wanted {want!r:.80}"
+        wanted = "a whole number" if type(want) is int else f"{want!r:.80}"
+        return f"{what} is {kind(got)}, wanted {wanted}"
     if got != want:
         return f"{what} is {got!r:.80}, wanted {want!r:.80}"
     return None

@@ -20,6 +20,7 @@ from typing import Any
 
 from course_lib.checks.forbidden import FORBIDDEN
 from course_lib.checks.trial import Trial
+from course_lib.errors import Refused
 
 # Where the exercises are. They import this module, so it knows them by name only.
 BANK = "course_lib.bank"
@@ -78,6 +79,7 @@ class Exercise:
             :data:`course_lib.checks.forbidden.FORBIDDEN`.
         severe: Why a mistake may cost nearly all points where there are many properties, by the
             mistake's name; see :func:`course_lib.checks.matrix.kept`.
+        any_size: Whether answers may differ in size, as inputs that are asked for do.
     """
 
     id: str
@@ -93,6 +95,7 @@ class Exercise:
     returns: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     severe: Mapping[str, str] = field(default_factory=dict)
+    any_size: bool = False
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Answer] = field(default_factory=list)
     alternatives: list[Answer] = field(default_factory=list)
@@ -212,11 +215,12 @@ def find(identifier: str) -> Exercise:
     """The exercise with this id.
 
     Raises:
-        KeyError: There is none; the message names the nearest ids.
+        Refused: There is none; the message names the nearest ids.
     """
     if identifier not in identifiers():
-        near = difflib.get_close_matches(identifier, identifiers()) or identifiers()
-        raise KeyError(f"no exercise {identifier!r}; did you mean {', '.join(near)}?")
+        near = difflib.get_close_matches(str(identifier), identifiers())
+        meant = f"did you mean {', '.join(near)}?" if near else f"topics are {', '.join(topics())}"
+        raise Refused(f"no exercise {identifier!r}; {meant}")
     exercise = importlib.import_module(f"{BANK}.{identifier}").exercise
     assert isinstance(exercise, Exercise)
     return exercise

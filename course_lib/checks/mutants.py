@@ -2,7 +2,7 @@
 
 A mutant differs from the model answer in one place: another operator, comparison, axis, index,
 constant or bound, a dropped statement, a swapped pair of arguments, a transposition left out, a
-condition turned round. What they are worth :mod:`course_lib.checks.survivors` finds out.
+condition turned round. What they are worth :mod:`course_lib.checks.mutation_report` finds out.
 """
 
 from __future__ import annotations

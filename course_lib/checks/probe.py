@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
+import gc
 import io
 import os
 import select
@@ -23,11 +25,12 @@ from typing import Any, NoReturn
 
 import torch
 
-from course_lib.checks.wire import TENSORS, items
+from course_lib.checks.protocol import TENSORS, items
 
 __all__ = [
     "CannotCap",
     "OutOfTime",
+    "Starved",
     "TooMuchMemory",
     "Unanswered",
     "bounded",
@@ -52,6 +55,10 @@ class OutOfTime(Unanswered):
     """It was ended when its time was over; what it would have taken of memory is not known."""
 
 
+class Starved(Unanswered):
+    """It was ended before it had had its processor time: too much else runs, or it waits."""
+
+
 class CannotCap(Unanswered):
     """Nothing was run, since this system has no caps that hold."""
 
@@ -67,7 +74,8 @@ def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
 
     Raises:
         TooMuchMemory: It ran into the cap on memory.
-        OutOfTime: It was not finished in time.
+        OutOfTime: It was not finished in its processor time.
+        Starved: It did not get that time for so long that it was ended.
         CannotCap: This system cannot fork, or does not hold a process to its caps.
         Unanswered: Its process ended on its own.
 
@@ -112,9 +120,12 @@ def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
     if said[:1] == b"?":
         raise CannotCap("this system does not hold a process to its caps")
     ended = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
-    if late or ended or used.ru_utime + used.ru_stime >= cpu:
+    if ended or used.ru_utime + used.ru_stime >= cpu:
         raise OutOfTime(f"not finished in {cpu} seconds of processor time")
-    raise Unanswered("its process ended before it answered")
+    if late:
+        raise Starved(f"ended after {2 * cpu + 5} seconds without {cpu} seconds of processor time")
+    how = f"signal {-end}" if (end := os.waitstatus_to_exitcode(status)) < 0 else f"status {end}"
+    raise Unanswered(f"its process ended before it answered ({how})")
 
 
 def _everything(descriptor: int, deadline: float) -> bytes:
@@ -137,7 +148,11 @@ def _compute(compute: Callable[[], bytes], writing: int, memory: int, cpu: int) 
     try:
         # The threads of the parent are not here, and waiting for them would take for ever.
         torch.set_num_threads(1)
+        # What the parent has left to collect stays there: its finalizers would run in the midst of
+        # the call, and one that parses (as a traceback does) spoils a parse that is under way.
+        gc.freeze()
         sys.stdout = sys.stderr = io.StringIO()
+        faulthandler.disable()  # it would write past them, of an end that the parent tells
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         # Large blocks on their own: aligned ones leave holes in the heap that nothing fits into.
@@ -199,15 +214,20 @@ def _space_in_use() -> int:
 
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     enough, little = 2**47 if hard == resource.RLIM_INFINITY else hard, 0
+    before = (soft, hard)
     while enough - little > _MIB:
+        # Counted without the cap: Python's own numbers may be what there is no memory for.
         middle = (enough + little) // 2
-        resource.setrlimit(resource.RLIMIT_AS, (middle, hard))
+        cap = (middle, hard)
         try:
+            resource.setrlimit(resource.RLIMIT_AS, cap)
             mmap.mmap(-1, mmap.PAGESIZE).close()
-            enough = middle
+            fits = True
         except (OSError, MemoryError):
-            little = middle
-    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+            fits = False
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+        enough, little = (middle, little) if fits else (enough, middle)
     return enough
 
 

@@ -5,24 +5,32 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import sys
 import textwrap
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
+from tqdm import tqdm
+
+from course_lib.checks.answer_proxy import AnswerProxy, Failure
 from course_lib.checks.compare import alike
 from course_lib.checks.example import Example
 from course_lib.checks.exercise import Answer, Exercise, Property, find, namespace
 from course_lib.checks.forbidden import NotAllowed
-from course_lib.checks.probe import OutOfTime
+from course_lib.checks.idle import idle
+from course_lib.checks.probe import CannotCap
 from course_lib.checks.seeds import sample_seed
-from course_lib.checks.subject import Failure, Subject
 from course_lib.checks.trial import Trial, attempt
 
+_T = TypeVar("_T")
 _UNDEFINED = re.compile(r"NameError: (?:name )?['`](\w+)['`] is not defined")
 # Fits a page of the book without scrolling.
 WIDTH = 76
+# Seconds: most checks are done by then.
+BEFORE_IT_SHOWS = 5
 UNTRIED = "not tried on this system; the grader will"
 SLOW = (
     "What is asked is how much memory it takes, and that cannot be told of a call that is not"
@@ -127,7 +135,7 @@ class Report:
             line = f"  {row.mark}  {row.points:4g}  {row.name}: {row.says}"
             lines.append(_fill(line, subsequent_indent=" " * 14))
             if row.open or (row.why and not self.one_reason):
-                lines.append(_indented(row.open or row.why))
+                lines.append(_fill(row.open or row.why, " " * 14, " " * 14))
         if self.headline:
             lines.append(_fill(self.headline))
         if self.mistake is not None:
@@ -155,34 +163,32 @@ def _fill(text: str, initial_indent: str = "", subsequent_indent: str = "") -> s
     )
 
 
-def _indented(text: str) -> str:
-    return _fill(text, initial_indent=" " * 14, subsequent_indent=" " * 14)
-
-
 def grade(
     exercise: Exercise,
-    subject: Subject,
+    proxy: AnswerProxy,
     seed: str,
     *,
     name_mistake: bool = True,
     reveal: bool = True,
+    progress: bool = False,
 ) -> Report:
     """Try every property of an exercise on an answer.
 
     Args:
         exercise: The exercise.
-        subject: The answer.
+        proxy: Of the answer.
         seed: The grading seed; every property draws its samples from its own derived seed.
         name_mistake: Whether to look for the answer in the bank of mistakes when it fails.
         reveal: Whether to say what was wanted of samples that may come again.
+        progress: Whether to show on stdout how far it is, should it take longer than moments.
 
     Raises:
-        SubjectLost: The answer's process died; a worker's caller decides what that costs.
+        AnswerLost: The answer's process died; a worker's caller decides what that costs.
     """
-    rows, transcript = [], []
-    for prop in exercise.properties:
-        trial = Trial(exercise, subject, sample_seed(seed, exercise.id, prop.name))
-        with subject.refusing(exercise.forbidden, exercise.id):
+    rows, transcript, calls = [], [], []
+    for prop in _counted(exercise.properties, "properties tried", progress):
+        trial = Trial(exercise, proxy, sample_seed(seed, exercise.id, prop.name))
+        with proxy.refusing(exercise.forbidden, exercise.id):
             _, why = attempt(prop.run, trial)
         # Not of the bank's own mistakes: nobody reads those.
         shown = trial.failing() if why and name_mistake else None
@@ -190,20 +196,35 @@ def grade(
             why, shown = trial.concealed(why)
         rows.append(_row(prop, trial, why, shown))
         transcript += [*trial.transcript, prop.name]
+        calls += trial.calls
+    passed = {row.passed for row in rows}
+    if len(passed) == 2 and (nothing := idle(calls, exercise.reference)):
+        shown = next((row.example for row in rows if row.example), None)
+        rows = [
+            replace(row, passed=False, why=nothing, open="", example=row.example or shown)
+            for row in rows
+        ]
     report = Report(exercise.id, rows, exercise.points, None, transcript)
     given = {function.__name__ for function in exercise.given}.intersection(report.undefined())
     report.cause = " ".join(
         f"`{name}` is given: run the cell further up that defines it." for name in sorted(given)
     )
     if name_mistake and not report.full:
-        report.mistake = recognise(exercise, report, seed)
+        report.mistake = recognise(exercise, report, seed, progress=progress)
     return report
+
+
+def _counted(things: Sequence[_T], what: str, progress: bool) -> Iterable[_T]:
+    """The same; what takes long shows a bar meanwhile, which leaves nothing behind."""
+    return tqdm(
+        things, what, leave=False, delay=BEFORE_IT_SHOWS, disable=not progress, file=sys.stdout
+    )
 
 
 def _row(prop: Property, trial: Trial, why: str | None, shown: Example | None) -> Row:
     passed, hint, left = why is None, prop.hint, ""
     if passed and trial.open is not None:
-        passed = trial.open.type == OutOfTime.__name__
+        passed = trial.open.type != CannotCap.__name__
         hint = SLOW if passed else UNTRIED
         left = f"{trial.open.message}; not judged" if passed else UNTRIED
     return Row(prop.name, prop.says, passed, prop.points, why or "", hint, left, shown)
@@ -215,7 +236,9 @@ def refused(report: Report) -> bool:
     return any(call.type == NotAllowed.__name__ for call in calls)
 
 
-def recognise(exercise: Exercise, report: Report, seed: str) -> Answer | None:
+def recognise(
+    exercise: Exercise, report: Report, seed: str, *, progress: bool = False
+) -> Answer | None:
     """The banked mistake with this fingerprint, if exactly one has it."""
     verdicts = [row.passed for row in report.rows]
 
@@ -224,14 +247,17 @@ def recognise(exercise: Exercise, report: Report, seed: str) -> Answer | None:
 
     # Every hand-in has a seed of its own. Most mistakes are told by their verdicts, which hardly
     # depend on it; so few of them are graded once more.
-    near = [m for m, r in bank_reports(exercise.id) if unlike(r) <= 1]
+    near = [m for m, r in bank_reports(exercise.id, progress=progress) if unlike(r) <= 1]
     matches = [m for m in near if report.fingerprint_of(_banked(exercise.id, m.name, seed))]
     return matches[0] if len(matches) == 1 else None
 
 
-def bank_reports(identifier: str, seed: str = "0") -> tuple[tuple[Answer, Report], ...]:
+def bank_reports(
+    identifier: str, seed: str = "0" * 32, *, progress: bool = False
+) -> tuple[tuple[Answer, Report], ...]:
     """Every banked mistake of an exercise, graded with this seed in this process."""
-    return tuple((m, _banked(identifier, m.name, seed)) for m in find(identifier).mistakes)
+    mistakes = _counted(find(identifier).mistakes, "known mistakes compared", progress)
+    return tuple((m, _banked(identifier, m.name, seed)) for m in mistakes)
 
 
 @lru_cache(maxsize=256)
@@ -241,16 +267,23 @@ def _banked(identifier: str, mistake: str, seed: str) -> Report:
     return grade_source(exercise, source, seed)
 
 
-def grade_source(exercise: Exercise, source: str, seed: str, *, named: bool = False) -> Report:
-    """Grade an answer given as source code, in this process: for code of our own only.
-
-    What the answer prints or warns about is dropped.
-    """
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Drop what answers print and warn about."""
     with (
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")
-        subject = Subject.local(namespace(exercise, source))
-        return grade(exercise, subject, seed, name_mistake=named)
+        yield
+
+
+def grade_source(exercise: Exercise, source: str, seed: str, *, named: bool = False) -> Report:
+    """Grade an answer given as source code, in this process: for code of our own only.
+
+    What the answer prints or warns about is dropped.
+    """
+    with quiet():
+        proxy = AnswerProxy.local(namespace(exercise, source))
+        return grade(exercise, proxy, seed, name_mistake=named)

@@ -12,11 +12,12 @@ from typing import Any, Literal, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure, Gradients, Reply
 from course_lib.checks.compare import difference, kind, misfit, name
 from course_lib.checks.example import Example, Pair, example, first_pair
-from course_lib.checks.probe import CannotCap, OutOfTime, TooMuchMemory
-from course_lib.checks.subject import Failure, Gradients, Reply, Subject, SubjectLost
-from course_lib.checks.wire import Fixture, Handle
+from course_lib.checks.idle import Call
+from course_lib.checks.probe import CannotCap, OutOfTime, Starved, TooMuchMemory
+from course_lib.checks.protocol import Fixture, Handle
 
 T = TypeVar("T")
 # A wanted value in a sentence, not a wanted shape or number of values.
@@ -45,12 +46,13 @@ class Trial:
     a mistake is recognised.
     """
 
-    def __init__(self, exercise: Asked, subject: Subject, seed: int) -> None:
-        """Try ``subject`` with samples drawn from ``seed``."""
+    def __init__(self, exercise: Asked, proxy: AnswerProxy, seed: int) -> None:
+        """Try the answer behind ``proxy`` with samples drawn from ``seed``."""
         self.exercise = exercise
-        self.subject = subject
+        self.proxy = proxy
         self.generator = torch.Generator().manual_seed(seed)
         self.transcript: list[Any] = []
+        self.calls: list[Call] = []
         self.open: Failure | None = None
         self._called: tuple[str, tuple[Any, ...], dict[str, Any], Any] | None = None
         self._pair: Pair | None = None
@@ -92,9 +94,11 @@ class Trial:
     def reply(self, *args: Any, name: str | None = None, **kwargs: Any) -> Reply:
         """Call the answer and keep what it did."""
         called = name or self.exercise.function
-        reply = self.subject.call(called, *args, **kwargs)
+        reply = self.proxy.call(called, *args, **kwargs)
         outcome = reply.error or reply.value
         self.transcript.append(outcome)
+        if called == self.exercise.function:
+            self.calls.append((args, kwargs, outcome))
         self._called, self._pair = (called, args, kwargs, outcome), None
         return reply
 
@@ -139,17 +143,18 @@ class Trial:
 
     def call(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
         """Call the answer; its value, or ``Wrong`` with what it raised."""
-        return self._value(self.reply(*args, name=name, **kwargs))
+        return self.returned(self.reply(*args, name=name, **kwargs))
 
     def vjp(self, args: tuple[Any, ...], cotangents: list[Tensor | None]) -> Gradients:
         """Gradients of the answer, or ``Wrong`` with what it raised."""
-        reply = self.subject.vjp(self.exercise.function, args, cotangents)
-        value = self._value(reply)
+        reply = self.proxy.vjp(self.exercise.function, args, cotangents)
+        value = self.returned(reply)
         self.transcript.append(value.inputs)
         assert isinstance(value, Gradients)
         return value
 
-    def _value(self, reply: Reply) -> Any:
+    def returned(self, reply: Reply) -> Any:
+        """The value of a reply; ``Wrong`` with what was raised, or if it is complex."""
         if reply.error is not None:
             raise Wrong(f"raised {reply.error}")
         value = reply.value
@@ -190,16 +195,18 @@ class Trial:
         if self.open is not None:
             return
         name = self.exercise.function
-        reply = self.subject.probe(name, args, memory=memory, cpu=cpu, keep=keep)
+        reply = self.proxy.probe(name, args, memory=memory, cpu=cpu, keep=keep)
         self.transcript.append(reply.error or reply.value)
         ended = reply.error.type if reply.error is not None else ""
         costly = [TooMuchMemory.__name__] + [OutOfTime.__name__] * timed
         if reply.error is not None and ended in costly:
             raise Wrong(f"{why}: {reply.error.message}")
-        if ended in (OutOfTime.__name__, CannotCap.__name__):
+        if ended in (OutOfTime.__name__, Starved.__name__, CannotCap.__name__):
             self.open = reply.error
             return
-        self.close(self._value(reply), want, "a part of the result")
+        part = "a part of " if keep else ""
+        names = tuple(part + each for each in self.exercise.returns)
+        self.close(self.returned(reply), want, f"{part}the result", names=names)
 
     def want(self, *args: Any, **kwargs: Any) -> Any:
         """What the reference returns, on copies of the arguments."""
@@ -225,13 +232,14 @@ class Trial:
         *,
         note: str = "",
         dtype: bool | Literal["exact"] = True,
+        names: tuple[str, ...] = (),
     ) -> None:
         """Expect ``got`` to equal ``want`` within the tolerance of its dtype."""
         # What is wanted may be a second output of the same answer, and NaN agrees with NaN.
         if isinstance(want, Tensor) and want.isnan().any():
             raise Wrong(f"{note}: {what} has NaN" if note else f"{what} has NaN")
-        if wrong := difference(got, want, what, dtype=dtype):
-            self._pair = first_pair(got, want, what)
+        if wrong := difference(got, want, what, dtype=dtype, names=names):
+            self._pair = first_pair(got, want, what, names)
             raise Wrong(f"{note}: {wrong}" if note else wrong)
 
     def expect(self, condition: bool | Tensor, why: str) -> None:
@@ -239,12 +247,16 @@ class Trial:
         if not bool(condition):
             raise Wrong(why)
 
+    def values(self, got: Any, *names: str, of: str = "values") -> list[Any]:
+        """The values of a returned tuple or list, one for each name (the exercise's own names)."""
+        names = names or self.exercise.returns
+        if not isinstance(got, (list, tuple)) or len(got) != len(names):
+            raise Wrong(f"the result is {kind(got)}, wanted {len(names)} {of}: {', '.join(names)}")
+        return list(got)
+
     def parts(self, got: Any, *names: str) -> list[Tensor]:
         """The tensors of a returned tuple, one for each name."""
-        wanted = f"{len(names)} tensors: {', '.join(names)}"
-        if not isinstance(got, (list, tuple)) or len(got) != len(names):
-            raise Wrong(f"the result is {kind(got)}, wanted {wanted}")
-        for value, part in zip(got, names, strict=True):
+        for value, part in zip(self.values(got, *names, of="tensors"), names, strict=True):
             if not isinstance(value, Tensor):
                 raise Wrong(f"{part} is {kind(value)}, wanted a tensor")
         return list(got)
@@ -262,7 +274,7 @@ class Trial:
         want = self.want(*args, **kwargs)
         reply = self.reply(*args, **kwargs)
         # A function that does nothing harms nothing; that earns no points.
-        if other := misfit(self._value(reply), want, self.exercise.returns):
+        if other := misfit(self.returned(reply), want, self.exercise.returns):
             raise Wrong(other)
         handed = (*args, *kwargs.values())
         for index, (after, before) in enumerate(zip(reply.after, handed, strict=True)):
@@ -288,7 +300,6 @@ class Trial:
             args: Arguments of the call; every float64 tensor among them is differentiated.
             output: Which of several outputs to look at; all of them when None.
         """
-        step = 1e-6
         value = self.call(*args)
         # What is wrong is not to be seen in what came back.
         base: tuple[str, tuple[Any, ...], dict[str, Any], Any]
@@ -308,14 +319,9 @@ class Trial:
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point()]
         for place, gradient in zip(places, gradients, strict=True):
             direction = self.randn(*args[place].shape, dtype=torch.float64)
-            ends, wanted = [], []
-            for sign in (1, -1):
-                moved = list(args)
-                moved[place] = args[place] + sign * step * direction
-                ends.append(_inner(self.call(*moved), cotangents))
-                wanted.append(_inner(self.want(*moved), cotangents))
+            along = (args, place, direction, cotangents)
+            slope, right = _slope(self.call, 1e-6, *along), _slope(self.want, 1e-6, *along)
             self._called = base
-            slope, right = ((high - low) / (2 * step) for high, low in (ends, wanted))
             # Nothing is greater than NaN: without this it would pass every comparison below.
             if not math.isfinite(slope):
                 raise Wrong(f"the result is not finite, so argument {place + 1} has no gradient")
@@ -330,11 +336,33 @@ class Trial:
             if not gradient.isfinite().all():
                 raise Wrong(f"the gradient of argument {place + 1} is not finite")
             found = float((gradient.double() * direction).sum())
-            if all(abs(found - s) > 1e-4 * max(1.0, abs(s)) for s in (slope, right)):
+            # Over so small a step single precision shows its rounding; over a wide one the slope.
+            near = (_near(found, s) for s in (slope, right))
+            if not any(near) and not _near(found, _slope(self.call, 3e-3, *along)):
                 raise Wrong(
                     f"gradient of argument {place + 1}: {found:.5g} along a direction in which"
                     f" the result changes by {slope:.5g}"
                 )
+
+
+def _slope(
+    call: Callable[..., Any],
+    step: float,
+    args: Sequence[Any],
+    place: int,
+    direction: Tensor,
+    cotangents: Sequence[Tensor | None],
+) -> float:
+    """The central difference of what a call returns when one argument moves."""
+    moved = [list(args), list(args)]
+    for arguments, sign in zip(moved, (1, -1), strict=True):
+        arguments[place] = args[place] + sign * step * direction
+    high, low = (_inner(call(*arguments), cotangents) for arguments in moved)
+    return (high - low) / (2 * step)
+
+
+def _near(found: float, slope: float) -> bool:
+    return abs(found - slope) <= 1e-4 * max(1.0, abs(slope))
 
 
 def _inner(value: Any, cotangents: Sequence[Tensor | None]) -> float:
@@ -401,7 +429,7 @@ def attempt(run: Callable[[Trial], T], trial: Trial) -> tuple[T | None, str | No
         return run(trial), None
     except Wrong as wrong:
         return None, str(wrong)
-    except SubjectLost:
+    except AnswerLost:
         raise
     except Exception as error:
         # The property took the answer's value for what it should have been. The matrix, where every

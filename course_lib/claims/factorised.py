@@ -195,8 +195,7 @@ def sampling_keys_is_prob_sparse() -> Finding:
     """What ProbSparse attention leaves out of 96 tokens, and what the report's operator does."""
     generator = torch.Generator().manual_seed(0)
     q, k, v = torch.randn(3, 1, 1, 96, 8, generator=generator)
-    weights = ProbSparse(SparseRules()).eval()(q, k, v, return_weights=True)[1]
-    assert isinstance(weights, Tensor)
+    weights: Tensor = ProbSparse(SparseRules()).eval()(q, k, v, return_weights=True)[1]
     rows = weights[0, 0]
     active = rows.std(dim=-1) > 1e-6
     met = int((rows[active] > 0).sum(dim=-1).min())

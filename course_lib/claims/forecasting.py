@@ -57,8 +57,7 @@ def active_queries_are_a_logarithm() -> Finding:
     """Count the rows of 96 queries whose weights are not all alike."""
     q, k = _draw(2, 1, 1, 96, 16).float()
     attend = ProbSparse(SparseRules()).eval()
-    weights = attend(q, k, k, return_weights=True)[1]
-    assert isinstance(weights, Tensor)
+    weights: Tensor = attend(q, k, k, return_weights=True)[1]
     active = int((weights.std(dim=-1) > 1e-6).sum())
     return Finding(
         holds=abs(active - math.log(96)) < 1,

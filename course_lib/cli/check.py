@@ -46,7 +46,7 @@ def run_check(arguments: argparse.Namespace) -> int:
         )
     except Unreadable as error:
         raise Refused(str(error)) from None
-    except KeyError as error:
-        raise Refused(f"{arguments.notebook}: {error.args[0]}") from None
+    except Refused as error:
+        raise Refused(f"{arguments.notebook}: {error}") from None
     emit(arguments, result.data(), result.line)
     return 0 if result.ready else FOUND_WRONG

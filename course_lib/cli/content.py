@@ -108,7 +108,8 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
     try:
         facts |= survey(html, say=lambda page: print(f"survey: {page}", file=sys.stderr))
     except NoBrowser as absent:
-        facts |= {"first_load_bytes": None, "axe": None, "no_browser": str(absent)}
+        facts |= dict.fromkeys(("first_load_bytes", "screens", "smallest_text", "axe"))
+        facts["no_browser"] = str(absent)
     outside = facts["third_party"]
     heavy = [p for p, n in (facts["first_load_bytes"] or {}).items() if n > MAX_FIRST_LOAD]
     barred = {r: e for r, e in (facts["axe"] or {}).items() if not e["excepted"]}
@@ -136,6 +137,9 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
         "pages": len(facts["pages"]),
         "chapters": facts["chapters"],
         "interactive figures": facts["interactive"],
+        "drawings": facts["drawings"],
+        "captions": facts["captions"],
+        "links to the glossary": facts["glossary_links"],
         f"claims ({verdicts})": len(claims),
         "MB": round(facts["bytes"] / 1e6, 1),
         "third-party requests": len(outside),
@@ -143,6 +147,8 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
         "pictures without text": len(facts["missing_alt"]),
         "rules of axe broken": len(barred),
         "heavy pages": len(heavy),
+        "screens of the longest page": max((facts["screens"] or {"": 0}).values()),
+        "pixels of the smallest text": min((facts["smallest_text"] or {"": 0}).values()),
         "execution s": facts["execution_seconds"],
     }
     line = ", ".join(f"{name} {number}" for name, number in counts.items())

@@ -16,7 +16,7 @@ from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emi
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from course_lib.checks.survivors import Model
+    from course_lib.checks.mutation_report import Model
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.judging.cluster import Cluster
     from course_lib.grading.judging.forkserver import ForkServer
@@ -158,7 +158,6 @@ def run_matrix(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         for fault in tally.faults:
             print(f"FAULT {fault}")
-        print(*tally.turned, sep="\n", end="\n" * bool(tally.turned))
     emit(arguments, tally.data(), tally.line())
     return FOUND_WRONG if tally.faults else 0
 
@@ -209,7 +208,7 @@ def _warm(arguments: argparse.Namespace, course: Path) -> ForkServer | None:
     Where others judge, there is none.
     """
     jobs = _jobs(arguments)
-    from course_lib.grading.judging import fast_imports, kit
+    from course_lib.grading.judging import fast_imports, sandbox_package
     from course_lib.grading.judging.forkserver import ForkServer
 
     if arguments.scheduler:
@@ -218,7 +217,8 @@ def _warm(arguments: argparse.Namespace, course: Path) -> ForkServer | None:
                           " elsewhere, as many as there should be")  # fmt: skip
         fast_imports.load("course_lib.grading.classroom")
         return None
-    forkserver = ForkServer(kit.build(course / ".kits"), judges=jobs, walls=not arguments.unsafe)
+    package = sandbox_package.build(course / ".kits")
+    forkserver = ForkServer(package, judges=jobs, walls=not arguments.unsafe)
     try:
         fast_imports.load("course_lib.grading.classroom")
     except BaseException:

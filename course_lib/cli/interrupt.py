@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 INTERRUPTED = 130
@@ -56,12 +56,7 @@ class Interrupt:
         self.unraisable, sys.unraisablehook = sys.unraisablehook, self._dropped
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Put back what handled it before; once pressed, the process is about to end in peace."""
         sys.unraisablehook = self.unraisable
         if self.before is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import os
 import sys
@@ -28,13 +29,7 @@ def register(commands: Any) -> None:
         default="cpu",
         help="minutes on one core, hours on one core, or as the documents have it; cpu",
     )
-    run.add_argument(
-        "--threads",
-        type=int,
-        default=1,
-        metavar="N",
-        help="of torch; 1",
-    )
+    run.add_argument("--threads", type=int, default=1, metavar="N", help="of torch; 1")
     run.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="only these")
     run.add_argument("--arms", nargs="+", metavar="ARM", help="only these")
     run.add_argument("--dry-run", action="store_true", help="only say what it would take")
@@ -49,6 +44,11 @@ def register(commands: Any) -> None:
     results.add_argument(
         "--stale", action="store_true", help="list the records whose training has other code now"
     )
+    results.add_argument(
+        "--verify",
+        metavar="NAME",
+        help="run one record again, such as extrapolation/alibi-cpu-0, and say how far it is",
+    )
     add_json(results)
     results.set_defaults(handler=run_results)
 
@@ -58,12 +58,13 @@ def register(commands: Any) -> None:
         nargs="?",
         choices=("attention", "cluster", "grading", "growth", "paths"),
         default="paths",
-        help="`attention`: every mechanism beside its fastest peer, and the growth of its cost;"
-        " `cluster`: a class graded by 1, 2 and 4 workers, and from where on more do not help;"
-        " `grading`: a class graded by stock nbgrader and by this grader in turn;"
-        " `growth`: time and peak memory of every cheaper attention beside full attention, from 64"
-        " to 4,096 tokens;"
-        " `paths` (when left out): what the course's own choices cost",
+        # Minutes of the book's records: of the processor, and by the clock of a busy machine.
+        help="`attention`: every mechanism beside its fastest peer, and the growth of its cost (9"
+        " to 21 minutes); `cluster`: a class graded by 1, 2 and 4 workers, and from where on more"
+        " do not help (1 minute); `grading`: a class graded by stock nbgrader and by this grader in"
+        " turn (8 minutes); `growth`: time and peak memory of every cheaper attention beside full"
+        " attention, from 64 to 4,096 tokens (4 to 11 minutes); `paths` (when left out): what the"
+        " course's own choices cost (half a minute to 3)",
     )
     bench.add_argument("mechanisms", nargs="*", metavar="MECHANISM", help="only these; all")
     bench.add_argument(
@@ -78,7 +79,11 @@ def register(commands: Any) -> None:
         "--growth", action="store_true", help="also classes of 10 and, without stock, of 300"
     )
     bench.add_argument("--again", action="store_true", help="also what has been measured already")
-    bench.add_argument("--results", type=Path, help="folder of the records (book/results)")
+    place = bench.add_mutually_exclusive_group()
+    place.add_argument("--results", type=Path, help="folder of the records (_build/bench)")
+    place.add_argument(
+        "--record", action="store_true", help="keep them with the records that the book shows"
+    )
     add_json(bench)
     bench.set_defaults(handler=run_bench)
 
@@ -153,7 +158,7 @@ def run_unattended(arguments: argparse.Namespace) -> int:
 
 def run_results(arguments: argparse.Namespace) -> int:
     """Print each table, or all rows as JSON."""
-    from course_lib.book.printed import load_known, load_printed, rows
+    from course_lib.book.reported import load_known, load_reported, rows
     from course_lib.book.results import HEADINGS, by_table, cells, tally
 
     book = checkout() / "book"
@@ -162,8 +167,10 @@ def run_results(arguments: argparse.Namespace) -> int:
         raise Refused(f"no records in {folder}: run `course run EXPERIMENT`, or name their folder")
     if arguments.stale:
         return run_stale(arguments, folder)
+    if arguments.verify is not None:
+        return run_verify(arguments, folder)
     records = load_known(folder)
-    printed = load_printed(book / "results.yml", records)
+    printed = load_reported(book / "results.yml", records)
     documents = list(dict.fromkeys(entry.document for entry in printed))
     if arguments.document is not None:
         if arguments.document not in documents:
@@ -194,16 +201,30 @@ def run_stale(arguments: argparse.Namespace, folder: Path) -> int:
     return FOUND_WRONG if found else 0
 
 
+def run_verify(arguments: argparse.Namespace, folder: Path) -> int:
+    """Run a record's training again, and print each of its numbers beside the new one."""
+    from course_lib import experiments
+
+    name, _, run = arguments.verify.removesuffix(".json").partition("/")
+    build = checkout() / "_build" / "verify"
+    rows = experiments.verify(experiments.get(name), run, folder, build)
+    if not arguments.json:
+        head = ["metric", "recorded", "now", "standard deviations apart"]
+        print(_aligned([head, *(row.cells() for row in rows)]))
+    equal = sum(row.recorded == row.now for row in rows)
+    most = max((row.apart or 0.0 for row in rows), default=0.0)
+    line = f"verified {name}/{run}: {equal} of {len(rows)} numbers equal"
+    far = f"at most {most:.2g} standard deviations apart"
+    emit(arguments, [dataclasses.asdict(row) for row in rows], f"{line}, {far}")
+    return 0
+
+
 def run_bench(arguments: argparse.Namespace) -> int:
     """Print each ratio, then the worst or how many there were."""
-    if arguments.topic == "attention":
-        return bench_attention(arguments)
-    if arguments.topic == "grading":
-        return bench_grading(arguments)
-    if arguments.topic == "cluster":
-        return bench_cluster(arguments)
-    if arguments.topic == "growth":
-        return bench_growth(arguments)
+    topics = {"attention": bench_attention, "grading": bench_grading, "cluster": bench_cluster,
+              "growth": bench_growth}  # fmt: skip
+    if arguments.topic in topics:
+        return topics[arguments.topic](arguments)
     from course_lib.benchmarks import measure
 
     rows = measure()
@@ -218,12 +239,18 @@ def run_bench(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _bench_folder(arguments: argparse.Namespace) -> Path:
+    """Where measurements go: what a user tries out changes no file of the checkout."""
+    own = Path("book", "results") if arguments.record else Path("_build", "bench")
+    return arguments.results or checkout() / own
+
+
 def bench_attention(arguments: argparse.Namespace) -> int:
     """Print each mechanism as it is measured, the exponents, and the worst ratio."""
     _one_quiet_thread()
     from course_lib.benchmarks import bench, exponents, worst
 
-    results = arguments.results or checkout() / "book" / "results"
+    results = _bench_folder(arguments)
     found = []
     for row in bench(
         results, arguments.mechanisms, repeats=arguments.repeats or 30, again=arguments.again
@@ -254,7 +281,7 @@ def bench_growth(arguments: argparse.Namespace) -> int:
     _one_quiet_thread()
     from course_lib.benchmarks import bench_growth
 
-    results = arguments.results or checkout() / "book" / "results"
+    results = _bench_folder(arguments)
     found = {}
     for growth in bench_growth(
         results, arguments.mechanisms, repeats=arguments.repeats or 15, again=arguments.again
@@ -279,11 +306,7 @@ def bench_grading(arguments: argparse.Namespace) -> int:
     """Print each run as it ends on stderr, then the table, how it grows, and the ratio."""
     from course_lib.benchmarks import grading
 
-    def say(line: str) -> None:
-        print(f"  {line}", file=sys.stderr, flush=True)
-
-    root = checkout()
-    results = arguments.results or root / "book" / "results"
+    root, results = checkout(), _bench_folder(arguments)
     stock = not arguments.without_stock
     sizes = {arguments.students: stock}
     if arguments.growth:
@@ -296,7 +319,7 @@ def bench_grading(arguments: argparse.Namespace) -> int:
             stock=with_stock,
             tuned=with_stock and students == arguments.students,
             results_dir=results,
-            say=say,
+            say=_say,
         )
         for students, with_stock in sizes.items()
     }
@@ -314,6 +337,10 @@ def bench_grading(arguments: argparse.Namespace) -> int:
     return FOUND_WRONG if differences else 0
 
 
+def _say(line: str) -> None:
+    print(f"  {line}", file=sys.stderr, flush=True)
+
+
 def _aligned(table: list[list[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ("  ".join(map(str.ljust, line, widths)) for line in table)
@@ -324,12 +351,8 @@ def bench_cluster(arguments: argparse.Namespace) -> int:
     """Print each run as it ends on stderr, then the table, and what follows from it."""
     from course_lib.benchmarks import cluster
 
-    def say(line: str) -> None:
-        print(f"  {line}", file=sys.stderr, flush=True)
-
-    root = checkout()
-    results = arguments.results or root / "book" / "results"
-    measured = cluster.bench(root, arguments.students, results_dir=results, say=say)
+    root, results = checkout(), _bench_folder(arguments)
+    measured = cluster.bench(root, arguments.students, results_dir=results, say=_say)
     if not arguments.json:
         print(measured.table())
     emit(arguments, measured.data(), measured.line())

@@ -39,7 +39,7 @@ def register(commands: Any) -> None:
 
 def run_doctor(arguments: argparse.Namespace) -> int:
     """Print what the machine offers and what became of each probe."""
-    from course_lib.grading.judging import doctor, kit
+    from course_lib.grading.judging import doctor, sandbox_package
     from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
 
     facts: dict[str, Any] = {"system": f"{platform.system()} {platform.release()}"}
@@ -49,7 +49,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     places = [where.root, arguments.course or checkout()] if where else []
     with tempfile.TemporaryDirectory() as folder:
         try:
-            with ForkServer(kit.build(Path(folder))) as forkserver:
+            with ForkServer(sandbox_package.build(Path(folder))) as forkserver:
                 findings = doctor.examine(forkserver, places)
                 facts["a user for every worker"] = forkserver.own_users
                 facts["caps on all processes of a worker together"] = bool(forkserver.group)

@@ -75,6 +75,12 @@ class Cifar10:
         labels: Numbers of ``CLASSES`` ``(N,)``.
         variant: "CIFAR-10", or which copy of it: to be named beside every number.
         sha256: SHA-256 over the six files' checksums: what the variant was recognised by.
+
+    Example:
+        >>> images = torch.zeros(2, 3, 32, 32, dtype=torch.uint8)
+        >>> split = Cifar10(images, torch.tensor([3, 5]), UNKNOWN, "")
+        >>> len(split), [CLASSES[label] for label in split.labels]
+        (2, ['cat', 'dog'])
     """
 
     images: Tensor
@@ -99,7 +105,7 @@ def normalise(
         std: Of each channel, in [0, 1].
 
     Returns:
-        Floats of the same shape.
+        Floats ``(..., 3, H, W)``.
 
     Raises:
         ValueError: If the images are not bytes with three channels.
@@ -119,11 +125,22 @@ def normalise(
 def variant_of(folder: Path) -> tuple[str, str]:
     """Tell by content what a folder holds.
 
+    Args:
+        folder: Where the six files are.
+
     Returns:
         The variant's name, and the SHA-256 over the files' checksums.
 
     Raises:
         DataError: If a file is missing or has the wrong size.
+
+    Example:
+        >>> variant_of(Path("nowhere"))
+        Traceback (most recent call last):
+        ...
+        course_lib.data.errors.DataError: data_batch_1.bin is missing
+          where:      nowhere
+          what to do: delete nowhere and try again, or copy the official files there
     """
     checksums = tuple(files.sha256_of(_checked(folder / name)) for name in FILES)
     combined = hashlib.sha256("\n".join(checksums).encode()).hexdigest()
@@ -140,8 +157,19 @@ def locate(download: bool = True, progress: bool = True) -> Path:
         download: Whether to fetch what is not there.
         progress: Whether to show a progress bar.
 
+    Returns:
+        The path of the folder.
+
     Raises:
         DataError: If it is not there and may not or cannot be fetched.
+
+    Example:
+        >>> import os, tempfile
+        >>> from unittest.mock import patch
+        >>> with tempfile.TemporaryDirectory() as here, patch.dict(os.environ, COURSE_DATA=here):
+        ...     Path(here, FOLDER).mkdir()
+        ...     locate().name
+        'cifar-10-batches-bin'
     """
     folder = files.find(FOLDER)
     if folder is not None:
@@ -166,9 +194,18 @@ def load_cifar10(
         download: Whether to fetch what is not there.
         progress: Whether to show a progress bar.
 
+    Returns:
+        The split, in the order of the files.
+
     Raises:
         ValueError: For another split.
         DataError: If the data is missing or damaged.
+
+    Example:
+        >>> load_cifar10("valid")
+        Traceback (most recent call last):
+        ...
+        ValueError: split is 'valid', wanted 'train' or 'test'
     """
     if split not in ("train", "test"):
         raise ValueError(f"split is {split!r}, wanted 'train' or 'test'")

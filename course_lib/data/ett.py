@@ -57,6 +57,10 @@ class Ett:
         dates: Time of each row ``(R,)``, numpy ``datetime64[m]``.
         values: ``(R, 7)`` float64, in the order of ``COLUMNS``.
         sha256: Of the file.
+
+    Example:
+        >>> made_ett().rows("test")
+        slice(11520, 14400, None)
     """
 
     name: EttName
@@ -66,6 +70,12 @@ class Ett:
 
     def rows(self, split: EttSplit) -> slice:
         """The rows of a split: 8,640, 2,880 and 2,880 in ETTh1, four times as many in ETTm1.
+
+        Args:
+            split: ``"train"``, ``"valid"`` or ``"test"``.
+
+        Returns:
+            From the first row to the one behind the last.
 
         Raises:
             ValueError: For an unknown split.
@@ -91,6 +101,11 @@ class Windows:
         y_time: Time features of the targets ``(N, pred_len, 4 or 5)``.
         mean: Of the training rows ``(7,)``.
         std: Of the training rows ``(7,)``.
+
+    Example:
+        >>> windows = ett_windows(made_ett(), "test", seq_len=24, pred_len=6)
+        >>> windows.x[0].shape, windows.y_time[0].shape
+        (torch.Size([24, 7]), torch.Size([6, 4]))
     """
 
     x: Tensor
@@ -112,9 +127,18 @@ def load_ett(name: EttName, download: bool = True, progress: bool = True) -> Ett
         download: Whether to fetch what is not there.
         progress: Whether to show a progress bar.
 
+    Returns:
+        The series, in the units of the file.
+
     Raises:
         ValueError: For another name.
         DataError: If the file is missing, is not the published one, or cannot be read.
+
+    Example:
+        >>> load_ett("ETTh9")
+        Traceback (most recent call last):
+        ...
+        ValueError: name is 'ETTh9', wanted one of ETTh1, ETTm1
     """
     if name not in FILES:
         raise ValueError(f"name is {name!r}, wanted one of {', '.join(FILES)}")
@@ -142,12 +166,25 @@ def load_ett(name: EttName, download: bool = True, progress: bool = True) -> Ett
 def read_csv(path: Path) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
     """Read a CSV file with a ``date`` column and the seven of ``COLUMNS``, in any order.
 
+    Args:
+        path: The file.
+
     Returns:
         Dates ``(R,)`` and values ``(R, 7)``.
 
     Raises:
         DataError: If a column is missing, or a value is missing, no number, or not finite; the
             message names the line.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as here:
+        ...     path = Path(here, "a.csv")
+        ...     with path.open("w") as file:
+        ...         print("date", *COLUMNS, sep=",", file=file)
+        ...         print("2016-07-01", *range(7), sep=",", file=file)
+        ...     read_csv(path)[1].tolist()
+        [[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]
     """
     remedy = "fetch the published file again"
     dates: list[str] = []
@@ -219,7 +256,11 @@ def ett_windows(ett: Ett, split: EttSplit, seq_len: int, pred_len: int) -> Windo
         which has nothing before it to look back into.
 
     Raises:
-        ValueError: If a length is not positive or no window fits.
+        ValueError: If the split is unknown, a length is not positive or no window fits.
+
+    Example:
+        >>> [len(ett_windows(made_ett(), split, 24, 6)) for split in ("train", "test")]
+        [8611, 2875]
     """
     if split not in get_args(EttSplit):
         raise ValueError(f"split is {split!r}, wanted one of {', '.join(_MONTHS)}")

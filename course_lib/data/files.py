@@ -27,7 +27,18 @@ _TIMEOUT_S = 60
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A published file: its name, address, size in bytes and checksum ("md5:…", "sha256:…")."""
+    """A published file.
+
+    Args:
+        name: Under which it is kept.
+        url: Where it is published.
+        size: In bytes.
+        checksum: ``"md5:…"`` or ``"sha256:…"``.
+
+    Example:
+        >>> RemoteFile("a.csv", "https://example.org/a.csv", 1_024, "md5:0").size
+        1024
+    """
 
     name: str
     url: str
@@ -38,8 +49,17 @@ class RemoteFile:
 def data_dir() -> Path | None:
     """The folder named by ``COURSE_DATA``, or None if it is not set.
 
+    Returns:
+        The path of the folder, or None.
+
     Raises:
         DataError: If it names something that is not a folder.
+
+    Example:
+        >>> from unittest.mock import patch
+        >>> with patch.dict(os.environ, COURSE_DATA=""):
+        ...     print(data_dir())
+        None
     """
     named = os.environ.get("COURSE_DATA", "")
     if not named:
@@ -55,13 +75,39 @@ def data_dir() -> Path | None:
 
 
 def cache_dir() -> Path:
-    """Where fetched files are kept: ``COURSE_CACHE``, else the user's cache folder."""
+    """Where fetched files are kept: ``COURSE_CACHE``, else the user's cache folder.
+
+    Returns:
+        The path of the folder, which need not exist yet.
+
+    Example:
+        >>> from unittest.mock import patch
+        >>> with patch.dict(os.environ, COURSE_CACHE="kept"):
+        ...     print(cache_dir())
+        kept
+    """
     named = os.environ.get("COURSE_CACHE", "")
     return Path(named).expanduser() if named else Path(pooch.os_cache("attention-course"))
 
 
 def find(name: str) -> Path | None:
-    """Path of the file or folder ``name`` in ``COURSE_DATA`` or the cache, or None."""
+    """Look for a file or folder in ``COURSE_DATA``, then in the cache.
+
+    Args:
+        name: Of the file or folder.
+
+    Returns:
+        Its path, or None if it is in neither.
+
+    Raises:
+        DataError: If ``COURSE_DATA`` names something that is not a folder.
+
+    Example:
+        >>> from unittest.mock import patch
+        >>> with patch.dict(os.environ, COURSE_DATA="", COURSE_CACHE="nowhere"):
+        ...     print(find("ETTh1.csv"))
+        None
+    """
     local = data_dir()
     for folder in (cache_dir(),) if local is None else (local, cache_dir()):
         if (folder / name).exists():
@@ -70,7 +116,19 @@ def find(name: str) -> Path | None:
 
 
 def sha256_of(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file, computed once for each version of it."""
+    """Hexadecimal SHA-256 of a file, computed once for each version of it.
+
+    Args:
+        path: The file.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Example:
+        >>> with tempfile.NamedTemporaryFile() as empty:
+        ...     sha256_of(Path(empty.name))[:8]
+        'e3b0c442'
+    """
     stat = path.stat()
     return _sha256(path.resolve(), stat.st_size, stat.st_mtime_ns)
 
@@ -95,6 +153,14 @@ def fetch(file: RemoteFile, progress: bool = True) -> Path:
 
     Raises:
         DataError: If ``COURSE_DATA`` is set, or the file cannot be reached, stored or verified.
+
+    Example:
+        >>> from unittest.mock import patch
+        >>> with patch.dict(os.environ, COURSE_DATA="."):  # doctest: +ELLIPSIS
+        ...     fetch(RemoteFile("a.csv", "https://example.org/a.csv", 1_024, "md5:0"))
+        Traceback (most recent call last):
+        ...
+        course_lib.data.errors.DataError: a.csv is not there, and nothing is fetched ...
     """
     local = data_dir()
     if local is not None:
@@ -145,6 +211,14 @@ def unpack(archive: Path, folder: str, members: Sequence[str]) -> Path:
 
     Raises:
         DataError: If the archive is damaged or lacks a member.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as here:
+        ...     packed = Path(here, "all.tar")
+        ...     with tarfile.open(packed, "w") as tar:
+        ...         tar.add(__file__, "all/a.py")
+        ...     [path.name for path in unpack(packed, "all", ["a.py"]).iterdir()]
+        ['a.py']
     """
     target = archive.parent / folder
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".unpacking-") as temporary:

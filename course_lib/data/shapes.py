@@ -30,6 +30,11 @@ class ShapeImages:
         colour: Number of ``COLOURS`` ``(B, K)``.
         centre: Row and column of the centre ``(B, K, 2)`` in pixels.
         radius: Half the width of the shape in pixels ``(B, K)``.
+
+    Example:
+        >>> made = shape_images(2, torch.Generator().manual_seed(0))
+        >>> len(made), made.centre.shape, made.quadrant.shape
+        (2, torch.Size([2, 1, 2]), torch.Size([2, 1]))
     """
 
     images: Tensor
@@ -56,7 +61,7 @@ class ShapeImages:
             ValueError: If there is only one shape a picture.
         """
         if self.shape.shape[1] < 2:
-            raise ValueError("left_of needs two shapes a picture, got 1")
+            raise ValueError("a picture has 1 shape, wanted 2 for left_of")
         return self.centre[:, 0, 1] < self.centre[:, 1, 1]
 
 
@@ -79,6 +84,9 @@ def shape_images(
         n_shapes: Shapes a picture, one or two.
         noise: Standard deviation of the Gaussian noise on the grey background and the shapes.
 
+    Returns:
+        The pictures, and what is in them.
+
     Raises:
         ValueError: For a negative ``n``, a size below 16, or another number of shapes.
 
@@ -88,7 +96,7 @@ def shape_images(
         (torch.Size([4, 3, 32, 32]), torch.Size([4]))
     """
     if n < 0:
-        raise ValueError(f"n must not be negative, got {n}")
+        raise ValueError(f"n is {n}, wanted at least 0")
     if size < 16:
         raise ValueError(f"size is {size}, wanted at least 16 pixels")
     if n_shapes not in (1, 2):

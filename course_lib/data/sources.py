@@ -21,6 +21,10 @@ class Source:
         homepage: Where it is described; empty for generated data.
         file: What is fetched; None for generated data.
         stored_as: Name of the file or folder looked for in ``COURSE_DATA`` and the cache.
+
+    Example:
+        >>> [source.name for source in SOURCES if source.file is None]
+        ['translation', 'shapes']
     """
 
     name: str
@@ -40,6 +44,10 @@ class Status:
         ready: Whether it is here and whole, or needs no files.
         path: Where it is; None if it is not on this machine or is generated.
         note: Variant, or what is wrong and what to do.
+
+    Example:
+        >>> status(SOURCES[0]).note
+        'generated when needed'
     """
 
     source: Source
@@ -82,7 +90,18 @@ SOURCES = (
 
 
 def status(source: Source) -> Status:
-    """Look whether a data set is here and what it is; fetches nothing."""
+    """Look whether a data set is here and what it is; fetches nothing.
+
+    Args:
+        source: The data set.
+
+    Returns:
+        Where it is, or what is wrong with it.
+
+    Example:
+        >>> status(SOURCES[1]).ready, status(SOURCES[1]).path
+        (True, None)
+    """
     if source.file is None:
         return Status(source, True, None, "generated when needed")
     try:
@@ -112,9 +131,16 @@ def get(name: str, progress: bool = True) -> Status:
         name: Name of one of ``SOURCES``.
         progress: Whether to show a progress bar.
 
+    Returns:
+        Where it is now.
+
     Raises:
         ValueError: If there is no data set of that name.
         DataError: If it cannot be fetched.
+
+    Example:
+        >>> get("shapes").ready
+        True
     """
     for source in SOURCES:
         if source.name == name:
@@ -132,6 +158,9 @@ def get(name: str, progress: bool = True) -> Status:
 
 def table() -> str:
     """All data sets as text, for a terminal.
+
+    Returns:
+        Some lines for each: its name, terms, source and whether it is here.
 
     Example:
         >>> print(table().splitlines()[0])

@@ -181,6 +181,9 @@ def draw_sentence(rng: Random, max_clauses: int = 3) -> TextSentence:
         rng: Source of randomness.
         max_clauses: Largest number of clauses.
 
+    Returns:
+        The sentence, a full stop at its end.
+
     Raises:
         ValueError: If ``max_clauses`` is below 1.
 
@@ -262,6 +265,9 @@ def annotated_text(
         split: ``"train"``, ``"valid"`` or ``"test"``; the three share no sentence.
         max_clauses: Largest number of clauses.
 
+    Returns:
+        n sentences, some of them alike.
+
     Raises:
         ValueError: If ``n`` is negative or the split unknown.
 
@@ -294,6 +300,11 @@ class TextBatch:
         relations: By name, boolean ``(B, T, T)``.
         marks: By name, boolean ``(B, T)``.
         clauses: Number of each token's clause ``(B, T)``; -1 for the ends and padding.
+
+    Example:
+        >>> sentence = draw_sentence(Random(21))  # "felix runs ."
+        >>> collate_text([sentence], Vocabulary.of([sentence.tokens])).clauses.tolist()
+        [[-1, 0, 0, 0, -1]]
     """
 
     tokens: Tensor
@@ -312,6 +323,9 @@ def collate_text(sentences: Sequence[TextSentence], vocabulary: Vocabulary) -> T
     Args:
         sentences: B sentences.
         vocabulary: Of all their words.
+
+    Returns:
+        The batch; T is two more than the tokens of the longest sentence.
 
     Raises:
         ValueError: If there are no sentences.

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from course_lib.drawings.style import rules
+from course_lib.drawings.style import HANGUL, rules
 
 __all__ = ["Box", "Sketch"]
 
@@ -27,6 +27,8 @@ _WIDTHS = {
     722: "CDHNRUw", 778: "GOQ", 833: "Mm", 889: "%", 944: "W", 1000: "→…", 1015: "@",
 }  # fmt: skip
 _WIDTH = {character: width for width, some in _WIDTHS.items() for character in some}
+# No letter is smaller, so that a phone, which shows 344 units in 342 pixels, shows it with nine.
+_LEAST = 9.12
 _PIECE = re.compile(r"\*(?P<math>[^*]+)\*|_\{(?P<low>[^}]*)\}|\^\{(?P<high>[^}]*)\}")
 
 
@@ -122,7 +124,9 @@ class Sketch:
         size += 2 * ("big" in kind) - 1.5 * ("small" in kind)
         parts, wide, shift = "", 0.0, 0.0
         for plain, form in _pieces(said):
-            part = size * (0.76 if form in ("low", "high") else 1.12 if form == "math" else 1)
+            part = size * (1.12 if form == "math" else 1)
+            if form in ("low", "high"):
+                part = max(0.76 * size, _LEAST)
             move = {"low": 0.22, "high": -0.38}.get(form, 0.0) * size - shift
             shift += move
             how = f' dy="{move:.3g}"' if move else ""
@@ -333,12 +337,11 @@ class Sketch:
         """All texts as a reader says them, in the order in which they were drawn."""
         return [said for said, _ in self.texts]
 
-    def svg(self, *, alone: bool = False, font: str = "") -> str:
+    def svg(self, *, alone: bool = False) -> str:
         """The layout as SVG.
 
         Args:
             alone: Whether it stands in a file of its own, in light colours on a white sheet.
-            font: A style rule with a font to put into that file.
         """
         body = "".join("".join(layer) for layer in self._layers)
         every = [*self.shapes, *self._grounds, *(box for _, box in self.texts)]
@@ -351,6 +354,7 @@ class Sketch:
             return f'<svg class="{layout}" {view} aria-hidden="true" focusable="false">{body}</svg>'
         place = f'x="-8" y="{top - 4:.4g}" width="{self.width + 16:g}" height="{high + 8:.4g}"'
         x, y, w, h = re.findall(r'"(.*?)"', place)
+        font = HANGUL if re.search("[가-힣]", body) else ""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{x} {y} {w} {h}" width="{w}" '
             f'height="{h}"><style>{font}{rules(body, dark=False)}</style>'

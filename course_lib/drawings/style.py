@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
-__all__ = ["ROLES", "page_style", "rules"]
+__all__ = ["HANGUL", "ROLES", "page_style", "rules"]
+
+# The seven syllables that drawings use, for machines without a Korean font.
+HANGUL = Path(__file__).with_name("hangul.css").read_text(encoding="utf-8").strip()
 
 # Text, line and fill: on a light page, then on a dark one.
 ROLES = {
@@ -94,6 +98,7 @@ def page_style() -> str:
         for theme in (False, True)
     )
     return f"""\
+{HANGUL}
 html{{{light}}}
 html[data-theme=dark]{{{dark}}}
 @media print{{html,html[data-theme=dark]{{{light}}}}}

@@ -351,6 +351,12 @@ def fused_banded_attention(
 
 def _windows(x: Tensor, width: int, step: int) -> Tensor:
     """Overlapping stretches ``(..., n, width, D)`` of ``(..., T, D)``, without a copy."""
+    if torch.compiler.is_compiling() and not x.requires_grad:
+        # Compiled, `unfold` would write every stretch out; the gradient of strides is slow.
+        x = x.contiguous()
+        strides = (*x.stride()[:-2], step * x.stride(-2), *x.stride()[-2:])
+        n = (x.shape[-2] - width) // step + 1
+        return x.as_strided((*x.shape[:-2], n, width, x.shape[-1]), strides)
     return x.unfold(-2, width, step).transpose(-2, -1)
 
 

@@ -14,6 +14,7 @@ from course_lib.experiments.record import (
     load_record,
     load_records,
     measured,
+    numbers,
     pair_by_seed,
     unpack_items,
     validate,
@@ -22,6 +23,7 @@ from course_lib.experiments.registry import Experiment, Size
 from course_lib.experiments.runner import Bill, bill, run, stale
 from course_lib.experiments.unattended import run_all
 from course_lib.experiments.verdict import Verdict, verdict
+from course_lib.experiments.verify import verify
 
 # Name: module, and what the experiment is called there unless that is EXPERIMENT.
 _PLACES = {
@@ -36,6 +38,7 @@ _PLACES = {
     "informer-ettm1": "informer_series ETTM1",
     "informer-horizons": "informer_series HORIZONS",
     "informer-published": "informer_series PUBLISHED",
+    "informer-tokens": "informer_series TOKENS",
     "no-positions": "no_positions",
     "norm-depth": "norm_depth",
     "order-tasks": "order_tasks",
@@ -137,6 +140,7 @@ __all__ = [
     "load_record",
     "load_records",
     "measured",
+    "numbers",
     "pair_by_seed",
     "run",
     "run_all",
@@ -144,4 +148,5 @@ __all__ = [
     "unpack_items",
     "validate",
     "verdict",
+    "verify",
 ]

@@ -146,8 +146,6 @@ QUESTIONS = (
              "control", "*", metric=learned("accuracy"), minus=0.0),
 )  # fmt: skip
 """The table of models, and a control."""
-# Then the names in a comprehension of this module led from training to the rule of judging.
-_SAME_CODE = ("28148e3a6d41413eb3256513fa3d24cd712e3f9ec110e73a9bc34282b7869205",)
 
 
 def _model_arms() -> dict[str, dict[str, Any]]:
@@ -161,7 +159,6 @@ EXPERIMENT = Experiment(
     {"day": Size(as_config(DAY), (0, 1, 2), 90, "one CPU core", step=2)},
     _train,
     QUESTIONS,
-    _SAME_CODE,
 )
 _SHARES = {1: 0.02, 5: 0.1, 20: 0.4, 50: 1.0}
 
@@ -196,7 +193,6 @@ CURVE = Experiment(
         Question("vit-50/vit-1", "More pictures make the transformer more accurate.", "control",
                  "vit-50", "vit-1"),
     ),
-    _SAME_CODE,
 )  # fmt: skip
 """One curve of accuracy over the number of pictures, for two networks of about as many weights."""
 
@@ -215,7 +211,6 @@ RECIPES = Experiment(
     _recipe_arms(),
     {"day": Size(as_config(SEARCH), (0,), 4, "one CPU core", step=1)},
     _train,
-    same_code=_SAME_CODE,
 )
 """The search for the learning rates of ``image-models``; it concludes nothing."""
 

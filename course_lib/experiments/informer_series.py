@@ -140,3 +140,48 @@ HORIZONS = Experiment(
 """What ``informer-ablations`` and ``informer-ettm1`` leave open: the other horizon of each series,
 and window, rules and factor of the published script, each beside a line and the last value.
 """
+
+
+# One training for all; what is a token differs, and what is taken for the level.
+_ALONE = ("repeat-last", "yesterday", "linear")
+_TOKEN_ARMS: dict[str, dict[str, Any]] = {
+    **{forecast: {"forecast": forecast} for forecast in _ALONE},
+    "informer": {"attention": "prob"},
+    "informer-last": {"attention": "prob", "level": "last"},
+    "patches": {"tokens": "patches", "level": "window"},
+    "channels": {"tokens": "channels", "level": "window"},
+}
+_TOKEN_QUESTIONS = (
+    *compare("yesterday", "informer", -1, "beside the report",
+             "The same hour of yesterday forecasts better than an Informer."),
+    *compare("linear", "yesterday", -1, "beside the report",
+             "A linear map forecasts better than the same hour of yesterday."),
+    *compare("informer-last", "informer", -1, "Zeng et al. (2023)",
+             "An Informer forecasts differences from the last value better than values."),
+    *compare("patches", "informer-last", -1, "Nie et al. (2023)",
+             "Attention over patches of each variable forecasts better than an Informer."),
+    *compare("channels", "informer-last", -1, "Liu et al. (2024)",
+             "Attention over variables forecasts better than an Informer."),
+    *compare("patches", "linear", -1, "Nie et al. (2023)",
+             "Attention over patches of each variable forecasts better than a linear map."),
+    *compare("channels", "linear", -1, "Liu et al. (2024)",
+             "Attention over variables forecasts better than a linear map."),
+    beats_last_value("informer", "repeat-last"),
+)  # fmt: skip
+
+
+TOKENS = Experiment(
+    "informer-tokens",
+    "hours, patches or variables as tokens on ETTh1, beside forecasts without attention",
+    _TOKEN_ARMS,
+    {
+        "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.3, "one CPU core"),
+        "full": Size(asdict(FULL), (0, 1, 2), 3, "one GPU"),
+    },
+    _TRAIN,
+    _TOKEN_QUESTIONS,
+)
+"""What a token is, and whether the level of a window is forecast, in small models of one width,
+number of heads and training. Patches and variables have the level of the window taken off, as in
+their papers; the margin is that of ``informer-ablations`` and was named before the first run.
+"""

@@ -170,9 +170,8 @@ def _told(model: nn.Module, shown: Tensor, order: Tensor, grid: int) -> Tensor:
     places = model.n_prefix + rearrange_patches(numbers, order, side // grid).flatten()
     kept = model.positions.data.clone()
     model.positions.data[model.n_prefix :] = kept[places]
-    logits = model(shown)
+    logits: Tensor = model(shown)
     model.positions.data = kept
-    assert isinstance(logits, Tensor)
     return logits
 
 

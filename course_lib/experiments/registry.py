@@ -89,7 +89,6 @@ class Experiment:
             it; an experiment need not have all.
         train: Runs one job.
         questions: What its records decide.
-        same_code: Digests of earlier code that trains alike, for records that were made by it.
     """
 
     name: str
@@ -98,7 +97,6 @@ class Experiment:
     sizes: Mapping[str, Size]
     train: Callable[[Job], Outcome]
     questions: Sequence[Question] = ()
-    same_code: tuple[str, ...] = ()
 
     def config(self, arm: str, size: str) -> dict[str, Any]:
         """All settings of an arm.

@@ -209,8 +209,8 @@ def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> l
     """
     told = [r for r in records if r.schema > 1 and r.experiment in experiments]
     names = {r.experiment for r in told}
-    now = {name: {code_of(experiments[name]), *experiments[name].same_code} for name in names}
-    return [r for r in told if r.source_sha256 not in now[r.experiment]]
+    now = {name: code_of(experiments[name]) for name in names}
+    return [r for r in told if r.source_sha256 != now[r.experiment]]
 
 
 def _record(

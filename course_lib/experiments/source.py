@@ -19,7 +19,7 @@ from pathlib import Path
 
 import course_lib
 
-__all__ = ["digest", "reached"]
+__all__ = ["Symbol", "digest", "drop_docstrings", "located", "reached"]
 
 _ROOT = Path(course_lib.__file__).resolve().parent.parent
 
@@ -113,29 +113,42 @@ def _follow(symbol: Symbol, root: Path) -> Symbol | None:
     return None
 
 
+def located(module: str, root: Path = _ROOT) -> Path | None:
+    """The file of a module or package of the library; nothing if it is none.
+
+    Example:
+        >>> located("course_lib.scaling").name, located("course_lib.masks").name, located("torch")
+        ('scaling.py', '__init__.py', None)
+    """
+    place = root.joinpath(*module.split("."))
+    tried = (place / "__init__.py", place.with_suffix(".py"))
+    ours = module.split(".")[0] == "course_lib"
+    return next((path for path in tried if path.is_file()), None) if ours else None
+
+
 def _load(name: str, root: Path) -> _Module | None:
-    if name.split(".")[0] != "course_lib":
-        return None
-    place = root.joinpath(*name.split("."))
-    package = (place / "__init__.py").is_file()
-    path = place / "__init__.py" if package else place.with_suffix(".py")
-    return _read(name, path, package, path.stat().st_mtime_ns) if path.is_file() else None
+    path = located(name, root)
+    return _read(name, path, path.stat().st_mtime_ns) if path else None
 
 
 @cache
-def _read(name: str, path: Path, package: bool, changed: int) -> _Module:
+def _read(name: str, path: Path, changed: int) -> _Module:
     module = _Module(name)
     tree = ast.parse(path.read_bytes())
-    _drop_docstrings(tree)
+    drop_docstrings(tree)
+    # What a comprehension counts with is no name of the module.
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.comprehension)]
+    inner = {id(node) for loop in loops for node in ast.walk(loop.target)}
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             module.defined.setdefault(statement.name, []).append(statement)
             continue
         for node in ast.walk(statement):
             if isinstance(node, ast.Import | ast.ImportFrom):
-                module.imported |= dict(_imports(node, name, package))
+                module.imported |= dict(_imports(node, name, path.stem == "__init__"))
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                module.defined.setdefault(node.id, []).append(statement)
+                if id(node) not in inner:
+                    module.defined.setdefault(node.id, []).append(statement)
             elif isinstance(node, ast.FunctionDef | ast.ClassDef):
                 module.defined.setdefault(node.name, []).append(statement)
     return module
@@ -206,10 +219,11 @@ def _targets(
         yield (module.name, head)
 
 
-def _drop_docstrings(tree: ast.Module) -> None:
+def drop_docstrings(tree: ast.Module) -> None:
+    """Put a ``pass`` where a module, a class or a function has its docstring."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            first = node.body[0]
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 node.body[0] = ast.Pass()
 

@@ -20,13 +20,18 @@ NAMES = (
     "collision-map",
     "contrastive-matrix",
     "cost-calculator",
+    "deletion-test",
     "depth-explorer",
     "dilation-groups",
+    "heads-apart",
     "kv-cache-stepper",
     "mask-builder",
+    "paired-plans",
+    "patch-counter",
     "patch-shuffler",
     "probsparse-ranking",
     "rope-rotation",
+    "shared-state",
     "sinusoid-explorer",
     "softmax-temperature",
     "window-shift",
@@ -60,9 +65,10 @@ def figure(name: str, **options: Any) -> Any:
         Traceback (most recent call last):
         ...
         ValueError: no figure 'softmax', wanted one of alignment-reader, attention-map-reader, \
-collision-map, contrastive-matrix, cost-calculator, depth-explorer, dilation-groups, \
-kv-cache-stepper, mask-builder, patch-shuffler, probsparse-ranking, rope-rotation, \
-sinusoid-explorer, softmax-temperature, window-shift
+collision-map, contrastive-matrix, cost-calculator, deletion-test, depth-explorer, \
+dilation-groups, heads-apart, kv-cache-stepper, mask-builder, paired-plans, patch-counter, \
+patch-shuffler, probsparse-ranking, rope-rotation, shared-state, sinusoid-explorer, \
+softmax-temperature, window-shift
     """
     if name not in NAMES:
         raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")
@@ -71,4 +77,4 @@ sinusoid-explorer, softmax-temperature, window-shift
     if unknown := set(options) - set(known):
         raise ValueError(f"figure {name!r} has no option {sorted(unknown)}, only {sorted(known)}")
     chosen = module.Options(**options)
-    return Page(name, module.describe(chosen), chosen) if in_book() else module.widget(chosen)
+    return Page(name, chosen) if in_book() else chosen.widget()

@@ -1,16 +1,14 @@
 """An attention matrix between two sentences, read word by word."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets
 import torch
 
-from course_lib.figures.base import Description, bars, widget_box
+from course_lib.figures.base import Figure, bars, choice, slider
 
-__all__ = ["Options", "alignment_reader", "describe", "widget"]
+__all__ = ["Options", "alignment_reader"]
 
 _SOURCE = ("ich", "habe", "das", "Buch", "im", "Zug", "gelesen")
 _TARGET = ("I", "read", "the", "book", "on", "the", "train")
@@ -19,7 +17,7 @@ _LINKS = ((0,), (1, 6), (2,), (3,), (4,), (4,), (5,))
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
@@ -31,24 +29,42 @@ class Options:
         sharpness: What the scores are multiplied by; 1 leaves given scores as they are.
     """
 
+    title = "Reading an alignment."
+    use = (
+        "Point at a word on the left, tap it, or move with the arrow keys: the words it looks at "
+        "light up."
+    )
+
     source: Sequence[str] = _SOURCE
     target: Sequence[str] = _TARGET
     scores: Sequence[Sequence[float]] = tuple(
         tuple(float(s in links) for s in range(len(_SOURCE))) for links in _LINKS
     )
-    row: int = 1
-    sharpness: float = 4.0
+    row: int = choice(1, "word", lambda now: dict(enumerate(now.target)))
+    sharpness: float = slider(4.0, "sharpness", 0, 10, 0.5)
 
     def __post_init__(self) -> None:
-        """Refuse scores that don't fit the words.
-
-        Raises:
-            ValueError: Naming the shape that came and the one wanted.
-        """
+        """Refuse scores that don't fit the words, too."""
         shape = (len(self.scores), *{len(row) for row in self.scores})
         if shape != (len(self.target), len(self.source)):
             wanted = (len(self.target), len(self.source))
             raise ValueError(f"scores have shape {shape}, wanted one for each pair: {wanted}")
+        super().__post_init__()
+
+    def find(self) -> dict[str, Any]:
+        return alignment_reader(self.scores, self.row, self.sharpness)
+
+    def say(self, found: dict[str, Any]) -> str:
+        ranked = sorted(range(len(self.source)), key=lambda s: -found["weights"][s])[:3]
+        best = ", ".join(f"{self.source[s]} {found['weights'][s]:.2f}" for s in ranked)
+        heaviest = max(range(len(self.source)), key=lambda s: found["columns"][s])
+        return (
+            f"“{self.target[self.row]}” looks at {best}. Its row adds up to 1; the column of "
+            f"“{self.source[heaviest]}” adds up to {found['columns'][heaviest]:.2f}."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        return bars(self.source, found["weights"])
 
 
 def alignment_reader(
@@ -79,69 +95,3 @@ def alignment_reader(
         "columns": matrix.sum(dim=0).tolist(),
         "entropy": float(torch.special.entr(weights).sum()),
     }
-
-
-def readout(options: Options, row: int, found: dict[str, Any]) -> str:
-    """Say a row in a sentence; the script says the same one.
-
-    Args:
-        options: The words.
-        row: The target word that is read.
-        found: What :func:`alignment_reader` returned.
-
-    Returns:
-        Plain text.
-    """
-    ranked = sorted(range(len(options.source)), key=lambda s: -found["weights"][s])[:3]
-    best = ", ".join(f"{options.source[s]} {found['weights'][s]:.2f}" for s in ranked)
-    heaviest = max(range(len(options.source)), key=lambda s: found["columns"][s])
-    return (
-        f"“{options.target[row]}” looks at {best}. Its row adds up to 1; the column of "
-        f"“{options.source[heaviest]}” adds up to {found['columns'][heaviest]:.2f}."
-    )
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    found = alignment_reader(options.scores, options.row, options.sharpness)
-    return Description(
-        "Reading an alignment.",
-        "Point at a word on the left, tap it, or move with the arrow keys: the words it looks at "
-        "light up.",
-        readout(options, options.row, found),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-    controls = {
-        "row": ipywidgets.Dropdown(
-            options=[(word, t) for t, word in enumerate(options.target)],
-            value=options.row,
-            description="word",
-        ),
-        "sharpness": ipywidgets.FloatSlider(
-            value=options.sharpness, min=0, max=10, step=0.5, description="sharpness"
-        ),
-    }
-
-    def render(row: int, sharpness: float) -> str:
-        found = alignment_reader(options.scores, row, sharpness)
-        said = html.escape(readout(options, row, found))
-        return bars(options.source, found["weights"]) + f"<p>{said}</p>"
-
-    return widget_box(describe(options), controls, render)

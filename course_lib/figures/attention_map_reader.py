@@ -1,12 +1,10 @@
 """The maps of a small trained model, read head by head and row by row."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-import ipywidgets
 import torch
 
 from course_lib.attention_maps import (
@@ -17,10 +15,10 @@ from course_lib.attention_maps import (
     mean_relative_position,
 )
 from course_lib.data.text import annotated_text, collate_text
-from course_lib.figures.base import Description, bars, widget_box
+from course_lib.figures.base import Figure, bars, choice, slider
 from course_lib.trained import hide_words, load_reader
 
-__all__ = ["Options", "Reading", "attention_map_reader", "describe", "read_sentences", "widget"]
+__all__ = ["Options", "Reading", "attention_map_reader", "read_sentences"]
 
 # In the test sentences: a far subject, a pronoun, a rare name, an intensifier.
 _SENTENCES = (86, 85, 49, 72)
@@ -65,8 +63,13 @@ def read_sentences() -> tuple[Reading, ...]:
     return tuple(found)
 
 
+def _numbered(places: Sequence[object]) -> dict[int, str]:
+    """Layers or heads as a reader counts them."""
+    return {n: str(n + 1) for n in range(len(places))}
+
+
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
@@ -74,27 +77,49 @@ class Options:
         sentence: Which of them, from 0.
         layer: From 0.
         head: From 0.
+        row: The query that is read in a notebook, the hidden verb if not given.
     """
 
+    title = "Reading heads."
+    use = (
+        "Choose a sentence, a layer and a head; point at a word on the left, tap it, or move with "
+        "the arrow keys. The verb in brackets was hidden from the model."
+    )
+
     readings: Sequence[Reading] = field(default_factory=read_sentences)
-    sentence: int = 0
-    layer: int = 0
-    head: int = 2
+    sentence: int = choice(
+        0, "sentence", lambda now: {n: " ".join(r.words[1:-1]) for n, r in enumerate(now.readings)}
+    )
+    layer: int = choice(0, "layer", lambda now: _numbered(now.readings[0].maps))
+    head: int = choice(2, "head", lambda now: _numbered(now.readings[0].maps[0]))
+    row: int = slider(
+        None, "word", 0, lambda now: len(now.readings[now.sentence].words) - 1, page=False
+    )
 
     def __post_init__(self) -> None:
-        """Refuse a map that is not there.
+        """Read the hidden verb if no word is chosen."""
+        super().__post_init__()
+        if self.row is None:
+            object.__setattr__(self, "row", self.readings[self.sentence].asks)
 
-        Raises:
-            ValueError: Naming what came and what was wanted.
-        """
-        if not 0 <= self.sentence < len(self.readings):
-            raise ValueError(f"sentence is {self.sentence}, wanted 0 to {len(self.readings) - 1}")
-        maps = self.readings[self.sentence].maps
-        if not (0 <= self.layer < len(maps) and 0 <= self.head < len(maps[0])):
-            raise ValueError(
-                f"layer and head are {self.layer} and {self.head}, wanted below {len(maps)} "
-                f"and {len(maps[0])}"
-            )
+    def find(self) -> dict[str, Any]:
+        weights = self.readings[self.sentence].maps[self.layer][self.head]
+        return attention_map_reader(weights, self.row)
+
+    def say(self, found: dict[str, Any]) -> str:
+        reading = self.readings[self.sentence]
+        ranked = sorted(range(len(reading.words)), key=lambda s: -found["row"][s])[:3]
+        best = ", ".join(f"{reading.words[s]} {found['row'][s]:.2f}" for s in ranked)
+        return (
+            f"Layer {self.layer + 1}, head {self.head + 1} looks "
+            f"{reading.kinds[self.layer][self.head]}: entropy {found['entropy']:.2f}, near the "
+            f"diagonal {found['near_diagonal']:.2f}, largest weight {found['largest']:.2f}, "
+            f"relative position {found['relative_position']:.1f}. "
+            f"“{reading.words[self.row]}” looks at {best}."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        return bars(self.readings[self.sentence].words, found["row"])
 
 
 def attention_map_reader(weights: Sequence[Sequence[float]], row: int) -> dict[str, Any]:
@@ -123,92 +148,3 @@ def attention_map_reader(weights: Sequence[Sequence[float]], row: int) -> dict[s
         "largest": max_weight(made).item(),
         "relative_position": mean_relative_position(made).item(),
     }
-
-
-def readout(reading: Reading, layer: int, head: int, row: int, found: dict[str, Any]) -> str:
-    """Say a map and a row in sentences; the script says the same ones.
-
-    Args:
-        reading: The sentence.
-        layer: From 0.
-        head: From 0.
-        row: The query that is read.
-        found: What :func:`attention_map_reader` returned.
-
-    Returns:
-        Plain text.
-    """
-    ranked = sorted(range(len(reading.words)), key=lambda s: -found["row"][s])[:3]
-    best = ", ".join(f"{reading.words[s]} {found['row'][s]:.2f}" for s in ranked)
-    return (
-        f"Layer {layer + 1}, head {head + 1} looks {reading.kinds[layer][head]}: entropy "
-        f"{found['entropy']:.2f}, near the diagonal {found['near_diagonal']:.2f}, largest weight "
-        f"{found['largest']:.2f}, relative position {found['relative_position']:.1f}. "
-        f"“{reading.words[row]}” looks at {best}."
-    )
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    reading = options.readings[options.sentence]
-    weights = reading.maps[options.layer][options.head]
-    found = attention_map_reader(weights, reading.asks)
-    return Description(
-        "Reading heads.",
-        "Choose a sentence, a layer and a head; point at a word on the left, tap it, or move with "
-        "the arrow keys. The verb in brackets was hidden from the model.",
-        readout(reading, options.layer, options.head, reading.asks, found),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-    readings = options.readings
-    maps = readings[options.sentence].maps
-    controls = {
-        "sentence": ipywidgets.Dropdown(
-            options=[(" ".join(r.words[1:-1]), n) for n, r in enumerate(readings)],
-            value=options.sentence,
-            description="sentence",
-        ),
-        "layer": ipywidgets.Dropdown(
-            options=[(str(n + 1), n) for n in range(len(maps))],
-            value=options.layer,
-            description="layer",
-        ),
-        "head": ipywidgets.Dropdown(
-            options=[(str(n + 1), n) for n in range(len(maps[0]))],
-            value=options.head,
-            description="head",
-        ),
-        "row": ipywidgets.IntSlider(
-            value=readings[options.sentence].asks,
-            min=0,
-            max=max(len(r.words) for r in readings) - 1,
-            description="word",
-        ),
-    }
-
-    def render(sentence: int, layer: int, head: int, row: int) -> str:
-        reading = readings[sentence]
-        # A shorter sentence has fewer words than the slider places.
-        row = min(row, len(reading.words) - 1)
-        found = attention_map_reader(reading.maps[layer][head], row)
-        said = html.escape(readout(reading, layer, head, row, found))
-        return bars(reading.words, found["row"]) + f"<p>{said}</p>"
-
-    return widget_box(describe(options), controls, render)

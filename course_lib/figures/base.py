@@ -1,30 +1,177 @@
-"""What all figures share: the page fragment of the book and the parts of a widget."""
+"""What all figures share: their state, the page fragment of the book, the widget of a notebook."""
 
 import html
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.resources import files
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import ipywidgets
 
-__all__ = ["Description", "Page", "bars", "script", "widget_box"]
+__all__ = ["Control", "Figure", "Page", "bars", "cell", "choice", "curve", "dials", "script"]
+__all__ += ["slider", "switch", "table"]
 
 
 @dataclass(frozen=True)
-class Description:
-    """What a reader is told about a figure.
+class Control:
+    """What a reader may do to one field of a figure.
+
+    Attributes:
+        label: What the control is called.
+        low: Smallest number of a slider.
+        high: Largest number of a slider, or a function of the state.
+        step: From number to number.
+        choices: Values, or a text for each value, or a function of the state.
+        page: Whether the page, too, is told the field; otherwise only a notebook has it.
+    """
+
+    label: str
+    low: Any = None
+    high: Any = None
+    step: float = 1
+    choices: Any = None
+    page: bool = True
+
+    def at(self, state: Any) -> "Control":
+        """Evaluate what depends on the state."""
+        high, choices = (x(state) if callable(x) else x for x in (self.high, self.choices))
+        return replace(self, high=high, choices=choices)
+
+    def check(self, name: str, value: Any) -> None:
+        """Refuse a value that the control cannot show; ``None`` is the end of a slider."""
+        if isinstance(value, list | tuple):
+            for number, part in enumerate(value, 1):
+                self.check(f"{name} {number}", part)
+        elif self.choices is not None and value not in self.choices:
+            raise ValueError(f"{name} is {value!r}, wanted one of {tuple(self.choices)}")
+        elif self.high is not None and value is not None and not self.low <= value <= self.high:
+            raise ValueError(f"{name} is {value}, wanted {self.low} to {self.high}")
+
+    def widget(self, value: Any, number: str = "") -> ipywidgets.Widget:
+        """Make the control of a live notebook, at a value."""
+        told: dict[str, Any] = {"description": self.label + number}
+        if isinstance(self.choices, Mapping):
+            texts = [(text, key) for key, text in self.choices.items()]
+            return ipywidgets.Dropdown(options=texts, value=value, **told)
+        if self.choices is not None:
+            return ipywidgets.SelectionSlider(options=self.choices, value=value, **told)
+        if self.high is None:
+            return ipywidgets.Checkbox(value, **told)
+        told |= {"min": self.low, "max": self.high, "step": self.step}
+        value = self.high if value is None else value
+        if isinstance(self.step, int):
+            return ipywidgets.IntSlider(value, **told)
+        digits = ".3f" if self.step < 0.01 else ".2f"
+        return ipywidgets.FloatSlider(value, readout_format=digits, **told)
+
+
+def slider(
+    default: Any, label: str, low: float, high: Any, step: float = 1, page: bool = True
+) -> Any:
+    """Make a field of :class:`Figure` that a slider moves; see :class:`Control`.
+
+    A field that is a sequence gets a slider for each of its numbers.
+    """
+    control = Control(label, low, high, step, page=page)
+    return field(default=default, metadata={"control": control})
+
+
+def choice(default: Any, label: str, choices: Any) -> Any:
+    """Make a field of :class:`Figure` that is chosen from a few; see :class:`Control`."""
+    return field(default=default, metadata={"control": Control(label, choices=choices)})
+
+
+def switch(default: bool, label: str) -> Any:
+    """Make a field of :class:`Figure` that is switched on and off; see :class:`Control`."""
+    return field(default=default, metadata={"control": Control(label)})
+
+
+@dataclass(frozen=True)
+class Figure(ABC):
+    """A figure in one state.
+
+    A figure's module derives ``Options`` from it: the fields are what the figure shows at first,
+    and those made by :func:`slider`, :func:`choice` and :func:`switch` are what a reader changes.
+    Book and notebook are made of the same class. A limit that depends on another field (a place
+    in a sentence of some length) is a function of the state, and its field stands after that one.
 
     Attributes:
         title: Its heading.
         use: How to use it, in a sentence or two.
-        text: What it shows before it is touched; all that a reader without script gets.
+
+    Raises:
+        ValueError: If a field has a value that its control cannot show.
     """
 
-    title: str
-    use: str
-    text: str
+    title: ClassVar[str]
+    use: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Refuse what no control can show."""
+        for name, control in self.controls().items():
+            control.at(self).check(name, getattr(self, name))
+
+    @abstractmethod
+    def find(self) -> Any:
+        """Compute what the state shows, by the function that the page's script repeats."""
+
+    @abstractmethod
+    def say(self, found: Any) -> str:
+        """Say what was found in plain text; the page's script says the same sentences."""
+
+    @abstractmethod
+    def draw(self, found: Any) -> str:
+        """Draw what was found as HTML, for a notebook."""
+
+    @property
+    def heading(self) -> str:
+        """Heading and use as HTML."""
+        return f"<strong>{html.escape(self.title)}</strong> {html.escape(self.use)}"
+
+    @property
+    def text(self) -> str:
+        """What the state shows; all that a reader without script gets."""
+        return self.say(self.find())
+
+    @classmethod
+    def controls(cls) -> dict[str, Control]:
+        """Look up what a reader may change, by field."""
+        return {f.name: f.metadata["control"] for f in fields(cls) if f.metadata}
+
+    def widget(self) -> ipywidgets.VBox:
+        """Make the live version: heading, controls, and a picture that follows them."""
+        head, picture = ipywidgets.HTML(self.heading), ipywidgets.HTML()
+        parts = {}
+        for name, control in self.controls().items():
+            value, now = getattr(self, name), control.at(self)
+            parts[name] = (
+                [now.widget(part, f" {i}") for i, part in enumerate(value, 1)]
+                if isinstance(value, list | tuple)
+                else [now.widget(value)]
+            )
+
+        def refresh(_change: object = None) -> None:
+            state = SimpleNamespace(**vars(self))
+            for name, control in self.controls().items():
+                values = []
+                for part in parts[name]:
+                    if callable(control.high):
+                        part.max = control.high(state)
+                    values.append(part.value)
+                many = isinstance(getattr(self, name), list | tuple)
+                setattr(state, name, values if many else values[0])
+            shown = type(self)(**vars(state))
+            found = shown.find()
+            picture.value = f"{shown.draw(found)}<p>{html.escape(shown.say(found))}</p>"
+
+        every = [part for several in parts.values() for part in several]
+        for part in every:
+            part.observe(refresh, names="value")
+        refresh()
+        return ipywidgets.VBox([head, *every, picture])
 
 
 def script(name: str) -> str:
@@ -43,78 +190,120 @@ def script(name: str) -> str:
 class Page:
     """A figure as a fragment of a rendered page: it computes in the reader's browser."""
 
-    def __init__(self, name: str, description: Description, options: Any) -> None:
+    def __init__(self, name: str, shown: Figure) -> None:
         """Keep what is shown.
 
         Args:
             name: Name of the figure.
-            description: Its title and texts.
-            options: A dataclass; the figure's script receives its fields.
+            shown: Its state; the figure's script receives its fields.
         """
         self.name = name
-        self.description = description
-        self.options = options
+        self.shown = shown
 
     def _repr_html_(self) -> str:
-        data = json.dumps(asdict(self.options), ensure_ascii=False).replace("</", "<\\/")
-        told = self.description
+        shown, data = self.shown, asdict(self.shown)
+        for name, control in shown.controls().items():
+            if not control.page:
+                del data[name]
+        told = json.dumps(data, ensure_ascii=False).replace("</", "<\\/")
         return (
             f'<figure class="course-figure" data-figure="{self.name}">'
-            f"<figcaption><strong>{html.escape(told.title)}</strong> {html.escape(told.use)}"
-            f"</figcaption><noscript><p>{html.escape(told.text)}</p></noscript></figure>"
+            f"<figcaption>{shown.heading}</figcaption>"
+            f"<noscript><p>{html.escape(shown.text)}</p></noscript></figure>"
             f"<script>{script('common')}\n({script(self.name).strip().removesuffix(';')})"
-            f"(document.currentScript.previousElementSibling, {data}, window.courseFigure);"
+            f"(document.currentScript.previousElementSibling, {told}, window.courseFigure);"
             "</script>"
         )
 
     def __repr__(self) -> str:
         """Say in words what the figure shows."""
-        return f"{self.description.title}. {self.description.text}"
+        return f"{self.shown.title}. {self.shown.text}"
 
 
-def widget_box(
-    description: Description,
-    controls: Mapping[str, ipywidgets.Widget],
-    render: Callable[..., str],
-) -> ipywidgets.VBox:
-    """Make a widget whose picture follows its controls.
-
-    Args:
-        description: The figure's title and texts.
-        controls: One widget for each argument of ``render``.
-        render: Returns the picture and its readout as HTML for the present values.
-
-    Returns:
-        A box: heading, controls, picture.
-    """
-    head = ipywidgets.HTML(
-        f"<strong>{html.escape(description.title)}</strong> {html.escape(description.use)}"
-    )
-    picture = ipywidgets.HTML()
-
-    def refresh(_change: object = None) -> None:
-        picture.value = render(**{name: control.value for name, control in controls.items()})
-
-    for control in controls.values():
-        control.observe(refresh, names="value")
-    refresh()
-    return ipywidgets.VBox([head, *controls.values(), picture])
-
-
-def bars(labels: Sequence[str], values: Sequence[float]) -> str:
+def bars(labels: Iterable[str], values: Iterable[float], texts: Iterable[str] = ()) -> str:
     """Draw numbers between 0 and 1 as horizontal bars.
 
     Args:
         labels: One text for each bar.
         values: Numbers in [0, 1].
+        texts: What stands beside each bar, the number if not given.
 
     Returns:
         An HTML table whose cells hold the numbers too.
     """
+    values = [*values]
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(label)}</th><td style='width:16em'>"
         f"<div style='background:#3B82C4;height:.9em;width:{100 * value:.1f}%'></div></td>"
-        f"<td>{value:.3f}</td></tr>"
-        for label, value in zip(labels, values, strict=True)
+        f"<td>{text}</td></tr>"
+        for label, value, text in zip(
+            labels, values, texts or [f"{value:.3f}" for value in values], strict=True
+        )
     )
     return f"<table>{rows}</table>"
+
+
+def cell(
+    text: object, share: float, border: str = "", width: float = 2.0, rgb: str = "59,130,196"
+) -> str:
+    """Make a coloured cell for :func:`table`.
+
+    Args:
+        text: What stands in it.
+        share: How much colour it has, in [0, 1].
+        border: Its style, if it stands out.
+        width: In em.
+        rgb: The colour.
+    """
+    return (
+        f"<td style='background:rgba({rgb},{share:.3f});border:{border or '1px solid #767676'};"
+        f"width:{width}em;height:2em;text-align:center'>{text}</td>"
+    )
+
+
+def table(rows: Iterable[Iterable[str]]) -> str:
+    """Put cells into an HTML table."""
+    return "<table>" + "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows) + "</table>"
+
+
+def dials(
+    first: Sequence[tuple[float, float]],
+    second: Sequence[tuple[float, float]],
+    labels: Sequence[str],
+) -> str:
+    """Draw pairs of hands on dials, an SVG.
+
+    Args:
+        first: Tips ``(x, y)`` of the blue hands, on a circle of radius 1, one for each dial.
+        second: Of the orange hands.
+        labels: What stands below each dial.
+    """
+    parts = []
+    for number, (label, *tips) in enumerate(zip(labels, second, first, strict=True)):
+        parts.append(f"<g transform='translate({24 + 46 * number} 26)'>")
+        parts.append("<circle r='18' fill='none' stroke='#999'/>")
+        for (x, y), color in zip(tips, ("#D55E00", "#2B7BBA"), strict=True):
+            end = f"{18 * x:.2f}", f"{-18 * y:.2f}"
+            parts.append(f"<line x2='{end[0]}' y2='{end[1]}' stroke='{color}' stroke-width='2'/>")
+            parts.append(f"<circle cx='{end[0]}' cy='{end[1]}' r='3.5' fill='{color}'/>")
+        parts.append(f"<text y='34' font-size='10' text-anchor='middle'>{label}</text></g>")
+    return f"<svg width='{46 * len(labels) + 4}' height='66'>{''.join(parts)}</svg>"
+
+
+def curve(values: Sequence[float], place: int, largest: float) -> str:
+    """Draw numbers over a line at zero, with a point at one of them, an SVG.
+
+    Args:
+        values: The numbers, from left to right.
+        place: Which of them has the point, from 0.
+        largest: The number that reaches the upper edge.
+    """
+    points = [(5 * k + 5, 60 - 50 * value / largest) for k, value in enumerate(values)]
+    line = " ".join(f"{x},{y:.2f}" for x, y in points)
+    x, y = points[place]
+    return (
+        f"<br><svg width='{5 * len(values) + 10}' height='120'>"
+        f"<line x1='5' x2='{points[-1][0]}' y1='60' y2='60' stroke='#999'/>"
+        f"<polyline points='{line}' fill='none' stroke='#2B7BBA' stroke-width='2'/>"
+        f"<circle cx='{x}' cy='{y:.2f}' r='5' fill='#D55E00'/></svg>"
+    )

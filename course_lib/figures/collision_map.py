@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets
 import torch
 from torch import Tensor
 
-from course_lib.figures.base import Description, widget_box
+from course_lib.figures.base import Figure, cell, choice, slider, table
 from course_lib.positions import sinusoidal_encoding
 
-__all__ = ["SCHEMES", "WIDTH", "Options", "collision_map", "describe", "widget"]
+__all__ = ["SCHEMES", "WIDTH", "Options", "collision_map"]
 
 WIDTH = 32
 """Channels of a code."""
@@ -26,7 +25,7 @@ _SAME = 1e-5
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
@@ -37,11 +36,39 @@ class Options:
         column: The place that is picked.
     """
 
-    scheme: str = "added"
-    rows: int = 8
-    columns: int = 8
-    row: int = 2
-    column: int = 5
+    title = "Who has the same code?"
+    use = (
+        "Pick a place by a click, a tap or the arrow keys. The darker another one, the nearer its "
+        "code; = is the same code, and a ring marks a place that is far in the picture and yet "
+        "nearer than a neighbour. Then change the code."
+    )
+
+    scheme: str = choice("added", "code", SCHEMES)
+    rows: int = slider(8, "rows", 2, 12)
+    columns: int = slider(8, "columns", 2, 12)
+    row: int = slider(2, "row", 0, lambda now: now.rows - 1)
+    column: int = slider(5, "column", 0, lambda now: now.columns - 1)
+
+    def find(self) -> dict[str, Any]:
+        return collision_map(self.scheme, self.rows, self.columns, self.row, self.column)
+
+    def say(self, found: dict[str, Any]) -> str:
+        same = ", ".join(f"({r}, {c})" for r, c in found["same"]) or "no other place"
+        return (
+            f"The code of ({self.row}, {self.column}) is shared by {same}. "
+            f"Places that don't touch it and are nearer than one of its neighbours: "
+            f"{len(found['mistaken'])}. "
+            f"The grid has {found['distinct']} codes for {self.rows * self.columns} places."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        largest = max(map(max, found["distances"])) or 1.0
+        marks = {(r, c): "o" for r, c in found["mistaken"]}
+        marks |= {(r, c): "=" for r, c in found["same"]} | {(self.row, self.column): "x"}
+        return table(
+            [cell(marks.get((r, c), ""), 1 - gap / largest) for c, gap in enumerate(gaps)]
+            for r, gaps in enumerate(found["distances"])
+        )
 
 
 def _codes(scheme: str, rows: int, columns: int) -> Tensor:
@@ -105,95 +132,3 @@ def collision_map(
         ],
         "distinct": int((~equal.tril(-1).any(dim=1)).sum()),
     }
-
-
-def readout(rows: int, columns: int, row: int, column: int, found: dict[str, Any]) -> str:
-    """Say the state in a sentence or three; the script says the same.
-
-    Args:
-        rows: Height of the grid.
-        columns: Its width.
-        row: The place that is picked.
-        column: The place that is picked.
-        found: What :func:`collision_map` returned.
-
-    Returns:
-        Plain text.
-    """
-    same = ", ".join(f"({r}, {c})" for r, c in found["same"]) or "no other place"
-    return (
-        f"The code of ({row}, {column}) is shared by {same}. "
-        f"Places that don't touch it and are nearer than one of its neighbours: "
-        f"{len(found['mistaken'])}. "
-        f"The grid has {found['distinct']} codes for {rows * columns} places."
-    )
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    place = (options.rows, options.columns, options.row, options.column)
-    return Description(
-        "Who has the same code?",
-        "Pick a place by a click, a tap or the arrow keys. The darker another one, the nearer its "
-        "code; = is the same code, and a ring marks a place that is far in the picture and yet "
-        "nearer than a neighbour. Then change the code.",
-        readout(*place, collision_map(options.scheme, *place)),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-    controls = {
-        "scheme": ipywidgets.Dropdown(
-            options=[(text, name) for name, text in SCHEMES.items()],
-            value=options.scheme,
-            description="code",
-        ),
-        **{
-            name: ipywidgets.IntSlider(value, min=2, max=12, description=name)
-            for name, value in (("rows", options.rows), ("columns", options.columns))
-        },
-        **{
-            name: ipywidgets.IntSlider(value, min=0, max=11, description=name)
-            for name, value in (("row", options.row), ("column", options.column))
-        },
-    }
-
-    def render(scheme: str, rows: int, columns: int, row: int, column: int) -> str:
-        row, column = min(row, rows - 1), min(column, columns - 1)
-        found = collision_map(scheme, rows, columns, row, column)
-        table = _table(found, row, column)
-        return f"{table}<p>{readout(rows, columns, row, column, found)}</p>"
-
-    return widget_box(describe(options), controls, render)
-
-
-def _table(found: dict[str, Any], row: int, column: int) -> str:
-    largest = max(map(max, found["distances"])) or 1.0
-    lines = []
-    for r, distances in enumerate(found["distances"]):
-        cells = []
-        for c, distance in enumerate(distances):
-            mark = "=" if [r, c] in found["same"] else "o" if [r, c] in found["mistaken"] else ""
-            mark = "x" if (r, c) == (row, column) else mark
-            share = 1 - distance / largest
-            cells.append(
-                f"<td style='background:rgba(59,130,196,{share:.3f});border:1px solid #767676;"
-                f"width:2em;height:2em;text-align:center'>{mark}</td>"
-            )
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table>{''.join(lines)}</table>"

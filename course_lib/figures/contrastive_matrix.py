@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets
 import torch
 
-from course_lib.figures.base import Description, widget_box
+from course_lib.figures.base import Figure, cell, choice, slider, switch, table
 from course_lib.multimodal import contrastive_loss
 
-__all__ = ["Options", "contrastive_matrix", "describe", "widget"]
+__all__ = ["Options", "contrastive_matrix"]
 
 HUB = 0.4
 """How much nearer a hub is to every caption."""
@@ -25,7 +24,7 @@ _COSINES = (
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
@@ -35,10 +34,31 @@ class Options:
         hub: Whether the first picture is nearer to every caption than its cosines say.
     """
 
+    title = "The exam of a batch."
+    use = (
+        "Rows are pictures, columns are captions, pairs stand on the diagonal. Cool the softmax, "
+        "change who is asked, and then let the first picture be a hub."
+    )
+
     cosines: Sequence[Sequence[float]] = _COSINES
-    cooling: int = 5
-    asked: str = "pictures"
-    hub: bool = False
+    cooling: int = slider(5, "cooling", 0, 20)
+    asked: str = choice("pictures", "who is asked", {n: n for n in ("pictures", "captions")})
+    hub: bool = switch(False, "picture 1 is a hub")
+
+    def find(self) -> dict[str, Any]:
+        return contrastive_matrix(self.cosines, self.cooling, self.asked, self.hub)
+
+    def say(self, found: dict[str, Any]) -> str:
+        n = len(found["weights"])
+        return (
+            f"Temperature {found['temperature']:.3f}. Pictures: loss {found['by_row']:.3f}, "
+            f"{found['pictures']} of {n} prefer their own caption. Captions: loss "
+            f"{found['by_column']:.3f}, {found['captions']} of {n} prefer their own picture. "
+            f"Together: {found['loss']:.3f}."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        return table([cell(f"{w:.2f}", w, width=4) for w in row] for row in found["weights"])
 
 
 def contrastive_matrix(
@@ -90,73 +110,3 @@ def contrastive_matrix(
         "pictures": int((s.argmax(dim=1) == own).sum()),
         "captions": int((s.argmax(dim=0) == own).sum()),
     }
-
-
-def readout(found: dict[str, Any]) -> str:
-    """Say the numbers in a sentence; the script says the same one.
-
-    Args:
-        found: What :func:`contrastive_matrix` returned.
-
-    Returns:
-        Plain text.
-    """
-    n = len(found["weights"])
-    return (
-        f"Temperature {found['temperature']:.3f}. Pictures: loss {found['by_row']:.3f}, "
-        f"{found['pictures']} of {n} prefer their own caption. Captions: loss "
-        f"{found['by_column']:.3f}, {found['captions']} of {n} prefer their own picture. "
-        f"Together: {found['loss']:.3f}."
-    )
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    found = contrastive_matrix(options.cosines, options.cooling, options.asked, options.hub)
-    return Description(
-        "The exam of a batch.",
-        "Rows are pictures, columns are captions, pairs stand on the diagonal. Cool the softmax, "
-        "change who is asked, and then let the first picture be a hub.",
-        readout(found),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-    controls = {
-        "cooling": ipywidgets.IntSlider(options.cooling, min=0, max=20, description="cooling"),
-        "asked": ipywidgets.Dropdown(
-            options=["pictures", "captions"], value=options.asked, description="who is asked"
-        ),
-        "hub": ipywidgets.Checkbox(options.hub, description="picture 1 is a hub"),
-    }
-
-    def render(cooling: int, asked: str, hub: bool) -> str:
-        found = contrastive_matrix(options.cosines, cooling, asked, hub)
-        rows = "".join(
-            "<tr>"
-            + "".join(
-                f"<td style='background:rgba(59,130,196,{weight:.2f});border:1px solid #767676;"
-                f"width:4em;text-align:center'>{weight:.2f}</td>"
-                for weight in row
-            )
-            + "</tr>"
-            for row in found["weights"]
-        )
-        return f"<table>{rows}</table><p>{readout(found)}</p>"
-
-    return widget_box(describe(options), controls, render)

@@ -1,35 +1,17 @@
 """What six kinds of attention multiply and hold, as bars on a logarithmic scale."""
 
-import html
 import math
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets
-
 from course_lib.efficient import KINDS, attention_costs
-from course_lib.figures.base import Description, widget_box
+from course_lib.figures.base import Figure, bars, choice
 
-__all__ = ["Options", "cost_calculator", "describe", "widget"]
-
-LENGTHS = tuple(2**power for power in range(6, 18))
-"""The lengths that can be chosen."""
-
-WIDTHS = (64, 128, 256, 512, 1024)
-"""The widths of a model that can be chosen."""
-
-HEADS = (1, 2, 4, 8, 16)
-"""The numbers of heads that can be chosen."""
-
-RADII = tuple(2**power for power in range(11))
-"""The radii of a window that can be chosen."""
-
-RANKS = tuple(2**power for power in range(4, 11))
-"""The numbers of mixtures and of features that can be chosen."""
+__all__ = ["Options", "cost_calculator"]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
@@ -40,24 +22,39 @@ class Options:
         rank: Mixtures of Linformer and features of Performer, a power of 2 from 16 to 1,024.
     """
 
-    length: int = 1024
-    d_model: int = 512
-    n_heads: int = 8
-    radius: int = 64
-    rank: int = 128
+    title = "What does a layer cost?"
+    use = (
+        "One sequence, one layer, without the four projections that all six have. Move the length "
+        "and watch which bars grow twice as fast; from line to line is a factor of 1,000."
+    )
 
-    def __post_init__(self) -> None:
-        """Refuse what no control can show."""
-        known = {
-            "length": LENGTHS,
-            "d_model": WIDTHS,
-            "n_heads": HEADS,
-            "radius": RADII,
-            "rank": RANKS,
-        }
-        for name, choices in known.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} is {getattr(self, name)}, wanted one of {choices}")
+    length: int = choice(1024, "length", [2**power for power in range(6, 18)])
+    d_model: int = choice(512, "width", [64, 128, 256, 512, 1024])
+    n_heads: int = choice(8, "heads", [1, 2, 4, 8, 16])
+    radius: int = choice(64, "radius of the window", [2**power for power in range(11)])
+    rank: int = choice(128, "rank or features", [2**power for power in range(4, 11)])
+
+    def find(self) -> dict[str, Any]:
+        return cost_calculator(self.length, self.d_model, self.n_heads, self.radius, self.rank)
+
+    def say(self, found: dict[str, Any]) -> str:
+        work, held = found["multiplications"], found["numbers"]
+        least_work, least_held = min(KINDS, key=work.__getitem__), min(KINDS, key=held.__getitem__)
+        return (
+            f"Length {self.length}: full attention multiplies {short(work['full'])} times and "
+            f"holds {short(held['full'])} numbers. Fewest multiplications: {least_work}, "
+            f"{short(work[least_work])}. Fewest numbers: {least_held}, {short(held[least_held])}."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        drawn = ""
+        for title, name, low, high in (
+            ("multiplications", "multiplications", 5, 14), ("numbers held", "numbers", 2, 12)
+        ):  # fmt: skip
+            values = [found[name][kind] for kind in KINDS]
+            shares = [max(0.0, (math.log10(value) - low) / (high - low)) for value in values]
+            drawn += f"<p>{title}</p>" + bars(KINDS, shares, map(short, values))
+        return drawn
 
 
 def cost_calculator(
@@ -105,84 +102,3 @@ def short(value: int) -> str:
     names = ("", " thousand", " million", " billion", " trillion")
     power = min((len(str(value)) - 1) // 3, len(names) - 1)
     return f"{float(f'{value / 1000**power:.3g}'):g}{names[power]}"
-
-
-def readout(length: int, found: dict[str, dict[str, int]]) -> str:
-    """Say the state in two sentences; the script says the same ones.
-
-    Args:
-        length: Sequence length T.
-        found: What :func:`cost_calculator` returned.
-
-    Returns:
-        Plain text.
-    """
-    work, held = found["multiplications"], found["numbers"]
-    least_work, least_held = min(KINDS, key=work.__getitem__), min(KINDS, key=held.__getitem__)
-    return (
-        f"Length {length}: full attention multiplies {short(work['full'])} times and holds "
-        f"{short(held['full'])} numbers. Fewest multiplications: {least_work}, "
-        f"{short(work[least_work])}. Fewest numbers: {least_held}, {short(held[least_held])}."
-    )
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    found = cost_calculator(
-        options.length, options.d_model, options.n_heads, options.radius, options.rank
-    )
-    return Description(
-        "What does a layer cost?",
-        "One sequence, one layer, without the four projections that all six have. Move the length "
-        "and watch which bars grow twice as fast; from line to line is a factor of 1,000.",
-        readout(options.length, found),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-
-    def choice(values: tuple[int, ...], value: int, label: str) -> Any:
-        return ipywidgets.SelectionSlider(options=values, value=value, description=label)
-
-    controls = {
-        "length": choice(LENGTHS, options.length, "length"),
-        "d_model": choice(WIDTHS, options.d_model, "width"),
-        "n_heads": choice(HEADS, options.n_heads, "heads"),
-        "radius": choice(RADII, options.radius, "radius of the window"),
-        "rank": choice(RANKS, options.rank, "rank or features"),
-    }
-
-    def render(length: int, d_model: int, n_heads: int, radius: int, rank: int) -> str:
-        found = cost_calculator(length, d_model, n_heads, radius, rank)
-        parts = []
-        for title, values, low, high in (
-            ("multiplications", found["multiplications"], 5, 14),
-            ("numbers held", found["numbers"], 2, 12),
-        ):
-            parts.append(f"<p>{title}</p><table>")
-            for kind in KINDS:
-                share = max(0.0, (math.log10(values[kind]) - low) / (high - low))
-                parts.append(
-                    f"<tr><th style='text-align:left'>{kind}</th><td style='width:16em'>"
-                    f"<div style='background:#3B82C4;height:.9em;width:{100 * share:.1f}%'></div>"
-                    f"</td><td>{short(values[kind])}</td></tr>"
-                )
-            parts.append("</table>")
-        return f"{''.join(parts)}<p>{html.escape(readout(length, found))}</p>"
-
-    return widget_box(describe(options), controls, render)

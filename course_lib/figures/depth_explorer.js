@@ -11,7 +11,7 @@
     variance: "variance of the stream",
   };
   const depths = Object.keys(data.sweep.pre).map(Number).sort((a, b) => a - b);
-  const size = { width: 640, height: 240, left: 52, right: 622, top: 14, bottom: 200 };
+  const size = { width: 440, height: 210, left: 52, right: 426, top: 14, bottom: 170 };
   const { spoken, say } = speaker(root);
 
   function compute() {
@@ -80,7 +80,7 @@
   }
 
   root.append(
-    element("div", { class: "figure-panels" }, element("div", { class: "figure-panel", style: "flex-basis: 100%" }, svg)),
+    element("div", { class: "figure-panels" }, element("div", { class: "figure-panel", style: "flex: 0 1 36rem" }, svg)),
     element("div", { class: "figure-controls" },
       control("each part", { options: Object.entries(formulas), value: state.arrangement },
         (value) => { state.arrangement = value; draw(); }),

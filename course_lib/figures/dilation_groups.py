@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets
 import torch
 
 from course_lib.favit import group_survey, tokens_read
 from course_lib.favit.sampling import sampled
-from course_lib.figures.base import Description, widget_box
+from course_lib.figures.base import Figure, cell, choice, slider, switch, table
 
-__all__ = ["DILATIONS", "SIDE", "WINDOW", "Options", "describe", "dilation_groups", "widget"]
+__all__ = ["DILATIONS", "SIDE", "WINDOW", "Options", "dilation_groups"]
 
 SIDE = 15
 """Rows and columns of the grid."""
@@ -23,7 +22,7 @@ DILATIONS = (1, 2, 4)
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
@@ -33,10 +32,47 @@ class Options:
         column: The token that is picked.
     """
 
-    dilation: int = 2
-    around: bool = False
-    row: int = 0
-    column: int = 4
+    title = "Windows with holes."
+    use = (
+        "Numbers are places in a window. Pick a token by a click, a tap or the arrow keys: the "
+        "samples of its area are darker, and the tokens that share its key with it are framed. "
+        "Choose another group of heads, and let each sample look around."
+    )
+
+    dilation: int = choice(2, "dilation", DILATIONS)
+    around: bool = switch(False, "look around")
+    row: int = slider(0, "row", 0, SIDE - 1)
+    column: int = slider(4, "column", 0, SIDE - 1)
+
+    def find(self) -> dict[str, Any]:
+        return dilation_groups(self.dilation, self.around, self.row, self.column)
+
+    def say(self, found: dict[str, Any]) -> str:
+        if mine := found["places"][self.row][self.column]:
+            told = f"stands at place {mine} and is fused with {len(found['fused']) - 1} others"
+        else:
+            told = "lies between the samples"
+        looking = "With their neighbours" if self.around else "By themselves"
+        return (
+            f"Dilation {self.dilation}: {found['windows']} areas of {found['size']} x "
+            f"{found['size']} with {WINDOW**2} samples each. Token ({self.row}, {self.column}) "
+            f"{told}. {looking}, the samples read {found['read']} of {SIDE**2} tokens, those of "
+            f"both dilated groups {found['together']}."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        framed = [*found["fused"], [self.row, self.column]]
+        return table(
+            [
+                cell(
+                    place or "",
+                    0.9 if [r, c] in found["area"] else 0.35 if place else 0.0,
+                    border="3px solid #D55E00" if [r, c] in framed else "",
+                )
+                for c, place in enumerate(places)
+            ]
+            for r, places in enumerate(found["places"])
+        )
 
 
 def dilation_groups(
@@ -91,89 +127,3 @@ def dilation_groups(
         "read": int(tokens_read(SIDE, SIDE, WINDOW, dilation, radius=radius).sum()),
         "together": int(torch.stack(dilated).any(0).sum()),
     }
-
-
-def readout(dilation: int, around: bool, row: int, column: int, found: dict[str, Any]) -> str:
-    """Say the state in a few sentences; the script says the same.
-
-    Args:
-        dilation: Distance between samples.
-        around: Whether a convolution has looked around.
-        row: The token that is picked.
-        column: The token that is picked.
-        found: What :func:`dilation_groups` returned.
-
-    Returns:
-        Plain text.
-    """
-    if mine := found["places"][row][column]:
-        told = f"stands at place {mine} and is fused with {len(found['fused']) - 1} others"
-    else:
-        told = "lies between the samples"
-    looking = "With their neighbours" if around else "By themselves"
-    return (
-        f"Dilation {dilation}: {found['windows']} areas of {found['size']} x {found['size']} with "
-        f"{WINDOW**2} samples each. Token ({row}, {column}) {told}. {looking}, the samples read "
-        f"{found['read']} of {SIDE**2} tokens, those of both dilated groups {found['together']}."
-    )
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    shown = (options.dilation, options.around, options.row, options.column)
-    return Description(
-        "Windows with holes.",
-        "Numbers are places in a window. Pick a token by a click, a tap or the arrow keys: the "
-        "samples of its area are darker, and the tokens that share its key with it are framed. "
-        "Choose another group of heads, and let each sample look around.",
-        readout(*shown, dilation_groups(*shown)),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-    controls = {
-        "dilation": ipywidgets.Dropdown(
-            options=DILATIONS, value=options.dilation, description="dilation"
-        ),
-        "around": ipywidgets.Checkbox(options.around, description="look around"),
-        "row": ipywidgets.IntSlider(options.row, min=0, max=SIDE - 1, description="row"),
-        "column": ipywidgets.IntSlider(options.column, min=0, max=SIDE - 1, description="column"),
-    }
-
-    def render(dilation: int, around: bool, row: int, column: int) -> str:
-        found = dilation_groups(dilation, around, row, column)
-        return f"{_table(found, row, column)}<p>{readout(dilation, around, row, column, found)}</p>"
-
-    return widget_box(describe(options), controls, render)
-
-
-def _table(found: dict[str, Any], row: int, column: int) -> str:
-    lines = []
-    for r in range(SIDE):
-        cells = []
-        for c in range(SIDE):
-            place = [r, c]
-            share = 0.9 if place in found["area"] else 0.35 if found["places"][r][c] else 0.0
-            wide = place in found["fused"] or place == [row, column]
-            cells.append(
-                f"<td title='({r}, {c})' style='background:rgba(59,130,196,{share});"
-                f"border:{'3px solid #D55E00' if wide else '1px solid #767676'};width:1.6em;"
-                f"height:1.6em;text-align:center'>{found['places'][r][c] or ''}</td>"
-            )
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table>{''.join(lines)}</table>"

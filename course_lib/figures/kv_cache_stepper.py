@@ -2,18 +2,17 @@
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
-import ipywidgets
+from course_lib.figures.base import Figure, cell, slider, switch, table
 
-from course_lib.figures.base import Description, widget_box
-
-__all__ = ["Options", "describe", "kv_cache_stepper", "widget"]
+__all__ = ["Options", "kv_cache_stepper"]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
@@ -23,10 +22,38 @@ class Options:
         cached: Whether keys and values are kept from step to step.
     """
 
-    source: Sequence[str] = field(default=("joheun", "jeonyeogibnida", "."))
-    target: Sequence[str] = field(default=("<start>", "it", "is", "a", "good", "evening"))
-    step: int = 3
-    cached: bool = True
+    title = "A decoder writes, one token a step."
+    use = (
+        "Step forwards and back with the buttons or the slider. Each cell is the key and value of "
+        "one token in one layer; the last token asks. Then take the cache away and watch what is "
+        "computed once more."
+    )
+
+    source: Sequence[str] = ("joheun", "jeonyeogibnida", ".")
+    target: Sequence[str] = ("<start>", "it", "is", "a", "good", "evening")
+    step: int = slider(3, "step", 1, lambda now: len(now.target))
+    cached: bool = switch(True, "with a cache")
+
+    def find(self) -> dict[str, Any]:
+        return kv_cache_stepper(len(self.source), self.step, self.cached)
+
+    def say(self, found: dict[str, Any]) -> str:
+        return (
+            f"Step {self.step} {'with' if self.cached else 'without'} a cache. Computed now: rows "
+            f"{found['rows']}, scores {found['scores']}. So far: rows {found['rows_so_far']}, "
+            f"scores {found['scores_so_far']}."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        words = {"memory": (self.source, found["memory"]), "own words": (self.target, found["own"])}
+        return table(
+            [f"<th>{name}</th>"]
+            + [
+                cell(f"{html.escape(word)}<br>{state}", float(state == "now"), width=6)
+                for word, state in zip_longest(row, states, fillvalue="–")
+            ]
+            for name, (row, states) in words.items()
+        )
 
 
 def kv_cache_stepper(n_source: int, step: int, cached: bool = True) -> dict[str, Any]:
@@ -78,77 +105,3 @@ def _work(n_source: int, step: int, cached: bool) -> tuple[int, int]:
     if cached:
         return 1 + n_source * (step == 1), step + n_source
     return step + n_source, step * (step + n_source)
-
-
-def readout(step: int, cached: bool, found: dict[str, Any]) -> str:
-    """Say the state in a sentence; the script says the same one.
-
-    Args:
-        step: Number of the step.
-        cached: Whether rows are kept.
-        found: What :func:`kv_cache_stepper` returned.
-
-    Returns:
-        Plain text.
-    """
-    return (
-        f"Step {step} {'with' if cached else 'without'} a cache. Computed now: rows "
-        f"{found['rows']}, scores {found['scores']}. So far: rows {found['rows_so_far']}, scores "
-        f"{found['scores_so_far']}."
-    )
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    found = kv_cache_stepper(len(options.source), options.step, options.cached)
-    return Description(
-        "A decoder writes, one token a step.",
-        "Step forwards and back with the buttons or the slider. Each cell is the key and value of "
-        "one token in one layer; the last token asks. Then take the cache away and watch what is "
-        "computed once more.",
-        readout(options.step, options.cached, found),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-    controls = {
-        "step": ipywidgets.IntSlider(
-            options.step, min=1, max=len(options.target), description="step"
-        ),
-        "cached": ipywidgets.Checkbox(options.cached, description="with a cache"),
-    }
-    colours = {"now": "#3B82C4", "kept": "transparent", "": "transparent"}
-
-    def render(step: int, cached: bool) -> str:
-        found = kv_cache_stepper(len(options.source), step, cached)
-        rows = ""
-        for name, words, states in (
-            ("memory", options.source, found["memory"]),
-            ("own words", options.target, found["own"]),
-        ):
-            cells = "".join(
-                f"<td style='background:{colours[state]};border:1px solid #767676;padding:.2em .5em"
-                f"'>{html.escape(word)}<br>{state or '–'}</td>"
-                for word, state in zip(
-                    words, states + [""] * (len(words) - len(states)), strict=True
-                )
-            )
-            rows += f"<tr><th>{name}</th>{cells}</tr>"
-        return f"<table>{rows}</table><p>{readout(step, cached, found)}</p>"
-
-    return widget_box(describe(options), controls, render)

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets
 import torch
 from torch import Tensor
 
-from course_lib.figures.base import Description, widget_box
+from course_lib.figures.base import Figure, cell, choice, slider, switch, table
 from course_lib.masks import (
     causal_mask,
     padding_mask,
@@ -18,7 +17,7 @@ from course_lib.masks import (
     to_lengths,
 )
 
-__all__ = ["CONVENTIONS", "Options", "describe", "mask_builder", "widget"]
+__all__ = ["CONVENTIONS", "Options", "mask_builder"]
 
 CONVENTIONS = {
     "may attend": "True = may attend: this course and F.scaled_dot_product_attention",
@@ -30,7 +29,7 @@ CONVENTIONS = {
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
@@ -42,12 +41,39 @@ class Options:
         convention: Key of :data:`CONVENTIONS`.
     """
 
+    title = "One mask, five conventions."
+    use = (
+        "Rows are queries, columns are keys. Switch the parts on and off, move through the cells "
+        "with the arrow keys, and watch what the same mask is called elsewhere."
+    )
+
     length: int = 6
-    causal: bool = True
-    real: int | None = None
-    side: str = "right"
-    radius: int | None = None
-    convention: str = "may attend"
+    causal: bool = switch(True, "causal")
+    real: int | None = slider(None, "real tokens", 0, lambda now: now.length)
+    side: str = choice("right", "padding", {side: side for side in ("right", "left")})
+    radius: int | None = slider(None, "radius", 0, lambda now: now.length)
+    convention: str = choice("may attend", "written as", CONVENTIONS)
+
+    def find(self) -> dict[str, Any]:
+        return mask_builder(self.length, self.causal, self.real, self.side, self.radius)
+
+    def say(self, found: dict[str, Any]) -> str:
+        rows = ", ".join(map(str, found["empty"])) or "none"
+        pairs = f"{found['pairs']} of {self.length**2} pairs allowed."
+        text = f"{pairs} Queries that see nothing: {rows}."
+        if self.convention != "lengths":
+            return text
+        value = found["values"]["lengths"]
+        return f"{text} " + (f"Valid length: {value[0]}." if value else "No length says this mask.")
+
+    def draw(self, found: dict[str, Any]) -> str:
+        values, allowed = found["values"][self.convention], found["values"]["may attend"]
+        if self.convention == "lengths":
+            values = [[""] * self.length] * self.length
+        return table(
+            [cell(value, float(may), width=3.5) for value, may in zip(row, seen, strict=True)]
+            for row, seen in zip(values, allowed, strict=True)
+        )
 
 
 def mask_builder(
@@ -108,96 +134,3 @@ def _lengths(mask: Tensor) -> list[int] | None:
         return to_lengths(mask[:1, None, None]).tolist()
     except ValueError:
         return None
-
-
-def readout(length: int, found: dict[str, Any], convention: str) -> str:
-    """Say the state in a sentence; the script says the same one.
-
-    Args:
-        length: Number of positions.
-        found: What :func:`mask_builder` returned.
-        convention: Key of :data:`CONVENTIONS`.
-
-    Returns:
-        Plain text.
-    """
-    empty = found["empty"]
-    rows = ", ".join(map(str, empty)) or "none"
-    text = f"{found['pairs']} of {length**2} pairs allowed. Queries that see nothing: {rows}."
-    if convention == "lengths":
-        value = found["values"]["lengths"]
-        said = f"Valid length: {value[0]}." if value else "No length says this mask."
-        text += f" {said}"
-    return text
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    found = mask_builder(options.length, options.causal, options.real, options.side, options.radius)
-    return Description(
-        "One mask, five conventions.",
-        "Rows are queries, columns are keys. Switch the parts on and off, move through the cells "
-        "with the arrow keys, and watch what the same mask is called elsewhere.",
-        readout(options.length, found, options.convention),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-    length = options.length
-    controls = {
-        "causal": ipywidgets.Checkbox(options.causal, description="causal"),
-        "real": ipywidgets.IntSlider(
-            length if options.real is None else options.real,
-            min=0,
-            max=length,
-            description="real tokens",
-        ),
-        "side": ipywidgets.Dropdown(
-            options=["right", "left"], value=options.side, description="padding"
-        ),
-        "radius": ipywidgets.IntSlider(
-            length if options.radius is None else options.radius,
-            min=0,
-            max=length,
-            description="radius",
-        ),
-        "convention": ipywidgets.Dropdown(
-            options=[(text, name) for name, text in CONVENTIONS.items()],
-            value=options.convention,
-            description="written as",
-        ),
-    }
-
-    def render(convention: str, **parts: Any) -> str:
-        found = mask_builder(length, **parts)
-        values, allowed = found["values"][convention], found["values"]["may attend"]
-        if convention == "lengths":
-            values = [[""] * length] * length
-        rows = "".join(
-            "<tr>"
-            + "".join(
-                f"<td style='background:{'#3B82C4' if may else 'transparent'};"
-                f"border:1px solid #767676;width:3.5em;text-align:center'>{value}</td>"
-                for value, may in zip(row, seen, strict=True)
-            )
-            + "</tr>"
-            for row, seen in zip(values, allowed, strict=True)
-        )
-        return f"<table>{rows}</table><p>{readout(length, found, convention)}</p>"
-
-    return widget_box(describe(options), controls, render)

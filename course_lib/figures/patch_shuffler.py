@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import ipywidgets
 import torch
 from torch import Tensor
 
 from course_lib.attention import attention_weights
 from course_lib.data.shapes import shape_images
-from course_lib.figures.base import Description, widget_box
+from course_lib.figures.base import Figure, choice, slider
 from course_lib.positions import sinusoidal_encoding
 from course_lib.vit.patches import patchify
 
-__all__ = ["SIDE", "TELLINGS", "Options", "describe", "patch_shuffler", "picture", "widget"]
+__all__ = ["SIDE", "TELLINGS", "Options", "patch_shuffler", "picture"]
 
 SIDE = 4
 """Patches along a side, and pixels along a side of a patch."""
@@ -49,18 +48,49 @@ def picture(seed: int = 11) -> list[list[str]]:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
         order: Which patch is read as number 0, 1, ...
         telling: Key of :data:`TELLINGS`.
         patches: Colours of the pixels of each patch, as :func:`picture` returns them.
+        shuffle: Of a notebook: 1 for the order that is given, 0 for none, others at random.
     """
 
-    order: tuple[int, ...] = (5, 11, 0, 14, 9, 2, 12, 7, 3, 15, 6, 10, 1, 13, 8, 4)
-    telling: str = "together"
+    title = "Shuffled patches: what arrives?"
+    use = (
+        "Left the tokens in the order in which they are read, each with the row and column that it "
+        "is told; right the picture that can be put together from them. Shuffle, or press two "
+        "tokens to exchange them, and choose what moves."
+    )
+
+    order: Sequence[int] = (5, 11, 0, 14, 9, 2, 12, 7, 3, 15, 6, 10, 1, 13, 8, 4)
+    telling: str = choice("together", "what moves", TELLINGS)
     patches: list[list[str]] = field(default_factory=picture)
+    shuffle: int = slider(1, "shuffle", 0, 20, page=False)
+
+    def find(self) -> dict[str, Any]:
+        order = self.order
+        if self.shuffle != 1:
+            generator = torch.Generator().manual_seed(self.shuffle)
+            order = torch.randperm(len(order), generator=generator).tolist()
+        return patch_shuffler(self.patches, order if self.shuffle else sorted(order), self.telling)
+
+    def say(self, found: dict[str, Any]) -> str:
+        n = len(found["tokens"])
+        told = (
+            "No patch is told a place."
+            if found["tokens"][0][1] < 0
+            else f"{found['moved']} of {n} patches are told a place that isn't theirs."
+        )
+        return f"{told} The mean output of the attention layer changes by {found['change']:.3f}."
+
+    def draw(self, found: dict[str, Any]) -> str:
+        known = {place: patch for patch, place in found["tokens"] if place >= 0}
+        return _grid(self.patches, [patch for patch, _ in found["tokens"]]) + _grid(
+            self.patches, [known.get(n, -1) for n in range(len(self.order))]
+        )
 
 
 def _features(patches: Sequence[Sequence[str]]) -> Tensor:
@@ -126,76 +156,6 @@ def _pooled(patches: Sequence[Sequence[str]], shown: list[int], places: list[int
     # One more, for those that are told nothing.
     x = _features(patches)[shown] + torch.nn.functional.pad(codes, (0, 0, 0, 1))[places]
     return (attention_weights(x, x) @ x).mean(dim=0)
-
-
-def readout(found: dict[str, Any]) -> str:
-    """Say the state in a sentence or two; the script says the same.
-
-    Args:
-        found: What :func:`patch_shuffler` returned.
-
-    Returns:
-        Plain text.
-    """
-    n = len(found["tokens"])
-    told = (
-        "No patch is told a place."
-        if found["tokens"][0][1] < 0
-        else f"{found['moved']} of {n} patches are told a place that isn't theirs."
-    )
-    return f"{told} The mean output of the attention layer changes by {found['change']:.3f}."
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    return Description(
-        "Shuffled patches: what arrives?",
-        "Left the tokens in the order in which they are read, each with the row and column that it "
-        "is told; right the picture that can be put together from them. Shuffle, or press two "
-        "tokens to exchange them, and choose what moves.",
-        readout(patch_shuffler(options.patches, options.order, options.telling)),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-    controls = {
-        "telling": ipywidgets.Dropdown(
-            options=[(text, name) for name, text in TELLINGS.items()],
-            value=options.telling,
-            description="what moves",
-        ),
-        "shuffle": ipywidgets.IntSlider(1, min=0, max=20, description="shuffle"),
-    }
-
-    def render(telling: str, shuffle: int) -> str:
-        order = list(options.order)
-        if shuffle != 1:
-            generator = torch.Generator().manual_seed(shuffle)
-            order = torch.randperm(len(order), generator=generator).tolist()
-        if shuffle == 0:
-            order = sorted(order)
-        found = patch_shuffler(options.patches, order, telling)
-        drawn = _grid(options.patches, [patch for patch, _ in found["tokens"]])
-        known = {place: patch for patch, place in found["tokens"] if place >= 0}
-        drawn += _grid(options.patches, [known.get(n, -1) for n in range(len(order))])
-        return f"{drawn}<p>{readout(found)}</p>"
-
-    return widget_box(describe(options), controls, render)
 
 
 def _grid(patches: Sequence[Sequence[str]], shown: Sequence[int]) -> str:

@@ -4,14 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets
 import torch
 
-from course_lib.figures.base import Description, widget_box
+from course_lib.figures.base import Figure, cell, choice, slider, table
 from course_lib.informer import budget, max_mean_measure, sparsity_measure
 
-__all__ = ["LENGTH", "MEASURES", "ORDER", "SCORES", "Options", "describe", "probsparse_ranking"]
-__all__ += ["widget"]
+__all__ = ["LENGTH", "MEASURES", "ORDER", "SCORES", "Options", "probsparse_ranking"]
 
 LENGTH = 12
 """Queries, and keys."""
@@ -49,7 +47,7 @@ ORDER = _order()
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
@@ -60,11 +58,48 @@ class Options:
         order: In which order each query draws its keys.
     """
 
-    factor: int = 1
-    by: str = "sample"
-    query: int = 0
+    title = "Judged by a few."
+    use = (
+        "A row is a query, a column a key, a number a score. Dark cells are those that a query is "
+        "judged by; orange rows are chosen, and × marks a query that all keys would judge "
+        "otherwise. Move the factor, change what is ranked by, and pick a query by a click, a tap "
+        "or the arrow keys."
+    )
+
+    factor: int = slider(1, "factor c", 1, 4)
+    by: str = choice("sample", "ranked by", MEASURES)
+    query: int = slider(0, "query", 0, LENGTH - 1)
     scores: tuple[tuple[float, ...], ...] = SCORES
     order: tuple[tuple[int, ...], ...] = ORDER
+
+    def find(self) -> dict[str, Any]:
+        return probsparse_ranking(self.factor, self.by, self.query)
+
+    def say(self, found: dict[str, Any]) -> str:
+        chosen = "chosen" if self.query in found["chosen"] else "not chosen"
+        from_uniform, to_uniform = found["kl"]
+        return (
+            f"Factor {self.factor}: {found['size']} of {LENGTH} queries are chosen, "
+            f"{', '.join(map(str, found['chosen']))}. Query {self.query} is judged by "
+            f"{len(found['sampled'])} keys, measures {found['measures'][self.query]:.2f} and is "
+            f"{chosen}. By all keys KL(U ‖ P) is {from_uniform:.2f} and KL(P ‖ U) "
+            f"{to_uniform:.2f}. Misjudged: {len(found['misjudged'])}."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        lines = []
+        for row, scores in enumerate(SCORES):
+            sampled = probsparse_ranking(self.factor, self.by, row)["sampled"]
+            border = "2px solid #000" if row == self.query else ""
+            rgb = "217,119,6" if row in found["chosen"] else "59,130,196"
+            cells = [
+                cell(f"{score:.1f}", 0.8 if key in sampled else 0.15, border, rgb=rgb)
+                for key, score in enumerate(scores)
+            ]
+            mark = "×" if row in found["misjudged"] else ""
+            measure = f"<td>{found['measures'][row]:.2f} {mark}</td>"
+            lines.append([f"<th>{row}</th>", *cells, measure])
+        return table(lines)
 
 
 def probsparse_ranking(factor: int = 1, by: str = "sample", query: int = 0) -> dict[str, Any]:
@@ -121,89 +156,3 @@ def probsparse_ranking(factor: int = 1, by: str = "sample", query: int = 0) -> d
         "misjudged": sorted(chosen ^ best),
         "kl": [float(from_uniform[query]), float(to_uniform[query])],
     }
-
-
-def readout(factor: int, by: str, query: int, found: dict[str, Any]) -> str:
-    """Say the state in some sentences; the script says the same.
-
-    Args:
-        factor: Constant c.
-        by: What the ranking is by.
-        query: The query that is read out.
-        found: What :func:`probsparse_ranking` returned.
-
-    Returns:
-        Plain text.
-    """
-    chosen = "chosen" if query in found["chosen"] else "not chosen"
-    from_uniform, to_uniform = found["kl"]
-    return (
-        f"Factor {factor}: {found['size']} of {LENGTH} queries are chosen, "
-        f"{', '.join(map(str, found['chosen']))}. Query {query} is judged by "
-        f"{len(found['sampled'])} keys, measures {found['measures'][query]:.2f} and is {chosen}. "
-        f"By all keys KL(U ‖ P) is {from_uniform:.2f} and KL(P ‖ U) {to_uniform:.2f}. "
-        f"Misjudged: {len(found['misjudged'])}."
-    )
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    shown = (options.factor, options.by, options.query)
-    return Description(
-        "Judged by a few.",
-        "A row is a query, a column a key, a number a score. Dark cells are those that a query is "
-        "judged by; orange rows are chosen, and × marks a query that all keys would judge "
-        "otherwise. Move the factor, change what is ranked by, and pick a query by a click, a tap "
-        "or the arrow keys.",
-        readout(*shown, probsparse_ranking(*shown)),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-    controls = {
-        "factor": ipywidgets.IntSlider(options.factor, min=1, max=4, description="factor c"),
-        "by": ipywidgets.Dropdown(
-            options=[(text, name) for name, text in MEASURES.items()],
-            value=options.by,
-            description="ranked by",
-        ),
-        "query": ipywidgets.IntSlider(options.query, min=0, max=LENGTH - 1, description="query"),
-    }
-
-    def render(factor: int, by: str, query: int) -> str:
-        found = probsparse_ranking(factor, by, query)
-        return f"{_table(factor, by, query, found)}<p>{readout(factor, by, query, found)}</p>"
-
-    return widget_box(describe(options), controls, render)
-
-
-def _table(factor: int, by: str, query: int, found: dict[str, Any]) -> str:
-    lines = []
-    for row in range(LENGTH):
-        sampled = probsparse_ranking(factor, by, row)["sampled"]
-        colour = "217,119,6" if row in found["chosen"] else "59,130,196"
-        border = "2px solid #000" if row == query else "1px solid #767676"
-        cells = "".join(
-            f"<td style='background:rgba({colour},{0.8 if key in sampled else 0.15});"
-            f"border:{border};width:2.4em;text-align:center'>{SCORES[row][key]:.1f}</td>"
-            for key in range(LENGTH)
-        )
-        mark = "×" if row in found["misjudged"] else ""
-        measure = f"<td>{found['measures'][row]:.2f} {mark}</td>"
-        lines.append(f"<tr><th>{row}</th>{cells}{measure}</tr>")
-    return f"<table>{''.join(lines)}</table>"

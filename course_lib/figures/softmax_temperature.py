@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets
 import torch
 
-from course_lib.figures.base import Description, bars, widget_box
+from course_lib.figures.base import Figure, bars, choice, slider, switch
 
-__all__ = ["Options", "describe", "softmax_temperature", "widget"]
+__all__ = ["Options", "softmax_temperature"]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
@@ -24,10 +23,29 @@ class Options:
         temperature: A further divisor.
     """
 
-    scores: Sequence[float] = (1.6, 0.7, 0.1, -0.4, -0.9, -1.4)
-    d_head: int = 64
-    scaled: bool = True
-    temperature: float = 1.0
+    title = "From scores to weights."
+    use = (
+        "Drag a score up or down, or focus it and use the arrow keys; then widen the heads with "
+        "and without the division."
+    )
+
+    scores: Sequence[float] = slider((1.6, 0.7, 0.1, -0.4, -0.9, -1.4), "score", -3, 3, 0.1)
+    d_head: int = choice(64, "head width", [4**i for i in range(6)])
+    scaled: bool = switch(True, "divide by its root")
+    temperature: float = slider(1.0, "temperature", 0.1, 4, 0.1)
+
+    def find(self) -> dict[str, Any]:
+        return softmax_temperature(self.scores, self.d_head, self.scaled, self.temperature)
+
+    def say(self, found: dict[str, Any]) -> str:
+        weights = found["weights"]
+        return (
+            f"Largest weight {max(weights):.3f}. Entropy {found['entropy']:.2f} nats of at most "
+            f"{math.log(len(weights)):.2f}. Gradient that gets through: {found['slope']:.3f}."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        return bars([f"key {i + 1}" for i in range(len(self.scores))], found["weights"])
 
 
 def softmax_temperature(
@@ -73,69 +91,3 @@ def softmax_temperature(
         "entropy": float(entropy),
         "slope": float(slope),
     }
-
-
-def readout(found: dict[str, Any]) -> str:
-    """Say the numbers in a sentence; the script says the same one.
-
-    Args:
-        found: What :func:`softmax_temperature` returned.
-
-    Returns:
-        Plain text.
-    """
-    weights = found["weights"]
-    return (
-        f"Largest weight {max(weights):.3f}. Entropy {found['entropy']:.2f} nats of at most "
-        f"{math.log(len(weights)):.2f}. Gradient that gets through: {found['slope']:.3f}."
-    )
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    return Description(
-        "From scores to weights.",
-        "Drag a score up or down, or focus it and use the arrow keys; then widen the heads with "
-        "and without the division.",
-        readout(
-            softmax_temperature(options.scores, options.d_head, options.scaled, options.temperature)
-        ),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-    controls: dict[str, Any] = {
-        f"score{i}": ipywidgets.FloatSlider(
-            value=score, min=-3, max=3, step=0.1, description=f"score {i + 1}"
-        )
-        for i, score in enumerate(options.scores)
-    }
-    controls["d_head"] = ipywidgets.SelectionSlider(
-        options=[4**i for i in range(6)], value=options.d_head, description="head width"
-    )
-    controls["scaled"] = ipywidgets.Checkbox(options.scaled, description="divide by its root")
-    controls["temperature"] = ipywidgets.FloatSlider(
-        value=options.temperature, min=0.1, max=4, step=0.1, description="temperature"
-    )
-
-    def render(d_head: int, scaled: bool, temperature: float, **scores: float) -> str:
-        found = softmax_temperature([*scores.values()], d_head, scaled, temperature)
-        labels = [f"key {i + 1}" for i in range(len(scores))]
-        return bars(labels, found["weights"]) + f"<p>{readout(found)}</p>"
-
-    return widget_box(describe(options), controls, render)

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets
-
-from course_lib.figures.base import Description, widget_box
+from course_lib.figures.base import Figure, cell, slider, switch, table
 from course_lib.swin import Layout, grid_connections
 
-__all__ = ["COLUMNS", "ROWS", "WINDOW", "Options", "describe", "widget", "window_shift"]
+__all__ = ["COLUMNS", "ROWS", "WINDOW", "Options", "window_shift"]
 
 ROWS = 8
 """Rows of the grid."""
@@ -23,7 +21,7 @@ _COLOURS = ("59,130,196", "217,119,6", "5,150,105", "147,51,234", "190,24,93", "
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
@@ -34,11 +32,47 @@ class Options:
         column: The token that is picked.
     """
 
-    shift: int = 2
-    masked: bool = True
-    rolled: bool = False
-    row: int = 0
-    column: int = 0
+    title = "Windows that move."
+    use = (
+        "Letters and colours are windows. Pick a token by a click, a tap or the arrow keys: dark "
+        "tokens are those it attends to, and × marks those in its window that the mask hides. "
+        "Move the windows, take the mask away, and look at the grid after the roll."
+    )
+
+    shift: int = slider(2, "shift", 0, WINDOW - 1)
+    masked: bool = switch(True, "with the mask")
+    rolled: bool = switch(False, "after the roll")
+    row: int = slider(0, "row", 0, ROWS - 1)
+    column: int = slider(0, "column", 0, COLUMNS - 1)
+
+    def find(self) -> dict[str, Any]:
+        return window_shift(self.shift, self.masked, self.row, self.column)
+
+    def say(self, found: dict[str, Any]) -> str:
+        name = chr(ord("A") + found["windows"][self.row][self.column])
+        told = "out of sight" if self.masked else "attended to as well"
+        return (
+            f"Windows moved by {self.shift}. Token ({self.row}, {self.column}) is in window {name} "
+            f"and attends to {len(found['attends'])} tokens; {len(found['strangers'])} in it from "
+            f"elsewhere in the picture are {told}. The mask forbids {found['blocked']} pairs of "
+            "the grid."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        def drawn(r: int, c: int) -> str:
+            number, attended = found["windows"][r][c], [r, c] in found["attends"]
+            return cell(
+                "×" if [r, c] in found["strangers"] and not attended else chr(ord("A") + number),
+                0.9 if attended else 0.25,
+                border="3px solid #000" if (r, c) == (self.row, self.column) else "",
+                rgb=_COLOURS[number],
+            )
+
+        roll = self.shift if self.rolled else 0
+        return table(
+            [drawn((y + roll) % ROWS, (x + roll) % COLUMNS) for x in range(COLUMNS)]
+            for y in range(ROWS)
+        )
 
 
 def window_shift(
@@ -91,92 +125,3 @@ def window_shift(
         "strangers": strangers[mine].view(ROWS, COLUMNS).nonzero().tolist(),
         "blocked": int(strangers.sum()),
     }
-
-
-def readout(shift: int, masked: bool, row: int, column: int, found: dict[str, Any]) -> str:
-    """Say the state in a sentence or three; the script says the same.
-
-    Args:
-        shift: By how much the windows are moved.
-        masked: Whether the mask is applied.
-        row: The token that is picked.
-        column: The token that is picked.
-        found: What :func:`window_shift` returned.
-
-    Returns:
-        Plain text.
-    """
-    name = chr(ord("A") + found["windows"][row][column])
-    strangers = len(found["strangers"])
-    told = "out of sight" if masked else "attended to as well"
-    return (
-        f"Windows moved by {shift}. Token ({row}, {column}) is in window {name} and attends to "
-        f"{len(found['attends'])} tokens; {strangers} in it from elsewhere in the picture are "
-        f"{told}. The mask forbids {found['blocked']} pairs of the grid."
-    )
-
-
-def describe(options: Options) -> Description:
-    """Describe the figure.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        Title, use and the readout of the first state.
-    """
-    shown = (options.shift, options.masked, options.row, options.column)
-    return Description(
-        "Windows that move.",
-        "Letters and colours are windows. Pick a token by a click, a tap or the arrow keys: dark "
-        "tokens are those it attends to, and × marks those in its window that the mask hides. "
-        "Move the windows, take the mask away, and look at the grid after the roll.",
-        readout(*shown, window_shift(*shown)),
-    )
-
-
-def widget(options: Options) -> Any:
-    """Make the live version.
-
-    Args:
-        options: What it shows at first.
-
-    Returns:
-        A box of ipywidgets.
-    """
-    controls = {
-        "shift": ipywidgets.IntSlider(options.shift, min=0, max=WINDOW - 1, description="shift"),
-        "masked": ipywidgets.Checkbox(options.masked, description="with the mask"),
-        "rolled": ipywidgets.Checkbox(options.rolled, description="after the roll"),
-        "row": ipywidgets.IntSlider(options.row, min=0, max=ROWS - 1, description="row"),
-        "column": ipywidgets.IntSlider(
-            options.column, min=0, max=COLUMNS - 1, description="column"
-        ),
-    }
-
-    def render(shift: int, masked: bool, rolled: bool, row: int, column: int) -> str:
-        found = window_shift(shift, masked, row, column)
-        table = _table(found, row, column, shift if rolled else 0)
-        return f"{table}<p>{readout(shift, masked, row, column, found)}</p>"
-
-    return widget_box(describe(options), controls, render)
-
-
-def _table(found: dict[str, Any], row: int, column: int, roll: int) -> str:
-    lines = []
-    for y in range(ROWS):
-        cells = []
-        for x in range(COLUMNS):
-            r, c = (y + roll) % ROWS, (x + roll) % COLUMNS
-            number = found["windows"][r][c]
-            attended = [r, c] in found["attends"]
-            hidden = [r, c] in found["strangers"] and not attended
-            mark = "×" if hidden else chr(ord("A") + number)
-            border = "3px solid #000" if (r, c) == (row, column) else "1px solid #767676"
-            cells.append(
-                f"<td title='({r}, {c})' style='background:rgba({_COLOURS[number]},"
-                f"{0.9 if attended else 0.25});border:{border};width:2em;height:2em;"
-                f"text-align:center'>{mark}</td>"
-            )
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table>{''.join(lines)}</table>"

@@ -40,7 +40,7 @@ from traitlets.config.loader import PyFileConfigLoader
 import course_lib
 from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import Exercise, find, given_source
-from course_lib.checks.survivors import Model
+from course_lib.checks.mutation_report import Model
 from course_lib.errors import Refused
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -152,8 +152,8 @@ def _known(identifier: str, where: str) -> Exercise:
     try:
         exercise = find(identifier)
         exercise.validate()
-    except (KeyError, ValueError) as error:
-        raise AuthoringError(f"{where}: {error.args[0]}") from None
+    except ValueError as error:
+        raise AuthoringError(f"{where}: {error}") from None
     return exercise
 
 
@@ -283,8 +283,8 @@ def run_solution(assignment: Assignment) -> None:
     Raises:
         AuthoringError: A cell fails, or the solution does not earn full points.
     """
+    from course_lib.checks.answer_proxy import AnswerProxy
     from course_lib.checks.report import grade
-    from course_lib.checks.subject import Subject
 
     names: dict[str, Any] = {"__name__": "__solution__"}
     for number, cell in enumerate(assignment.solution.cells, 1):
@@ -292,7 +292,7 @@ def run_solution(assignment: Assignment) -> None:
             continue
         match = CHECK.search(cell.source)
         if match and cell.metadata.get("nbgrader", {}).get("grade"):
-            report = grade(find(match[1]), Subject.local(names), "0")
+            report = grade(find(match[1]), AnswerProxy.local(names), "0")
             if not report.full:
                 raise AuthoringError(f"{assignment.name}: its solution fails\n{report.table()}")
             continue

@@ -22,8 +22,8 @@ from course_lib.checks.report import bank_reports
 from course_lib.errors import Refused
 from course_lib.grading import lateness
 from course_lib.grading.intake import parsing
-from course_lib.grading.intake.exchange import Slip, read_slip, stand_ins
-from course_lib.grading.judging import doctor, kit
+from course_lib.grading.intake.exchange import ExchangeFiles, placeholder_files, read_exchange_files
+from course_lib.grading.judging import doctor, sandbox_package
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer
 from course_lib.grading.judging.judge_process import JudgeRequest
@@ -135,7 +135,7 @@ class Classroom:
                         if isinstance(done, JudgeDied)
                         else done
                     )
-                    self.write(task.slip, result, book)
+                    self.write(task.came_with, result, book)
                     verdicts[task.student] = result.verdict
                     say(result.verdict)
             if not self.staging:
@@ -153,7 +153,7 @@ class Classroom:
         """Judge on this machine."""
         if not tasks:
             return
-        folder = kit.build(self.course / ".kits")
+        folder = sandbox_package.build(self.course / ".kits")
         started = iter([warming or ForkServer(folder, judges=jobs, walls=walls)])
 
         def start() -> ForkServer:
@@ -254,18 +254,20 @@ class Classroom:
             modules = parsing.modules(folder)
         except parsing.Unreadable as unreadable:
             reason = str(unreadable)
-        slip = read_slip(folder)
-        slip = replace(slip, notes=(*slip.notes, *parsing.beside(folder, self.name, modules)))
+        came_with = read_exchange_files(folder)
+        came_with = replace(
+            came_with, notes=(*came_with.notes, *parsing.beside(folder, self.name, modules))
+        )
         parts = [
             reason,
             self.seed,
-            json.dumps(slip.files),
-            *slip.notes,
+            json.dumps(came_with.files),
+            *came_with.notes,
             *map(repr, modules.items()),
         ]
         encoded = [part.encode(errors="replace") for part in parts]
         key = hashlib.sha256(b"\0".join([content, *encoded])).hexdigest()
-        return Task(student, content, reason, key, slip, modules)
+        return Task(student, content, reason, key, came_with, modules)
 
     def verdict(self, student: str) -> Verdict | None:
         """What was decided last, if anything was."""
@@ -287,11 +289,11 @@ class Classroom:
             return Result(verdict, page)
         return Result(verdict, page, notebook.read_text(encoding="utf-8"))
 
-    def write(self, slip: Slip, result: Result, book: Gradebook | None) -> None:
+    def write(self, came_with: ExchangeFiles, result: Result, book: Gradebook | None) -> None:
         """Write down what came of a submission; broken off at any point, it is done again.
 
         Args:
-            slip: The small files that came with it.
+            came_with: The small files that came with it.
             result: What came of it.
             book: The gradebook, or None to leave it alone.
         """
@@ -312,16 +314,16 @@ class Classroom:
                     verdict.student,
                     entries,
                     unanswered=verdict.unanswered,
-                    submitted=slip.submitted,
+                    submitted=came_with.submitted,
                 )
         elif old and old.answers:
             # What people scored is still compared with what they had seen.
             verdict.answers = old.answers
         save(page, result.page)
-        for name, content in slip.files.items():
+        for name, content in came_with.files.items():
             for folder in (out, page.parent):
                 save(folder / name, content)
-        for name, content in stand_ins().items():
+        for name, content in placeholder_files().items():
             if not (page.parent / name).exists():
                 save(page.parent / name, content)
         if old:

@@ -144,7 +144,7 @@ def rehearse(
 
     Raises:
         Unreadable: The file is missing or no notebook, or nothing in it is checked.
-        KeyError: It checks an exercise that does not exist.
+        Refused: It checks an exercise that does not exist.
     """
     submission = read(path)
     result = Rehearsal()

@@ -1,6 +1,6 @@
 """The Informer: long forecasts by attention that most queries do without."""
 
-from course_lib.informer.baselines import LinearForecast, repeat_last
+from course_lib.informer.baselines import LinearForecast, repeat_last, seasonal_naive
 from course_lib.informer.config import InformerConfig
 from course_lib.informer.embedding import (
     CalendarEmbedding,
@@ -23,10 +23,12 @@ from course_lib.informer.layers import (
 from course_lib.informer.model import Informer, informer, published_informer
 from course_lib.informer.places import LayerPositions, PositionVectors
 from course_lib.informer.prob_sparse import ProbSparse, SparseRules
+from course_lib.informer.rivals import ChannelForecast, Level, Levelled, PatchForecast
 from course_lib.informer.sampling import budget, sample_keys
 
 __all__ = [
     "CalendarEmbedding",
+    "ChannelForecast",
     "Distilling",
     "Informer",
     "InformerAttention",
@@ -35,7 +37,10 @@ __all__ = [
     "InformerEmbedding",
     "InformerEncoderLayer",
     "LayerPositions",
+    "Level",
+    "Levelled",
     "LinearForecast",
+    "PatchForecast",
     "PositionVectors",
     "ProbSparse",
     "SparseRules",
@@ -49,5 +54,6 @@ __all__ = [
     "repeat_last",
     "sample_keys",
     "sampled_scores",
+    "seasonal_naive",
     "sparsity_measure",
 ]

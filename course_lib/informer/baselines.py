@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["LinearForecast", "repeat_last"]
+__all__ = ["LinearForecast", "repeat_last", "seasonal_naive"]
 
 
 def repeat_last(x: Tensor, pred_len: int) -> Tensor:
@@ -23,6 +23,29 @@ def repeat_last(x: Tensor, pred_len: int) -> Tensor:
         tensor([3., 3.])
     """
     return x[:, -1:].expand(-1, pred_len, -1)
+
+
+def seasonal_naive(x: Tensor, pred_len: int, period: int) -> Tensor:
+    """Forecast that everything is as it was a period ago.
+
+    Args:
+        x: Values ``(B, seq_len, C)``.
+        pred_len: Steps to forecast.
+        period: Steps of a period, at most ``seq_len``.
+
+    Returns:
+        The last period, again and again, ``(B, pred_len, C)``.
+
+    Raises:
+        ValueError: If a period is longer than what is read.
+
+    Example:
+        >>> seasonal_naive(torch.tensor([[[1.0], [2.0], [3.0]]]), 3, period=2).flatten()
+        tensor([2., 3., 2.])
+    """
+    if not 1 <= period <= x.shape[1]:
+        raise ValueError(f"period is {period}, wanted 1 to {x.shape[1]}, the steps that are read")
+    return x[:, -period + torch.arange(pred_len) % period]
 
 
 class LinearForecast:

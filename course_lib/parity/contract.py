@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Calls", "Mechanism", "Reference", "floats"]
+__all__ = ["Calls", "Mechanism", "Reference", "configured", "floats"]
 
 
 class Calls(nn.Module):
@@ -33,6 +33,25 @@ class Calls(nn.Module):
     def forward(self, *inputs: Any) -> Any:
         """Call it."""
         return self.function(*inputs, **self.fixed)
+
+
+def configured(kind: Callable[..., nn.Module], config: type, **fixed: Any) -> Callable[..., Any]:
+    """Make the builder of a model whose configuration has fields named like a mechanism's sizes.
+
+    Args:
+        kind: The model, made from its configuration.
+        config: The dataclass; ``max_len`` and ``vocab_size`` are ``length + n_new`` and
+            ``n_words``.
+        **fixed: Fields that no size sets.
+    """
+
+    def build(*, fast: bool, **sizes: int) -> nn.Module:
+        sizes |= {"max_len": sizes.get("length", 0) + sizes.get("n_new", 0)}
+        sizes |= {"vocab_size": sizes.get("n_words", 0)}
+        values = {f.name: sizes[f.name] for f in fields(config) if f.name in sizes}
+        return kind(config(**values, **fixed), fused=fast)
+
+    return build
 
 
 @dataclass(frozen=True)
@@ -97,6 +116,11 @@ class Mechanism:
             raise ValueError(f"{self.name} has no peer, no oracle and no second path")
         if not (self.half and self.trains and self.compiles and self.peer_double) and not self.note:
             raise ValueError(f"{self.name} switches a test off without a note that says why")
+
+    @property
+    def module(self) -> str:
+        """The module that says how to feed it; what builds it may be shared, or a partial."""
+        return self.inputs.__module__
 
     def make(
         self,

@@ -7,38 +7,10 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import Mechanism, Reference, configured
 from course_lib.transformer import DecoderOnly, DecoderOnlyConfig
 
 __all__ = ["MECHANISMS"]
-
-
-def _language_model(**fixed: Any) -> Any:
-    def build(
-        *,
-        fast: bool,
-        length: int,
-        d_model: int,
-        n_heads: int,
-        d_ff: int,
-        n_layers: int,
-        n_words: int,
-        n_new: int = 0,
-        **sizes: int,
-    ) -> DecoderOnly:
-        config = DecoderOnlyConfig(
-            vocab_size=n_words,
-            max_len=length + n_new,
-            d_model=d_model,
-            n_heads=n_heads,
-            d_ff=d_ff,
-            n_layers=n_layers,
-            dropout=0.0,
-            **fixed,
-        )
-        return DecoderOnly(config, fused=fast)
-
-    return build
 
 
 def _words(
@@ -177,7 +149,8 @@ class _Writes(nn.Module):
 
 
 def _writes(*, fast: bool, n_new: int, d_model: int, **sizes: int) -> nn.Module:
-    model = _language_model(tied=False)(fast=True, n_new=n_new, d_model=d_model, **sizes)
+    build = configured(DecoderOnly, DecoderOnlyConfig, dropout=0.0, tied=False)
+    model = build(fast=True, n_new=n_new, d_model=d_model, **sizes)
     for parameter in model.parameters():
         # With the small weights of the start a model repeats one word for ever.
         nn.init.normal_(parameter, std=2 * d_model**-0.5)
@@ -210,7 +183,7 @@ MECHANISMS = (
     Mechanism(
         name="decoder_only",
         source="Radford et al. (2019), section 2.3",
-        build=_language_model(),
+        build=configured(DecoderOnly, DecoderOnlyConfig, dropout=0.0),
         inputs=_words,
         tiny={**_TINY, "n_words": 11},
         peer=_gpt2_peer,
@@ -218,7 +191,9 @@ MECHANISMS = (
     Mechanism(
         name="decoder_only_rotary",
         source="Su et al. (2021), equation 34, in the blocks of Radford et al. (2019)",
-        build=_language_model(positions="rotary", bias=False),
+        build=configured(
+            DecoderOnly, DecoderOnlyConfig, dropout=0.0, positions="rotary", bias=False
+        ),
         inputs=_words,
         # The peer turns no fewer than 32 channels of a head.
         tiny={**_TINY, "d_model": 64, "d_ff": 96, "n_words": 11},

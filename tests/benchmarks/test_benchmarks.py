@@ -50,9 +50,13 @@ def test_a_mechanism_is_measured_once_and_then_read(tmp_path):
     assert list(bench(tmp_path, ["scaled_dot_product"], repeats=2, again=True)) != first
 
 
-def test_the_command_ends_with_the_worst(tmp_path, capsys):
-    arguments = ["bench", "attention", "scaled_dot_product", "--repeats", "2"]
-    assert main([*arguments, "--results", str(tmp_path)]) == 0
+@pytest.mark.parametrize(("more", "folder"), [([], "_build/bench"), (["--record"], "book/results")])
+def test_the_command_ends_with_the_worst_and_only_a_record_is_the_books(
+    monkeypatch, tmp_path, capsys, more, folder
+):
+    monkeypatch.setattr("course_lib.cli.research.checkout", lambda: tmp_path)
+    assert main(["bench", "attention", "scaled_dot_product", "--repeats", "2", *more]) == 0
+    assert {path.parent.parent for path in tmp_path.rglob("*.json")} == {tmp_path / folder}
     out = capsys.readouterr().out.splitlines()
     assert out[0] == "scaled_dot_product: torch.nn.functional.scaled_dot_product_attention"
     assert out[-1].startswith("worst ratio ") and out[-1].endswith("(scaled_dot_product)")

@@ -19,7 +19,7 @@ def test_a_class_was_measured_with_one_two_and_four_workers():
         assert measured.students >= 60 and all(load.driver_cpu > 0 for load in measured.loads)
         assert record.results["most_workers"] == measured.most_workers
         assert record.results["largest_class_in_an_hour"] == measured.largest_class()
-    assert RECORDS, "run `course bench cluster`"
+    assert RECORDS, "run `course bench cluster --record`"
 
 
 def test_the_page_takes_its_numbers_from_the_record():

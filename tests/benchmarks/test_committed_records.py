@@ -3,14 +3,15 @@
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
+
 from course_lib.benchmarks.attention import EXPERIMENT
+from course_lib.cli import main
 from course_lib.experiments import load_records
 from course_lib.parity import load_table
 
-RECORDS = {
-    record.arm: record
-    for record in load_records(Path(__file__).parents[2] / "book" / "results", EXPERIMENT)
-}
+RESULTS = Path(__file__).parents[2] / "book" / "results"
+RECORDS = {record.arm: record for record in load_records(RESULTS, EXPERIMENT)}
 
 
 def test_every_row_of_the_table_has_been_measured_as_it_says():
@@ -26,3 +27,22 @@ def test_every_row_of_the_table_has_been_measured_as_it_says():
 def test_memory_grows_as_the_theory_says():
     for name, row in RECORDS["exponents"].results["exponents"].items():
         assert abs(row["memory"] - row["memory in theory"]) < 0.15, name
+
+
+@pytest.mark.parametrize(
+    ("topic", "experiment", "arms", "minutes"),
+    [
+        ("attention", EXPERIMENT, None, "{processor} to {clock} minutes"),
+        ("growth", "cost-growth", None, "{processor} to {clock} minutes"),
+        ("grading", "grading-speed", {"class-60"}, "{clock} minutes"),
+        ("cluster", "cluster-speed", {"class-60"}, "{clock} minute"),
+    ],
+)
+def test_the_help_says_how_long_the_records_took(topic, experiment, arms, minutes, capsys):
+    with pytest.raises(SystemExit):
+        main(["bench", "--help"])
+    _, _, said = " ".join(capsys.readouterr().out.split()).partition(f"`{topic}`:")
+    records = [r for r in load_records(RESULTS, experiment) if arms is None or r.arm in arms]
+    clock, processor = sum(r.wall_seconds for r in records), sum(r.device_seconds for r in records)
+    took = minutes.format(clock=round(clock / 60), processor=round(processor / 60))
+    assert f"({took})" in said.partition(";")[0]

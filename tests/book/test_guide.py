@@ -180,7 +180,8 @@ def test_the_way_in_a_terminal_is_followed_word_by_word(
 
 
 def shown() -> list[tuple[str, str]]:
-    return re.findall(r"!\[([^\]]*)\]\(pictures/([\w-]+\.png)\)", PAGE)
+    text = PAGE + (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(r"!\[([^\]]*)\]\((?:book/)?pictures/([\w-]+\.png)\)", text)
 
 
 def test_the_guide_s_pictures_are_small_described_and_made_by_tests() -> None:
@@ -189,6 +190,7 @@ def test_the_guide_s_pictures_are_small_described_and_made_by_tests() -> None:
     assert there == {name for _, name in shown()}
     hub = (path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "hub").glob("*.py"))
     tests = {"guide": Path(__file__).read_text(encoding="utf-8"), "hub": "".join(hub)}
+    tests["readme"] = (ROOT / "tests/browser/test_survey.py").read_text(encoding="utf-8")
     for alt, name in shown():
         path = ROOT / "book" / "pictures" / name
         assert path.stat().st_size <= MOST and len(alt) > 60, name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.book.keys import files, page_keys
+from course_lib.book.keys import _FENCE, files, page_keys
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,9 +56,16 @@ def test_records_that_the_library_reads_by_itself_are_seen() -> None:
     assert any(path.startswith("book/results/read-words/") for path in found)
 
 
+def test_a_cell_ends_at_its_fence_and_a_faulty_one_hinders_no_other() -> None:
+    page = "Text.\n\n```{code-cell} ipython3\na = 1\n```\n\n```\nno code\n```\n"
+    assert [match[2] for match in _FENCE.findall(page)] == ["a = 1\n"]
+    assert "course_lib/masks/building.py" in seen("a =", "from course_lib.masks import causal_mask")
+
+
 def test_no_page_sees_the_grader_and_each_sees_something() -> None:
     keys = page_keys(ROOT)
-    assert len(keys) > 20 and len(set(keys.values())) == len(keys)
+    # Two pages may use the same modules.
+    assert len(set(keys.values())) > 20
     for page in keys:
         text = (ROOT / page).read_text(encoding="utf-8")
         cells = [

@@ -51,3 +51,18 @@ def test_no_paper_is_listed_twice() -> None:
     for of in ("title", "doi", "url"):
         told = [e.fields[of].lower() for e in REFERENCES.values() if of in e.fields]
         assert len(told) == len(set(told))
+
+
+def test_every_label_of_an_equation_or_place_is_given_once() -> None:
+    """Sphinx sees a label that two pages give only where one process reads both."""
+    pages = sorted((Path(__file__).parents[2] / "book").rglob("*.md"))
+    given = [
+        label
+        for page in pages
+        for pair in re.findall(
+            r"^\$\$ \((\S+)\)$|^\((\S+)\)=$", page.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        for label in pair
+        if label
+    ]
+    assert len(given) > 100 and sorted(given) == sorted(set(given))

@@ -66,3 +66,13 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     )
     found = [(link["file"], link["url"]) for link in report(tmp_path)["broken_links"]]
     assert found == [("one.html", "b/two.html#no"), ("one.html", "gone.html"), ("one.html", "#y")]
+
+
+def test_drawings_captions_and_links_to_the_glossary_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "glossary.html").write_text('<p id="term-key">key</p>')
+    (tmp_path / "page.html").write_text(
+        '<figure class="mechanism align-default"><figcaption>1</figcaption></figure>'
+        '<figure><figcaption>2</figcaption></figure><a href="glossary.html#term-key">key</a>'
+    )
+    facts = report(tmp_path)
+    assert (facts["drawings"], facts["captions"], facts["glossary_links"]) == (1, 2, 1)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from course_lib.book.printed import Printed
+from course_lib.book.reported import Reported
 from course_lib.book.results import scalar_table, summary, tables
 from course_lib.experiments import EXPERIMENTS, DataUse, Record
 
@@ -43,7 +43,7 @@ RECORDS = [
 
 def test_numbers_are_means_with_their_spread_and_the_document_beside() -> None:
     printed = [
-        Printed("lecture", table, "a row", "exact", value, "somewhere else", experiment, ARMS[0])
+        Reported("lecture", table, "a row", "exact", value, "somewhere else", experiment, ARMS[0])
         for table, value, experiment in (
             ("Table 1", 0.95, EXPERIMENT.name),
             ("Table 2", 0.95, EXPERIMENT.name),

@@ -15,13 +15,19 @@ from course_lib.figures.attention_map_reader import attention_map_reader
 from course_lib.figures.collision_map import collision_map
 from course_lib.figures.contrastive_matrix import contrastive_matrix
 from course_lib.figures.cost_calculator import cost_calculator
-from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, Options, depth_explorer, describe
+from course_lib.figures.deletion_test import deletion_test
+from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, Options, depth_explorer
 from course_lib.figures.dilation_groups import dilation_groups
+from course_lib.figures.heads_apart import heads_apart
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import mask_builder
+from course_lib.figures.paired_plans import paired_plans
+from course_lib.figures.patch_counter import PATCHES, WIDTHS, patch_counter
+from course_lib.figures.patch_counter import Options as PatchOptions
 from course_lib.figures.patch_shuffler import patch_shuffler
 from course_lib.figures.probsparse_ranking import MEASURES, probsparse_ranking
 from course_lib.figures.rope_rotation import rope_rotation
+from course_lib.figures.shared_state import shared_state
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
 from course_lib.figures.window_shift import window_shift
@@ -34,13 +40,18 @@ COMPUTES = {
     "collision-map": collision_map,
     "contrastive-matrix": contrastive_matrix,
     "cost-calculator": cost_calculator,
+    "heads-apart": heads_apart,
     "kv-cache-stepper": kv_cache_stepper,
+    "deletion-test": deletion_test,
     "depth-explorer": depth_explorer,
     "dilation-groups": dilation_groups,
     "mask-builder": mask_builder,
+    "paired-plans": paired_plans,
+    "patch-counter": patch_counter,
     "patch-shuffler": patch_shuffler,
     "probsparse-ranking": probsparse_ranking,
     "rope-rotation": rope_rotation,
+    "shared-state": shared_state,
     "sinusoid-explorer": sinusoid_explorer,
     "softmax-temperature": softmax_temperature,
     "window-shift": window_shift,
@@ -153,6 +164,75 @@ def test_the_exam_of_a_batch_agrees_over_its_controls(shown: Callable[..., Any])
     assert settle(page) != before
 
 
+def test_imagined_experiments_agree_over_their_controls(shown: Callable[..., Any]) -> None:
+    page = shown("paired-plans")
+    seen = {json.dumps(check("paired-plans", page)["outputs"])}
+    for difference in (0, 0.1):
+        for spread in (0.01, 0.1):
+            for pairs in (2, 20):
+                drive(page, "true difference", difference)
+                drive(page, "spread", spread)
+                drive(page, "pairs", pairs)
+                seen.add(json.dumps(check("paired-plans", page)["outputs"]))
+    assert len(seen) == 9
+    assert settle(page).startswith("20 pairs find the difference in ")
+    drive(page, "true difference", 0)
+    assert settle(page).startswith("There is no difference, and 20 pairs find one in ")
+
+
+def test_two_heads_and_one_agree_over_their_query(shown: Callable[..., Any]) -> None:
+    page = shown("heads-apart")
+    seen = {json.dumps(check("heads-apart", page)["outputs"])}
+    for i in range(4):
+        for number in (-4, 0, 4):
+            drive(page, f"query {i + 1}", number)
+            now = check("heads-apart", page)
+            assert now["inputs"]["query"][i] == number
+            seen.add(json.dumps(now["outputs"]))
+    assert len(seen) == 13
+    slider = page.get_by_role("slider", name="query 4")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    assert check("heads-apart", page)["inputs"]["query"] == [4, 4, 4, 3]
+    assert settle(page).startswith("Two heads give Anna the weights 1.00 and 0.03; joined:")
+
+
+def test_parts_of_a_state_agree_over_their_controls(shown: Callable[..., Any]) -> None:
+    page = shown("shared-state")
+    seen = {json.dumps(check("shared-state", page)["outputs"])}
+    for words in (2, 20):
+        for keep in (0.05, 0.95):
+            for wanted in (1, 2):
+                drive(page, "words in the sentence", words)
+                drive(page, "the valve keeps", keep)
+                drive(page, "word to translate", wanted)
+                seen.add(json.dumps(check("shared-state", page)["outputs"]))
+    assert len(seen) == 9
+    # A sentence that gets shorter takes the wanted word along.
+    which = page.get_by_role("slider", name="word to translate")
+    which.focus()
+    page.keyboard.press("End")
+    assert check("shared-state", page)["inputs"]["wanted"] == 20
+    drive(page, "words in the sentence", 5)
+    assert check("shared-state", page)["inputs"]["wanted"] == 5 and which.input_value() == "5"
+    assert settle(page).startswith("5 words, and each keeps 0.95 of the state before it. Word 5")
+
+
+def test_maps_agree_over_their_controls(shown: Callable[..., Any]) -> None:
+    page = shown("deletion-test")
+    seen = {json.dumps(check("deletion-test", page)["outputs"])}
+    for chosen in (0, 5, 17):
+        for step in (0, 3, 16):
+            drive(page, "map of the class token", str(chosen))
+            drive(page, "grey patches", step)
+            seen.add(json.dumps(check("deletion-test", page)["outputs"]))
+    assert len(seen) >= 8
+    page.get_by_role("slider", name="grey patches").focus()
+    page.keyboard.press("ArrowLeft")
+    assert check("deletion-test", page)["inputs"] == {"chosen": 17, "step": 15}
+    assert settle(page).startswith("Map: layer 4, head 4. The 60 grey patches hold ")
+
+
 def test_a_score_is_dragged_by_mouse_and_moved_by_keys(shown: Callable[..., Any]) -> None:
     page = shown("softmax-temperature")
     knob = page.get_by_role("slider", name="Score of key 2")
@@ -258,7 +338,7 @@ def test_the_place_in_a_stack_is_dragged_and_moved_by_keys(shown: Callable[..., 
 def describe_depth(page: Any) -> str:
     """What Python says of the state that the page shows."""
     inputs = state(page)["inputs"]
-    return describe(Options(**inputs)).text
+    return Options(**inputs).text
 
 
 def test_sinusoids_agree_over_their_controls(shown: Callable[..., Any]) -> None:
@@ -384,6 +464,21 @@ def test_costs_agree_at_both_ends_of_every_slider(shown: Callable[..., Any]) -> 
     assert settle(page).startswith("Length 131072: full attention multiplies 35.2 trillion times")
 
 
+def test_patches_are_counted_and_drawn_as_python_counts_them(shown: Callable[..., Any]) -> None:
+    page = shown("patch-counter")
+    for place, patch in enumerate(PATCHES):
+        for wide, width in enumerate(WIDTHS[1:3], start=1):
+            drive(page, "side of a patch", place)
+            drive(page, "width", wide)
+            found = check("patch-counter", page)["outputs"]
+            assert settle(page) == PatchOptions(patch_size=patch, d_model=width).text
+            assert page.locator("figure g rect").count() == found["tokens"]
+    # The last line holds the sums.
+    told = page.locator("table tr").last.locator("td").all_inner_texts()
+    assert told == ["", f"{sum(found['parameters']) / 1e3:.0f}",
+                    f"{sum(found['multiplications']) / 1e6:.2f}"]  # fmt: skip
+
+
 def test_shuffled_patches_agree_however_they_are_moved(shown: Callable[..., Any]) -> None:
     page = shown("patch-shuffler")
     assert check("patch-shuffler", page)["outputs"]["change"] < 1e-9
@@ -472,6 +567,10 @@ def test_own_words_and_scores_are_shown(shown: Callable[..., Any]) -> None:
     assert page.get_by_role("columnheader", name=evil).inner_text() == evil
 
 
+# A word, a cell, a slider, a button and a box.
+@pytest.mark.sample(
+    "alignment-reader", "collision-map", "cost-calculator", "kv-cache-stepper", "mask-builder"
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any) -> None:
     """Nothing but taps, on a telephone."""
@@ -488,18 +587,24 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
         "collision-map": touched.get_by_role("gridcell", name="row 5, column 2"),
         "contrastive-matrix": touched.get_by_role("checkbox").first,
         "cost-calculator": touched.get_by_role("slider").first,
+        "deletion-test": touched.get_by_role("slider").first,
         "depth-explorer": touched.get_by_role("slider", name="Place that is read"),
         "dilation-groups": touched.get_by_role("gridcell", name="row 5, column 2:"),
+        "heads-apart": touched.get_by_role("slider").first,
         "kv-cache-stepper": touched.get_by_role("button", name="next step"),
         "mask-builder": touched.get_by_label("causal"),
+        "paired-plans": touched.get_by_role("slider").first,
+        "patch-counter": touched.get_by_role("slider").first,
         "patch-shuffler": touched.get_by_role("button", name="Put back"),
         "probsparse-ranking": touched.get_by_role("gridcell", name="query 3, key 2:"),
         "rope-rotation": touched.get_by_role("slider", name="Position of the key"),
+        "shared-state": touched.get_by_role("slider", name="word to translate"),
         "sinusoid-explorer": touched.get_by_label("with cosines"),
         "softmax-temperature": touched.get_by_label("divide by"),
         "window-shift": touched.get_by_role("gridcell", name="row 5, column 2"),
     }[name]
-    target.tap()
+    # Where a slider stands in its middle, a tap there would change nothing.
+    target.tap(position={"x": 4, "y": 8} if name == "patch-counter" else None)
     assert state(touched) != before
     assert touched.evaluate("document.documentElement.scrollWidth") <= 390
     context.close()

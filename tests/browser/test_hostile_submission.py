@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from course_lib.cli.walls import load_attacks
 from course_lib.grading import authoring
 from course_lib.grading.intake import parsing
-from course_lib.grading.judging import feedback, kit
+from course_lib.grading.judging import feedback, sandbox_package
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer
 from course_lib.grading.judging.judge import judge_notebook
@@ -48,7 +48,7 @@ def hostile(tmp_path_factory):
     # A cell after which nothing is certain comes last.
     notebook.cells.append(new_code_cell(snippets.FORGED_OUTPUTS))
     submission = parsing.parse(nbformat.writes(notebook).encode())
-    folder = kit.build(tmp_path_factory.mktemp("kits"))
+    folder = sandbox_package.build(tmp_path_factory.mktemp("kits"))
     with ForkServer(folder) as forkserver:
         return judge_notebook(submission, assignment.release, "1", forkserver, Limits(call=10))
 

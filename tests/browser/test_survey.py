@@ -1,9 +1,8 @@
-"""How much a page loads, what axe says, and the book on paper."""
+"""Each page once: what it loads, what axe says, light, dark, on paper, on a telephone."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +10,176 @@ import pytest
 from pypdf import PdfReader
 
 from course_lib.book.printing import order, pdf
-from course_lib.book.survey import EXCEPTED, MAX_FIRST_LOAD, survey
+from course_lib.book.survey import EXCEPTED, MAX_FIRST_LOAD, MAX_SCREENS, MIN_LETTERS, pages, survey
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
+# What Sphinx makes besides the pages of `_toc.yml`.
+MADE = ("genindex.html", "index.html", "search.html")
+PAGES = sorted({page for _, page in order(ROOT, below=True)}.union(MADE))
+# One of each kind: an interface, a chapter with drawings (whose picture the readme shows), one with
+# a live figure and a wide table, tables of prose, a list of words, the first page, long code, and
+# what Sphinx makes.
+KINDS = (
+    "book/api/masks.html", "book/chapters/03_attention.html", "book/chapters/05_masks.html",
+    "book/choosing.html", "book/glossary.html", "book/intro.html", "book/whole.html", *MADE,
+)  # fmt: skip
 
 
-def test_every_page_is_light_and_open_to_everybody(chromium: Any, built_book: Path) -> None:
-    found = survey(built_book, browser=chromium, schemes=["light"])
-    heavy = {p: n for p, n in found["first_load_bytes"].items() if n > MAX_FIRST_LOAD}
-    assert len(found["first_load_bytes"]) > 10 and not heavy
-    wrong = {rule: entry["elements"] for rule, entry in found["axe"].items()}
-    assert not {rule: wrong[rule] for rule in wrong if not found["axe"][rule]["excepted"]}
-    # An exception that is needed no more is taken out of the list.
-    assert set(EXCEPTED) == set(wrong)
+WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+BROKEN = "[...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)"
+TOO_WIDE = """[...document.querySelectorAll(".bd-article pre, .bd-article table, .bd-article img,"
+    + " .bd-article math[display=block], figure.course-figure")]
+    .filter((e) => e.getBoundingClientRect().width
+        && (e.getBoundingClientRect().right > innerWidth + 1
+            || (e.localName === "pre" && e.scrollWidth > e.clientWidth + 1)))
+    .map((e) => e.localName + " " + e.textContent.slice(0, 60))"""
+
+
+class Visits:
+    """A browser that keeps what is wrong with each page, as it is, on paper and on a telephone."""
+
+    def __init__(self, chromium: Any, html: Path) -> None:
+        self.chromium, self.html = chromium, html
+        self.heard: list[str] = []
+        self.wrong: dict[str, list[str]] = {}
+
+    def new_context(self, **shape: Any) -> Any:
+        """A window's context, heard from before anything is loaded."""
+        context = self.chromium.new_context(**shape)
+        self.heard = []
+        context.on("console", self._console)
+        context.on("weberror", lambda error: self.heard.append(str(error.error)))
+        context.on("request", self._request)
+        return context
+
+    def _console(self, message: Any) -> None:
+        # What a style sheet imports, axe looks for beside the page, too.
+        of_axe = message.location["url"].endswith("/basic.css")
+        of_axe &= "/_static/" not in message.location["url"]
+        if message.type in ("error", "warning") and not of_axe:
+            self.heard.append(f"{message.text} ({message.location['url']})")
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
+            self.heard.append(f"asks for {request.url}")
+
+    def look(self, name: str, page: Any) -> None:
+        """See one page in three shapes; it is loaded once."""
+        wrong = self.wrong[name] = self.heard
+        if name == "book/chapters/03_attention.html":
+            picture = self.html.parent / "readme" / "page.png"
+            picture.parent.mkdir(exist_ok=True)
+            page.screenshot(path=picture)
+        self._shown(page, "light", 1280)
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 890, "height": 1200})  # of A4, three quarters
+        wrong += [f"runs out of the paper: {element}" for element in page.evaluate(TOO_WIDE)]
+        page.emulate_media(media="screen", color_scheme="dark")
+        page.set_viewport_size({"width": 390, "height": 844})
+        self._shown(page, "dark", 390)
+
+    def _shown(self, page: Any, theme: str, width: int) -> None:
+        widths = page.evaluate(WIDTHS)
+        if widths[0] > widths[1] or widths[1] > width:
+            self.heard.append(f"is {widths[0]} wide in a window of {widths[1]}")
+        if page.evaluate("document.documentElement.dataset.theme") != theme:
+            self.heard.append(f"does not follow the reader's {theme} mode")
+        self.heard.extend(f"broken picture {source}" for source in page.evaluate(BROKEN))
+
+
+@pytest.fixture(scope="module")
+def visited(
+    request: pytest.FixtureRequest, chromium: Any, built_book: Path
+) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """The pages of this run's cases, each opened once; what contrast is measured of, they share."""
+    here = [item for item in request.session.items if item.path == request.path]
+    chosen = [i.callspec.params["name"] for i in here if i.get_closest_marker("sample")]
+    visits = Visits(chromium, built_book)
+    found = survey(built_book, chosen or KINDS, browser=visits, schemes=["light"], look=visits.look)
+    return found, visits.wrong
+
+
+def test_every_page_is_listed(built_book: Path) -> None:
+    assert pages(built_book) == PAGES
+
+
+@pytest.mark.sample(*KINDS)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_light_and_opens_cleanly_for_everybody(visited: Any, name: str) -> None:
+    """In light, in dark, on paper and on a telephone, and to whoever cannot see it."""
+    found, wrong = visited
+    assert 0 < found["first_load_bytes"][name] <= MAX_FIRST_LOAD
+    assert found["screens"][name] <= MAX_SCREENS or "/chapters/" not in name
+    assert found["smallest_text"][name] >= MIN_LETTERS
+    axe = {rule: entry["elements"].get(name, []) for rule, entry in found["axe"].items()}
+    assert not {rule: axe[rule] for rule in axe if axe[rule] and not found["axe"][rule]["excepted"]}
+    assert wrong[name] == []
+
+
+def test_an_exception_that_is_needed_no_more_is_taken_out_of_the_list(visited: Any) -> None:
+    assert set(EXCEPTED) <= set(visited[0]["axe"])
+
+
+def test_what_is_wrong_with_a_page_is_seen_in_each_shape(chromium: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<!doctype html><html lang="en" data-theme="light"><title>t</title>'
+        "<style>@media print { pre { overflow: hidden; width: 9em } }</style>"
+        '<main class="bd-article"><h1>h</h1><div style="width: 500px">wide</div>'
+        f"<pre>{'long ' * 20}</pre><script>console.error('complains'); nothing()</script>"
+    )
+    visits = Visits(chromium, tmp_path)
+    survey(tmp_path, browser=visits, schemes=["light"], look=visits.look)
+    said = "\n".join(visits.wrong["a.html"])
+    for part in (
+        "complains", "nothing is not defined", "runs out of the paper: pre long",
+        "wide in a window of 390", "does not follow the reader's dark mode",
+    ):  # fmt: skip
+        assert part in said
+    assert "light mode" not in said and "window of 1280" not in said
+
+
+def test_contrast_is_measured_of_every_kind_of_text(chromium: Any, tmp_path: Path) -> None:
+    """Of a hundred alike on two pages ten are, and one that differs is, wherever it stands."""
+    row = "<p>plain <b>bold</b></p>" * 50
+    faint = {
+        "colour": '<p style="color: #999">faint</p>',
+        "ground": '<div style="background: #888"><p>faint</p></div>',
+        "opacity": '<div style="opacity: 0.4"><p>faint</p></div>',
+        "": "",
+    }
+    for name, text in faint.items():
+        (tmp_path / f"{name or 'z'}.html").write_text(
+            f'<!doctype html><html lang="en"><title>t</title><style>body {{ color: #555;'
+            " background: #fff } @media (prefers-color-scheme: dark) { body { color: #555;"
+            f" background: #222 }} }}</style><main><h1>h</h1>{row}{text}{row}</main>"
+        )
+    found = survey(tmp_path, browser=chromium, schemes=["light"])["axe"]["color-contrast"]
+    assert {page: len(elements) for page, elements in found["elements"].items()} == {
+        "colour.html": 1, "ground.html": 1, "opacity.html": 1,
+    }  # fmt: skip
+    found = survey(tmp_path, ["z.html"], browser=chromium)["axe"]["color-contrast"]
+    assert len(found["elements"]["z.html"]) > 10
+
+
+@pytest.mark.parametrize(
+    ("element", "size"),
+    [
+        ('<svg viewBox="0 0 780 100" width="390"><text y="20" font-size="20">{}</text></svg>', 10),
+        # Text that runs upwards is as large as text that does not.
+        ('<svg width="99"><text font-size="9" transform="rotate(-90)">{}</text></svg>', 9),
+        ('<p style="font-size: 8px; visibility: hidden">{}</p>', 99),
+        ('<details><summary style="font-size: 12px">s</summary><p>{}</p></details>', 12),
+        ('<span class="for-readers-aloud" style="font-size: 4px">{}</span>', 99),
+    ],
+)
+def test_the_smallest_letters_are_measured_as_they_are_seen(
+    chromium: Any, tmp_path: Path, element: str, size: float
+) -> None:
+    page = f'<!doctype html><html lang="en"><title>t</title><main class="bd-article">{element}'
+    (tmp_path / "a.html").write_text(page.format("seen?"))
+    found = survey(tmp_path, browser=chromium, schemes=[])["smallest_text"]
+    assert found["a.html"] == pytest.approx(size, abs=0.1)
 
 
 def test_a_page_that_shuts_people_out_is_found(chromium: Any, tmp_path: Path) -> None:
@@ -35,6 +190,7 @@ def test_a_page_that_shuts_people_out_is_found(chromium: Any, tmp_path: Path) ->
     found = survey(tmp_path, browser=chromium)
     assert found["axe"]["image-alt"]["elements"] == {"a.html": ["img"]}
     assert not found["axe"]["image-alt"]["excepted"]
+    assert found["screens"]["a.html"] == 0  # it has no article
     assert found["first_load_bytes"]["a.html"] == 1000 + (tmp_path / "a.html").stat().st_size
 
 
@@ -58,24 +214,3 @@ def test_the_book_on_paper(chromium: Any, built_book: Path, tmp_path: Path) -> N
     # Every sheet has its number, counted through; reasons that the page hides are printed.
     assert all(re.search(rf"\b{n} / {sheets}\b", said) for n, said in enumerate(text, start=1))
     assert "Not quite." in "".join(text) and "Check my prediction" not in "".join(text)
-
-
-def test_nothing_runs_out_of_the_paper(
-    chromium: Any, built_book: Path, serve: Callable[[Path], str]
-) -> None:
-    window = chromium.new_page(viewport={"width": 890, "height": 1200})  # of A4, three quarters
-    window.emulate_media(media="print", color_scheme="light")
-    address = serve(built_book)
-    wide = """[...document.querySelectorAll(".bd-article pre, .bd-article table, .bd-article img,"
-        + " .bd-article math[display=block], figure.course-figure")]
-        .filter((e) => e.getBoundingClientRect().width
-            && (e.getBoundingClientRect().right > innerWidth + 1
-                || (e.localName === "pre" && e.scrollWidth > e.clientWidth + 1)))
-        .map((e) => e.localName + " " + e.textContent.slice(0, 60))"""
-    found = {}
-    for _, page in order(ROOT):
-        window.goto(address + page)
-        window.wait_for_load_state("networkidle")
-        found[page] = window.evaluate(wide)
-    window.close()
-    assert not {page: elements for page, elements in found.items() if elements}

@@ -11,7 +11,7 @@ from course_lib.checks.absent import ABSENT, RULE, AbsentModule, hidden
 from course_lib.checks.cell import examine
 from course_lib.checks.exercise import PRELUDE, find
 from course_lib.checks.report import grade
-from course_lib.grading.judging import kit
+from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.forkserver import ForkServer
 
@@ -56,7 +56,7 @@ ANSWERS = {
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
     with (
-        ForkServer(kit.build(tmp_path_factory.mktemp("kits"))) as forkserver,
+        ForkServer(sandbox_package.build(tmp_path_factory.mktemp("kits"))) as forkserver,
         Worker(forkserver) as worker,
     ):
         yield worker
@@ -72,7 +72,7 @@ def test_check_says_what_the_grader_says(kind, worker):
     assert names == before, "what was hidden is back"
     outputs = worker.run(f"%reset -f\n{PRELUDE}\n{source}")
     assert [o for o in outputs if o["output_type"] == "error"] == []
-    graded = grade(EXERCISE, worker.subject(), "1")
+    graded = grade(EXERCISE, worker.proxy(), "1")
     assert home.score == graded.score == (0 if uses else EXERCISE.points)
     assert home.one_reason.partition(", at")[0] == graded.one_reason.partition(", at")[0]
     assert (ABSENT in home.table().replace("\n", " ")) == uses

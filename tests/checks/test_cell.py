@@ -6,9 +6,12 @@ import sys
 import warnings
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
-from course_lib.checks import check, seeds
+from course_lib.checks import check, report, seeds
+from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
+from course_lib.errors import Refused
 
 EXERCISE = "attention.scaled_dot_product"
 
@@ -31,6 +34,17 @@ def test_a_mistake_is_named_with_its_hint(capsys):
     assert 0 < points < find(EXERCISE).points
     assert "known mistake: unscaled" in said and mistake.hint in said
     assert seeds.ENVIRONMENT in said, "a failing run can be repeated"
+
+
+def test_what_takes_long_says_how_far_it_is(capsys, monkeypatch):
+    """In a notebook only; elsewhere what is printed is the table."""
+    monkeypatch.setattr(report, "BEFORE_IT_SHOWS", 0)
+    mistaken = names(find(EXERCISE).mistakes[0].source)
+    check(EXERCISE, mistaken)
+    assert "tried" not in capsys.readouterr().out
+    report.grade(find(EXERCISE), AnswerProxy.local(mistaken), "5eed", progress=True)
+    said = capsys.readouterr().out
+    assert "properties tried:" in said and "known mistakes compared:" in said
 
 
 def test_a_stub_says_that_it_is_one(capsys):
@@ -75,8 +89,22 @@ def test_stderr_works_again_afterwards(capfd):
 
 
 def test_an_unknown_exercise_names_its_neighbours():
-    with pytest.raises(KeyError, match="did you mean attention.scaled_dot_product"):
+    with pytest.raises(Refused, match="did you mean attention.scaled_dot_product"):
         check("attention.scaled_dot_produkt")
+    with pytest.raises(Refused, match="topics are .*attention"):
+        check("nonsense")
+    with pytest.raises(Refused, match="no exercise None"):
+        check(None)
+
+
+def test_a_notebook_shows_a_wrong_id_in_one_line(capsys):
+    shell = InteractiveShell()
+    shell.run_cell("from course_lib.checks import check")
+    capsys.readouterr()
+    shell.run_cell('check("attention.scaled_dot_produkt")')
+    said = capsys.readouterr().out
+    assert "did you mean attention.scaled_dot_product" in said
+    assert said.strip().count("\n") == 0
 
 
 def test_the_same_seed_gives_the_same_table(capsys, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from course_lib.checks.compare import alike, difference
-from course_lib.checks.wire import pack, unpack
+from course_lib.checks.protocol import pack, unpack
 
 
 def test_numbers_that_differ_look_different() -> None:
@@ -44,7 +44,8 @@ def test_so_is_an_integer(number: Any) -> None:
 
 @pytest.mark.parametrize("number", [np.float64(3), torch.tensor(3.0), 3.0])
 def test_a_float_is_no_integer(number: Any) -> None:
-    assert difference(unpack(pack({"x": number}))["x"], 3, "k") == "k is a float, wanted 3"
+    said = difference(unpack(pack({"x": number}))["x"], 3, "k")
+    assert said == "k is a float, wanted a whole number"
 
 
 def test_a_truth_of_numpy_is_one() -> None:

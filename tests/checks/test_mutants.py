@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.checks import survivors
+from course_lib.checks import mutation_report
 from course_lib.checks.exercise import find, identifiers
 from course_lib.checks.mutants import mutants, plain
-from course_lib.checks.survivors import (
+from course_lib.checks.mutation_report import (
     LEAST,
     SEED,
     Endless,
@@ -56,6 +56,7 @@ def test_names_types_and_messages_are_left_alone():
     }  # fmt: skip
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("identifier", MODELS)
 def test_mutants_are_valid_and_no_two_are_the_same(identifier):
     source = MODELS[identifier].source
@@ -66,6 +67,7 @@ def test_mutants_are_valid_and_no_two_are_the_same(identifier):
     assert len({(mutant.was, mutant.now) for mutant in found}) == len(found)
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("identifier", MODELS)
 def test_a_sample_of_mutants_is_rejected_or_explained(identifier):
     found = Survey()
@@ -83,7 +85,7 @@ def test_a_gap_in_the_properties_is_seen(monkeypatch):
     kept = [p for p in exercise.properties if p.name == "values"]
     monkeypatch.setattr(exercise, "properties", kept)
     monkeypatch.setattr(exercise, "points", sum(p.points for p in kept))
-    monkeypatch.setattr(survivors, "recognise", lambda *_: None)
+    monkeypatch.setattr(mutation_report, "recognise", lambda *_: None)
     found = Survey()
     survey(exercise, MODELS[EXERCISE], found)
     assert found.unexplained > 0
@@ -93,8 +95,8 @@ def test_a_gap_in_the_properties_is_seen(monkeypatch):
 
 def test_an_explanation_of_what_does_not_survive_is_a_fault(monkeypatch):
     reasons = {EXERCISE: {("return weights @ v, weights", "pass"): "it is not"}}
-    monkeypatch.setattr(survivors, "explained", lambda: reasons)
-    monkeypatch.setattr(survivors, "mutants", lambda source: [])
+    monkeypatch.setattr(mutation_report, "explained", lambda: reasons)
+    monkeypatch.setattr(mutation_report, "mutants", lambda source: [])
     found = Survey()
     survey(find(EXERCISE), MODELS[EXERCISE], found)
     assert "explains what does not survive" in found.faults[0]
@@ -105,7 +107,7 @@ def test_a_false_name_is_seen_by_another_seed(monkeypatch):
     wrong, other = exercise.mistakes[:2]
     report = verdict(exercise, wrong.source, SEED, 9.0)
     assert false_name(exercise, wrong.source, report, 9.0) == ""
-    monkeypatch.setattr(survivors, "recognise", lambda *_: other)
+    monkeypatch.setattr(mutation_report, "recognise", lambda *_: other)
     assert false_name(exercise, wrong.source, report, 9.0) == other.name
 
 

@@ -1,30 +1,35 @@
 """Cost is decided from outside: by what a call does not get, over both transports."""
 
+import ast
+import dataclasses
+import gc
 import importlib
 import inspect
 import os
 import signal
 import sys
+import time
 
 import pytest
 import torch
 
 from course_lib.checks import probe
+from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.cell import MIME, publish
 from course_lib.checks.exercise import Exercise, find, identifiers
 from course_lib.checks.fixtures import normal
-from course_lib.checks.probe import OutOfTime, TooMuchMemory, Unanswered, bounded
+from course_lib.checks.probe import OutOfTime, Starved, TooMuchMemory, Unanswered, bounded
+from course_lib.checks.protocol import Fixture
 from course_lib.checks.report import UNTRIED, grade, grade_source
-from course_lib.checks.subject import Subject
 from course_lib.checks.trial import Trial, Wrong
-from course_lib.checks.wire import Fixture
-from course_lib.grading.judging import kit
+from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.forkserver import ForkServer
 
 T, D = 10_000, 16
 GOOD = "import torch\ndef all_pairs(x):\n    return x @ (x.T @ x)"
 LATE = "not finished in 2 seconds of processor time; not judged"
+IDLE = "ended after 9 seconds without 2 seconds of processor time; not judged"
 ANSWERS = {
     "in one go": (GOOD, ""),
     "in blocks": (
@@ -39,7 +44,7 @@ ANSWERS = {
         "            out[t] += x[t] @ x[s] * x[s]\n    return out",
         LATE,
     ),
-    "asleep": ("def all_pairs(x):\n    import time\n    time.sleep(600)", LATE),
+    "asleep": ("def all_pairs(x):\n    import time\n    time.sleep(600)", IDLE),
     "wrong": ("def all_pairs(x):\n    return x @ (x.T @ x) * 2", "a part of the result"),
     "gone": ("def all_pairs(x):\n    import os\n    os._exit(0)", "ended before it answered"),
     "no more limits": (
@@ -95,7 +100,7 @@ def cheap(trial):
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
     with (
-        ForkServer(kit.build(tmp_path_factory.mktemp("kits"))) as forkserver,
+        ForkServer(sandbox_package.build(tmp_path_factory.mktemp("kits"))) as forkserver,
         Worker(forkserver) as worker,
     ):
         yield worker
@@ -104,13 +109,13 @@ def worker(tmp_path_factory):
 def local(source, worker):
     names = {}
     exec(source, names)
-    return Subject.local(names)
+    return AnswerProxy.local(names)
 
 
 def remote(source, worker):
     outputs = worker.run(source)
     assert not [o for o in outputs if o["output_type"] == "error"]
-    return worker.subject()
+    return worker.proxy()
 
 
 @pytest.mark.parametrize("transport", [local, remote])
@@ -119,14 +124,14 @@ def test_the_cap_decides(name, transport, worker):
     if transport is local and name == "no more limits" and os.geteuid() == 0:
         pytest.skip("root may lift its own limits; a worker's root is none")
     source, why = ANSWERS[name]
-    subject = transport(source, worker)
-    (row,) = grade(exercise, subject, "5eed", name_mistake=False).rows
-    assert row.failed == (why not in ("", LATE)) and why in (row.open or row.why)
+    proxy = transport(source, worker)
+    (row,) = grade(exercise, proxy, "5eed", name_mistake=False).rows
+    assert row.failed == (why not in ("", LATE, IDLE)) and why in (row.open or row.why)
     assert row.passed == (not row.failed)
-    assert bool(row.open) == (why == LATE), "time is no verdict on memory, and no pass either"
+    assert bool(row.open) == (why in (LATE, IDLE)), "time is no verdict on memory"
     # Whatever struck, it was not the process that holds the answer.
     if name in ANSWERS and name not in ("gone", "asleep"):
-        assert subject.call("all_pairs", torch.ones(2, 2)).error is None or name in (
+        assert proxy.call("all_pairs", torch.ones(2, 2)).error is None or name in (
             "raises",
             "no more limits",
         )
@@ -156,13 +161,26 @@ def endless():
 def test_time_is_told_from_memory_and_from_an_end_of_its_own():
     with pytest.raises(OutOfTime, match="not finished in 1 seconds"):
         bounded(endless, memory=64, cpu=1)
-    with pytest.raises(Unanswered, match="ended before it answered") as caught:
-        bounded(lambda: os._exit(0), memory=64, cpu=1)
+    with pytest.raises(Unanswered, match=r"ended before it answered \(status 3\)") as caught:
+        bounded(lambda: os._exit(3), memory=64, cpu=1)
     assert caught.type is Unanswered
+    with pytest.raises(Unanswered, match=r"ended before it answered \(signal 11\)"):
+        bounded(lambda: os.kill(os.getpid(), 11), memory=64, cpu=1)
+
+
+@pytest.mark.parametrize(("keep", "told"), [([], "the scores"), ([(0, 1)], "a part of the scores")])
+def test_what_is_wrong_is_told_by_its_name(keep, told):
+    several = dataclasses.replace(exercise, returns=("the sums", "the scores"))
+    x = torch.ones(2, 2)
+    trial = Trial(several, AnswerProxy.local({"all_pairs": lambda x: (x, 3 * x)}), 1)
+    want = [x[slice(*keep[0])] if keep else x] * 2
+    with pytest.raises(Wrong, match=rf"^{told} at \(0, 0\) is 3, wanted 1"):
+        trial.size_probe(x, want=want, keep=keep, memory=64, cpu=1, why="four pairs")
+    assert trial._pair is not None and trial._pair.what == told
 
 
 def test_time_is_judged_where_seconds_are_given():
-    timed = Trial(exercise, Subject.local({"all_pairs": lambda x: endless()}), 1)
+    timed = Trial(exercise, AnswerProxy.local({"all_pairs": lambda x: endless()}), 1)
     x = torch.ones(2, 2)
     limits = {"want": x, "keep": [], "memory": 64, "cpu": 1, "why": "four pairs"}
     with pytest.raises(Wrong, match="four pairs: not finished in 1 seconds"):
@@ -171,6 +189,16 @@ def test_time_is_judged_where_seconds_are_given():
     assert timed.open is not None and timed.open.type == "OutOfTime"
 
 
+def test_what_did_not_get_its_time_is_not_judged_where_seconds_are_given():
+    """A machine on which much else runs must not cost an answer its points."""
+    waiting = Trial(exercise, AnswerProxy.local({"all_pairs": lambda x: time.sleep(60)}), 1)
+    limits = {"keep": [], "memory": 64, "cpu": 1, "why": "four pairs", "timed": True}
+    waiting.size_probe(torch.ones(2, 2), want=None, **limits)
+    assert waiting.open is not None and waiting.open.type == Starved.__name__
+
+
+# Every property runs to its cap, twice; that time is no verdict, `test_the_cap_decides` shows.
+@pytest.mark.slow
 def test_what_is_slow_gets_no_name_of_what_is_large():
     """The banked mistake fails for its memory; a slow answer of the same values is open."""
     exercise = find("relative.distance_scores")
@@ -201,6 +229,7 @@ PROBING = [name for name in identifiers() if "size_probe" in inspect.getsource(m
 SYSTEMS = [(name, without_caps) for name in PROBING] + [(PROBING[0], forgotten_caps)]
 
 
+@pytest.mark.sample(PROBING[0], "space.rescan", "transformer.cached_attention")
 @pytest.mark.parametrize(("identifier", "system"), SYSTEMS)
 def test_nothing_is_green_that_was_not_tried(identifier, system, monkeypatch):
     exercise = find(identifier)
@@ -238,3 +267,26 @@ def test_what_was_not_tried_is_said_as_data(monkeypatch, capsys):
     (data,) = shown
     (row,) = data[MIME]["rows"]
     assert (row["passed"], row["open"], data[MIME]["score"]) == (False, UNTRIED, 0)
+
+
+class Parsing:
+    """Garbage that parses when it is collected, as does the traceback of a failed finalizer."""
+
+    def __init__(self):
+        self.cycle = self
+
+    def __del__(self):
+        ast.parse("x")
+
+
+def test_what_the_parent_has_left_to_collect_does_not_run_in_the_call():
+    def parses():
+        return str(len(ast.parse("a," * 100_000).body)).encode()
+
+    gc.disable()
+    try:
+        Parsing()
+        assert bounded(lambda: gc.enable() or parses(), memory=512, cpu=5) == b"1"
+    finally:
+        gc.enable()
+        gc.collect()

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
+from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
 from course_lib.checks.report import grade
-from course_lib.checks.subject import Subject
 
 
 def graded(exercise, source, seed, **options):
-    return grade(exercise, Subject.local(namespace(exercise, source)), seed, **options)
+    return grade(exercise, AnswerProxy.local(namespace(exercise, source)), seed, **options)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,6 @@ def test_a_given_cell_that_was_not_run_is_named():
     names = {"__name__": "__main__"}
     given = exercise.given[0].__name__
     exec(f"def {exercise.function}(*args, **kwargs):\n    return {given}(*args)", names)
-    report = grade(exercise, Subject.local(names), "1")
+    report = grade(exercise, AnswerProxy.local(names), "1")
     assert report.cause == f"`{given}` is given: run the cell further up that defines it."
     assert report.cause in " ".join(report.table().split())

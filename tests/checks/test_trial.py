@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.subject import Subject
 from course_lib.checks.trial import Trial, attempt
 
 
@@ -19,7 +19,7 @@ def trial(reference, answer):
         chapter="none",
         example=lambda t: (),
     )
-    return Trial(exercise, Subject.local({"answer": answer}), 7)
+    return Trial(exercise, AnswerProxy.local({"answer": answer}), 7)
 
 
 def refused(run, reference, answer):
@@ -71,6 +71,10 @@ def attend_twice(q, k, v):
     return attend(q, k, v) * 2
 
 
+def attend_twice_in_single(q, k, v):
+    return attend_in_single(q, k, v) * 2
+
+
 def constant(q, k, v):
     return torch.ones_like(q)
 
@@ -81,6 +85,7 @@ def constant(q, k, v):
         (attend, None),
         (attend_in_single, None),
         (attend_twice, None),
+        (attend_twice_in_single, None),
         (attend_without_keys, "no gradient reaches argument 2"),
         (attend_with_half_a_gradient, "gradient of argument 2"),
         (attend_single_with_half_a_gradient, "gradient of argument 2"),

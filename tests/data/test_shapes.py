@@ -80,7 +80,7 @@ def test_shapes_stay_inside_the_picture() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n": -1}, "-1"),
+        ({"n": -1}, "n is -1, wanted at least 0"),
         ({"n": 1, "size": 8}, "size is 8"),
         ({"n": 1, "n_shapes": 3}, "n_shapes is 3"),
     ],
@@ -91,7 +91,7 @@ def test_bad_arguments_are_refused(arguments: dict[str, int], message: str) -> N
 
 
 def test_left_of_needs_two_shapes() -> None:
-    with pytest.raises(ValueError, match="two shapes"):
+    with pytest.raises(ValueError, match="has 1 shape, wanted 2"):
         _ = make(1, 1).left_of
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+import base64
 import re
 import runpy
 import sys
 from html import escape
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from fontTools.ttLib import TTFont
 
 from course_lib.drawings import Drawing, Sketch, drawing, drawings
 from course_lib.drawings.faults import faults
+from course_lib.drawings.style import HANGUL
 
 ROOT = Path(__file__).parents[2]
 BOTH = pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
@@ -56,6 +60,15 @@ def test_a_wrong_digit_is_seen() -> None:
 def test_a_reader_who_cannot_see_it_is_told_what_it_teaches(shown: Drawing) -> None:
     assert len(shown.alt.split()) >= 20 and shown.alt.endswith(".")
     assert f'aria-label="{escape(shown.alt)}"' in shown.inline()
+
+
+def test_no_machine_shows_boxes_for_korean_words() -> None:
+    packed = base64.b64decode(re.findall(r"base64,([^)]+)", HANGUL)[0])
+    known = {chr(code) for code in TTFont(BytesIO(packed)).getBestCmap()}
+    used = {c for one in drawings().values() for c in " ".join(one.sketch().words())}
+    assert "좋" in used and {c for c in used if "가" <= c <= "힣"} <= known
+    shown = drawings()["translate-good-evening"]
+    assert "Course Hangul" in shown.sketch().svg(alone=True).split("<rect", 1)[0]
 
 
 def typed(source: str) -> list[str]:

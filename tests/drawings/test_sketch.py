@@ -45,6 +45,13 @@ def test_what_has_room_has_no_fault(narrow: bool) -> None:
     assert svg.count("<g") == svg.count("</g>") and svg.count("<text") == len(sketch.texts)
 
 
+def test_even_what_stands_low_in_small_words_is_legible_on_a_phone() -> None:
+    sketch = Sketch(narrow=True)
+    sketch.text(100, 50, "small *q*_{t}^{2}", kind="small")
+    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', sketch.svg())]
+    assert len(sizes) == 4 and min(sizes) * 342 / sketch.width >= 9
+
+
 def test_the_sheet_grows_with_what_is_on_it() -> None:
     low, high = Sketch(), Sketch()
     low.step(50, 20, 60, 26, "softmax")

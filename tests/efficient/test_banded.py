@@ -1,5 +1,7 @@
 """Banded attention: dense attention with a window's mask, without the matrix."""
 
+import re
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -224,3 +226,35 @@ X = torch.zeros(2, 3, 10, 4)
 def test_errors_name_what_came_and_what_was_wanted(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def compiled(radius, dilation):
+    torch._dynamo.reset()
+    return torch.compile(
+        lambda q, k, v: fused_banded_attention(q, k, v, radius, dilation=dilation),
+        fullgraph=True,
+    )
+
+
+@pytest.mark.parametrize("dilation", [1, 3])
+def test_compiled_it_computes_the_same_with_its_gradients(dilation):
+    q, k, v = heads(2, 50, 8)
+    run = compiled(4, dilation)
+    torch.testing.assert_close(run(q, k, v), fused_banded_attention(q, k, v, 4, dilation=dilation))
+    found = with_gradients(run, q, k, v)
+    wanted = with_gradients(
+        lambda q, k, v: fused_banded_attention(q, k, v, 4, dilation=dilation), q, k, v
+    )
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_compiled_it_does_not_write_the_windows_out():
+    from torch._inductor.utils import run_and_get_code
+
+    q, k, v = heads(2, 512, 8, dtype=torch.float32)
+    _, (code, *_) = run_and_get_code(compiled(8, 1), q, k, v)
+    shapes = re.findall(r"empty_strided_cpu\(\(([\d, ]+)\)", code)
+    sizes = [[int(size) for size in shape.split(",")] for shape in shapes]
+    # Keys and values once, with what lies beyond both ends.
+    assert [size for size in sizes if size[-1] == 8] == [[2, 512 + 16, 8]] * 2

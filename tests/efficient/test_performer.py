@@ -169,6 +169,18 @@ def test_an_eps_lets_a_trace_of_the_future_through():
     assert change(eps=1e-4) > 1e-5
 
 
+def test_autograd_is_exact_with_eps_0_alone():
+    inputs = [x[:1, :1, :5].requires_grad_() for x in qkv(scale=2.0)]
+
+    def exact(eps):
+        def attend(*inputs):
+            return performer_linear_attention(*inputs, directions(), eps=eps)
+
+        return torch.autograd.gradcheck(attend, inputs, raise_exception=False)
+
+    assert exact(eps=0.0) and not exact(eps=1e-4)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_memory_does_not_grow_with_the_square_of_the_length(causal):
     from course_lib.benchmarks import peak_memory

@@ -38,7 +38,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def train(what: Experiment, folder: Path, arm: str, **changed: object) -> Outcome:
-    own = {**what.arms[arm], "series": what.config(arm, "cpu")["series"]}
+    own = {**what.arms[arm], "series": what.config(arm, "cpu").get("series", "ETTh1")}
     config = {**asdict(TINY), **own, **changed}
     return what.train(Job(arm, config, 0, torch.device("cpu"), folder / "c.pt", False))
 
@@ -74,6 +74,21 @@ def test_every_arm_of_the_horizons_runs(arm: str, tmp_path: Path, asked: list[st
     assert outcome.results["mse"] > 0
     assert asked == [{"etth1": "ETTh1", "ettm1": "ETTm1"}[arm[:5]]]
     assert ("n_parameters" in outcome.results) == (not arm.endswith(("-linear", "-last")))
+
+
+@pytest.mark.parametrize("arm", series.TOKENS.arms)
+def test_every_arm_of_the_tokens_runs(arm: str, tmp_path: Path) -> None:
+    # A day is read and four hours are forecast, the first four of it for "yesterday".
+    outcome = train(series.TOKENS, tmp_path, arm, seq_len=24, label_len=4, pred_len=4)
+    assert outcome.results["mse"] > 0
+    assert ("n_parameters" in outcome.results) == (arm not in series._ALONE)
+
+
+def test_the_tokens_are_compared_from_one_level_at_least() -> None:
+    levels = {arm: config.get("level") for arm, config in series.TOKENS.arms.items()}
+    assert levels["informer"] is None and levels["informer-last"] == "last"
+    assert levels["patches"] == levels["channels"] == "window"
+    assert series.TOKENS.config("informer", "cpu") == ablations.EXPERIMENT.config("vanilla", "cpu")
 
 
 def test_an_informer_and_its_rivals_read_and_forecast_the_same_windows() -> None:
@@ -126,7 +141,9 @@ def test_questions_about_horizons_are_about_arms_of_the_same_series() -> None:
     assert len(series.HORIZONS.questions) == 2 * len(series._SETTINGS) + 1
 
 
-@pytest.mark.parametrize("what", [series.ETTM1, series.HORIZONS], ids=["ettm1", "horizons"])
+@pytest.mark.parametrize(
+    "what", [series.ETTM1, series.HORIZONS, series.TOKENS], ids=["ettm1", "horizons", "tokens"]
+)
 def test_every_question_is_judged_by_the_records_of_the_book(what: Experiment) -> None:
     records = load_records(RESULTS, what.name)
     found = conclusions(what, records, "cpu")

@@ -125,6 +125,12 @@ def test_paths_are_refused_wherever_they_stand(leak: str) -> None:
             make(**changes)
 
 
+def test_packed_items_are_no_path() -> None:
+    looks = "half:6:/Dr6OvU6BTs/Oxw7"
+    assert pack_items(unpack_items(looks)) == looks
+    assert make(items={"correct": looks}).items == {"correct": looks}
+
+
 def test_the_host_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "node", lambda: "anns-laptop")
     with pytest.raises(RecordError, match="this machine's name"):

@@ -6,7 +6,7 @@ from statistics import stdev
 
 import pytest
 
-from course_lib.book.printed import BENCHMARKS
+from course_lib.book.reported import BENCHMARKS
 from course_lib.experiments import EXPERIMENTS, Record, conclusions, load_records, run
 from course_lib.experiments.image_models import RATES, best_rates
 from course_lib.experiments.seq2seq_bottleneck import CPU, make_data
@@ -70,6 +70,8 @@ def again(folder: Path, experiment: str, arm: str) -> tuple[Record, Record]:
     return then, made
 
 
+# One without real data is run again in `test_cli`, in every run.
+@pytest.mark.slow
 def test_a_cheap_record_can_be_had_again_within_its_spread(
     tmp_path: Path, course_data: Path
 ) -> None:

@@ -9,27 +9,38 @@ from importlib import import_module
 from importlib.resources import files
 
 import pytest
+import torch
 
 from course_lib.figures import NAMES, figure
 from course_lib.figures.alignment_reader import alignment_reader
 from course_lib.figures.attention_map_reader import Options as HeadOptions
 from course_lib.figures.attention_map_reader import attention_map_reader, read_sentences
-from course_lib.figures.base import Page
+from course_lib.figures.base import Figure, Page
 from course_lib.figures.collision_map import collision_map
 from course_lib.figures.contrastive_matrix import Options as BatchOptions
 from course_lib.figures.contrastive_matrix import contrastive_matrix
 from course_lib.figures.cost_calculator import Options as CostOptions
 from course_lib.figures.cost_calculator import cost_calculator, short
+from course_lib.figures.deletion_test import Options as TrialOptions
+from course_lib.figures.deletion_test import deletion_test, try_maps
 from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, depth_explorer
 from course_lib.figures.dilation_groups import DILATIONS, SIDE, dilation_groups
+from course_lib.figures.heads_apart import Options as HeadQuery
+from course_lib.figures.heads_apart import heads_apart
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import CONVENTIONS, mask_builder
+from course_lib.figures.paired_plans import MOST, PLANS, paired_plans
+from course_lib.figures.paired_plans import Options as PlanOptions
+from course_lib.figures.patch_counter import PARTS, PATCHES, WIDTHS, config_of, patch_counter
 from course_lib.figures.patch_shuffler import TELLINGS, patch_shuffler, picture
 from course_lib.figures.probsparse_ranking import MEASURES, probsparse_ranking
 from course_lib.figures.rope_rotation import rope_rotation
+from course_lib.figures.shared_state import Options as CardOptions
+from course_lib.figures.shared_state import shared_state
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
 from course_lib.figures.window_shift import window_shift
+from course_lib.vit import ViT, load_kept, vit_costs
 
 
 def test_scaling_undoes_the_width() -> None:
@@ -236,6 +247,33 @@ def test_only_what_comes_apart_changes_what_attention_sees() -> None:
         patch_shuffler(picture(), [0] * 16)
 
 
+@pytest.mark.parametrize("patch_size", PATCHES)
+@pytest.mark.parametrize("d_model", WIDTHS)
+def test_a_model_of_patches_is_counted_part_by_part(patch_size: int, d_model: int) -> None:
+    config = config_of(patch_size, d_model)
+    found = patch_counter(patch_size, d_model)
+    assert tuple(map(sum, (found["parameters"], found["multiplications"]))) == vit_costs(config)
+    with torch.device("meta"):
+        model = ViT(config)
+    held = dict.fromkeys(PARTS, 0)
+    for name, numbers in model.named_parameters():
+        part = name.split(".")[2 if name.startswith("blocks") else 0].removesuffix("_norm")
+        held[
+            {
+                "cls_token": "class, positions", "positions": "class, positions",
+                "patch_proj": "matrix E", "attention": "projections",
+                "feed_forward": "feed-forward",
+            }.get(part, "norm, head")
+        ] += numbers.numel()  # fmt: skip
+    assert found["parameters"] == [*held.values()]
+    line = model.patch_proj.weight.shape[1]
+    assert (found["tokens"], found["line"]) == (len(model.positions), line)
+
+
+def test_the_model_that_is_counted_first_is_the_one_of_the_book() -> None:
+    assert config_of(4, 64) == load_kept().model.config
+
+
 def test_a_hub_passes_its_own_exam_and_spoils_the_captions() -> None:
     cosines = BatchOptions().cosines
     plain, hub = (contrastive_matrix(cosines, 10, hub=hub) for hub in (False, True))
@@ -268,8 +306,64 @@ def test_the_maps_of_the_trained_reader_are_small_and_whole(
                 assert all(abs(sum(row) - 1000) <= len(row) / 2 for row in rows)
     monkeypatch.setenv("COURSE_BOOK", "1")
     assert len(figure("attention-map-reader")._repr_html_()) < 150_000
-    with pytest.raises(ValueError, match="layer and head are 3 and 0, wanted below 3 and 4"):
+    with pytest.raises(ValueError, match=r"layer is 3, wanted one of \(0, 1, 2\)"):
         HeadOptions(layer=3, head=0)
+
+
+def test_a_plan_finds_more_with_more_pairs_and_is_fooled_one_time_in_twenty() -> None:
+    plan = paired_plans(0.04, 0.04, 5)
+    # The power of a t-test with five pairs whose spread is the difference, from tables, is 0.40.
+    assert 0.36 < plan["found"][3] / PLANS < 0.45 and plan["wrong"] < 5
+    assert len(plan["found"]) == MOST - 1 and plan["found"][-1] > 0.97 * PLANS
+    assert all(0.03 * PLANS < count < 0.07 * PLANS for count in paired_plans(0, 0.02, 2)["found"])
+    with pytest.raises(ValueError, match="pairs is 1, wanted 2 to 20"):
+        PlanOptions(pairs=1)
+
+
+def test_one_head_keeps_to_one_average_and_two_heads_need_not() -> None:
+    for query in ([1, 1, 2, 1], [4, 4, -4, 4], [4, 4, 4, -4], [-3, 0, 2, 2]):
+        found = heads_apart(query)
+        (left, _), (right, _) = found["two"]["weights"]
+        assert found["two"]["output"] == pytest.approx([left, 1 - left, 1 - right, right])
+        (once,) = found["one"]["weights"]
+        assert found["one"]["output"] == pytest.approx([once[0], once[1], once[1], once[0]])
+        parts = [sum(scores) for scores in zip(*found["two"]["scores"], strict=True)]
+        assert found["one"]["scores"] == [parts]
+    apart = heads_apart([4, 4, 4, -4])["two"]["weights"]
+    assert apart[0][0] > 0.99 and apart[1][0] < 0.01
+    with pytest.raises(ValueError, match="query 3 is 5, wanted -4 to 4"):
+        HeadQuery(query=(1, 1, 5, 1))
+
+
+@pytest.mark.parametrize("words", [2, 8, 20])
+def test_the_first_word_gets_no_more_than_its_share_of_a_state(words: int) -> None:
+    parts = [shared_state(words, keep, 1) for keep in (0.05, 0.5, 0.95)]
+    first = [found["last"][0] for found in parts]
+    assert first == sorted(first) and first[-1] < 1 / words
+    for found in (*parts, shared_state(words, 0.5, words)):
+        assert sum(found["last"]) == pytest.approx(1) and sum(found["after"]) == pytest.approx(1)
+    assert parts[1]["after"] == [1] + [0] * (words - 1)
+    assert shared_state(words, 0.5, words)["after"] == parts[1]["last"]
+    with pytest.raises(ValueError, match="wanted is 9, wanted 1 to 8"):
+        CardOptions(words=8, wanted=9)
+
+
+def test_only_some_maps_beat_random_patches() -> None:
+    *trials, luck = try_maps()
+    for chosen, trial in enumerate(trials):
+        ends = [deletion_test(chosen, step) for step in (0, 16)]
+        assert ends[0]["gone"] == [] and sorted(ends[1]["gone"]) == list(range(64))
+        assert [found["held"] for found in ends] == [0, 1]
+        assert trial.curve[0] == luck.curve[0] > 0.8 and trial.curve[-1] == luck.curve[-1] < 0.2
+        gone = deletion_test(chosen, 8)["gone"]
+        assert min(trial.weights[i] for i in gone) >= max(
+            weight for i, weight in enumerate(trial.weights) if i not in gone
+        )
+    heights = {trial.name: sum(trial.curve) / 17 for trial in trials}
+    chance = sum(luck.curve) / 17
+    assert heights["rollout"] < chance - 0.1 < chance + 0.05 < heights["layer 3, head 1"]
+    with pytest.raises(ValueError, match="step is 17, wanted 0 to 16"):
+        TrialOptions(step=17)
 
 
 def test_a_figure_is_a_widget_here_and_a_page_in_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,10 +393,15 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("rope-rotation", "base", 10_000),
         ("kv-cache-stepper", "step", 5),
         ("kv-cache-stepper", "with a cache", False),
+        ("deletion-test", "map", 8),
+        ("deletion-test", "steps", 9),
         ("depth-explorer", "each part", "pre"),
         ("depth-explorer", "measured", "variance"),
         ("depth-explorer", "blocks", 24),
         ("depth-explorer", "behind block", 3),
+        ("shared-state", "words", 15),
+        ("shared-state", "kept", 0.9),
+        ("shared-state", "wanted word", 4),
         ("sinusoid-explorer", "position", 20),
         ("sinusoid-explorer", "distance", 9),
         ("sinusoid-explorer", "width", 8),
@@ -325,6 +424,13 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("dilation-groups", "look around", True),
         ("dilation-groups", "row", 9),
         ("dilation-groups", "column", 3),
+        ("heads-apart", "query 1", -2),
+        ("heads-apart", "query 4", 4),
+        ("paired-plans", "difference", 0.0),
+        ("paired-plans", "spread", 0.1),
+        ("paired-plans", "pairs", 12),
+        ("patch-counter", "side of a patch", 16),
+        ("patch-counter", "width", 256),
         ("patch-shuffler", "what moves", "patches"),
         ("patch-shuffler", "shuffle", 4),
         ("probsparse-ranking", "factor c", 2),
@@ -366,7 +472,7 @@ def test_a_page_reads_without_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
         fragment = page._repr_html_()
         assert fragment.count("<script>") == fragment.count("</script>") == 1
         fallback = html.unescape(re.search(r"<noscript><p>(.*?)</p>", fragment)[1])
-        assert fallback == page.description.text and re.search(r"\d", fallback)
+        assert fallback == page.shown.text and re.search(r"\d", fallback)
         assert fallback in repr(page)
 
 
@@ -390,5 +496,27 @@ def test_scripts_are_short_and_ask_for_nothing() -> None:
 def test_every_figure_has_what_the_frame_asks_for() -> None:
     for name in NAMES:
         module = import_module(f"course_lib.figures.{name.replace('-', '_')}")
-        for attribute in ("Options", "describe", "widget", name.replace("-", "_")):
-            assert hasattr(module, attribute), f"{name}: {attribute}"
+        assert callable(getattr(module, name.replace("-", "_"))) and module.Options.controls()
+        assert not set(module.Options.__dataclass_fields__) & set(vars(Figure))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_refuses_what_no_control_can_show(name: str) -> None:
+    options = import_module(f"course_lib.figures.{name.replace('-', '_')}").Options
+    first = options()
+    for field, control in options.controls().items():
+        now = control.at(first)
+        if now.choices is None and now.high is None:
+            continue  # a switch
+        wrong = "no choice" if now.high is None else now.high + 1
+        if isinstance(getattr(first, field), list | tuple):
+            wrong = [wrong]
+        with pytest.raises(ValueError, match=rf"{field}( 1)? is .*, wanted "):
+            options(**{field: wrong})
+
+
+def test_a_limit_follows_the_control_that_it_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COURSE_BOOK", raising=False)
+    parts = {getattr(c, "description", ""): c for c in figure("shared-state", wanted=8).children}
+    parts["words"].value = 5
+    assert (parts["wanted word"].value, parts["wanted word"].max) == (5, 5)

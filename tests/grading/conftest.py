@@ -18,7 +18,7 @@ from course_lib.checks import seeds
 from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.intake import parsing
-from course_lib.grading.judging import kit
+from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer
 from course_lib.grading.judging.judge import judge_notebook
@@ -64,7 +64,7 @@ def assignment():
 
 @pytest.fixture(scope="session")
 def kit_folder(tmp_path_factory):
-    return kit.build(tmp_path_factory.mktemp("kits"))
+    return sandbox_package.build(tmp_path_factory.mktemp("kits"))
 
 
 @pytest.fixture(scope="session")

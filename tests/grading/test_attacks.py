@@ -1,5 +1,7 @@
 """The whole catalogue of attacks as one class, graded once; then a test for every line of it."""
 
+import contextlib
+import io
 import json
 from dataclasses import replace
 from importlib import import_module
@@ -7,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
 from course_lib.checks.report import grade
-from course_lib.checks.subject import Subject
 from course_lib.cli import main
 from course_lib.cli.walls import load_attacks
 from course_lib.grading.judging.verdict import Verdict
@@ -92,7 +94,7 @@ def test_a_route_leads_to_points_where_nothing_is_refused(identifier, name, code
     exercise = find(identifier)
     monkeypatch.setattr(exercise, "forbidden", ())
     names = namespace(exercise, routes.code(identifier, code))
-    report = grade(exercise, Subject.local(names), "1", name_mistake=False)
+    report = grade(exercise, AnswerProxy.local(names), "1", name_mistake=False)
     assert report.score > exercise.points / 2
 
 
@@ -118,20 +120,36 @@ def test_what_should_not_be_is_counted():
     assert attacks.judge_honest("000-honest-a", fair, 28.0).verdict == "robbed"
 
 
-def test_the_command_prints_a_line_each_and_its_summary_last(capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert main(["attacks", "exit", "schema-99"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+@pytest.fixture(scope="module")
+def graded():
+    """What two attacks and the honest students come to, and how often they were graded."""
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
+        patch.chdir(ROOT)
+        kept, run = [], attacks.run
+        patch.setattr(attacks, "run", lambda *a, **k: kept.append(run(*a, **k)) or kept[-1])
+        assert main(["attacks", "exit", "schema-99"]) == 0, said.getvalue()
+    (outcome,) = kept
+    return outcome, said.getvalue().splitlines()
+
+
+def test_the_command_prints_a_line_each_and_its_summary_last(graded, capsys, monkeypatch):
+    _, lines = graded
     assert len(lines) == 2 + 9 + 1
     assert lines[-1] == ("attacks 2, unflagged 0, undeserved 0, aborted 0, honest 9/9, flagged 0")
+    monkeypatch.chdir(ROOT)
     assert main(["attacks", "nothing"]) == 2
     assert "there are skip-execution" in capsys.readouterr().err
 
 
-def test_the_command_speaks_json_and_refuses_outside_a_checkout(capsys, monkeypatch, tmp_path):
+def test_the_command_speaks_json_and_refuses_outside_a_checkout(
+    graded, capsys, monkeypatch, tmp_path
+):
     monkeypatch.chdir(ROOT)
-    assert main(["attacks", "empty", "--json"]) == 0
+    with monkeypatch.context() as again:
+        again.setattr(attacks, "run", lambda *a, **k: graded[0])
+        assert main(["attacks", "exit", "schema-99", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
+    assert [line["name"] for line in data["attacks"]] == ["exit", "schema-99"]
     assert data["undeserved"] == data["aborted"] == 0 and not data["harm"]
     monkeypatch.chdir(tmp_path)
     assert main(["attacks"]) == 2

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -32,8 +33,11 @@ def course(tmp_path_factory, root):
 
 
 @pytest.fixture
-def empty(tmp_path, root, blank_gradebook):
-    """A course folder into which a test puts submissions, and its classroom."""
+def empty(tmp_path, root, blank_gradebook, lasting):
+    """A course folder into which a test puts submissions, and its classroom.
+
+    One fork server judges in all of them; the sample class has one of its own.
+    """
     shutil.copy(blank_gradebook, tmp_path)
 
     def put(student, content):
@@ -41,7 +45,12 @@ def empty(tmp_path, root, blank_gradebook):
         path.parent.mkdir(parents=True)
         path.write_bytes(content)
 
-    return tmp_path, put, lambda: Classroom(tmp_path, root, NAME, Limits(cell=30, call=10))
+    def room():
+        made = Classroom(tmp_path, root, NAME, Limits(cell=30, call=10))
+        made.grade = partial(made.grade, warming=lasting)
+        return made
+
+    return tmp_path, put, room
 
 
 def test_the_sample_class_gets_what_it_deserves(course, assignment):

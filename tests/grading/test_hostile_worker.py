@@ -7,7 +7,7 @@ import pytest
 import torch
 from nbformat.v4 import new_code_cell
 
-from course_lib.checks.subject import SubjectLost
+from course_lib.checks.answer_proxy import AnswerLost
 from course_lib.cli.walls import load_attacks
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits, Worker
@@ -63,10 +63,10 @@ def test_large_answers_end_their_exercise_and_stay_nowhere(forkserver, judge, an
     """Each could cross by itself; together they would fill the memory of the judge."""
     with Worker(forkserver) as worker:
         worker.run("import torch\ndef f(): return torch.zeros(7 * 2**20, dtype=torch.uint8)")
-        subject = worker.subject()
-        with pytest.raises(SubjectLost, match="too large to be kept"):
+        proxy = worker.proxy()
+        with pytest.raises(AnswerLost, match="too large to be kept"):
             for _ in range(5):
-                assert subject.call("f").error is None
+                assert proxy.call("f").error is None
     judged = judge(
         answer("def scaled_dot_product_attention(*a, **k): return torch.zeros(1_900_000)")
     )
@@ -104,14 +104,14 @@ def test_what_a_worker_calls_itself_does_not_reach_a_terminal(judge, solved, sni
 def test_nan_has_no_gradient_and_agrees_with_nothing():
     import torch
 
+    from course_lib.checks.answer_proxy import AnswerProxy
     from course_lib.checks.exercise import find
     from course_lib.checks.report import grade
-    from course_lib.checks.subject import Subject
 
     exercise = find("attention.self_attention")
 
     def everywhere_nan(*args, **kwargs):
         return tuple(torch.full_like(out, torch.nan) for out in exercise.reference(*args, **kwargs))
 
-    report = grade(exercise, Subject.local({exercise.function: everywhere_nan}), "1")
+    report = grade(exercise, AnswerProxy.local({exercise.function: everywhere_nan}), "1")
     assert report.score == 0 and not any(row.passed for row in report.rows)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import traceback
 
 import nbformat
 import pytest
@@ -153,10 +154,14 @@ def test_what_is_handed_in_takes_little_to_read(content, words):
     def read():
         try:
             notebook = parsing.parse(content).notebook
+            code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+            return f"cells {len(notebook.cells)}, ordinary {ordinary(code)}".encode()
         except parsing.Unreadable as unreadable:
             return str(unreadable).encode()
-        code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-        return f"cells {len(notebook.cells)}, ordinary {ordinary(code)}".encode()
+        except MemoryError:
+            raise
+        except Exception:
+            return traceback.format_exc().encode()
 
     assert words in bounded(read, memory=512, cpu=7).decode()
 

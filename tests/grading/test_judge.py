@@ -1,7 +1,9 @@
 """What students' notebooks do to the judge, with real workers."""
 
+import re
 import subprocess
 import time
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -55,6 +57,7 @@ def test_a_failing_cell_is_shown_and_the_rest_goes_on(judge, solved, assignment)
     assert judged.notebook.cells[1].outputs[0].ename == "ZeroDivisionError"
 
 
+@pytest.mark.sample("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
 @pytest.mark.parametrize(
     "fatal", ["import os; os._exit(3)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
 )
@@ -76,7 +79,7 @@ def test_an_answer_that_kills_the_worker_costs_its_own_exercise(judge, answer, o
 @pytest.mark.parametrize(
     "body",
     [
-        "while True: pass",
+        pytest.param("while True: pass", marks=pytest.mark.slow),
         "while True:\n        try:\n            while True: pass\n"
         "        except BaseException: pass",
     ],
@@ -216,6 +219,13 @@ def test_a_worker_that_cannot_start_is_nobodys_zero(tmp_path):
             Worker(forkserver)
 
 
+def test_magics_that_change_the_folder_work_as_at_home(forkserver):
+    with Worker(forkserver) as worker:
+        cells = "import os; os.mkdir('deeper')", "%cd deeper", "%reset -f", "%cd -q ..\n%pwd"
+        outputs = [output for cell in cells for output in worker.run(cell)]
+    assert not [o for o in outputs if o["output_type"] == "error"], outputs
+
+
 def test_a_worker_leaves_nothing_behind(forkserver):
     mark = "course-left-behind"
     with Worker(forkserver) as worker:
@@ -256,7 +266,7 @@ def test_what_an_exercise_forbids_is_refused_there_and_works_elsewhere(judge, an
         "saved = F.scaled_dot_product_attention\n"
         "print('outside', saved(*torch.ones(3, 1, 2, 2)).shape)\n"
         "import contextlib, sys, types\n"
-        "for name in ('course_lib.checks.forbidden', 'course_lib.checks.host'):\n"
+        "for name in ('course_lib.checks.forbidden', 'course_lib.checks.answer_host'):\n"
         "    module = __import__(name, fromlist=['during'])\n"
         "    module.during = lambda *args: contextlib.nullcontext()\n"
         "    module.FORBIDDEN = {}\n"
@@ -309,12 +319,10 @@ def test_a_definition_that_comes_too_late_is_named(judge, answer, solved, others
     assert "order counts" in cause
 
 
-@pytest.mark.parametrize(
-    "line", ["!pip install -q einops", "!nvidia-smi", "!no-such-command", "!false", "!yes | head"]
-)
-def test_a_command_costs_the_cell_it_stands_in_nothing(judge, solved, assignment, line):
+def test_a_command_costs_the_cell_it_stands_in_nothing(judge, solved, assignment):
+    commands = "!pip install -q einops", "!nvidia-smi", "!no-such-command", "!false", "!yes | head"
     imports = next(c for c in solved.cells if c.cell_type == "code")
-    imports.source = f"{line}\n{imports.source}"
+    imports.source = "\n".join([*commands, imports.source])
     judged = judge(solved, Limits())
     assert judged.score == assignment.automatic and judged.notes == []
 
@@ -345,3 +353,23 @@ def test_a_note_says_refused_only_of_what_was_refused(judge, answer, others, fir
     assert "names scaled_dot_product_attention, which it may not use" in note
     assert ("it was refused" in note, "please read" in note) == (used, not used)
     assert judged.score == others + (0 if used else first.points)
+
+
+@pytest.mark.parametrize(
+    "value", ["torch.zeros(1_000_000, dtype=torch.float64)", "[[float(n)] for n in range(30_000)]"]
+)
+def test_what_answers_send_takes_little_of_the_judges_memory(judge, solved, assignment, value):
+    """Every answer sends as much as may cross at once; a judge begins with a third of a GiB."""
+
+    def memory(which):
+        (kib,) = re.findall(rf"{which}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        return int(kib)
+
+    names = {f"{e.grade_id}-solution": e.function for e in assignment.exercises}
+    for cell in solved.cells:
+        if name := names.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
+            cell.source = f"import torch\n\n\ndef {name}(*args, **kwargs):\n    return {value}\n"
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = memory("VmRSS")
+    assert judge(solved).score == 0
+    assert memory("VmHWM") - before < 160 * 1024

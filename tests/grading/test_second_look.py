@@ -11,15 +11,30 @@ from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.judge import judge_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
-LOADED = [authoring.load(source, ROOT) for source in sorted(ROOT.glob("solutions/*/*.md"))]
-FORBIDDING = [a for a in LOADED if any(exercise.forbidden for exercise in a.exercises)]
+LOADED = {
+    source.stem: authoring.load(source, ROOT) for source in sorted(ROOT.glob("solutions/*/*.md"))
+}
+FORBIDDING = [n for n, a in LOADED.items() if any(e.forbidden for e in a.exercises)]
 Looker = judge_notebook.__globals__["_Looker"]
 ODD = "import sys\nprint(sys.version_info, sys._getframe())"
 
 
-@pytest.mark.parametrize("assignment", FORBIDDING, ids=lambda a: a.name)
-def test_a_solution_with_an_unusual_cell_gets_all_points(assignment, forkserver, monkeypatch):
+# Between them they forbid every kind; each takes workers of its own.
+KINDS = ("01_seq2seq", "06_block", "11_space", "12_vit")
+
+
+def test_the_sample_has_every_kind_that_is_forbidden():
+    def kinds(names):
+        return {kind for name in names for e in LOADED[name].exercises for kind in e.forbidden}
+
+    assert kinds(KINDS) == kinds(FORBIDDING)
+
+
+@pytest.mark.sample(*KINDS)
+@pytest.mark.parametrize("name", FORBIDDING)
+def test_a_solution_with_an_unusual_cell_gets_all_points(name, forkserver, monkeypatch):
     """What its checks need is still there where what it may not use is gone."""
+    assignment = LOADED[name]
     looked = []
     look = Looker.look
     monkeypatch.setattr(
@@ -125,17 +140,17 @@ def threads():
 def test_no_process_is_made_where_an_answer_is_looked_at_again(forkserver):
     with Worker(forkserver, without=["attention"]) as worker:
         worker.run(STARTS)
-        assert "made" not in worker.subject().call("starts").value
-        assert worker.subject().call("threads").value == [1]
+        assert "made" not in worker.proxy().call("starts").value
+        assert worker.proxy().call("threads").value == [1]
 
 
 def test_an_answer_makes_no_process_and_a_cell_may(forkserver):
     with Worker(forkserver) as worker:
         worker.run(STARTS)
-        subject = worker.subject()
-        with subject.refusing(["attention"], "an.exercise"):
-            assert set(subject.call("starts").value) == {"NotAllowed"}
-            assert subject.call("threads").value == [1]
+        proxy = worker.proxy()
+        with proxy.refusing(["attention"], "an.exercise"):
+            assert set(proxy.call("starts").value) == {"NotAllowed"}
+            assert proxy.call("threads").value == [1]
         assert worker.run("import subprocess\nprint(subprocess.run(['true']).returncode)") != []
         assert "made" in worker.run("print(subprocess.run(['true']) and 'made')")[0]["text"]
 
@@ -146,7 +161,7 @@ def test_a_probe_keeps_its_caps_where_it_cannot_fork(forkserver):
         for worker in (bare, other):
             worker.run("import torch\ndef big(n): return torch.ones(n) + 1")
             caps = {"memory": 100, "cpu": 2, "keep": [(0, 3)]}
-            subject = worker.subject()
-            assert subject.probe("big", [2**20], **caps).value.tolist() == [2, 2, 2]
-            assert "more than 100 MiB" in subject.probe("big", [2**28], **caps).error.message
-            assert subject.probe("big", [2**20], **caps).value.tolist() == [2, 2, 2]
+            proxy = worker.proxy()
+            assert proxy.probe("big", [2**20], **caps).value.tolist() == [2, 2, 2]
+            assert "more than 100 MiB" in proxy.probe("big", [2**28], **caps).error.message
+            assert proxy.probe("big", [2**20], **caps).value.tolist() == [2, 2, 2]

@@ -5,6 +5,7 @@ How long that takes is printed; nothing here asserts a time.
 
 import pwd
 import re
+import shutil
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ pytestmark = [pytest.mark.hub, pytest.mark.slow]
 STUDENTS = [f"hubtest-s{number:02}" for number in range(30)]
 NAME = "02_lookup"
 WAIT = 300
+ROUNDS = 20
 
 
 def marks(folder):
@@ -157,3 +159,24 @@ def test_late_and_repeated_submissions_are_kept_apart(hub, handed_in, inbound):
     assert done.returncode == 0, done.stderr
     names = {client.name for client in again}
     assert set(marks(submitted)) == (first - names) | late, "the last of each"
+
+
+def test_every_one_of_many_fetches_and_submissions_at_once_is_answered(hub, handed_in):
+    """A session must not be lost under load: a hub that asks itself too late says 403."""
+
+    def work(client):
+        refused = []
+        for _ in range(ROUNDS):
+            # nbgrader fetches only what is not there.
+            shutil.rmtree(hub.place.home / client.name / hub.place.course / NAME)
+            for verb in ("fetch", "submit"):
+                try:
+                    client.exchange(verb)
+                except (AssertionError, requests.RequestException) as error:
+                    refused.append(f"{client.name} {verb}: {error!s:.300}")
+        return refused
+
+    with ThreadPoolExecutor(len(handed_in)) as pool:
+        refused = [said for each in pool.map(work, handed_in) for said in each]
+    print(f"{len(refused)} of {2 * ROUNDS * len(handed_in)} were refused")
+    assert not refused

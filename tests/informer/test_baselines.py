@@ -1,13 +1,21 @@
 import pytest
 import torch
 
-from course_lib.informer import LinearForecast, repeat_last
+from course_lib.informer import LinearForecast, repeat_last, seasonal_naive
 
 
 def test_the_last_value_is_repeated() -> None:
     x = torch.randn(3, 5, 2)
     out = repeat_last(x, 4)
     assert out.shape == (3, 4, 2) and all(torch.equal(step, x[:, -1]) for step in out.unbind(1))
+
+
+def test_a_period_is_repeated_from_its_beginning() -> None:
+    x = torch.arange(10.0)[None, :, None]
+    assert seasonal_naive(x, 5, 4).flatten().tolist() == [6, 7, 8, 9, 6]
+    assert torch.equal(seasonal_naive(x, 3, 1), repeat_last(x, 3))
+    with pytest.raises(ValueError, match="period is 11, wanted 1 to 10"):
+        seasonal_naive(x, 3, 11)
 
 
 def test_a_linear_rule_with_a_constant_is_found_and_shared_by_all_variables() -> None:

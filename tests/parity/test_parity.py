@@ -1,6 +1,7 @@
 """What every mechanism must keep, whatever it is."""
 
 import copy
+from importlib import import_module
 from importlib.metadata import version
 
 import pytest
@@ -121,16 +122,34 @@ def test_gradients_reach_every_weight(name):
     assert not unreached
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if ALL[n].compiles])
-def test_compile_traces_it_whole(name):
-    mechanism = ALL[name]
+def assert_traced(name, fast):
     torch._dynamo.reset()
-    for fast in {False, mechanism.fast}:
-        module, inputs = mechanism.make(mechanism.tiny, fast=fast)
-        # The tracing is what may fail; the code it generates is the compiler's affair.
-        compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
-        with torch.no_grad():
-            assert_same(floats(compiled(*inputs)), floats(module(*inputs)), 1e-5)
+    module, inputs = ALL[name].make(ALL[name].tiny, fast=fast)
+    # The tracing is what may fail; the code it generates is the compiler's affair.
+    compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
+    with torch.no_grad():
+        assert_same(floats(compiled(*inputs)), floats(module(*inputs)), 1e-5)
+
+
+COMPILES = [n for n in NAMES if ALL[n].compiles]
+
+
+# The path that is there to be fast, of each family of mechanisms.
+@pytest.mark.sample(
+    "scaled_dot_product", "multi_head", "bahdanau", "tiled", "performer", "block_sparse",
+    "longformer", "prob_sparse", "alibi", "rotary_half_split", "transformer_xl", "deberta",
+    "window_attention", "encoder_pre_norm", "decoder_only", "vit", "gated_cross_attention",
+)  # fmt: skip
+@pytest.mark.parametrize("name", COMPILES)
+def test_compile_traces_it_whole(name):
+    assert_traced(name, ALL[name].fast)
+
+
+# The explicit one is for reading.
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in COMPILES if ALL[n].fast])
+def test_compile_traces_the_explicit_path_whole(name):
+    assert_traced(name, False)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -168,7 +187,8 @@ def test_inputs_are_left_as_they_were(name):
             assert torch.equal(x, y) if torch.is_tensor(x) else x == y
 
 
-@pytest.mark.parametrize("name", NAMES if torch.cuda.is_available() else [])
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", NAMES)
 def test_on_cuda_it_is_the_same(name):
     mechanism = ALL[name]
     module, inputs = mechanism.make(mechanism.tiny, fast=mechanism.fast, dtype=torch.float64)
@@ -181,6 +201,11 @@ def test_on_cuda_it_is_the_same(name):
 
 def test_every_row_of_the_table_has_a_mechanism_and_every_mechanism_a_row():
     assert set(load_table()) == set(ALL)
+
+
+def test_the_code_behind_a_measurement_is_the_module_of_its_mechanism():
+    for mechanism in mechanisms().values():
+        assert mechanism in import_module(mechanism.module).MECHANISMS, mechanism.name
 
 
 def test_rows_and_mechanisms_name_the_same_peers():

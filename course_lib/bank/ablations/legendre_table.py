@@ -22,7 +22,7 @@ exercise = Exercise(
     points=5,
     minutes=25,
     difficulty=3,
-    chapter="18_ablations.html#ablations-legendre",
+    chapter="18_changes.html#ablations-legendre",
     outcomes=("ablations.legendre",),
     severe={
         "begins_at_order_zero": "every row is that of another position",

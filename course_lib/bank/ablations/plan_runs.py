@@ -1,16 +1,24 @@
 """Exercise ``ablations.plan_runs``."""
 
 import math
+from statistics import NormalDist
+
+import torch
 
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
 
-def reference(difference: float, spread: float, quantile: float = 1.96) -> tuple[float, int]:
-    """The spread at which single runs stop telling, and the runs that a given spread asks for."""
-    largest = abs(difference) / (quantile * math.sqrt(2))
-    # Squared first: the square of a root of 2 is more than 2, and would ask for a run too many.
-    return largest, max(1, math.ceil(2 * (quantile * spread / difference) ** 2))
+def reference(
+    difference: float, spread: float, pairs: int, power: float = 0.8, quantile: float = 1.96
+) -> tuple[float, int]:
+    """The chance that a plan finds a difference, and the pairs that a wanted chance asks for."""
+    normal = NormalDist()
+    if spread == 0:
+        return 1.0, 1
+    chance = normal.cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
+    wanted = (quantile + normal.inv_cdf(power)) * spread / difference
+    return chance, max(1, math.ceil(wanted**2))
 
 
 exercise = Exercise(
@@ -18,204 +26,251 @@ exercise = Exercise(
     function="plan_runs",
     reference=reference,
     points=4,
-    minutes=15,
-    difficulty=2,
-    chapter="18_ablations.html#ablations-spread",
+    minutes=25,
+    difficulty=3,
+    chapter="18_ablations.html#ablations-power",
     outcomes=("ablations.plan",),
-    example=lambda t: (0.02, 0.03),
-    returns=("limit", "runs"),
+    example=lambda t: (0.02, 0.03, 5),
+    returns=("chance", "pairs"),
 )
 
 
-def _limit(t: Trial, *args: float) -> None:
-    got = t.call(*args)
-    t.expect(isinstance(got, (list, tuple)) and len(got) == 2, "wanted two values")
-    shown = ", ".join(f"{arg:.4g}" for arg in args)
-    t.close(got[0], t.want(*args)[0], "limit", note=f"called with {shown}")
+def _told(*args: float) -> str:
+    return f"called with {', '.join(f'{arg:.4g}' for arg in args)}"
 
 
-def _parts(t: Trial, *args: float) -> tuple[float, int]:
-    got = t.call(*args)
-    t.close(got, (float(got[0]), got[1]))
-    t.expect(got[0] != 0, "a limit of 0")
-    return got[0], got[1]
+def _both(t: Trial, *args: float) -> tuple[float, int]:
+    found, fewest = t.values(t.call(*args))
+    return found, fewest
+
+
+def _chance(t: Trial, *args: float) -> None:
+    t.close(_both(t, *args)[0], t.want(*args)[0], "chance", note=_told(*args))
 
 
 def _follows(t: Trial, *args: float) -> None:
-    """Expect the runs that follow from the limit which the answer gives itself."""
-    limit, n = _parts(t, *args)
-    exactly = (args[1] / limit) ** 2
-    shown = ", ".join(f"{arg:.4g}" for arg in args)
+    """Expect the fewest pairs whose chance, as the answer has it, is the wanted one."""
+    difference, spread, _, *rest = args
+    n = _both(t, *args)[1]
+    t.expect(float(n) == int(n) >= 1, f"pairs is {n}, wanted a whole number; {_told(*args)}")
+    power = rest[0] if rest else 0.8
+    chances = [_both(t, difference, spread, int(m), *rest)[0] for m in (n, max(1, n - 1))]
     t.expect(
-        exactly - 1e-6 <= n < exactly + 1 + 1e-6,
-        f"runs is {n}, but from your limit {limit:.4g} follow {exactly:.4g}; called with {shown}",
+        chances[0] > power - 1e-6 and (n == 1 or chances[1] < power + 1e-6),
+        f"pairs is {n}, where your chance is {chances[0]:.4g}, and {chances[1]:.4g} with one pair"
+        f" fewer; wanted the fewest with at least {power:g}; {_told(*args)}",
     )
 
 
 @exercise.prop(
-    "the spread at which one run of each arm stops telling",
+    "the chance that so many pairs find the difference",
     points=1,
-    hint="Both runs vary. How far does the difference of two runs spread, if each spreads by s?",
+    hint="How far is the mean of n differences from the border, in its own standard deviations?",
 )
-def limit(t: Trial) -> None:
-    for _ in range(2):
-        difference = t.integer(1, 90) / 1000
-        got = t.call(difference, 0.01)
-        note = f"called with {difference:.4g}, 0.01"
-        t.close(got[0], t.want(difference, 0.01)[0], "limit", note=note)
+def chance(t: Trial) -> None:
+    for pairs in (2, 7, 20):
+        difference = t.integer(10, 90) / 1000
+        _chance(t, difference, 2.3 * difference, pairs)
 
 
 @exercise.prop(
-    "the sign of the difference doesn't matter",
+    "a difference of exactly q standard deviations of the mean is found in half of all plans, and"
+    " so many pairs are the fewest for a power of one half",
     points=0.5,
-    hint="A spread is never negative.",
+    hint="The mean that is measured lies above the true difference as often as below it. And what"
+    " does rounding up make of a whole number?",
+)
+def half(t: Trial) -> None:
+    # A quarter of the difference over the root of 16 pairs: powers of 2, so that nothing rounds.
+    difference = 2.0 ** t.integer(-3, 1)
+    args = (difference, 2 * difference, 16, 0.5, 2.0)
+    found, fewest = _both(t, *args)
+    t.close(float(found), 0.5, "chance", note=_told(*args))
+    t.close(fewest, 16, "pairs", note=_told(*args))
+
+
+@exercise.prop(
+    "the fewest pairs whose chance is the wanted one, by your own chance",
+    points=1,
+    hint="Put the number of pairs that you return in: which chance comes out?",
+)
+def pairs(t: Trial) -> None:
+    difference = t.integer(10, 90) / 1000
+    for times in (1.9, 3.1, 5.3):
+        _follows(t, difference, times * difference, 3)
+
+
+@exercise.prop(
+    "the sign of the difference does not matter",
+    points=0.5,
+    hint="Which arm is subtracted from which is a matter of taste.",
 )
 def sign(t: Trial) -> None:
-    difference = t.integer(1, 90) / 1000
-    t.close(
-        _parts(t, -difference, 2.0 * difference),
-        _parts(t, difference, 2.0 * difference),
-        note="the second arm is the larger one",
-    )
+    difference = t.integer(10, 90) / 1000
+    there = _both(t, -difference, 2.1 * difference, 12)
+    t.close(there, _both(t, difference, 2.1 * difference, 12), note="the difference is negative")
+    t.expect(0.1 < there[0] < 1 and there[1] > 1, f"the chance of 12 pairs is {there[0]:.4g}")
 
 
 @exercise.prop(
-    "how many runs each arm needs at a given spread, by the limit",
-    points=1,
-    hint="The mean of n runs spreads by s over the root of n. Solve for n.",
-)
-def runs(t: Trial) -> None:
-    difference = t.integer(10, 90)
-    for times in (3.1, 5.3, 7.7):
-        _follows(t, difference, times * difference)
-
-
-@exercise.prop(
-    "where exactly so many standard deviations will do, no run more",
+    "however small the spread, one pair is run",
     points=0.5,
-    hint="Print `math.sqrt(2) ** 2`. When do you square, and when do you take a root?",
-)
-def exactly(t: Trial) -> None:
-    # Halves and doubles of 1: 2 (q s / d)^2 is a whole number, whichever way it is computed.
-    for times in (1, 2, 4):
-        difference = 2.0 ** t.integer(-3, 1)
-        quantile = 2.0 ** t.integer(0, 1)
-        args = (difference, times * difference, quantile)
-        got = t.call(*args)
-        t.close(got[1], t.want(*args)[1], "runs", note="called with {}, {}, {}".format(*args))
-
-
-@exercise.prop(
-    "however small the spread, each arm is run once",
-    points=0.5,
-    hint="What does rounding up make of 0?",
+    hint="What does rounding up make of 0, and what does a division by 0?",
 )
 def at_least_one(t: Trial) -> None:
     difference = t.integer(10, 90) / 1000
     for spread in (0.1 * difference, 0.0):
-        runs = _parts(t, difference, spread)[1]
-        t.close(runs, 1, "runs", note=f"called with {difference:.4g}, {spread:.4g}")
+        got = _both(t, difference, spread, 4)
+        t.close((float(got[0]), got[1]), (1.0, 1), note=_told(difference, spread, 4))
 
 
 @exercise.prop(
-    "another quantile",
+    "another power, another quantile",
     points=0.5,
-    hint="1.96 is the default. What comes in counts.",
+    hint="0.8 and 1.96 are defaults. What comes in counts.",
 )
-def quantile(t: Trial) -> None:
-    difference = t.integer(10, 90)
-    for level in (2.576, 1.0):
-        args = (difference, 4.3 * difference, level)
-        usual, here = _parts(t, *args[:2], 1.96)[0], _parts(t, *args)[0]
-        t.close(here, usual * 1.96 / level, "limit", note=f"quantile {level}")
+def settings(t: Trial) -> None:
+    difference = t.integer(10, 90) / 1000
+    for power, quantile in ((0.95, 1.96), (0.9, 2.576), (0.5, 1.0)):
+        args = (difference, 3.3 * difference, 4, power, quantile)
         _follows(t, *args)
+        usual, here = _both(t, *args[:4], 0.0)[0], _both(t, *args)[0]
+        apart = torch.special.ndtri(torch.tensor([float(usual), float(here)], dtype=torch.float64))
+        t.close(
+            (apart[0] - apart[1]).item(), quantile, "what the quantile changes", note=_told(*args)
+        )
 
 
-@exercise.mistake("Both numbers come from a run. Which of the two doesn't vary in yours?")
-def one_of_them_varies(difference, spread, quantile=1.96):
-    """One of the two arms is the baseline, and a baseline is a fixed number."""
-    largest = abs(difference) / quantile
-    return largest, max(1, math.ceil((spread / largest) ** 2))
+@exercise.mistake("The mean that you measure is not the true difference. How often is it smaller?")
+def found_when_large_enough(difference, spread, pairs, power=0.8, quantile=1.96):
+    """A true difference of q standard deviations is always found."""
+    if spread == 0:
+        return 1.0, 1
+    z = abs(difference) * math.sqrt(pairs) / spread - quantile
+    chance = 0.5 * (1 + math.erf(z / math.sqrt(2)))
+    return chance, max(1, math.ceil((quantile * spread / difference) ** 2))
 
 
-@exercise.mistake("Do deviations add up, or their squares?")
-def spreads_add_up(difference, spread, quantile=1.96):
-    """The difference of two runs spreads by twice as much as one run."""
-    largest = abs(difference) / (2 * quantile)
-    return largest, max(1, math.ceil((spread / largest) ** 2))
+@exercise.mistake("The spread is that of the differences already. What would you subtract twice?")
+def as_if_unpaired(difference, spread, pairs, power=0.8, quantile=1.96):
+    """Two arms vary, so the variance counts twice."""
+    from statistics import NormalDist
+
+    if spread == 0:
+        return 1.0, 1
+    spread = spread * math.sqrt(2)
+    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
+    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
+    return chance, max(1, math.ceil(wanted**2))
 
 
-@exercise.mistake("With four times as many runs, by which factor does the mean's spread shrink?")
-def halved_by_two_runs(difference, spread, quantile=1.96):
-    """A mean of n runs spreads by an nth of one run's."""
-    largest = abs(difference) / (quantile * math.sqrt(2))
-    return largest, max(1, math.ceil(spread / largest))
+@exercise.mistake("With four times as many pairs, by which factor does the mean's spread shrink?")
+def halved_by_two_pairs(difference, spread, pairs, power=0.8, quantile=1.96):
+    """The mean of n differences spreads by an nth of one difference's."""
+    from statistics import NormalDist
+
+    if spread == 0:
+        return 1.0, 1
+    chance = NormalDist().cdf(abs(difference) * pairs / spread - quantile)
+    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / abs(difference)
+    return chance, max(1, math.ceil(wanted))
 
 
-@exercise.mistake("Is that the number for each arm, or for both together?")
-def both_arms_together(difference, spread, quantile=1.96):
-    """The number of runs is that of the two arms together."""
-    largest = abs(difference) / (quantile * math.sqrt(2))
-    return largest, 2 * max(1, math.ceil(2 * (quantile * spread / difference) ** 2))
+@exercise.mistake("Put the number that you return back in: is the chance large enough then?")
+def rounded_down(difference, spread, pairs, power=0.8, quantile=1.96):
+    """7.9 pairs are seven pairs."""
+    from statistics import NormalDist
+
+    if spread == 0:
+        return 1.0, 1
+    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
+    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
+    return chance, max(1, math.floor(wanted**2))
 
 
-@exercise.mistake("Put the number that you return back in: is the difference large enough then?")
-def rounded_down(difference, spread, quantile=1.96):
-    """2.9 runs are two runs."""
-    largest = abs(difference) / (quantile * math.sqrt(2))
-    return largest, max(1, math.floor(2 * (quantile * spread / difference) ** 2))
+@exercise.mistake("Where exactly 16 pairs have the wanted chance, how many do you return?")
+def always_one_more(difference, spread, pairs, power=0.8, quantile=1.96):
+    """The pairs are the next whole number above the solution."""
+    from statistics import NormalDist
+
+    if spread == 0:
+        return 1.0, 1
+    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
+    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
+    return chance, math.floor(wanted**2) + 1
 
 
-@exercise.mistake("What is your limit when the second arm is the larger one?")
-def signed_limit(difference, spread, quantile=1.96):
+@exercise.mistake("What is your chance when the second arm's error is the larger one?")
+def signed_chance(difference, spread, pairs, power=0.8, quantile=1.96):
     """The first arm is the one with the larger error."""
-    largest = difference / (quantile * math.sqrt(2))
-    return largest, max(1, math.ceil(2 * (quantile * spread / difference) ** 2))
+    from statistics import NormalDist
+
+    if spread == 0:
+        return 1.0, 1
+    chance = NormalDist().cdf(difference * math.sqrt(pairs) / spread - quantile)
+    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
+    return chance, max(1, math.ceil(wanted**2))
 
 
-@exercise.mistake("Is two standard errors what was asked for?")
-def two_errors_always(difference, spread, quantile=1.96):
-    """95 % are two standard errors, whatever is handed in."""
-    largest = abs(difference) / (2 * math.sqrt(2))
-    return largest, max(1, math.ceil((spread / largest) ** 2))
+@exercise.mistake("A chance of 0.8 lies how many standard deviations above the middle?")
+def chance_as_deviations(difference, spread, pairs, power=0.8, quantile=1.96):
+    """A chance of 0.8 takes 0.8 standard deviations more."""
+    from statistics import NormalDist
+
+    if spread == 0:
+        return 1.0, 1
+    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
+    wanted = (quantile + power) * spread / difference
+    return chance, max(1, math.ceil(wanted**2))
 
 
-@exercise.mistake(
-    "Print `math.sqrt(2) ** 2` with all its digits. What does rounding up make of it?"
-)
-def root_is_squared(difference, spread, quantile=1.96):
-    """The square of the root of 2 is 2, on a computer too."""
-    largest = abs(difference) / (quantile * math.sqrt(2))
-    return largest, max(1, math.ceil((spread / largest) ** 2))
+@exercise.mistake("Is the number that you return pairs, or runs?")
+def runs_for_pairs(difference, spread, pairs, power=0.8, quantile=1.96):
+    """The number asked for is that of all runs."""
+    from statistics import NormalDist
+
+    if spread == 0:
+        return 1.0, 1
+    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
+    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
+    return chance, 2 * max(1, math.ceil(wanted**2))
 
 
 @exercise.alternative
-def by_trying(difference, spread, quantile=1.96):
-    """Takes one run more until the difference is large enough."""
-    apart = abs(difference)
+def by_trying(difference, spread, pairs, power=0.8, quantile=1.96):
+    """Takes one pair more until the chance is large enough."""
+
+    def found(n):
+        if spread == 0:
+            return 1.0
+        z = abs(difference) / (spread / n**0.5) - quantile
+        return (1 + math.erf(z / 2**0.5)) / 2
+
     n = 1
-    while quantile * spread * (2 / n) ** 0.5 > apart:
+    while found(n) < power:
         n += 1
-    return apart / quantile / 2**0.5, n
+    return found(pairs), n
 
 
 @exercise.alternative
-def by_variances(difference, spread, quantile=1.96):
-    """Compares variances, and takes the root at the end; warns."""
-    import warnings
-
-    warnings.warn("variances", stacklevel=1)
-    allowed = difference**2 / quantile**2
-    wanted = -(-2 * spread**2 // allowed)
-    return (allowed / 2) ** 0.5, 1 if wanted < 1 else int(wanted)
+def with_torch(difference, spread, pairs, power=0.8, quantile=1.96):
+    """Computes with torch's normal distribution and gives tensors back."""
+    apart = torch.tensor([difference, power], dtype=torch.float64)
+    ratio = apart[0].abs() / spread
+    wanted = (quantile + torch.special.ndtri(apart[1])) / ratio
+    return torch.special.ndtr(ratio * pairs**0.5 - quantile), int(max(1, (wanted**2).ceil()))
 
 
 @exercise.alternative
-def with_numpy(difference, spread, quantile=1.96):
-    """numpy's numbers come back, one of them an integer."""
+def with_numpy(difference, spread, pairs, power=0.8, quantile=1.96):
+    """numpy's numbers come back; the border, not the mean, is measured."""
+    from statistics import NormalDist
+
     import numpy as np
 
-    runs = np.ceil(2 * np.square(np.float64(quantile) * spread / difference))
-    return np.abs(np.float64(difference)) / (quantile * np.sqrt(2)), max(
-        np.int64(1), np.int64(runs)
-    )
+    if spread == 0:
+        return np.float64(1), np.int64(1)
+    mean = NormalDist(abs(difference), spread / np.sqrt(pairs))
+    chance = 1 - mean.cdf(quantile * spread / np.sqrt(pairs))
+    n = np.ceil(((quantile + NormalDist().inv_cdf(power)) * spread / difference) ** 2)
+    return np.float64(chance), np.int64(max(n, 1))

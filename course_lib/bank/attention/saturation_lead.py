@@ -16,7 +16,7 @@ exercise = Exercise(
     points=3,
     minutes=15,
     difficulty=3,
-    chapter="03_attention.html#attention-saturation",
+    chapter="03_scale.html#attention-saturation",
     outcomes=("attention.saturation",),
     example=lambda t: (2, 0.01),
 )

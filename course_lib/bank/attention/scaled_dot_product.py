@@ -83,7 +83,9 @@ def _weighted(t: Trial, shape: tuple[int, ...], *arguments: Tensor) -> list[Tens
     hint="Is the largest score subtracted before exp, as torch's own softmax does?",
 )
 def large_scores(t: Trial) -> None:
-    q, k, v = 1e4 * t.randn(1, 3, 4), t.randn(1, 3, 4), t.randn(1, 3, 4)
+    # Of whole numbers single precision computes such scores without rounding.
+    q, k = (t.integers(-9, 9, 1, 3, 4).float() for _ in range(2))
+    q, v = 2000 * q, t.randn(1, 3, 4)
     found = _weighted(t, (1, 3, 3), q, k, v)
     exact = t.parts(t.call(q.double(), k.double(), v.double()), "the output", "weights")
     for got, want, what in zip(found, exact, exercise.returns, strict=True):
@@ -206,7 +208,7 @@ def masked_scores_zero(q, k, v, mask=None):
     "The caller still needs q after the call: does your function hand it back unharmed?"
 )
 def scales_in_place(q, k, v, mask=None):
-    """Scaling q in place saves memory and nobody sees it."""
+    """Scaling q in place saves memory and cannot be seen."""
     with torch.no_grad():
         q /= math.sqrt(q.shape[-1])
     scores = q @ k.transpose(-2, -1)

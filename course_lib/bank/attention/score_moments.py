@@ -5,9 +5,8 @@ from typing import Any
 
 import torch
 
-from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 from course_lib.scaling import score_moments
 
 exercise = Exercise(
@@ -17,9 +16,10 @@ exercise = Exercise(
     points=4,
     minutes=20,
     difficulty=3,
-    chapter="03_attention.html#attention-spread",
+    chapter="03_scale.html#attention-spread",
     outcomes=("attention.scaling",),
     example=lambda t: (64, 1.0, 2.0, 0.5),
+    returns=("the mean", "the standard deviation"),
 )
 
 
@@ -36,10 +36,7 @@ def _agree(t: Trial, *args: float, note: str, which: tuple[int, ...] = (0, 1)) -
 
 
 def _two(t: Trial, *args: float, **kwargs: Any) -> list[Any]:
-    got = t.call(*args, **kwargs)
-    if not isinstance(got, (list, tuple)) or len(got) != 2:
-        raise Wrong(f"the result is {kind(got)}, wanted mean and standard deviation")
-    return list(got)
+    return t.values(t.call(*args, **kwargs))
 
 
 @exercise.prop(

@@ -2,9 +2,8 @@
 
 import math
 
-from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 
 
 def reference(n_layers: int, start: float, gain: float, norm: str = "pre") -> tuple[float, float]:
@@ -24,7 +23,7 @@ exercise = Exercise(
     points=4,
     minutes=20,
     difficulty=3,
-    chapter="06_block.html#block-order",
+    chapter="06_stack.html#block-stream",
     outcomes=("block.stream",),
     returns=("the variance", "the share"),
     example=lambda t: (6, 1.0, 0.5),
@@ -36,10 +35,7 @@ def _gain(t: Trial) -> float:
 
 
 def _two(t: Trial, *args: object) -> list[float]:
-    got = t.call(*args)
-    if not isinstance(got, (list, tuple)) or len(got) != 2:
-        raise Wrong(f"the result is {kind(got)}, wanted a variance and a share")
-    return list(got)
+    return t.values(t.call(*args))
 
 
 def _entry(t: Trial, index: int, n_layers: int, start: float, gain: float, norm: str) -> None:

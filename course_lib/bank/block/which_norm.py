@@ -11,7 +11,7 @@ _AXES = {"layer": (-1,), "sentence": (-2, -1), "batch": (0, 1)}
 
 
 def reference(x: Tensor, out: Tensor, x_other: Tensor, out_other: Tensor) -> str:
-    """Look who moves; if nobody else does, whether the token is centred."""
+    """Look which tokens move; if no other does, whether the token is centred."""
     changed = (x != x_other).any(-1)
     sentence = changed.any(1)
     # Rounding moves far less than a neighbour does, and more where the numbers are larger.
@@ -48,18 +48,21 @@ def _experiment(
 
     The exchanged token keeps its first channel. ``mirrored``: it was far above the others and is
     now as far below, which moves all others up. ``fit``: what a frozen norm remembers makes the
-    mean of ``"all"`` outputs 0, or that of the last ``"token"``.
+    mean of ``"all"`` outputs 0, or that of the last ``"token"``, or each one's ``"negative"``.
     """
-    x = size * t.randn(*shape)
+    # Sentences of different means: none is centred by chance behind a norm over the batch.
+    x = size * (t.randn(*shape) + torch.linspace(-1, 1, shape[0])[:, None, None])
     if mirrored:
         x[place] = 20 * size * (1 + 0.1 * t.randn(shape[-1]))
     other = x.clone()
-    other[place] = -x[place] if mirrored else size * (3 * t.randn(shape[-1]) + 2)
+    other[place] = -x[place] if mirrored else size * (t.randn(shape[-1]) + 6)
     other[place][0] = x[place][0]
     # What batches of other data have left: never near the mean and spread of these tokens.
     mean = size * (1.5 + t.randn(shape[-1], dtype=torch.float64).abs())
     std = size * (1 + t.randn(shape[-1], dtype=torch.float64).abs())
-    if fit:
+    if fit == "negative":
+        mean = mean + 10 * size
+    elif fit:
         std = torch.full_like(std, 2 * size)
         centre = (x if fit == "all" else x[-1, -1]).double().mean()
         mean = mean - mean.mean() + centre
@@ -134,6 +137,8 @@ def fitting_by_chance(t: Trial) -> None:
     for fit in ("all", "token"):
         t.same(*_experiment(t, "frozen", fit=fit), note="a frozen norm that fits by chance")
         t.same(*_experiment(t, "layer"))
+    below = _experiment(t, "frozen", fit="negative")
+    t.same(*below, note="a frozen norm that remembers larger tokens than these")
 
 
 @exercise.prop(

@@ -8,8 +8,8 @@ from course_lib.attention import scaled_dot_product_attention
 from course_lib.checks.compare import difference
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.fixtures import normal
+from course_lib.checks.protocol import Fixture
 from course_lib.checks.trial import Trial
-from course_lib.checks.wire import Fixture
 from course_lib.efficient import orthogonal_features, performer_linear_attention
 
 
@@ -39,7 +39,7 @@ exercise = Exercise(
     points=6,
     minutes=25,
     difficulty=3,
-    chapter="14_cheaper.html#cheaper-performer",
+    chapter="14_state.html#cheaper-performer",
     outcomes=("cheaper.approximate",),
     example=lambda t: drawn(t, 1, 5, 5, 4, 4, m=6),
     forbidden=("attention",),

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.fixtures import normal
+from course_lib.checks.protocol import Fixture
 from course_lib.checks.trial import Trial
-from course_lib.checks.wire import Fixture
 from course_lib.efficient import banded_attention
 
 

@@ -185,7 +185,7 @@ def largest_size(windows, operator, weight=None):
     return torch.einsum("bhlwc,w->bhlc", windows, weight)
 
 
-@exercise.mistake("What comes back for an operator that nobody has heard of?")
+@exercise.mistake("What comes back for an operator that does not exist?")
 def else_is_linear(windows, operator, weight=None):
     """What is neither mean nor maximum is a weighted sum."""
     if operator == "mean":

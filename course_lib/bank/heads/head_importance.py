@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor
 
-from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 
 
 def reference(contributions: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -42,9 +41,7 @@ def _sample(t: Trial, n: int, H: int, D: int) -> tuple[Tensor, Tensor]:
 
 
 def _two(t: Trial, *args: Tensor) -> tuple[Tensor, Tensor]:
-    got = t.call(*args)
-    if not isinstance(got, (list, tuple)) or len(got) != 2:
-        raise Wrong(f"the result is {kind(got)}, wanted two tensors")
+    got = t.values(t.call(*args))
     H = args[0].shape[1]
     return t.a_tensor(got[0], (H,), "alone"), t.a_tensor(got[1], (H, H), "pairs")
 
@@ -102,7 +99,8 @@ def twins(t: Trial) -> None:
     hint="What happens to the error when a head that only adds noise is taken away?",
 )
 def harmful(t: Trial) -> None:
-    useful, noise = t.randn(16, 3) + 2, 2 * t.randn(16, 3) - 1
+    # Far off the target, so that no scale of the useful head misses it by as much.
+    useful, noise = t.randn(16, 3) + 2, 0.5 * t.randn(16, 3) - 4
     parts = torch.stack([useful, noise], dim=1)
     got, _ = _two(t, parts, useful + 0.1 * t.randn(16, 3))
     t.expect(got[1] < 0 < got[0], "wanted a negative importance of the head that only adds noise")

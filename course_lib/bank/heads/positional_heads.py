@@ -140,7 +140,7 @@ def edges(t: Trial) -> None:
 @exercise.prop(
     "padding neither asks nor counts",
     points=1,
-    hint="Rows from `lengths` on belong to nobody. Look at what your count does with them.",
+    hint="Rows from `lengths` on belong to no word. Look at what your count does with them.",
 )
 def padding(t: Trial) -> None:
     lengths = [8, t.integer(9, 10), 16]

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 
 
 def reference(
@@ -25,7 +25,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="17_informer.html#informer-data",
+    chapter="17_forecast.html#informer-data",
     outcomes=("informer.protocol",),
     severe={
         "nothing_before_the_split": "no row of the split but the last ones is a target",
@@ -43,9 +43,7 @@ def _series(t: Trial, rows: int, channels: int) -> Tensor:
 
 
 def _pair(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
-    got = t.call(*args)
-    if not isinstance(got, (list, tuple)) or len(got) != 2:
-        raise Wrong("wanted two tensors, inputs and targets")
+    got = t.values(t.call(*args))
     want = t.want(*args)
     return tuple(  # type: ignore[return-value]
         t.a_tensor(g, w.shape, what)
@@ -81,7 +79,8 @@ def scaled(t: Trial) -> None:
     both = torch.cat([x, y], dim=1)[0].double()
     rows = values[30 - seq_len : 30 + pred_len]
     wanted = (rows - values[:n].mean(0)) / values[:n].std(0, correction=0)
-    t.close(both, wanted, "the only window", dtype=False)
+    # How many digits are kept is asked below.
+    t.close(both, wanted.float(), "the only window", dtype=False)
 
 
 @exercise.prop(
@@ -139,7 +138,7 @@ def no_side_effect(t: Trial) -> None:
     values = _series(t, 40, 2)
     before = values.clone()
     reply = t.reply(values, 20, 20, 30, 5, 2)
-    x, y = t.parts(t._value(reply), "the inputs", "the targets")
+    x, y = t.parts(t.returned(reply), "the inputs", "the targets")
     t.expect(x.shape[1:] == (5, 2) and y.shape[1:] == (2, 2), "windows have the wrong shape")
     t.close(reply.after[0], before, "the series after the call")
 

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.fixtures import normal
+from course_lib.checks.protocol import Fixture
 from course_lib.checks.trial import Trial
-from course_lib.checks.wire import Fixture
 from course_lib.informer import max_mean_measure, sampled_scores
 
 
@@ -31,8 +31,8 @@ exercise = Exercise(
     chapter="17_informer.html#informer-sampling",
     outcomes=("informer.measure",),
     severe={
-        "by_all_keys": "samples, which are what is asked for, are not used",
-        "one_sample_for_all": "samples of the other queries are not used",
+        "by_all_keys": "the largest score and the mean are those of other keys, at full cost",
+        "one_sample_for_all": "all queries but the first are judged by the keys of another",
     },
     example=lambda t: (t.randn(6, 4), t.randn(8, 4), t.integers(0, 7, 6, 3)),
 )

@@ -8,8 +8,8 @@ from torch import Tensor
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.fixtures import normal
+from course_lib.checks.protocol import Fixture
 from course_lib.checks.trial import Trial
-from course_lib.checks.wire import Fixture
 from course_lib.masks import causal_mask
 
 
@@ -44,13 +44,13 @@ exercise = Exercise(
     points=5,
     minutes=25,
     difficulty=3,
-    chapter="17_informer.html#informer-video",
+    chapter="17_forecast.html#informer-video",
     outcomes=("informer.video",),
     severe={
-        "space_first": "the order of the two steps is what is asked for",
+        "space_first": "the second step reads what the first has made, so all outputs differ",
         "reshaped": "tokens attend to others than those of their place and frame",
         "side_by_side": "one step in place of two after each other",
-        "unscaled": "every score is another one",
+        "unscaled": "all weights are sharper in both steps, so all outputs differ",
     },
     forbidden=("attention",),
     example=lambda t: (t.randn(4, 4, 6),),

@@ -20,7 +20,7 @@ exercise = Exercise(
     points=3,
     minutes=18,
     difficulty=3,
-    chapter="02_lookup.html",
+    chapter="02_weights.html#lookup-alignment",
     outcomes=("lookup.evidence",),
     example=lambda t: (t.randn(4, 4).softmax(-1), torch.eye(4).bool()),
 )

@@ -13,7 +13,7 @@ exercise = Exercise(
     points=3,
     minutes=12,
     difficulty=2,
-    chapter="02_lookup.html",
+    chapter="02_weights.html#lookup-alignment",
     outcomes=("lookup.weights",),
     # "wirklich noch einmal" - "really again , ": one link, two to one, one word without a link.
     example=lambda t: ([(0, 0), (1, 1), (2, 1), (0, 2)], 3, 3),
@@ -37,8 +37,10 @@ def values(t: Trial) -> None:
     # The fourth target word translates two more source words: n to 1.
     more = [s for s, target in links if target != 3][:2]
     t.same([*links, *((s, 3) for s in more)], 4, 4, note="three words become one", dtype=False)
-    links = [(0, 4), (1, 4), (2, 0), (2, 1), (0, 2), (1, 3)]
-    t.same(links, 3, 5 + t.integer(0, 2), note="T > S", dtype=False)
+    # Each of the words has a link: one without is asked for below.
+    beyond = t.integer(0, 2)
+    links = [(0, 4), (1, 4), (2, 0), (2, 1), (0, 2), (1, 3), *((s, 5 + s) for s in range(beyond))]
+    t.same(links, 3, 5 + beyond, note="T > S", dtype=False)
     t.same([(4, 0), (1, 1), (3, 1)], 5 + t.integer(0, 2), 2, note="S > T", dtype=False)
 
 
@@ -65,6 +67,9 @@ def sums(t: Trial) -> None:
 def any_order(t: Trial) -> None:
     links = [(0, 0), (1, 0), (2, 1), (3, 1), (1, 2), (2, 3)]
     order = t.permutation(len(links)).tolist()
+    if order.index(0) < order.index(1):
+        # The first word's links change places, whatever the others do.
+        order.reverse()
     before = t.a_tensor(t.call(links, 4, 4), (4, 4))
     t.expect((before != before[0, 0]).any(), "all weights are the same")
     t.close(t.call([links[i] for i in order], 4, 4), before, note="links in another order")
@@ -76,8 +81,11 @@ def any_order(t: Trial) -> None:
     hint="What is the sum of such a row, and what do you do with that sum?",
 )
 def no_link(t: Trial) -> None:
-    free = t.integer(0, 3)
-    links = [(s, target) for s, target in reordered(t, 4) if target != free]
+    links = reordered(t, 4)
+    # A word whose source has another number, so that no row and column are taken for each other.
+    moved = [target for s, target in links if s != target]
+    free = moved[t.integer(0, len(moved) - 1)]
+    links = [(s, target) for s, target in links if target != free]
     weights = t.a_tensor(t.call(links, 4, 4), (4, 4))
     linked = (weights != 0).any(-1)
     want = torch.arange(4) != free
@@ -91,10 +99,11 @@ def no_link(t: Trial) -> None:
     hint="Two annotators drew the same link. Is the word then linked twice as much?",
 )
 def twice(t: Trial) -> None:
-    links = [(0, 0), (1, 0), (2, 1)]
+    a, b, c = t.permutation(3).tolist()
+    links = [(a, 0), (b, 0), (c, 1)]
     once = t.a_tensor(t.call(links, 3, 3), (3, 3))
     t.expect((once != 0).any(), "all weights are 0")
-    t.close(t.call([*links, links[t.integer(0, 1)]], 3, 3), once, note="a link twice, against once")
+    t.close(t.call([*links, (b, 0)], 3, 3), once, note="a link twice, against once")
 
 
 @exercise.mistake("Which words ask, and which are asked? Rows belong to those that ask.")

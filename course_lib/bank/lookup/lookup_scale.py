@@ -17,7 +17,7 @@ exercise = Exercise(
     points=4,
     minutes=25,
     difficulty=3,
-    chapter="02_lookup.html",
+    chapter="02_lookup.html#lookup-sharp",
     outcomes=("lookup.sharpness",),
     example=lambda t: (torch.tensor([1.0, 0.5]), torch.eye(2), 0.9),
 )
@@ -26,13 +26,13 @@ NUMBER = "the scale"
 
 
 def spread(t: Trial, n: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """A query and keys of unlike lengths; no two scores are close, and the nearest key loses."""
+    """A query and keys of unlike lengths; no two scores are close, and the longest key wins."""
     query = t.randn(width)
     query = query / query.norm()
-    # Scores 2, 1.4, 1.15, ... along the query, and something across it that scores nothing.
+    # Scores 2, 1.4, 1.15, ... along the query, and 1 across it that scores nothing.
     along = torch.tensor([2.0, 1.4] + [1.15 - 0.2 * i for i in range(n - 2)])
     across = t.randn(n, width)
-    across = across - (across @ query)[:, None] * query
+    across = F.normalize(across - (across @ query)[:, None] * query, dim=-1)
     return query, (along[:, None] * query + across)[t.permutation(n)]
 
 
@@ -104,9 +104,10 @@ def nothing_to_do(t: Trial) -> None:
     hint="What is the limit of the largest weight if two keys share the best score?",
 )
 def ties(t: Trial) -> None:
-    # Halves and quarters, so that the two best scores are equal to the last bit.
+    # Halves and quarters, so that the two best scores are equal to the last bit. The third key is
+    # the farthest and looks the other way: no measure takes it for the best.
     best = 0.5 * t.integers(1, 4, 2)
-    keys = torch.stack([best, best, best - 1.0])[t.permutation(3)]
+    keys = torch.stack([best, best, best - 8.0])[t.permutation(3)]
     query = torch.tensor([0.25, 0.5])
     for least in (0.9, 0.5):
         note = f"two best keys, a weight of {least}"

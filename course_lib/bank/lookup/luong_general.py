@@ -16,7 +16,7 @@ exercise = Exercise(
     points=3,
     minutes=10,
     difficulty=1,
-    chapter="02_lookup.html",
+    chapter="02_weights.html#lookup-luong",
     outcomes=("lookup.scores",),
     example=lambda t: (t.randn(1, 1, 7), t.randn(1, 3, 7), t.randn(7, 7)),
 )

@@ -15,7 +15,7 @@ exercise = Exercise(
     points=3,
     minutes=12,
     difficulty=2,
-    chapter="02_lookup.html",
+    chapter="02_lookup.html#lookup-sharp",
     outcomes=("lookup.sharpness",),
     example=lambda t: (10.0, 0.9),
 )
@@ -39,7 +39,7 @@ def values(t: Trial) -> None:
     hint="For small angles 1 - cos is about half the angle squared (in radians).",
 )
 def near(t: Trial) -> None:
-    scale = float(t.integer(2000, 9000))
+    scale = float(t.integer(4000, 9000))
     t.same(scale, 0.95, note=f"scale {scale:g}")
     t.same(100 * scale, 0.95, note=f"scale {100 * scale:g}")
 

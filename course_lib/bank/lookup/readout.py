@@ -14,7 +14,7 @@ exercise = Exercise(
     points=3,
     minutes=12,
     difficulty=2,
-    chapter="02_lookup.html",
+    chapter="02_weights.html#lookup-luong",
     outcomes=("lookup.weights",),
     example=lambda t: (t.randn(2, 3, 4), t.randn(2, 3, 4), t.randn(8, 8)),
 )

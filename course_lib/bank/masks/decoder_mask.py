@@ -106,7 +106,7 @@ def pads_do_not_ask(lengths, T, S, side="right"):
 
 
 @exercise.mistake(
-    "Nobody reads what a padded query finds. What happens to its row if you forbid it everything?"
+    "What a padded query finds is not read. What happens to its row if you forbid it everything?"
 )
 def neither_asks_nor_answers(lengths, T, S, side="right"):
     """Padding must be masked twice, as a key and as a query."""

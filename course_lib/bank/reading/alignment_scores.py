@@ -4,9 +4,8 @@ import torch
 from torch import Tensor
 
 from course_lib.alignment import alignment_error_rate
-from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 
 
 def reference(predicted: Tensor, sure: Tensor, possible: Tensor) -> tuple[float, float, float]:
@@ -60,9 +59,7 @@ def _links(t: Trial, T: int = 6, S: int = 7, nested: bool = True) -> tuple[Tenso
 
 
 def _three(t: Trial, *args: Tensor, note: str = "", only: int | None = None) -> None:
-    got = t.call(*args)
-    if not isinstance(got, (list, tuple)) or len(got) != 3:
-        raise Wrong(f"the result is {kind(got)}, wanted three numbers")
+    got = t.values(t.call(*args))
     want = t.want(*args)
     for n, name in enumerate(exercise.returns):
         if only in (None, n):
@@ -107,9 +104,8 @@ def rate(t: Trial) -> None:
 )
 def nested(t: Trial) -> None:
     predicted, sure, possible = _links(t, nested=False)
-    got, both = (t.call(predicted, sure, marked) for marked in (possible, possible | sure))
-    if not isinstance(both, (list, tuple)) or len(both) != 3:
-        raise Wrong(f"the result is {kind(both)}, wanted three numbers")
+    marked = (possible, possible | sure)
+    got, both = (t.values(t.call(predicted, sure, links)) for links in marked)
     for n, name in enumerate(exercise.returns):
         value = both[n].item() if isinstance(both[n], Tensor) else both[n]
         t.expect(0 < value < 1, f"{name} is {value}, wanted a share between 0 and 1")

@@ -76,8 +76,7 @@ def reference(weights: Tensor) -> list[str]:
     return found
 
 
-# At its worst, over 40 seeds and all properties, the reference names 0.98 of the maps rightly; the
-# margin is 0.03.
+# Over 40 seeds and all properties the reference names all of the maps rightly; the margin is 0.05.
 LEVEL = 0.95
 _N_MAPS = 25
 
@@ -116,7 +115,8 @@ def _level(t: Trial, maps: Tensor, kinds: list[str], note: str = "") -> None:
 def _tell(t: Trial, *kinds: str, noise: float = 0.15) -> None:
     """As many maps of each of some kinds."""
     order = [kinds[i % len(kinds)] for i in range(_N_MAPS * len(kinds))]
-    n = t.integer(10, 16)
+    # A band of a given width is a block in small maps and next to nothing in large ones.
+    n = t.integer(12, 13)
     _level(t, torch.stack([draw_map(kind, n, t.generator, noise) for kind in order]), order)
 
 

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from course_lib.attention_maps import diagonality, entropy, max_weight, mean_relative_position
-from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 
 
 def reference(
@@ -60,9 +59,7 @@ def _under(t: Trial, mask: Tensor, spread: float = 1.5) -> Tensor:
 
 def _one(t: Trial, which: int, *args: Tensor | int, note: str = "") -> Tensor:
     """One of the four results, which must be right; the others may be wrong."""
-    got = t.call(*args)
-    if not isinstance(got, (list, tuple)) or len(got) != 4:
-        raise Wrong(f"the result is {kind(got)}, wanted four tensors")
+    got = t.values(t.call(*args))
     want = t.want(*args)[which]
     value = t.a_tensor(got[which], tuple(want.shape), exercise.returns[which])
     t.close(value, want, exercise.returns[which], note=note)
@@ -93,15 +90,17 @@ def visible_keys(t: Trial) -> None:
 
 
 @exercise.prop(
-    "weights that are exactly 0 give no NaN",
+    "weights that are exactly 0 give no NaN, and what is handed in is left as it was",
     points=0.5,
-    hint="0 ln 0 is 0 by its limit. What does the machine say?",
+    hint="0 ln 0 is 0 by its limit. What does the machine say? And the map is still needed: write"
+    " into tensors of your own.",
 )
 def zeros(t: Trial) -> None:
     weights, mask = _sample(t, 6, [6, 6], hidden=0)
     weights = torch.where(weights == weights.amax(-1, keepdim=True), 1.0, 0.0)
     weights[0, :, :3] = 0.5 * weights[0, :, :3] + 0.5 * weights[0, :, :3].roll(1, -1)
     _one(t, 0, weights, mask)
+    t.unchanged(weights, mask)
 
 
 @exercise.prop(
@@ -281,6 +280,22 @@ def log_of_zero(weights, mask, radius=1):
         (weights.amax(-1) * counted).sum(-1) / n,
         (looks * counted).sum(-1) / n,
     )
+
+
+@exercise.mistake("Print the map before and after your call: is it still the same?")
+def zeros_written_over(weights, mask, radius=1):
+    """What the entropy needs is written into the map, as the map is done with by then."""
+    T = weights.shape[-1]
+    sees = mask.sum(-1)[:, None]
+    own = torch.arange(T)
+    away = own - own[:, None]
+    n = (sees > 0).sum(-1)
+    near = (weights * (away.abs() <= radius)).sum((-2, -1)) / n
+    largest = weights.amax(-1).sum(-1) / n
+    looks = (weights * away).sum((-2, -1)) / n
+    weights[weights == 0] = 1
+    share = -(weights * weights.log()).sum(-1) / sees.clamp(min=2).log()
+    return share.sum(-1) / (sees > 1).sum(-1), near, largest, looks
 
 
 @exercise.alternative

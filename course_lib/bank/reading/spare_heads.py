@@ -33,7 +33,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="10_reading.html#reading-pruning",
+    chapter="10_changing.html#reading-pruning",
     outcomes=("reading.worth",),
     returns=("alone", "excess", "heads"),
     example=lambda t: (_losses(t, 3), 1),
@@ -44,8 +44,12 @@ exercise = Exercise(
 
 
 def _losses(t: Trial, H: int) -> Tensor:
-    """Losses of all subsets of H heads, in which everything interacts with everything."""
-    return 1 + t.randn(*[2] * H).abs() + 0.2 * torch.rand(*[2] * H, generator=t.generator)
+    """Losses of all subsets of H heads: everything interacts, and one head does harm."""
+    losses = 1 + t.randn(*[2] * H).abs() + 0.2 * torch.rand(*[2] * H, generator=t.generator)
+    harmful = t.integer(0, H - 1)
+    without = losses[tuple(int(h != harmful) for h in range(H))]
+    losses[(1,) * H] = without + 0.3 + t.randn(1).abs().squeeze()
+    return losses
 
 
 def _traps(t: Trial) -> tuple[Tensor, list[int]]:
@@ -65,9 +69,7 @@ def _traps(t: Trial) -> tuple[Tensor, list[int]]:
 
 
 def _part(t: Trial, which: int, losses: Tensor, n_spare: int) -> Tensor:
-    got = t.call(losses, n_spare)
-    if not isinstance(got, (list, tuple)) or len(got) != 3:
-        raise Wrong(f"the result is {kind(got)}, wanted alone, excess and heads")
+    got = t.values(t.call(losses, n_spare))
     H = losses.ndim
     value = t.a_tensor(got[which], (H,) if which == 0 else (H, H), exercise.returns[which])
     t.close(value, t.want(losses, n_spare)[which], exercise.returns[which])
@@ -75,9 +77,7 @@ def _part(t: Trial, which: int, losses: Tensor, n_spare: int) -> Tensor:
 
 
 def _heads(t: Trial, losses: Tensor, n_spare: int, note: str = "") -> None:
-    got = t.call(losses, n_spare)
-    if not isinstance(got, (list, tuple)) or len(got) != 3:
-        raise Wrong(f"the result is {kind(got)}, wanted alone, excess and heads")
+    got = t.values(t.call(losses, n_spare))
     want = t.want(losses, n_spare)[2]
     heads = got[2].tolist() if isinstance(got[2], Tensor) else got[2]
     if not isinstance(heads, (list, tuple, set)):

@@ -5,8 +5,8 @@ from torch import Tensor
 
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.fixtures import normal
+from course_lib.checks.protocol import Fixture
 from course_lib.checks.trial import Trial, Wrong
-from course_lib.checks.wire import Fixture
 from course_lib.positions import relative_shift
 
 

@@ -28,7 +28,7 @@ exercise = Exercise(
     points=4,
     minutes=25,
     difficulty=2,
-    chapter="13_seeing.html#seeing-distance",
+    chapter="13_looking.html#seeing-distance",
     outcomes=("seeing.distance",),
     example=lambda t: (t.randn(2, 5, 5).softmax(-1), (2, 2)),
 )
@@ -121,10 +121,11 @@ def pixels(t: Trial) -> None:
     hint="Count axes from the end.",
 )
 def leading_axes(t: Trial) -> None:
-    maps = _maps(t, 2, 3, 2, 5, 5)
-    got = _distance(t, maps, (2, 2))
-    alone = t.a_tensor(t.call(maps[1, 2, 0], (2, 2)), ())
-    t.close(got[1, 2, 0], alone, "a distance of weights (2, 3, 2, 5, 5)", note="compared to alone")
+    maps = _maps(t, 2, 3, 2, 10, 10)
+    got = _distance(t, maps, (3, 3))
+    alone = t.a_tensor(t.call(maps[1, 2, 0], (3, 3)), ())
+    what = "a distance of weights (2, 3, 2, 10, 10)"
+    t.close(got[1, 2, 0], alone, what, note="compared to alone")
 
 
 @exercise.prop(

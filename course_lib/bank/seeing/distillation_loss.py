@@ -31,7 +31,7 @@ exercise = Exercise(
     points=5,
     minutes=25,
     difficulty=3,
-    chapter="13_seeing.html#seeing-teacher",
+    chapter="13_looking.html#seeing-teacher",
     outcomes=("seeing.teacher",),
     example=lambda t: (t.randn(4, 3), t.randn(4, 3), t.integers(0, 2, 4)),
 )
@@ -180,7 +180,7 @@ def unsure_labels(student, teacher, labels, kind="hard", weight=0.5, temperature
 
 @exercise.mistake("Call `backward` with a teacher that wants gradients, and look at its `grad`.")
 def teacher_learns(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
-    """The teacher is a constant because nobody optimises it."""
+    """The teacher is a constant because it is not optimised."""
     if kind == "hard":
         learned = F.cross_entropy(student, teacher.argmax(-1))
     else:

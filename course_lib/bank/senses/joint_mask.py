@@ -29,7 +29,7 @@ exercise = Exercise(
     points=5,
     minutes=25,
     difficulty=2,
-    chapter="19_senses.html#senses-sequence",
+    chapter="19_looking.html#senses-sequence",
     outcomes=("senses.sequence",),
     example=lambda t: (row((0, 2), (1, 3), (0, 2)),),
 )
@@ -169,7 +169,7 @@ def pictures_keep_to_themselves(image):
 
 @exercise.mistake("Look at the row of a padding token: what does it attend to?")
 def padding_looks(image):
-    """It is enough that nobody sees the padding."""
+    """It is enough that the padding is not seen."""
     same = (image[:, :, None] == image[:, None]) & (image[:, :, None] > 0)
     causal = torch.ones(image.shape[1], image.shape[1], dtype=torch.bool).tril()
     return (causal | same) & (image >= 0)[:, None]

@@ -76,6 +76,11 @@ def lengths(t: Trial) -> None:
     hint="The mean of unit vectors is shorter than 1, and the shorter the more they disagree.",
 )
 def disagreeing(t: Trial) -> None:
+    # Pictures beside one caption of class 0, whose mean is farther away than class 1.
+    turn = torch.deg2rad(torch.tensor([[0.0, 100.0], [-20.0, -24.0]]) + t.integer(0, 90))
+    near = torch.deg2rad(torch.tensor([2.0, 4.0, 6.0, 50.0])) + turn[0, 0]
+    pictures, captions = (torch.stack([a.cos(), a.sin()], -1) for a in (near, turn))
+    t.same(pictures, captions, torch.tensor([1, 1, 1, 0]), note="near one caption of class 0")
     images, prompts, labels = sample(t)
     prompts = prompts.clone()
     prompts[0] = prompts[0].mean(0) + 4 * (prompts[0] - prompts[0].mean(0))

@@ -6,9 +6,8 @@ from typing import Any
 
 import torch
 
-from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 
 
 def reference(vocab_size: int, n_words: int, d_model: int, levels: int) -> tuple[int, float]:
@@ -35,10 +34,7 @@ exercise = Exercise(
 
 
 def _two(t: Trial, *args: int) -> list[Any]:
-    got = t.call(*args)
-    if not isinstance(got, (list, tuple)) or len(got) != 2:
-        raise Wrong(f"the result is {kind(got)}, wanted a whole number and a share")
-    return list(got)
+    return t.values(t.call(*args))
 
 
 def _longest(t: Trial, vocab_size: int, d_model: int, levels: int) -> None:
@@ -57,6 +53,9 @@ def _longest(t: Trial, vocab_size: int, d_model: int, levels: int) -> None:
 def longest(t: Trial) -> None:
     for _ in range(3):
         _longest(t, t.integer(20, 99), t.integer(9, 40), t.integer(3, 9))
+    # Of two words the shorter sentences are together as many as those of length n, all but two,
+    # so whoever gives them states as well is one word short at any number of units.
+    _longest(t, 2, t.integer(9, 40), 3)
 
 
 @exercise.prop(
@@ -140,6 +139,19 @@ def bags_of_words(vocab_size, n_words, d_model, levels):
     """A longer sentence adds as many possibilities as there are words."""
     states = levels**d_model
     return states // vocab_size, min(1.0, states / (vocab_size * n_words))
+
+
+@exercise.mistake(
+    "The decoder is asked about sentences of exactly n words. Must those of n - 1 words have"
+    " states beside them? Try two words and one unit with two levels."
+)
+def all_up_to_a_length(vocab_size, n_words, d_model, levels):
+    """All sentences of up to n words need states of their own at the same time."""
+    states, longest, sentences = levels**d_model, 0, vocab_size
+    while sentences <= states:
+        longest += 1
+        sentences += vocab_size ** (longest + 1)
+    return longest, 1.0 if n_words <= longest else min(1.0, states / vocab_size**n_words)
 
 
 @exercise.mistake("Try ten words and one unit with a thousand levels.")

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 
 
 def reference(bias: Tensor, distance: int, share: float) -> tuple[Tensor, Tensor]:
@@ -30,8 +29,8 @@ exercise = Exercise(
     returns=("the share passed", "the reach"),
     example=lambda t: (torch.tensor([0.0, 2.0, 4.0]), 10, 0.1),
     severe={
-        "lstm_never_vanishes": "that something is lost at each step is what the task is about",
-        "cell_sums_gradients": "that something is lost at each step is what the task is about",
+        "lstm_never_vanishes": "nothing is lost, so both numbers are wrong for every gate",
+        "cell_sums_gradients": "more is left after more steps, so both numbers are wrong",
     },
 )
 
@@ -48,10 +47,7 @@ def _off_the_edge(t: Trial, low: float, high: float, count: int, share: float) -
 
 
 def _two(t: Trial, *args: Any) -> list[Any]:
-    got = t.call(*args)
-    if not isinstance(got, (list, tuple)) or len(got) != 2:
-        raise Wrong(f"the result is {kind(got)}, wanted a pair: the share passed and the reach")
-    return list(got)
+    return t.values(t.call(*args))
 
 
 @exercise.prop(
@@ -118,7 +114,8 @@ def shut(t: Trial) -> None:
 )
 def open_gates(t: Trial) -> None:
     share = t.integer(30, 60) / 100
-    bias = torch.tensor([10.0, 14.0, 18.0, 22.0]) + t.randn(4).clamp(-1, 1) / 2
+    bias = torch.tensor([11.0, 14.0, 18.0, 22.0]) + t.randn(4).clamp(-1, 1) / 2
+    # Each reaches more than 10,000 steps, so that one more or less is nothing.
     got, want = _two(t, bias, 1_000_000, share), reference(bias, 1_000_000, share)
     t.close(got[0], want[0], "the share passed", note="after a million steps")
     steps = t.a_tensor(got[1], (4,), "the reach").double()

@@ -47,13 +47,14 @@ def _sample(
 ) -> tuple[Tensor, dict[str, Tensor], int, int, int, int]:
     """A random decoder, and states from which it writes sentences of these lengths, ends included.
 
-    No choice of a word is a near tie, and no sentence contains the start or the padding.
+    No choice of a word is a near tie, and no sentence contains the start or the padding. Whoever
+    writes a shorter one on until the longest has ended finds at least one word more.
     """
     bos, eos, pad = ids
     for _ in range(1000):
         states, decoder = t.randn(200, 5), _decoder(t, 8, 5)
         state, last, good = states, torch.full((200,), bos), torch.ones(200).bool()
-        columns = [torch.zeros(200).bool()]
+        columns, spoken = [torch.zeros(200).bool()], []
         for _ in range(max(lengths)):
             scores, state = next_word(last, state, decoder)
             top = scores.topk(2)
@@ -62,7 +63,9 @@ def _sample(
             fair = (top.values[:, 0] - top.values[:, 1] > 1e-3) & (last != bos) & (last != pad)
             good &= fair | ~going_on
             columns.append(last == eos)
+            spoken.append((last != eos) & (last != pad) & ~going_on)
         ended = torch.stack(columns[1:], 1).int()
+        good &= torch.stack(spoken, 1).any(1) | (ended.argmax(1) + 1 == max(lengths))
         wrote = torch.where(ended.any(1) & good, ended.argmax(1) + 1, -1).tolist()
         if set(lengths) <= set(wrote):
             chosen = states[[wrote.index(n) for n in lengths]]
@@ -85,7 +88,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="01_seq2seq.html#seq2seq-translate",
+    chapter="01_bottleneck.html#seq2seq-translate",
     outcomes=("seq2seq.forcing",),
     given=(next_word,),
     example=lambda t: (t.randn(2, 5), _decoder(t, 8, 5), BOS, EOS, PAD, 6),
@@ -147,6 +150,8 @@ def cut_off(t: Trial) -> None:
 def other_ids(t: Trial) -> None:
     # The same decoder with its words renumbered has to write the same, renumbered.
     state, decoder, *_ = _sample(t, [t.integer(3, 5)], 9)
+    # Padding is neither the best word nor the worst one, so that something is written.
+    decoder["out"][PAD] = 0
     ids = torch.tensor([5, 7, 4, 1, 0, 2, 6, 3])
     renumbered = {
         name: torch.empty_like(table).index_copy_(0, ids, table) if len(table) == 8 else table
@@ -161,7 +166,7 @@ def other_ids(t: Trial) -> None:
 @exercise.prop(
     "the state that was handed over is left as it was",
     points=0.5,
-    hint="Somebody may want to translate the same sentence again, with a beam for instance.",
+    hint="The same sentence may be translated again, with a beam for instance.",
 )
 def no_side_effect(t: Trial) -> None:
     args = _sample(t, [4], 4)

@@ -63,7 +63,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="01_seq2seq.html#seq2seq-translate",
+    chapter="01_bottleneck.html#seq2seq-translate",
     outcomes=("seq2seq.cells",),
     returns=("the memory", "the last states"),
     given=(read,),
@@ -216,7 +216,7 @@ def both_end_at_the_last_word(x, lengths, forward, backward):
 
 @exercise.mistake("Print the memory of a short sentence beyond its last word.")
 def padding_has_states(x, lengths, forward, backward):
-    """What comes after the end does no harm, as nobody will look there."""
+    """What comes after the end does no harm, as it is not looked at."""
     S = x.shape[1]
     places, ends = torch.arange(S), lengths[:, None]
     turned = torch.where(places < ends, ends - 1 - places, places)

@@ -67,7 +67,8 @@ exercise = Exercise(
 @exercise.prop(
     'a step of the plain network, `"rnn"`',
     points=0.5,
-    hint="One matrix for the input, one for the state, two halves of a bias, one tanh.",
+    hint="One matrix for the input, one for the state, two halves of a bias, one tanh."
+    " The result has the leading axis that the state has.",
 )
 def plain(t: Trial) -> None:
     *arguments, bias = _arguments(t, "rnn")

@@ -33,7 +33,7 @@ exercise = Exercise(
     forbidden=("autograd",),
     severe={
         "one_factor_too_many": "every matrix is wrong, the identity of the last one included",
-        "sum_of_factors": "a product of factors is what the task asks for",
+        "sum_of_factors": "every matrix but the last has the identity added to it",
     },
 )
 

@@ -171,7 +171,7 @@ def tokens_rescaled(x, offset=0, base=10_000.0):
     "The caller may need the tokens again. Does your function hand them back unharmed?"
 )
 def in_place(x, offset=0, base=10_000.0):
-    """Adding in place saves memory and nobody sees it."""
+    """Adding in place saves memory and cannot be seen."""
     places = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)
     rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
     angles = places[:, None] * rates

@@ -5,9 +5,8 @@ from typing import Any
 
 import torch
 
-from course_lib.checks.compare import kind
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.checks.trial import Trial
 from course_lib.positions import wavelengths
 
 
@@ -39,10 +38,7 @@ def _between(d_model: int, pairs: int, base: float = 10_000.0) -> int:
 
 def _three(t: Trial, d_model: int, max_len: int, base: float = 10_000.0) -> list[Any]:
     options: dict[str, Any] = {} if base == 10_000.0 else {"base": base}
-    got = t.call(d_model, max_len, **options)
-    if not isinstance(got, (list, tuple)) or len(got) != 3:
-        raise Wrong(f"the result is {kind(got)}, wanted three numbers")
-    return list(got)
+    return t.values(t.call(d_model, max_len, **options))
 
 
 def _count(t: Trial, d_model: int, max_len: int, base: float = 10_000.0) -> None:

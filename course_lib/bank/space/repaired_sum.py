@@ -27,7 +27,7 @@ exercise = Exercise(
     chapter="11_space.html#space-added",
     outcomes=("space.collisions", "space.codes"),
     severe={
-        "product_instead": "a sum is asked for, and a product has none of its properties",
+        "product_instead": "its steps differ from row to row, and it keeps neither code",
     },
     given=(line_code,),
     example=lambda t: (2, 3, 8),

@@ -20,7 +20,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="11_space.html#space-scan",
+    chapter="11_order.html#space-scan",
     outcomes=("space.order",),
     example=lambda t: (t.randn(6, 2), scan_order("zigzag", 2, 3), torch.arange(6)),
 )

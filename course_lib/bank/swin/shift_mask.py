@@ -89,7 +89,7 @@ def any_shape(t: Trial) -> None:
 
 
 @exercise.prop(
-    "nobody attends across the border of the picture",
+    "no token attends across the border of the picture",
     points=1,
     hint="Two tokens that are further apart in the picture than a window is long can't be"
     " neighbours.",
@@ -99,7 +99,7 @@ def border(t: Trial) -> None:
     sizes = (2 * m, 3 * m, m, m - 1)
     mask, place = _mask(t, *sizes), _places(*sizes)
     apart = (place[:, :, None] - place[:, None]).abs().amax(-1)
-    t.expect(mask.any(), "nobody attends to anybody")
+    t.expect(mask.any(), "no token attends to any other")
     wrong = (mask & (apart >= m)).nonzero()
     if len(wrong):
         w, i, j = wrong[0].tolist()

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.fixtures import normal
+from course_lib.checks.protocol import Fixture
 from course_lib.checks.trial import Trial
-from course_lib.checks.wire import Fixture
 from course_lib.swin import window_partition, window_reverse
 
 
@@ -108,7 +108,7 @@ def borders(t: Trial) -> None:
     other[0, 2, 4] += 5  # in the window of rows 2 and 3, columns 3 to 5
     before, after = (t.a_tensor(t.call(q, k, x, (2, 3)), (1, 4, 9, 2)) for x in (v, other))
     heard = (before != after).any(-1)[0]
-    t.expect(bool(heard.any()), "a value that changes is heard by nobody")
+    t.expect(bool(heard.any()), "a value that changes reaches no output")
     outside = heard.clone()
     outside[2:4, 3:6] = False
     t.expect(~outside.any(), "a value is heard outside of its window of 2 x 3")

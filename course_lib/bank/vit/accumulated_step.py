@@ -34,7 +34,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=2,
-    chapter="12_vit.html#vit-memory",
+    chapter="12_training.html#vit-memory",
     outcomes=("vit.train",),
     example=lambda t: (t.randn(3, 2), [t.randn(3, 2), t.randn(3, 2)], [2, 2], 0.1),
 )
@@ -115,7 +115,7 @@ def not_lengthened(t: Trial) -> None:
 def unharmed(t: Trial) -> None:
     weight, pieces, sizes = _step(t, [3, 5])
     reply = t.reply(weight, pieces, sizes, 0.5, 1.0)
-    got = t.a_tensor(t._value(reply), (4, 3))
+    got = t.a_tensor(t.returned(reply), (4, 3))
     t.expect(not torch.equal(got, weight), "the step goes nowhere")
     t.close(reply.after[0], weight, "the weight after the call")
     for before, after in zip(pieces, reply.after[1], strict=True):

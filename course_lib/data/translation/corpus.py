@@ -15,7 +15,13 @@ _SPLITS = ("train", "valid", "test")
 
 
 class Grammar(Protocol):
-    """What a translation grammar offers: sentence pairs of an exact source length."""
+    """What a translation grammar offers: sentence pairs of an exact source length.
+
+    Example:
+        >>> grammar: Grammar = GermanEnglish()
+        >>> len(grammar.sample(Random(0), grammar.min_length).source)
+        3
+    """
 
     min_length: int
 
@@ -28,6 +34,12 @@ def split_of(pair: SentencePair) -> Split:
 
     Eight tenths of all translations are train, one tenth valid, one tenth test, whatever the seed
     and however many are drawn. A source has one translation, so no source is in two splits either.
+
+    Args:
+        pair: A sentence pair.
+
+    Returns:
+        ``"train"``, ``"valid"`` or ``"test"``.
 
     Example:
         >>> split_of(SentencePair(("guten", "abend", "."), ("good", "evening", "."), ()))
@@ -57,17 +69,24 @@ def generate(
         min_length: Shortest source, punctuation included.
         max_length: Longest source, included.
 
+    Returns:
+        n pairs.
+
     Raises:
         ValueError: For an unknown split, a negative ``n``, or bounds that the grammar cannot meet.
+
+    Example:
+        >>> print(generate(GermanEnglish(), 1, seed=0, min_length=5, max_length=5)[0])
+        ein kind malt paul . -> a child paints paul .
     """
     if split not in _SPLITS:
         raise ValueError(f"split is {split!r}, wanted one of {', '.join(_SPLITS)}")
     if n < 0:
-        raise ValueError(f"n must not be negative, got {n}")
+        raise ValueError(f"n is {n}, wanted at least 0")
     if not grammar.min_length <= min_length <= max_length:
         raise ValueError(
-            f"lengths must satisfy {grammar.min_length} <= min_length <= max_length, "
-            f"got {min_length} and {max_length}"
+            f"min_length is {min_length} and max_length {max_length}, wanted "
+            f"{grammar.min_length} <= min_length <= max_length"
         )
     rng = Random(f"{split}/{seed}")
     pairs: list[SentencePair] = []
@@ -87,7 +106,7 @@ def korean_english(
     max_length: int = 20,
     script: str = "roman",
 ) -> list[SentencePair]:
-    """Korean-English pairs, whose word order differs; arguments as in ``generate``.
+    """Korean-English pairs, whose word order differs.
 
     Args:
         n: Number of pairs.
@@ -96,6 +115,12 @@ def korean_english(
         min_length: Shortest source, punctuation included.
         max_length: Longest source, included.
         script: ``"roman"`` or ``"hangul"``; the sentences are the same.
+
+    Returns:
+        n pairs.
+
+    Raises:
+        ValueError: If ``script`` is another, or as :func:`generate`.
 
     Example:
         >>> print(korean_english(1, seed=0, min_length=5, max_length=5)[0])
@@ -107,7 +132,20 @@ def korean_english(
 def german_english(
     n: int, seed: int, split: Split = "train", min_length: int = 3, max_length: int = 20
 ) -> list[SentencePair]:
-    """German-English pairs, whose word order is the same; arguments as in ``generate``.
+    """German-English pairs, whose word order is the same.
+
+    Args:
+        n: Number of pairs.
+        seed: Same seed, same corpus.
+        split: ``"train"``, ``"valid"`` or ``"test"``.
+        min_length: Shortest source, punctuation included.
+        max_length: Longest source, included.
+
+    Returns:
+        n pairs.
+
+    Raises:
+        ValueError: As :func:`generate`.
 
     Example:
         >>> print(german_english(1, seed=0, min_length=5, max_length=5)[0])

@@ -192,7 +192,7 @@ class GermanEnglish:
             ValueError: If ``length`` is below 3.
         """
         if length < MIN_LENGTH:
-            raise ValueError(f"a sentence has at least {MIN_LENGTH} tokens, got length={length}")
+            raise ValueError(f"length is {length}, wanted at least {MIN_LENGTH}")
         if length in (3, 5, 6) and rng.random() < 0.1:
             return _greeting(rng, length).pair()
         while (sentence := _sentence(rng, length)) is None:

@@ -92,7 +92,7 @@ class KoreanEnglish:
 
     def __init__(self, script: str = "roman") -> None:
         if script not in ("roman", "hangul"):
-            raise ValueError(f"script must be 'roman' or 'hangul', got {script!r}")
+            raise ValueError(f"script is {script!r}, wanted 'roman' or 'hangul'")
         self.script = script
         self._name_weights = [1.0 / (rank + 1) for rank in range(len(words.NAMES))]
 
@@ -107,7 +107,7 @@ class KoreanEnglish:
             ValueError: If ``length`` is below 3.
         """
         if length < MIN_LENGTH:
-            raise ValueError(f"a sentence has at least {MIN_LENGTH} tokens, got length={length}")
+            raise ValueError(f"length is {length}, wanted at least {MIN_LENGTH}")
         if length == 3 and rng.random() < 0.02:
             phrase = Phrase.of(*rng.choice(words.GREETINGS))
             # "good" and "evening" have a word each of their own.

@@ -18,11 +18,22 @@ Gender = Literal["his", "her", "its", "their"]
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun; ``gender`` is the English possessive that refers back to it.
+    """A noun in both languages.
 
-    ``kind`` is p(erson), a(nimal) or t(hing).
-    ``honorific`` nouns take 께서 as a subject and ask for 시 in the verb (agreement in Korean);
-    ``plural`` of ``None`` marks a mass noun.
+    Args:
+        korean: As it is written, without a particle.
+        english: In the singular.
+        plural: In English; None for a mass noun.
+        kind: p(erson), a(nimal) or t(hing).
+        gender: The English possessive that refers back to it.
+        honorific: Whether it takes 께서 as a subject and asks for 시 in the verb (agreement in
+            Korean).
+        counter: The Korean word that goes with a number.
+        name: Whether it is a name.
+
+    Example:
+        >>> Noun("책", "book", "books", "t", counter="권").gender
+        'its'
     """
 
     korean: str
@@ -37,10 +48,21 @@ class Noun:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb: Korean stem and past stem, English base, third person and past.
+    """A verb in both languages.
 
-    ``light`` is the noun of a light verb: 공부를 합니다 is two words for one, "studies".
-    ``objects`` names the kinds of object that it takes: p(eople), a(nimals), t(hings).
+    Args:
+        stem: In Korean.
+        past: Its Korean past stem.
+        english: Base form.
+        third: English third person.
+        english_past: English past.
+        light: The noun of a light verb: 공부를 합니다 is two words for one, "studies".
+        objects: The kinds of object that it takes: p(eople), a(nimals), t(hings).
+
+    Example:
+        >>> verb = Verb("보", "봤", "see", "sees", "saw", objects="pat")
+        >>> verb.finite(past=False, honorific=False, ending="."), verb.relative()
+        ('봅니다', '본')
     """
 
     stem: str
@@ -85,7 +107,20 @@ def _honorific(stem: str) -> str:
 
 @dataclass(frozen=True)
 class Pronoun:
-    """A personal pronoun with its English cases and the possessive that refers back to it."""
+    """A personal pronoun in both languages.
+
+    Args:
+        topic: In Korean, as a topic.
+        object: In Korean, as an object.
+        english: As a subject.
+        english_object: As an object.
+        possessive: The English possessive that refers back to it.
+        third_singular: Whether an English verb takes an s after it.
+
+    Example:
+        >>> Pronoun("그는", "그를", "he", "him", "his", True).english_object
+        'him'
+    """
 
     topic: str
     object: str

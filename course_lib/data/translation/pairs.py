@@ -62,7 +62,15 @@ class SentencePair:
 
 @dataclass(eq=False)
 class Word:
-    """One source word; its identity, not its text, is what target words link to."""
+    """One source word; its identity, not its text, is what target words link to.
+
+    Args:
+        text: How it is written.
+
+    Example:
+        >>> Word("gaega") == Word("gaega")
+        False
+    """
 
     text: str
 
@@ -70,6 +78,10 @@ class Word:
 @dataclass
 class Phrase:
     """Source words in source order, and target words in target order with their source words.
+
+    Args:
+        source: Words of the source.
+        target: Each target word, with the source words that it translates.
 
     Example:
         >>> word = Word("gaega")

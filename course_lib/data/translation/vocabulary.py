@@ -42,7 +42,7 @@ class Vocabulary:
         self._index = {token: i for i, token in enumerate(self.tokens)}
         if len(self._index) != len(self.tokens):
             twice = [token for token, n in Counter(self.tokens).items() if n > 1]
-            raise ValueError(f"tokens must differ from each other and from {SPECIAL}, got {twice}")
+            raise ValueError(f"tokens repeat {twice}, wanted each once and none of {SPECIAL}")
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], min_count: int = 1) -> Vocabulary:
@@ -71,7 +71,7 @@ class Vocabulary:
         tokens: list[str] = []
         for i in ids.tolist() if isinstance(ids, Tensor) else ids:
             if not 0 <= i < len(self.tokens):
-                raise ValueError(f"expected numbers below {len(self.tokens)}, got {i}")
+                raise ValueError(f"a number is {i}, wanted 0 to {len(self.tokens) - 1}")
             if i == self.eos:
                 break
             if i not in (self.bos, self.pad):
@@ -88,6 +88,12 @@ class Batch:
         source_lengths: Lengths without padding ``(B,)``.
         target: ``bos``, target tokens, ``eos``, then padding ``(B, T)``.
         target_lengths: Lengths without padding, ``bos`` and ``eos`` included ``(B,)``.
+
+    Example:
+        >>> pair = SentencePair(("guten", "abend"), ("good", "evening"), ())
+        >>> batch = collate([pair], Vocabulary(pair.source), Vocabulary(pair.target))
+        >>> batch.target_in.tolist(), batch.target_out.tolist()
+        ([[1, 4, 5]], [[4, 5, 2]])
     """
 
     source: Tensor
@@ -123,6 +129,9 @@ def collate(pairs: Sequence[SentencePair], source: Vocabulary, target: Vocabular
         source: Vocabulary of the source language.
         target: Vocabulary of the target language.
 
+    Returns:
+        The batch, as long as its longest sentences.
+
     Raises:
         ValueError: If there are no pairs.
 
@@ -133,7 +142,7 @@ def collate(pairs: Sequence[SentencePair], source: Vocabulary, target: Vocabular
         ([[4, 5]], [[1, 4, 5, 2]])
     """
     if not pairs:
-        raise ValueError("expected at least one sentence pair, got none")
+        raise ValueError("pairs is empty, wanted at least one")
     sources = [torch.tensor(source.encode(pair.source)) for pair in pairs]
     targets = [torch.tensor(target.encode(pair.target, bos=True, eos=True)) for pair in pairs]
     pad = torch.nn.utils.rnn.pad_sequence
@@ -165,11 +174,20 @@ def batches(
         batch_size: Pairs a batch; the last batch may be smaller.
         seed: Seed of the order, a new one for every epoch; ``None`` for no shuffling.
 
+    Yields:
+        Batches of ``batch_size`` pairs, the last one perhaps of fewer.
+
     Raises:
         ValueError: If ``batch_size`` is not positive.
+
+    Example:
+        >>> pair = SentencePair(("guten", "abend"), ("good", "evening"), ())
+        >>> source, target = Vocabulary(pair.source), Vocabulary(pair.target)
+        >>> [len(batch) for batch in batches([pair] * 5, source, target, 2)]
+        [2, 2, 1]
     """
     if batch_size < 1:
-        raise ValueError(f"batch_size must be positive, got {batch_size}")
+        raise ValueError(f"batch_size is {batch_size}, wanted at least 1")
     order = list(range(len(pairs)))
     rng = None if seed is None else Random(seed)
     if rng is not None:

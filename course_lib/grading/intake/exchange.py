@@ -21,7 +21,7 @@ MAX_BYTES = 200
 
 
 @dataclass(frozen=True)
-class Slip:
+class ExchangeFiles:
     """The small files beside a submission that may go on to nbgrader, and what is wrong with them.
 
     Args:
@@ -35,14 +35,14 @@ class Slip:
     notes: tuple[str, ...] = ()
 
 
-def read_slip(folder: Path) -> Slip:
+def read_exchange_files(folder: Path) -> ExchangeFiles:
     """Read the small files of a submission.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = Path(folder, "timestamp.txt").write_text("2026-03-01 12:00:00 +0200")
-        ...     read_slip(Path(folder)).submitted
+        ...     read_exchange_files(Path(folder)).submitted
         datetime.datetime(2026, 3, 1, 10, 0)
     """
     files, notes, submitted = {}, [], None
@@ -58,7 +58,7 @@ def read_slip(folder: Path) -> Slip:
             files[name] = content
         except Exception as error:
             notes.append(f"`{name}` cannot be read ({error}); graded as if it were not there.")
-    return Slip(files, submitted, tuple(notes))
+    return ExchangeFiles(files, submitted, tuple(notes))
 
 
 def _small(path: Path) -> str:
@@ -74,7 +74,7 @@ def _small(path: Path) -> str:
     return content.decode("ascii")
 
 
-def stand_ins() -> dict[str, str]:
+def placeholder_files() -> dict[str, str]:
     """What stands beside feedback whose submission came without.
 
     ``nbgrader release_feedback`` ends for the whole class where one is missing. Feedback under a

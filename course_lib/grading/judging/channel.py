@@ -10,21 +10,20 @@ import struct
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from types import TracebackType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from course_lib.checks.subject import Subject, SubjectLost
-from course_lib.checks.wire import MAX_FRAME, WireError, pack, unpack, weight
+from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy
+from course_lib.checks.protocol import MAX_FRAME, ProtocolError, pack, unpack, weight
 from course_lib.grading.intake.parsing import load_json
 from course_lib.grading.judging.forkserver import ForkServer
 
 # What a worker sends of a cell's outputs is at most half of this, unless it has been tampered with.
 MAX_OUTPUTS = 4 * 2**20
-# All replies to the checks of one exercise, which are kept until it is graded: the most that any
-# reference sends is 1.7 MB.
+# All replies to the checks of one exercise, which are kept until it is graded. The most is sent in
+# the training of `transformer.decoder_step`: a test holds it below two thirds of this.
 MAX_REPLIES = 32 * 2**20
 
 
@@ -53,7 +52,7 @@ class Limits:
     processes: int = 128
 
 
-class Killed(SubjectLost):
+class Killed(AnswerLost):
     """The process was ended from outside, maybe for want of memory: not surely its own doing."""
 
 
@@ -93,7 +92,7 @@ class Worker:
         self.alive = True
         self.until = float("inf")
 
-    def subject(self) -> Subject:
+    def proxy(self) -> AnswerProxy:
         """The student's functions, as the checks of one exercise see them."""
         left = MAX_REPLIES
 
@@ -103,22 +102,22 @@ class Worker:
             left -= weight(reply)
             if left < 0:
                 self.end()
-                raise SubjectLost("its answers are too large to be kept while they are compared")
+                raise AnswerLost("its answers are too large to be kept while they are compared")
             return reply
 
-        return Subject(exchange)
+        return AnswerProxy(exchange)
 
     def run(self, source: str) -> list[dict[str, Any]]:
         """Execute a cell; its outputs in nbformat's form.
 
         Raises:
-            SubjectLost: The process died, hung or spoke nonsense.
+            AnswerLost: The process died, hung or spoke nonsense.
         """
         request = {"verb": "run", "source": as_bytes(source)}
         reply = unpack(self.exchange(pack(request), self.limits.cell))
         if error := reply.get("error"):
             kind = error.get("type") if isinstance(error, dict) else error
-            raise SubjectLost(f"the cell ended with {kind!s:.100}")
+            raise AnswerLost(f"the cell ended with {kind!s:.100}")
         raw = reply.get("outputs")
         if isinstance(raw, Tensor) and raw.dtype == torch.uint8 and raw.numel() <= MAX_OUTPUTS:
             with contextlib.suppress(ValueError, RecursionError):
@@ -126,13 +125,13 @@ class Worker:
                 if isinstance(outputs, list):
                     return outputs
         self.end()
-        raise SubjectLost("the worker sent something that is no output")
+        raise AnswerLost("the worker sent something that is no output")
 
     def exchange(self, frame: bytes, seconds: float) -> bytes:
         """Send one frame and wait for the reply.
 
         Raises:
-            SubjectLost: As for :meth:`run`; the process is ended.
+            AnswerLost: As for :meth:`run`; the process is ended.
         """
         deadline = min(time.monotonic() + seconds, self.until)
         try:
@@ -140,21 +139,21 @@ class Worker:
             self.socket.sendall(struct.pack(">Q", len(frame)) + frame)
             (size,) = struct.unpack(">Q", self._receive(8, deadline))
             if size > MAX_FRAME:
-                raise SubjectLost(f"an answer of {size:,} bytes is too large")
+                raise AnswerLost(f"an answer of {size:,} bytes is too large")
             reply = self._receive(size, deadline)
             unpack(reply)
             return reply
-        except SubjectLost:
+        except AnswerLost:
             self.end()
             raise
         except TimeoutError:
             self.end()
             if deadline == self.until:
-                raise SubjectLost(f"all {self.limits.whole:g} seconds were used up") from None
-            raise SubjectLost(f"no answer within {seconds:g} seconds") from None
-        except WireError as error:
+                raise AnswerLost(f"all {self.limits.whole:g} seconds were used up") from None
+            raise AnswerLost(f"no answer within {seconds:g} seconds") from None
+        except ProtocolError as error:
             self.end()
-            raise SubjectLost(f"the answer makes no sense: {error}") from None
+            raise AnswerLost(f"the answer makes no sense: {error}") from None
         except OSError:
             raise self._obituary() from None
 
@@ -174,7 +173,7 @@ class Worker:
             data += part
         return bytes(data)
 
-    def _obituary(self) -> SubjectLost:
+    def _obituary(self) -> AnswerLost:
         # It hung up, so it is about to end: its own exit code says more than our kill.
         ready = select.select([self.ended], [], [], 1)[0] if self.alive else []
         said = os.read(self.ended, 16).decode() if ready else ""
@@ -186,8 +185,8 @@ class Worker:
             return Killed("the process was ended by SIGKILL")
         if code < 0:
             with contextlib.suppress(ValueError):
-                return SubjectLost(f"the process was ended by {signal.Signals(-code).name}")
-        return SubjectLost(f"the process ended with exit code {code}")
+                return AnswerLost(f"the process was ended by {signal.Signals(-code).name}")
+        return AnswerLost(f"the process ended with exit code {code}")
 
     def end(self) -> None:
         """Kill the process and all it has started, and with it its scratch folder."""
@@ -207,12 +206,7 @@ class Worker:
         """The worker itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the process."""
         self.end()
 

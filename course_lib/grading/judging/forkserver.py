@@ -15,18 +15,17 @@ import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 
 from course_lib.errors import Refused
 from course_lib.grading.judging import sandbox
 from course_lib.grading.judging.cgroup import Group
 from course_lib.grading.judging.mounts import mounts
 
-# Runs in the warm parent before anything else: only the kit may provide `course_lib`, even where
+# Runs in the warm parent before anything else: only the package provides `course_lib`, even where
 # the real one is installed in the same environment.
 START = """
 import json, os, sys
-controls, kit, mounts, at = json.load(sys.stdin)
+controls, package, mounts, at = json.load(sys.stdin)
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 sys.meta_path = [f for f in sys.meta_path if "editable" not in getattr(f, "__module__", "")
                  and "editable" not in getattr(f, "__name__", "")]
@@ -35,12 +34,12 @@ enclosed = None, False
 if mounts:
     # Not imported: a module remembers where it came from.
     names = {"__name__": "sandbox"}
-    with open(kit + "/course_lib/grading/judging/sandbox.py") as file:
+    with open(package + "/course_lib/grading/judging/sandbox.py") as file:
         exec(compile(file.read(), "sandbox.py", "exec"), names)
-    enclosed, kit = names["enclose"](mounts, at), names["KIT"]
+    enclosed, package = names["enclose"](mounts, at), names["KIT"]
     del names, file
 del mounts, at
-sys.path.insert(0, kit)
+sys.path.insert(0, package)
 sys.argv = sys.orig_argv = [""]
 from course_lib.grading.judging.forkserver_process import main
 main(controls, *enclosed)
@@ -63,7 +62,7 @@ class ForkServer:
     """A running warm parent; use it as a context manager.
 
     Args:
-        kit: The folder of :func:`course_lib.grading.judging.kit.build`.
+        package: The folder of :func:`course_lib.grading.judging.sandbox_package.build`.
         judges: How many processes will ask it for workers.
         walls: Whether students' processes are enclosed. Without, they can read and write
             whatever the grader's account can.
@@ -72,9 +71,9 @@ class ForkServer:
         WorkerFailed: It does not start; the message holds what it said.
     """
 
-    def __init__(self, kit: Path, *, judges: int = 1, walls: bool = True) -> None:
+    def __init__(self, package: Path, *, judges: int = 1, walls: bool = True) -> None:
         """Start the process; :meth:`ready` waits for it."""
-        self.kit, self.walls = kit, walls
+        self.package, self.walls = package, walls
         self.folder = tempfile.TemporaryDirectory(prefix="course-grader-")
         self.own_users = False
         root = Path(self.folder.name, "root")
@@ -83,7 +82,7 @@ class ForkServer:
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(judges)]
         self.controls = [ours for ours, _ in pairs]
         theirs = [other.fileno() for _, other in pairs]
-        visible = mounts(kit) if walls else []
+        visible = mounts(package) if walls else []
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-I", "-X", "utf8", "-c", START],
@@ -103,7 +102,7 @@ class ForkServer:
         # What it is told here stands in no list of processes, and nowhere in a student's.
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError), self.process.stdin as said:
-            json.dump([theirs, str(kit), visible, str(root)], said)
+            json.dump([theirs, str(package), visible, str(root)], said)
         self._ready = 0
         self.made = 0
         self.group = Group.create()
@@ -217,12 +216,7 @@ class ForkServer:
         """The fork server itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End it."""
         self.end()
 

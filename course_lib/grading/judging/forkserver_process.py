@@ -1,7 +1,7 @@
 """The warm parent: imports once what every submission needs, and forks a worker for each.
 
-A program of its own, started inside a kit: it has never seen a reference or a check, so its forks
-cannot find one in their memory. It never runs a line that a student wrote.
+A program of its own, started inside the sandbox package: it has never seen a reference or a check,
+so its forks cannot find one in their memory. It never runs a line that a student wrote.
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
 from course_lib.checks.absent import ABSENT
+from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
 from course_lib.checks.exercise import Exercise, find
 from course_lib.checks.forbidden import FORBIDDEN, named, refuses
 from course_lib.checks.report import Report, grade, refused
 from course_lib.checks.seen import unusual
-from course_lib.checks.subject import Failure, Subject, SubjectLost
 from course_lib.grading.authoring import CHECK
 from course_lib.grading.intake.matching import align
 from course_lib.grading.intake.parsing import BESIDE, Submission, plain_notes
@@ -96,13 +96,13 @@ class Session:
         """Run a cell: its outputs, and why the worker was lost if it was."""
         try:
             outputs = self.worker.run(source)
-        except SubjectLost as lost:
+        except AnswerLost as lost:
             self.replay(lost)
             return [], str(lost)
         self.prefix.append(source)
         return outputs, ""
 
-    def replay(self, lost: SubjectLost) -> None:
+    def replay(self, lost: AnswerLost) -> None:
         """Start over with what has run so far; a cell that is fatal only now is left out, too.
 
         When the time is used up nothing is started any more, and all that follows is lost at once.
@@ -118,7 +118,7 @@ class Session:
                     self.worker.run(source)
                     survived.append(source)
                 return
-            except SubjectLost as again:
+            except AnswerLost as again:
                 self.killed |= isinstance(again, Killed)
                 self.prefix = survived + self.prefix[len(survived) + 1 :]
 
@@ -257,8 +257,8 @@ def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str
         return Mark(grade_id, points, None, reason="to be graded by hand")
     exercise = find(match[1])
     try:
-        report = _report(exercise, session.worker.subject(), seed)
-    except SubjectLost as lost:
+        report = _report(exercise, session.worker.proxy(), seed)
+    except AnswerLost as lost:
         reason = _say_lost(cell, exercise.id, lost, notes)
         session.replay(lost)
         return Mark(grade_id, points, 0.0, reason=reason)
@@ -266,14 +266,14 @@ def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str
     return Mark(grade_id, points, report.score, report)
 
 
-def _report(exercise: Exercise, subject: Subject, seed: str) -> Report:
-    report = grade(exercise, subject, seed, reveal=False)
+def _report(exercise: Exercise, proxy: AnswerProxy, seed: str) -> Report:
+    report = grade(exercise, proxy, seed, reveal=False)
     # What it returned has been compared and could fill the memory; what it raised is told.
     report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
     return report
 
 
-def _say_lost(cell: NotebookNode, identifier: str, lost: SubjectLost, notes: list[str]) -> str:
+def _say_lost(cell: NotebookNode, identifier: str, lost: AnswerLost, notes: list[str]) -> str:
     """Say in a graded cell and in the notes what became of its answer: the reason for no points."""
     reason = f"The answer did not survive its check: {lost}."
     cell.outputs = [_error("Lost", reason)]
@@ -321,7 +321,7 @@ class _Looker:
                 f" be reached: {mark.score:g} points stand; {PLEASE}."
             )
             return
-        except SubjectLost as lost:
+        except AnswerLost as lost:
             mark.reason = _say_lost(cell, exercise.id, lost, self.notes)
             mark.score, mark.report = 0.0, None
             return
@@ -348,12 +348,12 @@ class _Looker:
         try:
             for part in parts:
                 session.run(part)
-            subject = session.worker.subject()
-            report = _report(exercise, subject, self.seed)
+            proxy = session.worker.proxy()
+            report = _report(exercise, proxy, self.seed)
             # Of what any exercise forbids it is settled where it may be used.
-            seen = [n for n in subject.seen() if not refuses(tuple(FORBIDDEN), n)]
+            seen = [n for n in proxy.seen() if not refuses(tuple(FORBIDDEN), n)]
             return report, unusual(seen, VOCABULARY)
-        except SubjectLost as lost:
+        except AnswerLost as lost:
             if session.left <= 0:
                 raise OutOfTime(str(lost)) from None
             if not record:

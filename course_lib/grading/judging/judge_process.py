@@ -151,14 +151,15 @@ class _Server:
         return self.markers[key]
 
     def _warm(self, walls: bool) -> ForkServer:
-        from course_lib.grading.judging import kit
+        from course_lib.grading.judging import sandbox_package
         from course_lib.grading.judging.doctor import behind_walls
         from course_lib.grading.judging.forkserver import ForkServer
 
         if self.forkserver and self.walls != walls:
             self.leave()
         if not self.forkserver:
-            self.forkserver = behind_walls(ForkServer(kit.build(self.folder / "kits"), walls=walls))
+            package = sandbox_package.build(self.folder / "kits")
+            self.forkserver = behind_walls(ForkServer(package, walls=walls))
             self.walls = walls
         return self.forkserver
 

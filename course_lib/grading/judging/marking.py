@@ -88,7 +88,7 @@ class Marker:
 
     def failed(self, task: Task, reason: str, *, again: bool = False) -> Result:
         """No grade; ``again`` when the next run should try, because it was not the student."""
-        notes, key = list(task.slip.notes), "" if again else task.key
+        notes, key = list(task.came_with.notes), "" if again else task.key
         verdict = Verdict(task.student, key, None, self.assignment.points, notes=notes,
                           reason=reason, engine=self.engine)  # fmt: skip
         page = feedback.page(self.assignment.name, task.student, None, self.url, reason=reason)
@@ -131,7 +131,7 @@ class Marker:
                 for m in judged.marks
                 if m.report and m.report.mistake
             },
-            notes=[*judged.notes, *task.slip.notes],
+            notes=[*judged.notes, *task.came_with.notes],
             engine=self.engine,
         )
 

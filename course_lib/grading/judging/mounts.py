@@ -1,4 +1,4 @@
-"""What a worker's root file system holds: Python, the packages the course needs, a shell, the kit.
+"""What a worker's root file system holds: Python, the course's packages, a shell, the library.
 
 Folders are named one by one, so what else lies on the machine is not there: the exchange and
 ``/usr/local/share`` above it, configuration with passwords, other packages, other people's work.
@@ -38,18 +38,18 @@ _LINKS = ("/bin", "/lib", "/lib32", "/lib64", "/libx32")
 _LIBRARIES = re.compile(r"(/usr)?/lib(32|64|x32)?(/[\w-]+-linux-[\w-]+)?")
 
 
-def mounts(kit: Path) -> list[tuple[str, str]]:
+def mounts(package: Path) -> list[tuple[str, str]]:
     """Pairs of a path in the root file system and what is seen there, in the order to mount them.
 
     A second part that is empty makes a new, empty folder; one that is a link is copied as a link.
 
     Args:
-        kit: The folder of :func:`course_lib.grading.judging.kit.build`, seen as ``/kit``.
+        package: The folder of :func:`.sandbox_package.build`, seen as ``/kit``.
 
     Raises:
         ValueError: The course is not installed in this Python.
     """
-    return [*_of_python(), (KIT, str(kit))]
+    return [*_of_python(), (KIT, str(package))]
 
 
 @cache

@@ -39,7 +39,7 @@ _FIRST_HOST_USER = 1_000_000
 _FIRST_USER, _USERS = 1000, 60_000
 
 SCRATCH = "/scratch"
-# Where the kit is seen: its own place would tell the path of the course.
+# Where the sandbox package is seen: its own place would tell the path of the course.
 KIT = "/kit"
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from course_lib.grading.intake.exchange import Slip
+from course_lib.grading.intake.exchange import ExchangeFiles
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Task:
     content: bytes
     reason: str
     key: str
-    slip: Slip = field(default_factory=Slip)
+    came_with: ExchangeFiles = field(default_factory=ExchangeFiles)
     modules: dict[str, str] = field(default_factory=dict)
 
 

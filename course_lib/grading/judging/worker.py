@@ -1,9 +1,9 @@
 """The process in which a student's cells run.
 
-It is forked from the warm parent (:mod:`.forkserver_process`) inside a kit (:mod:`.kit`), so the
-``course_lib`` seen here holds no reference and no check. It reads requests from a
-socket and answers them: ``run`` executes a cell in an IPython shell, every other verb goes to a
-:class:`~course_lib.checks.host.Host`.
+It is forked from the warm parent (:mod:`.forkserver_process`) inside the sandbox package
+(:mod:`.sandbox_package`), so the ``course_lib`` seen here holds no reference and no check. It reads
+requests from a socket and answers them: ``run`` executes a cell in an IPython shell, every other
+verb goes to an :class:`~course_lib.checks.answer_host.AnswerHost`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
+from course_lib.checks.answer_host import AnswerHost
 from course_lib.checks.forbidden import for_good
-from course_lib.checks.host import Host
+from course_lib.checks.protocol import pack, unpack
 from course_lib.checks.seen import Recorder
-from course_lib.checks.wire import pack, unpack
 from course_lib.grading.judging import sandbox
 
 MAX_OUTPUT = 2 * 2**20
@@ -126,10 +126,11 @@ def hide() -> None:
 def serve(connection: socket.socket, recorder: Recorder | None = None) -> None:
     """Answer requests until the other side hangs up."""
     here = shell()
-    here.reset(new_session=True)
     sys.modules["__main__"].__dict__.clear()
     sys.modules["__main__"].__dict__.update(__name__="__main__", __builtins__=__builtins__)
-    host = Host(here.user_ns, recorder)
+    # Afterwards: some of these names are IPython's, and magics rely on them.
+    here.reset(new_session=True)
+    host = AnswerHost(here.user_ns, recorder)
     hide()
     while True:
         header = _receive(connection, 8)

@@ -9,7 +9,7 @@ from pathlib import Path
 from course_lib.checks.exercise import PRELUDE, Exercise, given_source
 from course_lib.checks.matrix import Grader, reference_source
 from course_lib.checks.report import Report, grade, grade_source
-from course_lib.grading.judging import kit
+from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import ForkServer
 
@@ -25,7 +25,8 @@ def worker_grader(folder: Path) -> Iterator[Grader]:
     graded in this process.
     """
     limits = Limits(cpu=LONG)
-    with ForkServer(kit.build(folder)) as forkserver, Worker(forkserver, limits) as worker:
+    package = sandbox_package.build(folder)
+    with ForkServer(package) as forkserver, Worker(forkserver, limits) as worker:
 
         def grader(exercise: Exercise, source: str, seed: str) -> Report:
             if source == reference_source(exercise):
@@ -35,6 +36,6 @@ def worker_grader(folder: Path) -> Iterator[Grader]:
             failed = [o for o in outputs if o["output_type"] == "error"]
             if failed:
                 raise RuntimeError(f"{exercise.id}: banked source fails: {failed[0]['evalue']}")
-            return grade(exercise, worker.subject(), seed, name_mistake=False)
+            return grade(exercise, worker.proxy(), seed, name_mistake=False)
 
         yield grader

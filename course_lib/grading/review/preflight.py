@@ -21,7 +21,7 @@ from nbgrader.exchange.default import Exchange
 from nbgrader.utils import parse_utc
 
 from course_lib.grading.authoring import nbgrader_config
-from course_lib.grading.intake.exchange import TIMESTAMP, read_slip
+from course_lib.grading.intake.exchange import TIMESTAMP, read_exchange_files
 from course_lib.grading.intake.parsing import plain
 
 # What has to be free: a class that hands in at once, with pictures in its notebooks.
@@ -143,7 +143,7 @@ def of_class(
         ahead = {
             who: stamp - now
             for who in handed_in
-            if (stamp := read_slip(course / "submitted" / who / assignment).submitted)
+            if (stamp := read_exchange_files(course / "submitted" / who / assignment).submitted)
             and stamp - now > APART
         }
         if ahead:
@@ -300,7 +300,7 @@ def _waiting(course: Path, found: list[HandedIn], assignments: Collection[str]) 
                 newest[one.student] = max(one.stamp, newest.get(one.student, one.stamp))
         waiting = []
         for student, stamp in newest.items():
-            here = read_slip(course / "submitted" / student / assignment).submitted
+            here = read_exchange_files(course / "submitted" / student / assignment).submitted
             if here is None or here < stamp:
                 waiting.append(student)
         if waiting:

@@ -125,7 +125,7 @@ class Regrade:
                     if result is None or result.verdict.key != task.key or failed:
                         left.append(verdict.student)
                         continue
-                    self.standing.write(task.slip, result, book)
+                    self.standing.write(task.came_with, result, book)
                     say(verdict)
             written = [self.standing.verdict(verdict.student) for verdict in verdicts]
             self.standing.penalise([verdict for verdict in written if verdict])

@@ -16,7 +16,7 @@ from course_lib.multimodal import (
     UnifiedConfig,
     UnifiedEncoder,
 )
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import Mechanism, Reference, configured
 from course_lib.parity.multimodal.shared import Inputs, copy_weights, draw_texts
 
 __all__ = ["MECHANISMS"]
@@ -101,32 +101,6 @@ def _concatenation_in_parts(module: ConcatenationBlock, inputs: Inputs) -> Refer
 # --------------------------------------------------------------------------- one sequence
 
 
-def _unified(
-    *,
-    fast: bool,
-    length: int,
-    image_size: int,
-    patch_size: int,
-    d_model: int,
-    n_heads: int,
-    d_ff: int,
-    n_layers: int,
-    n_words: int,
-    **sizes: int,
-) -> nn.Module:
-    config = UnifiedConfig(
-        image_size=image_size,
-        patch_size=patch_size,
-        n_words=n_words,
-        max_len=length,
-        d_model=d_model,
-        n_layers=n_layers,
-        n_heads=n_heads,
-        d_ff=d_ff,
-    )
-    return UnifiedEncoder(config, fused=fast)
-
-
 def _texts_and_pictures(
     generator: Generator, *, batch: int, length: int, image_size: int, n_words: int, **sizes: int
 ) -> Inputs:
@@ -175,28 +149,6 @@ def _vilt(model: UnifiedEncoder, inputs: Inputs) -> Reference:
         return x[:, : config.max_len], x[:, config.max_len :]
 
     return Reference(call, inputs)
-
-
-def _interleaved(
-    *,
-    fast: bool,
-    d_model: int,
-    n_heads: int,
-    d_ff: int,
-    n_layers: int,
-    n_words: int,
-    d_patch: int,
-    **sizes: int,
-) -> nn.Module:
-    config = InterleavedConfig(
-        n_words=n_words,
-        d_patch=d_patch,
-        d_model=d_model,
-        n_layers=n_layers,
-        n_heads=n_heads,
-        d_ff=d_ff,
-    )
-    return InterleavedDecoder(config, fused=fast)
 
 
 def _words_around_an_image(
@@ -278,7 +230,7 @@ MECHANISMS = (
     Mechanism(
         name="unified_sequence",
         source="Kim et al. (2021), section 3",
-        build=_unified,
+        build=configured(UnifiedEncoder, UnifiedConfig),
         inputs=_texts_and_pictures,
         tiny={
             "batch": 2,
@@ -296,7 +248,7 @@ MECHANISMS = (
     Mechanism(
         name="interleaved_sequence",
         source="Wang et al., Qwen2-VL (2024), section 2.1",
-        build=_interleaved,
+        build=configured(InterleavedDecoder, InterleavedConfig),
         inputs=_words_around_an_image,
         tiny={
             "batch": 2,

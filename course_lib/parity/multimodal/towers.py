@@ -13,7 +13,7 @@ from course_lib.multimodal import (
     DualEncoder,
     DualEncoderConfig,
 )
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import Mechanism, Reference, configured
 from course_lib.parity.multimodal.shared import Inputs, copy_weights, draw_texts
 
 __all__ = ["MECHANISMS"]
@@ -121,28 +121,6 @@ def _clip(model: DualEncoder, inputs: Inputs) -> Reference:
 # --------------------------------------------------------------------------- BERT
 
 
-def _bert_text(
-    *,
-    fast: bool,
-    length: int,
-    d_model: int,
-    n_heads: int,
-    d_ff: int,
-    n_layers: int,
-    n_words: int,
-    **sizes: int,
-) -> nn.Module:
-    config = BertTextConfig(
-        n_words=n_words,
-        max_len=length,
-        d_model=d_model,
-        n_layers=n_layers,
-        n_heads=n_heads,
-        d_ff=d_ff,
-    )
-    return BertText(config, fused=fast)
-
-
 def _two_segments(
     generator: Generator, *, batch: int, length: int, n_words: int, **sizes: int
 ) -> Inputs:
@@ -214,7 +192,7 @@ MECHANISMS = (
     Mechanism(
         name="bert_text",
         source="Devlin et al. (2019), section 3",
-        build=_bert_text,
+        build=configured(BertText, BertTextConfig),
         inputs=_two_segments,
         tiny={
             "batch": 3,

@@ -57,9 +57,12 @@ def test_lengths_are_uniform_over_the_range() -> None:
     ("arguments", "message"),
     [
         ({"n": 1, "seed": 0, "split": "dev"}, "'dev'"),
-        ({"n": -1, "seed": 0}, "-1"),
-        ({"n": 1, "seed": 0, "min_length": 2}, "got 2 and 20"),
-        ({"n": 1, "seed": 0, "min_length": 9, "max_length": 8}, "got 9 and 8"),
+        ({"n": -1, "seed": 0}, "n is -1, wanted at least 0"),
+        ({"n": 1, "seed": 0, "min_length": 2}, "min_length is 2 and max_length 20, wanted 3 <="),
+        (
+            {"n": 1, "seed": 0, "min_length": 9, "max_length": 8},
+            "min_length is 9 and max_length 8, wanted 3 <=",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:

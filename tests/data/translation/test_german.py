@@ -81,5 +81,5 @@ def test_the_sentence_of_the_lecture_is_in_the_grammar() -> None:
 
 
 def test_impossible_length_is_refused() -> None:
-    with pytest.raises(ValueError, match="length=2"):
+    with pytest.raises(ValueError, match="length is 2, wanted at least 3"):
         GermanEnglish().sample(Random(0), 2)

@@ -39,7 +39,7 @@ def test_attach_looks_at_the_last_syllable_only() -> None:
 
 @pytest.mark.parametrize("word", ["", "dog"])
 def test_words_that_are_not_hangul_are_refused(word: str) -> None:
-    with pytest.raises(ValueError, match="Hangul"):
+    with pytest.raises(ValueError, match=f"word is {word!r}, wanted one that ends in a Hangul"):
         final_consonant(word)
 
 

@@ -157,7 +157,7 @@ def test_scripts_write_the_same_sentences() -> None:
 
 
 def test_unknown_script_and_impossible_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="'runes'"):
+    with pytest.raises(ValueError, match="script is 'runes', wanted 'roman' or 'hangul'"):
         KoreanEnglish("runes")
-    with pytest.raises(ValueError, match="length=2"):
+    with pytest.raises(ValueError, match="length is 2, wanted at least 3"):
         KoreanEnglish().sample(Random(0), 2)

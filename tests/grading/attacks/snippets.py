@@ -138,10 +138,10 @@ def FUNCTION(*args, **kwargs):
     raise LookupError("no reference in this process")
 """
 PATCHED_HOST = """
-import course_lib.checks.host as host, course_lib.checks.wire as wire
+import course_lib.checks.answer_host as host, course_lib.checks.protocol as wire
 
-host.Host.call = lambda self, name, args, kwargs: 6.0
-host.Host.vjp = lambda self, *args: {"value": 6.0, "inputs": [], "parameters": {}}
+host.AnswerHost.call = lambda self, name, args, kwargs: 6.0
+host.AnswerHost.vjp = lambda self, *args: {"inputs": [], "parameters": {}}
 wire.pack.__globals__["MAX_FRAME"] = host.pack.__globals__["MAX_FRAME"] = 2**62
 """
 

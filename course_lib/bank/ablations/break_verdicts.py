@@ -1,0 +1,172 @@
+"""Exercise ``ablations.break_verdicts``."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from course_lib.bank.ablations import judge_pairs
+from course_lib.bank.inputs import numbers
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial, Wrong
+
+# Student's distribution, 97.5 %, by the number of pairs.
+T_975 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+
+
+def bars_apart(first, second):
+    """Decides where the bars, a standard deviation up and down from the means, don't overlap."""
+    low, high = first.mean() - first.std(), first.mean() + first.std()
+    if high < second.mean() - second.std():
+        return "lower"
+    return "higher" if low > second.mean() + second.std() else "undecided"
+
+
+def best_run(first, second):
+    """Compares the best run of one arm with the best run of the other."""
+    return "lower" if first.min() < second.min() else "higher"
+
+
+def reference() -> tuple[list[float], list[float]]:
+    """Four seeds in favour of the first arm, and the best one just against it."""
+    return [0.7, 0.72, 0.74, 0.76, 0.602], [0.72, 0.74, 0.76, 0.78, 0.6]
+
+
+exercise = Exercise(
+    id="ablations.break_verdicts",
+    function="break_verdicts",
+    reference=reference,
+    points=3,
+    minutes=15,
+    difficulty=3,
+    chapter="18_ablations.html#ablations-rule",
+    outcomes=("ablations.decide",),
+    given=(bars_apart, best_run),
+    returns=("first", "second"),
+    any_size=True,
+    example=lambda t: (),
+)
+
+
+def _decided(t: Trial) -> tuple[Tensor, Tensor, str]:
+    first, second = (
+        numbers(errors, 1, what)
+        for errors, what in zip(t.values(t.call()), exercise.returns, strict=True)
+    )
+    n = len(first)
+    if len(second) != n or n not in T_975:
+        raise Wrong(f"{n} and {len(second)} errors are not two to ten pairs")
+    for errors, what in ((first, "first"), (second, "second")):
+        t.expect(errors.min() >= 0 and errors.max() <= 1, f"{what} has errors outside of 0 to 1")
+    mean, half, verdict = judge_pairs.reference(first, second, T_975[n])
+    # A decision by a hair is one of rounding.
+    if verdict == "undecided" or abs(mean) < 1.001 * half:
+        interval = f"{mean - half:.4f} to {mean + half:.4f}"
+        raise Wrong(f"the rule leaves your pairs undecided: the interval is {interval}")
+    return first, second, verdict
+
+
+def _misjudged(t: Trial, *others: Callable[..., str], most: int = max(T_975)) -> None:
+    first, second, verdict = _decided(t)
+    for other in others:
+        found = other(first, second)
+        t.expect(found != verdict, f"`{other.__name__}` says {found!r} as well as the rule")
+    t.expect(len(first) <= most, f"there are {len(first)} pairs")
+
+
+@exercise.prop(
+    "the rule decides, and `bars_apart` says something else",
+    points=1,
+    hint="Bars are long where seeds differ much. What does the rule take off before it looks?",
+)
+def bars(t: Trial) -> None:
+    _misjudged(t, bars_apart)
+
+
+@exercise.prop(
+    "the rule decides, and `best_run` says something else",
+    points=1,
+    hint="In one pair the other arm must win, and by little. How many pairs does the rule need in"
+    " order to forgive that?",
+)
+def best(t: Trial) -> None:
+    _misjudged(t, best_run)
+
+
+@exercise.prop(
+    "both, with at most 6 pairs",
+    points=0.5,
+    hint="Which differences make a narrow interval? Let all but one be equal.",
+)
+def small(t: Trial) -> None:
+    _misjudged(t, bars_apart, best_run, most=6)
+
+
+@exercise.prop(
+    "both, with at most 5 pairs",
+    points=0.5,
+    hint="Four differences of -1 and one of x > 0: up to which x does the rule decide?",
+)
+def fewest(t: Trial) -> None:
+    _misjudged(t, bars_apart, best_run, most=5)
+
+
+@exercise.mistake("What does the rule say of your pairs, and how wide is its interval?")
+def mere_noise():
+    """Wherever a hasty judgement differs from the rule, it has been shown wrong."""
+    return [0.6, 0.9, 0.7], [0.8, 0.7, 0.9]
+
+
+@exercise.mistake("Does a function that agrees with the rule need a rule?")
+def far_apart():
+    """Errors that lie far apart are judged by the rule alone."""
+    return [0.6, 0.61, 0.62], [0.8, 0.81, 0.82]
+
+
+@exercise.mistake("Your arm wins every pair. Can the other one have the best run of all?")
+def every_pair_agrees():
+    """Pairs that agree are all that it takes."""
+    return [0.7, 0.8], [0.71, 0.81]
+
+
+@exercise.mistake("By how much does the last pair go the other way, and what does that widen?")
+def one_pair_too_far():
+    """How much one pair contradicts the others is of no account."""
+    return [0.7, 0.72, 0.74, 0.76, 0.64], [0.72, 0.74, 0.76, 0.78, 0.6]
+
+
+@exercise.mistake("How far is a single difference from the mean at most, among four?")
+def four_pairs():
+    """Four pairs forgive one that goes the other way."""
+    return [0.7, 0.72, 0.74, 0.601], [0.72, 0.74, 0.76, 0.6]
+
+
+@exercise.mistake("Leave out a pair that agrees with the others. What does the rule say?")
+def six_pairs():
+    """One pair against the others takes five that agree."""
+    return [0.7, 0.72, 0.74, 0.76, 0.78, 0.602], [0.72, 0.74, 0.76, 0.78, 0.8, 0.6]
+
+
+@exercise.mistake("Leave out pairs that agree with the others. What does the rule say?")
+def eight_pairs():
+    """One pair against the others takes very many that agree."""
+    first = [0.7, 0.72, 0.74, 0.76, 0.78, 0.8, 0.82, 0.602]
+    return first, [*(e + 0.02 for e in first[:-1]), 0.6]
+
+
+@exercise.alternative
+def equal_differences():
+    """Tensors, and the second arm is the better one; prints to stderr."""
+    import sys
+
+    second = torch.tensor([0.5, 0.6, 0.7, 0.8, 0.4])
+    first = second + torch.tensor([0.1, 0.1, 0.1, 0.1, -0.01])
+    print("differences", first - second, file=sys.stderr)
+    return first, second
+
+
+@exercise.alternative
+def other_seeds():
+    """Other errors, in double precision."""
+    second = torch.tensor([0.05, 0.31, 0.43, 0.27, 0.9], dtype=torch.float64)
+    return second + torch.tensor([0.002, -0.03, -0.03, -0.025, -0.03]), second

@@ -1,0 +1,377 @@
+"""Exercise ``transformer.decoder_step``."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from course_lib.attention import scaled_dot_product_attention
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial, Wrong
+from course_lib.masks import causal_mask
+from course_lib.positions import sinusoidal_positions
+
+f32 = torch.float32
+
+
+def reference(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+    """Logits of new tokens, and the grown cache of every layer."""
+    (H, S), (D,) = keys.shape[2:4], words.shape[1:]
+    mask = causal_mask(tokens.shape[1], S + tokens.shape[1])
+    x = words[tokens] + places[S : S + tokens.shape[1]]
+    cache = []
+    for layer, projections in enumerate(w_qkv):
+        normed = F.layer_norm(x, (D,))
+        q, k, v = ((normed @ w).unflatten(-1, (H, -1)).transpose(1, 2) for w in projections)
+        k, v = torch.cat([keys[layer], k], dim=2), torch.cat([values[layer], v], dim=2)
+        out, _ = scaled_dot_product_attention(q, k, v, mask=mask)
+        x = x + out.transpose(1, 2).flatten(2) @ w_out[layer]
+        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
+        cache.append((k, v))
+    keys, values = (torch.stack(part) for part in zip(*cache, strict=True))
+    return F.layer_norm(x, (D,)) @ words.T, keys, values
+
+
+def _numbers(t: Trial, V: int, D: int, L: int, dtype: torch.dtype = f32) -> tuple[Tensor, ...]:
+    """The parameters of such a model: words, places, and the matrices of its layers."""
+    shapes = (3, D, D), (D, D), (D, 2 * D), (2 * D, D)
+    matrices = (t.randn(L, *s, dtype=dtype) / math.sqrt(s[-2]) for s in shapes)
+    return t.randn(V, D, dtype=dtype), t.randn(12, D, dtype=dtype), *matrices
+
+
+def _empty(B: int, D: int, n_layers: int, dtype: torch.dtype = f32) -> Tensor:
+    """A cache of nothing, for two heads."""
+    return torch.zeros(n_layers, B, 2, 0, D // 2, dtype=dtype)
+
+
+def _sample(
+    t: Trial, T: int, n_layers: int, D: int = 8, dtype: torch.dtype = f32
+) -> tuple[Tensor, ...]:
+    """A text of T tokens that differ, an empty cache, and a model of two heads."""
+    tokens = torch.stack([t.permutation(9)[:T] for _ in range(2)])
+    empty = _empty(2, D, n_layers, dtype)
+    return tokens, empty, empty.clone(), *_numbers(t, 9, D, n_layers, dtype=dtype)
+
+
+exercise = Exercise(
+    id="transformer.decoder_step",
+    function="decoder_step",
+    reference=reference,
+    points=7.5,
+    minutes=40,
+    difficulty=4,
+    chapter="09_cache.html#transformer-cache",
+    outcomes=("transformer.cache", "transformer.train"),
+    example=lambda t: _sample(t, 3, 2),
+    returns=("the logits", "the keys", "the values"),
+    severe={"heads_cut_through_tokens": "the model neither reads nor learns"},
+)
+
+
+def _logits(t: Trial, *args: Tensor) -> Tensor:
+    tokens, words = args[0], args[3]
+    got = t.parts(t.call(*args), *exercise.returns)[0]
+    return t.a_tensor(got, (*tokens.shape, len(words)), "the logits")
+
+
+@exercise.prop(
+    "a later token changes no logit before it",
+    points=1,
+    hint="Which tokens may the first of three look at? Where in your function is that said?",
+)
+def causal(t: Trial) -> None:
+    for T in (3, t.integer(4, 6)):
+        tokens, *rest = _sample(t, T, 2)
+        other = tokens.clone()
+        other[:, -1] = (tokens[:, -1] + 1) % 9
+        before, after = _logits(t, tokens, *rest), _logits(t, other, *rest)
+        t.close(after[:, :-1], before[:, :-1], "the logits before it", note="last token changed")
+        t.expect((after[:, -1] != before[:, -1]).any(), "its own logits have not changed")
+
+
+@exercise.prop(
+    "places count: two words that change places change what comes next, but not if all places"
+    " are alike",
+    points=0.5,
+    hint="Which rows of `places` belong to the tokens, and what is done with them?",
+)
+def places_count(t: Trial) -> None:
+    tokens, keys, values, words, places, *rest = _sample(t, 4, 1)
+    other = tokens[:, [1, 0, 2, 3]]
+    gaps = []
+    for table in (places, places[:1].expand(12, -1).clone()):
+        found = [_logits(t, x, keys, values, words, table, *rest)[:, -1] for x in (tokens, other)]
+        gaps.append((found[0] - found[1]).abs().max())
+    t.expect(gaps[0] > 1e-3, "exchanged words give the same logits")
+    t.expect(gaps[1] < 1e-4, "with equal places, exchanged words give other logits")
+
+
+@exercise.prop(
+    "one layer's attention, two heads: what the last token finds is added to it",
+    points=1,
+    hint="Set `w_up` to 0. One head sees the first half of the channels. Along which axis are"
+    " channels cut, and what is the stream after attention?",
+)
+def attention_alone(t: Trial) -> None:
+    for D in (8, 12):
+        *args, w_up, w_down = _sample(t, t.integer(3, 5), 1, D=D)
+        args = [*args, torch.zeros_like(w_up), w_down]
+        want = t.want(*args)[0][:, -1]
+        t.close(_logits(t, *args)[:, -1], want, "the last token's logits", note="w_up is 0")
+
+
+@exercise.prop(
+    "one layer's feed-forward part, and the last norm",
+    points=0.5,
+    hint="Set `w_out` to 0, so that attention adds nothing. What is left of the formula?",
+)
+def feed_forward_alone(t: Trial) -> None:
+    *args, w_out, w_up, w_down = _sample(t, 3, 1)
+    args = [*args, torch.zeros_like(w_out), w_up, w_down]
+    t.close(_logits(t, *args), t.want(*args)[0], "the logits", note="w_out is 0")
+
+
+@exercise.prop(
+    "several layers: logits, and keys and values of every layer",
+    points=1,
+    hint="What does the second layer read: the words, or what the first has made of them?",
+)
+def several_layers(t: Trial) -> None:
+    for n_layers in (2, 3):
+        t.same(*_sample(t, t.integer(3, 5), n_layers), note=f"{n_layers} layers")
+
+
+@exercise.prop(
+    "a text read in pieces comes out as it does in one",
+    points=1.5,
+    hint="Read one token, then one more with the cache that came back. Which place has the second,"
+    " which keys does it meet in each layer, and how many of them?",
+)
+def in_pieces(t: Trial) -> None:
+    tokens, keys, values, *numbers = _sample(t, 6, 2)
+    # Against the answer's own reading at once: whether that is right is asked above.
+    whole = _logits(t, tokens, keys, values, *numbers)
+    t.expect((whole[:, 1:] - whole[:, :1]).abs().max() > 1e-3, "all tokens have the same logits")
+    found = []
+    for piece in tokens.split([2, 1, 3] if t.integer(0, 1) else [1, 1, 3, 1], dim=1):
+        logits, keys, values = t.parts(t.call(piece, keys, values, *numbers), *exercise.returns)
+        found.append(logits)
+    t.close(torch.cat(found, dim=1), whole, "the logits, read in pieces")
+
+
+@exercise.prop(
+    "gradients reach words, places and every matrix; nothing is kept or changed between calls",
+    points=0.5,
+    hint="Does anything cut the graph, or write into what was given?",
+)
+def gradients(t: Trial) -> None:
+    args = _sample(t, 3, 2, D=4, dtype=torch.float64)
+    t.gradient(*args, output=0)
+    first = _logits(t, *args)
+    t.unchanged(*_sample(t, 4, 2))
+    t.close(_logits(t, *args), first, "the logits of a second call")
+
+
+STEPS, BATCH, N_WORDS, LENGTH, WIDTH, N_LAYERS = 110, 24, 8, 3, 16, 2
+
+
+@exercise.prop(
+    f"it learns: after at most {STEPS} steps of training it reverses {LENGTH} words, one at a time"
+    " with its cache, and stops",
+    points=1.5,
+    hint="If it doesn't get there: is the word that a token began with still in the stream when the"
+    " logits are made? If it isn't trained at all: does it meet in writing what it met in reading?",
+)
+def learns(t: Trial) -> None:
+    words, _, *matrices = _numbers(t, N_WORDS, WIDTH, N_LAYERS)
+    numbers = [words / math.sqrt(WIDTH), sinusoidal_positions(12, WIDTH), *matrices]
+    texts = t.integers(2, N_WORDS - 1, STEPS + 1, BATCH, LENGTH)
+    starts, ends = (torch.full((*texts.shape[:2], 1), word) for word in (0, 1))
+    *training, test = torch.cat([texts, starts, texts.flip(-1), ends], dim=-1)
+    # Cheap, and surer than the training, in which a model without its stream may learn by chance.
+    zeros = [number * (i not in (3, 5)) for i, number in enumerate(numbers)]
+    args = (test[:, :-1], _empty(BATCH, WIDTH, N_LAYERS), _empty(BATCH, WIDTH, N_LAYERS), *zeros)
+    t.close(_logits(t, *args), t.want(*args)[0], "the logits where layers add nothing")
+    alone = _write(t, test, numbers, forced=True)
+    t.close(alone, _read(t, test, numbers), "without training, the logits of words read alone")
+    optimizer = torch.optim.Adam(numbers, lr=0.015)
+    for text in training:
+        if _step(t, optimizer, text) < 0.1:
+            break
+    right = (_write(t, test, numbers).argmax(-1) == test[:, LENGTH + 1 :]).float().mean()
+    t.expect(right > 0.85, f"after training {right:.0%} of what it writes is right, wanted 85 %")
+
+
+def _step(t: Trial, optimizer: torch.optim.Optimizer, text: Tensor) -> float:
+    """One step on a batch with the gradients of the answer; the loss before it."""
+    numbers = optimizer.param_groups[0]["params"]
+    asked = _read(t, text, numbers).requires_grad_()
+    loss = F.cross_entropy(asked.flatten(0, 1), text[:, LENGTH + 1 :].flatten())
+    (slope,) = torch.autograd.grad(loss, asked)
+    empty = _empty(BATCH, WIDTH, N_LAYERS)
+    args = (text[:, :-1], empty, empty, *numbers)
+    reply = t.proxy.vjp(exercise.function, args, [F.pad(slope, (0, 0, LENGTH, 0)), None, None])
+    if reply.error is not None:
+        raise Wrong(f"raised {reply.error}")
+    for number, gradient in zip(numbers, reply.value.inputs[2:], strict=True):
+        t.expect(gradient is not None and gradient.isfinite().all(), "a gradient is missing or NaN")
+        number.grad = gradient
+    optimizer.step()
+    return loss.item()
+
+
+def _read(t: Trial, text: Tensor, numbers: list[Tensor]) -> Tensor:
+    """The logits of the words to be written, of texts that are read at once."""
+    empty = _empty(BATCH, WIDTH, N_LAYERS)
+    return _parts(t, text[:, :-1], empty, empty, *numbers)[0][:, LENGTH:]
+
+
+def _write(t: Trial, text: Tensor, numbers: list[Tensor], forced: bool = False) -> Tensor:
+    """The same, each word read alone with the cache: the likeliest one, or the true one."""
+    keys = values = _empty(BATCH, WIDTH, N_LAYERS)
+    new, found = text[:, : LENGTH + 1], []
+    for true in text[:, LENGTH + 1 :].split(1, dim=1):
+        logits, keys, values = _parts(t, new, keys, values, *numbers)
+        found.append(logits[:, -1:])
+        new = true if forced else found[-1].argmax(-1)
+    return torch.cat(found, dim=1)
+
+
+def _parts(t: Trial, *args: Tensor) -> list[Tensor]:
+    """What the answer returns. No mistake is known by it: rounding grows in training."""
+    reply = t.proxy.call(exercise.function, *args)
+    if reply.error is not None:
+        raise Wrong(f"raised {reply.error}")
+    logits, keys, values = t.parts(reply.value, *exercise.returns)
+    return [t.a_tensor(logits, (*args[0].shape, N_WORDS), "the logits"), keys, values]
+
+
+@exercise.mistake("A second token, and the first is cached: which row of `places` has it?")
+def always_from_the_first_place(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+    """The tokens of a call stand at the first places."""
+    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
+    x, grown = words[tokens] + places[:T], []
+    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
+    for layer, w in enumerate(w_qkv):
+        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
+        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
+        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
+        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
+        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
+        grown.append(torch.stack([k, v]))
+    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
+
+
+@exercise.mistake("One token behind ten cached ones: which keys does your mask let it see?")
+def mask_from_the_top_left(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+    """The first query sees the first key, however many keys are cached."""
+    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
+    x, grown = words[tokens] + places[S : S + T], []
+    later = torch.ones(T, S + T, dtype=torch.bool).triu(1)
+    for layer, w in enumerate(w_qkv):
+        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
+        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
+        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
+        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
+        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
+        grown.append(torch.stack([k, v]))
+    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
+
+
+@exercise.mistake("What does the first of three tokens look at in training, and in writing?")
+def everything_is_seen(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+    """The model writes from left to right, so that no mask is needed."""
+    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
+    x, grown = words[tokens] + places[S : S + T], []
+    for layer, w in enumerate(w_qkv):
+        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
+        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
+        scores = q @ k.mT / math.sqrt(D / H)
+        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
+        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
+        grown.append(torch.stack([k, v]))
+    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
+
+
+@exercise.mistake("After attention, where is the word that a token began with?")
+def nothing_is_added(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+    """What attention finds takes the place of the stream."""
+    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
+    x, grown = words[tokens] + places[S : S + T], []
+    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
+    for layer, w in enumerate(w_qkv):
+        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
+        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
+        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
+        x = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
+        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
+        grown.append(torch.stack([k, v]))
+    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
+
+
+@exercise.mistake("Two tokens come one by one. Whose keys does the second layer meet?")
+def one_cache_for_all_layers(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+    """Keys of earlier tokens are the same in all layers."""
+    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
+    x, grown = words[tokens] + places[S : S + T], []
+    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
+    for layer, w in enumerate(w_qkv):
+        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
+        k, v = torch.cat([keys[0], k], 2), torch.cat([values[0], v], 2)
+        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
+        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
+        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
+        grown.append(torch.stack([k, v]))
+    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
+
+
+@exercise.mistake("Reshape 2 tokens of 4 channels to 2 heads. Whose are the first head's?")
+def heads_cut_through_tokens(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+    """A reshape to (B, H, T, Dh) cuts the channels into heads."""
+    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
+    x, grown = words[tokens] + places[S : S + T], []
+    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
+    for layer, w in enumerate(w_qkv):
+        q, k, v = F.layer_norm(x, (D,)) @ w[:, None]
+        q, k, v = (part.reshape(len(x), H, T, -1) for part in (q, k, v))
+        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
+        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
+        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
+        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
+        grown.append(torch.stack([k, v]))
+    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
+
+
+@exercise.alternative
+def by_the_librarys_attention(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+    """Lets the library attend, with a mask that knows of the cache."""
+    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
+    x, grown = words[tokens] + places[S : S + T], []
+    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
+    for layer, w in enumerate(w_qkv):
+        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
+        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
+        found = F.scaled_dot_product_attention(q, k, v, attn_mask=~later)
+        x = x + found.transpose(1, 2).flatten(2) @ w_out[layer]
+        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
+        grown.append(torch.stack([k, v]))
+    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
+
+
+@exercise.alternative
+def token_by_token(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+    """Takes in one token after the other, so that no mask is needed."""
+    (H, S), outs = keys.shape[2:4], []
+    cache = list(torch.stack([keys, values], dim=1))
+    norm = nn.LayerNorm(words.shape[1], elementwise_affine=False, dtype=words.dtype)
+    for place, token in enumerate(tokens.T, start=S):
+        x = words[token] + places[place]
+        for layer, w in enumerate(w_qkv):
+            q, *new = torch.matmul(norm(x), w).unflatten(-1, (H, 1, -1))
+            k, v = cache[layer] = torch.cat([cache[layer], torch.stack(new)], dim=3)
+            weights = torch.softmax(q @ k.mT * k.shape[-1] ** -0.5, dim=-1)
+            x = x + (weights @ v).flatten(1) @ w_out[layer]
+            x = x + F.relu(norm(x) @ w_up[layer]) @ w_down[layer]
+        outs.append(norm(x) @ words.T)
+    return torch.stack(outs, dim=1), *torch.stack(cache, dim=1)

@@ -1,0 +1,363 @@
+"""The documents' tables: what each row says, and which of our records stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from math import isclose
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import yaml
+
+from course_lib.claims.ledger import DOCUMENTS
+from course_lib.errors import Refused
+from course_lib.experiments import (
+    EXPERIMENTS,
+    Conclusion,
+    Experiment,
+    Record,
+    RecordError,
+    conclusions,
+    load_records,
+    measured,
+)
+
+__all__ = [
+    "BENCHMARKS",
+    "OUTCOMES",
+    "Reported",
+    "Row",
+    "load_known",
+    "load_reported",
+    "rows",
+]
+
+BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed")
+"""Folders of records that `course bench` writes: measurements of speed, no experiments."""
+
+OUTCOMES = {
+    "stands": "stands",
+    "does not": "does not stand",
+    "no difference": "no difference larger than the margin",
+    "undecided": "undecided at this size",
+    "not testable": "not testable at this size",
+    "reference": "printed for comparison, not judged",
+    "not run": "not run",
+}
+"""What can be said of a row, and how it is put to a reader."""
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A row of a document's table, or a statement of a document, and where it is measured again.
+
+    Attributes:
+        document: Key of :data:`course_lib.claims.ledger.DOCUMENTS`.
+        table: Its name in the document; for a statement, what it is about.
+        row: Label of the row; for a statement, the statement.
+        metric: What the number is. Where there are records, the key of their results; a dot leads
+            into a nested one.
+        value: The number, in the record's unit; None where the document prints none.
+        setting: Under which conditions the document got the number.
+        experiment: Name of the experiment that measures it again, or nothing where none does.
+        arm: Its arm.
+        conclusion: Key of the experiment's question that decides; nothing where the row is what
+            others are compared with.
+        against: Row of the document with which the document compares, where that is not the one
+            with which the question does.
+    """
+
+    document: str
+    table: str
+    row: str
+    metric: str = ""
+    value: float | None = None
+    setting: str = ""
+    experiment: str = ""
+    arm: str = ""
+    conclusion: str = ""
+    against: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a document's table beside what this course measured, at one size.
+
+    Attributes:
+        printed: The document's side.
+        mean: Our mean over the seeds; None where nothing was run.
+        std: Standard deviation over the seeds; None for fewer than two.
+        n: Number of runs.
+        size: Size of the runs; nothing where there are none.
+        verdict: Key of :data:`OUTCOMES`.
+        conclusion: What decides; none where nothing does.
+        difference: The difference that the document prints, in the direction of the question's.
+        run: One of the runs; none where there is none.
+    """
+
+    printed: Reported
+    mean: float | None
+    std: float | None
+    n: int
+    size: str
+    verdict: str
+    conclusion: Conclusion | None = None
+    difference: float | None = None
+    run: Record | None = None
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the document's difference lies in our interval; None if there is none."""
+        if self.conclusion is None or self.difference is None:
+            return None
+        return self.conclusion.verdict.low <= self.difference <= self.conclusion.verdict.high
+
+    @property
+    def compared_with(self) -> tuple[str, float | None]:
+        """What the row is compared with, and our number of it."""
+        if self.conclusion is None:
+            return "", None
+        found, sides = self.conclusion, self.conclusion.sides
+        if (self.printed.arm, self.printed.metric) == found.question.sides[1]:
+            return sides[0], mean(found.ours)
+        if self.mean is not None and not isclose(self.mean, mean(found.ours)):
+            # The row's number is only a part of what is compared.
+            return f"{sides[0]} {mean(found.ours):.4g} less {sides[1]}", mean(found.theirs)
+        return sides[1], mean(found.theirs)
+
+    def data(self) -> dict[str, Any]:
+        """The row as JSON knows it."""
+        printed = self.printed
+        return {
+            "document": printed.document,
+            "table": printed.table,
+            "row": printed.row,
+            "metric": printed.metric,
+            "claimed": printed.value,
+            "setting": printed.setting,
+            "experiment": printed.experiment,
+            "arm": printed.arm,
+            "mean": self.mean,
+            "std": self.std,
+            "n": self.n,
+            "size": self.size,
+            "verdict": self.verdict,
+            **self._decided(),
+        }
+
+    def _decided(self) -> dict[str, Any]:
+        """What stands beside a verdict; keys with None where there is none."""
+        found, other = self.conclusion, self.compared_with
+        judged = found.verdict if found else None
+        # A single pair has no interval.
+        ends = (judged.low, judged.high) if judged and judged.n > 1 else (None, None)
+        return {
+            "compared_with": other[0],
+            "compared_mean": other[1],
+            "difference": judged.mean if judged else None,
+            "low": ends[0],
+            "high": ends[1],
+            "margin": judged.margin if judged else None,
+            "remarks": list(judged.remarks) if judged else [],
+            "document_difference": self.difference,
+            "document_inside": self.inside,
+            "family": found.question.family if found else "",
+            "p": judged.p if judged else None,
+            "p_adjusted": found.p_adjusted if found else None,
+            "over_items": found.over_items if found else None,
+            "seeds": list(found.seeds) if found else [],
+        }
+
+
+def load_known(
+    results_dir: Path, experiments: Mapping[str, Experiment] = EXPERIMENTS
+) -> list[Record]:
+    """Read all records, each of an experiment and an arm that exist, or of a benchmark.
+
+    Args:
+        results_dir: Folder of the records.
+        experiments: By their names.
+
+    Returns:
+        The records, in the order of their names.
+
+    Raises:
+        RecordError: If a record is not valid, or of something unknown; it names the file.
+    """
+    records = load_records(results_dir)
+    for record in records:
+        if record.experiment in BENCHMARKS:
+            continue
+        path = results_dir / record.experiment / record.file_name
+        if record.experiment not in experiments:
+            known = ", ".join((*experiments, *BENCHMARKS))
+            raise RecordError(f"{path}: experiment {record.experiment!r} is none of {known}")
+        arms = experiments[record.experiment].arms
+        if record.arm not in arms:
+            raise RecordError(f"{path}: arm {record.arm!r} is none of {', '.join(arms)}")
+    return records
+
+
+def load_reported(
+    path: Path,
+    records: Sequence[Record] = (),
+    experiments: Mapping[str, Experiment] = EXPERIMENTS,
+) -> list[Reported]:
+    """Read the rows of the documents.
+
+    Args:
+        path: A YAML list with one mapping per row and number.
+        records: Those that shall stand beside them; metrics and conclusions are looked up there.
+        experiments: By their names.
+
+    Returns:
+        The rows, in the order of the file.
+
+    Raises:
+        ValueError: If an entry misses something, or names something that is not there.
+    """
+    entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+    made: list[Reported] = []
+    for i, entry in enumerate(entries, 1):
+        name = f"{path.name}, entry {i} ({_name(entry)})"
+        for problem in _problems(entry):
+            raise Refused(f"{name}: {problem}")
+        printed = Reported(**entry)
+        for problem in _unknown(printed, records, experiments):
+            raise Refused(f"{name}: {problem}")
+        made.append(printed)
+    return made
+
+
+def rows(
+    printed: Sequence[Reported],
+    records: Sequence[Record],
+    experiments: Mapping[str, Experiment] = EXPERIMENTS,
+) -> list[Row]:
+    """Put our numbers beside the documents'.
+
+    Args:
+        printed: Rows of the documents.
+        records: Of all experiments.
+        experiments: By their names.
+
+    Returns:
+        One row for each size that was run, and one that says so where none was. Where a question
+        decides, the numbers are those of the seeds that decide it.
+    """
+
+    @cache
+    def decided(name: str, size: str) -> dict[str, Conclusion]:
+        return {c.key: c for c in conclusions(experiments[name], records, size)}
+
+    made: list[Row] = []
+    for entry in printed:
+        runs = [r for r in records if (r.experiment, r.arm) == (entry.experiment, entry.arm)]
+        for size in sorted({run.size for run in runs}):
+            found = decided(entry.experiment, size).get(entry.conclusion)
+            of_size = [run for run in runs if run.size == size]
+            used = [run for run in of_size if found is None or run.seed in found.seeds]
+            values = [measured(run, entry.metric) for run in used]
+            verdict = "undecided" if entry.conclusion else "reference"
+            made.append(
+                Row(
+                    entry,
+                    mean(values),
+                    stdev(values) if len(values) > 1 else None,
+                    len(values),
+                    size,
+                    found.verdict.outcome if found else verdict,
+                    found,
+                    _difference(entry, found, printed) if found else None,
+                    used[0],
+                )
+            )
+        if not runs:
+            made.append(Row(entry, None, None, 0, "", "not run"))
+    return made
+
+
+def _difference(entry: Reported, found: Conclusion, printed: Sequence[Reported]) -> float | None:
+    """The document's difference as the question asks for it, if the document prints both sides."""
+    mine, sides = (entry.arm, entry.metric), found.question.sides
+    if mine not in sides or entry.value is None:
+        return None
+    second = mine == sides[1]
+    other = sides[0] if second else sides[1]
+    # The row that it names may stand in another table of the document.
+    for row in sorted(printed, key=lambda row: row.table != entry.table):
+        if row.document != entry.document or row.value is None:
+            continue
+        if entry.against:
+            fits = (row.row, row.metric) == (entry.against, entry.metric)
+        else:
+            fits = (row.table, row.experiment) == (entry.table, entry.experiment)
+            fits = fits and (row.arm, row.metric) == other
+        if fits:
+            return row.value - entry.value if second else entry.value - row.value
+    return None
+
+
+def _name(entry: Any) -> str:
+    if not isinstance(entry, Mapping):
+        return repr(entry)
+    return ", ".join(str(entry[k]) for k in ("document", "table", "row") if k in entry) or "?"
+
+
+def _problems(entry: Any) -> Iterator[str]:
+    """What is wrong with an entry, whatever there is to be measured."""
+    if not isinstance(entry, Mapping):
+        yield "wanted a mapping"
+        return
+    known = {field.name for field in fields(Reported)}
+    needed = {field.name for field in fields(Reported) if field.default is MISSING}
+    missing, unknown = sorted(needed - set(entry)), sorted(set(entry) - known, key=str)
+    if missing or unknown:
+        yield f"missing keys {missing}, unknown keys {unknown}; known are {sorted(known)}"
+        return
+    for key, value in entry.items():
+        if key == "value":
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                yield f"value is {value!r}, wanted a number"
+        elif not isinstance(value, str) or not value:
+            yield f"{key} is {value!r}, wanted text"
+    if entry["document"] not in DOCUMENTS:
+        yield f"document is {entry['document']!r}, wanted one of {[*DOCUMENTS]}"
+    if "value" in entry and not {"metric", "setting"} <= set(entry):
+        yield "a value needs its metric and its setting"
+    if "experiment" in entry and not {"arm", "metric"} <= set(entry):
+        yield "an experiment needs an arm and a metric"
+    if "experiment" not in entry and {"arm", "conclusion"} & set(entry):
+        yield "an arm or a conclusion needs its experiment"
+
+
+def _unknown(
+    printed: Reported, records: Sequence[Record], experiments: Mapping[str, Experiment]
+) -> Iterator[str]:
+    """What an entry names that is not there."""
+    if not printed.experiment:
+        return
+    if printed.experiment not in experiments:
+        yield f"experiment is {printed.experiment!r}, wanted one of {[*experiments]}"
+        return
+    experiment = experiments[printed.experiment]
+    if printed.arm not in experiment.arms:
+        yield f"arm is {printed.arm!r}, {experiment.name} has {[*experiment.arms]}"
+    for run in records:
+        if (run.experiment, run.arm) == (experiment.name, printed.arm):
+            try:
+                measured(run, printed.metric)
+            except ValueError as error:
+                yield str(error)
+    questions = {question.key: question for question in experiment.questions}
+    if printed.conclusion and printed.conclusion not in questions:
+        yield f"conclusion is {printed.conclusion!r}, {experiment.name} has {sorted(questions)}"
+    elif printed.conclusion:
+        sides = questions[printed.conclusion].sides
+        mine = (printed.arm, printed.metric)
+        # What is made of several numbers of a record can't be told from its name.
+        if all(isinstance(metric, str) for _, metric in sides) and mine not in sides:
+            yield f"conclusion {printed.conclusion!r} is about {[*sides]}, the row about {mine}"

@@ -1,0 +1,169 @@
+"""An answer as a check sees it: a few verbs over a byte channel.
+
+``AnswerProxy`` is the same class in the student's kernel, in the grade matrix and in the judge; the
+channel alone differs. Locally the bytes go straight to an
+:class:`~course_lib.checks.answer_host.AnswerHost`, so that what cannot cross a process boundary
+cannot pass a check at home either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from course_lib.checks.answer_host import AnswerHost
+from course_lib.checks.protocol import Handle, pack, unpack
+
+
+class AnswerLost(Exception):
+    """The answer's process died, hung or spoke nonsense; the message says which."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception that the answer raised: its type, its message and the line that raised it.
+
+    ``kinds`` names the type and all that it inherits from, with spaces between.
+    """
+
+    type: str
+    message: str
+    line: str = ""
+    kinds: str = ""
+
+    def __str__(self) -> str:
+        """One line for the student."""
+        where = f", at `{self.line.strip()}`" if self.line else ""
+        return f"{self.type}: {self.message or 'no message'}{where}"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one call did: the value it returned, its arguments afterwards, or its exception.
+
+    Named arguments come after the others.
+    """
+
+    value: Any = None
+    after: list[Any] = field(default_factory=list)
+    error: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Gradients of a call: one entry for each floating-point argument, and for each parameter."""
+
+    inputs: list[Tensor | None]
+    parameters: dict[str, Tensor | None]
+
+
+class AnswerProxy:
+    """The only way in which a check reaches an answer.
+
+    Args:
+        exchange: Sends one packed request and returns the packed reply.
+
+    Example:
+        >>> proxy = AnswerProxy.local({"double": lambda x: 2 * x})
+        >>> proxy.call("double", 21).value
+        42
+        >>> str(proxy.call("triple", 1).error)
+        'NameError: `triple` is not defined: was its cell run, and not renamed?'
+    """
+
+    def __init__(self, exchange: Callable[[bytes], bytes]) -> None:
+        """Talk to an answer through ``exchange``."""
+        self.exchange = exchange
+        self._refuses: dict[str, Any] = {}
+
+    @classmethod
+    def local(
+        cls,
+        namespace: Mapping[str, Any],
+        hiding: Callable[[Mapping[str, Any]], AbstractContextManager[Any]] = nullcontext,
+    ) -> AnswerProxy:
+        """A proxy in this process, over the given global names.
+
+        Args:
+            namespace: The names.
+            hiding: Entered with them while an answer runs, such as
+                :func:`course_lib.checks.absent.hidden`.
+        """
+        return cls(AnswerHost(namespace, hiding=hiding).answer)
+
+    @contextlib.contextmanager
+    def refusing(self, kinds: Sequence[str], exercise: str) -> Iterator[None]:
+        """While this lasts, refuse the answer what is forbidden in this exercise.
+
+        Args:
+            kinds: Keys of :data:`course_lib.checks.forbidden.FORBIDDEN`.
+            exercise: The exercise's id, named to whoever is refused.
+        """
+        before = self._refuses
+        self._refuses = {"refuse": list(kinds), "exercise": exercise} if kinds else {}
+        try:
+            yield
+        finally:
+            self._refuses = before
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Reply:
+        """Call a function, or a method as ``handle.method("forward")``."""
+        return self._ask("call", name, args, kwargs)
+
+    def probe(
+        self, name: str, args: Sequence[Any], *, memory: int, cpu: int, keep: Sequence[Any]
+    ) -> Reply:
+        """Call a function within caps, see :mod:`course_lib.checks.probe`; a slice comes back.
+
+        Args:
+            name: The function.
+            args: Its arguments; large ones are fixtures.
+            memory: MiB it may take.
+            cpu: Seconds of processor time it may take.
+            keep: First and one past the last index of each leading axis of what comes back.
+        """
+        caps = {"memory": memory, "cpu": cpu, "keep": [list(pair) for pair in keep]}
+        return self._ask("probe", name, args, {}, caps=caps)
+
+    def build(self, name: str, *args: Any, **kwargs: Any) -> Reply:
+        """Construct an object on the answer's side; the reply's value is a :class:`Handle`."""
+        return self._ask("build", name, args, kwargs)
+
+    def load(self, handle: Handle, state: dict[str, Tensor]) -> Reply:
+        """Load ``state`` into the module behind ``handle``."""
+        return self._ask("load", None, (handle, state), {})
+
+    def state(self, handle: Handle) -> Reply:
+        """The state dict of the module behind ``handle``."""
+        return self._ask("state", None, (handle,), {})
+
+    def seen(self) -> list[str]:
+        """Names of torch's operators that ran in calls so far, where that is recorded."""
+        return [str(name) for name in self._ask("seen", None, (), {}).value or []]
+
+    def release(self) -> Reply:
+        """Forget all handles."""
+        return self._ask("release", None, (), {})
+
+    def vjp(self, name: str, args: tuple[Any, ...], cotangents: list[Tensor | None]) -> Reply:
+        """Gradients of ``sum(output * cotangent)``; the reply's value is a :class:`Gradients`."""
+        reply = self._ask("vjp", name, (*args, cotangents), {})
+        if reply.error is not None or not isinstance(reply.value, dict):
+            return reply
+        return Reply(Gradients(**reply.value), reply.after, None)
+
+    def _ask(
+        self, verb: str, name: str | None, args: Any, kwargs: dict[str, Any], **more: Any
+    ) -> Reply:
+        request = {"verb": verb, "name": name, "args": list(args), "kwargs": kwargs, **more}
+        request |= self._refuses
+        reply = unpack(self.exchange(pack(request)))
+        error = (
+            Failure(**{k: str(v) for k, v in reply["error"].items()}) if reply["error"] else None
+        )
+        return Reply(reply["value"], reply["after"], error)

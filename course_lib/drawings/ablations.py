@@ -1,0 +1,238 @@
+"""Ablations: pairs of runs, what an interval decides, what else an arm changes, and steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings.rows import said, whole
+from course_lib.experiments import verdict
+from course_lib.experiments.informer_ablations import ARMS
+from course_lib.positions.delta import steps
+
+# Errors of two arms with the same four seeds: they scatter, their differences hardly do.
+BEFORE = torch.tensor([0.62, 0.70, 0.66, 0.58])
+AFTER = torch.tensor([0.60, 0.66, 0.64, 0.54])
+GAPS = AFTER - BEFORE
+JUDGED = verdict(GAPS.tolist(), claimed_sign=-1)
+
+MARGIN = 1.0
+ENDS = ((0.3, 1.7), (-1.6, -0.4), (-0.5, 0.7), (-0.6, 1.5), (0.2, 0.8))
+"""Intervals in units of the margin."""
+
+# Of each arm: attention, where positions are added, whether values hold them, terms of the score.
+WAY = ("vanilla", "full-attention", "every-layer", "cross")
+SETTINGS = ("attention", "positions", "in values", "terms")
+
+VALUES = torch.tensor([2.0, 5.0, 4.0, 8.0])
+STEPS = steps(VALUES[:, None])[:, 0]
+
+
+def _line(s: Sketch, low: float, high: float, y: float, role: str) -> None:
+    """An interval with its two ends."""
+    s.curve([(low, y), (high, y)], role)
+    for x in (low, high):
+        s.curve([(x, y - 5), (x, y + 5)], role)
+
+
+@drawing(
+    f"""Two models with one difference in their settings are trained with the same four seeds. Each
+    seed is a row: the error with the change, {said(AFTER)}, less the error without it,
+    {said(BEFORE)}, is one difference, {said(GAPS)}. On a line beside the rows all four dots lie
+    left of 0. Below them the mean {JUDGED.mean:.2f} stands with an interval from {JUDGED.low:.3f}
+    to {JUDGED.high:.3f}, which does not hold 0.""",
+    numbers=lambda: [
+        *AFTER.tolist(), *BEFORE.tolist(), *GAPS.tolist(), JUDGED.mean, JUDGED.low, JUDGED.high,
+    ],
+)  # fmt: skip
+def pairs_of_runs(s: Sketch) -> None:
+    """One change, the same seeds, a difference for each seed."""
+    h, w = 28.0, 50.0
+    xs = (52.0, 130.0, 214.0) if s.narrow else (62.0, 146.0, 236.0)
+    top = 92.0
+    heads = (("with the", "change"), ("without", "it"))
+    columns = []
+    for x, lines, numbers in zip(xs, heads, (AFTER, BEFORE), strict=False):
+        model = s.layer(x + w / 2, 30, 72, 42, *lines)
+        column = s.cells(x, top, [[e] for e in numbers.tolist()], "state", w=w, h=h)
+        s.arrow((model.cx, model.bottom), (model.cx, top))
+        columns.append(column)
+    first, second = columns
+    s.text(first.right - 14, 76, "errors", kind="small", at="start")
+    s.text(xs[2] + 30, top - 12, "difference", role="value")
+    gaps = s.cells(xs[2], top, [[g] for g in GAPS.tolist()], "value", w=60, h=h, thick=True)
+    for n in range(4):
+        s.text(first.x - 8, first.cell(n).cy, f"seed {n}", kind="small", at="end")
+        s.text((first.right + second.x) / 2, first.cell(n).cy, "−")
+        s.text((second.right + gaps.x) / 2, first.cell(n).cy, "=")
+    left, right = (24.0, 320.0) if s.narrow else (350.0, 650.0)
+    lowest, highest = -0.06, 0.01
+
+    def at(value: float) -> float:
+        return left + (value - lowest) / (highest - lowest) * (right - left)
+
+    ys = [gaps.cell(n).cy for n in range(4)]
+    if s.narrow:
+        ys = [gaps.bottom + 46 + 22 * n for n in range(4)]
+    bottom = ys[-1] + 44
+    s.curve([(at(0.0), ys[0] - 16), (at(0.0), bottom + 8)], "mask", dashed=True)
+    s.text(at(0.0), ys[0] - 26, "0")
+    s.text(at(0.0) - 70, ys[0] - 26, "← smaller error", kind="small quiet")
+    for gap, y, n in zip(GAPS.tolist(), ys, range(4), strict=True):
+        s.sign(at(gap), y, "", r=5, role="value")
+        if s.narrow:
+            s.text(at(gap) + 12, y, f"seed {n}", kind="small quiet", at="start")
+        else:
+            s.arrow((gaps.right, y), (at(gap) - 5, y))
+    _line(s, at(JUDGED.low), at(JUDGED.high), bottom, "value")
+    s.sign(at(JUDGED.mean), bottom, "", r=6, role="value")
+    ends = f"{JUDGED.low:.3f} to {JUDGED.high:.3f}".replace("-", "−")
+    mean = f"mean {JUDGED.mean:.2f}".replace("-", "−")
+    s.text(at(JUDGED.mean), bottom + 22, f"{mean}, interval {ends}")
+
+
+def _answer(low: float, high: float) -> str:
+    """What the rule says of five differences with this interval."""
+    spread = torch.tensor([-2.0, -1.0, 0.0, 1.0, 2.0])
+    unit = verdict(spread.tolist(), claimed_sign=1).half_width
+    gaps = (low + high) / 2 + spread * (high - low) / 2 / unit
+    found = verdict(gaps.tolist(), claimed_sign=1, margin=MARGIN)
+    assert abs(found.low - low) < 1e-3 and abs(found.high - high) < 1e-3
+    said = {
+        "stands": "the claim stands",
+        "does not": "the claim does not stand",
+        "no difference": "no difference larger than the margin",
+        "undecided": "undecided",
+    }[found.outcome]
+    return said + ", and is smaller than the margin" if found.remarks else said
+
+
+@drawing(
+    f"""A line with 0 in the middle and a shaded margin on both sides of it; the claim says that
+    differences lie on the right. Five intervals. One lies right of 0: {_answer(*ENDS[0])}. One lies
+    left of 0: {_answer(*ENDS[1])}. One holds 0 and lies within the margin: {_answer(*ENDS[2])}. One
+    holds 0 and leaves the margin: {_answer(*ENDS[3])}. One lies right of 0 and within the margin:
+    {_answer(*ENDS[4])}."""
+)
+def answers_of_an_interval(s: Sketch) -> None:
+    """Where the interval lies decides, and where its middle lies does not."""
+    middle, unit = (172.0, 76.0) if s.narrow else (490.0, 84.0)
+    pitch = 56.0 if s.narrow else 36.0
+    top = 34.0
+    bottom = top + pitch * len(ENDS) + (2 if s.narrow else 8)
+    s.panel(middle - unit * MARGIN, top, 2 * unit * MARGIN, bottom - top)
+    if not s.narrow:
+        s.curve([(middle, top - 6), (middle, bottom)], "mask", dashed=True)
+    s.text(middle, top - 18, "0")
+    for sign, name in ((-1, "− margin"), (1, "margin")):
+        s.text(middle + sign * unit * MARGIN, top - 18, name, kind="small quiet")
+    for n, (low, high) in enumerate(ENDS):
+        y = top + pitch * (n + 0.5) + (12 if s.narrow else 4)
+        role = "mask" if low < 0 < high and high > MARGIN else "value"
+        _line(s, middle + unit * low, middle + unit * high, y, role)
+        s.sign(middle + unit * (low + high) / 2, y, "", r=5, role=role)
+        words = _answer(low, high)
+        if s.narrow:
+            s.curve([(middle, y - 10), (middle, y + 12)], "mask", dashed=True)
+            s.text(4, y - 20, words, kind="strong", at="start")
+        else:
+            s.text(4, y, words, kind="strong", at="start")
+    s.arrow((middle + 20, bottom + 14), (middle + 2 * unit - 20, bottom + 14))
+    s.text(middle + unit, bottom + 28, "as claimed", kind="small quiet")
+
+
+def _setting(arm: dict[str, Any], sparse: str) -> list[str]:
+    """What an arm has, in words."""
+    layers = arm.get("positions_at") == "layers"
+    return [
+        {"prob": sparse, "full": "full"}[arm["attention"]],
+        "each layer" if layers else "input",
+        "no" if layers else "yes",
+        str(len(arm.get("terms", range(4)))),
+    ]
+
+
+@drawing(
+    """Four arms in columns and four settings in rows. From vanilla to full attention only the
+    attention changes, from ProbSparse to full. From there to every layer the positions move from
+    the input into each layer, and so out of the values. From there to the cross terms only the
+    terms of the score change, from four to two. The report goes from the first column to the last
+    in one step, so all four settings change at once."""
+)
+def one_change_a_step(s: Sketch) -> None:
+    """The report's comparison takes three steps at once."""
+    sparse = "sparse" if s.narrow else "ProbSparse"
+    columns = [_setting(ARMS[name], sparse) for name in WAY]
+    w, h = (64.0, 28.0) if s.narrow else (104.0, 30.0)
+    left, top = (72.0, 66.0) if s.narrow else (120.0, 58.0)
+    gap = 4.0 if s.narrow else 36.0
+    boxes: list[Box] = []
+    for n, (name, column) in enumerate(zip(WAY, columns, strict=True)):
+        x = left + n * (w + gap)
+        for row, setting in enumerate(column):
+            new = n > 0 and setting != columns[n - 1][row]
+            role = "value" if new else "state"
+            box = s.cells(x, top + row * (h + 4), [[setting]], role, w=w, h=h, thick=new)
+            if n == 0:
+                s.text(x - 8, box.cy, SETTINGS[row], kind="small", at="end")
+        whole_column = Box(x, top, w, 4 * h + 12)
+        words = name.split("-")
+        for i, word in enumerate(words):
+            down = 15 * (len(words) - 1 - i) if s.narrow else 0
+            if s.narrow:
+                s.text(x + w / 2, top - 14 - down, word, kind="strong")
+        if not s.narrow:
+            s.text(x + w / 2, top - 14, " ".join(words), kind="strong")
+            if boxes:
+                s.arrow((boxes[-1].right, top + 2 * h + 6), (x, top + 2 * h + 6))
+        boxes.append(whole_column)
+    first, last, under = boxes[0], boxes[-1], boxes[0].bottom + 26
+    s.arrow((first.cx, first.bottom), (first.cx, under), (last.cx, under), (last.cx, last.bottom))
+    s.text((first.cx + last.cx) / 2, under + 14, "the report's comparison: all at once")
+
+
+@drawing(
+    f"""Four values, {said(VALUES, 0)}, and below each the step to it from the value before:
+    {said(STEPS, 0)}. Averaged with equal weights of a quarter, the values give
+    {VALUES.mean().item():.2f}. The steps give {STEPS.mean().item():.2f}, which is the last value
+    less the first, divided by four; the values between have dropped out.""",
+    numbers=lambda: [*VALUES.tolist(), *STEPS.tolist(), VALUES.mean().item(), STEPS.mean().item()],
+)
+def steps_for_values(s: Sketch) -> None:
+    """What is averaged: values, or the steps between them."""
+    w, h = 44.0, 28.0
+    left, pitch = (64.0, 56.0) if s.narrow else (90.0, 96.0)
+    tops = (26.0, 118.0)
+    values, moves = [], []
+    for n, (value, move) in enumerate(zip(whole(VALUES), whole(STEPS), strict=True)):
+        x = left + n * pitch
+        values.append(s.cells(x, tops[0], [[value]], "value", w=w, h=h))
+        moves.append(s.cells(x, tops[1], [[move]], "state", w=w, h=h, thick=True))
+        s.text(values[-1].cx, tops[0] - 11, f"*v*_{{{n + 1}}}", role="value")
+    for n in range(1, 4):
+        minus = s.sign(values[n].cx, (tops[0] + h + tops[1]) / 2, "−", r=8)
+        s.arrow((values[n].cx, values[n].bottom), (minus.cx, minus.y))
+        s.arrow((minus.cx, minus.bottom), (minus.cx, moves[n].y))
+        x = values[n - 1].cx + 14
+        s.arrow((x, values[n - 1].bottom), (x, minus.cy), (minus.x, minus.cy))
+    for boxes, name in ((values, "values"), (moves, "steps")):
+        s.text(boxes[0].x - 10, boxes[0].cy, name, kind="small", at="end")
+    means = (VALUES.mean().item(), STEPS.mean().item())
+    if s.narrow:
+        y = tops[1] + h + 46
+        for name, mean, x in (("values", means[0], 40.0), ("steps", means[1], 200.0)):
+            box = s.cells(x + 28, y, [[mean]], "value", w=56, h=h, thick=True)
+            s.text(box.cx, y - 12, f"mean of the {name}", kind="small")
+        s.text(box.cx, y + h + 14, "= (last − first) ÷ 4", kind="small quiet")
+        return
+    for boxes, name, mean in zip((values, moves), ("values", "steps"), means, strict=True):
+        last = boxes[-1]
+        pill = s.step(last.right + 68, last.cy, 82, h, "¼ of each", role="weight")
+        s.arrow((last.right, last.cy), (pill.x, last.cy))
+        box = s.cells(pill.right + 28, last.y, [[mean]], "value", w=56, h=h, thick=True)
+        s.arrow((pill.right, last.cy), (box.x, last.cy))
+        s.text(box.cx, last.y - 12, f"mean of the {name}", kind="small")
+        if name == "steps":
+            s.text(box.cx, box.bottom + 14, "= (last − first) ÷ 4", kind="small quiet")

@@ -1,0 +1,261 @@
+"""Relative positions: a bias by distance, two vectors turned alike, distances, squeezed places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings.rows import said, whole
+from course_lib.positions import four_terms, relative_distance, relative_shift, rotate
+
+WORDS = ("the", "cat", "sat", "on", "it")
+SAT = 2
+SCORES = torch.tensor(
+    [
+        [0.0, 1.0, 2.0, 0.0, 1.0],
+        [1.0, 0.0, 1.0, 2.0, 0.0],
+        [2.0, 1.0, 0.0, 1.0, 0.0],
+        [0.0, 2.0, 1.0, 0.0, 1.0],
+        [1.0, 0.0, 1.0, 2.0, 0.0],
+    ]
+)
+# By distance, key minus query, from four back to four ahead.
+BY_DISTANCE = torch.tensor([-1.0, -1.0, -1.0, 2.0, 0.0, -1.0, -1.0, -1.0, -1.0])
+BIAS = BY_DISTANCE[relative_distance(5) + 4]
+
+# A turn of thirty degrees from one place to the next.
+STEP = math.pi / 6
+QUERY, KEY = torch.tensor([[2.0, 0.0]]), torch.tensor([[1.0, 1.0]])
+PLACES = ((0, 0), (5, 1), (7, 3))
+
+TRAINED, LONGER = 4, 8
+DISTANCES = torch.arange(2, -3, -1).float()
+
+TOKENS = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
+CODES = torch.tensor([[0.0, 1.0]]), torch.tensor([[2.0, -1.0]])
+TERMS = {name: int(value) for name, value in four_terms(*TOKENS, *CODES).items()}
+
+
+def at(x: Tensor, place: int) -> Tensor:
+    """A vector of two channels, turned by its place."""
+    return rotate(x, torch.tensor([[place * STEP]]))[0]
+
+
+def score(m: int, n: int) -> float:
+    """The product of the query at place m and the key at place n."""
+    return float(at(QUERY, m) @ at(KEY, n))
+
+
+@drawing(
+    f"""Three tables of five rows and five columns for the words the, cat, sat, on, it. To the
+    scores of contents a bias is added that has one number all along each diagonal: 2 for the word
+    just before, 0 for the word itself, minus 1 elsewhere. In the sum, the row of sat is
+    {said((SCORES + BIAS)[SAT], 0)}, so its largest score is now that of cat, the word before it.
+    """.strip(),
+    numbers=lambda: [*BIAS.flatten().tolist(), *(SCORES + BIAS).flatten().tolist()],
+)
+def bias_by_distance(s: Sketch) -> None:
+    """Scores, a bias that is constant along diagonals, and their sum."""
+    c, h = (26.0, 24.0) if s.narrow else (33.0, 27.0)
+
+    def grid(
+        x: float, y: float, numbers: Tensor, role: str, name: str, *, queries: bool = False,
+        thick: bool = False,
+    ) -> Box:  # fmt: skip
+        box = s.cells(x, y, [whole(row) for row in numbers], role, w=c, h=h, thick=thick)
+        s.text(box.cx, y - 28, name, role=role if role != "step" else "")
+        for j, word in enumerate(WORDS):
+            s.text(box.cell(0, j).cx, y - 10, word, kind="small strong", role="key")
+            if queries:
+                s.text(x - 6, box.cell(j).cy, word, kind="small strong", at="end", role="query")
+        return box
+
+    if s.narrow:
+        scores = grid(34, 44, SCORES, "step", "scores *q* · *k*", queries=True)
+        bias = grid(208, 44, BIAS, "position", "bias *b*")
+        s.sign((scores.right + bias.x) / 2, scores.cy, "+")
+        total = grid(107, bias.bottom + 74, SCORES + BIAS, "step", "sum", queries=True, thick=True)
+        s.arrow((172, bias.bottom + 8), (172, total.y - 38))
+        return
+    scores = grid(36, 44, SCORES, "step", "scores *q* · *k*", queries=True)
+    bias = grid(scores.right + 50, 44, BIAS, "position", "bias *b*")
+    s.sign((scores.right + bias.x) / 2, scores.cy, "+")
+    total = grid(bias.right + 64, 44, SCORES + BIAS, "step", "sum", queries=True, thick=True)
+    s.arrow((bias.right, bias.cy), (total.x - 30, bias.cy))
+
+
+@drawing(
+    f"""Three dials with a query and a key as hands. On the first, neither is turned: the query is
+    {said(QUERY[0], 0)}, the key {said(KEY[0], 0)}, and the angle between them is 45 degrees. Each
+    place turns a hand by 30 degrees. On the second the query stands at place 5 and the key at
+    place 1, and the angle between them is 75 degrees. On the third both stand two places later.
+    Both hands have turned by 60 degrees more, and the angle between them is still 75 degrees: the
+    score is {score(5, 1):.2f} on both dials.""",
+    numbers=lambda: [v for m, n in PLACES[1:] for v in (score(m, n), *at(QUERY, m), *at(KEY, n))],
+)
+def same_turn(s: Sketch) -> None:
+    """A query and a key, as they come, turned by their places, and both two places later."""
+    names = ("not turned", "query at 5, key at 1", "query at 7, key at 3")
+    wide, high = (344.0, 160.0) if s.narrow else (214.0, 258.0)
+    for i, ((m, n), name) in enumerate(zip(PLACES, names, strict=True)):
+        left, top = (0.0, i * (high + 10)) if s.narrow else (i * (wide + 13), 0.0)
+        s.panel(left, top, wide, high, name)
+        x, y = (left + 92, top + 90) if s.narrow else (left + 107, top + 100)
+        unit = 29.0 if s.narrow else 34.0
+        s.curve(_arc(x, y, 2 * unit, 0, 2 * math.pi), "step", closed=True)
+        turned = at(QUERY, m), at(KEY, n)
+        for hand, role in zip(turned, ("query", "key"), strict=True):
+            _hand(s, x, y, unit * float(hand[0]), -unit * float(hand[1]), role)
+        first, last = sorted(math.atan2(float(v[1]), float(v[0])) % math.tau for v in turned)
+        s.curve(_arc(x, y, 0.55 * unit, first, last), "position")
+        between = round(math.degrees(last - first))
+        middle = (first + last) / 2
+        s.text(
+            x + 1.2 * unit * math.cos(middle), y - 1.2 * unit * math.sin(middle),
+            f"{between}°", kind="small strong", role="position",
+        )  # fmt: skip
+        digits = 2 if i else 0
+        lines = (
+            ("query", "query", turned[0]),
+            ("key", "key", turned[1]),
+        )
+        for row, (role, word, hand) in enumerate(lines):
+            told = ", ".join(f"{v:.{digits}f}" for v in hand.tolist()).replace("-", "−")
+            place = (
+                (left + 184, top + 62 + 24 * row) if s.narrow else (left + 24, y + 90 + 22 * row)
+            )
+            s.text(*place, f"{word} ({told})", at="start", role=role)
+        told = f"{score(m, n):.{digits}f}"
+        place = (left + 184, top + 110) if s.narrow else (left + 24, y + 136)
+        s.text(*place, f"score {told}", at="start", kind="strong")
+
+
+def _arc(x: float, y: float, r: float, first: float, last: float) -> list[tuple[float, float]]:
+    """Points of an arc, from one angle to another."""
+    angles = [first + (last - first) * i / 60 for i in range(61)]
+    return [(x + r * math.cos(a), y - r * math.sin(a)) for a in angles]
+
+
+def _hand(s: Sketch, x: float, y: float, dx: float, dy: float, role: str) -> None:
+    """A line from the middle of a dial, with two wings at its end."""
+    way = math.atan2(dy, dx)
+    s.curve([(x, y), (x + dx, y + dy)], role)
+    wings = [
+        (x + dx - 9 * math.cos(way + turn), y + dy - 9 * math.sin(way + turn))
+        for turn in (0.4, -0.4)
+    ]
+    s.curve([wings[0], (x + dx, y + dy), wings[1]], role)
+
+
+@drawing(
+    """Three queries and the five distances 2, 1, 0, minus 1 and minus 2. Each query is multiplied
+    with the vectors of all five distances once, which gives three rows of five scores. The last
+    query needs distances 2, 1 and 0 for its three keys, the one before 1, 0 and minus 1, the first
+    0, minus 1 and minus 2. What a row does not need is hatched. Moved to the left, the rows become
+    the table of three queries and three keys.""",
+    numbers=lambda: relative_shift(DISTANCES.expand(3, 5)).flatten().tolist(),
+)
+def each_distance_once(s: Sketch) -> None:
+    """Rows of all distances, and the same rows, each at its own keys."""
+    c, h = (32.0, 26.0) if s.narrow else (40.0, 28.0)
+    rows = [whole(DISTANCES)] * 3
+    dark = [(i, j) for i in range(3) for j in range(5) if not 0 <= j - (2 - i) < 3]
+    every = s.cells(92 if s.narrow else 110, 48, rows, "position", w=c, h=h, hatched=dark)
+    s.text(every.cx, 18, "one score for each distance")
+    queries = ("query 0", "query 1", "query 2")
+    for i, name in enumerate(queries):
+        s.text(every.x - 10, every.cell(i).cy, name, kind="small strong", at="end", role="query")
+    left, top = (156.0, every.bottom + 86) if s.narrow else (every.right + 136, 48.0)
+    shifted = [whole(row) for row in relative_shift(DISTANCES.expand(3, 5))]
+    table = s.cells(left, top, shifted, "position", w=c, h=h, thick=True)
+    s.text(table.cx, top - 34, "at its own keys")
+    for i, name in enumerate(queries):
+        s.text(table.x - 10, table.cell(i).cy, name, kind="small strong", at="end", role="query")
+        s.text(table.cell(0, i).cx, top - 12, f"{i}", kind="small strong", role="key")
+    if s.narrow:
+        s.arrow((table.cx, every.bottom), (table.cx, top - 46))
+    else:
+        s.arrow((every.right, every.cy), (table.x - 64, every.cy))
+
+
+def squeezed(place: int) -> float:
+    """Where position interpolation puts a place."""
+    return place * TRAINED / LONGER
+
+
+@drawing(
+    f"""Three lines of places. A model was trained on the places 0 to {TRAINED - 1}, which a ground
+    marks. On a text of {LONGER} tokens the places {TRAINED} to {LONGER - 1} lie outside
+    of it, at angles that the model has never seen. With position interpolation every place is
+    divided by {LONGER // TRAINED}: all {LONGER} tokens lie within the trained length, the last
+    one at {squeezed(LONGER - 1):.1f}, but neighbours are only {squeezed(1):.1f} apart.""",
+    numbers=lambda: [squeezed(LONGER - 1), squeezed(1)],
+)
+def squeezed_places(s: Sketch) -> None:
+    """Places that were trained, places beyond them, and all of them divided by two."""
+    unit, r = (40.0, 8.0) if s.narrow else (62.0, 12.0)
+    x = 20.0 if s.narrow else 190.0
+    high = 78.0 if s.narrow else 66.0
+    s.panel(x - 1.6 * r, 0, TRAINED * unit + 0.9 * r, 3 * high + 16, "")
+    s.text(x - 0.8 * r, 13, f"trained length: {TRAINED}", kind="small quiet", at="start")
+    rows: Sequence[tuple[str, list[float]]] = (
+        ("in training", [float(p) for p in range(TRAINED)]),
+        ("a longer text", [float(p) for p in range(LONGER)]),
+        (f"divided by {LONGER // TRAINED}", [squeezed(p) for p in range(LONGER)]),
+    )
+    for i, (name, places) in enumerate(rows):
+        y = 54 + i * high
+        if s.narrow:
+            s.text(x - 0.8 * r, y - 22 + 2 * (i == 0), name, kind="small strong", at="start")
+        else:
+            s.text(x - 34, y, name, kind="strong", at="end")
+        for p, place in enumerate(places):
+            known = place <= TRAINED - squeezed(1)
+            s.sign(x + place * unit, y, f"{p}", r=r, role="position" if known else "mask")
+    y = 54 + 2 * high
+    last = x + squeezed(LONGER - 1) * unit
+    s.text(
+        last + r + 10, y, f"token {LONGER - 1} at place {squeezed(LONGER - 1):.1f},",
+        kind="small quiet", at="start",
+    )  # fmt: skip
+    s.text(last + r + 10, y + 16, f"{squeezed(1):.1f} apart", kind="small quiet", at="start")
+
+
+@drawing(
+    f"""A query is a token vector plus a position vector, and so is a key. Multiplied out, the score
+    has four terms, one in each cell of a table of two by two: token with token
+    {TERMS["tt"]}, token with position {TERMS["tp"]}, position with token {TERMS["pt"]} and position
+    with position minus {-TERMS["pp"]}. Their sum {sum(TERMS.values())} is the product of the two
+    sums.""",
+    numbers=lambda: [*TERMS.values(), sum(TERMS.values())],
+)
+def four_terms_of_a_score(s: Sketch) -> None:
+    """Two vectors above, two at the left, and the product of each pair in a table."""
+    c, h = (30.0, 26.0) if s.narrow else (34.0, 28.0)
+    w, rows = (84.0, 44.0) if s.narrow else (104.0, 48.0)
+    x, y = (112.0, 84.0) if s.narrow else (190.0, 84.0)
+    for i, (role, letter, vector) in enumerate(
+        (("query", "*x*_{m}", TOKENS[0]), ("position", "*p*_{m}", CODES[0]))
+    ):
+        box = s.cells(
+            x - 16 - 2 * c, y + (i + 0.5) * rows - h / 2, [whole(vector[0])], role, w=c, h=h
+        )
+        s.text(box.x - 8, box.cy, letter, role=role, at="end")
+    for j, (role, letter, vector) in enumerate(
+        (("key", "*x*_{n}", TOKENS[1]), ("position", "*p*_{n}", CODES[1]))
+    ):
+        box = s.cells(x + (j + 0.5) * w - c, y - 16 - h, [whole(vector[0])], role, w=c, h=h)
+        s.text(box.cx, box.y - 12, letter, role=role)
+    names = (("tt", "tp"), ("pt", "pp"))
+    grid = [[f"{name}: {TERMS[name]}".replace("-", "−") for name in row] for row in names]
+    box = s.cells(x, y, grid, "step", w=w, h=rows, thick=True)
+    total = f"sum {sum(TERMS.values())}"
+    if s.narrow:
+        s.text(box.cx, box.bottom + 20, total, kind="strong")
+        return
+    s.arrow((box.right, box.cy), (box.right + 60, box.cy))
+    s.text(box.right + 72, box.cy, total, kind="strong", at="start")

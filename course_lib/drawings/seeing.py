@@ -1,0 +1,316 @@
+"""How parts are judged, how far a head looks, what a layer can reach, and who teaches whom."""
+
+from __future__ import annotations
+
+import torch
+
+from course_lib.attention_maps import grid_distances, reachability
+from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings.rows import said
+from course_lib.drawings.vit import BOAT, CLASSES
+from course_lib.experiments.verdict import verdict
+from course_lib.masks import sliding_window_mask
+
+# Accuracies in per cent of two arms, seed by seed.
+WITH, WITHOUT = [52, 58, 64], [50, 57, 62]
+GAINS = [a - b for a, b in zip(WITH, WITHOUT, strict=True)]
+FOUND = verdict(GAINS, claimed_sign=1)
+
+# What patch 0 of a 2 x 2 grid takes from the class token and from the four patches.
+ROW = torch.tensor([0.5, 0.1, 0.2, 0.1, 0.1], dtype=torch.float64)
+PATCH = 8
+ALONE = ROW[1:] / ROW[1:].sum()
+FAR = PATCH * grid_distances(2, 2, dtype=torch.float64)[0]
+DISTANCE = float((ALONE * FAR).sum())
+
+# How many of nine inputs reach the middle one after each layer.
+WIDTH, MIDDLE = 9, 4
+WINDOW = sliding_window_mask(WIDTH, radius=1)
+REACHED = [reachability(WINDOW, layer)[MIDDLE] for layer in range(4)]
+
+# A teacher that is sure of its answer, though not wholly.
+TEACHER = torch.tensor([6.0, 3.5, -1.0])
+SOFT = (TEACHER / 3).softmax(-1)
+
+PARTS = (
+    "nothing is added: no positions",
+    "one head in place of four",
+    "no residual connections",
+    "no norms",
+    "no feed-forward parts",
+)
+
+
+def _badge(s: Sketch, x: float, y: float, number: int) -> Box:
+    return s.sign(x, y, str(number), r=9, role="weight")
+
+
+@drawing(
+    """A vision transformer with numbers at five of its parts. Tokens get positions, which is part
+    1, and go along the residual stream through a block, several times. In the block a norm, part 4,
+    and attention with four heads, part 2, read the stream and their output is added to it. A norm,
+    part 4 again, and a feed-forward part, part 5, do the same. The stream that goes past them is
+    part 3, the residual connections. For each number a model is trained in which that part is taken
+    out."""
+)
+def parts_taken_out(s: Sketch) -> None:
+    """Five places at which a vision transformer can be taken apart."""
+    rows: list[list[object]] = [[None] * 4] * 5
+    if s.narrow:
+        tokens = s.cells(8, 34, rows, "state", w=9, h=11)
+        s.name(tokens, "tokens")
+        plus = s.sign(100, tokens.cy, "+")
+        places = s.cells(210, 34, rows, "position", w=9, h=11)
+        s.name(places, "positions", role="position")
+        block = s.panel(0, 112, 344, 196)
+        s.text(332, block.y + 15, "block, several times", kind="strong quiet", at="end")
+        s.arrow((tokens.right, tokens.cy), (plus.x, tokens.cy))
+        s.arrow((places.x, places.cy), (plus.right, places.cy))
+        _badge(s, plus.cx, plus.y - 16, 1)
+        x = plus.cx
+        s.arrow((x, plus.bottom), (x, block.bottom + 22), stream=True)
+        for i, part in enumerate((("attention",), ("feed", "forward"))):
+            y = block.y + 54 + 78 * i
+            norm = s.layer(170, y, 54, 28, "norm")
+            work = s.layer(270, y, 84, 36, *part)
+            add = s.sign(x, y + 40, "+")
+            s.arrow((x, y), (norm.x, y))
+            s.arrow((norm.right, y), (work.x, y))
+            s.arrow((work.cx, work.bottom), (work.cx, add.cy), (add.right, add.cy))
+            _badge(s, x - 22, y + 14, 3)
+            _badge(s, norm.cx, norm.bottom + 13, 4)
+            _badge(s, work.right + 15, work.cy, (2, 5)[i])
+        head = s.layer(x, block.bottom + 38, 56, 28, "head")
+        s.arrow((head.right, head.cy), (head.right + 26, head.cy))
+        s.text(head.right + 32, head.cy, "class", at="start")
+        top, left = head.bottom + 30, [16.0] * 5
+        ys = [top + 24 * i for i in range(5)]
+    else:
+        y = 70.0
+        tokens = s.cells(8, y - 27.5, rows, "state", w=9, h=11)
+        s.name(tokens, "tokens")
+        plus = s.sign(76, y, "+")
+        places = s.cells(58, y + 50, rows, "position", w=9, h=11)
+        s.name(places, "positions", role="position", side="below")
+        block = s.panel(104, 8, 476, 168, "block, several times")
+        s.arrow((tokens.right, y), (plus.x, y))
+        s.arrow((plus.cx, places.y), (plus.cx, plus.bottom))
+        s.arrow((plus.right, y), (604, y), stream=True)
+        _badge(s, plus.cx, plus.y - 16, 1)
+        for i, part in enumerate((("attention",), ("feed", "forward"))):
+            x = 124.0 + 230 * i
+            norm = s.layer(x + 54, y + 58, 58, 30, "norm")
+            work = s.layer(x + 142, y + 58, 84, 40, *part)
+            add = s.sign(x + 202, y, "+")
+            s.arrow((x, y), (x, norm.cy), (norm.x, norm.cy))
+            s.arrow((norm.right, norm.cy), (work.x, work.cy))
+            s.arrow((work.right, work.cy), (add.cx, work.cy), (add.cx, add.bottom))
+            _badge(s, x + 98, y - 20, 3)
+            _badge(s, norm.cx, norm.bottom + 14, 4)
+            _badge(s, work.cx, work.bottom + 14, (2, 5)[i])
+        head = s.layer(630, y, 52, 30, "head")
+        s.arrow((head.cx, head.bottom), (head.cx, head.bottom + 30))
+        s.text(head.cx, head.bottom + 42, "class")
+        ys = [214.0, 238, 262, 214, 238]
+        left = [114.0] * 3 + [400.0] * 2
+    for number, (x, y, told) in enumerate(zip(left, ys, PARTS, strict=True), 1):
+        badge = _badge(s, x, y, number)
+        s.text(badge.right + 10, badge.cy, told, at="start")
+
+
+@drawing(
+    f"""Three pairs of accuracies, joined by lines. With a part the three seeds reach
+    {", ".join(map(str, WITH))} per cent, without it {", ".join(map(str, WITHOUT))}. The two groups
+    overlap, but every line falls from left to right. The differences are
+    {", ".join(map(str, GAINS))} points. On a scale of differences they lie together; their mean is
+    {FOUND.mean:.2f}, and the 95 % interval of the mean reaches from {FOUND.low:.2f} to
+    {FOUND.high:.2f}, so that it leaves out 0.""",
+    numbers=lambda: [*GAINS, FOUND.mean, FOUND.low, FOUND.high],
+)
+def pairs_by_hand(s: Sketch) -> None:
+    """From pairs of runs to differences, and from these to an interval."""
+    scale, floor = (7.0, 196.0) if s.narrow else (8.0, 200.0)
+    xa, xb = (78.0, 178.0) if s.narrow else (72.0, 172.0)
+    for x, told in ((xa, "with"), (xb, "without")):
+        s.text(x, floor - scale * 18.4, told, kind="strong")
+    column = xb + 92
+    s.text(column, floor - scale * 18.4, "difference", role="value", kind="strong")
+    for seed, (a, b, gain) in enumerate(zip(WITH, WITHOUT, GAINS, strict=True)):
+        ya, yb = floor - scale * (a - 49), floor - scale * (b - 49)
+        s.arrow((xa, ya), (xb, yb), tip=False)
+        s.sign(xa, ya, "", r=5, role="state")
+        s.sign(xb, yb, "", r=5, role="state")
+        s.text(xa - 12, ya, str(a), at="end")
+        s.text(xb + 12, yb, str(b), at="start")
+        s.text(xa - 34, ya, f"seed {seed}", kind="small quiet", at="end")
+        s.cells(column - 17, (ya + yb) / 2 - 12, [[gain]], "value", w=34, h=24)
+    # The scale of differences.
+    zero, unit, y = (60.0, 66.0, floor + 92) if s.narrow else (382.0, 76.0, 138.0)
+    s.arrow((zero - 24, y), (zero + 3.5 * unit, y), tip=False)
+    s.arrow((zero, y - 54), (zero, y + 12), tip=False, dashed=True)
+    for i, gain in enumerate(GAINS):
+        s.sign(zero + unit * gain, y - 10 - 13 * GAINS[:i].count(gain), "", r=5, role="value")
+    low, high = zero + unit * FOUND.low, zero + unit * FOUND.high
+    bar = s.cells(low, y - 52, [[None]], "weight", w=high - low, h=10)
+    mean = zero + unit * FOUND.mean
+    s.arrow((mean, bar.y - 5), (mean, bar.bottom + 5), tip=False)
+    for x, told in ((low, f"{FOUND.low:.2f}"), (high, f"{FOUND.high:.2f}")):
+        s.text(x, bar.y - 12, told, role="weight")
+    s.text(mean, bar.y - 16, f"mean {FOUND.mean:.2f}", role="weight", kind="strong")
+    for tick in range(4):
+        s.text(zero + unit * tick, y + 21, str(tick), kind="small quiet")
+    s.text(zero + 1.7 * unit, y + 40, "difference in points", kind="small quiet")
+
+
+@drawing(
+    f"""The distance at which patch 0 looks, in a grid of 2 by 2 patches of {PATCH} pixels. It gives
+    {ROW[0]:.1f} to the class token and {said(ROW[1:], 1)} to the four patches. The class token is
+    left out, and the rest is divided by its sum: {said(ALONE, 1)}. The patches lie
+    {said(FAR, 1)} pixels away. The products sum to {DISTANCE:.2f} pixels.""",
+    numbers=lambda: [
+        *ROW.tolist(), *ALONE.tolist(), *FAR.tolist(), *(ALONE * FAR).tolist(), DISTANCE
+    ],
+)  # fmt: skip
+def distance_by_hand(s: Sketch) -> None:
+    """Five weights become one number of pixels."""
+    w, h = (46.0, 26.0) if s.narrow else (58.0, 28.0)
+    gx, gy, side, away = (116.0, 6.0, 36.0, 70.0) if s.narrow else (16.0, 52.0, 40.0, 82.0)
+    patches = [
+        s.cells(gx + n % 2 * away, gy + n // 2 * away, [[n]], "state" if n else "query", w=side,
+                h=side)
+        for n in range(4)
+    ]  # fmt: skip
+    first, right, under, across = patches
+    s.arrow((first.right, first.cy), (right.x, first.cy), label=f"{FAR[1]:.0f}")
+    s.arrow((first.cx, first.bottom), (first.cx, under.y), label=f"{FAR[2]:.0f}", side="left")
+    s.arrow((first.right, first.bottom), (across.x, across.y))
+    s.name(Box(first.x, first.y, across.right - first.x, across.bottom - first.y),
+           "patch 0 looks", side="below")  # fmt: skip
+    x = 62.0 if s.narrow else 300.0
+    step, top = (62.0, across.bottom + 72) if s.narrow else (50.0, 36.0)
+    heads = ["class", *map(str, range(4))]
+    for j, head in enumerate(heads):
+        s.text(x + (j + 0.5) * w, top - 12, head, kind="small quiet")
+    products = ALONE * FAR
+    told: list[tuple[str, list[object], str]] = [
+        ("weights of its row", ROW.tolist(), "weight"),
+        ("patches alone", [None, *ALONE.tolist()], "weight"),
+        ("× distance in pixels", FAR.tolist(), "position"),
+        ("= product", products.tolist(), "value"),
+    ]
+    for i, (name, numbers, role) in enumerate(told):
+        y = top + i * step + (i > 0) * (14 if s.narrow else 0)
+        start = x + (5 - len(numbers)) * w
+        row = s.cells(
+            start, y, [numbers], role, w=w, h=h, digits=2 if i == 3 else 1,
+            bars=role == "weight", hatched=[(0, 0)] if i == 1 else (),
+        )  # fmt: skip
+        if s.narrow:
+            s.text(4, y - (26 if i == 0 else 12), name, at="start")
+        else:
+            s.text(x - 14, row.cy, name, at="end")
+    if s.narrow:
+        end = s.cells(
+            row.right - 72, row.bottom + 34, [[DISTANCE]], "value", w=72, h=28, thick=True
+        )
+        s.arrow((end.cx, row.bottom), (end.cx, end.y), label="sum", side="left")
+    else:
+        end = s.cells(row.right + 14, row.y + 50, [[DISTANCE]], "value", w=60, h=28, thick=True)
+        s.arrow((row.right, row.cy), (end.cx, row.cy), (end.cx, end.y))
+        s.text(end.x - 9, end.cy, "sum, in pixels:", at="end")
+
+
+@drawing(
+    f"""Left three layers of convolutions of width 3 over {WIDTH} inputs. The middle output of the
+    third layer hears of {REACHED[1].sum()} places of the layer below, {REACHED[2].sum()} of the one
+    below that and {REACHED[3].sum()} of the inputs. Right one layer of attention: the same output
+    is joined to all {WIDTH} inputs at once.""",
+    numbers=lambda: [float(mask.sum()) for mask in REACHED] + [float(WIDTH)],
+)
+def convolution_and_attention(s: Sketch) -> None:
+    """What one place can depend on, layer by layer."""
+    w, h, gap = 24.0, 18.0, 46.0
+    x, y = (44.0, 44.0) if s.narrow else (6.0, 44.0)
+    s.text(x + WIDTH * w / 2, y - 22, "three convolutions of width 3", kind="strong")
+    boxes = []
+    for depth in range(4):
+        mask = REACHED[depth]
+        top = y + depth * gap
+        for place in range(WIDTH):
+            role = "value" if mask[place] else "state"
+            boxes.append(s.cells(x + place * w, top, [[None]], role, w=w - 4, h=h))
+        s.text(x + WIDTH * w + 8, top + h / 2, str(int(mask.sum())), role="value", at="start")
+    for depth in range(3):
+        for place in torch.where(REACHED[depth])[0].tolist():
+            upper = boxes[depth * WIDTH + place]
+            for other in (place - 1, place, place + 1):
+                lower = boxes[(depth + 1) * WIDTH + other]
+                s.arrow((lower.cx, lower.y), (upper.cx, upper.bottom), tip=False)
+    s.text(x + WIDTH * w / 2, y + 3 * gap + h + 14, "inputs", kind="small quiet")
+    if s.narrow:
+        y += 3 * gap + h + 70
+    else:
+        x, y = 404.0, y + gap
+    s.text(x + WIDTH * w / 2, y - 22, "one layer of attention", kind="strong")
+    bottom = y + 2 * gap
+    for place in range(WIDTH):
+        chosen = place == MIDDLE
+        s.cells(x + place * w, y, [[None]], "value" if chosen else "state", w=w - 4, h=h)
+        low = s.cells(x + place * w, bottom, [[None]], "value", w=w - 4, h=h)
+        s.arrow((low.cx, low.y), (x + MIDDLE * w + w / 2 - 2, y + h), tip=False)
+    s.text(x + WIDTH * w + 8, y + h / 2, "1", role="value", at="start")
+    s.text(x + WIDTH * w + 8, bottom + h / 2, str(WIDTH), role="value", at="start")
+    s.text(x + WIDTH * w / 2, bottom + h + 14, "inputs", kind="small quiet")
+
+
+@drawing(
+    f"""A picture of a boat goes to a trained convolutional network, the teacher, and to a vision
+    transformer, the student. The student has two learned tokens besides its patches. From the class
+    token it answers for the label, {CLASSES[0]}, and from the distillation token for the teacher.
+    The teacher's soft answer is {said(SOFT)} for {", ".join(CLASSES)}; its hard answer is
+    {CLASSES[0]}. Each answer has its own loss, and the two are added.""",
+    numbers=lambda: SOFT.tolist(),
+)
+def teacher_and_student(s: Sketch) -> None:
+    """One picture, two networks, two losses."""
+    boat = s.pixels(2, 84, BOAT.tolist(), 6 if s.narrow else 7)
+    rows: list[list[object]] = [[word, float(p)] for word, p in zip(CLASSES, SOFT, strict=True)]
+    if s.narrow:
+        teacher = s.layer(138, 30, 104, 44, "teacher,", "convolutional")
+        student = s.layer(128, 190, 84, 44, "student,", "ViT")
+        turn = boat.cx
+        s.arrow((turn, boat.y), (turn, teacher.cy), (teacher.x, teacher.cy))
+        s.arrow((turn, boat.bottom), (turn, student.cy), (student.x, student.cy))
+        answer = s.cells(234, 10, rows, "state", w=52, h=20)
+        s.name(answer, "soft answer", side="below")
+        by_teacher = s.step(282, 144, 112, 40, "loss with", "the teacher", role="weight")
+        by_label = s.step(282, 250, 112, 40, "loss with", "the label", role="weight")
+        s.arrow((teacher.right, teacher.cy), (answer.x, teacher.cy))
+        s.arrow((answer.cx - 4, answer.bottom + 20), (answer.cx - 4, by_teacher.y))
+        s.arrow((student.right, student.cy - 10), (198, student.cy - 10), (198, by_teacher.cy),
+                (by_teacher.x, by_teacher.cy))  # fmt: skip
+        s.arrow((student.right, student.cy + 10), (198, student.cy + 10), (198, by_label.cy),
+                (by_label.x, by_label.cy))  # fmt: skip
+        s.text(190, 144, "distillation token", kind="small quiet", at="end")
+        s.text(190, 250, "class token", kind="small quiet", at="end")
+        label = s.word(282, 312, CLASSES[0], "label")
+        s.arrow((by_label.cx, label.y - 3), (by_label.cx, by_label.bottom))
+        return
+    teacher = s.layer(170, 40, 112, 46, "teacher,", "convolutional")
+    student = s.layer(170, 176, 112, 46, "student,", "transformer")
+    turn = boat.right + 24
+    s.arrow((boat.right, boat.cy), (turn, boat.cy), (turn, teacher.cy), (teacher.x, teacher.cy))
+    s.arrow((boat.right, boat.cy), (turn, boat.cy), (turn, student.cy), (student.x, student.cy))
+    answer = s.cells(330, 7, rows, "state", w=58, h=22)
+    s.name(answer, "soft answer", side="below")
+    s.arrow((teacher.right, teacher.cy), (answer.x, answer.cy))
+    by_teacher = s.step(560, 108, 120, 42, "loss with", "the teacher", role="weight")
+    by_label = s.step(560, 196, 120, 42, "loss with", "the label", role="weight")
+    s.arrow((answer.right, answer.cy), (by_teacher.cx, answer.cy), (by_teacher.cx, by_teacher.y))
+    s.arrow((student.right, student.cy - 12), (258, student.cy - 12), (258, by_teacher.cy),
+            (by_teacher.x, by_teacher.cy))  # fmt: skip
+    s.arrow((student.right, by_label.cy), (by_label.x, by_label.cy))
+    s.text(380, by_teacher.cy + 12, "distillation token answers", kind="small quiet")
+    s.text(380, by_label.cy + 12, "class token answers", kind="small quiet")
+    label = s.word(by_label.cx, 254, CLASSES[0], "label")
+    s.arrow((by_label.cx, label.y - 3), (by_label.cx, by_label.bottom))

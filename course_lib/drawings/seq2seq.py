@@ -1,0 +1,282 @@
+"""Reading word by word: one card for a sentence, a step with every number, what gates change."""
+
+from __future__ import annotations
+
+import torch
+
+from course_lib.data.translation import korean_english
+from course_lib.drawings import Box, Sketch, drawing
+from course_lib.recurrence import gru_step, rnn_step, unroll
+
+# Korean, its letters in Latin script, and what it means.
+SOURCE = (("좋은", "joheun", "good"), ("저녁입니다", "jeonyeogibnida", "evening is"), (".", "", ""))
+WRITTEN = ("good", "evening", ".", "<eos>")
+
+# A step of width 2, twice.
+W = torch.tensor([[1.0, -1.0], [0.0, 1.0]])
+U = torch.tensor([[0.5, 0.0], [0.5, 0.5]])
+WORDS = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
+NONE = torch.zeros(2)
+STATES = unroll(rnn_step, WORDS, NONE[None], W, U, NONE, NONE)[0][0]
+
+# A cell of width 1 and weight 1, whose three last states are these.
+CHAIN = torch.tensor([0.0, 0.6, 0.8, 0.6])
+SLOPES = (1 - CHAIN[1:] ** 2).tolist()
+KEEP = 0.9
+
+OLD, NEW = 0.8, -0.5
+
+PAIR = korean_english(3, seed=1, min_length=7, max_length=7)[1]
+
+
+def _said(numbers: torch.Tensor) -> str:
+    """A vector as a sentence says it; without points where there is nothing behind them."""
+    parts = (f"{x:.0f}" if x == round(x) else f"{x:.2f}" for x in (numbers + 0.0).tolist())
+    return f"({', '.join(parts).replace('-', '−')})"
+
+
+def _back(factors: list[float]) -> list[float]:
+    """What is left of a gradient of 1 after each factor on its way back."""
+    left = [1.0]
+    for factor in reversed(factors):
+        left.append(left[-1] * factor)
+    return left[::-1]
+
+
+def _kept(gate: float) -> float:
+    """One unit of a GRU whose keep gate and candidate are given."""
+    zero, bias = torch.zeros(3, 1), torch.tensor([0.0, gate, NEW])
+    bias = torch.stack([bias[0], bias[1].logit(), bias[2].atanh()])
+    return gru_step(zero[:1], torch.tensor([[OLD]]), zero, zero, bias, torch.zeros(3)).item()
+
+
+@drawing(
+    """An encoder of three steps reads the Korean words 좋은, good, and 저녁입니다, evening is,
+    and a full stop, one word after the other. Its last state is the context vector, the only thing
+    that passes from the encoder to the decoder. The decoder starts from it and from the sign bos
+    and writes good. Each word that it has written goes in at its next step: good, evening and the
+    full stop. After the full stop it writes eos, the end."""
+)
+def translate_good_evening(s: Sketch) -> None:
+    """A sentence goes through one vector."""
+    w, h = (46, 36) if s.narrow else (48, 40)
+    if s.narrow:
+        y, dy = 52.0, 376.0
+        xs, dx = (60.0, 146.0, 232.0), (46.0, 130.0, 214.0, 298.0)
+        s.panel(0, 0, 266, 198, "encoder")
+        s.panel(0, 232, 344, 280)
+        s.text(30, 248, "decoder", kind="strong quiet", at="start")
+        context = s.cells(294, y - 36, [[None]] * 4, "value", w=22, h=18, thick=True)
+    else:
+        y, dy = 150.0, 150.0
+        xs, dx = (66.0, 148.0, 230.0), (384.0, 464.0, 544.0, 624.0)
+        s.panel(0, 82, 264, 218, "encoder")
+        s.panel(340, 0, 328, 300, "decoder")
+        context = s.cells(288, y - 36, [[None]] * 4, "value", w=22, h=18, thick=True)
+    low = 52  # from the middle of a cell to its input vector
+    s.text(16, y, "0", kind="quiet")
+    before = 22.0
+    for t, (x, (said, letters, gloss)) in enumerate(zip(xs, SOURCE, strict=True)):
+        cell = s.layer(x, y, w, h, "RNN")
+        s.arrow((before, y), (cell.x, y))
+        if t:
+            s.text((before + cell.x) / 2 - 2, y - 12, f"*h*_{{{t}}}")
+        vector = s.cells(x - 20, y + low, [[None] * 4], "state", w=10, h=13)
+        s.arrow((x, vector.y), (x, cell.bottom))
+        s.word(x, y + low + 40, said, letters)
+        s.text(x, y + low + 71, gloss, kind="small quiet")
+        s.arrow((x, y + low + 31), (x, vector.bottom))
+        before = cell.right
+    s.text(before + 13, y - 12, "*h*_{3}")
+    s.arrow((before, y), (context.x, y))
+    # The only way over.
+    if s.narrow:
+        s.text(context.cx, context.bottom + 16, "context", role="value", kind="strong")
+        s.text(context.cx, context.bottom + 31, "vector *c*", role="value", kind="strong")
+        start = [(context.cx, context.bottom + 40), (context.cx, 216), (12, 216), (12, dy)]
+    else:
+        s.text(context.cx, context.y - 32, "context", role="value", kind="strong")
+        s.text(context.cx, context.y - 16, "vector *c*", role="value", kind="strong")
+        start = [(context.right, y)]
+    rows: list[tuple[Box, Box]] = []
+    for t, x in enumerate(dx):
+        cell = s.layer(x, dy, w, h, "RNN")
+        if t:
+            s.arrow((dx[t - 1] + w / 2, dy), (cell.x, dy))
+            s.text(dx[t - 1] + w / 2 + 10, dy - 12, f"*s*_{{{t}}}")
+        else:
+            s.arrow(*start, (cell.x, dy))
+        vector = s.cells(x - 20, dy + low, [[None] * 4], "state", w=10, h=13)
+        s.arrow((x, vector.y), (x, cell.bottom))
+        s.arrow((x, dy + low + 31), (x, vector.bottom))
+        line = s.layer(x, dy - 60, w, 26, "linear")
+        s.arrow((x, cell.y), (x, line.bottom))
+        out = s.word(x, dy - 104, WRITTEN[t])
+        s.arrow((x, line.y), (x, out.bottom))
+        rows.append((out, s.word(x, dy + low + 40, ("<bos>", *WRITTEN)[t])))
+    for t, ((out, _), (_, goal)) in enumerate(zip(rows, rows[1:], strict=False)):
+        between = (dx[t] + dx[t + 1]) / 2 + 5
+        s.arrow(
+            (out.right + 4, out.cy), (between, out.cy), (between, goal.cy), (goal.x - 1, goal.cy),
+            dashed=True, hop=dy,
+        )  # fmt: skip
+    x, at = (60, 498) if s.narrow else (430, 284)
+    s.arrow((x, at), (x + 36, at), dashed=True)
+    s.text(x + 42, at, "a written word goes in next", kind="small quiet", at="start")
+
+
+@drawing(
+    f"""Two steps of a recurrent network of width 2. The first word is (1, 0). The matrix W makes
+    {_said(W @ WORDS[0, 0])} of it, the state before it is (0, 0) and adds nothing, and tanh gives
+    the state {_said(STATES[0])}. The second word is (0, 1). W makes {_said(W @ WORDS[0, 1])} of it,
+    U makes {_said(U @ STATES[0])} of the state, their sum is
+    {_said(W @ WORDS[0, 1] + U @ STATES[0])}, and tanh gives the last state {_said(STATES[1])}.""",
+    numbers=lambda: STATES.flatten().tolist(),
+)
+def recurrent_by_hand(s: Sketch) -> None:
+    """Word and state meet in a sum, and tanh makes the next state of it."""
+    h = 26
+    y, left = 40.0, 4.0
+    shown: list[list[object]] = [[int(x) for x in NONE]]
+    shown += [[round(x, 2) + 0.0 for x in row] for row in STATES.tolist()]
+    state = s.cells(left, y - h / 2, [shown[0]], "state", w=24 if s.narrow else 26, h=h)
+    s.name(state, "*h*_{0}")
+    way = [(state.right, y)]
+    for t, word in enumerate(WORDS[0]):
+        before = STATES[t - 1] if t else NONE
+        x = way[-1][0] + 14
+        mixed = s.layer(x + 16, y, 32, 26, "*U*")
+        plus = s.sign(mixed.right + (82 if s.narrow else 84), y, "+")
+        s.arrow(*way, (mixed.x, y))
+        s.arrow((mixed.right, y), (plus.x, y))
+        s.text((mixed.right + plus.x) / 2 - 2, y - 11, _said(U @ before), kind="small quiet")
+        vector = s.cells(plus.cx - 26, y + 92, [[int(v) for v in word]], "state", w=26, h=h)
+        layer = s.layer(plus.cx, y + 56, 32, 26, "*W*")
+        s.arrow((vector.cx, vector.y), (layer.cx, layer.bottom))
+        s.arrow((layer.cx, layer.y), (plus.cx, plus.bottom))
+        s.text(plus.cx + 8, y + 27, _said(W @ word), kind="small quiet", at="start")
+        s.text(vector.cx, vector.bottom + 14, f"*x*_{{{t + 1}}}: {SOURCE[t][1]}")
+        tanh = s.step(plus.right + 34, y, 44, 26, "tanh")
+        s.arrow((plus.right, y), (tanh.x, y))
+        s.text(plus.cx, y - 26, _said(W @ word + U @ before), kind="small quiet")
+        end = shown[t + 1]
+        state = s.cells(
+            tanh.right + 14, y - h / 2, [end], "state", w=36 if s.narrow else 42, h=h, thick=t == 1
+        )
+        s.arrow((tanh.right, y), (state.x, y))
+        s.name(state, f"*h*_{{{t + 1}}}")
+        way = [(state.right, y)]
+        if s.narrow and not t:
+            turn = vector.bottom + 34
+            way = [(state.cx, state.bottom), (state.cx, turn), (12, turn), (12, turn + 62)]
+            y = turn + 62
+
+
+@drawing(
+    f"""A gradient goes back from the fourth state of a chain to the first. In a plain cell the
+    states are {_said(CHAIN)}, and the three factors on the way are
+    {_said(torch.tensor(SLOPES))}. The gradient is 1 at the last state and {_back(SLOPES)[0]:.2f} at
+    the first. In a cell whose gate keeps {KEEP:.2f} each factor is {KEEP:.2f}, and
+    {_back([KEEP] * 3)[0]:.2f} is left at the first state.""",
+    numbers=lambda: [*_back(SLOPES), *_back([KEEP] * 3)],
+)
+def gradient_by_hand(s: Sketch) -> None:
+    """Three factors for the way back, without a gate and with one."""
+    w, first, gap = (46.0, 30.0, 94.0) if s.narrow else (58.0, 90.0, 162.0)
+    xs = [first + gap * i for i in range(4)]
+
+    def lane(y: float, factors: list[float], said: str, sign: str) -> None:
+        s.text(0, y - 46, said, kind="strong quiet", at="start")
+        left = _back(factors)
+        cells = [
+            s.cells(x - w / 2, y - 13, [[part]], "state", w=w, h=26, bars=True, thick=i == 0)
+            for i, (x, part) in enumerate(zip(xs, left, strict=True))
+        ]
+        for i, factor in enumerate(factors):
+            times = s.sign((xs[i] + xs[i + 1]) / 2, y, "×", r=8)
+            s.arrow((cells[i + 1].x, y), (times.right, y))
+            s.arrow((times.x, y), (cells[i].right, y))
+            s.text(times.cx, y - 18, f"{factor:.2f}", role=sign)
+
+    states = [
+        s.cells(x - w / 2, 30, [[float(v)]], "state", w=w, h=26)
+        for x, v in zip(xs, CHAIN.tolist(), strict=True)
+    ]
+    for i, box in enumerate(states):
+        s.name(box, f"*h*_{{{i + 1}}}")
+        if i:
+            s.arrow((states[i - 1].right, box.cy), (box.x, box.cy))
+    lane(132, SLOPES, "gradient, plain cell", "")
+    lane(222, [KEEP] * 3, "gradient, gate that keeps", "weight")
+
+
+def _valve(s: Sketch, x: float, y: float) -> None:
+    """The sign of a valve on a pipe."""
+    for side in (-1, 1):
+        s.curve([(x, y), (x + 11 * side, y - 8), (x + 11 * side, y + 8)], "weight", closed=True)
+
+
+@drawing(
+    f"""One unit of a gated cell, twice. The old state {OLD:.2f} and the new content {NEW:.2f} each
+    pass a valve, and the next state is their sum. With the keep gate at {KEEP:.2f} the valve of the
+    old state is nearly open and that of the new content nearly closed: the next state is
+    {_kept(KEEP):.2f}. With the keep gate at {1 - KEEP:.2f} it is the other way round, and the next
+    state is {_kept(1 - KEEP):.2f}.""",
+    numbers=lambda: [_kept(KEEP), _kept(1 - KEEP)],
+)
+def gate_as_valve(s: Sketch) -> None:
+    """What is kept and what is let in pass two valves, one open where the other is closed."""
+    for place, gate in enumerate((KEEP, 1 - KEEP)):
+        left, top = (0.0, 232.0 * place) if s.narrow else (344.0 * place, 0.0)
+        wide = 344.0 if s.narrow else 324.0
+        s.panel(left, top, wide, 216, "keep" if gate > 0.5 else "replace")
+        ys = top + 78, top + 172
+        plus = s.sign(left + wide - 92, (ys[0] + ys[1]) / 2, "+")
+        parts = (("old state *h*", OLD, "*z*", gate), ("new *n*", NEW, "1 − *z*", 1 - gate))
+        for y, (said, value, letter, share) in zip(ys, parts, strict=True):
+            box = s.cells(left + 20, y - 13, [[value]], "state", w=54, h=26)
+            s.text(box.cx + 4, box.y - 10, said)
+            x = left + 142
+            _valve(s, x, y)
+            amount = s.cells(x - 25, y - 44, [[share]], "weight", w=50, h=24, bars=True)
+            s.arrow((x, amount.bottom), (x, y - 3), tip=False)
+            s.text(amount.right + 7, amount.cy, letter, role="weight", at="start")
+            s.arrow((box.right, y), (x - 11, y))
+            edge = plus.y if y < plus.cy else plus.bottom
+            s.arrow((x + 11, y), (plus.cx, y), (plus.cx, edge))
+            s.text(x + 46, y + 11, f"{value * share:.2f}".replace("-", "−"), kind="small quiet")
+        end = s.cells(
+            plus.right + 18, plus.cy - 13, [[_kept(gate)]], "state", w=54, h=26, thick=True
+        )
+        s.arrow((plus.right, plus.cy), (end.x, end.cy))
+        s.name(end, "next *h′*")
+
+
+@drawing(
+    f"""A Korean sentence in Latin letters, {" ".join(PAIR.source)}, and its translation,
+    {" ".join(PAIR.target)}. Lines join the words that translate each other. The first Korean word
+    is joined to the last English words before the full stop, and the verb, the last Korean word,
+    to the fourth English one. Many lines cross."""
+)
+def two_orders(s: Sketch) -> None:
+    """Words that translate each other stand in different places."""
+    source, target = PAIR.source, PAIR.target
+    ends: list[list[tuple[float, float]]] = [[], []]
+    if s.narrow:
+        for side, words in enumerate((source, target)):
+            for i, said in enumerate(words):
+                y = 12 + 26 * (i * (len(target) - 1) / (len(words) - 1))
+                s.text(214 if side else 124, y, said, kind="strong", at="start" if side else "end")
+                ends[side].append((206 if side else 132, y))
+    else:
+        for side, words in enumerate((source, target)):
+            sizes = [Sketch().text(0, 0, said, kind="strong").w for said in words]
+            free = (s.width - 40 - sum(sizes)) / (len(words) - 1)
+            x = 20.0
+            for said, size in zip(words, sizes, strict=True):
+                s.text(x + size / 2, 148 if side else 12, said, kind="strong")
+                ends[side].append((x + size / 2, 134 if side else 26))
+                x += size + free
+    told = {0, len(source) - 2}  # the time, and the verb
+    for a, b in sorted(PAIR.alignment, key=lambda link: link[0] in told):
+        s.curve([ends[0][a], ends[1][b]], "key" if a in told else "mask")

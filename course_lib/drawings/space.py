@@ -1,0 +1,257 @@
+"""Places in a picture: a grid in a line, codes of two numbers, scores by axis, finer patches."""
+
+from __future__ import annotations
+
+import torch
+
+from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings.rows import painted, pixels, said, whole
+from course_lib.positions import (
+    axial_angles,
+    multimodal_positions,
+    next_position,
+    rotate,
+    sinusoidal_encoding,
+)
+from course_lib.positions.stretching import stretch_places
+from course_lib.vit import patchify
+
+# A lighthouse and a sail, a letter for each pixel.
+_LIGHTHOUSE = """
+    bbbbbbbbbbbbbbbb
+    bbbbbddbbbbbbbbb
+    bbbbdyydbbbbbbbb
+    bbbbbwwbbbbbbbbb
+    bbbbbrrbbbbbbbbb
+    bbbbbwwbbbbbbwbb
+    bbbbbrrbbbbbwwbb
+    bbbbwwwwbbbwwwbb
+    bbbbrrrrbbbddddd
+    sgggwwwwggssddds
+    ggggggggggggssss
+    ssgggggggsssssss
+"""
+PICTURE = painted(_LIGHTHOUSE)
+SIDE, ROWS, COLUMNS = 4, 3, 4
+PATCHES = patchify(PICTURE.permute(2, 0, 1)[None], SIDE)[0].view(-1, 3, SIDE, SIDE)
+TOWER = (1, 5, 9)
+
+# One hand for the row and one for the column.
+CODES = sinusoidal_encoding(torch.arange(3), 2)
+PLACES = ((0, 2), (2, 0))
+ADDED = CODES[PLACES[0][0]] + CODES[PLACES[0][1]]
+BESIDE = [torch.cat([CODES[r], CODES[c]]) for r, c in PLACES]
+
+# A head of two pairs, which turn by one radian a step.
+Q, K = torch.tensor([1.0, 1.0, 1.0, -1.0]), torch.tensor([1.0, 0.0, 1.0, 0.0])
+STEPS = (-1, 0, 1)
+ANGLES = axial_angles(3, 3, 4)
+TURNED = rotate(K.expand(9, 4), ANGLES - ANGLES[4])
+DOWN = (TURNED[:, :2] @ Q[:2]).view(3, 3)[:, 0]
+RIGHT = (TURNED[:, 2:] @ Q[2:]).view(3, 3)[0]
+SCORES = (TURNED @ Q).view(3, 3)
+FALLING, RISING = ((0, 0), (2, 2)), ((0, 2), (2, 0))
+
+OLD, NEW = 4, 6
+STRETCHED = stretch_places(OLD, NEW)
+
+PARTS: list[int | tuple[int, int, int]] = [3, (1, 2, 2), 2]
+IDS = multimodal_positions(PARTS)
+SEQUENCE = ("in", "this", "photo", None, None, None, None, "a", "ship")
+AXES = ("time", "row", "column")
+
+
+def _patch(s: Sketch, n: int, x: float, y: float, dot: float) -> Box:
+    return s.pixels(x, y, pixels(PATCHES[n]), dot)
+
+
+@drawing(
+    f"""A picture of a lighthouse is cut into {ROWS} rows of {COLUMNS} patches, numbered from 0 at
+    the top left to {ROWS * COLUMNS - 1} at the bottom right. The tower stands in patches
+    {", ".join(map(str, TOWER))}, one below the other. Laid in a line, these are
+    {COLUMNS} places apart, with the patches of both sides between them. Patches {COLUMNS - 1} and
+    {COLUMNS}, at the right and at the left edge of the picture, are neighbours in the line.""",
+)
+def grid_in_a_line(s: Sketch) -> None:
+    """A picture of twelve patches, and the sequence that a Transformer gets."""
+    dot, gap = (6.0, 4.0) if s.narrow else (8.0, 4.0)
+    wide = SIDE * dot + gap
+    x, y = (120.0, 26.0) if s.narrow else (4.0, 34.0)
+    for n in range(ROWS * COLUMNS):
+        _patch(s, n, x + n % COLUMNS * wide, y + n // COLUMNS * wide, dot)
+    grid = Box(x, y, COLUMNS * wide - gap, ROWS * wide - gap)
+    s.name(grid, "picture")
+    left, top = (4.0, grid.bottom + 92) if s.narrow else (grid.right + 64, grid.cy - wide / 2)
+    tiles = [_patch(s, n, left + n * wide, top, dot) for n in range(ROWS * COLUMNS)]
+    if s.narrow:
+        s.arrow((grid.cx, grid.bottom + 8), (grid.cx, grid.bottom + 32), label="row after row")
+    else:
+        s.arrow((grid.right + 8, grid.cy), (left - 10, grid.cy))
+    for n, tile in enumerate(tiles):
+        mine = n in TOWER
+        s.text(tile.cx, tile.bottom + 12, str(n), kind="strong" if mine else "small quiet")
+    for a, b in zip(TOWER, TOWER[1:], strict=False):
+        height = top - 16
+        s.arrow((tiles[a].cx + 3, top - 5), (tiles[a].cx + 3, height),
+                (tiles[b].cx - 3, height), (tiles[b].cx - 3, top - 3))  # fmt: skip
+        s.text((tiles[a].cx + tiles[b].cx) / 2, height - 10, f"{b - a} places", kind="small")
+    end, start = tiles[COLUMNS - 1], tiles[COLUMNS]
+    low = top + SIDE * dot + 40
+    s.arrow((end.cx, low - 16), (end.cx, low), (start.cx, low), (start.cx, low - 18))
+    s.text((end.cx + start.cx) / 2, low + 11, "left and right edge: 1 place", kind="small")
+
+
+@drawing(
+    f"""The codes of two places with one hand for each number: the place in row {PLACES[0][0]} and
+    column {PLACES[0][1]}, and the place in row {PLACES[1][0]} and column {PLACES[1][1]}. The code
+    of the number 0 is {said(CODES[0])}, that of 2 is {said(CODES[2])}. Added, both places get
+    {said(ADDED)}. Side by side, one gets {said(BESIDE[0])}, the other {said(BESIDE[1])}.""",
+    numbers=lambda: [*ADDED.tolist(), *BESIDE[0].tolist(), *BESIDE[1].tolist()],
+)
+def codes_of_two_places(s: Sketch) -> None:
+    """The same two numbers in both orders, added and side by side."""
+    wide, high, h = (344.0 if s.narrow else 328.0), 136.0, 26.0
+    w = 36.0
+    for panel, name in enumerate(("added", "side by side")):
+        left = 0.0 if s.narrow else panel * 340.0
+        top = panel * (high + 10) if s.narrow else 0.0
+        s.panel(left, top, wide, high, name)
+        for i, (r, c) in enumerate(PLACES):
+            y = top + 56 + i * 38
+            s.text(left + 48, y + h / 2, f"({r}, {c})", kind="strong", at="end")
+            if panel:
+                both = s.cells(left + 104, y, [BESIDE[i].tolist()], "position", w=w, h=h, cut=2,
+                               thick=True)  # fmt: skip
+                heads = (both.cell(0, 1).x, both.cell(0, 3).x)
+            else:
+                row = s.cells(left + 60, y, [CODES[r].tolist()], "position", w=w, h=h)
+                plus = s.sign(row.right + 13, row.cy, "+", r=7)
+                column = s.cells(plus.right + 6, y, [CODES[c].tolist()], "position", w=w, h=h)
+                s.text(column.right + 12, row.cy, "=", kind="big")
+                s.cells(column.right + 24, y, [ADDED.tolist()], "position", w=w, h=h, thick=True)
+                heads = (row.cx, column.cx)
+            if not i:
+                for x, said_ in zip(heads, ("row", "column"), strict=True):
+                    s.text(x, y - 12, said_, kind="small", role="position")
+
+
+def _of_step(s: Sketch, box: Box, names: tuple[str, ...], upright: bool) -> None:
+    for i, name in enumerate(names):
+        if upright:
+            s.text(box.x - 8, box.cell(i).cy, name, kind="small quiet", at="end")
+        else:
+            s.text(box.cell(0, i).cx, box.y - 11, name, kind="small quiet")
+
+
+@drawing(
+    f"""A head of four channels. The first pair of channels of the key turns by how far the key is
+    below the query, and its dot product with the first pair of the query is the part A. The second
+    pair turns by how far it is to the right, and gives the part B. For the steps -1, 0 and 1 the
+    part A is {said(DOWN)} and the part B is {said(RIGHT)}. A table of three by three scores around
+    the query has in each cell the sum of its row's A and its column's B: {said(SCORES[0])} above,
+    {said(SCORES[1])} in the query's row, {said(SCORES[2])} below. The two corners of one diagonal
+    add up to {float(SCORES[0, 0] + SCORES[2, 2]):.2f}, and so do those of the other.""",
+    numbers=lambda: [*DOWN.tolist(), *RIGHT.tolist(), *SCORES.flatten().tolist()],
+)
+def scores_by_axis(s: Sketch) -> None:
+    """Two pairs of channels, two numbers, and nine sums of them."""
+    w, h = 44.0, 28.0
+    x, y = (112.0, 38.0) if s.narrow else (84.0, 54.0)
+    query = s.cells(x, y, [whole(Q)], "query", w=30, h=26, cut=2)
+    key = s.cells(x, y + 52, [whole(K)], "key", w=30, h=26, cut=2)
+    s.text(x - 8, query.cy, "*q*", at="end", role="query")
+    s.text(x - 8, key.cy, "*k*", at="end", role="key")
+    low = key.bottom + 42
+    for pair, (part, way) in enumerate((("A", "down"), ("B", "right"))):
+        at = key.cell(0, 2 * pair).right
+        step = s.step(at + (30 if pair else -30), low, 96, 26, f"turn by Δ*{'rc'[pair]}*")
+        s.arrow((at, key.bottom), (at, low - 34), (step.cx, low - 34), (step.cx, step.y))
+        dot = s.sign(step.cx, low + 36, "·", r=8)
+        s.arrow((step.cx, step.bottom), (dot.cx, dot.y))
+        s.text(step.cx, low + 62, f"*{part}*, for steps {way}")
+        # The query's pair comes in from outside.
+        side = x - 64 if not pair else query.right + 64
+        end = dot.x if not pair else dot.right
+        s.arrow((at, query.y), (at, query.y - 14), (side, query.y - 14), (side, dot.cy),
+                (end, dot.cy))  # fmt: skip
+    top = low + 150 if s.narrow else 96.0
+    left = 112.0 if s.narrow else 430.0
+    a = s.cells(left, top, [[v] for v in DOWN.tolist()], "position", w=w, h=h)
+    table_x = left + w + 18
+    b = s.cells(table_x, top - h - 18, [RIGHT.tolist()], "position", w=w, h=h)
+    _of_step(s, a, ("1 up", "same row", "1 down"), upright=True)
+    _of_step(s, b, ("1 left", "same", "1 right"), upright=False)
+    s.text(a.cx, a.y - 11, "*A*", role="position")
+    s.text(b.right + 8, b.cy, "*B*", role="position", at="start")
+    for i in range(3):
+        for j in range(3):
+            role = "query" if (i, j) == (1, 1) else "state"
+            s.cells(table_x + j * w, top + i * h, [[float(SCORES[i, j])]], role, w=w, h=h,
+                    thick=(i, j) in RISING)  # fmt: skip
+    below = top + 3 * h + 18
+    for n, corners in enumerate((FALLING, RISING)):
+        other, one = sorted(float(SCORES[place]) for place in corners)
+        more = f"+ {other:.2f}" if other >= 0 else f"− {-other:.2f}"
+        s.text(table_x + 1.5 * w, below + 18 * n, f"{one:.2f} {more} = {one + other:.2f}",
+               kind="strong" if n else "")  # fmt: skip
+
+
+@drawing(
+    f"""Three strips over each other. Old: {OLD} patches fill the side of a picture; their middles
+    are 0 to {OLD - 1} and the middle of the picture is at {(OLD - 1) / 2}. Stretched: {NEW} smaller
+    patches fill the same side; counted in old patches, their middles are {said(STRETCHED)}, and the
+    middle of the picture is still at {float(STRETCHED.mean()):.1f}. Counting on: the
+    {NEW} patches get the numbers 0 to {NEW - 1}, as if the picture went on to the right, and its
+    middle is at {(NEW - 1) / 2}.""",
+    numbers=lambda: STRETCHED.tolist(),
+)
+def stretched_places(s: Sketch) -> None:
+    """A side of a picture in four patches and in six, numbered in two ways."""
+    unit = 55.0 if s.narrow else 108.0
+    x, h, gap = 4.0, 28.0, 78.0
+    strips = (
+        ("trained on", [*range(OLD)], unit, OLD, False),
+        ("finer, stretched", STRETCHED.tolist(), unit * OLD / NEW, NEW, False),
+        ("finer, counting on", [*range(NEW)], unit, NEW, True),
+    )
+    middles = []
+    for n, (name, numbers, w, count, on) in enumerate(strips):
+        y = 24.0 + gap * n
+        box = s.cells(x, y, [numbers], "position", w=w, h=h, thick=not on)
+        s.text(x, y - 11, name, kind="strong", at="start")
+        middles.append((box.cx, box))
+        value = numbers[count // 2] / 2 + numbers[count // 2 - 1] / 2
+        s.text(box.cx, box.bottom + 26, f"middle: {value:g}", kind="small", role="value")
+        s.arrow((box.cx, box.bottom + 17), (box.cx, box.bottom), gap=1)
+    first, second = middles[0][1], middles[1][1]
+    s.text(first.right + 12, first.cy, f"{OLD} patches", kind="small quiet", at="start")
+    s.text(second.right + 12, second.cy, f"{NEW} patches,", kind="small quiet", at="start")
+    s.text(second.right + 12, second.cy + 15, "the same side", kind="small quiet", at="start")
+
+
+@drawing(
+    f"""A sequence of three words, a picture of two by two patches, and two more words. Each token
+    has three numbers. Time: {", ".join(map(str, IDS[0].tolist()))}. Row:
+    {", ".join(map(str, IDS[1].tolist()))}. Column: {", ".join(map(str, IDS[2].tolist()))}. A word
+    has the same number three times, one more than the largest before it. All patches share their
+    time, {int(IDS[0, 3])}, and count rows and columns from there. The next token would get
+    {next_position(IDS)}.""",
+    numbers=lambda: IDS.flatten().tolist(),
+)
+def three_numbers(s: Sketch) -> None:
+    """Nine tokens, and three numbers below each."""
+    w, h = (32.0, 26.0) if s.narrow else (58.0, 28.0)
+    x, y = (52.0, 70.0) if s.narrow else (100.0, 70.0)
+    table = s.cells(x, y, IDS.tolist(), "position", w=w, h=h)
+    for i, name in enumerate(AXES):
+        s.text(x - 8, table.cell(i).cy, name, at="end", role="position",
+               kind="small" if s.narrow else "")  # fmt: skip
+    corners = (1, 2, 5, 6)
+    dot = 6.0
+    for j, word in enumerate(SEQUENCE):
+        at = table.cell(0, j)
+        if word is None:
+            _patch(s, corners[j - 3], at.cx - 2 * dot, y - 40, dot)
+        else:
+            s.text(at.cx, y - 28, word, kind="small strong" if s.narrow else "strong")
+    s.text((table.cell(0, 3).x + table.cell(0, 6).right) / 2, y - 54, "2 × 2 patches", kind="small")

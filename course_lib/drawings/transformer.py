@@ -1,0 +1,170 @@
+"""The whole Transformer with its shapes, and the two ways in which its decoder is used."""
+
+from __future__ import annotations
+
+from course_lib.drawings import Box, Sketch, drawing
+from course_lib.transformer import TransformerConfig
+
+BASE = TransformerConfig(37_000, 37_000, shared=True)
+D, V, L = BASE.d_model, BASE.target_vocab_size, BASE.n_layers
+SOURCE = ("joheun", "jeonyeogibnida", ".")
+GIVEN = ("<bos>", "good", "evening", ".")
+ASKED = ("good", "evening", ".", "<eos>")
+# What a model says that takes the wrong word once, with the true words before it and with its own.
+SAYS = ("good", "night", ".", "<eos>")
+S, T = len(SOURCE), len(GIVEN)
+
+
+def _sublayer(
+    s: Sketch, stream: float, middle: float, y: float, label: str, *lines: str
+) -> tuple[Box, float]:
+    """A part beside the stream: what it finds is added and the sum normalised."""
+    wide = 104 if s.narrow else 128
+    box = s.layer(middle, y, wide, 32, *lines)
+    left = stream < middle
+    edge = box.x if left else box.right
+    s.arrow((stream, y), (edge, y))
+    at = (middle, y + 26) if s.narrow else ((stream + edge) / 2, y - 10)
+    s.text(*at, label, kind="small")
+    plus = s.sign(stream, y - 34, "+")
+    side = plus.right if left else plus.x
+    s.arrow((middle, box.y), (middle, plus.cy), (side, plus.cy))
+    norm = s.layer(stream, y - 56, 44, 20, "norm")
+    s.arrow((stream, plus.y), (stream, norm.bottom), stream=True, tip=False)
+    return box, norm.y
+
+
+@drawing(
+    f"""The base model translates a sentence of {S} words into one of {T}. On the left, the encoder:
+    the words become vectors, shape {S} by {D}, positions are added, and {L} blocks of
+    self-attention and a feed-forward part change them. What comes out is the memory, {S} by {D}.
+    On the right, the decoder: its words, the start sign first, become vectors of shape {T} by {D}.
+    Each of its {L} blocks has causal self-attention, cross-attention and a feed-forward part. In
+    cross-attention the decoder asks and the memory gives keys and values. Every part stands beside
+    the residual stream, and what it finds is added and normalised. At the top a linear map and a
+    softmax give each of the {T} places a probability for each of {V:,} words.""",
+    numbers=lambda: [S, T, D, L],
+)
+def whole_transformer(s: Sketch) -> None:
+    """Depth goes upwards; the memory is the only way from the left half to the right half."""
+    sides = {"encoder": (26.0, 98.0), "decoder": (318.0, 246.0)} if s.narrow else {
+        "encoder": (70.0, 190.0), "decoder": (574.0, 454.0)
+    }  # fmt: skip
+    panels = {"encoder": (0.0, 160.0), "decoder": (184.0, 160.0)} if s.narrow else {
+        "encoder": (0.0, 286.0), "decoder": (360.0, 284.0)
+    }  # fmt: skip
+    first, step = 500.0, 90.0
+    boxes = {}
+    for side, (stream, middle) in sides.items():
+        n, shape = (S, f"({S}, {D})") if side == "encoder" else (T, f"({T}, {D})")
+        out = 1 if side == "encoder" else -1
+        parts: list[tuple[str, tuple[str, ...]]] = [
+            ("*q*, *k*, *v*", ("self-attention",)),
+            ("", ("feed-forward",)),
+        ]
+        if side == "decoder":
+            parts[0] = ("*q*, *k*, *v*", ("causal", "self-attention"))
+            parts.insert(1, ("*q*", ("cross-attention",)))
+        top = first - len(parts) * step - 6
+        x, wide = panels[side]
+        s.panel(x, top - 16, wide, first + 34 - top + 16)
+        edge = x + wide - 12 if out > 0 else x + 12
+        s.text(edge, top, f"{side}, {L} blocks", kind="strong quiet",
+               at="end" if out > 0 else "start")  # fmt: skip
+        words = SOURCE if side == "encoder" else GIVEN
+        said = "  ".join(words)
+        s.text(middle, 652, said, kind="strong small" if s.narrow else "strong")
+        embed = s.layer(middle, 610, 112, 28, "embedding *E*")
+        s.arrow((middle, 643), (middle, embed.bottom), label=f"({n})")
+        plus = s.sign(middle, 568, "+")
+        s.arrow((middle, embed.y), (middle, plus.bottom))
+        places = s.step(middle + out * (-62 if s.narrow else 80), 568, 72, 24, "positions",
+                        role="position")  # fmt: skip
+        near = places.cx > middle
+        s.arrow((places.x if near else places.right, 568), (plus.right if near else plus.x, 568))
+        s.arrow((middle, plus.y), (middle, 546), (stream, 546), (stream, first), stream=True,
+                tip=False)  # fmt: skip
+        s.text(middle + 36 * out if s.narrow else (stream + middle) / 2, 546 if s.narrow else 557,
+               shape, kind="small quiet")  # fmt: skip
+        y = first
+        for i, (label, lines) in enumerate(parts):
+            box, high = _sublayer(s, stream, middle, y, label, *lines)
+            boxes[side, lines[-1]] = box
+            if i + 1 < len(parts):
+                s.arrow((stream, high), (stream, y - step), stream=True, tip=False)
+                s.arrow((stream, y - step), (stream, y - step - 25), stream=True, tip=False)
+            y -= step
+        s.arrow((stream, first), (stream, first - 25), stream=True, tip=False)
+        boxes[side, "top"] = Box(stream, high, 0, 0)
+    # The memory goes over to every decoder block.
+    start, cross = boxes["encoder", "top"], boxes["decoder", "cross-attention"]
+    bend, high = (172.0 if s.narrow else 323.0), start.y - 62
+    s.arrow((start.x, start.y), (start.x, high), (bend, high), (bend, cross.cy),
+            (cross.x, cross.cy))  # fmt: skip
+    s.text((start.x + bend) / 2, high - 26, "memory", role="value", kind="strong")
+    s.text((start.x + bend) / 2, high - 11, f"({S}, {D})", kind="small quiet")
+    s.text(cross.x - 6, cross.cy + 11, "*k*, *v*", kind="small", at="end")
+    # Out of the decoder, into words.
+    stream, middle = sides["decoder"]
+    end = boxes["decoder", "top"]
+    s.arrow((stream, end.y), (stream, end.y - 62), (middle, end.y - 62), (middle, end.y - 86))
+    s.text(stream, end.y - 74, f"({T}, {D})", kind="small quiet")
+    line = s.layer(middle, end.y - 100, 112, 28, "linear *E*^{⊤}")
+    pill = s.step(middle, line.y - 40, 84, 26, "softmax")
+    s.arrow((middle, line.y), (middle, pill.bottom), label=f"({T}, {V:,})")
+    out_words = s.text(middle, pill.y - 30, "  ".join(ASKED),
+                  kind="strong small" if s.narrow else "strong")  # fmt: skip
+    s.arrow((middle, pill.y), (middle, out_words.bottom + 2))
+
+
+@drawing(
+    f"""Training and writing. In training the decoder is given the true words {", ".join(GIVEN)} all
+    at once and says a word at each place. At the second place it says {SAYS[1]}, where
+    {ASKED[1]} is asked for. The loss counts that, and the place after it is given the true word all
+    the same. When it writes, no true word is there: it writes one word at each step, and each word
+    that it has written is given at the next step. So after {SAYS[1]} it goes on from
+    {SAYS[1]}."""
+)
+def teacher_or_own_words(s: Sketch) -> None:
+    """One step for all places with the true words; or one step for each word, with its own."""
+    wide = 344.0 if s.narrow else 326.0
+    for way, (name, given) in enumerate((("training", GIVEN), ("writing", ("<bos>", *SAYS[:3])))):
+        left, top = (0.0, way * 260.0) if s.narrow else (way * 342.0, 0.0)
+        s.panel(left, top, wide, 250, name)
+        said = "one step, all places" if way == 0 else "one step for each word"
+        s.text(left + wide - 12, top + 15, said, kind="small quiet", at="end")
+        xs = [left + 82 + 66 * i for i in range(T)]
+        top -= 18 * way
+        for y, label in ((212, "given"), (108, "says")):
+            s.text(left + 12, top + y, label, kind="small quiet", at="start")
+        if way == 0:
+            s.text(left + 12, top + 64, "asked", kind="small quiet", at="start")
+            s.layer((xs[0] + xs[-1]) / 2, top + 160, 3 * 66 + 56, 30, "decoder")
+        before: Box | None = None
+        for i, x in enumerate(xs):
+            own = way == 1 and i > 0
+            wrong = "key" if given[i] == SAYS[1] else ""
+            below = s.text(x, top + 212, given[i], kind="strong", role=wrong)
+            if way == 1:
+                s.layer(x, top + 160, 48, 30, "dec.")
+            s.arrow((x, below.y - 2), (x, top + 175))
+            out = s.text(x, top + 108, SAYS[i], kind="strong", role="key" if i == 1 else "")
+            s.arrow((x, top + 145), (x, out.bottom + 2))
+            if way == 0:
+                s.text(x, top + 64, ASKED[i], kind="strong", role="value" if i == 1 else "")
+                s.text(x, top + 86, "=" if ASKED[i] == SAYS[i] else "≠", kind="strong")
+            if own and before is not None:
+                between = x - 33
+                s.arrow((before.right + 5, before.cy), (between, before.cy), (between, below.cy),
+                        (below.x - 2, below.cy), dashed=True)  # fmt: skip
+            before = out
+        if way == 0:
+            s.text(left + 12, top + 40, "the loss compares, place by place", kind="small quiet",
+                   at="start")  # fmt: skip
+            s.text(left + wide / 2, top + 236, "the true words, whatever it says",
+                   kind="small quiet")  # fmt: skip
+        else:
+            s.text(left + 12, top + 58, "no true word is there: nothing corrects it",
+                   kind="small quiet", at="start")  # fmt: skip
+            s.text(left + wide / 2, top + 236, "its own words, right or wrong",
+                   kind="small quiet")  # fmt: skip

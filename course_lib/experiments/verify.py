@@ -1,0 +1,68 @@
+"""Running a record again: how far its numbers are from those that come out now."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_lib.errors import Refused
+from course_lib.experiments.record import load_record, load_records, measured, numbers
+from course_lib.experiments.registry import Experiment
+from course_lib.experiments.runner import bill, run_one
+
+
+@dataclass(frozen=True)
+class Again:
+    """One number of a record beside the same of a second run.
+
+    Attributes:
+        metric: Its key, see :func:`course_lib.experiments.measured`.
+        recorded: In the record.
+        now: In the second run.
+        apart: Their distance in standard deviations over the seeds of that arm, by which another
+            processor's rounding is told from another result; None where all seeds agree, or there
+            is one only.
+    """
+
+    metric: str
+    recorded: float
+    now: float
+    apart: float | None
+
+    def cells(self) -> list[str]:
+        """A row of a table."""
+        apart = "-" if self.apart is None else f"{self.apart:.2g}"
+        return [self.metric, f"{self.recorded:.6g}", f"{self.now:.6g}", apart]
+
+
+def verify(experiment: Experiment, run: str, results_dir: Path, build: Path) -> list[Again]:
+    """Train once more what a record holds, with its arm, size and seed.
+
+    Args:
+        experiment: The experiment.
+        run: The record's file without its ending, such as ``"alibi-cpu-0"``.
+        results_dir: Folder of the records.
+        build: Where the new record and its checkpoints go; an interrupted run goes on from there.
+
+    Raises:
+        ValueError: There is no such record, or it was made with other settings.
+    """
+    records = load_records(results_dir, experiment.name)
+    found = {record.file_name.removesuffix(".json"): record for record in records}
+    if run not in found:
+        known = ", ".join(found) or "none"
+        raise Refused(f"no record {run!r} of {experiment.name}, there are {known}")
+    kept = found[run]
+    if not bill(experiment, kept.size, [kept.seed], [kept.arm], results_dir).done:
+        raise Refused(f"{experiment.name} has other settings now than {run} was made with")
+    path, _ = run_one(experiment, kept.arm, kept.seed, kept.size, build, build / "runs")
+    again = load_record(path)
+    of_arm = [r for r in records if (r.arm, r.size) == (kept.arm, kept.size)]
+    rows = []
+    for metric in numbers(kept.results):
+        was, now = measured(kept, metric), measured(again, metric)
+        seeds = [measured(record, metric) for record in of_arm]
+        spread = statistics.stdev(seeds) if len(seeds) > 1 else 0.0
+        rows.append(Again(metric, was, now, abs(now - was) / spread if spread else None))
+    return rows

@@ -1,0 +1,124 @@
+"""A thousand imagined experiments of paired runs: their intervals, and how many find something."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_lib.experiments.verdict import t_quantile
+from course_lib.figures.base import Figure, bars, slider
+
+__all__ = ["Options", "paired_plans"]
+
+PLANS, SHOWN, MOST = 1000, 24, 20
+"""How many experiments are imagined, how many of them are drawn, and with how many pairs at most.
+"""
+
+
+@dataclass(frozen=True)
+class Options(Figure):
+    """What the figure shows at first.
+
+    Attributes:
+        difference: The true one, from 0 to 0.1.
+        spread: Standard deviation of the differences of pairs, from 0.01 to 0.1.
+        pairs: From 2 to 20.
+        quantiles: Of Student's t for 2 pairs, 3 pairs and so on.
+    """
+
+    title = "How often does a plan find what is there?"
+    use = (
+        "Each line is the interval of one experiment. Move the true difference, the spread and the "
+        "number of pairs; then set the difference to 0."
+    )
+
+    difference: float = slider(0.04, "difference", 0, 0.1, 0.005)
+    spread: float = slider(0.04, "spread", 0.01, 0.1, 0.005)
+    pairs: int = slider(5, "pairs", 2, MOST)
+    quantiles: Sequence[float] = tuple(t_quantile(0.975, n - 1) for n in range(2, MOST + 1))
+
+    def find(self) -> dict[str, Any]:
+        return paired_plans(self.difference, self.spread, self.pairs, self.quantiles)
+
+    def say(self, found: dict[str, Any]) -> str:
+        here = found["found"][self.pairs - 2]
+        if not self.difference:
+            return (
+                f"There is no difference, and {self.pairs} pairs find one in {here} of {PLANS} "
+                "plans."
+            )
+        enough = [n for n, share in enumerate(found["found"], 2) if share >= 0.8 * PLANS]
+        wanted = f"{enough[0]} pairs" if enough else f"more than {MOST} pairs"
+        return (
+            f"{self.pairs} pairs find the difference in {here} of {PLANS} plans. Four in five take "
+            f"{wanted}."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        shares = {f"{n} pairs": share / PLANS for n, share in enumerate(found["found"], 2)}
+        return bars([*shares][::3], [*shares.values()][::3])
+
+
+def uniform() -> Iterator[float]:
+    """Numbers below 1, the same as the script's.
+
+    Source: mulberry32, a generator of 32 bits by Tommy Ettinger (2017), public domain.
+    """
+    state = 18
+    while True:
+        state = (state + 0x6D2B79F5) % 2**32
+        t = (state ^ state >> 15) * (1 | state) % 2**32
+        t = (t + (t ^ t >> 7) * (61 | t)) % 2**32 ^ t
+        yield (t ^ t >> 14) / 2**32
+
+
+@cache
+def luck() -> Tensor:
+    """What chance does to each pair of each experiment, ``(PLANS, MOST)``, normally distributed."""
+    numbers = uniform()
+    both = torch.tensor([next(numbers) for _ in range(2 * PLANS * MOST)], dtype=torch.float64)
+    radius, angle = both.view(-1, 2).unbind(dim=1)
+    normal = (-2 * (1 - radius).log()).sqrt() * (2 * torch.pi * angle).cos()
+    return normal.view(PLANS, MOST)
+
+
+def paired_plans(
+    difference: float,
+    spread: float,
+    pairs: int,
+    quantiles: Sequence[float] = Options.quantiles,
+) -> dict[str, Any]:
+    """Judge every imagined experiment by its interval.
+
+    Args:
+        difference: The true one.
+        spread: Standard deviation of the differences of pairs.
+        pairs: How many pairs each experiment has.
+        quantiles: Of Student's t for 2 pairs, 3 pairs and so on.
+
+    Returns:
+        ``means`` and ``halves``, the intervals of those that are drawn; ``found``, for 2, 3 and
+        more pairs how many experiments have an interval without 0; ``wrong``, how many of those
+        with so many pairs have it on the wrong side.
+
+    Example:
+        Where nothing is to be found, one experiment in twenty finds something.
+
+        >>> paired_plans(0.0, 0.04, 5)["found"][3] / PLANS
+        0.054
+    """
+    found, shown = [], {}
+    for n, quantile in enumerate(quantiles, 2):
+        gaps = difference + spread * luck()[:, :n]
+        mean, half = gaps.mean(dim=1), quantile * gaps.std(dim=1) / n**0.5
+        found.append(int((mean.abs() > half).sum()))
+        if n == pairs:
+            shown = {
+                "means": mean[:SHOWN].tolist(),
+                "halves": half[:SHOWN].tolist(),
+                "wrong": int((mean + half < 0).sum()),
+            }
+    return {**shown, "found": found}

@@ -1,0 +1,149 @@
+"""A picture cut into patches: how many tokens it becomes, and what each part of a model costs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from course_lib.figures.base import Figure, bars, cell, choice, table
+from course_lib.vit.config import ViTConfig
+
+__all__ = ["PARTS", "PATCHES", "SHIP", "WIDTHS", "Options", "config_of", "patch_counter"]
+
+PATCHES = (1, 2, 4, 8, 16)
+"""Sides of a patch, in pixels."""
+
+WIDTHS = (32, 64, 128, 256)
+"""Widths of the tokens."""
+
+PARTS = (
+    "cut, flatten", "matrix E", "class, positions", "projections", "scores, mixing",
+    "feed-forward", "norm, head",
+)  # fmt: skip
+"""From the picture to the logits; the parts of all blocks together, each with its norm."""
+
+Rectangle = tuple[int, int, int, int, str]
+Costs = Mapping[str, Mapping[str, Any]]
+
+_HULL = tuple((18 + i, 3 + i // 2, 1, 26 - 2 * (i // 2), "#444444") for i in range(6))
+SHIP: Sequence[Rectangle] = (
+    (0, 0, 21, 32, "#a8c4dc"), (21, 0, 11, 32, "#33546e"), *_HULL,
+    (13, 11, 5, 10, "#ffffff"), (8, 14, 5, 4, "#aa3333"),
+)  # fmt: skip
+"""A picture of 32 x 32 pixels: row, column, height, width and colour, painted in this order."""
+
+
+def config_of(patch_size: int, d_model: int) -> ViTConfig:
+    """Make the model that is counted: four blocks and ten classes on pictures of 32 x 32.
+
+    Args:
+        patch_size: Side P of a patch.
+        d_model: Width D.
+
+    Returns:
+        With patches of 4 and a width of 64 the model that comes with the book.
+    """
+    return ViTConfig(
+        patch_size=patch_size, d_model=d_model, n_layers=4, n_heads=4, d_ff=2 * d_model,
+        dropout=0.0, positions="learned",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options(Figure):
+    """What the figure shows at first.
+
+    Attributes:
+        patch_size: Side of a patch, one of :data:`PATCHES`.
+        d_model: Width of the tokens, one of :data:`WIDTHS`.
+        picture: What is cut, as :data:`SHIP`.
+        costs: What :func:`patch_counter` finds for every choice; nothing to choose.
+    """
+
+    title = "How many tokens, and what do they cost?"
+    use = (
+        "Move the side of the patches and the width. The model has four blocks and ten classes. "
+        "Products are multiplications for one picture; a bar is a share of its column."
+    )
+
+    patch_size: int = choice(4, "side of a patch", PATCHES)
+    d_model: int = choice(64, "width", WIDTHS)
+    picture: Sequence[Rectangle] = SHIP
+    costs: Costs = field(
+        default_factory=lambda: {f"{p} {d}": patch_counter(p, d) for p in PATCHES for d in WIDTHS}
+    )
+
+    def find(self) -> dict[str, Any]:
+        return patch_counter(self.patch_size, self.d_model)
+
+    def say(self, found: dict[str, Any]) -> str:
+        work = found["multiplications"]
+        share = 100 * work[PARTS.index("scores, mixing")] / sum(work)
+        return (
+            f"Patches of {self.patch_size} x {self.patch_size} pixels and a width of "
+            f"{self.d_model}: {found['tokens'] - 1:,} patches, each a line of {found['line']} "
+            f"numbers, and with the class token {found['tokens']:,} tokens. "
+            f"{sum(found['parameters']):,} parameters, {sum(work):,} multiplications a picture; "
+            f"scores and mixing take {share:.1f} % of them."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        pixels = {
+            (r, c): colour
+            for top, left, height, width, colour in self.picture
+            for r in range(top, top + height)
+            for c in range(left, left + width)
+        }
+        side = range(self.patch_size // 2, 32, self.patch_size)
+        drawn = table(
+            [cell("", 1.0, rgb="{},{},{}".format(*bytes.fromhex(pixels[r, c][1:]))) for c in side]
+            for r in side
+        )
+        for name in ("parameters", "multiplications"):
+            total = sum(found[name])
+            shares = [number / total for number in found[name]]
+            drawn += f"<p>{name}</p>" + bars(PARTS, shares, [f"{n:,}" for n in found[name]])
+        return drawn
+
+
+def patch_counter(patch_size: int, d_model: int) -> dict[str, Any]:
+    """Count what a vision transformer makes of a picture of 32 x 32, part by part.
+
+    Args:
+        patch_size: Side P of a patch.
+        d_model: Width D.
+
+    Returns:
+        ``tokens``: T, with the class token; ``line``: numbers of a patch; ``parameters`` and
+        ``multiplications``: for each of :data:`PARTS`.
+
+    Example:
+        Half the side is four times the patches, and sixteen times the work of the scores.
+
+        >>> fine, coarse = (patch_counter(side, 64) for side in (2, 4))
+        >>> fine["tokens"], coarse["tokens"]
+        (257, 65)
+        >>> round(fine["multiplications"][4] / coarse["multiplications"][4])
+        16
+    """
+    config = config_of(patch_size, d_model)
+    patches, line = config.n_patches, config.n_channels * config.patch_size**2
+    tokens, blocks, hidden = patches + 1, config.n_layers, config.d_ff
+    norm = 2 * d_model
+    parts = (
+        (0, 0),
+        (line * d_model + d_model, patches * line * d_model),
+        (d_model + tokens * d_model, 0),
+        (blocks * (4 * (d_model**2 + d_model) + norm), blocks * 4 * tokens * d_model**2),
+        (0, blocks * 2 * tokens**2 * d_model),
+        (
+            blocks * (2 * d_model * hidden + hidden + d_model + norm),
+            blocks * 2 * tokens * d_model * hidden,
+        ),
+        (norm + (d_model + 1) * config.n_classes, d_model * config.n_classes),
+    )
+    return {
+        "tokens": tokens,
+        "line": line,
+        "parameters": [parameters for parameters, _ in parts],
+        "multiplications": [multiplications for _, multiplications in parts],
+    }

@@ -1,0 +1,48 @@
+"""Add to the list of operators what right answers run: ``python -m course_lib.grading.everyday``.
+
+It is run in a checkout, whose assignments have model answers. What is listed stays: the grader
+takes apart with torch's Python code what an exercise forbids, and here that does not run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from course_lib.checks.answer_host import AnswerHost
+from course_lib.checks.answer_proxy import AnswerProxy
+from course_lib.checks.exercise import Exercise, find, identifiers, namespace
+from course_lib.checks.matrix import reference_source
+from course_lib.checks.mutation_report import Model
+from course_lib.checks.report import grade, quiet
+from course_lib.checks.seen import EVERYDAY, Recorder
+from course_lib.grading.authoring import answers
+
+
+def main() -> None:
+    """Run all right answers and add to the list."""
+    models = answers(Path())
+    found = {_plain(name) for i in identifiers() for name in used(find(i), models.get(i))}
+    found |= set(EVERYDAY.read_text(encoding="utf-8").split())
+    EVERYDAY.write_text("\n".join(sorted(found - {""})) + "\n", encoding="utf-8")
+
+
+def _plain(name: str) -> str:
+    library, _, operator = name.partition("::")
+    return operator.rstrip("_") if library == "aten" else ""
+
+
+def used(exercise: Exercise, model: Model | None = None) -> set[str]:
+    """The operators that right answers to an exercise run in its properties."""
+    recorder = Recorder()
+    sources = [reference_source(exercise), *(a.source for a in exercise.alternatives)]
+    if model is not None:
+        sources.append(f"{model.before}\n\n{model.source}")
+    for source in sources:
+        with quiet():
+            host = AnswerHost(namespace(exercise, source), recorder)
+            grade(exercise, AnswerProxy(host.answer), "0", name_mistake=False)
+    return recorder.names
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Forecasts by attention with other tokens than the Informer's: stretches of time, or variables."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.transformer import Encoder
+
+__all__ = ["ChannelForecast", "Level", "Levelled", "PatchForecast"]
+
+Level = Literal["last", "window"]
+
+
+class PatchForecast(nn.Module):
+    """Every variable by itself, a token for each stretch of its past.
+
+    All variables share the weights and never hear from each other. The blocks have layer norms; the
+    paper's have batch norms.
+
+    Source: Nie et al., A Time Series is Worth 64 Words (PatchTST, 2023), section 3.1.
+
+    Args:
+        seq_len: Steps that are read.
+        pred_len: Steps that are forecast.
+        d_model: Width D.
+        n_heads: Attention heads.
+        d_ff: Hidden width of the feed-forward parts.
+        n_layers: Blocks.
+        patch: Steps of a token.
+        stride: Steps from one token to the next.
+
+    Raises:
+        ValueError: If a patch is longer than what is read.
+
+    Example:
+        >>> PatchForecast(64, 24)(torch.zeros(2, 64, 7)).shape
+        torch.Size([2, 24, 7])
+    """
+
+    def __init__(
+        self,
+        seq_len: int,
+        pred_len: int,
+        *,
+        d_model: int = 32,
+        n_heads: int = 4,
+        d_ff: int = 64,
+        n_layers: int = 2,
+        patch: int = 16,
+        stride: int = 8,
+    ) -> None:
+        """Make the embedding, a row of positions for each token, the blocks and the head."""
+        super().__init__()
+        if patch > seq_len:
+            raise ValueError(f"patch is {patch}, wanted at most seq_len {seq_len}")
+        self.patch, self.stride = patch, stride
+        n_tokens = (seq_len - patch) // stride + 1
+        self.embed = nn.Linear(patch, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(n_tokens, d_model))
+        self.encoder = Encoder(d_model, n_heads, d_ff, n_layers)
+        self.head = nn.Linear(n_tokens * d_model, pred_len)
+
+    def forward(
+        self, x: Tensor, x_time: Tensor | None = None, y_time: Tensor | None = None
+    ) -> Tensor:
+        """Forecast.
+
+        Args:
+            x: Values ``(B, seq_len, C)``.
+            x_time: Not used, ``(B, seq_len, F)``.
+            y_time: Not used, ``(B, pred_len, F)``.
+
+        Returns:
+            Forecast ``(B, pred_len, C)``.
+        """
+        patches = x.transpose(1, 2).unfold(2, self.patch, self.stride).flatten(0, 1)
+        tokens = self.encoder(self.embed(patches) + self.positions)
+        return self.head(tokens.flatten(1)).unflatten(0, (len(x), -1)).transpose(1, 2)
+
+
+class ChannelForecast(nn.Module):
+    """A token for each variable, with its whole past; there are no positions to add.
+
+    Source: Liu et al., iTransformer (2024), section 3.
+
+    Args:
+        seq_len: Steps that are read.
+        pred_len: Steps that are forecast.
+        d_model: Width D.
+        n_heads: Attention heads.
+        d_ff: Hidden width of the feed-forward parts.
+        n_layers: Blocks.
+
+    Example:
+        Variables in another order are forecast alike.
+
+        >>> model, x = ChannelForecast(64, 24), torch.randn(2, 64, 7)
+        >>> torch.allclose(model(x).flip(2), model(x.flip(2)), atol=1e-5)
+        True
+    """
+
+    def __init__(
+        self,
+        seq_len: int,
+        pred_len: int,
+        *,
+        d_model: int = 32,
+        n_heads: int = 4,
+        d_ff: int = 64,
+        n_layers: int = 2,
+    ) -> None:
+        """Make the embedding, the blocks and the head."""
+        super().__init__()
+        self.embed = nn.Linear(seq_len, d_model)
+        self.encoder = Encoder(d_model, n_heads, d_ff, n_layers)
+        self.head = nn.Linear(d_model, pred_len)
+
+    def forward(
+        self, x: Tensor, x_time: Tensor | None = None, y_time: Tensor | None = None
+    ) -> Tensor:
+        """Forecast.
+
+        Args:
+            x: Values ``(B, seq_len, C)``.
+            x_time: Not used, ``(B, seq_len, F)``.
+            y_time: Not used, ``(B, pred_len, F)``.
+
+        Returns:
+            Forecast ``(B, pred_len, C)``.
+        """
+        tokens = self.encoder(self.embed(x.transpose(1, 2)))
+        forecast: Tensor = self.head(tokens)
+        return forecast.transpose(1, 2)
+
+
+class Levelled(nn.Module):
+    """A forecast relative to the window that is read: its level is taken off, and added again.
+
+    Source: the last value is that of NLinear (Zeng et al., 2023, section 4); mean and deviation of
+    the window are those of RevIN (Kim et al., 2022) without its learned scale.
+
+    Args:
+        model: Forecasts ``(B, pred_len, C)`` from ``(B, seq_len, C)`` and the times of both parts.
+        level: ``"last"``, or ``"window"`` for the mean, which is divided by the deviation, too.
+
+    Raises:
+        ValueError: If the level is unknown.
+
+    Example:
+        A constant added to what is read is added to the forecast.
+
+        >>> model, x = Levelled(ChannelForecast(64, 24), "last"), torch.randn(2, 64, 7)
+        >>> torch.allclose(model(x + 5), model(x) + 5, atol=1e-4)
+        True
+    """
+
+    def __init__(self, model: nn.Module, level: Level) -> None:
+        """Keep the model."""
+        super().__init__()
+        if level not in get_args(Level):
+            raise ValueError(f"level is {level!r}, wanted one of {get_args(Level)}")
+        self.model, self.level = model, level
+
+    def forward(
+        self, x: Tensor, x_time: Tensor | None = None, y_time: Tensor | None = None
+    ) -> Tensor:
+        """Forecast.
+
+        Args:
+            x: Values ``(B, seq_len, C)``.
+            x_time: Time features ``(B, seq_len, F)``, for the model.
+            y_time: Time features ``(B, pred_len, F)``, for the model.
+
+        Returns:
+            Forecast ``(B, pred_len, C)``.
+        """
+        if self.level == "last":
+            shift, scale = x[:, -1:], torch.ones_like(x[:, -1:])
+        else:
+            shift = x.mean(dim=1, keepdim=True)
+            scale = (x.var(dim=1, keepdim=True, correction=0) + 1e-5).sqrt()
+        forecast: Tensor = self.model((x - shift) / scale, x_time, y_time)
+        return forecast * scale + shift

@@ -1,0 +1,146 @@
+"""No graded answer stands in the book: what a page defines or shows does not earn its points.
+
+Of every function of every page the exercises are found whose example it computes rightly; there it
+is graded under the exercise's name.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course_lib.checks.answer_proxy import AnswerProxy
+from course_lib.checks.compare import difference
+from course_lib.checks.exercise import Exercise, find, identifiers
+from course_lib.checks.report import grade_source, quiet
+from course_lib.checks.seeds import sample_seed
+from course_lib.checks.trial import Trial
+
+jupytext = pytest.importorskip("jupytext")
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "book").rglob("*.md"))
+ENOUGH = 0.75
+LISTING = re.compile(r"```\{literalinclude\} (\S+)\n(?:\S.*\n)*?:pyobject: (\S+)")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A function that a reader can copy, with the code that it needs."""
+
+    name: str
+    source: str
+    function: Any
+
+
+def defined(page: str) -> Iterator[Shown]:
+    """The functions of a page's cells, with all of its imports, functions and constants."""
+    cells = [c.source for c in jupytext.reads(page, fmt="md:myst").cells if c.cell_type == "code"]
+    code = [re.sub(r"(?m)^[%!].*$", "", cell) for cell in cells]
+    nodes = [node for cell in code for node in ast.parse(cell).body]
+    space: dict[str, Any] = {}
+    kept: list[str] = []
+    for node in filter(_harmless, nodes):
+        # What needs a value that only the whole page has is no function to copy.
+        with contextlib.suppress(NameError):
+            exec(compile(ast.Module([node], []), "page", "exec"), space)
+            kept.append(ast.unparse(node))
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                yield Shown(node.name, "\n\n".join(kept), space[node.name])
+
+
+def _harmless(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Assign):
+        with contextlib.suppress(ValueError):
+            ast.literal_eval(node.value)
+            return True
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
+
+
+def listed(path: Path) -> Iterator[Shown]:
+    """The functions and classes of the library that a page shows."""
+    for file, name in LISTING.findall(path.read_text()):
+        source = (path.parent / file).resolve()
+        module = ".".join(source.relative_to(ROOT).with_suffix("").parts)
+        function = importlib.import_module(module)
+        for part in name.split("."):
+            function = getattr(function, part)
+        if "." not in name:
+            yield Shown(name, source.read_text(), function)
+
+
+@cache
+def example(identifier: str) -> tuple[Exercise, tuple[Any, ...], Any]:
+    exercise = find(identifier)
+    trial = Trial(exercise, AnswerProxy.local({}), sample_seed("07", identifier, "example"))
+    arguments = exercise.example(trial)
+    return exercise, arguments, trial.want(*arguments)
+
+
+def agrees(shown: Shown, identifier: str) -> bool:
+    """Whether a function has the value of the exercise's example."""
+    _, arguments, want = example(identifier)
+    try:
+        inspect.signature(shown.function).bind(*arguments)
+    except (TypeError, ValueError):
+        return False
+    with quiet():
+        try:
+            return not difference(shown.function(*arguments), want, dtype=False)
+        except Exception:  # It may raise whatever it likes: then it is no answer.
+            return False
+
+
+def answers(functions: list[Shown]) -> list[str]:
+    """What earns too much, and where."""
+    found = []
+    for shown in functions:
+        for identifier in identifiers():
+            exercise = example(identifier)[0]
+            if shown.function is exercise.reference:
+                found.append(f"{shown.name} is the answer of {identifier}")
+            elif agrees(shown, identifier):
+                source = f"{shown.source}\n\n{exercise.function} = {shown.name}\n"
+                report = grade_source(exercise, source, "07")
+                if report.score >= ENOUGH * report.max_points:
+                    earned = f"{report.score:g} of {report.max_points:g}"
+                    found.append(f"{shown.name} earns {earned} points of {identifier}")
+    return found
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_nothing_on_a_page_is_a_graded_answer(path):
+    assert answers([*defined(path.read_text()), *listed(path)]) == []
+
+
+def test_an_answer_on_a_page_would_be_found():
+    page = """---
+kernelspec: {name: python3, display_name: Python 3}
+---
+```{code-cell} python
+import math
+
+BASE = 1.0
+
+def apart(scores):
+    logs = scores.log_softmax(-1)
+    n = math.log(scores.shape[-1])
+    return BASE * -(n + logs.mean(-1)), (logs.exp() * logs).sum(-1) + n
+
+def elsewhere(scores):
+    return apart(2 * scores)
+```
+"""
+    functions = list(defined(page))
+    assert [shown.name for shown in functions] == ["apart", "elsewhere"]
+    (said,) = answers(functions)
+    assert said.startswith("apart earns") and said.endswith("of informer.divergences")
