@@ -69,11 +69,13 @@ test-changed: $(STAMP) ## only the tests that can see what differs from SINCE (H
 
 # Each value of both settings comes once; the last run is as this machine computes unasked.
 # Compiled code is kept by what it computes and not by whose units it is for: here none is taken.
+# Pages train small models and say what came of it: they are executed, too.
 test-portable: $(STAMP) ## the numeric tests as processors with other vector units compute
 	@for units in "ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=AVX2" \
 	    "-u MKL_ENABLE_INSTRUCTIONS ATEN_CPU_CAPABILITY=avx2" \
 	    "-u ATEN_CPU_CAPABILITY -u MKL_ENABLE_INSTRUCTIONS"; do \
-	  echo "env $$units"; env $$units TORCHINDUCTOR_FX_GRAPH_CACHE=0 $(PYTEST) -q -m "not slow" $(NUMERIC); \
+	  echo "env $$units"; env $$units TORCHINDUCTOR_FX_GRAPH_CACHE=0 $(PYTEST) -q -m "not slow or pages" \
+	    $(NUMERIC) tests/book/test_pages.py; \
 	done
 
 test-all: lint book test-portable ## everything, whole
