@@ -38,6 +38,7 @@ __all__ = [
     "part",
 ]
 
+_SLACK = 5  # seconds on the wall beyond twice the processor time
 _MIB = 2**20
 _M_MMAP_THRESHOLD = -3
 _OUT_OF_MEMORY = ("allocate memory", "Cannot allocate", "not enough memory", "bad_alloc")
@@ -104,7 +105,8 @@ def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
     if child == 0:
         _compute(compute, writing, memory, cpu)
     os.close(writing)
-    deadline = time.monotonic() + 2 * cpu + 5
+    patience = 2 * cpu + _SLACK
+    deadline = time.monotonic() + patience
     try:
         said = _everything(reading, deadline)
     finally:
@@ -123,7 +125,7 @@ def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
     if ended or used.ru_utime + used.ru_stime >= cpu:
         raise OutOfTime(f"not finished in {cpu} seconds of processor time")
     if late:
-        raise Starved(f"ended after {2 * cpu + 5} seconds without {cpu} seconds of processor time")
+        raise Starved(f"ended after {patience} seconds without {cpu} seconds of processor time")
     how = f"signal {-end}" if (end := os.waitstatus_to_exitcode(status)) < 0 else f"status {end}"
     raise Unanswered(f"its process ended before it answered ({how})")
 
