@@ -1,12 +1,14 @@
 """Who the gradebook knows, and giving somebody another name in the middle of a term.
 
 An account that is renamed hands in under its new name, and nbgrader takes that for another person.
+What other systems call a student, and what came from there and went back, is in ``roster.json``.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from nbgrader.api import Student
 from sqlalchemy import create_engine, inspect, select
@@ -19,22 +21,61 @@ from course_lib.grading.records.folder import lock, save
 
 # What a course keeps of a student, in nbgrader's layout.
 FOLDERS = ("submitted", "autograded", "feedback")
+# What the gradebook says of a person.
+ABOUT = ("first_name", "last_name", "email", "lms_user_id")
+FILE = "roster.json"
+Facts = dict[str, dict[str, Any]]
 
 
 def students(course: Path, db: str = "") -> set[str]:
     """The students in a gradebook; nobody where there is none. Nothing is made."""
+    return set(people(course, db))
+
+
+def people(course: Path, db: str = "") -> dict[str, dict[str, str]]:
+    """What a gradebook says of each student; nothing is made."""
     address = gradebook.url(course, db)
     if database.is_file(address) and not Path(make_url(address).database or "").is_file():
-        return set()
+        return {}
     with database.explained(address):
         engine = create_engine(address)
         try:
             with engine.connect() as connection:
                 if not inspect(connection).has_table(Student.__tablename__):
-                    return set()
-                return set(connection.scalars(select(Student.id)))
+                    return {}
+                columns = [getattr(Student, name) for name in ABOUT]
+                rows = connection.execute(select(Student.id, *columns))
+                return {
+                    row[0]: {n: value or "" for n, value in zip(ABOUT, row[1:], strict=True)}
+                    for row in rows
+                }
         finally:
             engine.dispose()
+
+
+def facts(course: Path) -> Facts:
+    """What a course keeps of other systems: ``students``, ``collected`` and ``sent``.
+
+    The first by student; the others by assignment, or by system and assignment, and then by
+    student.
+
+    Raises:
+        ValueError: The file is damaged.
+    """
+    path = course / FILE
+    try:
+        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return {part: dict(known.get(part, {})) for part in ("students", "collected", "sent")}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise Refused(
+            f"{path}: {error}. The file is damaged: put a copy of it back from a backup; without"
+            " one, move it away, and import the roster again"
+        ) from None
+
+
+def keep(course: Path, known: Facts) -> None:
+    """Write down what :func:`facts` reads."""
+    save(course / FILE, json.dumps(known, indent=1, ensure_ascii=False) + "\n")
 
 
 def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], int]:
@@ -76,6 +117,14 @@ def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], i
                 " Formgrader. Nothing was renamed"
             )
         moved = _move(course, old, new)
+        known_there = facts(course)
+        tables = [known_there["students"], *known_there["collected"].values(),
+                  *known_there["sent"].values()]  # fmt: skip
+        if any(old in table for table in tables):
+            for table in tables:
+                if old in table:
+                    table[new] = {**table.pop(old), **table.get(new, {})}
+            keep(course, known_there)
         return moved, _rewrite(course, old, new, db) if known else 0
 
 
@@ -114,8 +163,7 @@ def _rewrite(course: Path, old: str, new: str, db: str) -> int:
         before = book.find_student(old)
         person = book.db.get(Student, new)
         if person is None:
-            kept = ("first_name", "last_name", "email", "lms_user_id")
-            person = Student(id=new, **{name: getattr(before, name) for name in kept})
+            person = Student(id=new, **{name: getattr(before, name) for name in ABOUT})
             book.db.add(person)
         submissions = list(before.submissions)
         try:

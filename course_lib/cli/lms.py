@@ -1,0 +1,204 @@
+"""``course roster``, ``collect`` and ``export``: files of learning management systems."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit
+
+
+def register(commands: Any) -> None:
+    """Add the commands."""
+    roster = commands.add_parser(
+        "roster", help="take names, ids, sections and groups from a system's own list of the class"
+    )
+    roster.add_argument("action", choices=["import"], help="what is done with the list")
+    roster.add_argument("file", type=Path, metavar="FILE", help="a CSV that the system exported")
+    roster.add_argument(
+        "--id",
+        default="",
+        metavar="FIELD",
+        help="what new students' folders are called by: login, email, number or key (the first"
+        " that is there)",
+    )
+    _add_common(roster, "from")
+    roster.set_defaults(handler=run_roster)
+
+    collect = commands.add_parser(
+        "collect", help="bring a system's archive of submissions into submitted/"
+    )
+    collect.add_argument("file", type=Path, metavar="FILE.zip", help="as the system wrote it")
+    collect.add_argument(
+        "--assignment", default="", metavar="NAME", help="such as 03_attention (by the notebooks)"
+    )
+    collect.add_argument(
+        "--worksheet",
+        type=Path,
+        metavar="FILE",
+        help="Moodle's grading worksheet: who is who, and when it came",
+    )
+    collect.add_argument(
+        "--zone", default="UTC", help="where the system's times are meant, such as Europe/Berlin"
+    )
+    collect.add_argument(
+        "--late-at",
+        type=_time,
+        metavar="TIME",
+        help="when that came which is marked late without a time, such as 2026-10-20T08:00",
+    )
+    _add_common(collect, "from")
+    collect.set_defaults(handler=run_collect)
+
+    export = commands.add_parser(
+        "export", help="fill a system's own exported file with scores that have changed"
+    )
+    export.add_argument("file", type=Path, metavar="FILE", help="what the system exported")
+    export.add_argument(
+        "--assignment",
+        action="append",
+        default=[],
+        metavar="NAME[=TITLE]",
+        help="only this one, and what its column is called there (all, by their names); repeatable",
+    )
+    export.add_argument("--out", type=Path, metavar="FILE", help="what is written (FILE-upload)")
+    export.add_argument(
+        "--feedback", action="store_true", help="also pack the pages of feedback that are new"
+    )
+    export.add_argument(
+        "--scale", action="store_true", help="to the system's points, where it has others"
+    )
+    export.add_argument(
+        "--unfinished", action="store_true", help="also where a part waits for a person"
+    )
+    export.add_argument(
+        "--overwrite", action="store_true", help="also scores that were entered there"
+    )
+    _add_common(export, "for")
+    export.set_defaults(handler=run_export)
+
+
+def _add_common(parser: argparse.ArgumentParser, which: str) -> None:
+    parser.add_argument(
+        f"--{which}",
+        dest="system",
+        default="",
+        required=which == "for",
+        metavar="SYSTEM",
+        help="canvas, moodle, blackboard, brightspace or ilias"
+        + ("" if which == "for" else " (by the file)"),
+    )
+    parser.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="FIELD=HEADER",
+        help="what a column is called in another language, such as name='Nom complet'; repeatable",
+    )
+    parser.add_argument("--encoding", default="", help="of a file that does not tell (UTF-8)")
+    parser.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    add_db(parser)
+    add_json(parser)
+
+
+def _time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time: wanted one such as 2026-10-20T08:00"
+        ) from None
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    return {name: value for name, _, value in (text.partition("=") for text in texts)}
+
+
+def _course(arguments: argparse.Namespace) -> Path:
+    from course_lib.grading.lms.formats import SYSTEMS
+
+    if arguments.system and arguments.system not in SYSTEMS:
+        raise Refused(f"no system {arguments.system!r}; there are {', '.join(SYSTEMS)}")
+    return arguments.course or checkout()
+
+
+def _told(arguments: argparse.Namespace, report: dict[str, list[str]], line: str) -> None:
+    """Print what there is to say: in JSON whole, else a line each, and the summary."""
+    from course_lib.grading.intake.parsing import plain
+
+    for title, lines in report.items():
+        if lines and not arguments.json:
+            print(f"{title.replace('_', ' ')}:")
+            print("\n".join(f"  {plain(one)}" for one in lines))
+    emit(arguments, {**report, "done": not arguments.dry_run, "says": line}, line)
+
+
+def run_roster(arguments: argparse.Namespace) -> int:
+    """Import a list, or say what that would do."""
+    from course_lib.grading.lms import importing
+
+    course = _course(arguments)
+    found = importing.plan(
+        course, arguments.file, arguments.system, named=arguments.id,
+        columns=_pairs(arguments.column), encoding=arguments.encoding, db=arguments.db,
+    )  # fmt: skip
+    if not arguments.dry_run:
+        importing.apply(course, found, arguments.db)
+    counts = ", ".join(f"{len(found.report[part])} {part}" for part in ("new", "changed"))
+    done = "nothing imported yet" if arguments.dry_run else "imported"
+    line = f"{len(found.students)} students from {found.system}, {counts}; {done}"
+    _told(arguments, found.report, line)
+    return 0
+
+
+def run_collect(arguments: argparse.Namespace) -> int:
+    """Collect an archive, or say what that would do."""
+    from course_lib.grading import authoring
+    from course_lib.grading.lms import collecting, sheet, submissions
+
+    course = _course(arguments)
+    known = [source.stem for source in authoring.sources(checkout())]
+    worksheet = arguments.worksheet and sheet.read(arguments.worksheet, arguments.encoding)
+    work = submissions.Submissions(
+        arguments.file, course, arguments.system, worksheet, _pairs(arguments.column), arguments.db
+    )
+    with closing(work.archive):
+        collector = collecting.Collector(
+            course, work, known, arguments.assignment, arguments.zone, arguments.late_at
+        )
+        if not arguments.dry_run:
+            collector.apply()
+    left_out = len(work.report["not_collected"])
+    done = "nothing collected yet" if arguments.dry_run else "collected"
+    line = (
+        f"{collector.name} from {work.system}: {len(collector.fresh)} of"
+        f" {len(collector.hand_ins)} hand-ins are new, {left_out} left out; {done}"
+    )
+    _told(arguments, work.report, line)
+    return FOUND_WRONG if left_out else 0
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    """Fill a system's file, or say what that would do."""
+    from course_lib.grading.lms import exporting
+
+    course, file = _course(arguments), arguments.file
+    options = exporting.Options(
+        columns=_pairs(arguments.assignment), headers=_pairs(arguments.column),
+        encoding=arguments.encoding, scale=arguments.scale, unfinished=arguments.unfinished,
+        overwrite=arguments.overwrite, feedback=arguments.feedback,
+    )  # fmt: skip
+    exporter = exporting.Exporter(course, file, arguments.system, options, arguments.db)
+    out = arguments.out or file.with_name(f"{file.stem}-upload{file.suffix}")
+    written = [] if arguments.dry_run else exporter.apply(out)
+    report = exporter.report
+    done = "nothing written yet" if arguments.dry_run else ", ".join(map(str, written))
+    unmatched = len(report["in_the_file_and_not_known_here"])
+    unmatched += len(report["scored_here_and_not_in_the_file"])
+    line = f"{len(exporter.changes)} scores change, {unmatched} without a counterpart"
+    _told(arguments, report, f"{line}; {done or 'nothing to hand back'}")
+    return FOUND_WRONG if unmatched or report["entered_there_and_left"] else 0

@@ -1,0 +1,222 @@
+"""A system's archive of submissions into ``submitted/``, where nbgrader and this grader look."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from nbgrader.utils import parse_utc
+
+from course_lib.errors import Refused
+from course_lib.grading.intake.exchange import TIMESTAMP, read_exchange_files
+from course_lib.grading.intake.parsing import plain
+from course_lib.grading.lms import archive as archives
+from course_lib.grading.lms.sheet import fold
+from course_lib.grading.lms.submissions import Entry, Submissions
+from course_lib.grading.records import roster
+from course_lib.grading.records.folder import lock
+
+# Hand-ins that others have taken the place of, by assignment and student.
+REPLACED = "replaced"
+
+
+@dataclass
+class HandIn:
+    """What of a student's files is collected: under which names, from where, and of when."""
+
+    notebook: Entry
+    files: dict[str, str]
+    when: datetime | None
+    digest: str = ""
+
+
+class Collector:
+    """An archive for one assignment; nothing is written before :meth:`apply`.
+
+    Args:
+        course: The course folder.
+        work: What was handed in, and by whom.
+        known: The course's assignments.
+        assignment: The one that was handed in; the notebooks' names tell otherwise.
+        zone: Where the system's times are meant.
+        late_at: When that came which is marked as late without a time.
+
+    Raises:
+        ValueError: Which assignment it is cannot be told, or there is no such zone.
+    """
+
+    def __init__(
+        self,
+        course: Path,
+        work: Submissions,
+        known: Collection[str],
+        assignment: str = "",
+        zone: str = "UTC",
+        late_at: datetime | None = None,
+    ) -> None:
+        """Compare the archive with what is in ``submitted/``."""
+        self.course, self.work, self.report = course, work, work.report
+        try:
+            self.zone = ZoneInfo(zone)
+        except (ValueError, KeyError, OSError):
+            raise Refused(f"no time zone {zone!r}; wanted one such as Europe/Berlin") from None
+        self.late_at = self._utc(late_at)
+        names = [n for n in known if n == assignment or not assignment and _title(n) in work.titles]
+        if len(names) != 1:
+            raise Refused(
+                f"{work.path}: its notebooks are those of {', '.join(names) or 'no assignment'};"
+                f" say which with --assignment, one of {', '.join(known)}"
+            )
+        self.name = names[0]
+        self.hand_ins: dict[str, HandIn] = {}
+        self.fresh: list[str] = []
+        before = roster.facts(course)["collected"].get(self.name, {})
+        for student, entries in sorted(work.entries.items()):
+            try:
+                hand_in = self._choose(student, entries)
+                self._place(student, hand_in, before.get(student, {}).get("digest", ""))
+            except Refused as error:
+                self.report["not_collected"].append(f"{work.people.called(student)}: {error}")
+
+    def _choose(self, student: str, entries: Sequence[Entry]) -> HandIn:
+        """The latest attempt with a notebook, and in it the assignment's."""
+        groups = sorted({e.group for e in entries})
+        if len(groups) > 1:
+            raise Refused(
+                f"handed in by {' and '.join(plain(g) or 'the student alone' for g in groups)}:"
+                " import a list of groups that has the student in one, and collect again"
+            )
+        times = {e.attempt: self._time(e.said) for e in entries}
+        if len(times) > 1 and None in times.values():
+            said = ", ".join(map(plain, times))
+            raise Refused(f"{len(times)} attempts, at times that cannot be read: {said}")
+        look = self.report["look_at"]
+        latest = sorted(times, key=lambda attempt: times[attempt] or datetime.min, reverse=True)
+        for attempt in latest:
+            files = [e for e in entries if e.attempt == attempt]
+            if notebook := self._notebook(student, files):
+                break
+        else:
+            names = ", ".join(plain(e.file, 60) for e in entries[:5])
+            raise Refused(f"no notebook, but {names}")
+        if len(latest) > 1:
+            look.append(f"{student}: {len(latest)} attempts; that of {plain(attempt)} counts")
+        when = times[attempt]
+        if when is None and notebook.said.strip(" -"):
+            look.append(f"{student}: when it came cannot be read: {plain(notebook.said)}")
+        if notebook.late and when is None:
+            when = self.late_at
+            if when is None:
+                look.append(f"{student}: marked late, not how late; --late-at gives it a time")
+        modules = {f"{e.stem}.py": e.path for e in sorted(files, key=lambda e: e.turn)
+                   if e.file.endswith(".py") and e.stem.isidentifier()}  # fmt: skip
+        return HandIn(notebook, {**modules, f"{self.name}.ipynb": notebook.path}, when)
+
+    def _notebook(self, student: str, files: Sequence[Entry]) -> Entry | None:
+        notebooks = [e for e in files if e.file.lower().endswith(".ipynb")]
+        called = [e for e in notebooks if e.title == _title(self.name)]
+        if called:
+            return max(called, key=lambda e: e.turn)
+        if len(notebooks) > 1:
+            names = ", ".join(plain(e.file, 60) for e in notebooks[:5])
+            raise Refused(f"{len(notebooks)} notebooks, none called {self.name}: {names}")
+        for one in notebooks:
+            self.report["look_at"].append(f"{student}: the notebook is called {plain(one.file)}")
+        return notebooks[0] if notebooks else None
+
+    def _utc(self, when: datetime | None) -> datetime | None:
+        """As nbgrader keeps it."""
+        return when and when.replace(tzinfo=self.zone).astimezone(UTC).replace(tzinfo=None)
+
+    def _time(self, said: str) -> datetime | None:
+        """When that was; None unless a month's name or the order of ISO makes it certain."""
+        if re.fullmatch(r"\d{4}(-\d\d){5}", said):
+            said = f"{said[:10]} {said[11:].replace('-', ':')}"
+        # Brightspace leaves out the colon, which no name of a folder may have.
+        said = re.sub(r"\b(\d{1,2})(\d\d)(?= ?[AP]M\b)", r"\1:\2", said)
+        if not re.search(r"\d:\d\d", said) or not re.search(r"[^\W\d]{3}|^\d{4}-", said):
+            return None
+        try:
+            return self._utc(parse_utc(said))
+        except (ValueError, OverflowError):
+            return None
+
+    def _place(self, student: str, hand_in: HandIn, before: str) -> None:
+        """Find out whether a hand-in is new, and what it would take the place of."""
+        files = self._contents(hand_in)
+        hand_in.digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
+        there = self.course / "submitted" / student / self.name
+        stands = read_exchange_files(there).submitted
+        new = hand_in.digest != before and not _same(there, files)
+        if os.path.lexists(there) and new and stands and hand_in.when and hand_in.when < stands:
+            self.report["look_at"].append(f"{student}: what is in submitted/ is later, and stays")
+            return
+        self.hand_ins[student] = hand_in
+        if not os.path.lexists(there) or new:
+            self.fresh.append(student)
+            self.report["collected"].append(f"{student}: {hand_in.notebook.path}")
+            if os.path.lexists(there):
+                self.report["kept_in_replaced"].append(student)
+
+    def _contents(self, hand_in: HandIn) -> dict[str, bytes]:
+        """All files of a hand-in, as they are written."""
+        files = {}
+        for name, path in hand_in.files.items():
+            try:
+                files[name] = archives.content(self.work.archive, self.work.files[path])
+            except Refused as error:
+                raise Refused(f"{plain(path)} {error}") from None
+        if hand_in.when:
+            files[TIMESTAMP] = f"{hand_in.when:%Y-%m-%d %H:%M:%S} UTC\n".encode()
+        return files
+
+    def apply(self) -> None:
+        """Put everything into its place; broken off at any point, the next call goes on.
+
+        What something else takes the place of is kept in ``replaced/``.
+
+        Raises:
+            ValueError: A grader is at work.
+        """
+        staged = self.course / ".collect"
+        with lock(self.course):
+            shutil.rmtree(staged, ignore_errors=True)
+            for student in self.fresh:
+                (staged / student).mkdir(parents=True)
+                for file, content in self._contents(self.hand_ins[student]).items():
+                    (staged / student / file).write_bytes(content)
+            for student in self.fresh:
+                there = self.course / "submitted" / student / self.name
+                there.parent.mkdir(parents=True, exist_ok=True)
+                if os.path.lexists(there):
+                    old = self.course / REPLACED / self.name / student
+                    old.mkdir(parents=True, exist_ok=True)
+                    there.rename(old / str(1 + len(list(old.iterdir()))))
+                (staged / student).rename(there)
+            known = roster.facts(self.course)
+            kept = known["collected"].setdefault(self.name, {})
+            for student, hand_in in self.hand_ins.items():
+                if student in self.fresh or student not in kept:
+                    kept[student] = {"system": self.work.system, "home": hand_in.notebook.home,
+                                     "digest": hand_in.digest}  # fmt: skip
+            roster.keep(self.course, known)
+            shutil.rmtree(staged, ignore_errors=True)
+
+
+def _title(name: str) -> str:
+    return fold(name.replace("_", " "))
+
+
+def _same(folder: Path, files: Mapping[str, bytes]) -> bool:
+    """Whether a folder holds all these files."""
+    try:
+        return all((folder / name).read_bytes() == content for name, content in files.items())
+    except OSError:
+        return False

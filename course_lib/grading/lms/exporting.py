@@ -1,0 +1,338 @@
+"""Scores into a system's own exported file, and pages of feedback under the names it takes back.
+
+Only cells of scores that have changed are written, in rows of their own; what a person has entered
+there stays, and whose row or score has no counterpart is said.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from course_lib.errors import Refused
+from course_lib.grading.intake.parsing import plain
+from course_lib.grading.lms import formats, sheet
+from course_lib.grading.lms.formats import KEYS, SYSTEMS
+from course_lib.grading.lms.importing import TEST_STUDENT
+from course_lib.grading.lms.people import People, Report
+from course_lib.grading.lms.sheet import fold, number
+from course_lib.grading.records import gradebook, roster
+from course_lib.grading.records.folder import lock
+
+# Systems show two decimals; a smaller difference is none.
+NEAR = 0.005
+# The last of the rows that Canvas has below the header.
+POINTS = "points possible"
+# Any of these says who a row is about.
+TOLD = ("name", "last", "first", *KEYS)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What an instructor has decided.
+
+    Args:
+        columns: Columns by assignment; an empty one is to be found by the assignment's name.
+        headers: Headers by field, where they are in another language.
+        encoding: How the file is written, where it doesn't tell.
+        scale: Whether scores are scaled to the system's points, where these differ.
+        unfinished: Whether scores count of which a part waits for a person.
+        overwrite: Whether a score that was entered in the system gives way.
+        feedback: Whether pages of feedback are packed.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    encoding: str = ""
+    scale: bool = False
+    unfinished: bool = False
+    overwrite: bool = False
+    feedback: bool = False
+
+
+@dataclass(frozen=True)
+class Score:
+    """What the gradebook says of a submission: points after penalties, of how many, all given?"""
+
+    points: float
+    most: float
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Change:
+    """A cell that is written."""
+
+    student: str
+    assignment: str
+    line: int
+    before: str
+    after: str
+
+
+class Exporter:
+    """A system's own file, filled in memory; nothing is written before :meth:`apply`.
+
+    Args:
+        course: The course folder.
+        path: What the system has exported.
+        system: Which it is.
+        options: What the instructor has decided.
+        db: The gradebook's address, if it is not in the course folder.
+
+    Raises:
+        ValueError: The file, its columns or its points don't fit the gradebook.
+    """
+
+    def __init__(
+        self, course: Path, path: Path, system: str, options: Options, db: str = ""
+    ) -> None:
+        """Compare the file with the gradebook."""
+        self.course, self.system, self.options = course, system, options
+        self.form = SYSTEMS[system]
+        if options.feedback and not self.form.page:
+            raise Refused(f"{self.form.title} takes no pages of feedback back in one go: leave out"
+                          f" --feedback; they lie in {course / 'feedback'}")  # fmt: skip
+        self.people = People(course, system, db)
+        if not self.people.gradebook:
+            raise Refused(f"{course}: nobody is in its gradebook; `course grade` comes first")
+        self.table = sheet.read(path, options.encoding)
+        self.headers = formats.headers(system, options.headers, self.table.header())
+        known = roster.facts(course)
+        self.collected = known["collected"]
+        self.head = self._head()
+        self.report = Report(
+            "scores",
+            "feedback",
+            "told_by_the_name_alone",
+            "waiting_for_a_person",
+            "entered_there_and_left",
+            "in_the_file_and_not_known_here",
+            "scored_here_and_not_in_the_file",
+            "page_without_a_name_there",
+        )
+        self.changes: list[Change] = []
+        # Pages by assignment and by their names in the system; their digests by student.
+        self.pages: dict[str, dict[str, Path]] = defaultdict(dict)
+        self.packed: dict[str, dict[str, str]] = defaultdict(dict)
+        rows = self._rows()
+        scores = _scores(course, db, options.columns)
+        for assignment, column in self._columns(sorted(scores)).items():
+            given = scores[assignment]
+            before = known["sent"].get(f"{system} {assignment}", {})
+            for student in sorted(set(given) & set(rows)):
+                line, said = rows[student]
+                if not (given[student].finished or options.unfinished):
+                    self.report["waiting_for_a_person"].append(f"{student}: {assignment}")
+                    continue
+                after = self._points(given[student], column, said)
+                change = Change(student, assignment, line, self.table.values(line)[column], after)
+                sent = before.get(student, {})
+                self._decide(change, column, sent.get("scores", []))
+                if options.feedback:
+                    self._pack(assignment, student, said, sent.get("page", ""))
+            self.report["scored_here_and_not_in_the_file"] += [
+                f"{self.people.called(student)}: {assignment}"
+                for student in sorted(set(given) - set(rows))
+            ]
+
+    def _head(self) -> int:
+        """How many rows belong to nobody: the header, and in Canvas all down to the points."""
+        rows = range(1, min(5, len(self.table.rows)))
+        return next((n + 1 for n in rows if fold(self.table.values(n)[0]) == POINTS), 1)
+
+    def _rows(self) -> dict[str, tuple[int, dict[str, str]]]:
+        """Each student's row, and what it says."""
+        table = self.table
+        rows: dict[str, tuple[int, dict[str, str]]] = {}
+        if all(table.find(self.headers.get(f, ())) is None for f in TOLD):
+            raise Refused(f"{table.path}: no column says who a row is about; is it an export of"
+                          f" {self.form.title}? For headers in another language: --column"
+                          " FIELD=HEADER")  # fmt: skip
+        for line in range(self.head, len(table.rows)):
+            said = sheet.fields(table, line, self.headers)
+            key = next((said[f] for f in (*KEYS, *TOLD) if said.get(f)), "")
+            student, how = self.people.find(said)
+            if student in rows:
+                raise Refused(f"{table.path}, rows {rows[student][0] + 1} and {line + 1} are both"
+                              f" {plain(student)}. Nothing was written")  # fmt: skip
+            if student:
+                rows[student] = (line, said)
+                if how == "name":
+                    self.report["told_by_the_name_alone"].append(student)
+            elif key and fold(said.get("name", "")) != TEST_STUDENT:
+                parts = (said.get(f) for f in ("name", "first", "last"))
+                called = plain(" ".join(filter(None, parts)))
+                unknown = f"row {line + 1}, {plain(key)} ({called}): {how}"
+                self.report["in_the_file_and_not_known_here"].append(unknown)
+        return rows
+
+    def _columns(self, known: list[str]) -> dict[str, int]:
+        """The column of each assignment that has one."""
+        table, form, wanted = self.table, self.form, self.options.columns
+        matches = ((n, form.score.fullmatch(name)) for n, name in enumerate(table.header()))
+        titles = {n: m["title"] for n, m in matches if m}
+        if form.column and len(known) > 1:
+            raise Refused(f"{table.path} is about one assignment: say which, such as --assignment"
+                          f" {known[0]}")  # fmt: skip
+        found, among = {}, plain(", ".join(titles.values()), 500)
+        for name in known:
+            column = wanted.get(name) or form.column
+            same = {fold(column)} if column else {fold(name), fold(name.replace("_", " "))}
+            places = [n for n, t in titles.items() if same & {fold(t), fold(table.header()[n])}]
+            if len(places) == 1:
+                found[name] = places[0]
+            elif places or wanted:
+                raise Refused(f"{table.path}: {len(places) or 'no'} columns for {column or name};"
+                              f" say --assignment {name}=TITLE with one of: {among}")  # fmt: skip
+        if not found:
+            raise Refused(f"{table.path}: no column is called like {' or '.join(known)}; say"
+                          f" --assignment NAME=TITLE with one of: {among}")  # fmt: skip
+        return found
+
+    def _points(self, score: Score, column: int, said: Mapping[str, str]) -> str:
+        """A score as the system writes numbers, in its points."""
+        title = self.form.score.fullmatch(self.table.header()[column])
+        told = (title.groupdict().get("most") if title else "") or said.get("most", "")
+        if self.head > 1:
+            told = self.table.values(self.head - 1)[column]
+        most, points = number(told), score.points
+        if most is not None and abs(most - score.most) > NEAR:
+            if not (self.options.scale and most > 0 and score.most > 0):
+                raise Refused(
+                    f"{self.table.path}: {self.table.header()[column]!r} has {most:g} points there"
+                    f" and {score.most:g} here; make them equal in {self.form.title}, or say"
+                    " --scale"
+                )
+            points *= most / score.most
+        text = f"{points:.2f}".rstrip("0").rstrip(".")
+        there = (self.table.values(n)[column] for n in range(self.head, len(self.table.rows)))
+        comma = any(re.fullmatch(r"\d+,\d+", cell) for cell in (told, *there))
+        return text.replace(".", ",") if comma else text
+
+    def _decide(self, change: Change, column: int, sent: list[float]) -> None:
+        """Fill a cell, unless it says so already or a person has decided otherwise there."""
+        stands, new = number(change.before), number(change.after) or 0.0
+        if stands is not None and abs(stands - new) < NEAR:
+            return
+        ours = stands is None or any(abs(stands - one) < NEAR for one in sent)
+        decided = fold(change.before) in map(fold, self.form.kept)
+        if decided or not (ours or self.options.overwrite):
+            self.report["entered_there_and_left"].append(
+                f"{change.student}: {change.assignment}: {change.before} there, {new:g} here"
+            )
+            return
+        self.changes.append(change)
+        self.report["scores"].append(
+            f"{change.student}: {change.assignment}: {change.before or '-'} -> {change.after}"
+        )
+        self.table.put(change.line, column, change.after)
+        if (update := self.table.find(self.headers.get("update", ()))) is not None:
+            self.table.put(change.line, update, "1")
+
+    def _pack(self, assignment: str, student: str, said: Mapping[str, str], before: str) -> None:
+        """Add a student's page of feedback, if it is another one than was packed last."""
+        page = self.course / "feedback" / student / assignment / f"{assignment}.html"
+        digest = hashlib.sha256(page.read_bytes()).hexdigest() if page.is_file() else before
+        if digest == before:
+            return
+        came = self.collected.get(assignment, {}).get(student, {})
+        home = came.get("home", "") if came.get("system") == self.system else ""
+        told = {
+            "assignment": assignment,
+            "home": home,
+            "leaf": PurePosixPath(home).name,
+            "participant": re.sub(r"\D", "", said.get("participant", "")),
+            "name": re.sub(r"[/\\_\s\0]+", " ", said.get("name", "")).strip() or "student",
+        }
+        if not all(told[part] for part in re.findall(r"\{(\w+)\}", self.form.page)):
+            self.report["page_without_a_name_there"].append(f"{student}: {assignment}")
+            return
+        # The members of a group may share one place.
+        name = self.form.page.format(**told)
+        if name not in self.pages[assignment]:
+            self.pages[assignment][name] = page
+            self.report["feedback"].append(name)
+        self.packed[assignment][student] = digest
+
+    def apply(self, out: Path) -> list[Path]:
+        """Write what has changed, and remember it; the files that were written.
+
+        Raises:
+            ValueError: ``out`` is the system's own file, or a grader is at work.
+        """
+        if out.resolve() == self.table.path.resolve():
+            raise Refused(f"{out}: that is the file that was exported; it stays as it is")
+        written = []
+        with lock(self.course):
+            if self.changes:
+                lines = {*range(self.head), *(change.line for change in self.changes)}
+                with _whole(out) as part:
+                    part.write_bytes(self.table.encoded(sorted(lines)))
+                written.append(out)
+            for assignment, pages in self.pages.items():
+                target = _free(out.with_name(f"{out.stem}-feedback-{assignment}.zip"))
+                with _whole(target) as part, zipfile.ZipFile(part, "w") as packed:
+                    for name, page in sorted(pages.items()):
+                        packed.write(page, name, zipfile.ZIP_DEFLATED)
+                written.append(target)
+            known = roster.facts(self.course)
+            for change in self.changes:
+                sent = self._sent(known, change.assignment, change.student)
+                sent.setdefault("scores", []).append(number(change.after))
+            for assignment, digests in self.packed.items():
+                for student, digest in digests.items():
+                    self._sent(known, assignment, student)["page"] = digest
+            roster.keep(self.course, known)
+        return written
+
+    def _sent(self, known: roster.Facts, assignment: str, student: str) -> dict[str, Any]:
+        of_all: dict[str, dict[str, Any]] = known["sent"].setdefault(
+            f"{self.system} {assignment}", {}
+        )
+        return of_all.setdefault(student, {})
+
+
+def _scores(course: Path, db: str, wanted: Mapping[str, str]) -> dict[str, dict[str, Score]]:
+    """Scores by assignment and student; of all assignments, or of those named."""
+    with gradebook.open_gradebook(course, db) as book:
+        names = [assignment.name for assignment in book.assignments]
+        if unknown := sorted(set(wanted) - set(names)):
+            raise Refused(f"the gradebook has no assignment {', '.join(unknown)}; it has"
+                          f" {', '.join(names) or 'none'}")  # fmt: skip
+        return {
+            name: {
+                s.student.id: Score(
+                    max(0.0, s.score - (s.late_submission_penalty or 0.0)),
+                    float(book.find_assignment(name).max_score),
+                    not s.needs_manual_grade,
+                )
+                for s in book.assignment_submissions(name)
+            }
+            for name in wanted or names
+        }
+
+
+def _free(path: Path) -> Path:
+    """A name that nothing has: what was packed before may not have been handed back yet."""
+    again = (path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, 1000))
+    return path if not path.exists() else next(p for p in again if not p.exists())
+
+
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A place to write a file to, which is there whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,184 @@
+"""What each learning management system writes and takes back: a table; nothing else knows them.
+
+Headers and names of files are those of the systems' source code (Canvas, Moodle, ILIAS) and of
+published files (Blackboard, Brightspace). What is marked "unsure" was recalled or deduced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from course_lib.errors import Refused
+from course_lib.grading.lms.sheet import fold
+
+
+@dataclass(frozen=True)
+class System:
+    """The files of one system.
+
+    Args:
+        title: Its name.
+        marks: Sets of headers; a file that has all of one set is this system's.
+        headers: Under which headers a field stands.
+        entry: A path in its archive of submissions. Of Canvas's, whose names may hold numbers
+            themselves, what stands before the match is the name.
+        column: The column of the scores, where it is always the same one.
+        score: The header of a column of scores: its title, and perhaps how many points there are.
+        kept: Cells that are a decision, which no score replaces.
+        page: The path by which a page of feedback finds its way back; empty where none does.
+    """
+
+    title: str
+    marks: tuple[tuple[str, ...], ...]
+    headers: Mapping[str, tuple[str, ...]]
+    entry: re.Pattern[str]
+    column: str = ""
+    score: re.Pattern[str] = re.compile("(?P<title>.+)")
+    kept: tuple[str, ...] = ()
+    page: str = ""
+
+
+# By these a person is known, the most telling first; a name is none of them.
+KEYS = ("key", "number", "login", "email")
+NOBODY = "not known here"
+
+SYSTEMS = {
+    "canvas": System(
+        title="Canvas",
+        # The second are the lists of groups (unsure).
+        marks=(("ID", "Section"), ("canvas_user_id",)),
+        headers={
+            "key": ("ID", "canvas_user_id"),
+            "number": ("SIS User ID", "user_id"),
+            "login": ("SIS Login ID", "login_id"),
+            "name": ("Student", "name"),
+            "last": ("LastName",),
+            "first": ("FirstName",),
+            "section": ("Section", "sections"),
+            "group": ("group_name",),
+        },
+        entry=re.compile(r"(?=(?P<late>_LATE)?_(?P<key>\d+)_(?P<order>\d+)_(?P<file>[^/]+)$)"),
+        # Totals end without a number, and are read-only.
+        score=re.compile(r"(?P<title>.*) \(\d+\)"),
+        kept=("EX", "N/A"),
+        page="{home}{assignment}.html",
+    ),
+    "moodle": System(
+        title="Moodle",
+        marks=(("Identifier", "Grade"), ("Email address",)),
+        headers={
+            "participant": ("Identifier",),
+            "number": ("ID number",),
+            "login": ("Username",),
+            "email": ("Email address",),
+            "name": ("Full name",),
+            "last": ("Last name", "Surname"),
+            "first": ("First name",),
+            "group": ("Group", "Groups"),
+            "when": ("Last modified (submission)",),
+            "most": ("Maximum grade",),
+        },
+        # The folder's name ended in `_` before Moodle 4.1; without folders a file follows it.
+        entry=re.compile(
+            r"^(?P<name>[^/]*?)(?:_(?P<participant>\d+))?_assignsubmission_[a-z]+(?:_?/|_)"
+            r"(?:.*/)?(?P<file>[^/]+)$"
+        ),
+        column="Grade",
+        page="{name}_{participant}_assignsubmission_file/{assignment}.html",
+    ),
+    "blackboard": System(
+        title="Blackboard",
+        marks=(("Username", "Student ID"), ("Username", "Last Name", "Availability")),
+        headers={
+            "number": ("Student ID",),
+            "login": ("Username",),
+            "last": ("Last Name",),
+            "first": ("First Name",),
+            "section": ("Child Course ID",),
+        },
+        # `attempt` is translated. The receipt of an attempt has no file's name.
+        entry=re.compile(
+            r"^(?P<name>[^/]+)_[^\W\d_]+_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>[^/]+)|\.txt)$"
+        ),
+        score=re.compile(r"(?P<title>.*?) \[(?:[^\]\d]*)(?P<most>[\d.,]+)[^\]]*\] ?\|\d+"),
+    ),
+    "brightspace": System(
+        title="Brightspace",
+        marks=(("OrgDefinedId",), ("End-of-Line Indicator",)),
+        headers={
+            "number": ("OrgDefinedId",),
+            "login": ("Username",),
+            "email": ("Email",),
+            "last": ("Last Name",),
+            "first": ("First Name",),
+            "section": ("Sections",),
+        },
+        entry=re.compile(
+            r"^(?:[^/]+/)?\d+-\d+ - (?:(?P<group>[^/]+?) - )?(?P<name>[^/]+?) - (?P<when>[^/]+)/"
+            r"(?:.*/)?(?P<file>[^/]+)$"
+        ),
+        score=re.compile(r"(?P<title>.*) Points Grade(?: <.*?MaxPoints:(?P<most>[\d.,]+).*>)?"),
+        # Whether a file that the student did not hand in comes through is unsure.
+        page="{home}/{assignment}.html",
+    ),
+    "ilias": System(
+        title="ILIAS",
+        marks=(("usr_id",), ("login", "lastname")),
+        headers={
+            "key": ("usr_id",),
+            "login": ("login",),
+            "email": ("E-Mail", "email"),
+            "last": ("lastname", "Last Name"),
+            "first": ("firstname", "First Name"),
+            "update": ("update",),
+        },
+        # What marks a late file is translated; other languages' words stay part of its name.
+        entry=re.compile(
+            r"^(?:[^/]+/)*?(?:(?P<group>Team \d+)/)?(?P<name>[^/]+)_(?P<key>\d+)/"
+            r"(?P<late>(?i:late|verspät)[^/]*? - )?(?P<file>[^/]+)$"
+        ),
+        # ILIAS itself takes no scores back; this is the list of a plugin, ExerciseStatusFile.
+        column="mark",
+        page="multi_feedback_{assignment}/{leaf}/{assignment}.html",
+    ),
+}
+
+
+def system_of(header: Sequence[str]) -> str:
+    """The system that writes such a header.
+
+    Raises:
+        ValueError: None does, or several do.
+    """
+    there = {fold(name) for name in header}
+    found = [
+        name
+        for name, system in SYSTEMS.items()
+        if any(there.issuperset(map(fold, mark)) for mark in system.marks)
+    ]
+    if len(found) != 1:
+        named = " or ".join(found) or "no system"
+        raise Refused(
+            f"the columns {', '.join(header)[:200]} are those of {named}: say which with --from,"
+            " and for headers in another language --column FIELD=HEADER"
+        )
+    return found[0]
+
+
+def headers(
+    system: str, own: Mapping[str, str], header: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Under which headers fields stand, with those that the instructor has named.
+
+    Raises:
+        ValueError: There is no such field, or no such header.
+    """
+    known = dict(SYSTEMS[system].headers)
+    if unknown := sorted(set(own) - set(known)):
+        raise Refused(f"no field {', '.join(unknown)} of {system}; there are {', '.join(known)}")
+    there = {fold(name) for name in header}
+    if absent := [name for name in own.values() if fold(name) not in there]:
+        raise Refused(f"no column {', '.join(absent)}; there are {', '.join(header)[:500]}")
+    return {**known, **{field: (name,) for field, name in own.items()}}

@@ -1,0 +1,221 @@
+"""A system's list of a class into the gradebook: names, ids, sections, groups."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Student
+
+from course_lib.errors import Refused
+from course_lib.grading.intake.parsing import plain
+from course_lib.grading.lms import formats, sheet
+from course_lib.grading.lms.formats import KEYS, NOBODY
+from course_lib.grading.lms.people import People, Report, squeezed
+from course_lib.grading.lms.sheet import fold
+from course_lib.grading.records import database, gradebook, roster
+from course_lib.grading.records.folder import lock
+from course_lib.grading.records.summary import cell
+
+# A student's folder is called by the first of these that the list has.
+IDS = ("login", "email", "number", "key")
+LONGEST = 128
+TEST_STUDENT = "student, test"
+
+
+@dataclass
+class Import:
+    """A list that was read: its system, everybody on it by id, and what it would change."""
+
+    system: str
+    students: dict[str, dict[str, Any]]
+    report: Report
+
+
+def plan(
+    course: Path,
+    path: Path,
+    system: str = "",
+    *,
+    named: str = "",
+    columns: Mapping[str, str] | None = None,
+    encoding: str = "",
+    db: str = "",
+) -> Import:
+    """Read a list and compare it with what is known; nothing is written.
+
+    Args:
+        course: The course folder.
+        path: The system's list: a gradebook, a class list, a list of groups.
+        system: Whose it is; its header tells otherwise.
+        named: The field by which new students' folders are called.
+        columns: Headers by field, where they are in another language.
+        encoding: How the file is written, where it doesn't tell.
+        db: The gradebook's address, if it is not in the course folder.
+
+    Raises:
+        ValueError: The list cannot be read, or says of two people that they are one.
+    """
+    table = sheet.read(path, encoding)
+    try:
+        system = system or formats.system_of(table.header())
+    except Refused as error:
+        raise Refused(f"{path}: {error}") from None
+    headers = formats.headers(system, columns or {}, table.header())
+    people = People(course, system, db)
+    titles = ("new", "changed", "known_here_and_not_on_the_list", "look_at")
+    found = Import(system, {}, Report(*titles))
+    report = found.report
+    lines: dict[str, int] = {}
+    for line, said in _rows(table, headers).items():
+        student, how = people.find(said, by_name=False)
+        if not student and how != NOBODY:
+            raise Refused(f"{path}, row {line + 1}: {how}. Nothing was imported")
+        if not student:
+            student = _folder(path, line, said, named)
+            taken = [s for s in {**people.students, **people.gradebook, **found.students}
+                     if fold(s) == fold(student)]  # fmt: skip
+            if taken:
+                raise Refused(
+                    f"{path}, row {line + 1}: {plain(student)} is somebody else here already; call"
+                    " new students by another field, such as --id email"
+                )
+        if student in found.students:
+            raise Refused(
+                f"{path}, rows {lines[student] + 1} and {line + 1} are both {plain(student)}."
+                " Nothing was imported"
+            )
+        lines[student] = line
+        old = people.students.get(student, {})
+        found.students[student] = person = _person(old, said, system)
+        if old != person:
+            new = student not in people.students and student not in people.gradebook
+            report["new" if new else "changed"].append(f"{student}: {summary(person)}")
+    report["known_here_and_not_on_the_list"] = sorted(
+        student
+        for student, person in people.students.items()
+        if system in person.get("keys", {}) and student not in found.students
+    )
+    report["look_at"] = _remarks({**people.students, **found.students})
+    return found
+
+
+def _rows(table: sheet.Sheet, headers: Mapping[str, tuple[str, ...]]) -> dict[int, dict[str, Any]]:
+    """Everybody on a list, once: some systems write a line for each section or group."""
+    merged: dict[int, dict[str, Any]] = {}
+    first: dict[tuple[str, str], int] = {}
+    for line in range(1, len(table.rows)):
+        said: dict[str, Any] = sheet.fields(table, line, headers)
+        key = next(((f, fold(said[f])) for f in KEYS if said.get(f)), None)
+        if key is None or fold(said.get("name", "")) == TEST_STUDENT:
+            # Canvas's rows of points, and its own test student.
+            continue
+        for several, one in (("sections", "section"), ("groups", "group")):
+            if one in said:
+                parts = [said[one]] if one == "section" else re.split(r"\s*[,;]\s*", said[one])
+                said[several] = [part for part in parts if part]
+        at = first.setdefault(key, line)
+        kept = merged.setdefault(at, said)
+        for name in ("name", "last", "first", *KEYS):
+            if fold(kept.get(name, "")) != fold(said.get(name, "")):
+                raise Refused(
+                    f"{table.path}, rows {at + 1} and {line + 1}: the same {key[0]}, and different"
+                    f" in {name}: {plain(kept[name])}, {plain(said[name])}. Nothing was imported"
+                )
+        for several in ("sections", "groups"):
+            if several in said:
+                kept[several] = list(dict.fromkeys([*kept[several], *said[several]]))
+    if not merged:
+        wanted = ", ".join(h for f in KEYS for h in headers.get(f, ()))
+        raise Refused(f"{table.path}: nobody in it has an id; wanted one of the columns {wanted};"
+                      f" it has {', '.join(table.header())[:300]}")  # fmt: skip
+    return merged
+
+
+def _folder(path: Path, line: int, said: Mapping[str, Any], named: str) -> str:
+    """What a new student's folder is called."""
+    student = next((said[f] for f in ([named] if named else IDS) if said.get(f)), "")
+    why = ""
+    if not student:
+        why = f"has no {named or 'id'}"
+    elif student in (".", "..") or "/" in student or not student.isprintable():
+        why = f"{plain(student)!r} is no name of a folder"
+    elif len(student) > LONGEST:
+        why = f"{plain(student, 40)!r} is longer than {LONGEST} letters"
+    elif cell(student) != student:
+        why = f"{plain(student)!r} is a formula to a spreadsheet"
+    if why:
+        raise Refused(f"{path}, row {line + 1}: {why}; call students by another field with --id")
+    return str(student)
+
+
+def _person(old: Mapping[str, Any], said: Mapping[str, Any], system: str) -> dict[str, Any]:
+    about = {f: said[f] for f in ("name", "last", "first", "email", "sections", "groups")
+             if f in said and (said[f] or f == "groups")}  # fmt: skip
+    keys = old.get("keys", {})
+    own = {f: said[f] for f in KEYS if f != "email" and said.get(f)}
+    return {**old, **about, "keys": {**keys, system: {**keys.get(system, {}), **own}}}
+
+
+def _remarks(students: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Namesakes, and who is in several groups."""
+    names = defaultdict(list)
+    for student, person in students.items():
+        last, first = _parts(person)
+        names[squeezed(last + first)].append(student)
+    return [
+        f"{' and '.join(same)} have the same name: where a file has names alone, they are left out"
+        for name, same in sorted(names.items())
+        if name and len(same) > 1
+    ] + [
+        f"{student} is in several groups: {', '.join(person['groups'])}"
+        for student, person in sorted(students.items())
+        if len(person.get("groups", ())) > 1
+    ]
+
+
+def _parts(person: Mapping[str, Any]) -> tuple[str, str]:
+    """Last and first name, for a table; nothing is matched by how a name was taken apart."""
+    if person.get("last") or person.get("first"):
+        return person.get("last", ""), person.get("first", "")
+    name = person.get("name", "")
+    last, comma, first = name.partition(",")
+    if not comma:
+        first, _, last = name.rpartition(" ")
+    return last.strip(), first.strip()
+
+
+def summary(person: Mapping[str, Any]) -> str:
+    """Who somebody is, in a line."""
+    last, first = _parts(person)
+    more = (*person.get("sections", ()), *person.get("groups", ()))
+    return "; ".join(filter(None, (f"{first} {last}".strip(), *more)))
+
+
+def apply(course: Path, found: Import, db: str = "") -> None:
+    """Write a list down: gradebook first, in one transaction; again does the same."""
+    with lock(course), database.alone(gradebook.url(course, db), course):
+        known = roster.facts(course)
+        with gradebook.open_gradebook(course, db) as book:
+            try:
+                for student, person in found.students.items():
+                    row = book.db.get(Student, student) or Student(id=student)
+                    book.db.add(row)
+                    last, first = _parts(person)
+                    own = person["keys"][found.system]
+                    about = (first, last, person.get("email", ""),
+                             own.get("key") or own.get("number", ""))  # fmt: skip
+                    for column, value in zip(roster.ABOUT, about, strict=True):
+                        if value:
+                            # nbgrader writes tables without quotes, and spreadsheets run formulas.
+                            setattr(row, column, cell(value)[:LONGEST])
+                book.db.commit()
+            except BaseException:
+                book.db.rollback()
+                raise
+        known["students"].update(found.students)
+        roster.keep(course, known)

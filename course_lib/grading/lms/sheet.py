@@ -1,0 +1,187 @@
+"""A table as a system wrote it: what is not changed stays as it is, byte by byte.
+
+Python's ``csv`` would lose which cells were quoted, and how lines ended; what is written back has
+to be the system's own file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_lib.errors import Refused
+
+MAX_BYTES = 64 * 2**20
+BOMS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+# Zip archives and the binary files of older Excels.
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+# They tell a display in which direction to write, and are no part of a name.
+_DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def fold(text: str) -> str:
+    """A text as it is compared, however it is written: letters' case, accents, blanks, direction.
+
+    Example:
+        >>> fold(" I\u0301da\u200f  DOE ") == fold("\u00edda doe")
+        True
+    """
+    shown = _DIRECTIONS.sub("", unicodedata.normalize("NFC", text).casefold())
+    return " ".join(unicodedata.normalize("NFC", shown).split())
+
+
+def number(cell: str) -> float | None:
+    """What a cell says, if it says a number; the last of `.` and `,` is the decimal mark.
+
+    Example:
+        >>> number(" 12,5"), number("1,234.50"), number("EX")
+        (12.5, 1234.5, None)
+    """
+    whole, mark, rest = cell.strip().replace(",", ".").rpartition(".")
+    try:
+        value = float(whole.replace(".", "") + mark + rest)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+@dataclass
+class Sheet:
+    """A table, cell by cell as it was written.
+
+    Args:
+        path: Where it was read.
+        codec: How its letters are written.
+        bom: The mark before the first letter, if there is one.
+        separator: What stands between two cells.
+        rows: All cells, with their quotes; the first row is the header.
+        ends: How each row ends.
+    """
+
+    path: Path
+    codec: str
+    bom: bytes
+    separator: str
+    rows: list[list[str]]
+    ends: list[str]
+
+    def header(self) -> list[str]:
+        """What the columns are called."""
+        return self.values(0)
+
+    def values(self, line: int) -> list[str]:
+        """The cells of a row, without their quotes and without what guards them in Excel."""
+        return [_value(cell) for cell in self.rows[line]]
+
+    def find(self, names: Iterable[str]) -> int | None:
+        """The column with one of these headers.
+
+        Raises:
+            ValueError: There are several.
+        """
+        wanted = {fold(name) for name in names}
+        found = [i for i, name in enumerate(self.header()) if fold(name) in wanted]
+        if len(found) > 1:
+            raise Refused(f"{self.path}: the column {self.header()[found[0]]!r} is there twice")
+        return found[0] if found else None
+
+    def put(self, line: int, column: int, value: str) -> None:
+        """Change one cell; it is quoted if it was."""
+        quoted = self.rows[line][column].startswith('"') or self.separator in value
+        self.rows[line][column] = f'"{value}"' if quoted else value
+
+    def encoded(self, lines: Sequence[int]) -> bytes:
+        """The table with these rows only."""
+        text = "".join(self.separator.join(self.rows[n]) + self.ends[n] for n in lines)
+        return self.bom + text.encode(self.codec)
+
+
+def _value(cell: str) -> str:
+    if cell.startswith('"'):
+        inside, _, rest = cell[1:].rpartition('"')
+        cell = inside.replace('""', '"') + rest
+    # So Canvas guards names that begin like a formula, and Brightspace keys with leading zeros.
+    if guarded := re.fullmatch(r'="(.*)"', cell, re.DOTALL):
+        return guarded[1].strip()
+    return cell.removeprefix("#").strip()
+
+
+def read(path: Path, encoding: str = "") -> Sheet:
+    """Read a table.
+
+    Args:
+        path: A file of text, with `,`, `;` or tabs between cells.
+        encoding: How its letters are written, where nothing in it tells.
+
+    Raises:
+        ValueError: It is no table, or how it is written cannot be told.
+    """
+    if path.stat().st_size > MAX_BYTES:
+        raise Refused(f"{path}: more than {MAX_BYTES >> 20} MB is no list of a class")
+    content = path.read_bytes()
+    if content.startswith(WORKBOOKS):
+        raise Refused(f"{path}: this is a workbook; download or save it as CSV")
+    bom = next((mark for mark in BOMS if content.startswith(mark)), b"")
+    codec = BOMS.get(bom) or encoding or "utf-8"
+    try:
+        text = content.removeprefix(bom).decode(codec)
+    except (UnicodeDecodeError, LookupError) as error:
+        raise Refused(
+            f"{path}: {error}. Say how it is written, such as --encoding cp1252 or utf-16"
+        ) from None
+    if "\0" in text:
+        raise Refused(f"{path}: it holds NUL; if it is UTF-16, say so with --encoding utf-16-le")
+    first = re.sub('"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
+    separator = max(",;\t", key=first.count)
+    rows, ends = _cells(path, text, separator)
+    kept = [n for n, row in enumerate(rows) if any(cell.strip() for cell in row)]
+    if not kept:
+        raise Refused(f"{path}: it is empty")
+    sheet = Sheet(path, codec, bom, separator, [rows[n] for n in kept], [ends[n] for n in kept])
+    wide = len(sheet.rows[0])
+    for n, row in zip(kept, sheet.rows, strict=True):
+        if len(row) != wide:
+            raise Refused(
+                f"{path}, row {n + 1}: {len(row)} cells where the header has {wide}; export the"
+                " file again, and do not save it from a spreadsheet"
+            )
+    return sheet
+
+
+def _cells(path: Path, text: str, separator: str) -> tuple[list[list[str]], list[str]]:
+    """Split a text into cells as they stand, and the ends of rows."""
+    cell = re.compile(
+        rf'((?:"[^"]*(?:""[^"]*)*"(?!"))?[^{separator}\r\n]*)({separator}|\r\n|\r|\n|\Z)'
+    )
+    rows: list[list[str]] = [[]]
+    ends: list[str] = []
+    at = 0
+    while True:
+        found = cell.match(text, at)
+        assert found is not None  # An empty cell matches everywhere but before its end.
+        at = found.end()
+        if found[1].startswith('"') and found[1].count('"') % 2:
+            raise Refused(f"{path}, row {len(rows)}: a quotation mark is opened and never closed")
+        rows[-1].append(found[1])
+        if found[2] == separator:
+            continue
+        ends.append(found[2])
+        if at == len(text):
+            return rows, ends
+        rows.append([])
+
+
+def fields(sheet: Sheet, line: int, headers: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """What a row says of each field that the table has."""
+    row = sheet.values(line)
+    places = {field: sheet.find(names) for field, names in headers.items()}
+    return {field: row[at] for field, at in places.items() if at is not None}

@@ -1,0 +1,201 @@
+"""Whose the files in a system's archive are, as far as their names and the roster say."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from course_lib.errors import Refused
+from course_lib.grading.intake.parsing import plain
+from course_lib.grading.lms import archive as archives
+from course_lib.grading.lms import formats, sheet
+from course_lib.grading.lms.formats import NOBODY, SYSTEMS
+from course_lib.grading.lms.people import People, Report, endings, squeezed
+from course_lib.grading.lms.sheet import fold
+
+# Systems number names that are there already.
+_AGAIN = re.compile(r"(?:-| \()(\d+)\)?$")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file that was handed in.
+
+    Args:
+        path: Its name in the archive.
+        file: Its own name.
+        attempt: Which attempt it belongs to, where the system keeps several.
+        late: Whether it is marked as late.
+        order: A later one has a higher number.
+        home: Its folder, or what stands before its own name.
+        group: The group that handed it in.
+        said: When it was handed in, in the system's words.
+    """
+
+    path: str
+    file: str
+    attempt: str
+    late: bool
+    order: int
+    home: str
+    group: str
+    said: str
+
+    @property
+    def stem(self) -> str:
+        """Its own name, without ending and without the number of a repeated name."""
+        return _AGAIN.sub("", PurePosixPath(self.file).stem)
+
+    @property
+    def title(self) -> str:
+        """The same, as it is compared."""
+        return fold(self.stem.replace("_", " "))
+
+    @property
+    def turn(self) -> tuple[int, int]:
+        """Where it stands among files of the same name."""
+        again = _AGAIN.search(PurePosixPath(self.file).stem)
+        return self.order, int(again[1]) if again else 0
+
+
+class Submissions:
+    """An archive, file by file.
+
+    Args:
+        path: The archive.
+        course: The course folder.
+        system: Whose archive it is; its names tell otherwise.
+        worksheet: Moodle's worksheet, which says who a participant is, and when work came.
+        headers: Headers by field, where the worksheet is in another language.
+        db: The gradebook's address, if it is not in the course folder.
+
+    Raises:
+        ValueError: The archive cannot be read, or whose it is cannot be told.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        course: Path,
+        system: str = "",
+        worksheet: sheet.Sheet | None = None,
+        headers: Mapping[str, str] | None = None,
+        db: str = "",
+    ) -> None:
+        """Read the names."""
+        self.path = path
+        self.report = Report("collected", "kept_in_replaced", "look_at", "not_collected")
+        self.archive = archives.opened(path)
+        self.files, self.report["not_collected"] = archives.entries(self.archive)
+        self.system = system or self._system()
+        self.people = People(course, self.system, db)
+        self.rows = self._participants(worksheet, headers or {})
+        self.pattern = SYSTEMS[self.system].entry
+        self.receipts = self._receipts() if self.system == "blackboard" else {}
+        self.entries: dict[str, list[Entry]] = defaultdict(list)
+        self.titles: set[str] = set()
+        for name in sorted(self.files):
+            self._take(name)
+
+    def _system(self) -> str:
+        count = {name: sum(bool(s.entry.search(path)) for path in self.files)
+                 for name, s in SYSTEMS.items()}  # fmt: skip
+        most = [name for name in count if count[name] == max(count.values())]
+        if len(most) != 1:
+            raise Refused(
+                f"{self.path}: its files, such as {plain(next(iter(self.files), 'none'))}, are"
+                f" named by no one of {', '.join(SYSTEMS)}; say which with --from"
+            )
+        return most[0]
+
+    def _participants(
+        self, worksheet: sheet.Sheet | None, own: Mapping[str, str]
+    ) -> dict[str, dict[str, str]]:
+        """Moodle's worksheet by participant; the word before the number is translated."""
+        if worksheet is None:
+            return {}
+        headers = formats.headers(self.system, own, worksheet.header())
+        if worksheet.find(headers.get("participant", ())) is None:
+            raise Refused(
+                f"{worksheet.path}: no column Identifier, as Moodle's worksheets have; if it is"
+                " called otherwise, say --column participant=HEADER"
+            )
+        rows = (sheet.fields(worksheet, n, headers) for n in range(1, len(worksheet.rows)))
+        return {re.sub(r"\D", "", row["participant"]): row for row in rows}
+
+    def _receipts(self) -> dict[tuple[str, str], str]:
+        """Who handed in, by the first line that Blackboard writes for each attempt."""
+        found = {}
+        for path, info in self.files.items():
+            place = self.pattern.search(path)
+            if place and place["file"] is None:
+                text = archives.content(self.archive, info)[:4096].decode("utf-8-sig", "replace")
+                if login := re.search(r"\(([^()\n]+)\)\s*$", text.partition("\n")[0]):
+                    found[place["name"], place["when"]] = login[1]
+        return found
+
+    def _take(self, path: str) -> None:
+        """Find out whose a file is."""
+        places = list(self.pattern.finditer(path))
+        if not places and path.endswith(".ipynb"):
+            title = SYSTEMS[self.system].title
+            self.report["not_collected"].append(f"{path}: not named as {title} names files")
+        if not places or places[0]["file"] is None:
+            return
+        owners = [self._owners(path, place) for place in places]
+        # A name may hold numbers, and so may the file's: what stands before has to be a name.
+        known = next((n for n, one in enumerate(owners) if self._agrees(path, places[n], one)), 0)
+        place, (students, group, why) = places[known].groupdict(), owners[known]
+        if not students:
+            self.report["not_collected"].append(f"{path}: {why}")
+        parent = str(PurePosixPath(path).parent)
+        row = self.rows.get(place.get("participant") or "", {})
+        entry = Entry(
+            path=path,
+            file=place["file"],
+            attempt=place.get("when") or "",
+            late=bool(place.get("late")),
+            order=int(place.get("order") or 0),
+            home=parent if parent != "." else path[: places[known].start("file")],
+            group=group,
+            said=place.get("when") or row.get("when", ""),
+        )
+        self.titles.add(entry.title)
+        for student in students:
+            self.entries[student].append(entry)
+
+    def _agrees(self, path: str, place: re.Match[str], owners: tuple[set[str], str, str]) -> bool:
+        students, group, _ = owners
+        return bool(group) or any(self.people.is_named(s, path[: place.start()]) for s in students)
+
+    def _owners(self, path: str, place: re.Match[str]) -> tuple[set[str], str, str]:
+        """The students who handed a file in, as which group, and why nobody was found."""
+        told = place.groupdict()
+        name = told["name"] if "name" in told else path[: place.start()]
+        row = self.rows.get(told.get("participant") or "", {})
+        receipt = self.receipts.get((name, told.get("when") or ""), "")
+        names = map(squeezed, (row.get("name", ""), row.get("first", "") + row.get("last", "")))
+        candidates: list[Mapping[str, str]] = [{"name": one} for one in endings(name)]
+        if self.system == "blackboard":
+            candidates = [{"login": one} for one in ([receipt] if receipt else endings(name))]
+        elif told.get("key"):
+            candidates = [{"key": told["key"]}]
+        elif row and {*map(squeezed, endings(name))} & {*names, "participant"}:
+            # A team's folder has a number, too, and it is another participant's.
+            candidates = [row]
+        found = [self.people.find(said) for said in candidates]
+        student = next((student for student, _ in found if student), "")
+        why = next((how for _, how in found if how != NOBODY), NOBODY)
+        named = [told.get("group") or "", receipt, *endings(name)]
+        group = next((g for g in named if squeezed(g) in self.people.groups), "")
+        if student and not told.get("group") and self.people.is_named(student, name):
+            group = ""
+        return (
+            (self.people.groups[squeezed(group)] if group else set())
+            | ({student} if student else set()),
+            group,
+            why,
+        )

@@ -1,0 +1,75 @@
+"""A system's table, byte by byte."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_lib.grading.lms import sheet
+
+CELLS = st.text(alphabet=st.sampled_from('ab,;\t"\n é김.-'), max_size=6)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=st.integers(1, 4).flatmap(
+        lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=4)
+    ),
+    quoted=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    end=st.sampled_from(["\n", "\r\n"]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+)
+def test_it_reads_what_python_reads_and_writes_the_same_bytes(
+    rows, quoted, end, encoding, tmp_path_factory
+):
+    # Which is the separator is told by the header.
+    rows = [[f"h{n}" for n in range(len(rows[0]) + 1)], *([*row, "x"] for row in rows)]
+    text = io.StringIO()
+    csv.writer(text, quoting=quoted, lineterminator=end).writerows(rows)
+    path = tmp_path_factory.mktemp("sheet") / "list.csv"
+    path.write_bytes(text.getvalue().encode(encoding))
+    read = sheet.read(path)
+    wanted = [[cell.strip() for cell in row] for row in rows]
+    assert [read.values(n) for n in range(len(read.rows))] == wanted
+    assert read.encoded(range(len(read.rows))) == path.read_bytes()
+
+
+def written(tmp_path, text, encoding="utf-8"):
+    path = tmp_path / "list.csv"
+    path.write_bytes(text.encode(encoding))
+    return sheet.read(path)
+
+
+def test_one_cell_is_changed_and_nothing_else(tmp_path):
+    text = 'a;"b";c\r\n"x ""y""";"1";2\r\n="0";3;4'
+    read = written(tmp_path, text)
+    read.put(1, 1, "7,5")
+    read.put(2, 2, "8")
+    changed = 'a;"b";c\r\n"x ""y""";"7,5";2\r\n="0";3;8'
+    assert read.encoded(range(3)) == changed.encode()
+    assert read.encoded([0, 2]) == b'a;"b";c\r\n="0";3;8'
+    assert read.values(2) == ["0", "3", "8"]
+
+
+def test_a_decimal_comma_is_quoted_between_commas(tmp_path):
+    read = written(tmp_path, "a,b\n1,2\n")
+    read.put(1, 1, "7,5")
+    assert read.encoded(range(2)) == b'a,b\n1,"7,5"\n'
+
+
+def test_bytes_that_are_no_text_and_unequal_rows_are_refused(tmp_path):
+    path = tmp_path / "list.csv"
+    path.write_bytes(b"a,b\n\xff\xfe,2\n")
+    with pytest.raises(ValueError, match="--encoding"):
+        sheet.read(path)
+    with pytest.raises(ValueError, match="nonsense"):
+        sheet.read(path, "nonsense")
+    with pytest.raises(ValueError, match="row 3: 1 cells where the header has 2"):
+        written(tmp_path, "a,b\n1,2\n3\n")
+
+
+@pytest.mark.parametrize("cell", ["nan", "inf", "EX", "", "-", "1/2"])
+def test_what_is_no_number(cell):
+    assert sheet.number(cell) is None
