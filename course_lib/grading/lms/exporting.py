@@ -29,8 +29,6 @@ from course_lib.grading.records.folder import lock
 
 # Systems show two decimals; a smaller difference is none.
 NEAR = 0.005
-# The last of the rows that Canvas has below the header.
-POINTS = "points possible"
 # Any of these says who a row is about.
 TOLD = ("name", "last", "first", *KEYS)
 
@@ -105,7 +103,7 @@ class Exporter:
         if not self.people.gradebook:
             raise Refused(f"{course}: nobody is in its gradebook; `course grade` comes first")
         self.table = sheet.read(path, options.encoding)
-        self.headers = formats.headers(system, options.headers, self.table.header())
+        self.headers = formats.headers(system, options.headers, self.table.header)
         known = roster.facts(course)
         self.collected = known["collected"]
         self.head = self._head()
@@ -127,6 +125,8 @@ class Exporter:
         scores = _scores(course, db, options.columns)
         for assignment, column in self._columns(sorted(scores)).items():
             given = scores[assignment]
+            cells = (self.table.values(n)[column] for n in range(self.head, len(self.table.rows)))
+            self.comma = any(re.fullmatch(r"\d+,\d+", cell) for cell in cells)
             before = known["sent"].get(f"{system} {assignment}", {})
             for student in sorted(set(given) & set(rows)):
                 line, said = rows[student]
@@ -145,9 +145,13 @@ class Exporter:
             ]
 
     def _head(self) -> int:
-        """How many rows belong to nobody: the header, and in Canvas all down to the points."""
-        rows = range(1, min(5, len(self.table.rows)))
-        return next((n + 1 for n in rows if fold(self.table.values(n)[0]) == POINTS), 1)
+        """How many rows belong to nobody: the header, and in Canvas those down to the points."""
+        head, key = 1, self.table.find(self.headers.get("key", ()))
+        while self.form.points and key is not None and head < len(self.table.rows):
+            if self.table.values(head)[key]:
+                break
+            head += 1
+        return head
 
     def _rows(self) -> dict[str, tuple[int, dict[str, str]]]:
         """Each student's row, and what it says."""
@@ -178,7 +182,7 @@ class Exporter:
     def _columns(self, known: list[str]) -> dict[str, int]:
         """The column of each assignment that has one."""
         table, form, wanted = self.table, self.form, self.options.columns
-        matches = ((n, form.score.fullmatch(name)) for n, name in enumerate(table.header()))
+        matches = ((n, form.score.fullmatch(name)) for n, name in enumerate(table.header))
         titles = {n: m["title"] for n, m in matches if m}
         if form.column and len(known) > 1:
             raise Refused(f"{table.path} is about one assignment: say which, such as --assignment"
@@ -187,7 +191,7 @@ class Exporter:
         for name in known:
             column = wanted.get(name) or form.column
             same = {fold(column)} if column else {fold(name), fold(name.replace("_", " "))}
-            places = [n for n, t in titles.items() if same & {fold(t), fold(table.header()[n])}]
+            places = [n for n, t in titles.items() if same & {fold(t), fold(table.header[n])}]
             if len(places) == 1:
                 found[name] = places[0]
             elif places or wanted:
@@ -200,7 +204,7 @@ class Exporter:
 
     def _points(self, score: Score, column: int, said: Mapping[str, str]) -> str:
         """A score as the system writes numbers, in its points."""
-        title = self.form.score.fullmatch(self.table.header()[column])
+        title = self.form.score.fullmatch(self.table.header[column])
         told = (title.groupdict().get("most") if title else "") or said.get("most", "")
         if self.head > 1:
             told = self.table.values(self.head - 1)[column]
@@ -208,15 +212,13 @@ class Exporter:
         if most is not None and abs(most - score.most) > NEAR:
             if not (self.options.scale and most > 0 and score.most > 0):
                 raise Refused(
-                    f"{self.table.path}: {self.table.header()[column]!r} has {most:g} points there"
+                    f"{self.table.path}: {self.table.header[column]!r} has {most:g} points there"
                     f" and {score.most:g} here; make them equal in {self.form.title}, or say"
                     " --scale"
                 )
             points *= most / score.most
         text = f"{points:.2f}".rstrip("0").rstrip(".")
-        there = (self.table.values(n)[column] for n in range(self.head, len(self.table.rows)))
-        comma = any(re.fullmatch(r"\d+,\d+", cell) for cell in (told, *there))
-        return text.replace(".", ",") if comma else text
+        return text.replace(".", ",") if self.comma or re.search(r"\d,\d", told) else text
 
     def _decide(self, change: Change, column: int, sent: list[float]) -> None:
         """Fill a cell, unless it says so already or a person has decided otherwise there."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from course_lib.errors import Refused
+from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms.sheet import fold
 
 
@@ -26,6 +27,7 @@ class System:
             themselves, what stands before the match is the name.
         column: The column of the scores, where it is always the same one.
         score: The header of a column of scores: its title, and perhaps how many points there are.
+        points: Whether rows below the header say how many points there are.
         kept: Cells that are a decision, which no score replaces.
         page: The path by which a page of feedback finds its way back; empty where none does.
     """
@@ -36,6 +38,7 @@ class System:
     entry: re.Pattern[str]
     column: str = ""
     score: re.Pattern[str] = re.compile("(?P<title>.+)")
+    points: bool = False
     kept: tuple[str, ...] = ()
     page: str = ""
 
@@ -62,6 +65,7 @@ SYSTEMS = {
         entry=re.compile(r"(?=(?P<late>_LATE)?_(?P<key>\d+)_(?P<order>\d+)_(?P<file>[^/]+)$)"),
         # Totals end without a number, and are read-only.
         score=re.compile(r"(?P<title>.*) \(\d+\)"),
+        points=True,
         kept=("EX", "N/A"),
         page="{home}{assignment}.html",
     ),
@@ -161,7 +165,7 @@ def system_of(header: Sequence[str]) -> str:
     if len(found) != 1:
         named = " or ".join(found) or "no system"
         raise Refused(
-            f"the columns {', '.join(header)[:200]} are those of {named}: say which with --from,"
+            f"the columns {plain(', '.join(header))} are those of {named}: say which with --from,"
             " and for headers in another language --column FIELD=HEADER"
         )
     return found[0]
@@ -180,5 +184,5 @@ def headers(
         raise Refused(f"no field {', '.join(unknown)} of {system}; there are {', '.join(known)}")
     there = {fold(name) for name in header}
     if absent := [name for name in own.values() if fold(name) not in there]:
-        raise Refused(f"no column {', '.join(absent)}; there are {', '.join(header)[:500]}")
+        raise Refused(f"no column {', '.join(absent)}; there are {plain(', '.join(header), 500)}")
     return {**known, **{field: (name,) for field, name in own.items()}}

@@ -62,10 +62,10 @@ def plan(
     """
     table = sheet.read(path, encoding)
     try:
-        system = system or formats.system_of(table.header())
+        system = system or formats.system_of(table.header)
     except Refused as error:
         raise Refused(f"{path}: {error}") from None
-    headers = formats.headers(system, columns or {}, table.header())
+    headers = formats.headers(system, columns or {}, table.header)
     people = People(course, system, db)
     titles = ("new", "changed", "known_here_and_not_on_the_list", "look_at")
     found = Import(system, {}, Report(*titles))
@@ -132,7 +132,7 @@ def _rows(table: sheet.Sheet, headers: Mapping[str, tuple[str, ...]]) -> dict[in
     if not merged:
         wanted = ", ".join(h for f in KEYS for h in headers.get(f, ()))
         raise Refused(f"{table.path}: nobody in it has an id; wanted one of the columns {wanted};"
-                      f" it has {', '.join(table.header())[:300]}")  # fmt: skip
+                      f" it has {plain(', '.join(table.header))}")  # fmt: skip
     return merged
 
 

@@ -83,7 +83,10 @@ class People:
     @staticmethod
     def _names(person: Mapping[str, Any], row: Mapping[str, str]) -> set[str]:
         last, first = person.get("last", ""), person.get("first", "")
-        names = {person.get("name", ""), last + first, first + last}
+        words = person.get("name", "").split()
+        # One system has the last name first, another last.
+        turned = {"".join(words[n:] + words[:n]) for n in (0, 1, -1)}
+        names = {last + first, first + last, *turned}
         if not person:
             names = {row["last_name"] + row["first_name"], row["first_name"] + row["last_name"]}
         return {name for name in names if squeezed(name)}

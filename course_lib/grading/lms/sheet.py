@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from course_lib.errors import Refused
@@ -74,9 +75,15 @@ class Sheet:
     rows: list[list[str]]
     ends: list[str]
 
+    @cached_property
     def header(self) -> list[str]:
         """What the columns are called."""
         return self.values(0)
+
+    @cached_property
+    def folded(self) -> list[str]:
+        """The same, as it is compared."""
+        return [fold(name) for name in self.header]
 
     def values(self, line: int) -> list[str]:
         """The cells of a row, without their quotes and without what guards them in Excel."""
@@ -89,9 +96,9 @@ class Sheet:
             ValueError: There are several.
         """
         wanted = {fold(name) for name in names}
-        found = [i for i, name in enumerate(self.header()) if fold(name) in wanted]
+        found = [i for i, name in enumerate(self.folded) if name in wanted]
         if len(found) > 1:
-            raise Refused(f"{self.path}: the column {self.header()[found[0]]!r} is there twice")
+            raise Refused(f"{self.path}: the column {self.header[found[0]]!r} is there twice")
         return found[0] if found else None
 
     def put(self, line: int, column: int, value: str) -> None:

@@ -92,6 +92,8 @@ class Submissions:
         self.files, self.report["not_collected"] = archives.entries(self.archive)
         self.system = system or self._system()
         self.people = People(course, self.system, db)
+        if not self.people.students and not self.people.gradebook:
+            raise Refused(f"{course}: nobody is known here; `course roster import` comes first")
         self.rows = self._participants(worksheet, headers or {})
         self.pattern = SYSTEMS[self.system].entry
         self.receipts = self._receipts() if self.system == "blackboard" else {}
@@ -117,7 +119,7 @@ class Submissions:
         """Moodle's worksheet by participant; the word before the number is translated."""
         if worksheet is None:
             return {}
-        headers = formats.headers(self.system, own, worksheet.header())
+        headers = formats.headers(self.system, own, worksheet.header)
         if worksheet.find(headers.get("participant", ())) is None:
             raise Refused(
                 f"{worksheet.path}: no column Identifier, as Moodle's worksheets have; if it is"
@@ -151,6 +153,11 @@ class Submissions:
         place, (students, group, why) = places[known].groupdict(), owners[known]
         if not students:
             self.report["not_collected"].append(f"{path}: {why}")
+        elif team := self._unknown_group(path, places[known], owners[known]):
+            self.report["look_at"].append(
+                f"{path}: if {plain(team)} is a group, the roster does not name its members;"
+                f" collected for {' and '.join(sorted(students))} alone"
+            )
         parent = str(PurePosixPath(path).parent)
         row = self.rows.get(place.get("participant") or "", {})
         entry = Entry(
@@ -170,6 +177,18 @@ class Submissions:
     def _agrees(self, path: str, place: re.Match[str], owners: tuple[set[str], str, str]) -> bool:
         students, group, _ = owners
         return bool(group) or any(self.people.is_named(s, path[: place.start()]) for s in students)
+
+    def _unknown_group(
+        self, path: str, place: re.Match[str], owners: tuple[set[str], str, str]
+    ) -> str:
+        """What may be the name of a group that was never imported."""
+        told, (students, group, _) = place.groupdict(), owners
+        if group or "name" in told:
+            return "" if group else told.get("group") or ""
+        # Canvas has a group's name in the place of the student's.
+        student, name = next(iter(students)), path[: place.start()]
+        imported = student in self.people.students
+        return name if imported and not self.people.is_named(student, name) else ""
 
     def _owners(self, path: str, place: re.Match[str]) -> tuple[set[str], str, str]:
         """The students who handed a file in, as which group, and why nobody was found."""

@@ -51,6 +51,17 @@ def test_a_group_s_work_goes_to_every_member(canvas, notebook):
     assert set(canvas.submitted().values()) == {notebook("ours")}
 
 
+def test_a_group_that_was_never_imported_is_told(canvas, notebook):
+    said = collect(canvas, {f"team9_2_55_{NAME}.ipynb": notebook("ours")})
+    assert work(canvas) == {"ben"}
+    assert "if team9 is a group, the roster does not name its members" in said["look_at"][0]
+
+
+def test_a_course_without_a_roster_says_what_comes_first(desk, notebook):
+    said = collect(desk, {f"doeada_1_55_{NAME}.ipynb": notebook("x")}, wanted=2)
+    assert "`course roster import` comes first" in said
+
+
 def test_a_name_that_holds_numbers_is_not_taken_for_a_student(canvas, notebook):
     """`_7_1_2` could be user 7's file: but what stands before is no name of theirs."""
     rows = [["Doe, Cy", "71", "9", "cy", "A"], ["Foe, Di", "55", "10", "di", "A"]]
