@@ -6,8 +6,10 @@ entries that try are left out and named.
 
 from __future__ import annotations
 
+import lzma
 import re
 import stat
+import struct
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
@@ -19,6 +21,9 @@ MAX_ENTRIES = 50_000
 MAX_TOTAL = 16 * 2**30
 # Text shrinks to a tenth, a page of zeros to a thousandth.
 MAX_RATIO, RATIO_FROM = 400, 2**20
+# What Python's zipfile raises on damaged bytes.
+BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError,
+          ValueError, OverflowError, RuntimeError, NotImplementedError)  # fmt: skip
 _NOISE = re.compile(r"(^|/)(__MACOSX|\.ipynb_checkpoints)/|(^|/)(\._[^/]*|\.DS_Store)$|/$")
 
 
@@ -30,7 +35,9 @@ def opened(path: Path) -> zipfile.ZipFile:
     """
     try:
         archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, UnicodeDecodeError) as error:
+    except FileNotFoundError:
+        raise
+    except BROKEN as error:
         raise Refused(
             f"{path}: {error}; wanted the system's whole .zip, download it again"
         ) from None
@@ -92,5 +99,5 @@ def content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(entry) as file:
             return file.read(MAX_SUBMISSION + 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except BROKEN as error:
         raise Refused(f"is damaged ({error})") from None

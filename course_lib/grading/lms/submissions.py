@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -133,7 +134,10 @@ class Submissions:
         found = {}
         for path, info in self.files.items():
             place = self.pattern.search(path)
-            if place and place["file"] is None:
+            if not place or place["file"]:
+                continue
+            # Without a receipt the file's name has to do.
+            with contextlib.suppress(Refused):
                 text = archives.content(self.archive, info)[:4096].decode("utf-8-sig", "replace")
                 if login := re.search(r"\(([^()\n]+)\)\s*$", text.partition("\n")[0]):
                     found[place["name"], place["when"]] = login[1]

@@ -346,3 +346,18 @@ def test_utf_8_that_does_not_say_so_is_read(moodle, notebook):
     path.write_bytes(content)
     moodle.run("collect", path)
     assert work(moodle) == {"zoe"}
+
+
+def test_no_damaged_byte_ends_in_a_traceback(canvas, notebook):
+    """One byte after the other of the archive's own tables is turned."""
+    path = canvas.zip("work.zip", {f"doeada_1_9_{NAME}.ipynb": notebook("a")})
+    whole = path.read_bytes()
+    tables = [*range(64), *range(whole.index(b"PK\x01\x02"), len(whole))]
+    for at in tables[::5]:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            with archives.opened(path) as archive:
+                for info in archives.entries(archive)[0].values():
+                    archives.content(archive, info)
+        except ValueError as error:
+            assert type(error).__name__ == "Refused", at
