@@ -25,6 +25,11 @@ MASKS = [grid_connections(layout) for layout in LAYOUTS]
 # Which patches depend on patch 0 after one layer, two and three.
 HEARD = [reachability(MASKS, layer)[:, 0].view(SIDE, SIDE) for layer in (1, 2, 3)]
 
+# The last token that depends on token 0 after each layer, in a row of windows.
+TOKENS, LONG, HALF = 16, 4, 2
+ROW = [grid_connections(window_layout(1, TOKENS, LONG, shift)) for shift in (0, HALF)]
+FAR = [int(reachability(ROW, n)[:, 0].nonzero().max()) for n in range(1, 2 * TOKENS // LONG)]
+
 GRID = torch.arange(SIDE**2).view(SIDE, SIDE)
 ROLLED = cyclic_shift(GRID[None, ..., None], (SHIFT, SHIFT))[0, ..., 0]
 CUT = window_partition(ROLLED[None, ..., None], (WINDOW, WINDOW))[..., 0]
@@ -41,11 +46,11 @@ STEPS = (-1, 0, 1)
 CONFIG = SwinConfig()
 
 
-def _plan(shift: int) -> list[list[int]]:
+def _plan(shift: int, side: int = SIDE, window: int = WINDOW) -> list[list[int]]:
     """The rows, or columns, of each window along one axis."""
     places: dict[int, list[int]] = {}
-    for place in range(SIDE):
-        places.setdefault((place - shift) // WINDOW, []).append(place)
+    for place in range(side):
+        places.setdefault((place - shift) // window, []).append(place)
     return list(places.values())
 
 
@@ -142,6 +147,34 @@ def shift_by_hand(s: Sketch) -> None:
 def _edge(number: int) -> str:
     """The colour of the patches that a roll brings round: those of the first row and column."""
     return "position" if number // SIDE < SHIFT or number % SIDE < SHIFT else "state"
+
+
+@drawing(
+    f"""A row of {TOKENS} tokens in {len(FAR)} layers. In the odd layers four windows of {LONG}
+    tokens stand still; in the even ones they are moved by {HALF}, so that a window joins two halves
+    of still windows. Tokens that depend on token 0 are green, window by window: after layer 1 they
+    go up to token {FAR[0]}, and then up to {listed(torch.tensor(FAR[1:]))}. The last of the four
+    windows is reached in layer {len(FAR)}.""",
+    numbers=lambda: [0, *FAR],
+)
+def end_to_end(s: Sketch) -> None:
+    """How far the news of the first token of a row has come after each layer."""
+    c, gap = (20.0, 6.0) if s.narrow else (28.0, 8.0)
+    left, top = (0.0, 20.0) if s.narrow else (100.0, 2.0)
+    for n, far in enumerate(FAR):
+        windows = _plan(HALF * (n % 2), TOKENS, LONG)
+        x = left + gap * (5 - len(windows)) / 2
+        y = top + n * (c + (22 if s.narrow else 10))
+        for j, window in enumerate(windows):
+            numbers = [place if place in (0, far) else None for place in window]
+            role = "value" if window[-1] <= far else "state"
+            s.cells(x + window[0] * c + j * gap, y, [numbers], role, w=c, h=c)
+        which = f"layer {n + 1}" + ", moved" * (n % 2)
+        if s.narrow:
+            s.text(0, y - 9, f"{which}: up to token {far}", kind="small", at="start")
+        else:
+            s.text(left - 10, y + c / 2, which, kind="small", at="end")
+            s.text(left + 490, y + c / 2, f"up to token {far}", kind="small", at="start")
 
 
 @drawing(
