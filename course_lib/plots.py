@@ -27,6 +27,7 @@ __all__ = [
     "bars",
     "canvas",
     "curves",
+    "interval",
     "table",
 ]
 
@@ -317,6 +318,48 @@ def bars(
         ax.set(ylabel=ylabel, title=title)
         ax.margins(y=0.12)
     return picture
+
+
+def interval(
+    ax: Axes,
+    row: float,
+    values: Sequence[float],
+    ends: tuple[float, float],
+    *,
+    color: str,
+    marker: str = "o",
+    upright: bool = False,
+    apart: float = 0.15,
+) -> None:
+    """Draw an interval and, beside it, the values that it is made from.
+
+    Twenty dots on one line hide a bar behind them, so they get a line of their own.
+
+    Args:
+        ax: Where to draw.
+        row: Place of both on the other axis.
+        values: The N values, a dot each.
+        ends: Lower and upper end of the interval.
+        color: Of both.
+        marker: Form of the dots.
+        upright: Whether values go up, and ``row`` is a place to the right.
+        apart: How far each of the two lies from ``row``: the bar above it and the dots below, or,
+            if upright, the bar left of it.
+
+    Example:
+        >>> picture, axes = canvas()
+        >>> interval(axes[0, 0], 0, [0.1, 0.3], (-1.1, 1.5), color=INK)
+        >>> [line.get_ydata().tolist() for line in axes[0, 0].lines]
+        [[0.15, 0.15], [-0.15, -0.15]]
+    """
+    side = -apart if upright else apart
+    for numbers, place, style in (
+        (list(ends), row + side, {"linewidth": 4, "solid_capstyle": "butt"}),
+        (list(values), row - side, {"marker": marker, "ls": "", "markersize": 3, "alpha": 0.6}),
+    ):
+        places = [place] * len(numbers)
+        pair = (places, numbers) if upright else (numbers, places)
+        ax.plot(*pair, color=color, **style)
 
 
 class Table(str):
