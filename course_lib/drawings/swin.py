@@ -159,8 +159,8 @@ def _edge(number: int) -> str:
 )
 def end_to_end(s: Sketch) -> None:
     """How far the news of the first token of a row has come after each layer."""
-    c, gap = (20.0, 6.0) if s.narrow else (28.0, 8.0)
-    left, top = (0.0, 20.0) if s.narrow else (100.0, 2.0)
+    c, gap = (20.0, 5.0) if s.narrow else (28.0, 8.0)
+    left, top = (2.0, 20.0) if s.narrow else (94.0, 2.0)
     for n, far in enumerate(FAR):
         windows = _plan(HALF * (n % 2), TOKENS, LONG)
         x = left + gap * (5 - len(windows)) / 2
@@ -171,10 +171,10 @@ def end_to_end(s: Sketch) -> None:
             s.cells(x + window[0] * c + j * gap, y, [numbers], role, w=c, h=c)
         which = f"layer {n + 1}" + ", moved" * (n % 2)
         if s.narrow:
-            s.text(0, y - 9, f"{which}: up to token {far}", kind="small", at="start")
+            s.text(left, y - 9, f"{which}: to token {far}", kind="small", at="start")
         else:
             s.text(left - 10, y + c / 2, which, kind="small", at="end")
-            s.text(left + 490, y + c / 2, f"up to token {far}", kind="small", at="start")
+            s.text(left + 488, y + c / 2, f"to token {far}", kind="small", at="start")
 
 
 @drawing(
