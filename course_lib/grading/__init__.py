@@ -2,5 +2,6 @@
 
 ``authoring`` makes the released notebooks. A hand-in passes ``intake``, is judged in ``judging``
 and written to the ``records``; ``classroom`` says what is to be done, and ``review`` looks again.
+``lms`` goes between all that and the files of learning management systems.
 Configurations of nbgrader name ``formgrader`` and ``lateness``.
 """

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
@@ -60,6 +61,15 @@ class Entry:
         """Where it stands among files of the same name."""
         again = _AGAIN.search(PurePosixPath(self.file).stem)
         return self.order, int(again[1]) if again else 0
+
+
+class Owners(NamedTuple):
+    """Who handed a file in: students, as which group, what may be an unknown one, why nobody."""
+
+    students: set[str]
+    group: str
+    guess: str
+    why: str
 
 
 class Submissions:
@@ -153,13 +163,13 @@ class Submissions:
             return
         owners = [self._owners(path, place) for place in places]
         # A name may hold numbers, and so may the file's: what stands before has to be a name.
-        known = next((n for n, one in enumerate(owners) if self._agrees(path, places[n], one)), 0)
-        place, (students, group, why) = places[known].groupdict(), owners[known]
+        known = next((n for n, one in enumerate(owners) if one.students and not one.guess), 0)
+        place, (students, group, guess, why) = places[known].groupdict(), owners[known]
         if not students:
             self.report["not_collected"].append(f"{path}: {why}")
-        elif team := self._unknown_group(path, places[known], owners[known]):
+        elif guess and not students.isdisjoint(self.people.students):
             self.report["look_at"].append(
-                f"{path}: if {plain(team)} is a group, the roster does not name its members;"
+                f"{path}: if {plain(guess)} is a group, the roster does not name its members;"
                 f" collected for {' and '.join(sorted(students))} alone"
             )
         parent = str(PurePosixPath(path).parent)
@@ -178,24 +188,8 @@ class Submissions:
         for student in students:
             self.entries[student].append(entry)
 
-    def _agrees(self, path: str, place: re.Match[str], owners: tuple[set[str], str, str]) -> bool:
-        students, group, _ = owners
-        return bool(group) or any(self.people.is_named(s, path[: place.start()]) for s in students)
-
-    def _unknown_group(
-        self, path: str, place: re.Match[str], owners: tuple[set[str], str, str]
-    ) -> str:
-        """What may be the name of a group that was never imported."""
-        told, (students, group, _) = place.groupdict(), owners
-        if group or "name" in told:
-            return "" if group else told.get("group") or ""
-        # Canvas has a group's name in the place of the student's.
-        student, name = next(iter(students)), path[: place.start()]
-        imported = student in self.people.students
-        return name if imported and not self.people.is_named(student, name) else ""
-
-    def _owners(self, path: str, place: re.Match[str]) -> tuple[set[str], str, str]:
-        """The students who handed a file in, as which group, and why nobody was found."""
+    def _owners(self, path: str, place: re.Match[str]) -> Owners:
+        """Who handed a file in."""
         told = place.groupdict()
         name = told["name"] if "name" in told else path[: place.start()]
         row = self.rows.get(told.get("participant") or "", {})
@@ -212,13 +206,15 @@ class Submissions:
         found = [self.people.find(said) for said in candidates]
         student = next((student for student, _ in found if student), "")
         why = next((how for _, how in found if how != NOBODY), NOBODY)
-        named = [told.get("group") or "", receipt, *endings(name)]
+        named = [guess] if (guess := told.get("group") or "") else []
+        if "name" not in told:
+            # Canvas has a group's name in the place of the student's.
+            guess = "" if self.people.is_named(student, name) else name
+            named = [guess]
+        elif not student and not told.get("key"):
+            named += [receipt] if receipt else endings(name)
         group = next((g for g in named if squeezed(g) in self.people.groups), "")
-        if student and not told.get("group") and self.people.is_named(student, name):
-            group = ""
-        return (
-            (self.people.groups[squeezed(group)] if group else set())
-            | ({student} if student else set()),
-            group,
-            why,
-        )
+        students = {student} if student else set()
+        if group:
+            return Owners(students | self.people.groups[squeezed(group)], group, "", why)
+        return Owners(students, "", guess, why)

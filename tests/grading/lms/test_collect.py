@@ -57,6 +57,30 @@ def test_a_group_that_was_never_imported_is_told(canvas, notebook):
     assert "if team9 is a group, the roster does not name its members" in said["look_at"][0]
 
 
+def test_a_student_called_like_a_group_is_no_group(desk, notebook):
+    """In ILIAS's and Moodle's folders a login, or a part of a name, may be a group's name, too."""
+    header = ["Username", "Email address", "First name", "Last name", "Groups"]
+    rows = [
+        ["red", "r@x.org", "Max", "Blue", ""],
+        ["ada", "a@x.org", "Ada", "Doe", "Red, Max Blue"],
+    ]
+    desk.run("roster", "import", desk.file("list.csv", [header, *rows]))
+    header = ["usr_id", "login", "lastname", "firstname"]
+    rows = [["77", "red", "Blue", "Max"], ["78", "ada", "Doe", "Ada"]]
+    desk.run("roster", "import", desk.file("list.csv", [header, *rows]))
+    collect(desk, {f"Blue_Max_red_77/{NAME}.ipynb": notebook("max")}, "--from", "ilias")
+    assert work(desk) == {"red"}
+    collect(desk, {f"red_Max Blue_5_assignsubmission_file/{NAME}.ipynb": notebook("again")})
+    assert work(desk) == {"red"}
+
+
+def test_an_ilias_team_whose_members_nobody_has_named_is_told(desk, notebook):
+    header = ["usr_id", "login", "lastname", "firstname"]
+    desk.run("roster", "import", desk.file("list.csv", [header, ["77", "ada", "Doe", "Ada"]]))
+    said = collect(desk, {f"Team 12/Doe_Ada_ada_77/{NAME}.ipynb": notebook("ours")})
+    assert "if Team 12 is a group" in said["look_at"][0] and work(desk) == {"ada"}
+
+
 def test_a_course_without_a_roster_says_what_comes_first(desk, notebook):
     said = collect(desk, {f"doeada_1_55_{NAME}.ipynb": notebook("x")}, wanted=2)
     assert "`course roster import` comes first" in said
