@@ -16,11 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator
+from matplotlib.ticker import FixedLocator, LogFormatterSciNotation
 
 __all__ = [
     "INK",
     "PALETTE",
+    "WIDEST",
     "Picture",
     "Table",
     "attention_map",
@@ -38,6 +39,9 @@ INK = "#767676"
 
 PALETTE = ("#2B7BBA", "#D55E00", "#1A9870", "#B5629B", "#A07800", "#7A6FD0")
 """Colours that differ for colour-blind readers too; at least 3 against both pages."""
+
+WIDEST = 5.2
+"""Inches of the widest picture whose letters, of 10 points, have 9 pixels on a telephone still."""
 
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 2, 1, 2)), ":", (0, (8, 2)))
@@ -60,6 +64,8 @@ _STYLE: Any = {
     "xtick.color": INK,
     "ytick.color": INK,
     "svg.hashsalt": "course",
+    "savefig.pad_inches": 0.02,
+    "axes.formatter.min_exponent": 100,  # see _Powers
 }
 # One hue from nothing to full, so that an empty cell shows the page, whatever its colour.
 _HEAT = LinearSegmentedColormap.from_list("heat", [(0.17, 0.48, 0.73, 0), (0.17, 0.48, 0.73, 1)])
@@ -95,6 +101,12 @@ class Picture:
             # them here writes several for each.
             if image.get_interpolation() in ("auto", "antialiased"):
                 image.set_interpolation("none")
+        for axis in (axis for axes in self.figure.axes for axis in (axes.xaxis, axes.yaxis)):
+            base = getattr(axis.get_transform(), "base", 10.0)
+            if type(axis.get_major_formatter()) is LogFormatterSciNotation:
+                axis.set_major_formatter(_Powers(base))
+            if type(axis.get_minor_formatter()) is LogFormatterSciNotation:
+                axis.set_minor_formatter(_Powers(base))
         about = {"Date": None, "Title": self.described()}
         with matplotlib.rc_context(_STYLE):
             self.figure.savefig(text, format="svg", metadata=about, bbox_inches="tight")
@@ -120,15 +132,24 @@ class Picture:
         return "; ".join(filter(None, (self.figure.get_suptitle(), *parts))) or "picture"
 
 
+class _Powers(LogFormatterSciNotation):
+    """Powers as Python takes them, 1e6: an exponent is smaller than all other letters."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        said: str = super().__call__(x, pos).removeprefix("$\\mathdefault{").removesuffix("}$")
+        return said.replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
+
+
 def canvas(
-    rows: int = 1, columns: int = 1, *, width: float = 6.4, height: float = 3.4
+    rows: int = 1, columns: int = 1, *, width: float = 4.8, height: float = 2.9
 ) -> tuple[Picture, np.ndarray]:
     """Make empty axes in the book's style.
 
     Args:
         rows: Rows of axes.
         columns: Columns of axes.
-        width: Width of the whole in inches; 6.4 fills the text.
+        width: Width of the whole in inches, for the book at most :data:`WIDEST`: rather one panel
+            below the other, and no letters of less than 10 points.
         height: Its height in inches.
 
     Returns:
@@ -160,7 +181,8 @@ def attention_map(
         queries: The T words that look.
         keys: The S words that are looked at.
         titles: One for each map.
-        numbers: Whether to print the weights; by default if a map has at most 80 cells.
+        numbers: Whether to print the weights; by default if a map has at most 80 cells, and all
+            maps together ten columns.
 
     Returns:
         The picture.
@@ -183,8 +205,9 @@ def attention_map(
     if titles and len(titles) != len(maps):
         raise ValueError(f"got {len(titles)} titles for {len(maps)} maps")
     n, rows, columns = maps.shape
-    numbers = rows * columns <= 80 and n <= 2 if numbers is None else numbers
-    picture, axes = canvas(1, n, width=min(7.0, 1.2 + 0.6 * columns * n), height=0.9 + 0.42 * rows)
+    numbers = rows * columns <= 80 and columns * n <= 10 if numbers is None else numbers
+    width = min(WIDEST, 1.2 + 0.6 * columns * n)
+    picture, axes = canvas(1, n, width=width, height=0.9 + 0.42 * rows)
     for i, ax in enumerate(axes[0]):
         with matplotlib.rc_context(_STYLE):
             heat = _CELLS if numbers else _HEAT
@@ -197,7 +220,7 @@ def attention_map(
                 ax.set_title(titles[i])
             for (t, s), weight in np.ndenumerate(maps[i]) if numbers else ():
                 ink = _INKS[_luminance(heat(weight)) < _luminance(INK)]
-                ax.text(s, t, f"{weight:.2f}", ha="center", va="center", fontsize=8, color=ink)
+                ax.text(s, t, f"{weight:.2f}", ha="center", va="center", color=ink)
     return picture
 
 
@@ -301,8 +324,13 @@ def bars(
         >>> [round(float(bar.get_height()), 2) for bar in picture.axes[0].patches]
         [0.81, 0.08]
     """
-    picture, axes = canvas(height=3.0, width=min(6.4, 1.6 + 0.9 * len(values)))
+    width = min(4.8, 1.6 + 0.9 * len(values))
+    picture, axes = canvas(height=2.7, width=width)
     ax = axes[0, 0]
+    # So many letters stand side by side; longer names are turned.
+    longest = max(len(line) for name in values for line in name.split("\n"))
+    turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    style: Any = turned if longest * len(values) > 10.5 * width else {}
     with matplotlib.rc_context(_STYLE):
         for i, (name, several) in enumerate(values.items()):
             runs = np.atleast_1d(_array(several))
@@ -312,7 +340,7 @@ def bars(
             high = max(float(runs.max()), 0.0)
             text = label.format(runs.mean())
             ax.annotate(text, (i, high), (0, 3), textcoords="offset points", ha="center")
-        ax.set_xticks(range(len(values)), list(values))
+        ax.set_xticks(range(len(values)), list(values), **style)
         ax.tick_params(axis="x", length=0)
         ax.axhline(0, color=INK, linewidth=0.8)
         ax.set(ylabel=ylabel, title=title)

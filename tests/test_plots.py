@@ -10,7 +10,18 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from course_lib.plots import INK, PALETTE, attention_map, bars, canvas, curves, interval, table
+from course_lib.book.survey import letters
+from course_lib.plots import (
+    INK,
+    PALETTE,
+    WIDEST,
+    attention_map,
+    bars,
+    canvas,
+    curves,
+    interval,
+    table,
+)
 
 LIGHT, DARK = "#ffffff", "#14181e"
 
@@ -71,6 +82,37 @@ def test_what_a_picture_shows_is_said_for_those_who_hear_it() -> None:
     for picture, words in zip(some_pictures(), SAID, strict=True):
         title = re.search("<title>(.+?)</title>", picture._repr_svg_())
         assert title and words in title[1]
+
+
+def width(svg: str) -> float:
+    """In points."""
+    found = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
+    assert found
+    return float(found[1])
+
+
+def test_a_picture_is_no_wider_than_a_telephone_bears_and_has_no_small_letters() -> None:
+    """Exponents would be smaller than what they stand at; many columns and bars share the room."""
+    words = [str(n) for n in range(20)]
+    wide = [
+        curves([1, 1e9], {"a": [1e-9, 1]}, xlabel="n", ylabel="y", log="xy"),
+        attention_map(torch.eye(20), words, words),
+        bars(dict.fromkeys(words, 1.0), ylabel="y"),
+        canvas(width=WIDEST)[0],
+    ]
+    for picture in wide + some_pictures():
+        svg = picture._repr_svg_()
+        assert width(svg) <= 72 * WIDEST
+        assert letters(svg) * width(svg) == pytest.approx(10)
+    assert {"<!-- 1e-8 -->", "<!-- 1e8 -->", "<!-- 0.01 -->"} <= {
+        *re.findall("<!-- .*? -->", wide[0]._repr_svg_())
+    }
+
+
+def test_names_of_bars_that_would_run_into_each_other_are_turned() -> None:
+    for name, angle in (("a", 0), ("attention\nalone", 0), ("attention alone", 35)):
+        picture = bars({f"{name} {i}": i for i in range(4)}, ylabel="y")
+        assert {label.get_rotation() for label in picture.axes[0].get_xticklabels()} == {angle}
 
 
 def test_nothing_global_is_changed() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
 
 from course_lib.book.browser import NoBrowser, chromium, serving
 
-__all__ = ["EXCEPTED", "MAX_FIRST_LOAD", "MAX_SCREENS", "MIN_LETTERS", "pages", "survey"]
+__all__ = ["EXCEPTED", "MAX_FIRST_LOAD", "MAX_SCREENS", "MIN_LETTERS", "letters", "pages", "survey"]
 
 # Bytes of all that a page loads when it is opened for the first time, as they are on the disk.
 MAX_FIRST_LOAD = 1_600_000
@@ -38,6 +41,9 @@ _SMALLEST = """Math.min(...[...document.querySelectorAll(".bd-article *")]
         const up = e.getScreenCTM?.() ?? {c: 0, d: 1};
         return parseFloat(getComputedStyle(e).fontSize) * Math.hypot(up.c, up.d);
     }), 99)"""
+# Drawings in files of their own, with the pixels that they are wide, in whatever folds up, too.
+_DRAWN = """[...document.querySelectorAll('.bd-article img[src$=".svg"]')]
+    .filter((e) => e.clientWidth).map((e) => [e.src, e.clientWidth])"""
 # All that axe looks at, but for contrast: that takes most of its time, and thousands of elements
 # are of one kind, of the same letters on the same ground.
 _OPTIONS = {
@@ -70,6 +76,9 @@ _MARK = """([seen, most]) => {
     }
     return seen;
 }"""
+_SCALE = re.compile(r"scale\(([\d.]+)")
+# How large matplotlib draws a letter before it is made smaller.
+_LETTER = 100
 # So many, as one of them may lie below another element, where nothing can be said.
 _ALIKE = 10
 
@@ -77,6 +86,37 @@ _ALIKE = 10
 def pages(html_dir: Path) -> list[str]:
     """The pages of a built book, as addresses relative to it."""
     return sorted(path.relative_to(html_dir).as_posix() for path in html_dir.rglob("*.html"))
+
+
+def letters(svg: str) -> float:
+    """The smallest letters of a drawing by matplotlib, which writes them as paths.
+
+    Args:
+        svg: The text of a drawing.
+
+    Returns:
+        Their size, as a share of the drawing's width; infinite if it has no letters.
+
+    Example:
+        >>> word = '<g id="text_1"><g transform="scale(0.1 -0.1)"><use href="#a"/></g></g>'
+        >>> letters(f'<svg viewBox="0 0 400 300">{word}</svg>')
+        0.025
+    """
+    drawing = ElementTree.fromstring(svg)
+    found = [math.inf]
+
+    def look(element: ElementTree.Element, scale: float, written: bool) -> None:
+        for factor in _SCALE.findall(element.get("transform", "")):
+            scale *= float(factor)
+        written |= element.get("id", "").startswith("text_")
+        if written and element.tag.endswith("use"):
+            found.append(_LETTER * scale)
+        for part in element:
+            if not part.tag.endswith("defs"):
+                look(part, scale, written)
+
+    look(drawing, 1.0, written=False)
+    return min(found) / float(drawing.get("viewBox", "0 0 1 1").split()[2])
 
 
 def survey(
@@ -99,8 +139,8 @@ def survey(
 
     Returns:
         ``first_load_bytes`` by page, uncompressed; its length in ``screens`` of 1280 x 900 pixels;
-        ``smallest_text`` in pixels on a telephone of 390; and ``axe``: for each rule that is broken
-        its ``help``, whether it is ``excepted``, and the elements by page.
+        ``smallest_text`` in pixels on a telephone of 390, in drawings, too; and ``axe``: for each
+        rule that is broken its ``help``, whether it is ``excepted``, and the elements by page.
 
     Raises:
         NoBrowser: Chromium, playwright or axe is not there.
@@ -125,7 +165,7 @@ def survey(
             window.on("request", lambda r, asked=asked: asked.add(r.url))
             window.goto(address + page)
             window.wait_for_load_state("networkidle")
-            files = {html_dir / unquote(urlsplit(url).path).lstrip("/") for url in asked}
+            files = {_file(html_dir, url) for url in asked}
             loads[page] = sum(path.stat().st_size for path in files if path.is_file())
             violations = axe.run(window, options=_OPTIONS).response["violations"]
             for scheme in schemes:
@@ -145,7 +185,10 @@ def survey(
             screens[page] = round(window.evaluate(_HEIGHT) / 900, 1)
             look(page, window)
             window.set_viewport_size({"width": 390, "height": 844})
-            smallest[page] = round(window.evaluate(_SMALLEST), 1)
+            sizes = [window.evaluate(_SMALLEST)]
+            for url, width in window.evaluate(_DRAWN):
+                sizes.append(width * letters(_file(html_dir, url).read_text(encoding="utf-8")))
+            smallest[page] = round(min(sizes), 1)
             context.close()
     for name, entry in broken.items():
         entry["elements"] = dict(entry["elements"])
@@ -158,3 +201,8 @@ def survey(
         "smallest_text": smallest,
         "axe": broken,
     }
+
+
+def _file(html_dir: Path, url: str) -> Path:
+    """What is served under an address."""
+    return html_dir / unquote(urlsplit(url).path).lstrip("/")

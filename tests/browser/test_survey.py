@@ -10,7 +10,16 @@ import pytest
 from pypdf import PdfReader
 
 from course_lib.book.printing import order, pdf
-from course_lib.book.survey import EXCEPTED, MAX_FIRST_LOAD, MAX_SCREENS, MIN_LETTERS, pages, survey
+from course_lib.book.survey import (
+    EXCEPTED,
+    MAX_FIRST_LOAD,
+    MAX_SCREENS,
+    MIN_LETTERS,
+    letters,
+    pages,
+    survey,
+)
+from course_lib.plots import canvas
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
@@ -180,6 +189,28 @@ def test_the_smallest_letters_are_measured_as_they_are_seen(
     (tmp_path / "a.html").write_text(page.format("seen?"))
     found = survey(tmp_path, browser=chromium, schemes=[])["smallest_text"]
     assert found["a.html"] == pytest.approx(size, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("label", "points", "style"),
+    [("x", 10, ""), ("x", 6, ""), ("$x_1$", 7, ""), ("x", 10, "visibility: hidden")],
+)
+def test_letters_that_are_paths_are_measured_too(
+    chromium: Any, tmp_path: Path, label: str, points: float, style: str
+) -> None:
+    """As large as the page shows the drawing, though it be folded up."""
+    picture, axes = canvas()
+    axes[0, 0].set_xlabel(label, fontsize=points if label == "x" else 10)
+    svg = picture._repr_svg_()
+    (tmp_path / "a.svg").write_text(svg, encoding="utf-8")
+    (tmp_path / "a.html").write_text(
+        '<!doctype html><html lang="en"><title>t</title><main class="bd-article"><h1>h</h1>'
+        f'<img src="a.svg" alt="a" style="width: 300px; {style}">'
+    )
+    wide = float(svg.partition('viewBox="0 0 ')[2].split()[0])
+    assert letters(svg) * wide == pytest.approx(points)
+    found = survey(tmp_path, browser=chromium, schemes=[])["smallest_text"]
+    assert found["a.html"] == pytest.approx(points * 300 / wide, abs=0.1)
 
 
 def test_a_page_that_shuts_people_out_is_found(chromium: Any, tmp_path: Path) -> None:
