@@ -100,8 +100,9 @@ class Exporter:
             raise Refused(f"{self.form.title} takes no pages of feedback back in one go: leave out"
                           f" --feedback; they lie in {course / 'feedback'}")  # fmt: skip
         self.people = People(course, system, db)
-        if not self.people.gradebook:
-            raise Refused(f"{course}: nobody is in its gradebook; `course grade` comes first")
+        scores = _scores(course, db, options.columns) if self.people.gradebook else {}
+        if not scores:
+            raise Refused(f"{course}: nothing is in its gradebook yet; `course grade` comes first")
         self.table = sheet.read(path, options.encoding)
         self.headers = formats.headers(system, options.headers, self.table.header)
         known = roster.facts(course)
@@ -122,7 +123,6 @@ class Exporter:
         self.pages: dict[str, dict[str, Path]] = defaultdict(dict)
         self.packed: dict[str, dict[str, str]] = defaultdict(dict)
         rows = self._rows()
-        scores = _scores(course, db, options.columns)
         for assignment, column in self._columns(sorted(scores)).items():
             given = scores[assignment]
             cells = (self.table.values(n)[column] for n in range(self.head, len(self.table.rows)))

@@ -177,6 +177,10 @@ def test_the_exported_file_is_never_written_and_a_failure_leaves_nothing(canvas,
 
 
 def test_no_gradebook_and_no_export_are_said(desk):
+    with gradebook.open_gradebook(desk.course) as book:
+        book.remove_assignment(NAME)
+        book.add_student("ada")
+    assert "`course grade` comes first" in export(desk, sheet(desk, {}), wanted=2)
     (desk.course / "gradebook.db").unlink()
     assert "`course grade` comes first" in export(desk, sheet(desk, {}), wanted=2)
     assert not (desk.course / "gradebook.db").exists()
