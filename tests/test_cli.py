@@ -22,7 +22,8 @@ from course_lib.cli.interrupt import Interrupt
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data",
             "results", "bench", "doctor", "attacks", "syllabus",
-            "similar", "rename", "migrate", "hub", "roster", "collect", "export")  # fmt: skip
+            "similar", "rename", "migrate", "hub", "roster", "collect", "export",
+            "defend")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

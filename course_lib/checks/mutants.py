@@ -88,17 +88,21 @@ def mutants(source: str) -> list[Mutant]:
         return x - 0
     """
     original = plain(source)
-    tree = ast.parse(original)
-    sources = dict.fromkeys(ast.unparse(ast.parse(text)) for text in _changed(tree))
-    sources.pop(original, None)
     found, seen = [], Counter[tuple[str, str]]()
-    for text in sources:
+    for text in changed(original):
         was, now = _lines(original, text)
         seen[was, now] += 1
         # The same line may stand in two places.
         mark = f"  # place {seen[was, now]}" if seen[was, now] > 1 else ""
         found.append(Mutant(was, now + mark, text))
     return found
+
+
+def changed(original: str) -> list[str]:
+    """The sources of all mutants of what :func:`plain` returned, each once."""
+    sources = dict.fromkeys(ast.unparse(ast.parse(text)) for text in _changed(ast.parse(original)))
+    sources.pop(original, None)
+    return list(sources)
 
 
 def plain(source: str) -> str:

@@ -62,7 +62,7 @@ Handler = Callable[[argparse.Namespace], int]
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    from course_lib.cli import check, content, grading, hub, lms, research, term, walls
+    from course_lib.cli import check, content, defend, grading, hub, lms, research, term, walls
 
     top = argparse.ArgumentParser(
         prog="course",
@@ -71,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
         " 2 refused, 130 interrupted. COURSE_TRACEBACK=1 says where a refusal came from.",
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (content, check, grading, lms, term, walls, hub, research):
+    for module in (content, check, grading, lms, term, defend, walls, hub, research):
         module.register(commands)
     return top
 

@@ -1,0 +1,77 @@
+"""``course defend``: five questions for each student on their own code, and the key."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from course_lib.cli import Refused, add_json, checkout, emit
+
+
+def register(commands: Any) -> None:
+    """Add the command."""
+    defend = commands.add_parser(
+        "defend", help="print five questions on each student's own code, with a key"
+    )
+    defend.add_argument("assignment", help="such as 03_attention")
+    defend.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
+    defend.add_argument("--student", nargs="+", metavar="ID", help="only these")
+    defend.add_argument(
+        "--variants",
+        type=int,
+        metavar="N",
+        help="instead: a paper in N variants, on the solution or on one --student's hand-in",
+    )
+    defend.add_argument("--jobs", type=int, metavar="N", help="hand-ins at a time (one per core)")
+    defend.add_argument("--dry-run", action="store_true", help="only say what would be made")
+    add_json(defend)
+    defend.set_defaults(handler=run_defend)
+
+
+def run_defend(arguments: argparse.Namespace) -> int:
+    """Make the sheets that are new, and say who has fewer than five questions, and why."""
+    from tqdm import tqdm
+
+    from course_lib.grading.defence.sheets import QUESTIONS, Defence
+    from course_lib.grading.intake.parsing import plain
+
+    jobs = len(os.sched_getaffinity(0)) if arguments.jobs is None else arguments.jobs
+    if jobs < 1:
+        raise Refused(f"--jobs {jobs}: wanted at least 1")
+    if arguments.variants is not None and arguments.variants < 1:
+        raise Refused(f"--variants {arguments.variants}: wanted at least 1")
+    root = checkout()
+    defence = Defence(
+        arguments.course or root,
+        root,
+        arguments.assignment,
+        only=arguments.student,
+        variants=arguments.variants or 0,
+        dry_run=arguments.dry_run,
+    )
+    todo = defence.todo()
+    if arguments.dry_run:
+        for name in [] if arguments.json else todo:
+            print(f"  {plain(name)}")
+        facts = {"to_make": todo, "stand": len(defence.tasks) - len(todo)}
+        emit(arguments, facts, f"{len(todo)} of {len(defence.tasks)} sheets to make")
+        return 0
+    tqdm.monitor_interval = 0  # its thread would be there when judges are forked
+    with tqdm(total=len(todo), unit="sheet", disable=arguments.json) as bar:
+
+        def say() -> None:
+            bar.update()
+            arguments.interrupt.check()
+
+        sheets = defence.make(jobs, say)
+    short = {n: s.reason for n, s in sheets.items() if len(s.questions) < QUESTIONS}
+    for name, why in {} if arguments.json else short.items():
+        print(f"  {plain(name)}: {len(sheets[name].questions)} questions; {plain(why)}")
+    asked = sum(len(sheet.questions) for sheet in sheets.values())
+    facts = {"sheets": len(sheets), "made": len(todo), "questions": asked, "fewer": short,
+             "folder": str(defence.folder)}  # fmt: skip
+    line = f"{len(sheets)} sheets, {asked} questions, made now {len(todo)}: {defence.folder}"
+    emit(arguments, facts, line)
+    return 0

@@ -1,0 +1,254 @@
+"""One hand-in at work in the sandbox: its cells run, and its answers can be tried and changed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+from nbformat import NotebookNode
+
+from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
+from course_lib.checks.exercise import Exercise, find
+from course_lib.checks.report import Report, grade
+from course_lib.grading.authoring import CHECK, Assignment
+from course_lib.grading.defence import unit
+from course_lib.grading.defence.inputs import Call, inputs, outcome
+from course_lib.grading.intake.matching import align
+from course_lib.grading.intake.parsing import BESIDE, Submission
+from course_lib.grading.judging.channel import Limits, Worker
+from course_lib.grading.judging.forkserver import COSTLY, ForkServer
+from course_lib.grading.judging.judge import Session
+
+# Of one hand-in; a call that takes longer is no question.
+LIMITS = Limits(cell=60, call=5, whole=180)
+# Requests of the checks of one exercise: where there are more, a model is trained.
+MOST_REQUESTS = 400
+
+
+class Undecided(Exception):
+    """A run came to no end, to none that counts, or not twice to the same."""
+
+
+class Bench:
+    """An answer in a worker, at the place of its check.
+
+    Args:
+        exercise: What it answers.
+        own: Its text.
+        session: The worker, in which all that stands above the check has run.
+    """
+
+    def __init__(self, exercise: Exercise, own: unit.Unit, session: Session) -> None:
+        """Remember; nothing runs yet."""
+        self.exercise, self.unit, self.session = exercise, own, session
+        self.reports: dict[tuple[str, str], Report] = {}
+
+    def define(self, text: str) -> None:
+        """Put other definitions in the place of the answer.
+
+        Raises:
+            Undecided: They fail.
+        """
+        outputs = self._safely(lambda worker: worker.run(text))
+        if any(o.get("output_type") == "error" for o in outputs):
+            raise Undecided("the definitions alone fail")
+
+    def report(self, text: str, seed: str) -> Report:
+        """Grade an answer.
+
+        Raises:
+            Undecided: It ends its process, takes too long, or leaves a verdict open.
+        """
+        if (text, seed) in self.reports:
+            return self.reports[text, seed]
+        self.define(text)
+
+        def checked(worker: Worker) -> Report:
+            proxy, left = worker.proxy(), MOST_REQUESTS
+
+            def counted(frame: bytes) -> bytes:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    raise Undecided("its checks take too long for a sheet")
+                return proxy.exchange(frame)
+
+            return grade(self.exercise, AnswerProxy(_fatal(counted)), seed, name_mistake=False)
+
+        report = self._safely(checked)
+        if any(row.open for row in report.rows):
+            raise Undecided("a verdict is left open")
+        self.reports[text, seed] = report
+        return report
+
+    @cached_property
+    def outcomes(self) -> list[tuple[Any, Any]]:
+        """What the answer returns or raises for both draws of each input of its exercise.
+
+        Raises:
+            Undecided: It ends its process.
+        """
+        return self._of_inputs(self.unit.text, outcome)
+
+    @cached_property
+    def traces(self) -> list[tuple[Trace, Trace]]:
+        """What runs for both draws of each input of its exercise.
+
+        Raises:
+            Undecided: It ends its process.
+        """
+        return self._of_inputs(_recorder() + unit.instrumented(self.unit), Trace.of)
+
+    def _of_inputs(
+        self, text: str, what: Callable[[AnswerProxy, str, Call], Any]
+    ) -> list[tuple[Any, Any]]:
+        self.define(text)
+
+        def called(worker: Worker) -> list[tuple[Any, Any]]:
+            proxy, name = worker.proxy(), self.exercise.function
+            return [
+                (what(proxy, name, one.draws[0]), what(proxy, name, one.draws[1]))
+                for one in inputs(self.exercise.id)
+            ]
+
+        return self._safely(called)
+
+    def restore(self) -> None:
+        """Put the answer itself back, for the cells below."""
+        self.define(self.unit.text)
+
+    def _safely(self, use: Callable[[Worker], Any]) -> Any:
+        try:
+            return use(self.session.worker)
+        except AnswerLost as lost:
+            if isinstance(lost.__cause__, Undecided):
+                raise lost.__cause__ from None
+            self.session.replay(lost)
+            raise Undecided(str(lost)) from None
+
+
+def _fatal(exchange: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """A property takes all errors but one for the answer's."""
+
+    def so(frame: bytes) -> bytes:
+        try:
+            return exchange(frame)
+        except Undecided as error:
+            raise AnswerLost(str(error)) from error
+
+    return so
+
+
+class Trace:
+    """What ran in one call.
+
+    Attributes:
+        lines: The line of each statement that began, in order.
+        values: What each line first gave each of its names: kind and shape, or the value itself.
+        raised: The type of what was raised, if anything was.
+    """
+
+    def __init__(self, events: list[Any], raised: str) -> None:
+        """Sort what the recorder kept."""
+        self.lines = [line for line, name, _ in events if not name]
+        self.values: dict[tuple[int, str], Any] = {}
+        for line, name, value in events:
+            if name:
+                self.values.setdefault((line, name), value)
+        self.raised = raised
+
+    @classmethod
+    def of(cls, proxy: AnswerProxy, function: str, call: Call) -> Trace:
+        """Trace one call of an answer that :func:`.unit.instrumented` has prepared.
+
+        Raises:
+            Undecided: It runs too long, or something else came back.
+        """
+        said = outcome(proxy, "__traced__", ((function, *call[0]), call[1]))
+        if isinstance(said, Failure) or not isinstance(said, dict) or not said.get("whole"):
+            raise Undecided("it runs too long to be followed on paper")
+        try:
+            events = [(int(a), str(b), c) for a, b, c in said["events"]]
+            if all(_sound(form) for _, name, form in events if name):
+                return cls(events, str(said["raised"]))
+        except (KeyError, TypeError, ValueError):
+            pass
+        raise Undecided("what came back is no trace")
+
+
+def _sound(form: Any) -> bool:
+    """Whether the recorder could have said this of a value: the answer's process may lie."""
+    match form:
+        case ["tensor", str(), [*shape]]:
+            return all(type(size) is int for size in shape)
+        case ["several", str(), [*parts]]:
+            return all(map(_sound, parts))
+        case ["plain" | "other", str()]:
+            return True
+    return False
+
+
+@cache
+def _recorder() -> str:
+    return (files("course_lib.grading.defence") / "recorder.py").read_text(encoding="utf-8")
+
+
+def benches(
+    submission: Submission,
+    assignment: Assignment,
+    wanted: Iterable[str],
+    forkserver: ForkServer,
+    judge: int = 0,
+) -> Iterator[tuple[Bench | None, str]]:
+    """Run a hand-in down to each wanted exercise's check.
+
+    Args:
+        submission: The hand-in.
+        assignment: What was released.
+        wanted: Ids of exercises.
+        forkserver: Where the worker comes from.
+        judge: Which of the fork server's judges this is.
+
+    Yields:
+        An answer that can be asked about, or None, and why it cannot.
+    """
+    left = set(wanted)
+    cells = align(submission, assignment.release)
+    written = "\n".join(c.source for c, _ in cells if c.cell_type == "code")
+    needs = [name for name in COSTLY if name in written]
+    session = Session(lambda: Worker(forkserver, LIMITS, judge, needs), LIMITS.whole)
+    released = {_id(c): c.source.strip() for c in assignment.release.cells if _id(c)}
+    above: list[str] = []
+    try:
+        if submission.modules:
+            session.run(BESIDE.format(modules=submission.modules))
+        for cell, own in cells:
+            if cell.cell_type != "code":
+                continue
+            match = CHECK.search(cell.source)
+            if not (own and match and cell.metadata.nbgrader.get("grade")):
+                if not (own and released.get(_id(cell)) == cell.source.strip()):
+                    above.append(cell.source)
+                session.run(cell.source)
+            elif match[1] in left:
+                left.discard(match[1])
+                exercise = find(match[1])
+                found = unit.find(above, exercise.function)
+                if found is None:
+                    yield None, f"{exercise.id}: not written, or not to be read on one page"
+                    continue
+                bench = Bench(exercise, found, session)
+                yield bench, ""
+                with contextlib.suppress(Undecided):
+                    bench.restore()
+            if not left:
+                return
+    finally:
+        session.end()
+
+
+def _id(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))

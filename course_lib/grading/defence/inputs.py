@@ -1,0 +1,249 @@
+"""The inputs that questions are about: those on which an exercise's properties try an answer.
+
+Each comes twice. Of numbers that are not printed a question says only that they are random, so its
+answer has to be the same for others; where it is not, the question is not asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
+from course_lib.checks.compare import kind, name
+from course_lib.checks.exercise import Answer, Exercise, find, namespace
+from course_lib.checks.protocol import unpack
+from course_lib.checks.report import quiet
+from course_lib.checks.seeds import sample_seed
+from course_lib.checks.trial import Trial, attempt, copies
+
+# What is printed of a tensor, and of all arguments together.
+FEW_NUMBERS, FEW_CHOICES, MOST_WORDS = 8, 64, 420
+MOST_INPUTS, MOST_ENTRIES = 14, 4096
+# Two outcomes are the same, or differ, by so much of their size.
+NEAR, FAR = 1e-4, 1e-2
+# Requests to an answer by one property; one that trains a model makes thousands.
+MOST_REQUESTS = 12
+Call = tuple[tuple[Any, ...], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """Arguments of one call, and the same with other random numbers.
+
+    Args:
+        place: The property that tries it, and the number of its call.
+        words: Each argument's name and what is printed of it.
+        draws: Positional and named arguments.
+    """
+
+    place: tuple[str, int]
+    words: tuple[tuple[str, str], ...]
+    draws: tuple[Call, Call]
+
+    @property
+    def shapes(self) -> set[tuple[int, ...]]:
+        """The shapes of the tensors among the arguments."""
+        args, kwargs = self.draws[0]
+        return {tuple(a.shape) for a in (*args, *kwargs.values()) if isinstance(a, Tensor)}
+
+    def __str__(self) -> str:
+        """As a sheet prints it."""
+        return "; ".join(f"{called} = {said}" for called, said in self.words) or "no argument"
+
+
+@cache
+def inputs(identifier: str) -> tuple[Input, ...]:
+    """What can be printed of the inputs of an exercise, no two with the same words."""
+    exercise = find(identifier)
+    found: dict[tuple[tuple[str, str], ...], Input] = {}
+    for place, call in _calls(exercise):
+        said = _words(exercise, call)
+        if said is not None and said not in found:
+            args, kwargs = call
+            # One after the other: what was the same twice is not on paper, where it is not told.
+            draw = torch.Generator().manual_seed(len(found))
+            other = (
+                tuple(_again(a, draw) for a in args),
+                {k: _again(v, draw) for k, v in kwargs.items()},
+            )
+            found[said] = Input(place, said, (call, other))
+    # The last properties are about edges: of many inputs some of each kind stay.
+    kept = list(found.values())
+    return tuple(kept[:: max(1, -(-len(kept) // MOST_INPUTS))])
+
+
+def _calls(exercise: Exercise) -> Iterator[tuple[tuple[str, int], Call]]:
+    """What the properties ask of the reference."""
+    with quiet():
+        names = namespace(exercise, "") | {exercise.function: exercise.reference}
+    for prop in exercise.properties:
+        left = MOST_REQUESTS
+        local = AnswerProxy.local(names)
+
+        def few(frame: bytes, local: AnswerProxy = local) -> bytes:
+            nonlocal left
+            left -= 1
+            if left < 0 or unpack(frame)["verb"] == "probe":
+                raise AnswerLost("of no use on paper")
+            return local.exchange(frame)
+
+        seed = sample_seed("defence", exercise.id, prop.name)
+        trial = Trial(exercise, AnswerProxy(few), seed)
+        with contextlib.suppress(AnswerLost), quiet():
+            attempt(prop.run, trial)
+        for number, (args, kwargs, _) in enumerate(trial.calls):
+            yield (prop.name, number), (tuple(args), kwargs)
+
+
+def _words(exercise: Exercise, call: Call) -> tuple[tuple[str, str], ...] | None:
+    """What is printed of a call; None where that would not be all that decides."""
+    names = [*inspect.signature(exercise.reference).parameters]
+    named = {**dict(zip(names, call[0], strict=False)), **call[1]}
+    told = {called: words(value) for called, value in named.items()}
+    if len(named) < len(call[0]) + len(call[1]) or not all(told.values()):
+        return None
+    return tuple(told.items()) if sum(map(len, told.values())) <= MOST_WORDS else None
+
+
+def words(value: Any) -> str:
+    """A value as a sheet prints it; empty where it cannot be printed.
+
+    Example:
+        >>> words(torch.eye(2)), words(torch.ones(3, 5)), words(None)
+        ('float32 (2, 2): [[1, 0], [0, 1]]', '', 'None')
+    """
+    if isinstance(value, Tensor):
+        form = f"{name(value)} {tuple(value.shape)}"
+        if _hidden(value):
+            return f"{form}, random numbers {how}" if (how := _random(value)) else ""
+        if value.numel() == 0:
+            return f"{form}, empty"
+        few = FEW_NUMBERS if value.is_floating_point() else FEW_CHOICES
+        return f"{form}: {_numbers(value.tolist())}" if value.numel() <= few else ""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return repr(value) if len(repr(value)) <= 60 else ""
+    if isinstance(value, (list, tuple)) and len(value) <= FEW_NUMBERS:
+        parts = [words(v) if not isinstance(v, Tensor) else "" for v in value]
+        return f"{type(value).__name__} [{', '.join(parts)}]" if all(parts) else ""
+    return ""
+
+
+def _numbers(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_numbers, value))}]"
+    return f"{value:.4g}" if isinstance(value, float) else str(int(value))
+
+
+def _hidden(value: Any) -> bool:
+    """Whether a tensor's numbers are not printed."""
+    return isinstance(value, Tensor) and value.is_floating_point() and value.numel() > FEW_NUMBERS
+
+
+def _random(value: Tensor) -> str:
+    """How numbers that are not printed are called; empty where that would tell too little."""
+    flat = value.detach().double().flatten()
+    if flat.numel() > MOST_ENTRIES or not flat.isfinite().all() or not 0.05 < flat.std() < 5:
+        return ""
+    if len(set(flat.tolist())) < flat.numel():
+        return ""
+    if flat.min() >= 0:
+        return "from 0 to 1" if flat.max() <= 1 else "above 0"
+    return "about 0" if abs(flat.mean()) < 0.7 else ""
+
+
+def _again(value: Any, generator: torch.Generator) -> Any:
+    """An argument with other random numbers, where they are not printed."""
+    if not _hidden(value):
+        return value
+    if _random(value) == "about 0":
+        drawn = torch.randn(value.shape, generator=generator, dtype=torch.float64)
+        return (drawn * value.double().std()).to(value.dtype)
+    drawn = torch.rand(value.shape, generator=generator, dtype=torch.float64)
+    return (drawn * value.double().max()).to(value.dtype)
+
+
+# What a banked answer does.
+
+
+@cache
+def outcomes(identifier: str, answer: Answer) -> tuple[tuple[Any, Any], ...]:
+    """What a banked answer returns or raises for both draws of every input, in this process."""
+    exercise = find(identifier)
+    with quiet():
+        proxy = AnswerProxy.local(namespace(exercise, answer.source))
+        return tuple(
+            (
+                outcome(proxy, exercise.function, one.draws[0]),
+                outcome(proxy, exercise.function, one.draws[1]),
+            )
+            for one in inputs(identifier)
+        )
+
+
+def outcome(proxy: AnswerProxy, function: str, call: Call) -> Any:
+    """What a call returns, or how it fails."""
+    reply = proxy.call(function, *copies(call[0]), **copies(dict(call[1])))
+    return reply.error or reply.value
+
+
+def apart(one: Any, other: Any) -> bool | None:
+    """Whether two outcomes differ; None where that is a matter of rounding, or of opinion.
+
+    Example:
+        >>> apart(torch.ones(2), torch.zeros(2)), apart(1.0, 1.0), apart(1.0, 1.001)
+        (True, False, None)
+    """
+    gaps = [*_gaps(one, other)]
+    if any(gap > FAR for gap in gaps):
+        return True
+    return False if all(gap <= NEAR for gap in gaps) else None
+
+
+def _gaps(one: Any, other: Any) -> Iterator[float]:
+    """How far the parts of two outcomes are from each other; NaN where nobody could say."""
+    failed = isinstance(one, Failure), isinstance(other, Failure)
+    if any(failed):
+        yield math.inf if not all(failed) else 0.0 if one.type == other.type else math.nan
+    elif isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        if len(one) != len(other):
+            yield math.inf
+            return
+        for pair in zip(one, other, strict=True):
+            yield from _gaps(*pair)
+    elif isinstance(one, Tensor) and isinstance(other, Tensor):
+        if one.shape != other.shape:
+            yield math.inf
+        elif one.is_complex() or other.is_complex() or one.dtype != other.dtype:
+            yield math.nan
+        elif one.numel():
+            yield max(map(_gap, one.double().flatten().tolist(), other.double().flatten().tolist()))
+    elif type(one) is type(other) and isinstance(one, float):
+        yield _gap(one, other)
+    else:
+        same = type(one) is type(other)
+        yield math.nan if not same else 0.0 if one == other else math.inf
+
+
+def _gap(one: float, other: float) -> float:
+    if one == other or (math.isnan(one) and math.isnan(other)):
+        return 0.0
+    gap = abs(one - other) / max(1.0, min(abs(one), abs(other)))
+    return gap if math.isfinite(gap) else math.inf
+
+
+def brief(value: Any) -> str:
+    """An outcome in a few words, for the key."""
+    if isinstance(value, Failure):
+        return f"raises {value.type}"
+    if isinstance(value, (list, tuple)) and value:
+        return "; ".join(brief(v) for v in value[:4])
+    return words(value) or kind(value)

@@ -1,0 +1,330 @@
+"""The sheets of a class: drawn side by side, chosen so that neighbours differ, written at once.
+
+``defence/<assignment>/`` holds ``sheets.html`` and ``keys.html`` of everybody, to print, the same
+for each student in ``students/`` and ``keys/``, and what they are made from in ``sheets.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import torch
+
+from course_lib.checks import seeds
+from course_lib.errors import Refused
+from course_lib.grading import authoring
+from course_lib.grading.classroom import Classroom
+from course_lib.grading.defence.asking import KINDS, Question, pool
+from course_lib.grading.defence.bench import benches
+from course_lib.grading.defence.inputs import inputs, outcomes
+from course_lib.grading.intake import parsing
+from course_lib.grading.judging import doctor, sandbox_package
+from course_lib.grading.judging.feedback import inert_page
+from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
+from course_lib.grading.judging.pool import JudgeDied, judge_all
+from course_lib.grading.judging.verdict import Task
+from course_lib.grading.records.folder import known_seeds, lock, save
+
+QUESTIONS = 5
+# Exercises that are looked at together; more only where these do not give enough.
+AT_ONCE = 3
+# From here on an exercise is asked about first.
+HARD = 3
+MOST_VARIANTS = 26
+
+
+@dataclass
+class Sheet:
+    """One sheet and its key; plain data.
+
+    Args:
+        student: Whose, or a variant's name.
+        key: The hash of the hand-in that it asks about.
+        questions: At most five.
+        codes: The text of each answer, by exercise.
+        reason: Why there are not five.
+    """
+
+    student: str
+    key: str
+    questions: list[Question] = field(default_factory=list)
+    codes: dict[str, str] = field(default_factory=dict)
+    reason: str = ""
+
+
+def drawn(
+    task: Task,
+    assignment: authoring.Assignment,
+    secret: str,
+    forkserver: ForkServer,
+    judge: int = 0,
+) -> Sheet:
+    """All that can be asked about a hand-in, of which a sheet takes five.
+
+    Args:
+        task: The hand-in.
+        assignment: What was released.
+        secret: The course's seed of this assignment: without it nobody can draw a sheet before.
+        forkserver: Where workers come from.
+        judge: Which of its judges this is.
+    """
+    sheet = Sheet(task.student, task.key, reason=task.reason)
+    if task.reason:
+        return sheet
+    beside = "".join(map(repr, task.modules.items())).encode()
+    seed = seeds.of_hand_in(secret, f"defence {task.student}", task.content + beside)
+    order = [*assignment.exercises]
+    random.Random(seed).shuffle(order)
+    order.sort(key=lambda exercise: exercise.difficulty < HARD)
+    refused: list[str] = []
+    for start in range(0, len(order), AT_ONCE):
+        some = [exercise.id for exercise in order[start : start + AT_ONCE]]
+        try:
+            submission = parsing.parse(task.content)
+        except parsing.Unreadable as unreadable:
+            return replace(sheet, reason=str(unreadable))
+        submission.modules = task.modules
+        for bench, why in benches(submission, assignment, some, forkserver, judge):
+            if bench is None:
+                refused.append(why)
+                continue
+            found, no = pool(bench, seed)
+            sheet.questions += found
+            sheet.codes[bench.exercise.id] = bench.unit.text
+            refused += no
+        if len(choose(sheet.questions)) == QUESTIONS and _kinds(sheet.questions) == len(KINDS):
+            break
+    sheet.reason = "; ".join(refused)
+    return sheet
+
+
+def _kinds(questions: Iterable[Question]) -> int:
+    found = {question.kind for question in questions}
+    return sum(bool(found & {*kinds}) for kinds in KINDS)
+
+
+def choose(
+    found: Sequence[Question], taken: Iterable[tuple[str, ...]] = (), many: int = QUESTIONS
+) -> list[Question]:
+    """One of every kind, then more, about as many exercises as there are; none that is taken."""
+    left = [question for question in found if question.name not in {*taken}]
+    chosen: list[Question] = []
+    wanted = [*KINDS, *[sum(KINDS, ())] * (many - len(KINDS))]
+    # What one kind lacks another gives.
+    for kinds in [*wanted, *[sum(KINDS, ())] * many]:
+        able = [q for q in left if q.kind in kinds and q not in chosen]
+        if able and len(chosen) < many:
+            asked, used = Counter(q.exercise for q in chosen), Counter(q.kind for q in chosen)
+            chosen.append(min(able, key=lambda q: asked[q.exercise] + used[q.kind]))
+    return chosen
+
+
+class Defence:
+    """The sheets of one assignment of one course folder.
+
+    Args:
+        course: The course folder.
+        root: The checkout.
+        name: The assignment.
+        only: Students; everybody if not given.
+        variants: How many variants of a paper, on one hand-in or the solution; 0 for sheets.
+        dry_run: Whether nothing is to be written, also no seed.
+
+    Raises:
+        Refused: There is no such assignment or student, or no such number of variants.
+    """
+
+    def __init__(
+        self,
+        course: Path,
+        root: Path,
+        name: str,
+        *,
+        only: Sequence[str] | None = None,
+        variants: int = 0,
+        dry_run: bool = False,
+    ) -> None:
+        """See who is asked, and what stands already."""
+        if not 0 <= variants <= MOST_VARIANTS:
+            raise Refused(f"--variants {variants}: wanted 1 to {MOST_VARIANTS}")
+        if variants and only is not None and len(only) != 1:
+            raise Refused(f"--variants of {len(only)} hand-ins: name one student, or none for the"
+                          " solution")  # fmt: skip
+        seed = known_seeds(course).get(name, "none yet") if dry_run else ""
+        self.room = Classroom(course, root, name, seed=seed)
+        self.course, self.assignment = course, self.room.assignment
+        if variants:
+            one = self.room.take_in(self.room.choose(only)[0]) if only else self._solved()
+            if one.reason:
+                raise Refused(f"{one.student}: {one.reason}")
+            names = [f"variant-{chr(ord('A') + n)}" for n in range(variants)]
+            self.tasks = {name: replace(one, student=name) for name in names}
+            folder = "-".join([name, "variants", *(only or ())])
+        else:
+            tasks = map(self.room.take_in, self.room.choose(only))
+            self.tasks = {task.student: task for task in tasks}
+            folder = name
+        self.folder = course / "defence" / folder
+        self.standing = {} if variants else self._read()
+
+    def _solved(self) -> Task:
+        content = authoring.text(self.assignment.solution).encode()
+        return Task("the solution", content, "", f"{self.room.seed}/{self.room.engine}")
+
+    def _read(self) -> dict[str, Sheet]:
+        """The sheets that were made before, of students who are still there."""
+        recover(self.folder)
+        path = self.folder / "sheets.json"
+        try:
+            data = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+            sheets = {
+                name: Sheet(**{**one, "questions": [Question(**q) for q in one["questions"]]})
+                for name, one in data.items()
+            }
+        except (ValueError, TypeError, KeyError) as error:
+            raise Refused(f"{path} is damaged ({error}): remove {self.folder}, and all sheets are"
+                          " made again") from None  # fmt: skip
+        here = {*self.room.students()}
+        return {name: sheet for name, sheet in sheets.items() if name in here}
+
+    def todo(self) -> list[str]:
+        """Whose sheets are to be made: of a new hand-in, or one that has changed."""
+        return [
+            name
+            for name, task in self.tasks.items()
+            if name not in self.standing or self.standing[name].key != task.key
+        ]
+
+    def make(self, jobs: int, say: Callable[[], None] = lambda: None) -> dict[str, Sheet]:
+        """Draw what is to be made, and write everything.
+
+        Args:
+            jobs: Hand-ins at a time.
+            say: Called after each.
+
+        Returns:
+            All sheets, those that stood included.
+        """
+        # Judges are forked, and a process in which torch has started threads hangs when forked.
+        torch.set_num_threads(1)
+        todo = self.todo()
+        with lock(self.course):
+            pools = self._draw([self.tasks[name] for name in todo], jobs, say)
+            sheets = dict(sorted({**self.standing, **{name: pools[name] for name in todo}}.items()))
+            names = [*sheets]
+            for n, name in enumerate(names):
+                if name in todo:
+                    # Who has no questions is no neighbour, and who is still to choose looks itself.
+                    before = [other for other in names[:n] if sheets[other].questions][-1:]
+                    after = [other for other in names[n + 1 :] if sheets[other].questions][:1]
+                    beside = [sheets[m] for m in [*before, *after] if m not in todo or m in before]
+                    sheets[name] = self._chosen(pools[name], beside)
+            if todo or len(sheets) != len(self.standing) or not self.folder.exists():
+                self._write(sheets)
+        return sheets
+
+    def _draw(self, tasks: list[Task], jobs: int, say: Callable[[], None]) -> dict[str, Sheet]:
+        package = sandbox_package.build(self.course / ".kits")
+        if tasks:
+            # Before the judges are forked, so that no two of them do it.
+            for exercise in self.assignment.exercises:
+                inputs(exercise.id)
+                for answer in [*exercise.mistakes, *exercise.alternatives]:
+                    outcomes(exercise.id, answer)
+
+        def work(task: Task, forkserver: ForkServer, judge: int) -> Sheet:
+            try:
+                return drawn(task, self.assignment, self.room.seed, forkserver, judge)
+            except (WorkerFailed, ForkServerLost):
+                raise
+            except Exception as error:
+                # One hand-in never stops a class; the next run tries it again.
+                why = f"no questions could be made: {type(error).__name__}: {error}"
+                return Sheet(task.student, "", reason=why)
+
+        def start() -> ForkServer:
+            return doctor.behind_walls(ForkServer(package, judges=jobs), [self.course])
+
+        found: dict[str, Sheet] = {}
+        judging = judge_all(tasks, work, start, jobs)
+        try:
+            for task, done in judging:
+                if isinstance(done, JudgeDied):
+                    done = Sheet(task.student, "", reason=str(done))
+                found[task.student] = done
+                say()
+        finally:
+            judging.close()
+        return found
+
+    def _chosen(self, sheet: Sheet, beside: Iterable[Sheet]) -> Sheet:
+        order = [exercise.id for exercise in self.assignment.exercises]
+        taken = {question.name for other in beside for question in other.questions}
+        chosen = sorted(choose(sheet.questions, taken), key=lambda q: order.index(q.exercise))
+        codes = {q.exercise: sheet.codes[q.exercise] for q in chosen}
+        reason = sheet.reason if len(chosen) < QUESTIONS else ""
+        return replace(sheet, questions=chosen, codes=codes, reason=reason)
+
+    def _write(self, sheets: Mapping[str, Sheet]) -> None:
+        """Write the whole folder beside the one that stands, and put it in its place."""
+        fresh = self.folder.with_name(f".{self.folder.name}.part")
+        shutil.rmtree(fresh, ignore_errors=True)
+        data = {name: asdict(sheet) for name, sheet in sheets.items()}
+        save(fresh / "sheets.json", json.dumps(data, indent=1), private=True)
+        for name in ("sheets", "keys"):
+            save(fresh / f"{name}.html", self.page(sheets.values(), key=name == "keys"))
+        for name, sheet in sheets.items():
+            if sheet.questions:
+                save(fresh / "students" / f"{name}.html", self.page([sheet], key=False))
+                save(fresh / "keys" / f"{name}.html", self.page([sheet], key=True))
+        old = _aside(self.folder)
+        if self.folder.exists():
+            self.folder.rename(old)
+        fresh.rename(self.folder)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def page(self, sheets: Iterable[Sheet], *, key: bool) -> str:
+        """A page of sheets, or of their keys, each on a new sheet of paper."""
+        solved = self._solved_by()
+        exercises = {
+            e.id: {
+                "title": e.id.partition(".")[2].replace("_", " "),
+                "difficulty": e.difficulty,
+                "solved": solved.get(e.grade_id),
+            }
+            for e in self.assignment.exercises
+        }
+        return inert_page(
+            "defence.html",
+            "defence.css",
+            name=self.assignment.name,
+            sheets=[sheet for sheet in sheets if sheet.questions],
+            exercises=exercises,
+            key=key,
+        )
+
+    def _solved_by(self) -> dict[str, float]:
+        """The share of the class with full marks, by graded cell, of those who were graded."""
+        verdicts = [v for s in self.room.students() if (v := self.room.verdict(s))]
+        full: dict[str, list[bool]] = {}
+        for verdict in verdicts:
+            for cell, score in verdict.exercises.items():
+                if score is not None:
+                    full.setdefault(cell, []).append(score >= verdict.worth.get(cell, 0))
+        return {cell: sum(each) / len(each) for cell, each in full.items()}
+
+
+def _aside(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")
+
+
+def recover(folder: Path) -> None:
+    """Put back what a run that was broken off had moved aside."""
+    if _aside(folder).exists() and not folder.exists():
+        _aside(folder).rename(folder)
