@@ -87,7 +87,7 @@ def test_every_command_in_the_readme_exists():
     from course_lib.cli import parser
 
     known = set(parser()._subparsers._group_actions[0].choices)
-    assert set(re.findall(r"^\| `course (\w+)", readme, re.MULTILINE)) == known
+    assert set(re.findall(r"^\| `course ([\w-]+)", readme, re.MULTILINE)) == known
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"`make ([a-z-]+)`", readme)) <= targets
 

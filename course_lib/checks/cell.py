@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from course_lib.checks import seeds
@@ -99,7 +100,18 @@ def examine(identifier: str, names: Mapping[str, Any] | None, *, progress: bool 
         report.note = (
             f"Same samples again: run `%env {seeds.ENVIRONMENT}={seed}` in a cell, then the check."
         )
+    back = f"`course reset {notebook_name()} {identifier}` in a terminal"
+    if exercise.function in report.undefined():
+        report.cause += f" Is its cell gone? {back} gives it back as it was handed out."
+    elif not report.full:
+        report.note += f" To start over: {back}."
     return report
+
+
+def notebook_name() -> str:
+    """The file of the notebook that runs here, where Jupyter says it; else ``NOTEBOOK``."""
+    name = Path(os.environ.get("JPY_SESSION_NAME", "")).name
+    return name if name.endswith(".ipynb") and " " not in name else "NOTEBOOK"
 
 
 @contextlib.contextmanager

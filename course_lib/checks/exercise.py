@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any
 
 from course_lib.checks.forbidden import FORBIDDEN
+from course_lib.checks.recorded import Records
 from course_lib.checks.trial import Trial
 from course_lib.errors import Refused
 
@@ -80,6 +81,7 @@ class Exercise:
         severe: Why a mistake may cost nearly all points where there are many properties, by the
             mistake's name; see :func:`course_lib.checks.matrix.kept`.
         any_size: Whether answers may differ in size, as inputs that are asked for do.
+        records: What is known of it where reference and mistakes have no code.
     """
 
     id: str
@@ -96,6 +98,7 @@ class Exercise:
     forbidden: tuple[str, ...] = ()
     severe: Mapping[str, str] = field(default_factory=dict)
     any_size: bool = False
+    records: Records | None = None
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Answer] = field(default_factory=list)
     alternatives: list[Answer] = field(default_factory=list)

@@ -147,8 +147,8 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader | None, tally: Tal
 
     over_seeds("reference", reference_source(exercise), full)
     tally.stubs += 1
-    stubs = {what: _stub(exercise, line) for what, line in _STUBS.items()}
-    tally.zero += all([over_seeds(f"stub {w}", source, nothing) for w, source in stubs.items()])
+    idle = [over_seeds(f"stub {w}", source, nothing) for w, source in stubs(exercise).items()]
+    tally.zero += all(idle)
     for answer in exercise.alternatives:
         tally.alternatives += 1
         tally.full_marks += over_seeds(f"alternative {answer.name}", answer.source, full)
@@ -243,6 +243,11 @@ def _well_formed(exercise: Exercise) -> None:
                 f"{exercise.id}: mistake {answer.name} gives itself away on the visible example:"
                 f" {reply.error or blank}"
             )
+
+
+def stubs(exercise: Exercise) -> dict[str, str]:
+    """Sources of answers without work, by what they do."""
+    return {what: _stub(exercise, line) for what, line in _STUBS.items()}
 
 
 def _stub(exercise: Exercise, line: str) -> str:

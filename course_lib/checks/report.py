@@ -22,6 +22,7 @@ from course_lib.checks.exercise import Answer, Exercise, Property, find, namespa
 from course_lib.checks.forbidden import NotAllowed
 from course_lib.checks.idle import idle
 from course_lib.checks.probe import CannotCap
+from course_lib.checks.recorded import Unrecorded
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.trial import Trial, attempt
 
@@ -101,6 +102,15 @@ class Report:
             and len(self.transcript) == len(other.transcript)
             and all(map(alike, self.transcript, other.transcript))
         )
+
+    def outcomes(self) -> tuple[list[bool | None], list[list[Any]]]:
+        """Of each property the verdict, None where it is open, and what was returned to it."""
+        left, returned = list(self.transcript), []
+        for row in self.rows:
+            end = next(n for n, v in enumerate(left) if type(v) is str and v == row.name)
+            returned.append(left[:end])
+            left = left[end + 1 :]
+        return [None if row.open else row.passed for row in self.rows], returned
 
     @property
     def one_reason(self) -> str:
@@ -186,10 +196,12 @@ def grade(
         AnswerLost: The answer's process died; a worker's caller decides what that costs.
     """
     rows, transcript, calls = [], [], []
+    if exercise.records is not None:
+        seed = exercise.records.seed(seed)
     for prop in _counted(exercise.properties, "properties tried", progress):
         trial = Trial(exercise, proxy, sample_seed(seed, exercise.id, prop.name))
         with proxy.refusing(exercise.forbidden, exercise.id):
-            _, why = attempt(prop.run, trial)
+            why = _why(prop, trial)
         # Not of the bank's own mistakes: nobody reads those.
         shown = trial.failing() if why and name_mistake else None
         if why and not reveal:
@@ -221,6 +233,15 @@ def _counted(things: Sequence[_T], what: str, progress: bool) -> Iterable[_T]:
     )
 
 
+def _why(prop: Property, trial: Trial) -> str | None:
+    """Why a property does not hold; None, too, where nobody can tell."""
+    try:
+        return attempt(prop.run, trial)[1]
+    except Unrecorded:
+        trial.open = Failure(CannotCap.__name__, "no right value is at hand")
+        return None
+
+
 def _row(prop: Property, trial: Trial, why: str | None, shown: Example | None) -> Row:
     passed, hint, left = why is None, prop.hint, ""
     if passed and trial.open is not None:
@@ -240,6 +261,10 @@ def recognise(
     exercise: Exercise, report: Report, seed: str, *, progress: bool = False
 ) -> Answer | None:
     """The banked mistake with this fingerprint, if exactly one has it."""
+    if exercise.records is not None:
+        names = exercise.records.named(seed, *report.outcomes())
+        known = [mistake for mistake in exercise.mistakes if mistake.name in names]
+        return known[0] if len(known) == 1 else None
     verdicts = [row.passed for row in report.rows]
 
     def unlike(banked: Report) -> int:

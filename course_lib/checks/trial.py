@@ -18,6 +18,7 @@ from course_lib.checks.example import Example, Pair, example, first_pair
 from course_lib.checks.idle import Call
 from course_lib.checks.probe import CannotCap, OutOfTime, Starved, TooMuchMemory
 from course_lib.checks.protocol import Fixture, Handle
+from course_lib.checks.recorded import Unrecorded
 
 T = TypeVar("T")
 # A wanted value in a sentence, not a wanted shape or number of values.
@@ -429,7 +430,7 @@ def attempt(run: Callable[[Trial], T], trial: Trial) -> tuple[T | None, str | No
         return run(trial), None
     except Wrong as wrong:
         return None, str(wrong)
-    except AnswerLost:
+    except (AnswerLost, Unrecorded):
         raise
     except Exception as error:
         # The property took the answer's value for what it should have been. The matrix, where every

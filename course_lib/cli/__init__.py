@@ -15,8 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import course_lib
 from course_lib.cli.interrupt import Interrupt
 from course_lib.errors import Refused as Refused
+from course_lib.grading import MANIFEST
 
 FOUND_WRONG, REFUSED = 1, 2
 
@@ -24,12 +26,15 @@ FOUND_WRONG, REFUSED = 1, 2
 def checkout() -> Path:
     """The course's checkout: the nearest folder upwards that holds ``_toc.yml`` and ``solutions``.
 
+    What students got of it counts, too: what it lacks is told where it is needed.
+
     Raises:
         Refused: There is none.
     """
     here = Path.cwd()
     for folder in (here, *here.parents):
-        if (folder / "_toc.yml").is_file() and (folder / "solutions").is_dir():
+        whole = (folder / "_toc.yml").is_file() and (folder / "solutions").is_dir()
+        if whole or (folder / MANIFEST).is_file():
             return folder
     raise Refused(f"{here} is not inside a checkout of the course: change into one and try again")
 
@@ -62,7 +67,18 @@ Handler = Callable[[argparse.Namespace], int]
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    from course_lib.cli import check, content, defend, grading, hub, lms, research, term, walls
+    from course_lib.cli import (
+        check,
+        content,
+        defend,
+        grading,
+        handout,
+        hub,
+        lms,
+        research,
+        term,
+        walls,
+    )
 
     top = argparse.ArgumentParser(
         prog="course",
@@ -71,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
         " 2 refused, 130 interrupted. COURSE_TRACEBACK=1 says where a refusal came from.",
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (content, check, grading, lms, term, defend, walls, hub, research):
+    for module in (content, check, grading, lms, handout, term, defend, walls, hub, research):
         module.register(commands)
     return top
 
@@ -92,6 +108,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             if os.environ.get("COURSE_TRACEBACK") == "1":
                 traceback.print_exc()
             print(f"course: {error}", file=sys.stderr)
+            return REFUSED
+        except ImportError as error:
+            if interrupt.pressed:
+                return interrupt.say()
+            if not (Path(course_lib.__file__).parents[1] / MANIFEST).is_file():
+                raise
+            print(f"course: {error.name}: students get the course without it", file=sys.stderr)
             return REFUSED
         except Exception:
             # What Ctrl-C became on its way through somebody's import.

@@ -5,3 +5,6 @@ and written to the ``records``; ``classroom`` says what is to be done, and ``rev
 ``lms`` goes between all that and the files of learning management systems.
 Configurations of nbgrader name ``formgrader`` and ``lateness``.
 """
+
+# Lies in what students get (``handout``), and tells what was written there.
+MANIFEST = "handout.json"

@@ -17,6 +17,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+import course_lib
 from course_lib.checks.cell import MIME
 from course_lib.checks.exercise import find
 from course_lib.checks.report import Report, Row
@@ -111,21 +112,22 @@ def read(path: Path) -> parsing.Submission:
 
 
 def released(name: str, root: Path | None, ids: Collection[str]) -> NotebookNode | None:
-    """The release of an assignment, made anew from its source where there is one.
+    """The release of an assignment: made anew from its source, or as a handout holds it.
 
     Args:
         name: The notebook's name without its ending.
         root: The checkout.
         ids: The marks of its cells, which tell a notebook that has been renamed.
     """
-    if root is None:
-        return None
     topics = {i.partition("-")[0] for i in ids}
-    for source in authoring.sources(root):
+    handed = sorted((Path(course_lib.__file__).parent / "released").glob("*.ipynb"))
+    for source in [*(authoring.sources(root) if root else ()), *handed]:
         if source.stem == name or source.stem.partition("_")[2] in topics:
-            return authoring.load(source, root).release
-    release = root / "exercises" / name / f"{name}.ipynb"
-    return nbformat.read(release, as_version=4) if release.is_file() else None
+            if source in handed:
+                return nbformat.read(source, as_version=4)
+            return authoring.load(source, root or source.parent).release
+    release = (root or Path()) / "exercises" / name / f"{name}.ipynb"
+    return nbformat.read(release, as_version=4) if root and release.is_file() else None
 
 
 def rehearse(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import course_lib
@@ -117,27 +118,40 @@ def build(into: Path) -> Path:
     files: dict[str, bytes] = {name: text.encode() for name, text in INERT.items()}
     constants = _constants(library / "plots.py").encode()
     files["plots.py"] = files["plots.py"].replace(b"CONSTANTS", constants)
-    for entry in SHARED:
-        path = library / entry
-        found = [path] if path.is_file() else sorted(path.rglob("*"))
-        for file in found:
-            if file.is_file() and "__pycache__" not in file.parts:
-                files[file.relative_to(library).as_posix()] = file.read_bytes()
+    files |= parts(library, SHARED)
     digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:16]
     into = into.resolve()
     folder = into / f"kit-{digest}"
     if not folder.exists():
         fresh = into / f".kit-{digest}.part"
-        shutil.rmtree(fresh, ignore_errors=True)
-        for name, content in files.items():
-            target = fresh / "course_lib" / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-        # Workers may be other users than the grader.
-        for path in [fresh, *fresh.rglob("*")]:
-            path.chmod(0o755 if path.is_dir() else 0o644)
+        lay_out({f"course_lib/{name}": content for name, content in files.items()}, fresh)
         fresh.rename(folder)
     return folder
+
+
+def parts(library: Path, entries: Iterable[str]) -> dict[str, bytes]:
+    """The files of modules and folders of the library, by their path in it."""
+    files = {}
+    for entry in entries:
+        path = library / entry
+        found = [path] if path.is_file() else sorted(path.rglob("*"))
+        for file in found:
+            if file.is_file() and "__pycache__" not in file.parts:
+                files[file.relative_to(library).as_posix()] = file.read_bytes()
+    return files
+
+
+def lay_out(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write files into a folder that is new: what was there under its name is gone."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    # Readers may be other users than the writer.
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def _constants(module: Path) -> str:

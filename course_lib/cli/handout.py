@@ -1,0 +1,135 @@
+"""``course handout``, ``course release-solutions`` and ``course reset``: answers apart."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import course_lib
+from course_lib.cli import Refused, add_db, add_json, checkout, emit
+
+
+def register(commands: Any) -> None:
+    """Add the commands."""
+    handout = commands.add_parser(
+        "handout", help="write what students get: a tree that runs, without answers"
+    )
+    handout.add_argument("folder", type=Path, metavar="DIR", help="a new folder, or a handout")
+    handout.add_argument("assignment", nargs="*", help="such as 03 or 03_attention (all)")
+    _add_dry(handout)
+    handout.set_defaults(handler=run_handout)
+
+    release = commands.add_parser(
+        "release-solutions", help="publish a solution, once nobody may hand in any more"
+    )
+    release.add_argument("assignment", help="such as 03 or 03_attention")
+    release.add_argument("--course", type=Path, help="the gradebook's folder (the checkout)")
+    release.add_argument(
+        "--into", type=Path, metavar="DIR", help="a handout, or another folder (_build)"
+    )
+    release.add_argument("--yes", action="store_true", help="also before the last extension")
+    add_db(release)
+    _add_dry(release)
+    release.set_defaults(handler=run_release)
+
+    reset = commands.add_parser(
+        "reset", help="put back what is missing of a notebook, or a cell as it was handed out"
+    )
+    reset.add_argument("notebook", type=Path)
+    reset.add_argument(
+        "cell",
+        nargs="?",
+        default="",
+        help="an exercise such as attention.scaled_dot_product, a cell's id, or a function: these"
+        " cells come back whole; without it answers stay",
+    )
+    reset.add_argument("--all", action="store_true", help="every released cell comes back whole")
+    _add_dry(reset)
+    reset.set_defaults(handler=run_reset)
+
+
+def _add_dry(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    add_json(parser)
+
+
+def run_handout(arguments: argparse.Namespace) -> int:
+    """Say what will be done, and do it."""
+    from course_lib.grading import handout
+
+    root = checkout()
+    plan = handout.plan(root, arguments.folder, arguments.assignment)
+    facts = {
+        "folder": str(plan.folder),
+        "assignments": plan.assignments,
+        "exercises": plan.exercises,
+        "kept": plan.kept,
+        "written": 0,
+    }
+    if arguments.dry_run:
+        emit(arguments, facts, f"dry run: {plan.line()}")
+        return 0
+    if not arguments.json:
+        print(plan.line(), flush=True)
+
+    def say(name: str) -> None:
+        print(f"  {name}", file=sys.stderr, flush=True)
+
+    facts["written"] = handout.write(root, plan, say)
+    emit(arguments, facts, f"handout {plan.folder}, {facts['written']} files")
+    return 0
+
+
+def run_release(arguments: argparse.Namespace) -> int:
+    """Refuse before the last extension; then write."""
+    from course_lib.grading import handout, solutions
+
+    root = checkout()
+    (name,) = handout.assignments(root, [arguments.assignment])
+    last = solutions.last_date(arguments.course or root, name, arguments.db)
+    path = solutions.target(arguments.into or root / "_build", name)
+    why = solutions.may_release(name, last, datetime.now(UTC))
+    facts = {
+        "assignment": name,
+        "last": last.when.isoformat() if last else None,
+        "path": str(path),
+        "written": False,
+    }
+    if why and not arguments.yes:
+        raise Refused(f"{why}; with --yes its solution is released all the same")
+    if arguments.dry_run:
+        emit(arguments, facts, f"dry run: writes {path}")
+        return 0
+    facts["written"] = solutions.write(root, name, path)
+    emit(arguments, facts, f"solution {path}{'' if facts['written'] else ', as it was'}")
+    return 0
+
+
+def run_reset(arguments: argparse.Namespace) -> int:
+    """Say what comes back, and where what was there lies now."""
+    from course_lib.grading import reset
+
+    if arguments.all and arguments.cell:
+        raise Refused("--all gives every cell back: leave out the name of one")
+    root: Path | None
+    try:
+        root = checkout()
+    except Refused:
+        root = Path(course_lib.__file__).parents[1]
+    plan = reset.plan(arguments.notebook, root, arguments.cell, every=arguments.all)
+    kept = None if arguments.dry_run else plan.write()
+    if not arguments.json:
+        for sentence in plan.done:
+            print(f"  {sentence}")
+    facts = {"notebook": str(plan.path), "done": plan.done, "kept": str(kept) if kept else None}
+    if not plan.done:
+        line = f"{plan.path} has all that was handed out; nothing to put back"
+    elif kept is None:
+        line = f"dry run: {len(plan.done)} changes to {plan.path}"
+    else:
+        line = f"{plan.path} is written; as it was it lies in {kept}. Reload it where it is open"
+    emit(arguments, facts, line)
+    return 0

@@ -1,0 +1,216 @@
+"""What students get: a tree that runs, with exercises, library and checks, and without answers.
+
+Left out are solutions, the answers of the bank (:mod:`course_lib.grading.answers_apart`), grading,
+the book's and the hub's machinery. What else lies in the folder stays there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import course_lib
+from course_lib.checks.exercise import identifiers
+from course_lib.errors import Refused
+from course_lib.grading import MANIFEST, answers_apart, authoring
+from course_lib.grading.judging.sandbox_package import lay_out, parts
+
+# Rooms of the library that no student's notebook needs, and the bank, which is made anew.
+LEFT_OUT = ("bank", "benchmarks", "book", "claims", "drawings", "grading", "hub", "parity")
+# Tries an exercise on its own answers.
+FOR_AUTHORS = ("checks/matrix.py",)
+# Of the grader only what reads a student's own notebook, for `course check` and `course reset`.
+OWN_NOTEBOOK = (
+    "grading/__init__.py",
+    "grading/authoring.py",
+    "grading/intake/__init__.py",
+    "grading/intake/matching.py",
+    "grading/intake/parsing.py",
+    "grading/judging/__init__.py",
+    "grading/judging/causes.py",
+    "grading/reset.py",
+    "grading/selfcheck.py",
+)
+BESIDE = ("LICENSE", "constraints.txt", "environment.yml", "pyproject.toml")
+README = """\
+# The exercises of the course
+
+In this folder, once:
+
+    python3 -m venv .venv
+    .venv/bin/pip install -c constraints.txt -e '.[grade]'
+
+Then `.venv/bin/jupyter lab`, and open a notebook below `exercises`. In a terminal:
+
+- `.venv/bin/course check NOTEBOOK` runs a notebook from top to bottom and says what the grader
+  would say.
+- `.venv/bin/course reset NOTEBOOK` puts back what is missing of it, and
+  `.venv/bin/course reset NOTEBOOK EXERCISE` gives the cells of an exercise back as they were handed
+  out. A copy of the notebook is kept.
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a handout is about to do.
+
+    Args:
+        folder: Where it goes.
+        assignments: Names of those that are handed out.
+        gone: Files of an earlier handout, all of which are replaced.
+        kept: Files that nobody has handed out, which stay.
+    """
+
+    folder: Path
+    assignments: tuple[str, ...]
+    gone: tuple[str, ...]
+    kept: tuple[str, ...]
+
+    @property
+    def exercises(self) -> list[str]:
+        """Ids of the exercises of these assignments: a topic is what follows the number."""
+        topics = {name.partition("_")[2] for name in self.assignments}
+        return [i for i in identifiers() if i.partition(".")[0] in topics]
+
+    def line(self) -> str:
+        """What it will do, or did."""
+        new = "replaces" if self.gone else "writes"
+        stay = f"; {len(self.kept)} other files there stay" if self.kept else ""
+        return (
+            f"{new} {self.folder}: {len(self.assignments)} assignments with"
+            f" {len(self.exercises)} exercises{stay}"
+        )
+
+
+def assignments(root: Path, asked: Sequence[str]) -> tuple[str, ...]:
+    """Names of assignments, from names or their numbers; all when nothing is asked.
+
+    Raises:
+        Refused: There is none of that name.
+    """
+    known = [source.stem for source in authoring.sources(root)]
+    found = []
+    for name in asked or known:
+        match = [k for k in known if name in (k, k.partition("_")[0])]
+        if not match:
+            raise Refused(f"no assignment {name!r}; there are {', '.join(known)}")
+        found += match
+    return tuple(sorted(set(found)))
+
+
+def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
+    """Look at the folder, and change nothing but what a broken run has left.
+
+    Raises:
+        Refused: It is no folder, holds something else, is part of the checkout, or somebody has
+            changed what was handed out there.
+    """
+    names = assignments(root, asked)
+    folder = folder.resolve()
+    if folder == root.resolve() or folder in root.resolve().parents:
+        raise Refused(f"{folder} holds the course itself: name another folder")
+    _repair(folder)
+    if folder.exists() and not folder.is_dir():
+        raise Refused(f"{folder} is no folder")
+    present = {
+        path.relative_to(folder).as_posix()
+        for path in (folder.rglob("*") if folder.is_dir() else ())
+        if (path.is_symlink() or path.is_file()) and "__pycache__" not in path.parts
+    }
+    handed = _manifest(folder)
+    if present and not handed:
+        raise Refused(f"{folder} holds something else than a handout: name another folder")
+    own = {name for name in handed if name in present} | {MANIFEST} & present
+    changed = [
+        n for n in sorted(own - {MANIFEST}) if _digest((folder / n).read_bytes()) != handed[n]
+    ]
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise Refused(
+            f"{folder / changed[0]}{more} changed since it was handed out: move it elsewhere first"
+        )
+    return Plan(folder, names, tuple(sorted(own)), tuple(sorted(present - own)))
+
+
+def write(root: Path, plan: Plan, say: Callable[[str], None] = lambda text: None) -> int:
+    """Write all of it beside the folder, then put it in the folder's place; the number of files.
+
+    Raises:
+        Refused: Something that stays has the name of something that is handed out.
+    """
+    content = files(root, plan, say)
+    if clash := sorted(content.keys() & set(plan.kept)):
+        raise Refused(f"{plan.folder / clash[0]} is in the way of the handout: move it elsewhere")
+    digests = {name: _digest(data) for name, data in sorted(content.items())}
+    facts = {"assignments": plan.assignments, "files": digests}
+    content[MANIFEST] = (json.dumps(facts, indent=1) + "\n").encode()
+    part, old = _beside(plan.folder)
+    lay_out(content, part)
+    for name in plan.kept:
+        (part / name).parent.mkdir(parents=True, exist_ok=True)
+        # No copy: an environment of gigabytes may be among them.
+        os.link(plan.folder / name, part / name, follow_symlinks=False)
+    if plan.folder.exists():
+        plan.folder.rename(old)
+    part.rename(plan.folder)
+    shutil.rmtree(old, ignore_errors=True)
+    return len(content)
+
+
+def files(
+    root: Path, plan: Plan, say: Callable[[str], None] = lambda text: None
+) -> dict[str, bytes]:
+    """Everything that students get, by its path in the folder."""
+    library = Path(course_lib.__file__).parent
+    rooms = [p.name for p in library.iterdir() if p.name not in (*LEFT_OUT, "__pycache__")]
+    found = parts(library, [*sorted(rooms), *OWN_NOTEBOOK])
+    found = {name: data for name, data in found.items() if name not in FOR_AUTHORS}
+    found |= answers_apart.files(library, plan.exercises, say)
+    for name in plan.assignments:
+        release = authoring.text(authoring.load(_source(root, name), root).release).encode()
+        found[f"released/{name}.ipynb"] = release
+    content = {f"course_lib/{name}": data for name, data in found.items()}
+    for name in plan.assignments:
+        content[f"exercises/{name}/{name}.ipynb"] = found[f"released/{name}.ipynb"]
+    for path in sorted((root / "book" / "results").rglob("*.safetensors")):
+        content[path.relative_to(root).as_posix()] = path.read_bytes()
+    content |= {name: (root / name).read_bytes() for name in BESIDE}
+    content["README.md"] = README.encode()
+    return content
+
+
+def _source(root: Path, name: str) -> Path:
+    return root / "solutions" / name / f"{name}.md"
+
+
+def _beside(folder: Path) -> tuple[Path, Path]:
+    """Where the new tree grows, and where the old one goes for a moment."""
+    return folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
+
+
+def _repair(folder: Path) -> None:
+    """After a run that was ended between its two last steps the old tree is put back."""
+    part, old = _beside(folder)
+    shutil.rmtree(part, ignore_errors=True)
+    if old.exists() and not folder.exists():
+        old.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _manifest(folder: Path) -> dict[str, str]:
+    try:
+        facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return {str(name): str(digest) for name, digest in facts["files"].items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Refused(f"{folder / MANIFEST} is damaged ({error}): name another folder") from None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

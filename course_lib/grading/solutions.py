@@ -1,0 +1,98 @@
+"""Publishing the solution of an assignment, once nobody can hand it in any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from course_lib.errors import Refused
+from course_lib.grading import authoring
+from course_lib.grading.records.folder import save
+from course_lib.grading.records.gradebook import open_gradebook
+
+
+@dataclass(frozen=True)
+class Last:
+    """Until when an assignment may be handed in; ``by`` is the student with the last extension."""
+
+    when: datetime
+    by: str = ""
+
+    def __str__(self) -> str:
+        """The date, and whose it is."""
+        whose = f", the extension of {self.by}" if self.by else ""
+        return f"{self.when:%Y-%m-%d %H:%M} UTC{whose}"
+
+
+def last_date(course: Path, name: str, db: str = "") -> Last | None:
+    """The due date of an assignment or the latest extension; None where the gradebook has neither.
+
+    Args:
+        course: The course folder.
+        name: The assignment.
+        db: The gradebook's address, if it is not in the course folder.
+    """
+    if not db and not (course / "gradebook.db").exists():
+        return None
+    with open_gradebook(course, db) as book:
+        known = next((a for a in book.assignments if a.name == name), None)
+        if known is None or known.duedate is None:
+            return None
+        dates = [Last(known.duedate.replace(tzinfo=UTC))]
+        dates += [
+            Last(s.duedate.replace(tzinfo=UTC), s.student_id)
+            for s in known.submissions
+            if s.extension
+        ]
+    return max(dates, key=lambda last: last.when)
+
+
+def may_release(name: str, last: Last | None, now: datetime) -> str:
+    """Why a solution is not to be released yet; empty where nothing speaks against it.
+
+    Example:
+        >>> last = Last(datetime(2026, 11, 9, 22, 59, tzinfo=UTC), "ada")
+        >>> may_release("03_attention", last, datetime(2026, 11, 8, tzinfo=UTC))
+        '03_attention may be handed in until 2026-11-09 22:59 UTC, the extension of ada'
+        >>> may_release("03_attention", last, datetime(2026, 11, 10, tzinfo=UTC))
+        ''
+    """
+    if last is None:
+        return f"the gradebook has no due date of {name}"
+    return f"{name} may be handed in until {last}" if now <= last.when else ""
+
+
+def readable(solution: NotebookNode) -> NotebookNode:
+    """A solution as students read it: without the marks that would make it a hand-in."""
+    notebook = nbformat.from_dict(solution)
+    marks = (authoring.BEGIN, authoring.END)
+    for cell in notebook.cells:
+        cell.metadata.pop("nbgrader", None)
+        lines = cell.source.splitlines()
+        cell.source = "\n".join(line for line in lines if line.strip() not in marks)
+    return notebook
+
+
+def target(into: Path, name: str) -> Path:
+    """Where the solution goes.
+
+    Raises:
+        Refused: ``into`` is no folder.
+    """
+    if into.exists() and not into.is_dir():
+        raise Refused(f"{into} is no folder")
+    return into / "solutions" / name / f"{name}.ipynb"
+
+
+def write(root: Path, name: str, path: Path) -> bool:
+    """Write the solution, whole or not at all; whether it was not there already."""
+    source = root / "solutions" / name / f"{name}.md"
+    content = authoring.text(readable(authoring.load(source, root).solution))
+    if path.is_file() and path.read_text(encoding="utf-8") == content:
+        return False
+    save(path, content)
+    return True

@@ -1,0 +1,333 @@
+"""What students get: it runs, names their mistakes, and holds no answer."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import course_lib
+from course_lib.checks import seeds
+from course_lib.checks.exercise import BANK, find, identifiers
+from course_lib.checks.recorded import SEEDS
+from course_lib.cli import main
+from course_lib.errors import Refused
+from course_lib.grading import MANIFEST, answers_apart, authoring, handout
+
+LIBRARY = Path(course_lib.__file__).parent
+NAMES = tuple(source.stem for source in authoring.sources(LIBRARY.parent))
+# One with the library's references, one with the bank's own; the second breaks given functions.
+SAMPLE = ("03_attention", "05_masks")
+# Runs in a handout: grades answers of a file, each under a seed that nobody has recorded.
+GRADE = """
+import json, sys
+from course_lib.checks.answer_proxy import AnswerProxy
+from course_lib.checks.exercise import find, namespace
+from course_lib.checks.report import grade, quiet
+
+found = []
+for identifier, source in json.load(open(sys.argv[1])):
+    exercise = find(identifier)
+    with quiet():
+        proxy = AnswerProxy.local(namespace(exercise, source))
+        report = grade(exercise, proxy, f"a seed of {len(found)}")
+    found.append([report.score, report.mistake and report.mistake.name,
+                  [row.name for row in report.rows if row.open], report.table()])
+json.dump(found, open(sys.argv[1], "w"))
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_the_checkout(monkeypatch, root):
+    monkeypatch.chdir(root)
+
+
+def in_the_handout(folder, *command, **options):
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop(seeds.ENVIRONMENT, None)
+    return subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, text=True,
+        capture_output=True, **options,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def handed(root, tmp_path_factory):
+    """A handout of the sample."""
+    plan = handout.plan(root, tmp_path_factory.mktemp("students") / "course", SAMPLE)
+    handout.write(root, plan)
+    return plan
+
+
+@pytest.fixture(scope="module")
+def whole(root, tmp_path_factory):
+    """A handout of all assignments; it takes minutes."""
+    plan = handout.plan(root, tmp_path_factory.mktemp("students") / "course")
+    handout.write(root, plan)
+    return plan
+
+
+@pytest.fixture(params=["handed", pytest.param("whole", marks=pytest.mark.slow)])
+def given(request):
+    return request.getfixturevalue(request.param)
+
+
+def graded(folder, answers, tmp_path):
+    """Each answer's score, the mistake it is called, what stays open, and the table."""
+    file = tmp_path / "answers.json"
+    file.write_text(json.dumps(answers))
+    run = in_the_handout(folder, "-c", GRADE, str(file), timeout=3000)
+    assert run.returncode == 0, run.stderr
+    return json.loads(file.read_text())
+
+
+def test_students_get_every_verdict_and_every_name(given, root, tmp_path):
+    """Model answers and alternatives have full marks, mistakes are rejected and named."""
+    models = authoring.answers(root)
+    answers, wanted = [], []
+    for identifier in given.exercises:
+        exercise, model = find(identifier), models[identifier]
+        right = [f"{model.before}\n\n{model.source}", *(a.source for a in exercise.alternatives)]
+        answers += [(identifier, source) for source in right]
+        wanted += [(exercise.points, None)] * len(right)
+        answers += [(identifier, mistake.source) for mistake in exercise.mistakes]
+        wanted += [(None, mistake.name) for mistake in exercise.mistakes]
+    found = graded(given.folder, answers, tmp_path)
+    wrong = [
+        f"{identifier}: {name or 'right'}: {score:g}, called {called}, open {left}"
+        for (identifier, _), (points, name), (score, called, left, _) in zip(
+            answers, wanted, found, strict=True
+        )
+        if called != name or left or (score != points) == (name is None)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_answer_is_in_it(given, root, tmp_path):
+    """No text of a solution, no body of a mistake or an alternative, no function that earns all."""
+    text = {
+        path: path.read_text(encoding="utf-8")
+        for path in given.folder.rglob("*")
+        if path.suffix in (".py", ".ipynb", ".toml", ".md", ".json")
+    }
+    models = authoring.answers(root)
+    tried = []
+    for identifier in given.exercises:
+        module = given.folder / f"course_lib/bank/{identifier.replace('.', '/')}.py"
+        tree = ast.parse(text[module])
+        exercise = find(identifier)
+        names = {a.name for a in exercise.alternatives}
+        for node in tree.body:
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            assert node.name not in names
+            if any("exercise.mistake" in ast.unparse(d) for d in node.decorator_list):
+                assert len(node.body) == 1 and ast.get_docstring(node)
+            elif node.name == "reference":
+                assert ast.unparse(node.body[0]) == "raise NotImplementedError"
+            elif not node.decorator_list:
+                # Helpers of checks, and wrong functions that the task itself hands out.
+                imports = f"from {BANK}.{identifier} import *\nfrom {BANK}.{identifier} import"
+                alias = f"{imports} {node.name} as {exercise.function}"
+                tried.append((identifier, alias))
+        solved = models[identifier].source
+        answer = solved.split(authoring.BEGIN)[1].split(authoring.END)[0]
+        lines = [line.strip() for line in answer.strip().splitlines()]
+        if len(lines) > 2:
+            block = "\n".join(lines)
+            for path, content in text.items():
+                own = "\n".join(line.strip() for line in content.splitlines())
+                assert block not in own, f"{path} holds the answer of {identifier}"
+    for (identifier, alias), (score, *_) in zip(
+        tried, graded(given.folder, tried, tmp_path), strict=True
+    ):
+        assert score < find(identifier).points, f"{identifier}: {alias.rpartition(' import ')[2]}"
+    parts = {path.relative_to(given.folder).parts for path in text}
+    assert not any(part[0] in ("solutions", "tests") for part in parts)
+    assert not {"equivalent.toml", "sample.py", "gradebook.py", "judge.py"} & {p[-1] for p in parts}
+
+
+def solve(notebook, root, name):
+    """Put a solution's answers into a released notebook."""
+    source = root / f"solutions/{name}/{name}.md"
+    solution = {c.id: c for c in authoring.load(source, root).solution.cells}
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = solution[cell.id].source
+
+
+@pytest.mark.sample("05_masks")
+@pytest.mark.parametrize("name", NAMES)
+def test_notebooks_run_there(request, root, name, tmp_path):
+    """As they come and with the model answers, in a kernel that knows nothing but the handout."""
+    given = request.getfixturevalue("handed" if name in SAMPLE else "whole")
+    for answered in (False, True):
+        path = tmp_path / f"{name}.ipynb"
+        notebook = nbformat.read(given.folder / f"exercises/{name}/{name}.ipynb", as_version=4)
+        if answered:
+            solve(notebook, root, name)
+        path.write_text(authoring.text(notebook), encoding="utf-8")
+        ran = in_the_handout(
+            given.folder, "-m", "course_lib.cli", "check", str(path), "--json", timeout=900
+        )
+        assert ran.returncode in (0, 1), ran.stderr
+        found = json.loads(ran.stdout)
+        notes = [n for n in found["notes"] if "is not written yet" not in n]
+        assert not notes
+        for report in found["exercises"]:
+            assert report["score"] == (report["max_points"] if answered else 0), report["table"]
+
+
+def test_what_students_do_not_get_is_refused_in_a_line(handed, tmp_path):
+    """Grading, the book, and a further handout."""
+    for command in (["grade", "03_attention"], ["matrix"], ["handout", str(tmp_path / "x")]):
+        run = in_the_handout(handed.folder, "-m", "course_lib.cli", *command, timeout=300)
+        assert run.returncode == 2 and run.stderr.count("\n") == 1, run.stderr
+        assert run.stderr.startswith("course: course_lib.") and "students" in run.stderr
+
+
+def test_a_seed_of_ones_own_has_samples_of_its_own(handed, tmp_path):
+    """A table can be had again by its seed, and other seeds show other samples."""
+    wrong = (
+        "def masked_softmax(scores, mask=None, dim=-1):\n    return scores.exp() / scores.sum()\n"
+    )
+    tables = [table for *_, table in graded(
+        handed.folder, [("masks.masked_softmax", wrong)] * 12, tmp_path
+    )]  # fmt: skip
+    assert 1 < len(set(tables)) <= len(SEEDS)
+
+
+@pytest.mark.parametrize("identifier", identifiers())
+def test_a_module_without_answers_is_whole(identifier):
+    """Every name that it uses is defined in it."""
+    source = (LIBRARY / f"bank/{identifier.replace('.', '/')}.py").read_text(encoding="utf-8")
+    text = answers_apart.without_answers(source)
+    tree = ast.parse(text)
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    given = {n for node in tree.body for n in answers_apart._gives(node)}
+    inner = {
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    inner |= {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
+    inner |= {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ExceptHandler))}
+    builtin = set(dir(__builtins__)) | set(__builtins__ if isinstance(__builtins__, dict) else ())
+    assert names - given - inner - builtin - {"__file__"} == set()
+    assert text.count("@exercise.prop") == source.count("@exercise.prop")
+    assert text.count("@exercise.mistake") == source.count("@exercise.mistake")
+
+
+class TestTheFolder:
+    """What happens to a folder; the bank's records are left out, they take the time."""
+
+    @pytest.fixture(autouse=True)
+    def quick(self, monkeypatch):
+        monkeypatch.setattr(answers_apart, "record", lambda identifiers, say: {})
+
+    def run(self, capsys, *arguments):
+        code = main(["handout", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    def test_it_is_written_whole_and_again(self, root, tmp_path, capsys):
+        folder = tmp_path / "course"
+        code, out, _ = self.run(capsys, folder, "03", "05_masks", "--dry-run")
+        assert code == 0 and "2 assignments" in out and not folder.exists()
+        assert self.run(capsys, folder, "03", "05_masks")[0] == 0
+        first = {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+        (folder / "news.md").write_text("Room 3.")
+        (folder / "solutions").mkdir()
+        (folder / "solutions/03.txt").write_text("later")
+        code, out, _ = self.run(capsys, folder, "03", "05")
+        assert code == 0 and "replaces" in out and "2 other files there stay" in out
+        again = {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+        assert again == first | {Path("news.md"): b"Room 3.", Path("solutions/03.txt"): b"later"}
+        assert self.run(capsys, folder, "04")[0] == 0
+        assert [p.name for p in (folder / "exercises").iterdir()] == ["04_heads"]
+        assert (folder / "news.md").read_text() == "Room 3."
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["course"]
+
+    def test_what_is_not_ours_is_left_alone(self, root, tmp_path, capsys):
+        other = tmp_path / "other"
+        other.mkdir()
+        (other / "mine.txt").write_text("mine")
+        file = tmp_path / "file"
+        file.write_text("a file")
+        for folder, why in (
+            (other, "something else than a handout"), (file, "is no folder"),
+            (root, "holds the course itself"), (root.parent, "holds the course itself"),
+        ):  # fmt: skip
+            code, _, err = self.run(capsys, folder, "03")
+            assert code == 2 and why in err and err.count("\n") == 1
+        assert "there are 00_start" in self.run(capsys, tmp_path / "new", "77")[2]
+        assert (other / "mine.txt").read_text() == "mine" and file.read_text() == "a file"
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "other"]
+
+    def test_what_was_changed_there_is_not_lost(self, tmp_path, capsys):
+        folder = tmp_path / "course"
+        assert self.run(capsys, folder, "03")[0] == 0
+        notebook = folder / "exercises/03_attention/03_attention.ipynb"
+        notebook.write_text("an hour's work")
+        code, _, err = self.run(capsys, folder, "03")
+        assert code == 2 and "changed since it was handed out" in err and err.count("\n") == 1
+        assert notebook.read_text() == "an hour's work"
+        notebook.unlink()
+        assert self.run(capsys, folder, "03")[0] == 0 and notebook.exists()
+        (folder / MANIFEST).write_text("{")
+        assert "damaged" in self.run(capsys, folder, "03")[2]
+
+    def test_something_in_the_way_stops_it_before_anything_is_done(self, tmp_path, capsys):
+        folder = tmp_path / "course"
+        assert self.run(capsys, folder, "03")[0] == 0
+        own = folder / "exercises/04_heads/04_heads.ipynb"
+        own.parent.mkdir()
+        own.write_text("mine")
+        code, _, err = self.run(capsys, folder, "03", "04")
+        assert code == 2 and "is in the way" in err
+        assert own.read_text() == "mine"
+        assert sorted(p.name for p in (folder / "exercises").iterdir()) == [
+            "03_attention",
+            "04_heads",
+        ]
+
+    @pytest.mark.parametrize("at", ["lay_out", "link", "rename"])
+    def test_ended_at_any_point_the_old_one_or_the_new_one_is_there(
+        self, tmp_path, capsys, monkeypatch, at
+    ):
+        folder = tmp_path / "course"
+        assert self.run(capsys, folder, "03")[0] == 0
+        (folder / "news.md").write_text("Room 3.")
+
+        def stop(*args, **kwargs):
+            raise OSError("the disk is full")
+
+        with monkeypatch.context() as patch:
+            if at == "lay_out":
+                patch.setattr(handout, "lay_out", stop)
+            elif at == "link":
+                patch.setattr(os, "link", stop)
+            else:
+                rename = Path.rename
+                patch.setattr(
+                    Path, "rename", lambda p, to: (stop if "part" in p.name else rename)(p, to)
+                )
+            assert self.run(capsys, folder, "04")[0] == 2
+        if at != "rename":
+            assert (folder / "exercises/03_attention").is_dir()
+        # The same command goes on from wherever it was.
+        assert self.run(capsys, folder, "04")[0] == 0
+        assert [p.name for p in (folder / "exercises").iterdir()] == ["04_heads"]
+        assert (folder / "news.md").read_text() == "Room 3."
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["course"]
+
+
+def test_a_folder_in_the_checkout_may_be_one(root):
+    """Such as `_build/handout`; the checkout itself is refused above."""
+    with pytest.raises(Refused):
+        handout.plan(root, root / "course_lib")
+    shutil.rmtree(root / "_build/no-handout", ignore_errors=True)
+    assert handout.plan(root, root / "_build/no-handout", ["03"]).gone == ()
