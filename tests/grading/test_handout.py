@@ -184,7 +184,9 @@ def test_notebooks_run_there(request, root, name, tmp_path):
 
 
 def test_what_students_do_not_get_is_refused_in_a_line(handed, tmp_path):
-    """Grading, the book, and a further handout."""
+    """Grading, the book, and a further handout; the command itself is there."""
+    asked = in_the_handout(handed.folder, "-m", "course_lib.cli", "--help", timeout=300)
+    assert asked.returncode == 0 and "usage: course" in asked.stdout
     for command in (["grade", "03_attention"], ["matrix"], ["handout", str(tmp_path / "x")]):
         run = in_the_handout(handed.folder, "-m", "course_lib.cli", *command, timeout=300)
         assert run.returncode == 2 and run.stderr.count("\n") == 1, run.stderr
