@@ -85,8 +85,8 @@ class Bench:
         return report
 
     @cached_property
-    def outcomes(self) -> list[tuple[Any, Any]]:
-        """What the answer returns or raises for both draws of each input of its exercise.
+    def outcomes(self) -> list[list[Any]]:
+        """What the answer returns or raises for all draws of each input of its exercise.
 
         Raises:
             Undecided: It ends its process.
@@ -94,8 +94,8 @@ class Bench:
         return self._of_inputs(self.unit.text, outcome)
 
     @cached_property
-    def traces(self) -> list[tuple[Trace, Trace]]:
-        """What runs for both draws of each input of its exercise.
+    def traces(self) -> list[list[Trace]]:
+        """What runs for all draws of each input of its exercise.
 
         Raises:
             Undecided: It ends its process.
@@ -104,14 +104,13 @@ class Bench:
 
     def _of_inputs(
         self, text: str, what: Callable[[AnswerProxy, str, Call], Any]
-    ) -> list[tuple[Any, Any]]:
+    ) -> list[list[Any]]:
         self.define(text)
 
-        def called(worker: Worker) -> list[tuple[Any, Any]]:
+        def called(worker: Worker) -> list[list[Any]]:
             proxy, name = worker.proxy(), self.exercise.function
             return [
-                (what(proxy, name, one.draws[0]), what(proxy, name, one.draws[1]))
-                for one in inputs(self.exercise.id)
+                [what(proxy, name, call) for call in one.draws] for one in inputs(self.exercise.id)
             ]
 
         return self._safely(called)

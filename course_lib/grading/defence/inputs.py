@@ -27,9 +27,11 @@ from course_lib.checks.trial import Trial, attempt, copies
 
 # What is printed of a tensor, and of all arguments together.
 FEW_NUMBERS, FEW_CHOICES, MOST_WORDS = 8, 64, 420
-MOST_INPUTS, MOST_ENTRIES = 14, 4096
+MOST_INPUTS, MOST_ENTRIES, MOST_PLAIN = 14, 4096, 120
 # Two outcomes are the same, or differ, by so much of their size.
 NEAR, FAR = 1e-4, 1e-2
+# How often random numbers are drawn.
+DRAWS = 6
 # Requests to an answer by one property; one that trains a model makes thousands.
 MOST_REQUESTS = 12
 Call = tuple[tuple[Any, ...], Mapping[str, Any]]
@@ -37,7 +39,7 @@ Call = tuple[tuple[Any, ...], Mapping[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """Arguments of one call, and the same with other random numbers.
+    """Arguments of one call, and the same with other random numbers, several times.
 
     Args:
         place: The property that tries it, and the number of its call.
@@ -47,7 +49,7 @@ class Input:
 
     place: tuple[str, int]
     words: tuple[tuple[str, str], ...]
-    draws: tuple[Call, Call]
+    draws: tuple[Call, ...]
 
     @property
     def shapes(self) -> set[tuple[int, ...]]:
@@ -69,13 +71,17 @@ def inputs(identifier: str) -> tuple[Input, ...]:
         said = _words(exercise, call)
         if said is not None and said not in found:
             args, kwargs = call
+            hidden = any(map(_hidden, (*args, *kwargs.values())))
             # One after the other: what was the same twice is not on paper, where it is not told.
             draw = torch.Generator().manual_seed(len(found))
-            other = (
-                tuple(_again(a, draw) for a in args),
-                {k: _again(v, draw) for k, v in kwargs.items()},
-            )
-            found[said] = Input(place, said, (call, other))
+            others = [
+                (
+                    tuple(_again(a, draw) for a in args),
+                    {k: _again(v, draw) for k, v in kwargs.items()},
+                )
+                for _ in range(DRAWS - 1 if hidden else 1)
+            ]
+            found[said] = Input(place, said, (call, *others))
     # The last properties are about edges: of many inputs some of each kind stay.
     kept = list(found.values())
     return tuple(kept[:: max(1, -(-len(kept) // MOST_INPUTS))])
@@ -129,12 +135,14 @@ def words(value: Any) -> str:
             return f"{form}, empty"
         few = FEW_NUMBERS if value.is_floating_point() else FEW_CHOICES
         return f"{form}: {_numbers(value.tolist())}" if value.numel() <= few else ""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return repr(value) if len(repr(value)) <= 60 else ""
-    if isinstance(value, (list, tuple)) and len(value) <= FEW_NUMBERS:
-        parts = [words(v) if not isinstance(v, Tensor) else "" for v in value]
-        return f"{type(value).__name__} [{', '.join(parts)}]" if all(parts) else ""
-    return ""
+    return repr(value) if _plain(value) and len(repr(value)) <= MOST_PLAIN else ""
+
+
+def _plain(value: Any) -> bool:
+    """Whether a value is as it is written."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def _numbers(value: Any) -> str:
@@ -175,16 +183,13 @@ def _again(value: Any, generator: torch.Generator) -> Any:
 
 
 @cache
-def outcomes(identifier: str, answer: Answer) -> tuple[tuple[Any, Any], ...]:
-    """What a banked answer returns or raises for both draws of every input, in this process."""
+def outcomes(identifier: str, answer: Answer) -> tuple[tuple[Any, ...], ...]:
+    """What a banked answer returns or raises for all draws of every input, in this process."""
     exercise = find(identifier)
     with quiet():
         proxy = AnswerProxy.local(namespace(exercise, answer.source))
         return tuple(
-            (
-                outcome(proxy, exercise.function, one.draws[0]),
-                outcome(proxy, exercise.function, one.draws[1]),
-            )
+            tuple(outcome(proxy, exercise.function, call) for call in one.draws)
             for one in inputs(identifier)
         )
 
@@ -203,13 +208,13 @@ def apart(one: Any, other: Any) -> bool | None:
         (True, False, None)
     """
     gaps = [*_gaps(one, other)]
-    if any(gap > FAR for gap in gaps):
+    if any(gap > 0 for gap in gaps):
         return True
-    return False if all(gap <= NEAR for gap in gaps) else None
+    return False if all(gap == 0 for gap in gaps) else None
 
 
 def _gaps(one: Any, other: Any) -> Iterator[float]:
-    """How far the parts of two outcomes are from each other; NaN where nobody could say."""
+    """How far the parts of two outcomes are apart: 0 for the same, NaN where nobody could say."""
     failed = isinstance(one, Failure), isinstance(other, Failure)
     if any(failed):
         yield math.inf if not all(failed) else 0.0 if one.type == other.type else math.nan
@@ -224,8 +229,8 @@ def _gaps(one: Any, other: Any) -> Iterator[float]:
             yield math.inf
         elif one.is_complex() or other.is_complex() or one.dtype != other.dtype:
             yield math.nan
-        elif one.numel():
-            yield max(map(_gap, one.double().flatten().tolist(), other.double().flatten().tolist()))
+        else:
+            yield from map(_gap, one.double().flatten().tolist(), other.double().flatten().tolist())
     elif type(one) is type(other) and isinstance(one, float):
         yield _gap(one, other)
     else:
@@ -236,8 +241,12 @@ def _gaps(one: Any, other: Any) -> Iterator[float]:
 def _gap(one: float, other: float) -> float:
     if one == other or (math.isnan(one) and math.isnan(other)):
         return 0.0
-    gap = abs(one - other) / max(1.0, min(abs(one), abs(other)))
-    return gap if math.isfinite(gap) else math.inf
+    gap, size = abs(one - other), min(abs(one), abs(other))
+    if not math.isfinite(gap):
+        return math.inf
+    if gap <= NEAR * (size + NEAR):
+        return 0.0
+    return gap if gap > FAR * max(1.0, size) else math.nan
 
 
 def brief(value: Any) -> str:
