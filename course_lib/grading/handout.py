@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from course_lib.checks.exercise import identifiers
 from course_lib.errors import Refused
 from course_lib.grading import MANIFEST, answers_apart, authoring
 from course_lib.grading.judging.sandbox_package import lay_out, parts
+from course_lib.grading.records.folder import recover, replaced
 
 # Rooms of the library that no student's notebook needs, and the bank, which is made anew.
 LEFT_OUT = ("bank", "benchmarks", "book", "claims", "drawings", "grading", "hub", "parity")
@@ -114,7 +114,7 @@ def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
     folder = folder.resolve()
     if folder == root.resolve() or folder in root.resolve().parents:
         raise Refused(f"{folder} holds the course itself: name another folder")
-    _repair(folder)
+    recover(folder)
     if folder.exists() and not folder.is_dir():
         raise Refused(f"{folder} is no folder")
     present = {
@@ -149,16 +149,12 @@ def write(root: Path, plan: Plan, say: Callable[[str], None] = lambda text: None
     digests = {name: _digest(data) for name, data in sorted(content.items())}
     facts = {"assignments": plan.assignments, "files": digests}
     content[MANIFEST] = (json.dumps(facts, indent=1) + "\n").encode()
-    part, old = _beside(plan.folder)
-    lay_out(content, part)
-    for name in plan.kept:
-        (part / name).parent.mkdir(parents=True, exist_ok=True)
-        # No copy: an environment of gigabytes may be among them.
-        os.link(plan.folder / name, part / name, follow_symlinks=False)
-    if plan.folder.exists():
-        plan.folder.rename(old)
-    part.rename(plan.folder)
-    shutil.rmtree(old, ignore_errors=True)
+    with replaced(plan.folder) as part:
+        lay_out(content, part)
+        for name in plan.kept:
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            # No copy: an environment of gigabytes may be among them.
+            os.link(plan.folder / name, part / name, follow_symlinks=False)
     return len(content)
 
 
@@ -186,20 +182,6 @@ def files(
 
 def _source(root: Path, name: str) -> Path:
     return root / "solutions" / name / f"{name}.md"
-
-
-def _beside(folder: Path) -> tuple[Path, Path]:
-    """Where the new tree grows, and where the old one goes for a moment."""
-    return folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
-
-
-def _repair(folder: Path) -> None:
-    """After a run that was ended between its two last steps the old tree is put back."""
-    part, old = _beside(folder)
-    shutil.rmtree(part, ignore_errors=True)
-    if old.exists() and not folder.exists():
-        old.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _manifest(folder: Path) -> dict[str, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -29,7 +28,7 @@ from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
 from course_lib.grading.judging.pool import JudgeDied, judge_all
 from course_lib.grading.judging.verdict import Task
-from course_lib.grading.records.folder import known_seeds, lock, save
+from course_lib.grading.records.folder import known_seeds, lock, recover, replaced, save
 
 QUESTIONS = 5
 # Exercises that are looked at together; more only where these do not give enough.
@@ -273,21 +272,15 @@ class Defence:
 
     def _write(self, sheets: Mapping[str, Sheet]) -> None:
         """Write the whole folder beside the one that stands, and put it in its place."""
-        fresh = self.folder.with_name(f".{self.folder.name}.part")
-        shutil.rmtree(fresh, ignore_errors=True)
         data = {name: asdict(sheet) for name, sheet in sheets.items()}
-        save(fresh / "sheets.json", json.dumps(data, indent=1), private=True)
-        for name in ("sheets", "keys"):
-            save(fresh / f"{name}.html", self.page(sheets.values(), key=name == "keys"))
-        for name, sheet in sheets.items():
-            if sheet.questions:
-                save(fresh / "students" / f"{name}.html", self.page([sheet], key=False))
-                save(fresh / "keys" / f"{name}.html", self.page([sheet], key=True))
-        old = _aside(self.folder)
-        if self.folder.exists():
-            self.folder.rename(old)
-        fresh.rename(self.folder)
-        shutil.rmtree(old, ignore_errors=True)
+        with replaced(self.folder) as fresh:
+            save(fresh / "sheets.json", json.dumps(data, indent=1), private=True)
+            for name in ("sheets", "keys"):
+                save(fresh / f"{name}.html", self.page(sheets.values(), key=name == "keys"))
+            for name, sheet in sheets.items():
+                if sheet.questions:
+                    save(fresh / "students" / f"{name}.html", self.page([sheet], key=False))
+                    save(fresh / "keys" / f"{name}.html", self.page([sheet], key=True))
 
     def page(self, sheets: Iterable[Sheet], *, key: bool) -> str:
         """A page of sheets, or of their keys, each on a new sheet of paper."""
@@ -318,13 +311,3 @@ class Defence:
                 if score is not None:
                     full.setdefault(cell, []).append(score >= verdict.worth.get(cell, 0))
         return {cell: sum(each) / len(each) for cell, each in full.items()}
-
-
-def _aside(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.old")
-
-
-def recover(folder: Path) -> None:
-    """Put back what a run that was broken off had moved aside."""
-    if _aside(folder).exists() and not folder.exists():
-        _aside(folder).rename(folder)

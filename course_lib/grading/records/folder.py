@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,6 +44,36 @@ def save(path: Path, text: str, *, private: bool = False) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
     os.replace(part, path)
+
+
+@contextlib.contextmanager
+def replaced(folder: Path) -> Iterator[Path]:
+    """A place beside a folder to fill; at the end it takes the folder's place, whole or not at all.
+
+    A run that ends between the last two steps leaves no folder: :func:`recover` puts the old one
+    back.
+    """
+    part, old = _beside(folder)
+    recover(folder)
+    yield part
+    if folder.exists():
+        folder.rename(old)
+    part.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def recover(folder: Path) -> None:
+    """Put back what a run that was broken off had moved aside, and take away what it had begun."""
+    part, old = _beside(folder)
+    shutil.rmtree(part, ignore_errors=True)
+    if old.exists() and not folder.exists():
+        old.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(folder: Path) -> tuple[Path, Path]:
+    """Where the new folder grows, and where the old one goes for a moment."""
+    return folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
 
 
 def known_seeds(course: Path) -> dict[str, str]:
