@@ -30,6 +30,8 @@ EXCEPTED: dict[str, tuple[str, ...]] = {
     "region": (".sidebar-primary-items__start",),
 }
 
+# A page hears of another colour scheme or width with its next picture, not at once.
+DRAWN_AGAIN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 _HEIGHT = "document.querySelector('.bd-article')?.offsetHeight ?? 0"
 # The smallest letters of a page, in pixels as they are seen: pictures of text are made smaller, and
 # a letter is as high as its own upward axis, however it is turned.
@@ -170,6 +172,7 @@ def survey(
             violations = axe.run(window, options=_OPTIONS).response["violations"]
             for scheme in schemes:
                 window.emulate_media(color_scheme=scheme)
+                window.evaluate(DRAWN_AGAIN)
                 kinds = window.evaluate(_MARK, [kinds, _ALIKE])
                 if window.locator("[data-measured]").count():
                     found = axe.run(window, {"include": "[data-measured]"}, _CONTRAST)

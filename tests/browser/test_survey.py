@@ -11,6 +11,7 @@ from pypdf import PdfReader
 
 from course_lib.book.printing import order, pdf
 from course_lib.book.survey import (
+    DRAWN_AGAIN,
     EXCEPTED,
     MAX_FIRST_LOAD,
     MAX_SCREENS,
@@ -89,6 +90,7 @@ class Visits:
         self._shown(page, "dark", 390)
 
     def _shown(self, page: Any, theme: str, width: int) -> None:
+        page.evaluate(DRAWN_AGAIN)
         widths = page.evaluate(WIDTHS)
         if widths[0] > widths[1] or widths[1] > width:
             self.heard.append(f"is {widths[0]} wide in a window of {widths[1]}")
