@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
         # A module's own examples, what it reaches, and a conftest above a test.
         ("course_lib/scaling.py", "course_lib/scaling.py", True),
         ("course_lib/scaling.py", "course_lib/calibration.py", False),
-        ("tests/grading/conftest.py", "tests/grading/test_judge.py", True),
+        ("tests/grading/conftest.py", "tests/grading/judging/test_judge.py", True),
         ("tests/grading/conftest.py", "tests/book/test_site.py", False),
         # Text is seen by what names its folder.
         ("book/chapters/03_attention.md", "tests/book/test_plain.py", True),

@@ -10,7 +10,7 @@ from course_lib.grading.intake import parsing
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.judge import judge_notebook
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 LOADED = {
     source.stem: authoring.load(source, ROOT) for source in sorted(ROOT.glob("solutions/*/*.md"))
 }

@@ -13,7 +13,7 @@ from course_lib.grading import authoring, sample
 from course_lib.grading.review import similarity
 from course_lib.grading.review.fingerprint import RUN, Alphabet, of_code, passages
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("03_attention", "08_relative", "16_favit")
 
 

@@ -14,7 +14,7 @@ from course_lib.grading.judging import doctor
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NAME = "03_attention"
 # What a worker cannot do even without walls: it has neither the library nor the environment.
 HELD_ANYWAY = {"call a reference", "see the grader's environment"}
