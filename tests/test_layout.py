@@ -1,5 +1,6 @@
 """The repository's promises about itself: its root, its sizes, its commands, its layers."""
 
+import ast
 import io
 import re
 import subprocess
@@ -66,6 +67,17 @@ def test_lines_of_code_are_counted_as_meant():
         'def f():\n    """Doc\n    string."""\n    return """a\nb"""\n'
     )
     assert lines_of_code(source) == 4
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_what_an_underscore_says_is_not_listed_again(module):
+    """Inside a package ``__all__`` stands only where it leaves a function or class out."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    lists = [n.value for n in tree.body if ast.unparse(n).startswith("__all__ = ")]
+    inside = module.parent != ROOT / "course_lib" and "bank" not in module.parts
+    if lists and inside and module.name != "__init__.py":
+        public = {n.name for n in tree.body if hasattr(n, "name") and not n.name.startswith("_")}
+        assert public - set(ast.literal_eval(lists[0]))
 
 
 def test_layers_import_downwards_only():

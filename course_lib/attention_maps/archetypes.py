@@ -8,8 +8,6 @@ from torch import Tensor
 from course_lib.attention_maps.metrics import entropy
 from course_lib.masks import causal_mask, check_mask
 
-__all__ = ["ARCHETYPES", "Archetype", "archetype", "archetype_scores", "synthetic_map"]
-
 Archetype = Literal["diagonal", "vertical", "block", "heterogeneous", "uniform"]
 ARCHETYPES: tuple[Archetype, ...] = get_args(Archetype)
 

@@ -5,13 +5,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-__all__ = [
-    "curve_area",
-    "deletion_curve",
-    "gradient_importance",
-    "random_importance",
-]
-
 
 def deletion_curve(
     score: Callable[[Tensor], Tensor],

@@ -7,16 +7,6 @@ from torch import Tensor
 
 from course_lib.attention import MultiHeadAttention
 
-__all__ = [
-    "cross_attention_gradients",
-    "effective_receptive_field",
-    "field_side",
-    "gradient_norms",
-    "layers_to_reach_all",
-    "reachability",
-]
-
-
 # --------------------------------------------------------------------------- by masks
 
 

@@ -6,8 +6,6 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-__all__ = ["pair_excess", "silencing_curve", "spare_one_by_one"]
-
 Measure = Callable[[Tensor], float]
 """From factors on the output of each head ``(L, H)``, 0 for a silent one, to a number."""
 

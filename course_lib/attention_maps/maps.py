@@ -5,8 +5,6 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-__all__ = ["attention_distance", "attention_maps", "attention_rollout", "grid_distances"]
-
 Fusion = Literal["mean", "max", "min"]
 
 

@@ -13,24 +13,6 @@ from torch import Tensor
 
 from course_lib.masks import check_mask
 
-__all__ = [
-    "block_score",
-    "column_score",
-    "diagonality",
-    "entropy",
-    "keys_for_mass",
-    "max_weight",
-    "mean_relative_position",
-    "monotonicity",
-    "offset_score",
-    "received",
-    "relation_baseline",
-    "relation_score",
-    "stripe_score",
-    "top_mass",
-]
-
-
 # --------------------------------------------------------------------------- how concentrated
 
 

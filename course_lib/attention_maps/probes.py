@@ -7,8 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["LinearProbe", "ProbeResult", "control_labels", "probe_selectivity"]
-
 
 class LinearProbe:
     """Multinomial logistic regression on frozen features.

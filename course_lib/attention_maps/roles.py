@@ -11,8 +11,6 @@ from course_lib.attention_maps.metrics import (
 )
 from course_lib.data.text import RELATIONS, TextBatch
 
-__all__ = ["head_roles"]
-
 
 def head_roles(
     weights: Tensor, batch: TextBatch, *, mask: Tensor | None = None

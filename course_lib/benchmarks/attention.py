@@ -37,8 +37,6 @@ from course_lib.experiments.record import (
 from course_lib.experiments.source import digest as digest_of
 from course_lib.parity import Mechanism, Row, floats, load_table, mechanisms
 
-__all__ = ["EXPERIMENT", "Measured", "bench", "exponents", "worst"]
-
 EXPERIMENT = "attention-speed"
 _TABLE = Path(__file__).parents[1] / "parity" / "table.toml"
 _CPU = torch.device("cpu")

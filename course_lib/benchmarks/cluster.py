@@ -39,8 +39,6 @@ from course_lib.grading.judging.sandbox import die_with_parent
 from course_lib.grading.judging.verdict import Verdict
 from course_lib.grading.records import gradebook
 
-__all__ = ["EXPERIMENT", "Load", "Measured", "bench", "machines"]
-
 EXPERIMENT = "cluster-speed"
 ASSIGNMENT = "03_attention"
 _SEED = "c0ffee"

@@ -34,8 +34,6 @@ from course_lib.experiments.source import digest as digest_of
 from course_lib.grading import authoring
 from course_lib.grading.records import gradebook
 
-__all__ = ["ASSIGNMENT", "EXPERIMENT", "Comparison", "Run", "bench"]
-
 EXPERIMENT = "grading-speed"
 ASSIGNMENT = "03_attention"
 _SEED = "c0ffee"

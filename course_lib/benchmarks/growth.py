@@ -34,8 +34,6 @@ from course_lib.experiments.record import (
 from course_lib.experiments.source import digest as digest_of
 from course_lib.parity.growth import D_MODEL, N_HEADS, VARIANTS, Variant
 
-__all__ = ["EXPERIMENT", "LENGTHS", "PASSES", "Growth", "bench_growth"]
-
 EXPERIMENT = "cost-growth"
 LENGTHS = (64, 256, 1024, 4096)
 PASSES = {"forward": forward_pass, "training": training_pass}

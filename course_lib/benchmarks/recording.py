@@ -10,8 +10,6 @@ import torch
 from course_lib.experiments.provenance import Clock, hardware, parent_commit, versions
 from course_lib.experiments.record import DataUse, Record
 
-__all__ = ["speed_record"]
-
 
 def speed_record(
     experiment: str,

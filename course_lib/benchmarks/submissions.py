@@ -13,8 +13,6 @@ from course_lib.grading.authoring import Assignment, text
 from course_lib.grading.records.folder import save
 from course_lib.grading.sample import with_answers
 
-__all__ = ["kind_of", "make", "submission"]
-
 # Of every ten: seven, two and one.
 _KINDS = ("honest", "honest", "partial", "honest", "honest", "faulty", "honest", "partial",
           "honest", "honest")  # fmt: skip

@@ -14,8 +14,6 @@ from torch.profiler import ProfilerActivity, profile
 from course_lib.errors import Refused
 from course_lib.parity import floats
 
-__all__ = ["Ratio", "compare", "forward_pass", "peak_memory", "training_pass"]
-
 # A single timing should take at least this long, or the clock and the scheduler are measured.
 _SHORTEST = 2e-3
 _DRAWS = 2000

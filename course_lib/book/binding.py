@@ -6,8 +6,6 @@ import re
 import zipfile
 from pathlib import Path
 
-__all__ = ["declare_formulas"]
-
 _ITEM = re.compile(r'<item [^>]*?href="([^"]+\.xhtml)"[^>]*?/>')
 _LIST = "content.opf"
 

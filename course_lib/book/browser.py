@@ -14,8 +14,6 @@ from typing import Any
 
 from course_lib.errors import Refused
 
-__all__ = ["NoBrowser", "chromium", "serving"]
-
 # Without the background flags every start asks hosts that a closed network refuses.
 _QUIET = ("quic", "background-networking", "component-update", "sync", "gpu")
 _FLAGS = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in _QUIET)]

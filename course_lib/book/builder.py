@@ -23,8 +23,6 @@ from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.keys import page_keys, plain
 from course_lib.errors import Refused
 
-__all__ = ["BuildError", "build", "epub", "links", "source_key"]
-
 _STAMP = ".book-stamp"
 _KEYS = ".book-keys"
 _FRAME = ".book-frame"

@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-__all__ = ["pack_pictures", "plain", "round_paths", "shorten"]
-
 _PICTURE = re.compile(r"(?<=data:image/png;base64,)[A-Za-z0-9+/=\s]+")
 _TYPE = re.compile(r"<!DOCTYPE[^>]*>\s*")
 _EMPTY = re.compile(r"<path(?![^>]* d=)(?=[ /])")

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from course_lib.experiments import Record
 
-__all__ = ["WATTS_PER_GPU", "WATTS_PER_THREAD", "watt_hours"]
-
 # Assumptions, stated on the page: a busy core of a server with its share of memory, fans and power
 # supply, and a data-centre GPU at full load. Neither was measured.
 WATTS_PER_THREAD = 10.0

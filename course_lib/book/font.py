@@ -16,8 +16,6 @@ from fontTools.pens.transformPen import TransformPen
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib import TTFont
 
-__all__ = ["FAMILY", "math_font", "used", "woff2"]
-
 FAMILY = "Course Math"
 _RANGES = [
     (0x20, 0x17F),  # Latin

@@ -10,8 +10,6 @@ from course_lib.book.reported import Row
 from course_lib.book.results import interval, outcome_of, tally
 from course_lib.experiments import Conclusion
 
-__all__ = ["forest"]
-
 _WIDTH, _LEFT, _LINE = 360, 172, 15
 _FAR = 60.0
 """Margins from 0 at which the axis ends."""

@@ -15,8 +15,6 @@ from fontTools.ttLib import TTFont
 
 from course_lib.book.font import woff2
 
-__all__ = ["cut_icons"]
-
 _NAME = re.compile(r"fa-[\w-]+")
 _RULE = re.compile(r'((?:\.fa-[\w-]+::?before,?)+)\{content:"[^"]*"\}')
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{2,6})")

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["EXECUTION_FILE", "TIMES_FILE", "noted", "report"]
-
 EXECUTION_FILE = "execution.json"
 # Seconds of the last build, and of the last that executed every page.
 TIMES_FILE = "build-seconds.json"

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from course_lib.experiments.source import Symbol, drop_docstrings, located, reached
 
-__all__ = ["files", "page_keys", "plain"]
-
 # What is imported by a name that a page says: `check("masks.causal_mask")`.
 _NAMED = ("bank", "figures", "experiments")
 _DYNAMIC = re.compile(r"\bimport_module\b|\b__import__\b")

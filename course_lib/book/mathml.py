@@ -17,8 +17,6 @@ from latex2mathml.converter import Converter
 
 from course_lib.errors import Refused
 
-__all__ = ["MATHML_CSS", "UnsupportedMath", "mathml"]
-
 MATHML_CSS = """\
 mtd.tex-left { text-align: left; }
 mtd.tex-right { text-align: right; }

@@ -24,8 +24,6 @@ from course_lib.book.printing import order
 from course_lib.drawings import drawings
 from course_lib.errors import Refused
 
-__all__ = ["BRANCH", "NotebookError", "Site", "notebook", "write_notebooks"]
-
 # Where the notebooks are published, at the same paths as the pages: Colab opens files of a branch.
 BRANCH = "notebooks"
 _FENCE = re.compile(

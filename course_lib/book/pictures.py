@@ -14,8 +14,6 @@ from PIL import Image
 
 from course_lib.errors import Refused
 
-__all__ = ["MOST", "WIDTH", "refresh", "shrink"]
-
 # Bytes of one picture, and how many points it is wide.
 MOST, WIDTH = 80_000, 1000
 

@@ -12,8 +12,6 @@ import yaml
 
 from course_lib.book.browser import chromium, serving
 
-__all__ = ["order", "pdf"]
-
 _PAPER = {
     "format": "A4",
     "margin": {"top": "16mm", "bottom": "18mm", "left": "16mm", "right": "16mm"},

@@ -25,16 +25,6 @@ from course_lib.experiments import (
     measured,
 )
 
-__all__ = [
-    "BENCHMARKS",
-    "OUTCOMES",
-    "Reported",
-    "Row",
-    "load_known",
-    "load_reported",
-    "rows",
-]
-
 BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed")
 """Folders of records that `course bench` writes: measurements of speed, no experiments."""
 

@@ -14,8 +14,6 @@ from xml.etree import ElementTree
 
 from course_lib.book.browser import NoBrowser, chromium, serving
 
-__all__ = ["EXCEPTED", "MAX_FIRST_LOAD", "MAX_SCREENS", "MIN_LETTERS", "letters", "pages", "survey"]
-
 # Bytes of all that a page loads when it is opened for the first time, as they are on the disk.
 MAX_FIRST_LOAD = 1_600_000
 # A chapter's page in windows of 1280 x 900, without what the theme puts above and below.

@@ -18,8 +18,6 @@ from zoneinfo import ZoneInfo
 from course_lib.book.teaching import minutes, tasks
 from course_lib.errors import Refused
 
-__all__ = ["BUNDLES", "HEADINGS", "Chapter", "Week", "chapters", "core", "plan", "rows", "table"]
-
 # Assignments that belong together and can be handed in together.
 BUNDLES = (("01", "02"), ("03", "04"), ("07", "08"), ("15", "16"))
 # Where the core set leads: the whole Transformer, once on words and once on pictures.

@@ -11,8 +11,6 @@ from pathlib import Path
 from course_lib.checks.exercise import Exercise, find
 from course_lib.errors import Refused
 
-__all__ = ["Task", "minutes", "misconceptions", "tasks"]
-
 CHECK = re.compile(r"""^check\(["']([\w.]+)["']\)""", re.MULTILINE)
 TITLE = re.compile(r"^## (.+)$", re.MULTILINE)
 GIVEN = re.compile(r"^# given: *[\w.]+\.(\w+) *$", re.MULTILINE)

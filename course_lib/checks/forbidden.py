@@ -27,8 +27,6 @@ from typing import Any, NoReturn
 
 import torch
 
-__all__ = ["FORBIDDEN", "Forbidden", "NotAllowed", "during", "for_good", "named", "refuses"]
-
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from torch import Tensor
 
-__all__ = ["Call", "idle"]
-
 # Arguments, named arguments, and what came back.
 Call = tuple[Sequence[Any], Mapping[str, Any], Any]
 

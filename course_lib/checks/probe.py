@@ -27,17 +27,6 @@ import torch
 
 from course_lib.checks.protocol import TENSORS, items
 
-__all__ = [
-    "CannotCap",
-    "OutOfTime",
-    "Starved",
-    "TooMuchMemory",
-    "Unanswered",
-    "bounded",
-    "out_of_memory",
-    "part",
-]
-
 _SLACK = 5  # seconds on the wall beyond twice the processor time
 _MIB = 2**20
 _M_MMAP_THRESHOLD = -3

@@ -13,23 +13,6 @@ from course_lib.positions import (
     sinusoidal_encoding,
 )
 
-__all__ = [
-    "all_embeddings_and_steps_help",
-    "cross_terms_alone_are_worse",
-    "distances_suit_series",
-    "far_codes_are_correlated",
-    "legendre_positions_are_worse",
-    "no_positions_are_worse",
-    "orders_vary",
-    "positions_alone_are_worse",
-    "rodrigues_gives_legendre",
-    "rotations_suit_series",
-    "steps_and_depth_help",
-    "steps_cure_translation",
-    "steps_dont_replace_positions",
-    "steps_know_the_order",
-]
-
 
 def _tokens() -> torch.Tensor:
     generator = torch.Generator().manual_seed(0)

@@ -6,16 +6,6 @@ from torch import Tensor
 from course_lib.attention import MultiHeadAttention, scaled_dot_product_attention
 from course_lib.claims.finding import Finding
 
-__all__ = [
-    "cross_attention_is_rectangular",
-    "distances_from_it",
-    "english_and_japanese_order",
-    "query_need_not_match",
-    "row_of_it",
-    "weights_of_i_love_you",
-    "weights_show_influence",
-]
-
 _SENTENCE = "The animal didn't cross the street because it was too tired".split()
 _ROW_OF_IT = (0.02, 0.42, 0.05, 0.03, 0.03, 0.08, 0.15, 0.06, 0.04, 0.31)
 

@@ -12,20 +12,6 @@ from course_lib.positions import sinusoidal_positions
 from course_lib.transformer.depth import depth_profile
 from course_lib.transformer.mirror import train_mirror
 
-__all__ = [
-    "batch_does_not_matter",
-    "cross_attention_paths",
-    "cross_attention_roles",
-    "four_times_as_wide",
-    "input_flows_unaltered",
-    "layer_norm_formula",
-    "pre_norm_is_stabler",
-    "residuals_are_dispensable",
-    "stack_needs_a_last_norm",
-    "tiny_epsilon",
-    "xavier_variance",
-]
-
 
 def _randn(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))

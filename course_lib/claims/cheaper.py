@@ -22,19 +22,6 @@ from course_lib.efficient import (
 )
 from course_lib.masks import block_mask, longformer_mask
 
-__all__ = [
-    "block_diagonal_costs_blocks",
-    "constants_are_left_out",
-    "features_replace_softmax",
-    "flash_reduces_the_square",
-    "global_positions_see_and_are_seen",
-    "linformer_costs",
-    "linformer_replaces_softmax",
-    "performer_costs_squares_of_the_width",
-    "sparse_is_local_and_global",
-    "tiles_save_memory_not_time",
-]
-
 
 def _drawn(T: int, width: int, size: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)

@@ -11,14 +11,6 @@ from course_lib.attention import attention_weights
 from course_lib.claims.finding import Finding
 from course_lib.masks import causal_mask
 
-__all__ = [
-    "attention_is_quadratic",
-    "convolution_path_is_logarithmic",
-    "convolutions_grow_by_two",
-    "image_of_512_pixels",
-    "text_sees_more_with_depth",
-]
-
 
 def attention_is_quadratic() -> Finding:
     """Operations of scores and mixing when the length and the width are doubled."""

@@ -20,19 +20,6 @@ from course_lib.favit import (
 )
 from course_lib.informer import ProbSparse, SparseRules
 
-__all__ = [
-    "cosine_and_steps",
-    "costs_as_much_as_windows",
-    "divergence_from_uniform",
-    "keeps_the_square_of_the_keys",
-    "one_key_per_query",
-    "original_takes_the_maximum",
-    "sampling_costs_no_more",
-    "sampling_keys_is_prob_sparse",
-    "sizes_of_table_1",
-    "spread_from_edge_to_edge",
-]
-
 
 def spread_from_edge_to_edge() -> Finding:
     """The dilations of four areas of FaViT, and whether their samples end at the edge."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from course_lib.experiments import decided
 
-__all__ = ["HOLDS", "Finding"]
-
 # What each outcome of course_lib.experiments.verdict says of a claim.
 HOLDS: dict[str, bool | None] = {
     "stands": True,

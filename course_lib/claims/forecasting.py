@@ -19,15 +19,6 @@ from course_lib.informer import (
 )
 from course_lib.multimodal import FactorisedBlock, factorised_mask, video_positions
 
-__all__ = [
-    "active_queries_are_a_logarithm",
-    "defaults_with_64_steps",
-    "divergence_of_the_informer",
-    "hours_ahead",
-    "informer_is_a_set_model",
-    "video_in_two_steps",
-]
-
 
 def _draw(*shape: int, seed: int = 0) -> Tensor:
     generator = torch.Generator().manual_seed(seed)

@@ -9,16 +9,6 @@ from course_lib.attention import MultiHeadAttention, attention_weights
 from course_lib.attention_maps import offset_score
 from course_lib.claims.finding import Finding
 
-__all__ = [
-    "attention_follows_content",
-    "heads_complement_each_other",
-    "heads_cost_the_same",
-    "making_looks_back",
-    "one_head_is_limited",
-    "typical_heads_are_64_wide",
-    "uniform_heads_do_nothing",
-]
-
 # The sentence that both figures of the paper of 2017 with "making" show.
 _MAKING = (
     "It is in this spirit that a majority of American governments have passed new laws since 2009 "

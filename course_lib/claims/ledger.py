@@ -10,8 +10,6 @@ import yaml
 from course_lib.claims.finding import HOLDS, Finding
 from course_lib.errors import Refused
 
-__all__ = ["DOCUMENTS", "VERDICTS", "Claim", "contradiction", "load_claims", "shown"]
-
 DOCUMENTS = {
     "lecture": "the lecture",
     "cifar-report": "the CIFAR-10 report",

@@ -8,19 +8,6 @@ from course_lib.attention import attention_weights, scaled_dot_product_attention
 from course_lib.claims.finding import Finding
 from course_lib.masks import causal_mask, padding_mask, sliding_window_mask
 
-__all__ = [
-    "adding_is_cleaner",
-    "causal_snippet",
-    "encoder_needs_no_mask",
-    "masks_fit_the_module",
-    "one_means_keep_everywhere",
-    "position_of_the",
-    "predicts_from_earlier_words",
-    "product_of_masks",
-    "three_dimensional_mask",
-    "window_size",
-]
-
 
 def _random(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0))

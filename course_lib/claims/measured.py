@@ -2,8 +2,6 @@
 
 from course_lib.claims.finding import Finding
 
-__all__ = ["bottleneck_costs_accuracy", "causal_models_lose_a_third", "rows_pack_better"]
-
 
 def bottleneck_costs_accuracy() -> Finding:
     """Exact translations of short and of long sentences, with and without attention."""

@@ -7,17 +7,6 @@ from torch import Tensor, nn
 from course_lib.claims.finding import Finding
 from course_lib.masks import masked_softmax
 
-__all__ = [
-    "added_numbers_mask",
-    "clamping_prevents_overflow",
-    "dropped_weights_are_weights",
-    "implementations_agree",
-    "infinity_gives_zero",
-    "large_number_masks",
-    "large_number_masks_in_16_bits",
-    "padding_gets_zero",
-]
-
 _SCORES = torch.tensor([[1.0, 2.0, 3.0, 0.5], [1.0, 2.0, 3.0, 0.5]])
 # The first query may see two keys, the second one none.
 _MASK = torch.tensor([[True, True, False, False], [False] * 4])

@@ -19,19 +19,6 @@ from course_lib.positions import (
 )
 from course_lib.positions.previous import accuracy_by_place, train_previous
 
-__all__ = [
-    "codes_are_unique",
-    "codes_follow_the_formula",
-    "codes_extend_without_errors",
-    "different_frequencies",
-    "integers_hinder_learning",
-    "ratios_depend_on_length",
-    "shift_is_linear",
-    "sines_alone_overlap",
-    "steps_are_consistent",
-    "binary_distances",
-]
-
 
 def _codes(n: int, d_model: int) -> Tensor:
     return sinusoidal_encoding(torch.arange(n, dtype=torch.float64), d_model)

@@ -5,19 +5,6 @@ import torch
 from course_lib.attention_maps import diagonality, stripe_score
 from course_lib.claims.finding import Finding
 
-__all__ = [
-    "attention_follows_word_order",
-    "attention_is_sparse",
-    "columns_are_hubs",
-    "deletion_by_attention",
-    "diagonality_counts_neighbours",
-    "even_heads_are_idle",
-    "layers_specialise",
-    "no_head_is_redundant",
-    "probes_find_syntax_in_the_middle",
-    "weights_do_not_explain",
-]
-
 
 def attention_follows_word_order() -> Finding:
     """How far attention goes through German and through Korean sentences in order."""

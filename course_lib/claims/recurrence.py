@@ -8,14 +8,6 @@ from course_lib.attention import MultiHeadAttention, attention_weights
 from course_lib.claims.finding import Finding
 from course_lib.seq2seq import attend, luong_general, luong_readout
 
-__all__ = [
-    "attention_costs_less_than_recurrence",
-    "luong_shapes",
-    "memory_grows_with_length",
-    "vocabulary_decides",
-    "work_is_linear_in_length",
-]
-
 
 def _flops(module: nn.Module, length: int, width: int) -> int:
     with FlopCounterMode(display=False) as counter, torch.no_grad():

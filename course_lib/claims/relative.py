@@ -25,17 +25,6 @@ from course_lib.positions import (
 from course_lib.positions.previous import accuracy_by_place, train_previous
 from course_lib.transformer import Encoder
 
-__all__ = [
-    "bias_by_distance_alone",
-    "causal_models_need_codes",
-    "closer_positions_attend_more",
-    "cross_terms_are_fundamental",
-    "order_leaves_strength_alone",
-    "rotation_is_relative",
-    "score_has_four_terms",
-    "who_keeps_which_terms",
-]
-
 
 def _draw(*shape: int, seed: int = 0) -> Tensor:
     generator = torch.Generator().manual_seed(seed)

@@ -12,17 +12,6 @@ from course_lib.masks import causal_mask
 from course_lib.positions import sinusoidal_positions
 from course_lib.transformer import Encoder
 
-__all__ = [
-    "appended_and_invariant",
-    "formula",
-    "permutation_equivariant",
-    "permutation_invariant",
-    "scaling_gives_variance_one_always",
-    "training_commutes_with_exchange",
-    "unscaled_scores_saturate",
-    "variance_of_dot_products",
-]
-
 
 def _products(width: int, generator: torch.Generator, std: float = 1.0) -> Tensor:
     q, k = std * torch.randn(2, 20_000, width, generator=generator)

@@ -13,26 +13,6 @@ from course_lib.experiments import SHIPPED_RESULTS, decided
 from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
 from course_lib.vit import ViT, ViTConfig
 
-__all__ = [
-    "ablations_subtract",
-    "all_late_heads_look_far",
-    "convolutions_need_depth",
-    "deeper_layers_look_further",
-    "few_images_favour_convolutions",
-    "heads_are_missed",
-    "hidden_layers_are_missed",
-    "hybrids_attend_late",
-    "larger_patches_cost",
-    "more_images_close_the_gap",
-    "no_prior_at_all",
-    "norms_are_missed",
-    "norms_matter_most",
-    "positions_are_missed",
-    "residuals_are_missed",
-    "seventy_per_cent_are_kept",
-    "sees_all_at_once",
-]
-
 BOOK = SHIPPED_RESULTS.parent
 
 

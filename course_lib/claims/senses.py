@@ -25,16 +25,6 @@ from course_lib.multimodal import (
     unified_positions,
 )
 
-__all__ = [
-    "caption_learning_transfers",
-    "clip_reads_like_bert",
-    "elements_differ_in_length",
-    "places_decide_the_cost",
-    "queries_cost_n_times_m",
-    "two_models_cost_more",
-    "unified_means_a_line",
-]
-
 
 def clip_reads_like_bert() -> Finding:
     """What a change of the last word does to the first one, in both kinds of text encoder."""

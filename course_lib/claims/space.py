@@ -29,20 +29,6 @@ from course_lib.vit import (
 )
 from course_lib.vit.three_questions import Scenes
 
-__all__ = [
-    "added_codes_differ",
-    "any_even_width_will_do",
-    "axes_share_frequencies",
-    "columns_come_first",
-    "learned_positions_have_two_axes",
-    "order_is_arbitrary",
-    "patches_of_a_picture",
-    "positions_are_not_needed",
-    "raster_neighbours_look_alike",
-    "shuffled_patches_are_harmless",
-    "sines_are_enough",
-]
-
 
 def patches_of_a_picture() -> Finding:
     """Cut a picture of 224 x 224 into patches of 16."""

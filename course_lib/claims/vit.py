@@ -17,22 +17,6 @@ from course_lib.resnet import resnet18
 from course_lib.training import count_parameters, saved_bytes, train_epoch, warmup_cosine
 from course_lib.vit import VisionBlock, ViT, ViTConfig, patchify, vit_costs
 
-__all__ = [
-    "any_deviation_will_do",
-    "base_on_small_patches",
-    "checkpointing_needs_no_residuals",
-    "class_row_is_a_map",
-    "class_token_stands_nowhere",
-    "convolution_makes_64_tokens",
-    "learning_rate_ends_at_a_hundredth",
-    "loss_and_accuracy_rise_together",
-    "no_gradient_is_zeroed",
-    "patches_alone_enter",
-    "report_model_size",
-    "resnet18_size",
-    "small_has_five_million",
-]
-
 _RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results"
 
 

@@ -10,13 +10,6 @@ from course_lib.training import count_parameters
 from course_lib.transformer import Decoder, transformer_base
 from course_lib.transformer.wiring import conditioned_block
 
-__all__ = [
-    "base_model_has_65_million",
-    "conditioned_module_asks",
-    "llava_cross_attends",
-    "only_queries_are_recomputed",
-]
-
 
 def base_model_has_65_million() -> Finding:
     """Build the base model without its numbers, and count them."""

@@ -18,18 +18,6 @@ from course_lib.swin import (
 )
 from course_lib.vit import patchify
 
-__all__ = [
-    "a_pyramid_is_enough",
-    "convolutional_attention_is_local",
-    "four_windows_save_three_quarters",
-    "offsets_are_learned",
-    "pixels_are_tokens",
-    "windows_are_convolutions",
-    "windows_are_linear",
-    "windows_cost_their_side_squared",
-    "windows_move_by_half",
-]
-
 
 def pixels_are_tokens() -> Finding:
     """Tokens of a picture of 224 x 224 in patches of 16."""

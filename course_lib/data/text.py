@@ -20,18 +20,6 @@ from torch import Tensor
 
 from course_lib.data.translation import SentencePair, Split, Vocabulary, split_of
 
-__all__ = [
-    "MARKS",
-    "NOUN_FORMS",
-    "RELATIONS",
-    "VERB_FORMS",
-    "TextBatch",
-    "TextSentence",
-    "annotated_text",
-    "collate_text",
-    "draw_sentence",
-]
-
 Relation = Literal["agreement", "coreference", "emphasis"]
 Mark = Literal["separators", "names", "rare"]
 RELATIONS: tuple[Relation, ...] = ("agreement", "coreference", "emphasis")

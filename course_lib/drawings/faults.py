@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from course_lib.drawings.sketch import Box, Point, Sketch
 
-__all__ = ["faults"]
-
 
 def faults(sketch: Sketch) -> Iterator[str]:
     """Find texts that leave the sheet, touch each other, an edge or an arrow, and shapes that meet.

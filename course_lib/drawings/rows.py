@@ -9,8 +9,6 @@ import torch
 
 from course_lib.drawings.sketch import Box, Sketch
 
-__all__ = ["Rows", "listed", "painted", "pixels", "said", "whole"]
-
 _COLOURS = {
     "b": (0.62, 0.80, 0.93), "y": (0.95, 0.77, 0.06), "w": (0.94, 0.91, 0.84),
     "d": (0.30, 0.22, 0.18), "r": (0.72, 0.20, 0.18), "s": (0.13, 0.36, 0.52),

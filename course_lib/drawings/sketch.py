@@ -16,8 +16,6 @@ from dataclasses import dataclass
 
 from course_lib.drawings.style import HANGUL, rules
 
-__all__ = ["Box", "Sketch"]
-
 Point = tuple[float, float]
 
 # Arial's widths in thousandths; what is not named has 556, and Hangul 1000.

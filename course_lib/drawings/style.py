@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["HANGUL", "ROLES", "page_style", "rules"]
-
 # The seven syllables that drawings use, for machines without a Korean font.
 HANGUL = Path(__file__).with_name("hangul.css").read_text(encoding="utf-8").strip()
 

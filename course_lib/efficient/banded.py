@@ -16,15 +16,6 @@ from torch import Tensor
 from course_lib.attention import check_attention, fused_attention
 from course_lib.masks import check_mask, masked_softmax
 
-__all__ = [
-    "band_average",
-    "band_offsets",
-    "band_to_dense",
-    "band_weights",
-    "banded_attention",
-    "fused_banded_attention",
-]
-
 # With fewer queries at once the kernel spends its time on starting.
 _SMALLEST_BLOCK = 32
 

@@ -13,8 +13,6 @@ from torch import Tensor
 from course_lib.attention import check_attention, fused_attention, scaled_dot_product_attention
 from course_lib.masks import causal_mask, check_mask, combine_masks
 
-__all__ = ["block_diagonal_attention", "fused_block_diagonal_attention"]
-
 
 def block_diagonal_attention(
     q: Tensor,

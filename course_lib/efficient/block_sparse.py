@@ -21,15 +21,6 @@ from course_lib.attention import (
 )
 from course_lib.efficient.keys import expand_key_mask
 
-__all__ = [
-    "BlockSparseAttention",
-    "block_layout",
-    "block_sparse_attention",
-    "fused_block_sparse_attention",
-    "layout_mask",
-    "random_blocks",
-]
-
 
 def random_blocks(
     n_blocks: int, n_random: int, *, n_heads: int = 1, generator: Generator | None = None

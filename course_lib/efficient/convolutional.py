@@ -17,13 +17,6 @@ from course_lib.attention import (
     split_heads,
 )
 
-__all__ = [
-    "ConvolutionalAttention",
-    "CrossShapedAttention",
-    "ReducedAttention",
-    "stripe_masks",
-]
-
 
 class ConvolutionalAttention(nn.Module):
     """Attention whose queries, keys and values see their neighbourhood (CvT).

@@ -11,15 +11,6 @@ from torch.utils._pytree import tree_leaves
 
 from course_lib.attention import check_heads
 
-__all__ = [
-    "KINDS",
-    "Cost",
-    "attention_costs",
-    "largest_tensor",
-    "longformer_pairs",
-    "window_pairs",
-]
-
 KINDS = ("full", "window", "Longformer", "Linformer", "Performer", "tiled")
 """The kinds of attention that :func:`attention_costs` counts."""
 

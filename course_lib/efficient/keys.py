@@ -7,8 +7,6 @@ from torch import Tensor
 
 from course_lib.masks import check_mask
 
-__all__ = ["expand_key_mask"]
-
 
 def expand_key_mask(
     key_mask: Tensor, batch: int, n_keys: int, device: torch.device | None = None

@@ -17,8 +17,6 @@ from course_lib.attention import (
 )
 from course_lib.efficient.keys import expand_key_mask
 
-__all__ = ["LinformerAttention", "linformer_attention"]
-
 
 def linformer_attention(
     q: Tensor,

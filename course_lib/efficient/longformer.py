@@ -15,8 +15,6 @@ from course_lib.attention import (
 from course_lib.efficient.banded import band_average, band_weights, fused_banded_attention
 from course_lib.masks import check_mask, combine_masks
 
-__all__ = ["LongformerAttention"]
-
 
 class LongformerAttention(nn.Module):
     """Multi-head self-attention in a window, with global positions that have maps of their own.

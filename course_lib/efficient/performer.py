@@ -15,15 +15,6 @@ from torch import Generator, Tensor, nn
 from course_lib.attention import check_attention, check_heads, merge_heads, split_heads
 from course_lib.efficient.keys import expand_key_mask
 
-__all__ = [
-    "PerformerAttention",
-    "RandomFeatureAttention",
-    "orthogonal_features",
-    "performer_attention",
-    "performer_linear_attention",
-    "softmax_features",
-]
-
 # Positions whose prefix sums are taken together.
 _CHUNK = 128
 

@@ -15,8 +15,6 @@ from torch import Tensor
 
 from course_lib.attention import check_attention, scaled_dot_product_attention
 
-__all__ = ["fixed_mask", "fused_strided_attention", "strided_attention", "strided_mask"]
-
 
 def strided_mask(T: int, stride: int, *, device: torch.device | None = None) -> Tensor:
     """The last l positions, and every l-th before them.

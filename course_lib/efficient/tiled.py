@@ -18,8 +18,6 @@ from torch import Tensor
 from course_lib.attention import check_attention, scaled_dot_product_attention
 from course_lib.masks import causal_mask, check_bias, check_mask, combine_masks
 
-__all__ = ["Running", "online_attention", "online_step", "tiled_attention"]
-
 # Numbers in one tile of scores, and the most keys of a tile. Fewer keys need more bookkeeping, and
 # fewer queries slow the products down.
 _TILE = 3 * 2**17

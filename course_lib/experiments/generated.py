@@ -13,8 +13,6 @@ from course_lib.experiments.provenance import Clock
 from course_lib.experiments.registry import Job
 from course_lib.training import fit, seeded_generator, warmup_cosine
 
-__all__ = ["Batch", "Recipe", "sha256_of", "train_generated"]
-
 Batch = tuple[Tensor, ...]
 
 

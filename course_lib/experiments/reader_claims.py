@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from course_lib.experiments.questions import Measure, Question, learned
 from course_lib.experiments.record import Record
 
-__all__ = ["QUESTIONS"]
-
 _ESSAY = "the patterns essay"
 _LECTURE = "the lecture"
 _SPARED = 0.02

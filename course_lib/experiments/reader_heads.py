@@ -17,8 +17,6 @@ from course_lib.attention_maps import (
 from course_lib.data.text import RELATIONS, TextBatch
 from course_lib.training import seeded_generator
 
-__all__ = ["ORDERS", "best_roles", "head_name", "silencing"]
-
 ORDERS = ("least worth now", "least worth alone", "random", "most worth alone")
 """In which orders heads are silenced."""
 _N_RANDOM = 10

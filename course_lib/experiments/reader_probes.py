@@ -14,8 +14,6 @@ from course_lib.data.translation import Vocabulary
 from course_lib.trained import Reader
 from course_lib.training import seeded_generator
 
-__all__ = ["layers_of", "noun_labels", "probes"]
-
 _L2 = 1e-2
 
 

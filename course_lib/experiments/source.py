@@ -19,8 +19,6 @@ from pathlib import Path
 
 import course_lib
 
-__all__ = ["Symbol", "digest", "drop_docstrings", "located", "reached"]
-
 _ROOT = Path(course_lib.__file__).resolve().parent.parent
 
 Symbol = tuple[str, str]

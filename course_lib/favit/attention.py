@@ -12,8 +12,6 @@ from course_lib.attention import (
 from course_lib.favit.fusion import CrossWindow, Operator
 from course_lib.favit.sampling import dilated_windows, pooled_windows, unfold_windows
 
-__all__ = ["FactorisedAttention", "split_channels"]
-
 # Shares of the channels: global, local, and dilated where there is a dilation.
 _THREE, _TWO = (2, 7, 7), (1, 7)
 

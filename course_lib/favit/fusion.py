@@ -6,13 +6,6 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-__all__ = [
-    "CrossWindow",
-    "Operator",
-    "average_neighbouring_channels",
-    "informative_keys",
-]
-
 Operator = Literal["pointwise", "linear", "mean", "max", "prob_sparse"]
 
 

@@ -13,8 +13,6 @@ from course_lib.favit.fusion import CrossWindow, Operator
 from course_lib.swin import DropPath, drop_path_rates
 from course_lib.vit import check_images
 
-__all__ = ["PRESETS", "FaViT", "FaViTBlock", "FaViTConfig", "favit"]
-
 
 @dataclass(frozen=True)
 class FaViTConfig:

@@ -8,8 +8,6 @@ from torch import Tensor
 from course_lib.favit.attention import split_channels
 from course_lib.favit.sampling import sampled
 
-__all__ = ["GroupCost", "factorised_cost", "group_survey", "tokens_read", "window_cost"]
-
 
 def group_survey(rows: int, columns: int, window: int, dilation: int) -> tuple[int, int, int]:
     """Say how a group of heads samples a map.

@@ -8,8 +8,6 @@ import torch
 
 from course_lib.figures.base import Figure, bars, choice, slider
 
-__all__ = ["Options", "alignment_reader"]
-
 _SOURCE = ("ich", "habe", "das", "Buch", "im", "Zug", "gelesen")
 _TARGET = ("I", "read", "the", "book", "on", "the", "train")
 # Which source words each target word renders: "read" two of them, "im" rendered by two.

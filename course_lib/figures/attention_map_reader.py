@@ -18,8 +18,6 @@ from course_lib.data.text import annotated_text, collate_text
 from course_lib.figures.base import Figure, bars, choice, slider
 from course_lib.trained import hide_words, load_reader
 
-__all__ = ["Options", "Reading", "attention_map_reader", "read_sentences"]
-
 # In the test sentences: a far subject, a pronoun, a rare name, an intensifier.
 _SENTENCES = (86, 85, 49, 72)
 

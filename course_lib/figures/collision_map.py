@@ -9,8 +9,6 @@ from torch import Tensor
 from course_lib.figures.base import Figure, cell, choice, slider, table
 from course_lib.positions import sinusoidal_encoding
 
-__all__ = ["SCHEMES", "WIDTH", "Options", "collision_map"]
-
 WIDTH = 32
 """Channels of a code."""
 

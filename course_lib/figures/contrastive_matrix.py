@@ -9,8 +9,6 @@ import torch
 from course_lib.figures.base import Figure, cell, choice, slider, switch, table
 from course_lib.multimodal import contrastive_loss
 
-__all__ = ["Options", "contrastive_matrix"]
-
 HUB = 0.4
 """How much nearer a hub is to every caption."""
 

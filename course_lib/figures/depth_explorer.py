@@ -9,8 +9,6 @@ from typing import Any
 from course_lib.figures.base import Figure, choice, curve, slider
 from course_lib.transformer.depth import ARRANGEMENTS, Arrangement, depth_profile
 
-__all__ = ["DEPTHS", "FORMULAS", "QUANTITIES", "Options", "depth_explorer"]
-
 DEPTHS = (2, 4, 8, 12, 16, 24)
 QUANTITIES = ("gradient", "diversity", "variance")
 FORMULAS: dict[str, str] = {

@@ -9,8 +9,6 @@ from course_lib.favit import group_survey, tokens_read
 from course_lib.favit.sampling import sampled
 from course_lib.figures.base import Figure, cell, choice, slider, switch, table
 
-__all__ = ["DILATIONS", "SIDE", "WINDOW", "Options", "dilation_groups"]
-
 SIDE = 15
 """Rows and columns of the grid."""
 

@@ -9,8 +9,6 @@ import torch
 from course_lib.attention import merge_heads, scaled_dot_product_attention, split_heads
 from course_lib.figures.base import Figure, bars, slider
 
-__all__ = ["Options", "heads_apart"]
-
 WORDS, MOST = ("Anna", "sings"), 4
 """The two words that are looked at, and how large a number of the query may be."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from course_lib.figures.base import Figure, cell, slider, switch, table
 
-__all__ = ["Options", "kv_cache_stepper"]
-
 
 @dataclass(frozen=True)
 class Options(Figure):

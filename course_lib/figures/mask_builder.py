@@ -17,8 +17,6 @@ from course_lib.masks import (
     to_lengths,
 )
 
-__all__ = ["CONVENTIONS", "Options", "mask_builder"]
-
 CONVENTIONS = {
     "may attend": "True = may attend: this course and F.scaled_dot_product_attention",
     "blocked": "True = blocked: nn.MultiheadAttention",

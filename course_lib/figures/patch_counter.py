@@ -7,8 +7,6 @@ from typing import Any
 from course_lib.figures.base import Figure, bars, cell, choice, table
 from course_lib.vit.config import ViTConfig
 
-__all__ = ["PARTS", "PATCHES", "SHIP", "WIDTHS", "Options", "config_of", "patch_counter"]
-
 PATCHES = (1, 2, 4, 8, 16)
 """Sides of a patch, in pixels."""
 

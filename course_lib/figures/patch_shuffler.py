@@ -13,8 +13,6 @@ from course_lib.figures.base import Figure, choice, slider
 from course_lib.positions import sinusoidal_encoding
 from course_lib.vit.patches import patchify
 
-__all__ = ["SIDE", "TELLINGS", "Options", "patch_shuffler", "picture"]
-
 SIDE = 4
 """Patches along a side, and pixels along a side of a patch."""
 

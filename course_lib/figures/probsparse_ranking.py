@@ -9,8 +9,6 @@ import torch
 from course_lib.figures.base import Figure, cell, choice, slider, table
 from course_lib.informer import budget, max_mean_measure, sparsity_measure
 
-__all__ = ["LENGTH", "MEASURES", "ORDER", "SCORES", "Options", "probsparse_ranking"]
-
 LENGTH = 12
 """Queries, and keys."""
 

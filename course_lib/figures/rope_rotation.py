@@ -8,8 +8,6 @@ import torch
 from course_lib.figures.base import Figure, choice, curve, dials, slider, switch
 from course_lib.positions import rotary_angles, rotate
 
-__all__ = ["KEY", "LAST", "QUERY", "Options", "rope_rotation"]
-
 LAST = 64
 """The last position."""
 

@@ -9,8 +9,6 @@ import torch
 from course_lib.figures.base import Figure, bars, slider
 from course_lib.recurrence import gru_step, unroll
 
-__all__ = ["Options", "shared_state"]
-
 
 @dataclass(frozen=True)
 class Options(Figure):

@@ -8,8 +8,6 @@ import torch
 from course_lib.figures.base import Figure, choice, curve, dials, slider, switch
 from course_lib.positions import sinusoidal_encoding, wavelengths
 
-__all__ = ["SPAN", "Options", "sinusoid_explorer"]
-
 SPAN = 64
 """The largest distance that is drawn."""
 

@@ -9,8 +9,6 @@ import torch
 
 from course_lib.figures.base import Figure, bars, choice, slider, switch
 
-__all__ = ["Options", "softmax_temperature"]
-
 
 @dataclass(frozen=True)
 class Options(Figure):

@@ -6,8 +6,6 @@ from typing import Any
 from course_lib.figures.base import Figure, cell, slider, switch, table
 from course_lib.swin import Layout, grid_connections
 
-__all__ = ["COLUMNS", "ROWS", "WINDOW", "Options", "window_shift"]
-
 ROWS = 8
 """Rows of the grid."""
 

@@ -24,8 +24,6 @@ from traitlets import Bool
 
 from course_lib.errors import Refused
 
-__all__ = ["Judge", "NotJudged", "use"]
-
 
 class NotJudged(Refused, RuntimeError):
     """A submission could not be judged; nbgrader logs this and goes on with the next."""

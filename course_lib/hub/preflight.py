@@ -16,8 +16,6 @@ from course_lib.hub import accounts
 from course_lib.hub.settings import Place
 from course_lib.hub.software import reachable
 
-__all__ = ["machine", "made"]
-
 
 def machine(place: Place, root: Path) -> list[str]:
     """What this machine or the checkout lacks before anything can be made.

@@ -18,8 +18,6 @@ import psutil
 from course_lib.errors import Refused
 from course_lib.hub.settings import Place
 
-__all__ = ["HubEnded", "answers", "log_of", "running", "wait"]
-
 # A loaded machine takes half a minute to start, and as long to stop every server in peace.
 START_SECONDS, STOP_SECONDS = 300, 90
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36

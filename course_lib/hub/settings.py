@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 
 from course_lib.errors import Refused
 
-__all__ = ["Place", "read"]
-
 # What `useradd` takes everywhere, and what is a word in an address, too.
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 

@@ -19,8 +19,6 @@ from pathlib import Path
 from course_lib.errors import Refused
 from course_lib.hub.settings import Place
 
-__all__ = ["prepare", "reachable"]
-
 PROXY = "configurable-http-proxy@4"
 # What of a checkout the installation is made from.
 # A hub may keep its memory and its gradebook on a server.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["LinearForecast", "repeat_last", "seasonal_naive"]
-
 
 def repeat_last(x: Tensor, pred_len: int) -> Tensor:
     """Forecast that everything stays as it is.

@@ -10,8 +10,6 @@ from course_lib.informer.prob_sparse import SparseRules
 from course_lib.layers import Activation
 from course_lib.positions.terms import TERMS, check_terms
 
-__all__ = ["InformerConfig"]
-
 Attention = Literal["prob", "full"]
 TimeEncoding = Literal["features", "fixed", "learned", "none"]
 InformerPositions = Literal[

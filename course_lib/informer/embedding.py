@@ -12,8 +12,6 @@ from course_lib.informer.config import InformerConfig
 from course_lib.informer.places import PositionVectors
 from course_lib.positions.sinusoidal import sinusoidal_positions
 
-__all__ = ["CalendarEmbedding", "InformerEmbedding", "TokenEmbedding", "calendar_fields"]
-
 # Month, day, weekday, hour, quarter of an hour; months and days count from 1.
 _SIZES = (13, 32, 7, 24, 4)
 

@@ -8,8 +8,6 @@ from torch import Tensor
 from course_lib.informer.sampling import budgets
 from course_lib.masks import causal_mask
 
-__all__ = ["first_in_prefix", "max_mean_measure", "sampled_scores", "sparsity_measure"]
-
 # Queries whose scores are held at the same time.
 _CHUNK = 512
 

@@ -16,8 +16,6 @@ from course_lib.positions.delta import steps
 from course_lib.positions.heads import HeadProjections
 from course_lib.positions.terms import TERMS, check_terms, join_terms, term_scale
 
-__all__ = ["Distilling", "InformerAttention", "InformerDecoderLayer", "InformerEncoderLayer"]
-
 
 class InformerAttention(HeadProjections):
     """Multi-head attention with the switches of an Informer.

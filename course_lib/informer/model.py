@@ -11,8 +11,6 @@ from course_lib.informer.layers import Distilling, InformerDecoderLayer, Informe
 from course_lib.informer.places import LayerPositions
 from course_lib.informer.prob_sparse import SparseRules
 
-__all__ = ["Informer", "informer", "published_informer"]
-
 
 class Informer(nn.Module):
     """Forecasts many steps of many variables at once.

@@ -14,8 +14,6 @@ from course_lib.positions.rotary import Rotary
 from course_lib.positions.sinusoidal import sinusoidal_positions
 from course_lib.positions.tables import ComputedTables
 
-__all__ = ["LayerPositions", "PositionVectors"]
-
 
 class PositionVectors(nn.Module):
     """A vector for each place in a window, of the kind that the configuration names.

@@ -19,8 +19,6 @@ from course_lib.informer.judging import first_in_prefix, max_mean_measure, sampl
 from course_lib.informer.sampling import budget, sample_keys
 from course_lib.masks import causal_mask, check_bias, check_mask
 
-__all__ = ["ProbSparse", "SparseRules"]
-
 Divisor = Literal["samples", "keys"]
 Lazy = Literal["mean", "sum"]
 

@@ -9,8 +9,6 @@ from torch import Tensor, nn
 
 from course_lib.transformer import Encoder
 
-__all__ = ["ChannelForecast", "Level", "Levelled", "PatchForecast"]
-
 Level = Literal["last", "window"]
 
 

@@ -12,8 +12,6 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["budget", "budgets", "sample_keys"]
-
 _BITS = 32
 _MASK = (1 << _BITS) - 1
 

@@ -7,16 +7,6 @@ from torch import Tensor
 
 from course_lib.masks.softmax import check_mask, require_bool
 
-__all__ = [
-    "block_mask",
-    "causal_mask",
-    "combine_masks",
-    "dilated_window_mask",
-    "longformer_mask",
-    "padding_mask",
-    "sliding_window_mask",
-]
-
 
 def causal_mask(T: int, S: int | None = None, *, device: torch.device | None = None) -> Tensor:
     """Let each query see its own position and everything before it.

@@ -12,16 +12,6 @@ from torch import Tensor
 from course_lib.masks.building import padding_mask
 from course_lib.masks.softmax import require_bool
 
-__all__ = [
-    "from_additive",
-    "from_blocked",
-    "from_integers",
-    "to_additive",
-    "to_blocked",
-    "to_integers",
-    "to_lengths",
-]
-
 # The weakest additive mask in wide use: Swin blocks with -100, Longformer with -10000.
 WEAKEST_BLOCK = -100.0
 

@@ -8,8 +8,6 @@ from torch import Tensor, nn
 from course_lib.attention import check_heads
 from course_lib.layers import EncoderBlock
 
-__all__ = ["BertText", "BertTextConfig", "bert_base", "mask_words"]
-
 
 @dataclass(frozen=True)
 class BertTextConfig:

@@ -6,8 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-__all__ = ["Temperature", "contrastive_loss", "pair_similarities", "retrieval_accuracy"]
-
 
 class Temperature(nn.Module):
     """A learned factor on similarities, kept below a ceiling.

@@ -2,8 +2,6 @@
 
 from typing import Literal, get_args
 
-__all__ = ["Layout", "search_scores"]
-
 Layout = Literal["towers", "joint", "cross", "slots"]
 
 

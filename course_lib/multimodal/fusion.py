@@ -6,8 +6,6 @@ from torch import Tensor, nn
 from course_lib.attention import MultiHeadAttention
 from course_lib.layers import EncoderBlock, FeedForward
 
-__all__ = ["ConcatenationBlock", "GatedCrossAttention", "PooledFusion", "preceding_image_mask"]
-
 
 class ConcatenationBlock(nn.Module):
     """One encoder block over both sequences at once: each token sees all of both.

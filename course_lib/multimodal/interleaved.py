@@ -11,15 +11,6 @@ from course_lib.attention import check_heads
 from course_lib.layers import EncoderBlock
 from course_lib.positions import MultimodalRotary, multimodal_positions
 
-__all__ = [
-    "InterleavedConfig",
-    "InterleavedDecoder",
-    "Segment",
-    "interleaved_mask",
-    "interleaved_positions",
-    "token_count",
-]
-
 Segment: TypeAlias = int | tuple[int, int] | tuple[int, int, int]
 """A number of words, the rows and columns of an image, or frames, rows and columns of a video."""
 

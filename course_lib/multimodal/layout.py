@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor, nn
 
-__all__ = ["LayoutEmbedding", "normalise_boxes"]
-
 
 def normalise_boxes(boxes: Tensor, page_width: float, page_height: float) -> Tensor:
     """Measure boxes in thousandths of the page, so that pages of all sizes share one table.

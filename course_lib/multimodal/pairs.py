@@ -15,8 +15,6 @@ from course_lib.data.shapes import COLOURS, SHAPES, shape_images
 from course_lib.multimodal.contrastive import contrastive_loss
 from course_lib.multimodal.towers import DualEncoder, DualEncoderConfig
 
-__all__ = ["CAPTIONS", "KEPT_BACK", "CaptionedShapes", "all_captions", "close_ups", "train_towers"]
-
 _WORDS = ("", "a", ".", *COLOURS, *SHAPES)
 _FIRST_COLOUR, _FIRST_SHAPE, _END = 3, 3 + len(COLOURS), 2
 _SIDE, _AROUND = 16, 48

@@ -5,8 +5,6 @@ from torch import Tensor, nn
 from course_lib.attention import MultiHeadAttention
 from course_lib.layers import FeedForward
 
-__all__ = ["QueryDecoderLayer"]
-
 
 class QueryDecoderLayer(nn.Module):
     """One layer of a set decoder: slots talk to each other, then to the image, then think.

@@ -10,8 +10,6 @@ from course_lib.masks import causal_mask
 from course_lib.multimodal.contrastive import Temperature, pair_similarities
 from course_lib.vit import check_images, patchify
 
-__all__ = ["DualEncoder", "DualEncoderConfig", "ImageTower", "TextTower", "clip_vit_b32"]
-
 
 @dataclass(frozen=True)
 class DualEncoderConfig:

@@ -10,8 +10,6 @@ from course_lib.layers import EncoderBlock, xavier_init
 from course_lib.positions import sinusoidal_positions, spatial_positions
 from course_lib.vit import check_images, patchify
 
-__all__ = ["UnifiedConfig", "UnifiedEncoder", "unified_positions"]
-
 Places = Literal["dual", "line"]
 
 

@@ -8,8 +8,6 @@ from course_lib.layers import FeedForward
 from course_lib.masks import causal_mask
 from course_lib.positions import sinusoidal_encoding
 
-__all__ = ["FactorisedBlock", "factorised_mask", "video_positions"]
-
 
 def video_positions(frames: int, rows: int, columns: int, d_model: int) -> Tensor:
     """Encode frame, row and column by concatenation: each has a third of the channels.

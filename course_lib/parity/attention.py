@@ -15,8 +15,6 @@ from course_lib.attention import (
 )
 from course_lib.parity.contract import Calls, Mechanism, Reference
 
-__all__ = ["MECHANISMS", "copy_attention", "torch_multi_head"]
-
 
 def _function(*, fast: bool, **sizes: int) -> nn.Module:
     if fast:

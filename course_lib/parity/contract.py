@@ -9,8 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Calls", "Mechanism", "Reference", "configured", "floats"]
-
 
 class Calls(nn.Module):
     """A function as a module without weights.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from torch import nn
 
-__all__ = ["copy_weights", "settled"]
-
 
 def copy_weights(target: nn.Module, source: nn.Module) -> None:
     """Copy parameters and buffers in the order in which the modules define them.

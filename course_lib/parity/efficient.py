@@ -19,8 +19,6 @@ from course_lib.efficient.strided import fused_strided_attention, strided_attent
 from course_lib.efficient.tiled import online_attention, tiled_attention
 from course_lib.parity.contract import Calls, Mechanism, Reference
 
-__all__ = ["MECHANISMS"]
-
 
 def _heads(
     generator: Generator, *, batch: int, n_heads: int, length: int, d_head: int, **sizes: int

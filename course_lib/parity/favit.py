@@ -13,8 +13,6 @@ from torch import Generator, Tensor, nn
 from course_lib.favit import FactorisedAttention, FaViT, FaViTConfig
 from course_lib.parity.contract import Mechanism, Reference
 
-__all__ = ["MECHANISMS", "by_loops"]
-
 
 def _favit(*, fast: bool, image_size: int, depth: int = 0, **sizes: int) -> nn.Module:
     """FaViT-B0 for ten classes, or as many blocks in each stage as said."""

@@ -16,8 +16,6 @@ from course_lib.efficient.convolutional import (
 from course_lib.parity.contract import Mechanism, Reference
 from course_lib.parity.copying import copy_weights, settled
 
-__all__ = ["MECHANISMS"]
-
 
 def _grid(
     generator: Generator, *, batch: int, rows: int, columns: int, d_model: int, **sizes: int

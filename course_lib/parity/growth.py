@@ -36,8 +36,6 @@ from course_lib.multimodal import FactorisedBlock, QueryDecoderLayer
 from course_lib.positions.heads import HeadProjections
 from course_lib.swin import WindowAttention, window_partition, window_reverse
 
-__all__ = ["D_MODEL", "FULL", "N_HEADS", "VARIANTS", "Variant"]
-
 D_MODEL, N_HEADS = 128, 2
 _RADIUS = 32
 _KEYS = 64

@@ -23,8 +23,6 @@ from course_lib.informer import (
 )
 from course_lib.parity.contract import Mechanism, Reference
 
-__all__ = ["MECHANISMS"]
-
 _DRAW = 20211
 
 

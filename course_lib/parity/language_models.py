@@ -10,8 +10,6 @@ from torch import Generator, Tensor, nn
 from course_lib.parity.contract import Mechanism, Reference, configured
 from course_lib.transformer import DecoderOnly, DecoderOnlyConfig
 
-__all__ = ["MECHANISMS"]
-
 
 def _words(
     generator: Generator, *, batch: int, length: int, n_words: int, **sizes: int

@@ -17,8 +17,6 @@ from course_lib.positions import (
     distance_codes,
 )
 
-__all__ = ["MECHANISMS"]
-
 _Inputs = tuple[Any, ...]
 
 

@@ -17,8 +17,6 @@ from course_lib.positions import (
     rotary_frequencies,
 )
 
-__all__ = ["MECHANISMS"]
-
 _Inputs = tuple[Any, ...]
 
 

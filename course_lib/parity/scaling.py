@@ -15,8 +15,6 @@ from course_lib.efficient.linformer import linformer_attention
 from course_lib.efficient.performer import orthogonal_features, performer_linear_attention
 from course_lib.efficient.tiled import tiled_attention
 
-__all__ = ["SCALING", "Scaling"]
-
 _HEADS, _WIDTH = 2, 64
 _RADIUS = 32
 _BLOCK = 32

@@ -13,8 +13,6 @@ from course_lib.parity.contract import Mechanism, Reference
 from course_lib.recurrence import gru_step, unroll
 from course_lib.seq2seq import Score, Seq2Seq, Seq2SeqConfig, attend, luong_readout
 
-__all__ = ["MECHANISMS", "Lookup"]
-
 
 class Lookup(nn.Module):
     """What a decoder looks up at all its steps at once.

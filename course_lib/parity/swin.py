@@ -10,8 +10,6 @@ from torch import Generator, Tensor, nn
 from course_lib.parity.contract import Mechanism, Reference
 from course_lib.swin import Layout, Swin, SwinConfig, WindowAttention, window_mask
 
-__all__ = ["MECHANISMS", "transformers_swin"]
-
 
 def _window_attention(
     *, fast: bool, d_model: int, n_heads: int, window: int, **sizes: int

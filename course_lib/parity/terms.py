@@ -18,8 +18,6 @@ from course_lib.positions.terms import (
     TupePositions,
 )
 
-__all__ = ["MECHANISMS"]
-
 
 def _tokens(
     generator: Generator, *, batch: int, length: int, d_model: int, **sizes: int

@@ -13,8 +13,6 @@ from course_lib.parity.attention import copy_attention
 from course_lib.parity.contract import Mechanism, Reference
 from course_lib.transformer import Decoder, Encoder
 
-__all__ = ["MECHANISMS", "torch_decoder", "torch_encoder"]
-
 
 def _copy_feed_forward(ours: FeedForward, theirs: Any) -> None:
     theirs.linear1.load_state_dict(ours.in_proj.state_dict())

@@ -14,8 +14,6 @@ from course_lib.parity.copying import copy_weights, settled
 from course_lib.resnet import ResNetStage
 from course_lib.vit import DistilledViT, ViT, ViTConfig
 
-__all__ = ["MECHANISMS", "transformers_vit"]
-
 
 def _vit_config(
     *, image_size: int, patch_size: int, d_model: int, n_heads: int, d_ff: int, n_layers: int

@@ -17,8 +17,6 @@ from course_lib.efficient.longformer import LongformerAttention
 from course_lib.masks import block_mask, dilated_window_mask, longformer_mask
 from course_lib.parity.contract import Calls, Mechanism, Reference
 
-__all__ = ["MECHANISMS"]
-
 
 def _heads(
     generator: Generator, *, batch: int, n_heads: int, length: int, d_head: int, **sizes: int

@@ -8,8 +8,6 @@ from torch import Tensor
 from course_lib.positions.relative import check_lengths, relative_distance
 from course_lib.positions.tables import ComputedTables
 
-__all__ = ["Alibi", "alibi_bias", "alibi_slopes"]
-
 
 def alibi_slopes(n_heads: int) -> Tensor:
     """By how much a score falls from one key to the next: ``2^(-8/H), 2^(-16/H), ..., 2^-8``.

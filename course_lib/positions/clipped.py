@@ -7,8 +7,6 @@ from course_lib.masks import masked_softmax
 from course_lib.positions.heads import HeadProjections
 from course_lib.positions.relative import relative_distance
 
-__all__ = ["ClippedRelativeAttention"]
-
 
 class ClippedRelativeAttention(HeadProjections):
     """Self-attention whose keys and values know their distance to the query.

@@ -7,8 +7,6 @@ Sinusoids, in ``sinusoidal.py``, are what remains when all four have failed.
 import torch
 from torch import Tensor
 
-__all__ = ["binary_code", "integer_code", "ratio_code", "sine_code"]
-
 
 def integer_code(positions: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """Say the position itself: unbounded, and no longer exact where the dtype runs out of digits.

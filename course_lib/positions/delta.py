@@ -20,8 +20,6 @@ from course_lib.attention import Rotate, attention_weights, fused_attention
 from course_lib.masks import check_mask
 from course_lib.positions.heads import HeadProjections
 
-__all__ = ["DeltaValueAttention", "add_own_values", "literal_delta_value", "steps", "steps_mask"]
-
 
 def literal_delta_value(x: Tensor) -> Tensor:
     """The first output as the report writes it: no projections, no softmax, no scale.

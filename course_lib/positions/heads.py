@@ -7,8 +7,6 @@ from torch import Tensor, nn
 
 from course_lib.attention import check_dropout, check_heads, merge_heads, split_heads
 
-__all__ = ["HeadProjections"]
-
 
 class HeadProjections(nn.Module):
     """The four projections of multi-head attention, without what happens between them.

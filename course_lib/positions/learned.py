@@ -4,8 +4,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-__all__ = ["LearnedPositions", "resample_grid", "resample_line"]
-
 
 class LearnedPositions(nn.Module):
     """Add a learned row to each token, by its place.

@@ -15,8 +15,6 @@ from torch import Tensor
 
 from course_lib.positions.tables import ComputedTables
 
-__all__ = ["LegendrePE", "legendre_polynomials", "legendre_positions"]
-
 LegendreMode = Literal["paper", "basis"]
 
 

@@ -14,15 +14,6 @@ from course_lib.positions.rotary import (
 )
 from course_lib.positions.tables import ComputedTables
 
-__all__ = [
-    "MultimodalRotary",
-    "multimodal_positions",
-    "next_position",
-    "qwen2_vl_rotary",
-    "qwen3_vl_rotary",
-    "section_axes",
-]
-
 _AXES = 3
 
 

@@ -14,14 +14,6 @@ from torch import Tensor, nn
 from course_lib.attention import MultiHeadAttention, Rotate
 from course_lib.masks import causal_mask
 
-__all__ = [
-    "PlacedAttention",
-    "PreviousToken",
-    "accuracy_by_place",
-    "random_tokens",
-    "train_previous",
-]
-
 N_TOKENS = 10
 
 

@@ -7,17 +7,6 @@ from torch import Tensor
 
 from course_lib.positions.tables import ComputedTables
 
-__all__ = [
-    "Layout",
-    "Rotary",
-    "convert_rotary_layout",
-    "rotary_angles",
-    "rotary_frequencies",
-    "rotate",
-    "rotate_by_table",
-    "rotation_table",
-]
-
 # Which channels make a pair: neighbours (0, 1), (2, 3), ... or, of d channels that turn, those half
 # the way apart, (0, d/2), (1, d/2 + 1), ...
 Layout = Literal["interleaved", "half_split"]

@@ -15,8 +15,6 @@ from course_lib.positions.rotary import (
 )
 from course_lib.positions.tables import ComputedTables
 
-__all__ = ["AxialRotary", "MixedRotary", "axial_angles", "mixed_angles", "mixed_frequencies"]
-
 
 def axial_angles(rows: int, columns: int, d_head: int, *, base: float = 100.0) -> Tensor:
     """Angles on a grid: the first half of the pairs turns by the row, the second by the column.

@@ -5,8 +5,6 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-__all__ = ["Scan", "inverse_order", "scan_order"]
-
 Scan = Literal["raster", "column", "snake", "zigzag", "spiral", "hilbert", "random"]
 
 

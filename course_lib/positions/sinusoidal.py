@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-__all__ = ["sinusoidal_encoding", "sinusoidal_positions"]
-
 
 def sinusoidal_encoding(positions: Tensor, d_model: int, *, base: float = 10_000.0) -> Tensor:
     """Encode any positions: channels 2i and 2i + 1 are ``sin`` and ``cos`` of ``p base^(-2i/D)``.

@@ -5,8 +5,6 @@ from torch import Tensor
 
 from course_lib.positions.sinusoidal import sinusoidal_encoding
 
-__all__ = ["spatial_positions", "summed_positions"]
-
 
 def spatial_positions(rows: int, columns: int, d_model: int, *, base: float = 10_000.0) -> Tensor:
     """Encode a grid by concatenation: the first half of the channels says y, the second x.

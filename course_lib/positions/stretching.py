@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-__all__ = ["stretch_grid", "stretch_places", "stretch_weights"]
-
 
 def stretch_places(old: int, new: int) -> Tensor:
     """Where the middles of new cells lie, counted in old cells, if both fill the same length.

@@ -6,8 +6,6 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ComputedTables"]
-
 
 class ComputedTables(nn.Module):
     """A module whose tables follow from its settings and are worth keeping.

@@ -8,8 +8,6 @@ from course_lib.positions.heads import HeadProjections
 from course_lib.positions.relative import relative_distance
 from course_lib.positions.sinusoidal import sinusoidal_encoding
 
-__all__ = ["TransformerXLAttention", "distance_codes", "relative_shift"]
-
 
 def distance_codes(T: int, S: int, d_model: int, *, base: float = 10_000.0) -> Tensor:
     """Sinusoidal codes of all distances that T queries at the end of S positions can have.

@@ -5,8 +5,6 @@ from torch import Tensor
 
 from course_lib.positions.rotary import rotary_frequencies
 
-__all__ = ["code_similarity", "shift_matrix", "wavelengths"]
-
 
 def wavelengths(d_model: int, *, base: float = 10_000.0) -> Tensor:
     """Say after how many positions each sine-cosine pair of a code begins again.

@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor, nn
 
-__all__ = ["WindowBias", "window_index"]
-
 
 def window_index(rows: int, columns: int) -> Tensor:
     """Number the offsets between the tokens of a window, so that equal offsets share a number.

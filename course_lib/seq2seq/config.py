@@ -8,8 +8,6 @@ from torch import Tensor, nn
 
 from course_lib.attention import check_dropout
 
-__all__ = ["Attention", "Cell", "Seq2SeqConfig", "State"]
-
 Cell = Literal["rnn", "lstm", "gru"]
 Attention = Literal["dot", "general", "concat", "additive"]
 # All layers' states (L, B, D); an LSTM has two of them, hidden and cell.

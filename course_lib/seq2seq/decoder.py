@@ -15,8 +15,6 @@ from course_lib.seq2seq.scores import (
     luong_readout,
 )
 
-__all__ = ["Decoder", "Score"]
-
 
 class Score(nn.Module):
     """One of the four score functions together with its parameters.

@@ -5,8 +5,6 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from course_lib.seq2seq.config import CELLS, Cell, State
 
-__all__ = ["Encoder"]
-
 
 class Encoder(nn.Module):
     """Read a source sentence into one state for each of its words.

@@ -12,8 +12,6 @@ from course_lib.seq2seq.config import Seq2SeqConfig, State
 from course_lib.seq2seq.decoder import Decoder
 from course_lib.seq2seq.encoder import Encoder
 
-__all__ = ["Seq2Seq", "Writing", "exact_match"]
-
 
 class Writing(NamedTuple):
     """What a recurrent decoder remembers between two tokens.

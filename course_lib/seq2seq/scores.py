@@ -6,16 +6,6 @@ from torch import Tensor
 
 from course_lib.masks import masked_softmax
 
-__all__ = [
-    "attend",
-    "bahdanau",
-    "compare_projected",
-    "luong_concat",
-    "luong_dot",
-    "luong_general",
-    "luong_readout",
-]
-
 
 def luong_dot(query: Tensor, keys: Tensor) -> Tensor:
     """Score by the inner product ``s . h``.

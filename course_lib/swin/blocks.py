@@ -27,15 +27,6 @@ from course_lib.swin.windows import (
     window_reverse,
 )
 
-__all__ = [
-    "DropPath",
-    "PatchMerging",
-    "SwinBlock",
-    "WindowAttention",
-    "drop_path",
-    "drop_path_rates",
-]
-
 
 class WindowAttention(nn.Module):
     """Multi-head attention inside each window, with a learned bias for each offset.

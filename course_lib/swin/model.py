@@ -11,8 +11,6 @@ from torch import Tensor, nn
 from course_lib.swin.blocks import PatchMerging, SwinBlock, drop_path_rates
 from course_lib.vit import check_images, patchify
 
-__all__ = ["PRESETS", "Swin", "SwinConfig", "swin"]
-
 
 @dataclass(frozen=True)
 class SwinConfig:

@@ -7,8 +7,6 @@ from torch import Tensor
 
 from course_lib.swin.windows import Layout, window_layout
 
-__all__ = ["BlockCost", "block_cost", "grid_connections"]
-
 
 def grid_connections(layout: Layout, *, masked: bool = True) -> Tensor:
     """Who attends to whom on the whole grid, however it is cut.

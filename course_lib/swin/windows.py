@@ -6,17 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = [
-    "Layout",
-    "Pair",
-    "cyclic_shift",
-    "pad_grid",
-    "window_layout",
-    "window_mask",
-    "window_partition",
-    "window_reverse",
-]
-
 Pair = tuple[int, int]
 
 

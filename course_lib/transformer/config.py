@@ -6,8 +6,6 @@ from typing import Literal, get_args
 from course_lib.attention import check_heads
 from course_lib.layers import Activation, Norm
 
-__all__ = ["DecoderOnlyConfig", "Positions", "TransformerConfig"]
-
 Positions = Literal["sinusoidal", "learned", "rotary", "none"]
 
 

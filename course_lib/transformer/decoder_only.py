@@ -14,8 +14,6 @@ from course_lib.transformer.config import DecoderOnlyConfig
 from course_lib.transformer.embedding import PositionedEmbedding
 from course_lib.transformer.stacks import Encoder, with_causal_mask
 
-__all__ = ["DecoderOnly", "gpt2_small"]
-
 
 class DecoderOnly(nn.Module):
     """Predict each next token from those before it.

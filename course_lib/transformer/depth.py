@@ -9,16 +9,6 @@ from torch import Tensor, nn
 from course_lib.layers import EncoderBlock, xavier_init
 from course_lib.transformer.stacks import Encoder
 
-__all__ = [
-    "ARRANGEMENTS",
-    "Arrangement",
-    "DepthProfile",
-    "arranged_block",
-    "arranged_stack",
-    "depth_profile",
-    "token_diversity",
-]
-
 Arrangement = Literal["neither", "residual", "norm", "post", "pre"]
 ARRANGEMENTS: tuple[Arrangement, ...] = get_args(Arrangement)
 """What surrounds each part f of a block: f(x); x + f(x); f(norm(x)); norm(x + f(x)); x +

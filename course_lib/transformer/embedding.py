@@ -7,8 +7,6 @@ from course_lib.layers import TiedEmbedding
 from course_lib.positions import sinusoidal_positions
 from course_lib.transformer.config import Positions
 
-__all__ = ["PositionedEmbedding"]
-
 
 class PositionedEmbedding(nn.Module):
     """Look tokens up and add a vector for the position.

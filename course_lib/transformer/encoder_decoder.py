@@ -14,8 +14,6 @@ from course_lib.transformer.config import TransformerConfig
 from course_lib.transformer.embedding import PositionedEmbedding
 from course_lib.transformer.stacks import Decoder, Encoder
 
-__all__ = ["EncoderDecoder", "TransformerWeights", "transformer_base"]
-
 
 class TransformerWeights(NamedTuple):
     """All attention weights of one pass, before dropout.

@@ -6,8 +6,6 @@ from torch import Tensor, nn
 
 from course_lib.transformer.depth import Arrangement, arranged_block, arranged_stack
 
-__all__ = ["LENGTH", "N_DIGITS", "Mirror", "train_mirror"]
-
 N_DIGITS = 10
 LENGTH = 12
 

@@ -8,8 +8,6 @@ from torch import Tensor
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.masks import causal_mask
 
-__all__ = ["ARCHITECTURES", "conditioned_block"]
-
 ARCHITECTURES = ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava")
 """What :func:`conditioned_block` knows; T5 is wired as BART is."""
 

@@ -5,8 +5,6 @@ from torch import Tensor, nn
 from course_lib.attention import MultiHeadAttention, Rotate
 from course_lib.layers import FeedForward
 
-__all__ = ["VisionBlock"]
-
 
 class VisionBlock(nn.Module):
     """A pre-norm :class:`~course_lib.layers.EncoderBlock`, complete or without some of its parts.

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-__all__ = ["Pooling", "Positions", "ViTConfig"]
-
 Positions = Literal["fixed", "added", "sinusoid", "learned", "axial", "mixed", "none"]
 Pooling = Literal["cls", "mean"]
 

@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 from course_lib.vit.config import ViTConfig
 
-__all__ = ["ViTCosts", "vit_costs"]
-
 
 class ViTCosts(NamedTuple):
     """What a model costs.

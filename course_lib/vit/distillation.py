@@ -10,8 +10,6 @@ from course_lib.layers import xavier_init
 from course_lib.vit.config import ViTConfig
 from course_lib.vit.model import ViT
 
-__all__ = ["DistilledViT", "distillation_loss"]
-
 Kind = Literal["soft", "hard"]
 
 

@@ -21,8 +21,6 @@ from course_lib.vit.config import ViTConfig
 from course_lib.vit.patches import check_images, patchify
 from course_lib.vit.resolution import resample_positions
 
-__all__ = ["ViT"]
-
 
 class ViT(nn.Module):
     """Classify images with a stack of pre-norm encoder blocks.

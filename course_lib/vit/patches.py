@@ -2,8 +2,6 @@
 
 from torch import Tensor
 
-__all__ = ["check_images", "patchify", "rearrange_patches"]
-
 
 def patchify(images: Tensor, patch_size: int) -> Tensor:
     """Cut images into square patches and flatten each.

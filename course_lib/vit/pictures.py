@@ -9,8 +9,6 @@ import torch.nn.functional as F
 from PIL import Image, ImageOps
 from torch import Tensor
 
-__all__ = ["load_picture"]
-
 
 def load_picture(file: str | Path | IO[bytes], size: int = 32) -> Tensor:
     """Read a picture of any kind and make it a small square.

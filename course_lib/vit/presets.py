@@ -5,8 +5,6 @@ import torch
 from course_lib.vit.config import ViTConfig
 from course_lib.vit.model import ViT
 
-__all__ = ["vit_b16", "vit_cifar", "vit_s16", "vit_ti16"]
-
 
 def vit_ti16(
     n_classes: int = 1000, *, image_size: int = 224, generator: torch.Generator | None = None

@@ -4,8 +4,6 @@ from torch import Tensor
 
 from course_lib.positions import resample_grid
 
-__all__ = ["resample_positions"]
-
 
 def resample_positions(
     table: Tensor,

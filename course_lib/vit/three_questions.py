@@ -15,8 +15,6 @@ from course_lib.data.shapes import COLOURS, QUADRANTS, SHAPES, shape_images
 from course_lib.vit.config import Positions, ViTConfig
 from course_lib.vit.model import ViT
 
-__all__ = ["QUESTIONS", "Scenes", "answers_right", "red_scenes", "train_on_scenes"]
-
 QUESTIONS = {"what": len(SHAPES), "where": len(QUADRANTS), "left of": 2}
 """The questions, and the number of answers that each can have."""
 

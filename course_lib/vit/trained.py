@@ -12,8 +12,6 @@ import course_lib
 from course_lib.vit.config import ViTConfig
 from course_lib.vit.model import ViT
 
-__all__ = ["Kept", "load_kept"]
-
 _RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results" / "vit-recipe"
 
 

@@ -34,8 +34,6 @@ from types import (
 
 import torch
 
-__all__ = ["VOCABULARY", "odd", "ordinary", "statements"]
-
 _TORCH = """
     Generator Linear LayerNorm Embedding Module ModuleList MultiheadAttention Parameter ReLU
     GELU GRU LSTM RNN Sequential Tensor abs acos add addmm all allclose amax amin any arange

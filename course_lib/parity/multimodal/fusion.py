@@ -19,9 +19,6 @@ from course_lib.multimodal import (
 from course_lib.parity.contract import Mechanism, Reference, configured
 from course_lib.parity.multimodal.shared import Inputs, copy_weights, draw_texts
 
-__all__ = ["MECHANISMS"]
-
-
 # --------------------------------------------------------------------------- fusion
 
 

@@ -17,9 +17,6 @@ from course_lib.multimodal import (
 from course_lib.parity.contract import Mechanism, Reference
 from course_lib.parity.multimodal.shared import Inputs, copy_weights
 
-__all__ = ["MECHANISMS"]
-
-
 # --------------------------------------------------------------------------- video
 
 

@@ -7,8 +7,6 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-__all__ = ["Inputs", "copy_weights", "draw_texts"]
-
 Inputs = tuple[Any, ...]
 
 

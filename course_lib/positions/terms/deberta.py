@@ -11,8 +11,6 @@ from course_lib.attention import fused_attention, split_heads
 from course_lib.masks import masked_softmax
 from course_lib.positions.heads import HeadProjections
 
-__all__ = ["DisentangledAttention", "relative_index"]
-
 _TERMS = ("c2p", "p2c")
 
 

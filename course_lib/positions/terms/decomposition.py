@@ -19,8 +19,6 @@ from course_lib.attention import fused_attention, split_heads
 from course_lib.masks import check_bias, masked_softmax
 from course_lib.positions.heads import HeadProjections
 
-__all__ = ["TERMS", "FourTermAttention", "check_terms", "four_terms", "join_terms", "term_scale"]
-
 TERMS = ("tt", "tp", "pt", "pp")
 """Token or position of the query, then of the key."""
 

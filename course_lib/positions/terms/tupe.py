@@ -8,8 +8,6 @@ from torch import Tensor, nn
 from course_lib.attention import attention_weights, check_heads, fused_attention, split_heads
 from course_lib.positions.heads import HeadProjections
 
-__all__ = ["TupeAttention", "TupePositions"]
-
 
 class TupePositions(nn.Module):
     """How much positions want to see each other, computed once for all layers.
