@@ -27,6 +27,7 @@ __all__ = [
     "ReaderConfig",
     "TrainedReader",
     "TrainedTranslator",
+    "find_checkpoint",
     "hide_words",
     "load_reader",
     "load_translator",
@@ -269,9 +270,20 @@ def load_translator(path: Path | None = None) -> TrainedTranslator:
     return TrainedTranslator(model.eval(), source, target)
 
 
-def _read(
-    arm: Literal["reader", "translator"], path: Path | None
-) -> tuple[Mapping[str, Tensor], Mapping[str, str]]:
+def find_checkpoint(arm: Literal["reader", "translator"], path: Path | None = None) -> Path:
+    """Find a file of weights as ``course run`` writes it: safetensors, in half precision.
+
+    Args:
+        arm: Which of the two models.
+        path: Where to look; in the course's own records if not given.
+
+    Raises:
+        FileNotFoundError: If there is none; the message says how to make it.
+
+    Example:
+        >>> find_checkpoint("translator").name
+        'translator-cpu-0.safetensors'
+    """
     experiment = {"reader": "read-words", "translator": "read-translation"}[arm]
     path = _RESULTS / experiment / f"{arm}-cpu-0.safetensors" if path is None else path
     if not path.exists():
@@ -279,5 +291,11 @@ def _read(
             f"no trained {arm} in {path.parent.name}/{path.name}: the course's repository has it "
             f"in book/results; `course run {experiment} --seeds 0` makes it anew"
         )
-    with safe_open(path, framework="pt") as file:
+    return path
+
+
+def _read(
+    arm: Literal["reader", "translator"], path: Path | None
+) -> tuple[Mapping[str, Tensor], Mapping[str, str]]:
+    with safe_open(find_checkpoint(arm, path), framework="pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()

@@ -24,6 +24,7 @@ from course_lib.book.icons import cut_icons
 from course_lib.book.inspection import EXECUTION_FILE
 from course_lib.book.listing import FLAG, lines_without_docstring
 from course_lib.book.notebooks import BRANCH
+from course_lib.figures.live_translator import write_models
 
 LOGGER = logging.getLogger(__name__)
 SEARCH = re.compile(
@@ -124,6 +125,7 @@ def tidy_up(app: Sphinx, error: Exception | None) -> None:
     for pattern in ("*.map", "*.html"):  # the theme ships its templates, too
         for path in (html / "_static").rglob(pattern):
             path.unlink()
+    write_models(html / "_static" / "live")
     cut_icons(html)
     mend_frame(html)
     own = {"index", "genindex", "search"} | app.env.found_docs

@@ -99,6 +99,7 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
     """Describe the built book; with a browser also as a reader's browser finds it."""
     from course_lib.book import report
     from course_lib.book.browser import NoBrowser
+    from course_lib.book.live import live
     from course_lib.book.survey import MAX_FIRST_LOAD, survey
     from course_lib.claims import load_claims
 
@@ -107,8 +108,9 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
     facts["claims"] = dict(Counter(claim.verdict for claim in claims))
     try:
         facts |= survey(html, say=lambda page: print(f"survey: {page}", file=sys.stderr))
+        facts["live"] = live(html)
     except NoBrowser as absent:
-        facts |= dict.fromkeys(("first_load_bytes", "screens", "smallest_text", "axe"))
+        facts |= dict.fromkeys(("first_load_bytes", "screens", "smallest_text", "axe", "live"))
         facts["no_browser"] = str(absent)
     outside = facts["third_party"]
     heavy = [p for p, n in (facts["first_load_bytes"] or {}).items() if n > MAX_FIRST_LOAD]
@@ -130,6 +132,11 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
             count = sum(map(len, entry["elements"].values()))
             says = "the theme's own" if entry["excepted"] else "AXE"
             print(f"  {says} {rule}: {entry['help']}: {count} in {len(entry['elements'])} pages")
+        for name, found in (facts["live"] or {}).items():
+            print(
+                f"  {name}: {found['bytes'] / 1e3:.0f} KB, {found['seconds']} s to an answer, "
+                f"{found['steps']} steps a second, {found['largest_difference']:.0e} from torch"
+            )
         if said := facts.get("no_browser"):
             print(f"  not looked at in a browser: {said}")
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in facts["claims"].items())

@@ -25,6 +25,7 @@ NAMES = (
     "dilation-groups",
     "heads-apart",
     "kv-cache-stepper",
+    "live-translator",
     "mask-builder",
     "paired-plans",
     "patch-counter",
@@ -66,9 +67,9 @@ def figure(name: str, **options: Any) -> Any:
         ...
         ValueError: no figure 'softmax', wanted one of alignment-reader, attention-map-reader, \
 collision-map, contrastive-matrix, cost-calculator, deletion-test, depth-explorer, \
-dilation-groups, heads-apart, kv-cache-stepper, mask-builder, paired-plans, patch-counter, \
-patch-shuffler, probsparse-ranking, rope-rotation, shared-state, sinusoid-explorer, \
-softmax-temperature, window-shift
+dilation-groups, heads-apart, kv-cache-stepper, live-translator, mask-builder, paired-plans, \
+patch-counter, patch-shuffler, probsparse-ranking, rope-rotation, shared-state, \
+sinusoid-explorer, softmax-temperature, window-shift
     """
     if name not in NAMES:
         raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")

@@ -136,6 +136,11 @@ class Figure(ABC):
         """What the state shows; all that a reader without script gets."""
         return self.say(self.find())
 
+    @property
+    def still(self) -> str:
+        """What stands on a page, as HTML, until a script draws more, and in a PDF or an EPUB."""
+        return ""
+
     @classmethod
     def controls(cls) -> dict[str, Control]:
         """Look up what a reader may change, by field."""
@@ -209,7 +214,7 @@ class Page:
         return (
             f'<figure class="course-figure" data-figure="{self.name}">'
             f"<figcaption>{shown.heading}</figcaption>"
-            f"<noscript><p>{html.escape(shown.text)}</p></noscript></figure>"
+            f"<noscript><p>{html.escape(shown.text)}</p></noscript>{shown.still}</figure>"
             f"<script>{script('common')}\n({script(self.name).strip().removesuffix(';')})"
             f"(document.currentScript.previousElementSibling, {told}, window.courseFigure);"
             "</script>"

@@ -90,5 +90,30 @@ window.courseFigure ??= (() => {
     };
   }
 
-  return { element, control, slider, place, speaker };
+  // A button that loads a trained model and the runtime, as scripts: a page from a disk may load
+  // nothing else. `show` is given the file's text.
+  function loader(root, spoken, name, kilobytes, show) {
+    const folder = `${document.documentElement.dataset.content_root ?? ""}_static/live/`;
+    const load = (file) => new Promise((done, failed) => {
+      document.head.append(element("script", { src: `${folder}${file}.js`, onload: done, onerror: failed }));
+    });
+    async function begin() {
+      spoken.textContent = "The model is being loaded.";
+      try {
+        if (!window.courseRuntime) await load("runtime");
+        if (!window.courseFiles?.[name]) await load(name);
+      } catch {
+        spoken.textContent = "The model could not be loaded. Try again.";
+        return;
+      }
+      holder.remove();
+      spoken.textContent = "";
+      show(window.courseFiles[name]);
+    }
+    const start = element("button", { type: "button", onclick: begin }, `Load the trained model (${kilobytes} KB)`);
+    const holder = element("div", { class: "figure-buttons figure-load" }, start);
+    root.querySelector("figcaption").after(holder, spoken);
+  }
+
+  return { element, control, slider, place, speaker, loader };
 })();

@@ -20,6 +20,7 @@ from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, Options, depth_e
 from course_lib.figures.dilation_groups import dilation_groups
 from course_lib.figures.heads_apart import heads_apart
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
+from course_lib.figures.live_translator import live_translator, write_models
 from course_lib.figures.mask_builder import mask_builder
 from course_lib.figures.paired_plans import paired_plans
 from course_lib.figures.patch_counter import PATCHES, WIDTHS, patch_counter
@@ -42,6 +43,7 @@ COMPUTES = {
     "cost-calculator": cost_calculator,
     "heads-apart": heads_apart,
     "kv-cache-stepper": kv_cache_stepper,
+    "live-translator": live_translator,
     "deletion-test": deletion_test,
     "depth-explorer": depth_explorer,
     "dilation-groups": dilation_groups,
@@ -81,12 +83,21 @@ def shown(
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+        write_models(tmp_path / "_static" / "live")
         page.goto(serve(tmp_path) + "page.html")
+        load(page)
         return page
 
     yield show
     context.close()
     assert not errors
+
+
+def load(page: Any) -> None:
+    """Ask for the model of a figure that has one."""
+    if page.locator(".figure-load").count():
+        page.get_by_role("button", name="Load the trained model").click()
+        page.wait_for_function("document.querySelector('figure').dataset.state")
 
 
 def state(page: Any) -> dict[str, Any]:
@@ -580,6 +591,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
     )
     touched = context.new_page()
     touched.goto(page.url)
+    load(touched)
     before = state(touched)
     target = {
         "alignment-reader": touched.get_by_role("radio", name="train"),
@@ -592,6 +604,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
         "dilation-groups": touched.get_by_role("gridcell", name="row 5, column 2:"),
         "heads-apart": touched.get_by_role("slider").first,
         "kv-cache-stepper": touched.get_by_role("button", name="next step"),
+        "live-translator": touched.get_by_role("button", name="Next word"),
         "mask-builder": touched.get_by_label("causal"),
         "paired-plans": touched.get_by_role("slider").first,
         "patch-counter": touched.get_by_role("slider").first,

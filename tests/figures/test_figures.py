@@ -393,6 +393,13 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("rope-rotation", "base", 10_000),
         ("kv-cache-stepper", "step", 5),
         ("kv-cache-stepper", "with a cache", False),
+        ("live-translator", "sentence", 0),
+        ("live-translator", "words", 3),
+        ("live-translator", "positions", "back"),
+        ("live-translator", "maps of", "decoder"),
+        ("live-translator", "head off", 2),
+        ("live-translator", "temperature", 4.0),
+        ("live-translator", "causal mask", False),
         ("deletion-test", "map", 8),
         ("deletion-test", "steps", 9),
         ("depth-explorer", "each part", "pre"),
@@ -485,7 +492,7 @@ def test_words_of_a_reader_cannot_break_out_of_the_script(monkeypatch: pytest.Mo
 
 def test_scripts_are_short_and_ask_for_nothing() -> None:
     scripts = [path for path in files("course_lib.figures").iterdir() if path.name.endswith(".js")]
-    assert len(scripts) == len(NAMES) + 1
+    assert len(scripts) == len(NAMES) + 2  # what all share, and what all with a model share
     for path in scripts:
         text = path.read_text()
         assert len(text.splitlines()) < 200, path.name

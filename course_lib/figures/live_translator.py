@@ -1,0 +1,267 @@
+"""The course's trained translator at work: word by word, and with parts of it taken away."""
+
+import html
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from course_lib.data.translation import german_english, korean_english
+from course_lib.figures.base import Figure, cell, choice, script, slider, switch, table
+from course_lib.trained import TrainedTranslator, find_checkpoint, load_translator
+from course_lib.transformer import EncoderDecoder
+
+__all__ = ["Options", "live_translator", "translate", "without", "write_models"]
+
+Head = tuple[str, int, int]
+"""Kind of attention, layer and number of a head, from 0."""
+
+KINDS = {
+    "cross": "cross-attention", "encoder": "encoder, self-attention",
+    "decoder": "decoder, self-attention",
+}  # fmt: skip
+ORDERS = {"trained": "as trained", "back": "backwards", "mixed": "shuffled", "none": "all the same"}
+MOST = 20
+
+
+def model_files() -> dict[str, str]:
+    """Scripts that a page loads when a reader wants the figure, by their names in the site.
+
+    The weights come as base64 in a script: a page from a disk may load that and no other file.
+    """
+    data = b64encode(find_checkpoint("translator").read_bytes()).decode()
+    weights = f'(window.courseFiles ??= {{}})["translator"] = "{data}";\n'
+    return {"runtime.js": script("runtime"), "translator.js": weights}
+
+
+def write_models(folder: Path) -> None:
+    """Write :func:`model_files` into a folder, ``_static/live`` of a site."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in model_files().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _kilobytes() -> int:
+    return round(sum(map(len, model_files().values())) / 1000)
+
+
+@cache
+def _sentences() -> tuple[str, ...]:
+    """Test sentences of both languages, in turns; the model has been trained on none of them."""
+    made = [
+        [pair.source for pair in grammar(40, 0, "test", max_length=9) if len(pair.source) > 4]
+        for grammar in (german_english, korean_english)
+    ]
+    return tuple(" ".join(words) for two in zip(*made, strict=False) for words in two)[:12]
+
+
+@dataclass(frozen=True)
+class Options(Figure):
+    """What the figure shows at first.
+
+    Attributes:
+        sentences: German or Korean, their words separated by spaces.
+        sentence: Number of the sentence that is translated, from 0.
+        words: How many words are written, at most.
+        order: Positions of the source words, a key of :data:`ORDERS`.
+        shown: Whose maps are drawn, a key of :data:`KINDS`.
+        off: Number of the head that is switched off among those shown, 0 for none.
+        temperature: Divides the logits.
+        masked: Whether the decoder has its causal mask.
+        kilobytes: What a page loads when a reader wants the figure.
+    """
+
+    title = "A trained translator at work."
+    use = (
+        "Choose a German or Korean sentence, or write one of such words. Let the model write word "
+        "by word; switch heads off, mix the positions up, take the causal mask away."
+    )
+
+    sentences: Sequence[str] = field(default_factory=_sentences)
+    sentence: int = choice(5, "sentence", lambda state: dict(enumerate(state.sentences)))
+    words: int = slider(MOST, "words", 0, MOST, page=False)
+    order: str = choice("trained", "positions", ORDERS)
+    shown: str = choice("cross", "maps of", KINDS)
+    off: int = slider(0, "head off", 0, 8, page=False)
+    temperature: float = slider(1.0, "temperature", 0.25, 8.0, 0.25)
+    masked: bool = switch(True, "causal mask")
+    kilobytes: int = field(default_factory=_kilobytes)
+
+    def find(self) -> dict[str, Any]:
+        source = self.sentences[self.sentence].split()
+        n_heads = load_translator().model.config.n_heads
+        off = [(self.shown, *divmod(self.off - 1, n_heads))] if self.off else []
+        how = {"off": off, "masked": self.masked, "temperature": self.temperature}
+        places = _places(self.order, len(source))
+        return translate(source, self.words, places=places, shown=self.shown, **how)
+
+    def say(self, found: dict[str, Any]) -> str:
+        """Tell the words that are written, and the likeliest next one."""
+        *written, (word, share) = found["likely"]
+        text = " ".join(word for word, _ in written) or "nothing yet"
+        return (
+            f"Read: {self.sentences[self.sentence]} Written: {text} Next: {word}, with "
+            f"probability {share:.2f}. Kept for it: {found['kept']} numbers."
+        )
+
+    def draw(self, found: dict[str, Any]) -> str:
+        """Draw the mean of the last layer's maps as a table, with each word's probability."""
+        source = self.sentences[self.sentence].split()
+        columns = {
+            "encoder": source, "cross": source,
+            "decoder": ["(start)", *(word for word, _ in found["likely"][:-1])],
+        }[self.shown]  # fmt: skip
+        last = torch.tensor(
+            [
+                [row + [0.0] * (len(columns) - len(row)) for row in head]
+                for head in found["maps"][-1]
+            ]
+        ).mean(0)
+        told = found["likely"] if self.shown != "encoder" else [(word, None) for word in source]
+        rows = [[f"<th scope='col'>{html.escape(word)}</th>" for word in ("", "p", *columns)]]
+        for (word, share), weights in zip(told, last.tolist(), strict=True):
+            cells = [cell(f"{weight:.2f}", 0.6 * weight, width=3) for weight in weights]
+            name = f"<th scope='row'>{html.escape(word)}</th>"
+            rows.append(
+                [name, *cells, f"<td>{share:.2f}</td>" if share is not None else "<td></td>"]
+            )
+        return table(rows)
+
+    @property
+    def still(self) -> str:
+        """The whole translation as a table, where no script draws it."""
+        caption = (
+            f"Written, with probability p; {KINDS[self.shown]}, mean of the last layer's heads"
+        )
+        drawn = self.draw(self.find()).replace("<table>", f"<table><caption>{caption}</caption>")
+        named = f'tabindex="0" role="region" aria-label="{caption}"'
+        return f'<div class="figure-scroll" {named}>{drawn}</div>'
+
+
+def _places(order: str, n: int) -> list[int]:
+    mixed = torch.randperm(n, generator=torch.Generator().manual_seed(0)).tolist()
+    return {"trained": [*range(n)], "back": [*range(n)][::-1], "mixed": mixed, "none": [0] * n}[
+        order
+    ]
+
+
+@contextmanager
+def without(model: EncoderDecoder, off: Sequence[Head] = (), masked: bool = True) -> Iterator[None]:
+    """Take parts of a model away for a while.
+
+    Args:
+        model: A Transformer that translates.
+        off: Heads whose output becomes 0.
+        masked: Whether words that are written still can't see those after them. Without the mask
+            a cache is wrong: call the model with all that is written.
+    """
+
+    def change(factors: torch.Tensor, free: bool, _module: nn.Module, args: Any, named: Any) -> Any:
+        return args, {**named, "head_mask": factors, **({"mask": None} if free else {})}
+
+    sides = {"encoder": model.encoder, "decoder": model.decoder, "cross": model.decoder}
+    with ExitStack() as stack:
+        for kind, side in sides.items():
+            for layer, block in enumerate(side.blocks):
+                part = block.cross_attention if kind == "cross" else block.attention
+                factors = torch.ones(model.config.n_heads)
+                factors[[head for *place, head in off if place == [kind, layer]]] = 0
+                hook = partial(change, factors, kind == "decoder" and not masked)
+                stack.callback(part.register_forward_pre_hook(hook, with_kwargs=True).remove)
+        yield
+
+
+@cache
+def _exact() -> TrainedTranslator:
+    """The translator in double precision, as a page computes."""
+    translator = load_translator()
+    translator.model.double()
+    return translator
+
+
+@torch.no_grad()
+def live_translator(
+    source: Sequence[str],
+    written: Sequence[str] = (),
+    off: Sequence[Head] = (),
+    places: Sequence[int] | None = None,
+    masked: bool = True,
+    temperature: float = 1.0,
+    shown: str = "cross",
+) -> dict[str, Any]:
+    """Read a sentence, take what is written as given, and say what may come next.
+
+    Args:
+        source: S German or Korean words; those that the model does not know are ``<unk>``.
+        written: English words so far.
+        off: Heads that are switched off.
+        places: Position of each source word; 0 to S - 1 if not given.
+        masked: Whether the decoder has its causal mask.
+        temperature: Divides the logits.
+        shown: Whose maps are wanted, a key of :data:`KINDS`.
+
+    Returns:
+        ``logits`` and ``probabilities`` ``(V)``, ``maps`` ``(L, H, T, S)``, where a causal row
+        ends with its own word, and how many numbers are ``kept`` for the next word.
+
+    Example:
+        >>> found = live_translator("ein hund schläft .".split(), ["a"])
+        >>> load_translator().target.tokens[torch.tensor(found["logits"]).argmax()]
+        'dog'
+    """
+    model, config = _exact().model, _exact().model.config
+    tokens = torch.tensor([_exact().source.encode(source)])
+    before = torch.tensor([_exact().target.encode(written, bos=True)])
+    embed = model.source_embedding or model.target_embedding
+    with without(model, off, masked):
+        x = (
+            embed.tokens(tokens)
+            + embed.positions[[*range(len(source))] if places is None else places]
+        )
+        memory, encoder = model.encoder(x, return_weights=True)
+        x = model.target_embedding(before)
+        x, decoder, cross = model.decoder(x, memory, return_weights=True)
+        logits = model.target_embedding.logits(x[0, -1])
+    maps = {"encoder": encoder, "decoder": decoder, "cross": cross}[shown][:, 0].tolist()
+    if shown == "decoder" and masked:
+        maps = [[[row[: t + 1] for t, row in enumerate(h)] for h in layer] for layer in maps]
+    rows = len(source) + (before.shape[1] if masked else 0)
+    return {
+        "logits": logits.tolist(),
+        "probabilities": (logits / temperature).softmax(-1).tolist(),
+        "maps": maps,
+        "kept": 2 * config.n_layers * config.d_model * rows,
+    }
+
+
+def translate(source: Sequence[str], most: int, **how: Any) -> dict[str, Any]:
+    """Write the likeliest word, again and again.
+
+    Args:
+        source: Words.
+        most: How many words are written at most.
+        how: As for :func:`live_translator`.
+
+    Returns:
+        What :func:`live_translator` finds at the end, and ``likely``: pairs of each word and its
+        probability, that of the word which comes next included.
+
+    Example:
+        >>> [word for word, _ in translate("ein hund schläft .".split(), 20)["likely"]]
+        ['a', 'dog', 'sleeps', '.', '(end)']
+    """
+    target = _exact().target
+    likely: list[tuple[str, float]] = []
+    while True:
+        found = live_translator(source, [word for word, _ in likely], **how)
+        best = max(range(len(target)), key=found["logits"].__getitem__)
+        word = "(end)" if best == target.eos else target.tokens[best]
+        likely.append((word, found["probabilities"][best]))
+        if best == target.eos or len(likely) > most:
+            return {**found, "likely": likely}
