@@ -142,8 +142,8 @@
       for (const press of forth) press.setAttribute("aria-disabled", ended || written.length >= LONGEST);
       back.setAttribute("aria-disabled", !state.words);
       const unknown = state.source.filter((word) => !model.source.includes(word));
-      say(`${unknown.length ? `Unknown: ${unknown.join(" ")}. ` : ""}Read: ${state.source.join(" ")} Written: ${written.join(" ") || "nothing yet"} `
-        + `Next: ${called(model.target[order[0]])}, with probability ${probabilities[order[0]].toFixed(2)}. Kept for it: ${now.kept} numbers.`,
+      say(`${unknown.length ? `Unknown: ${unknown.join(" ")}. ` : ""}Read: \u201c${state.source.join(" ")}\u201d, `
+        + `written: \u201c${written.join(" ") || "nothing yet"}\u201d. Next: ${called(model.target[order[0]])}, with probability ${probabilities[order[0]].toFixed(2)}. Kept for it: ${now.kept} numbers.`,
       { source: state.source, written, off: state.off, places: state.places, masked: state.masked,
         temperature: state.temperature, shown: state.shown },
       { logits, probabilities, maps, kept: now.kept });
@@ -171,7 +171,7 @@
         control("sentence", { options: data.sentences.map((sentence, n) => [n, sentence]), value: data.sentence },
           (n) => translate(data.sentences[n])),
         control("your own", { type: "text", placeholder: "die kleine katze schläft .", autocomplete: "off" }, translate),
-        control("positions of the source", { options: orders, value: data.order },
+        control("positions", { options: orders, value: data.order },
           (order) => { state.order = order; mix(); draw(); }),
         control("maps of", { options: kinds, value: data.shown }, change("shown")),
         control("temperature", { type: "range", min: 0.25, max: 8, step: 0.25, value: data.temperature }, change("temperature")),

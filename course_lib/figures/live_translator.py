@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from course_lib.data.translation import german_english, korean_english
 from course_lib.figures.base import Figure, cell, choice, script, slider, switch, table
@@ -106,8 +106,8 @@ class Options(Figure):
         *written, (word, share) = found["likely"]
         text = " ".join(word for word, _ in written) or "nothing yet"
         return (
-            f"Read: {self.sentences[self.sentence]} Written: {text} Next: {word}, with "
-            f"probability {share:.2f}. Kept for it: {found['kept']} numbers."
+            f"Read: \u201c{self.sentences[self.sentence]}\u201d, written: \u201c{text}\u201d. "
+            f"Next: {word}, with probability {share:.2f}. Kept for it: {found['kept']} numbers."
         )
 
     def draw(self, found: dict[str, Any]) -> str:
@@ -126,11 +126,9 @@ class Options(Figure):
         told = found["likely"] if self.shown != "encoder" else [(word, None) for word in source]
         rows = [[f"<th scope='col'>{html.escape(word)}</th>" for word in ("", "p", *columns)]]
         for (word, share), weights in zip(told, last.tolist(), strict=True):
+            sure = "" if share is None else f"{share:.2f}"
             cells = [cell(f"{weight:.2f}", 0.6 * weight, width=3) for weight in weights]
-            name = f"<th scope='row'>{html.escape(word)}</th>"
-            rows.append(
-                [name, *cells, f"<td>{share:.2f}</td>" if share is not None else "<td></td>"]
-            )
+            rows.append([f"<th scope='row'>{html.escape(word)}</th>", f"<td>{sure}</td>", *cells])
         return table(rows)
 
     @property
@@ -162,17 +160,18 @@ def without(model: EncoderDecoder, off: Sequence[Head] = (), masked: bool = True
             a cache is wrong: call the model with all that is written.
     """
 
-    def change(factors: torch.Tensor, free: bool, _module: nn.Module, args: Any, named: Any) -> Any:
+    def change(factors: Tensor, free: bool, _module: nn.Module, args: Any, named: Any) -> Any:
         return args, {**named, "head_mask": factors, **({"mask": None} if free else {})}
 
-    sides = {"encoder": model.encoder, "decoder": model.decoder, "cross": model.decoder}
+    encoder, decoder = model.encoder.blocks, model.decoder.blocks
     with ExitStack() as stack:
-        for kind, side in sides.items():
-            for layer, block in enumerate(side.blocks):
-                part = block.cross_attention if kind == "cross" else block.attention
+        for kind, blocks in (("encoder", encoder), ("decoder", decoder), ("cross", decoder)):
+            for layer, block in enumerate(blocks):
+                name = "cross_attention" if kind == "cross" else "attention"
                 factors = torch.ones(model.config.n_heads)
                 factors[[head for *place, head in off if place == [kind, layer]]] = 0
                 hook = partial(change, factors, kind == "decoder" and not masked)
+                part = block.get_submodule(name)
                 stack.callback(part.register_forward_pre_hook(hook, with_kwargs=True).remove)
         yield
 
@@ -219,11 +218,9 @@ def live_translator(
     tokens = torch.tensor([_exact().source.encode(source)])
     before = torch.tensor([_exact().target.encode(written, bos=True)])
     embed = model.source_embedding or model.target_embedding
+    every = cast(Tensor, embed.positions)
     with without(model, off, masked):
-        x = (
-            embed.tokens(tokens)
-            + embed.positions[[*range(len(source))] if places is None else places]
-        )
+        x = embed.tokens(tokens) + every[[*range(len(source))] if places is None else places]
         memory, encoder = model.encoder(x, return_weights=True)
         x = model.target_embedding(before)
         x, decoder, cross = model.decoder(x, memory, return_weights=True)

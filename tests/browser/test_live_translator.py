@@ -90,7 +90,7 @@ def test_a_sentence_is_written_and_parts_are_taken_away(page: Any) -> None:
     assert len(state(page)["inputs"]["off"]) == 6
     seen = set()
     for order in ("back", "mixed", "none", "trained"):
-        page.get_by_label("positions of the source").select_option(order)
+        page.get_by_label("positions").select_option(order)
         seen.add(json.dumps(check(page)["inputs"]["places"]))
     assert len(seen) >= 3
     page.get_by_label("temperature").fill("8")
