@@ -27,6 +27,9 @@ from course_lib.checks.seeds import sample_seed
 from course_lib.checks.trial import Trial, attempt
 
 _T = TypeVar("_T")
+# What one line of a table says; reasons and hints are set in further, or not at all.
+_ROW = re.compile(r"^  (pass|FAIL|open) +\S+  (.+?):(?: |$)", re.M)
+_NAMED = re.compile(r"^This looks like a known mistake: (.+)\.$", re.M)
 _UNDEFINED = re.compile(r"NameError: (?:name )?['`](\w+)['`] is not defined")
 # Fits a page of the book without scrolling.
 WIDTH = 76
@@ -155,6 +158,20 @@ class Report:
         if self.note and not self.one_reason:
             lines.append(_fill(self.note))
         return "\n".join(lines)
+
+
+def read_table(text: str) -> tuple[dict[str, bool | None], str]:
+    """What :meth:`Report.table` says: each property's verdict, None if open, and the mistake.
+
+    Example:
+        >>> rows = [Row("shape", "one row a query", True, 1.0), Row("mask", "", False, 0.5, "why")]
+        >>> read_table(Report("attention.example", rows, 1.5).table())
+        ({'shape': True, 'mask': False}, '')
+    """
+    verdicts = {"pass": True, "FAIL": False, "open": None}
+    named = _NAMED.search(text)
+    held = {name: verdicts[mark] for mark, name in _ROW.findall(text)}
+    return held, named[1].replace(" ", "_") if named else ""
 
 
 def undefined(said: str) -> list[str]:

@@ -68,6 +68,7 @@ Handler = Callable[[argparse.Namespace], int]
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     from course_lib.cli import (
+        analyse,
         check,
         content,
         defend,
@@ -87,7 +88,8 @@ def parser() -> argparse.ArgumentParser:
         " 2 refused, 130 interrupted. COURSE_TRACEBACK=1 says where a refusal came from.",
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (content, check, grading, lms, handout, term, defend, walls, hub, research):
+    for module in (content, check, grading, lms, handout, term, analyse, defend, walls, hub,
+                   research):  # fmt: skip
         module.register(commands)
     return top
 

@@ -232,7 +232,7 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warm: ForkSe
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.records import roster, summary
     from course_lib.grading.records.database import shown
-    from course_lib.grading.review import preflight
+    from course_lib.grading.review import analysis, preflight
 
     # A made-up class has no place in a real gradebook.
     db = "" if arguments.sample else arguments.db
@@ -260,6 +260,7 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warm: ForkSe
     everybody = [v for v in standing if v is not None]
     facts = summary.data(classroom.name, everybody, classroom.engine)
     path = summary.write(course / "summary", facts, everybody)
+    page = analysis.after_grading(course, root, classroom.name)
     lines = summary.text(facts).rpartition("\n")
     if not arguments.json:
         print(lines[0])
@@ -268,7 +269,8 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warm: ForkSe
         address = shown(db) if db else course / "gradebook.db"
         print(f"gradebook  {address}")
         print(f"feedback   {course / 'feedback'}")
-        print(f"summary    {path}, .json and .csv beside it\n")
+        print(f"summary    {path}, .json and .csv beside it")
+        print(f"analysis   {page or 'none: nothing is graded that a check decides'}\n")
     arguments.interrupt.check()
     emit(arguments, {**facts, "remarks": remarks}, f"{lines[2]}; in this run {facts['graded_now']}")
     return 0

@@ -318,7 +318,7 @@ class Classroom:
                 )
         elif old and old.answers:
             # What people scored is still compared with what they had seen.
-            verdict.answers = old.answers
+            verdict.answers, verdict.mistakes = old.answers, old.mistakes
         save(page, result.page)
         for name, content in came_with.files.items():
             for folder in (out, page.parent):
@@ -328,6 +328,9 @@ class Classroom:
                 save(page.parent / name, content)
         if old:
             verdict.penalty = old.penalty
+            # The same hand-in, graded again, is none of its own.
+            again = bool(old.answers) and old.answers != verdict.answers
+            verdict.earlier = [*old.earlier, *([old.mistakes] if again else [])]
         # Last, so that a run that was broken off does this submission again.
         self._remember(verdict)
 

@@ -28,6 +28,7 @@ from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
 from course_lib.grading.judging.pool import JudgeDied, judge_all
 from course_lib.grading.judging.verdict import Task
+from course_lib.grading.records import summary
 from course_lib.grading.records.folder import known_seeds, lock, recover, replaced, save
 
 QUESTIONS = 5
@@ -305,9 +306,5 @@ class Defence:
     def _solved_by(self) -> dict[str, float]:
         """The share of the class with full marks, by graded cell, of those who were graded."""
         verdicts = [v for s in self.room.students() if (v := self.room.verdict(s))]
-        full: dict[str, list[bool]] = {}
-        for verdict in verdicts:
-            for cell, score in verdict.exercises.items():
-                if score is not None:
-                    full.setdefault(cell, []).append(score >= verdict.worth.get(cell, 0))
-        return {cell: sum(each) / len(each) for cell, each in full.items()}
+        rows = summary.data(self.assignment.name, verdicts)["exercises"]
+        return {row["exercise"]: row["full"] for row in rows if row["full"] is not None}

@@ -24,6 +24,7 @@ class Verdict:
         answers: A hash of what was handed in for each graded cell.
         unanswered: Solution cells that are as they were released.
         mistakes: Named mistakes by exercise.
+        earlier: The same of each earlier hand-in that was graded, the oldest first.
         notes: What a person should look at.
         reason: Why it could not be graded; empty if it was.
         engine: The hash of the library and the sources that decided it.
@@ -40,6 +41,7 @@ class Verdict:
     answers: dict[str, str] = field(default_factory=dict)
     unanswered: list[str] = field(default_factory=list)
     mistakes: dict[str, str] = field(default_factory=dict)
+    earlier: list[dict[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     reason: str = ""
     engine: str = ""

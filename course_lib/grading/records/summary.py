@@ -8,7 +8,7 @@ import json
 import statistics
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +174,22 @@ def _indented(words: str) -> str:
     return textwrap.fill(words, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
 
 
+def sheet(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as CSV; words are as a spreadsheet may have them.
+
+    Example:
+        >>> print(sheet(["student", "share"], [["=1+1", 0.5], ["ada", None]]), end="")
+        student,share
+        '=1+1,0.5
+        ada,
+    """
+    file = io.StringIO()
+    lines = csv.writer(file, lineterminator="\n")
+    for row in (head, *rows):
+        lines.writerow([cell(value) if isinstance(value, str) else value for value in row])
+    return file.getvalue()
+
+
 def table(verdicts: Sequence[Verdict]) -> str:
     """Automatic points as CSV: a student a line, a column for each exercise, and the total.
 
@@ -183,14 +199,8 @@ def table(verdicts: Sequence[Verdict]) -> str:
         ada,5.0,5.0
     """
     columns = list(dict.fromkeys(i for v in verdicts for i in v.exercises))
-    file = io.StringIO()
-    rows = csv.writer(file, lineterminator="\n")
-    rows.writerow(["student", *columns, "total"])
-    for verdict in verdicts:
-        points = [verdict.exercises.get(column) for column in columns]
-        cells = ["" if p is None else p for p in (*points, verdict.score)]
-        rows.writerow([cell(verdict.student), *cells])
-    return file.getvalue()
+    rows = [[v.student, *(v.exercises.get(c) for c in columns), v.score] for v in verdicts]
+    return sheet(["student", *columns, "total"], rows)
 
 
 def write(folder: Path, facts: dict[str, Any], verdicts: Sequence[Verdict]) -> Path:
