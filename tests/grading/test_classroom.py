@@ -13,12 +13,14 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from course_lib.checks.exercise import find
 from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.feedback import written_beside
 from course_lib.grading.judging.verdict import Verdict
 from course_lib.grading.records import gradebook, summary
+from course_lib.grading.review import analysis
 
 NAME = "03_attention"
 
@@ -75,6 +77,22 @@ def test_the_summary_says_who_needs_a_look_and_why(course):
     text = summary.text(facts)
     assert text.splitlines()[-1].startswith("graded 8 of 8, mean ")
     json.dumps(facts)
+
+
+def test_the_analysis_finds_in_the_notebooks_what_was_decided(course, root):
+    folder, _, verdicts = course
+    facts, told = analysis.analyse(folder, root, [NAME]), summary.data(NAME, verdicts)
+    counted = {(m["exercise"], m["mistake"]): m["count"] for m in told["mistakes"]}
+    assert {(m["exercise"], m["mistake"]): m["now"] for m in facts["mistakes"]} == counted
+    assert len(facts["students"]) == told["graded"]
+    classes = analysis.read(folder, NAME, {})
+    for verdict in verdicts:
+        scores = {find(i).grade_id: a.score for i, a in classes[verdict.student].items()}
+        assert scores == {i: s for i, s in verdict.exercises.items() if i in scores}
+        assert sum(scores.values()) == pytest.approx(verdict.score)
+        assert all(verdict.exercises[find(i).grade_id] == pytest.approx(
+            min(a.worth, sum(p.points for p in find(i).properties if a.held[p.name])))
+            for i, a in classes[verdict.student].items())  # fmt: skip
 
 
 def test_a_second_run_does_nothing(course):

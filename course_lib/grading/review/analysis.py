@@ -5,8 +5,8 @@ was named in earlier hand-ins stands in ``verdict.json``, which `course grade` a
 
 A requirement's difficulty is the share that reach it. What it tells apart is the point-biserial
 correlation of reaching it with the points in the assignment's other exercises, an item-rest
-correlation (Guilford 1953). All requirements of the same exercise are left out of the rest: they
-fall together, and would speak for each other.
+correlation: Guilford (1953, Educational and Psychological Measurement 13, 87-93). All requirements
+of the same exercise are left out of the rest: they fall together, and would speak for each other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Statistics of items: shares, what they tell apart, and how sure either is.
 
-Intervals are of 95 %. That of a share is Wilson's (1927), that of the difference of two is
-Newcombe's (1998, his method 10); all others are percentiles of a bootstrap over students.
+Intervals are of 95 %. That of a share is Wilson's (1927, JASA 22, 209-212), that of the difference
+of two is Newcombe's (1998, Statistics in Medicine 17, 873-890, method 10); all others are
+percentiles of a bootstrap over students.
 """
 
 from __future__ import annotations
