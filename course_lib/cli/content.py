@@ -1,4 +1,4 @@
-"""``course book`` and ``course serve``."""
+"""``course book``, ``course slides`` and ``course serve``."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ def register(commands: Any) -> None:
     )
     add_json(book)
     book.set_defaults(handler=run_book)
+
+    slides = commands.add_parser("slides", help="make slides of chapters of the built book")
+    slides.add_argument("chapters", nargs="*", metavar="CHAPTER", help="such as 03 (all of them)")
+    slides.add_argument("--pdf", action="store_true", help="print them, too, one slide to a sheet")
+    add_json(slides)
+    slides.set_defaults(handler=run_slides)
 
     serve = commands.add_parser("serve", help="serve the built book on this machine")
     serve.add_argument("--port", type=int, default=8000, help="port on 127.0.0.1 (8000)")
@@ -162,6 +168,30 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
     emit(arguments, facts, line)
     wrong = (outside, facts["broken_links"], facts["missing_alt"], barred, heavy)
     return FOUND_WRONG if any(wrong) else 0
+
+
+def run_slides(arguments: argparse.Namespace) -> int:
+    """Write a file for each chapter that was asked for, once all of them are made."""
+    from course_lib.book.slides import chapters, deck, print_deck
+
+    root = checkout()
+    wanted = [chapter.zfill(2) for chapter in arguments.chapters] or list(chapters(root))
+    made = {chapter: deck(root, chapter) for chapter in wanted}
+    folder = root / "_build" / "slides"
+    folder.mkdir(parents=True, exist_ok=True)
+    report = {}
+    for chapter, (page, count) in made.items():
+        target = folder / f"{chapter}.html"
+        target.write_text(page, encoding="utf-8")
+        report[chapter] = {"slides": count, "bytes": target.stat().st_size, "file": str(target)}
+        if arguments.pdf:
+            report[chapter]["pdf"] = str(target.with_suffix(".pdf"))
+            print_deck(target, target.with_suffix(".pdf"))
+        if not arguments.json:
+            megabytes = target.stat().st_size / 1e6
+            print(f"  {target}: {count} slides, {megabytes:.1f} MB", flush=True)
+    emit(arguments, report, f"slides {folder}, {len(report)} chapters")
+    return 0
 
 
 def run_serve(arguments: argparse.Namespace) -> int:
