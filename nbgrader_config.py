@@ -12,3 +12,5 @@ c.CourseDirectory.ignore = [
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
 c.IncludeHeaderFooter.header = ""
 c.Execute.timeout = 120
+# Formgrader shows below an answer in writing what it earns points for.
+c.HTMLExporter.preprocessors = ["course_lib.grading.formgrader.ShowRubrics"]

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data",
             "results", "bench", "doctor", "attacks", "syllabus",
             "similar", "rename", "migrate", "hub", "roster", "collect", "export",
-            "analyse", "defend", "handout", "release-solutions", "reset")  # fmt: skip
+            "analyse", "defend", "rubric", "handout", "release-solutions", "reset")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

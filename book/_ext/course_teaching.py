@@ -15,22 +15,25 @@ WIDTHS = (27, 17, 11, 9, 8, 28)
 
 
 class Teaching(SphinxDirective):
-    """The exercises of one assignment and what students get wrong in them."""
+    """The exercises of one assignment, what students get wrong in them, and its rubrics."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Read the exercises and build a table and a list that opens."""
+        """Read exercises and rubrics and build a list, a table and a list that opens."""
         from course_lib.book.teaching import minutes, misconceptions, tasks
+        from course_lib.grading import rubrics
 
         name = self.arguments[0]
         root = Path(self.env.srcdir)
         try:
             asked = tasks(name, root)
+            written = rubrics.load(root, name)
         except (KeyError, ValueError) as error:
             raise self.error(f"teaching {name}: {error.args[0]}") from error
-        self.env.note_dependency(str(root / "solutions" / name / f"{name}.md"))
-        rows = []
+        for path in (root / rubrics.FILE, root / "solutions" / name / f"{name}.md"):
+            self.env.note_dependency(str(path))
+        rows, marks = [], []
         for task in asked:
             exercise = task.exercise
             rows.append(
@@ -45,6 +48,9 @@ class Teaching(SphinxDirective):
                     ]
                 )
             )
+            if rubric := written.get(task.cell):
+                title = f"**{task.title}**: {task.points:g} points, for"
+                marks += self.parse_text_to_nodes(f"{title}\n\n{rubric.markdown()}")
         points = sum(task.points for task in asked)
         total = ["together", "", "", str(minutes(asked)), f"{points:g}", ""]
         rows.append(row(total, classes=["total"]))
@@ -60,7 +66,7 @@ class Teaching(SphinxDirective):
                 line += [nodes.Text(" "), nodes.literal("", mistake)]
                 items += nodes.list_item("", line)
             box += items
-        return [table(HEADINGS, rows, WIDTHS, "teaching"), box]
+        return [*marks, table(HEADINGS, rows, WIDTHS, "teaching"), box]
 
 
 class Syllabus(SphinxDirective):

@@ -26,6 +26,7 @@ class Task:
         exercise: What checks it; None for an answer in writing, which a person grades.
         points: Maximum points.
         given: Names of the functions that its section hands out.
+        cell: The id of the cell for an answer in writing.
 
     Example:
         >>> Task("4.7 In writing: is no head redundant?", None, 2.0).kind
@@ -36,6 +37,7 @@ class Task:
     exercise: Exercise | None
     points: float
     given: tuple[str, ...] = ()
+    cell: str = ""
 
     @property
     def kind(self) -> str:
@@ -75,7 +77,7 @@ def tasks(name: str, root: Path) -> list[Task]:
         for written in MANUAL.findall(section):
             cell = json.loads(written)["nbgrader"]
             if cell.get("grade"):
-                found.append(Task(title, None, float(cell["points"])))
+                found.append(Task(title, None, float(cell["points"]), cell=cell["grade_id"]))
     if not found:
         raise Refused(f"assignment {name!r} asks for nothing")
     return found

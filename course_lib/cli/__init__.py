@@ -77,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
         hub,
         lms,
         research,
+        rubric,
         term,
         walls,
     )
@@ -88,7 +89,7 @@ def parser() -> argparse.ArgumentParser:
         " 2 refused, 130 interrupted. COURSE_TRACEBACK=1 says where a refusal came from.",
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (content, check, grading, lms, handout, term, analyse, defend, walls, hub,
+    for module in (content, check, grading, rubric, lms, handout, term, analyse, defend, walls, hub,
                    research):  # fmt: skip
         module.register(commands)
     return top

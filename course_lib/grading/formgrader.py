@@ -7,7 +7,7 @@ lines in ``nbgrader_config.py`` put the judge in the place of that::
     formgrader.use(c)
 
 What nbgrader does before and after stays: it records the submission, takes the scores out of the
-judged cells, and computes penalties.
+judged cells, and computes penalties. Formgrader shows a rubric below each answer in writing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Bool
 
+import course_lib
 from course_lib.errors import Refused
+from course_lib.grading import rubrics
 
 
 class NotJudged(Refused, RuntimeError):
@@ -68,8 +70,38 @@ class Judge(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no type
         return nbformat.reads(content.notebook, as_version=4), resources
 
 
+class ShowRubrics(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no types
+    """Puts the rubric below an answer in writing where Formgrader shows it, and in no file."""
+
+    def preprocess(
+        self, nb: NotebookNode, resources: dict[str, Any]
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Add a cell after each answer that has a rubric.
+
+        Args:
+            nb: The autograded notebook.
+            resources: Formgrader's; whatever else makes HTML, such as feedback, has no submission.
+        """
+        if "submission_id" not in resources:
+            return nb, resources
+        root = Path(course_lib.__file__).parents[1]
+        try:
+            known = rubrics.load(root, resources["assignment_id"])
+        except Refused as refused:
+            self.log.error("%s", refused)
+            return nb, resources
+        cells = []
+        for cell in nb.cells:
+            cells.append(cell)
+            if rubric := known.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
+                text = f"**What this earns points for** ({rubric.points:g})"
+                cells.append(nbformat.v4.new_markdown_cell(f"{text}\n\n{rubric.markdown()}"))
+        nb.cells = cells
+        return nb, resources
+
+
 def use(config: Any) -> None:
-    """Let nbgrader's Autograde judge with this course's judge.
+    """Let nbgrader's Autograde judge with this course's judge, and Formgrader show rubrics.
 
     Args:
         config: The ``c`` of an ``nbgrader_config.py``.
@@ -83,3 +115,4 @@ def use(config: Any) -> None:
     """
     config.Autograde.sanitize_preprocessors = [Judge]
     config.Autograde.autograde_preprocessors = [SaveAutoGrades, AssignLatePenalties]
+    config.HTMLExporter.preprocessors = [ShowRubrics]

@@ -10,6 +10,7 @@ import pytest
 
 from course_lib.book.teaching import minutes, misconceptions, tasks
 from course_lib.checks.exercise import find
+from course_lib.grading import rubrics
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in ROOT.glob("solutions/[0-9][0-9]_*/[0-9][0-9]_*.md"))
@@ -63,11 +64,12 @@ def test_the_directive_prints_table_and_list(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
     from sphinx.testing.util import SphinxTestApp
 
-    (tmp_path / "solutions").symlink_to(ROOT / "solutions")
+    for folder in ("book", "solutions"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / "index.md").write_text("# Notes\n\n```{teaching} 04_heads\n```\n")
     (tmp_path / "conf.py").write_text(
         f"import sys\nsys.path.insert(0, {str(ROOT / 'book' / '_ext')!r})\n"
-        "extensions = ['myst_parser', 'course_teaching']\nexclude_patterns = ['solutions']\n"
+        "extensions = ['myst_parser', 'course_teaching']\nexclude_patterns = ['*/*']\n"
     )
     app = SphinxTestApp(srcdir=tmp_path, builddir=tmp_path / "out")
     app.build()
@@ -79,4 +81,7 @@ def test_the_directive_prints_table_and_list(tmp_path: Path) -> None:
     assert task.exercise is not None
     for mistake in task.exercise.mistakes:
         assert mistake.name in html
+    (rubric,) = rubrics.load(ROOT, "04_heads").values()
+    assert all(f"<p>0.5: {criterion.says}</p>" in html for criterion in rubric.criteria)
+    assert rubric.note in html
     assert f"<p>{sum(t.points for t in tasks('04_heads', ROOT)):g}</p>" in html

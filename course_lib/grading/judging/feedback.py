@@ -105,19 +105,20 @@ def answer_of(judged: Judged, mark: Mark) -> str:
     return "\n\n".join(parts)
 
 
-def written_beside(notebook: NotebookNode, release: NotebookNode, grade_id: str) -> bool:
-    """Whether a text of the student's own stands next to a marked cell."""
+def written_beside(notebook: NotebookNode, release: NotebookNode, grade_id: str) -> list[str]:
+    """Texts of the student's own next to a marked cell."""
     given = {inert(c.source).strip() for c in release.cells if c.cell_type == "markdown"}
     place = next(
         n
         for n, c in enumerate(notebook.cells)
         if c.metadata.get("nbgrader", {}).get("grade_id") == grade_id
     )
+    found = []
     for cells in (notebook.cells[place + 1 :], reversed(notebook.cells[:place])):
         for cell in itertools.takewhile(
             lambda c: not c.metadata.get("nbgrader", {}).get("grade_id"), cells
         ):
             text = cell.source.strip()
             if cell.cell_type == "markdown" and text and text not in given:
-                return True
-    return False
+                found.append(text)
+    return found

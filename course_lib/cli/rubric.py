@@ -1,0 +1,157 @@
+"""``course rubric``: answers in writing, question by question."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from course_lib.cli import Refused, add_db, add_json, checkout, emit
+
+if TYPE_CHECKING:
+    from course_lib.grading.review.written import Answer, Question
+    from course_lib.grading.rubrics import Rubric
+
+WIDTH = 100
+ASKED = "points (1 3: all of these; 2=0.5: a part; 0: none; Enter: later; q: stop) "
+
+
+def register(commands: Any) -> None:
+    """Add the command."""
+    rubric = commands.add_parser(
+        "rubric", help="mark answers in writing: one question through all students, by its rubric"
+    )
+    rubric.add_argument("assignment", help="such as 03_attention")
+    rubric.add_argument("cell", nargs="?", default="", help="only this question, by its cell's id")
+    rubric.add_argument("--course", type=Path, help="folder that holds autograded/ (the checkout)")
+    rubric.add_argument(
+        "--blind", action="store_true", help="hide names, and shuffle the answers by --seed"
+    )
+    rubric.add_argument("--seed", default="1", metavar="TEXT", help="another order (1)")
+    rubric.add_argument("--again", action="store_true", help="also what has been marked already")
+    rubric.add_argument(
+        "--second",
+        action="store_true",
+        help="mark a sample once more, unseen what it has been given, and print how far both agree",
+    )
+    rubric.add_argument("--sample", type=int, default=20, metavar="N", help="how many (20)")
+    sheet = rubric.add_mutually_exclusive_group()
+    sheet.add_argument("--csv", type=Path, metavar="FILE", help="write a table to fill in instead")
+    sheet.add_argument("--read", type=Path, metavar="FILE", help="take marks from such a table")
+    rubric.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    add_db(rubric)
+    add_json(rubric)
+    rubric.set_defaults(handler=run_rubric)
+
+
+def run_rubric(arguments: argparse.Namespace) -> int:
+    """Mark at the terminal, or by a table."""
+    from course_lib.grading.records.folder import save
+    from course_lib.grading.review import marksheet
+    from course_lib.grading.review.written import Question, SecondLook, questions
+
+    table, dry, again = arguments.csv or arguments.read, arguments.dry_run, arguments.again
+    if arguments.json and not (table or dry):
+        raise Refused("--json goes with --csv, --read or --dry-run: marks are typed otherwise")
+    if arguments.sample < 1:
+        raise Refused(f"--sample {arguments.sample}: wanted at least 1")
+    root, name = checkout(), arguments.assignment
+    cells = [arguments.cell] if arguments.cell or table else list(questions(root, name))
+    kind = SecondLook if arguments.second else Question
+    asked = [kind(arguments.course or root, root, name, c, arguments.db) for c in cells]
+    seed = arguments.seed if arguments.blind or arguments.second else ""
+    facts: dict[str, Any] = {"assignment": name, "written": 0, "questions": {}}
+    for question in asked:
+        if isinstance(question, SecondLook):
+            question.sample = arguments.sample
+        if arguments.read:
+            marks = marksheet.read(arguments.read, question, again=again)
+            facts["written"] += question.write(marks, again=again, dry_run=dry)
+        elif arguments.csv and not dry:
+            if arguments.csv.exists():
+                raise Refused(f"{arguments.csv} is there already: name another file")
+            answers = question.answers(seed)
+            save(arguments.csv, marksheet.table(question.rubric, answers, blind=bool(seed)))
+        elif not dry and not table:
+            count, stopped = _mark(question, seed, again=again)
+            facts["written"] += count
+            if stopped:
+                break
+    for question in asked:
+        answers = question.answers()
+        told: dict[str, Any] = {"answers": len(answers), "waiting": sum(a.waits for a in answers)}
+        line = f"{question.cell}: {told['waiting']} of {told['answers']} wait"
+        if isinstance(question, SecondLook):
+            both = question.agreement()
+            told |= {"agreement": vars(both)}
+            line += f"; {both.line()}"
+        facts["questions"][question.cell] = told
+        if not arguments.json:
+            print(f"  {line}")
+    done = f"would write {facts['written']} marks" if dry else f"{facts['written']} marks written"
+    emit(arguments, facts, f"{name}: {f'table {arguments.csv}' if arguments.csv else done}")
+    return 0
+
+
+def _mark(question: Question, seed: str, *, again: bool) -> tuple[int, bool]:
+    """Ask for each answer; how many were marked, and whether the marker stopped."""
+    from course_lib.grading.intake.parsing import plain
+    from course_lib.grading.review.written import Mark
+
+    found = [answer for answer in question.answers(seed) if answer.waits or again]
+    written = 0
+    for place, answer in enumerate(found, 1):
+        who = "" if seed else f" · {plain(answer.student)}"
+        print(f"\n{question.cell} · {place} of {len(found)} · {answer.key}{who}\n")
+        for line in answer.text.splitlines():
+            print(textwrap.fill(plain(line, 30_000), WIDTH, initial_indent="    ",
+                                subsequent_indent="    "))  # fmt: skip
+        print(f"\n{_rubric(question.rubric, answer)}\n")
+        try:
+            while (given := _points(question.rubric, typed := input(ASKED).strip())) is None:
+                if typed in ("", "q"):
+                    break
+            if given is not None:
+                said = input("comment (Enter: as it is) ").strip() or answer.comment
+        except EOFError:
+            typed, given = "q", None
+        if given is not None:
+            mark = Mark(answer.student, given, said, answer.key)
+            written += question.write([mark], again=again)
+        elif typed == "q":
+            return written, True
+    return written, False
+
+
+def _rubric(rubric: Rubric, answer: Answer) -> str:
+    """Criteria by number, with what they have been given."""
+    given = answer.given or [None] * len(rubric.criteria)
+    lines = [
+        f"{number:3}  {c.points:3g}  {c.says}" + ("" if had is None else f" (given {had:g})")
+        for number, (c, had) in enumerate(zip(rubric.criteria, given, strict=True), 1)
+    ]
+    if answer.score is not None:
+        lines.append(f"     stands: {answer.score:g} of {rubric.points:g}")
+    return "\n".join([*lines, *textwrap.wrap(rubric.note, WIDTH - 5, initial_indent="     ",
+                                             subsequent_indent="     ")])  # fmt: skip
+
+
+def _points(rubric: Rubric, typed: str) -> tuple[float, ...] | None:
+    """What was typed, as points by criterion; None, and why, if it is nothing of the kind."""
+    given = dict.fromkeys(range(1, len(rubric.criteria) + 1), 0.0)
+    if typed in ("", "q"):
+        return None
+    try:
+        for word in typed.split() if typed != "0" else ():
+            place, _, points = word.partition("=")
+            most = rubric.criteria[int(place) - 1].points if int(place) in given else None
+            if most is None:
+                raise ValueError(f"there is no criterion {place}")
+            given[int(place)] = float(points) if points else most
+        if fault := rubric.fault(list(given.values())):
+            raise ValueError(fault)
+    except ValueError as error:
+        print(f"  {error}")
+        return None
+    return tuple(given.values())

@@ -1,0 +1,103 @@
+"""The answers to a question as a table, for a marker who would rather have a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+from course_lib.errors import Refused
+from course_lib.grading.intake.parsing import plain
+from course_lib.grading.lms.sheet import number
+from course_lib.grading.review.written import Answer, Mark, Question
+from course_lib.grading.rubrics import Rubric
+
+KEY, STUDENT, ANSWER, COMMENT = "key", "student", "answer", "comment"
+# What a spreadsheet takes for the beginning of a formula.
+FORMULA = ("=", "+", "-", "@", "\t")
+LONGEST = 30_000
+
+
+def columns(rubric: Rubric) -> list[str]:
+    """What the columns of the criteria are called.
+
+    Example:
+        >>> from course_lib.grading.rubrics import Criterion
+        >>> columns(Rubric("why", (Criterion("independence"), Criterion("the clamp", 1.0))))
+        ['0 to 0.5: independence', '0 to 1: the clamp']
+    """
+    return [f"0 to {criterion.points:g}: {criterion.says}" for criterion in rubric.criteria]
+
+
+def table(rubric: Rubric, answers: Iterable[Answer], *, blind: bool) -> str:
+    """Answers as CSV, with what they have been given by the rubric."""
+    file = io.StringIO()
+    rows = csv.writer(file)
+    rows.writerow([KEY, *([] if blind else [STUDENT]), ANSWER, *columns(rubric), COMMENT])
+    for answer in answers:
+        given: list[object] = [""] * (len(rubric.criteria) + 1)
+        # What was marked without the rubric stays as it is, and is no half-filled row.
+        if answer.given is not None:
+            given = [*answer.given, _guarded(answer.comment)]
+        names = [] if blind else [_guarded(answer.student)]
+        rows.writerow([answer.key, *names, _guarded(answer.text), *given])
+    # Without the mark a spreadsheet takes the letters for another alphabet.
+    return "\ufeff" + file.getvalue()
+
+
+def read(path: Path, question: Question, *, again: bool = False) -> list[Mark]:
+    """The marks in a table that was filled in; rows without points are left out.
+
+    Raises:
+        Refused: It is no such table, or rows of it can't be written; every one is named.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        first = text.partition("\n")[0]
+        rows = list(
+            csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
+        )
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise Refused(f"{path}: {error}. Save it as CSV in UTF-8") from None
+    wanted = [KEY, *columns(question.rubric), COMMENT]
+    header = rows[0] if rows else []
+    if missing := [name for name in wanted if header.count(name) != 1]:
+        raise Refused(f"{path}: wanted one column {missing[0]!r}, which `--csv` writes")
+    places = [header.index(name) for name in wanted]
+    answers = {answer.key: answer for answer in question.answers()}
+    marks: dict[str, Mark] = {}
+    faults = []
+    for line, row in enumerate(rows[1:], 2):
+        key, *cells, comment = (row[at].strip() if at < len(row) else "" for at in places)
+        if not any((*cells, comment)):
+            continue
+        points = [number(cell) for cell in cells]
+        given = tuple(value for value in points if value is not None)
+        answer = answers.get(key)
+        mark = Mark(answer.student if answer else "", given, _bare(comment), key)
+        if key in marks:
+            fault = f"{key} is there twice"
+        elif None in points:
+            fault = (
+                f"{cells[points.index(None)]!r} in {wanted[1 + points.index(None)]!r} is no number"
+            )
+        else:
+            fault = question.fault(mark, answer, again=again)
+        if fault:
+            faults.append(f"row {line}: {plain(fault)}")
+        marks[key] = mark
+    if faults:
+        raise Refused(f"{path}, nothing is written:\n  " + "\n  ".join(faults))
+    return list(marks.values())
+
+
+def _guarded(text: str) -> str:
+    """A stranger's text as a spreadsheet may have it, line by line: no formula, no control."""
+    lines = "\n".join(plain(line.expandtabs(4), LONGEST) for line in text.splitlines())
+    return f"'{lines}" if lines.startswith(FORMULA) else lines
+
+
+def _bare(text: str) -> str:
+    """The same as it was."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text

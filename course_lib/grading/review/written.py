@@ -1,0 +1,283 @@
+"""Answers in writing: read question by question, marked by a rubric, written as nbgrader's scores.
+
+Each answer has a key, which hides whose it is and belongs to one text: when a student hands in
+another one, what was meant for the old text is not taken for the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbgrader.utils import is_solution
+
+from course_lib.errors import Refused
+from course_lib.grading import authoring, rubrics
+from course_lib.grading.judging.feedback import written_beside
+from course_lib.grading.records import gradebook
+from course_lib.grading.records.folder import lock, save
+from course_lib.grading.review.agreement import Agreement, agreement
+
+SECOND = "second-marks"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What an answer is given.
+
+    Args:
+        student: Whose answer.
+        given: Points by criterion.
+        comment: Words for the student.
+        key: The answer's; if it is given, the mark is for this text alone.
+    """
+
+    student: str
+    given: tuple[float, ...]
+    comment: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one student wrote.
+
+    Args:
+        key: Stands for student and text.
+        student: Whose it is.
+        text: The answer, and texts of the student's own that stand beside it.
+        waits: Whether somebody has to mark it: it is new, or another text than before.
+        score: What a person gave last.
+        given: The same by criterion; None if it did not come from the rubric.
+        comment: The words that came with it.
+    """
+
+    key: str
+    student: str
+    text: str
+    waits: bool = True
+    score: float | None = None
+    given: tuple[float, ...] | None = None
+    comment: str = ""
+
+
+def questions(root: Path, name: str) -> dict[str, rubrics.Rubric]:
+    """The questions in writing of an assignment.
+
+    Raises:
+        Refused: There is no such assignment, or nothing in it is answered in writing.
+    """
+    known = [source.stem for source in authoring.sources(root)]
+    if name not in known:
+        raise Refused(f"no assignment {name!r}; there are {', '.join(known)}")
+    if not (found := rubrics.load(root, name)):
+        raise Refused(f"{name}: {root / rubrics.FILE} has no rubric for it")
+    return found
+
+
+class Question:
+    """One question in writing, and all that a class has answered.
+
+    Args:
+        course: The course folder.
+        root: The checkout, for rubric and release.
+        name: The assignment, such as ``03_attention``.
+        cell: The answer's cell; may be left out where there is only one.
+        db: The gradebook's address, if it is not in the course folder.
+
+    Raises:
+        Refused: There is no such assignment or question.
+    """
+
+    def __init__(self, course: Path, root: Path, name: str, cell: str = "", db: str = "") -> None:
+        """Find the rubric."""
+        known = questions(root, name)
+        if cell not in known and (cell or len(known) > 1):
+            raise Refused(f"{name}: name one question of {', '.join(known)}")
+        self.course, self.name, self.db = course, name, db
+        self.rubric = known[cell or next(iter(known))]
+        self.cell = self.rubric.cell
+        source = root / "solutions" / name / f"{name}.md"
+        self.release = authoring.load(source, root).release
+
+    def answers(self, seed: str = "") -> list[Answer]:
+        """All that is not empty, by student, or in an order that is drawn by a seed.
+
+        Raises:
+            Refused: Nothing is graded yet, or the rubric's points are not the cell's.
+        """
+        with gradebook.open_gradebook(self.course, self.db) as book:
+            found = [answer for answer, _ in self._read(book).values()]
+        return sorted(found, key=lambda a: _digest(seed, a.key) if seed else a.student)
+
+    def write(self, marks: Sequence[Mark], *, again: bool = False, dry_run: bool = False) -> int:
+        """Write marks: all of them or none, and any number of times.
+
+        Args:
+            marks: What is given.
+            again: Whether what has been marked already may get another mark.
+            dry_run: Whether all is done but writing.
+
+        Returns:
+            How many marks are new.
+
+        Raises:
+            Refused: One of them can't be given; nothing was written.
+        """
+        with gradebook.open_gradebook(self.course, self.db) as book:
+            there = self._read(book, {mark.student for mark in marks})
+            new = []
+            for mark in marks:
+                answer, grade = there.get(mark.student, (None, None))
+                if fault := self.fault(mark, answer, again=again):
+                    raise Refused(f"{self.name}, {self.cell}, {mark.student}: {fault}")
+                if not stands(mark, answer):
+                    new.append((replace(mark, key=answer.key if answer else ""), grade))
+            if not dry_run:
+                self._save(book, new)
+        return len(new)
+
+    def fault(self, mark: Mark, answer: Answer | None, *, again: bool = False) -> str:
+        """Why an answer can't be given this mark; empty if it can."""
+        if answer is None:
+            return "there is no such answer to this question"
+        if mark.key not in ("", answer.key):
+            return "another text has been handed in since"
+        if not answer.waits and not again and not stands(mark, answer):
+            return f"it has {answer.score or 0:g} points already"
+        return self.rubric.fault(mark.given)
+
+    def _read(
+        self, book: Gradebook, only: Collection[str] | None = None
+    ) -> dict[str, tuple[Answer, Grade]]:
+        """Answers and their rows by student, of those named or of everybody."""
+        found = []
+        if only is None:
+            try:
+                found = book.find_notebook(self.name, self.name).submissions
+            except MissingEntry:
+                why = f"{self.name} is not in the gradebook: `course grade {self.name}` comes first"
+                raise Refused(why) from None
+        for student in only or ():
+            with contextlib.suppress(MissingEntry):
+                found.append(book.find_submission_notebook(self.name, self.name, student))
+        rows = [g for n in found for g in n.grades if g.name == self.cell]
+        answers = {grade.student.id: (self._answer(grade), grade) for grade in rows}
+        # Nobody has to read what is empty, and nobody can where grading has failed.
+        return {
+            student: (answer, grade)
+            for student, (answer, grade) in answers.items()
+            if answer.key and (answer.waits or answer.score is not None)
+        }
+
+    def _answer(self, grade: Grade) -> Answer:
+        student, most = grade.student.id, grade.max_score
+        if most != self.rubric.points:
+            raise Refused(
+                f"{rubrics.FILE}: {self.cell} adds up to {self.rubric.points:g} points, and in the"
+                f" gradebook it has {most:g}"
+            )
+        path = self.course / "autograded" / student / self.name / f"{self.name}.ipynb"
+        if not path.is_file():
+            return Answer("", student, "", False)
+        notebook = nbformat.v4.reads(path.read_text(encoding="utf-8"))
+        own = [c.source for c in notebook.cells if is_solution(c)
+               and c.metadata.nbgrader.grade_id == self.cell]  # fmt: skip
+        text = "\n\n".join([*own, *written_beside(notebook, self.release, self.cell)])
+        remark = next(c.manual_comment for c in grade.notebook.comments if c.name == self.cell)
+        given, comment = self.rubric.given(remark or "")
+        if given is not None and sum(given) != grade.manual_score:
+            given = None
+        key = "a" + _digest(self.cell, student, text)[:10]
+        return Answer(
+            key, student, text, grade.needs_manual_grade, grade.manual_score, given, comment
+        )
+
+    def _save(self, book: Gradebook, new: Sequence[tuple[Mark, Grade]]) -> None:
+        """Into nbgrader's own columns, in one transaction."""
+        try:
+            for mark, grade in new:
+                grade.manual_score, grade.needs_manual_grade = sum(mark.given), False
+                row = next(c for c in grade.notebook.comments if c.name == self.cell)
+                row.manual_comment = self.rubric.remark(mark.given, mark.comment)
+            book.db.commit()
+        except BaseException:
+            book.db.rollback()
+            raise
+
+
+class SecondLook(Question):
+    """A sample of what has been marked, for a second marker who does not see those marks.
+
+    What the second marker gives stays out of the gradebook, in ``second-marks/`` of the course
+    folder.
+    """
+
+    sample = 20
+
+    def agreement(self) -> Agreement:
+        """How far both agree, over all answers that both have marked."""
+        theirs = self._theirs()
+        with gradebook.open_gradebook(self.course, self.db) as book:
+            first = [answer for answer, _ in super()._read(book).values()]
+        both = [(a.score or 0.0, sum(theirs[a.key].given)) for a in first if a.key in theirs]
+        return agreement(both)
+
+    def _read(
+        self, book: Gradebook, only: Collection[str] | None = None
+    ) -> dict[str, tuple[Answer, Grade]]:
+        theirs = self._theirs()
+        first = [(a, g) for a, g in super()._read(book).values() if not a.waits]
+        # What has been read stays in the sample, whoever is marked later.
+        first.sort(key=lambda one: (one[0].key not in theirs, _digest(one[0].key)))
+        count = max(self.sample, sum(a.key in theirs for a, _ in first))
+        found = {}
+        for answer, grade in first[:count]:
+            fresh = Answer(answer.key, answer.student, answer.text)
+            if mark := theirs.get(answer.key):
+                given, said = mark.given, mark.comment
+                fresh = replace(fresh, waits=False, score=sum(given), given=given, comment=said)
+            found[answer.student] = fresh, grade
+        return found
+
+    def _save(self, book: Gradebook, new: Sequence[tuple[Mark, Grade]]) -> None:
+        with lock(self.course):
+            marks = self._theirs() | {mark.key: mark for mark, _ in new}
+            rows = {m.key: {"given": m.given, "comment": m.comment} for m in marks.values()}
+            whole = json.dumps(self._file() | {self.cell: rows}, indent=1, ensure_ascii=False)
+            save(self._path, whole + "\n")
+
+    @property
+    def _path(self) -> Path:
+        return self.course / SECOND / f"{self.name}.json"
+
+    def _file(self) -> dict[str, dict[str, dict[str, Any]]]:
+        return json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+
+    def _theirs(self) -> dict[str, Mark]:
+        try:
+            rows = self._file().get(self.cell, {})
+            return {k: Mark("", tuple(r["given"]), r["comment"], k) for k, r in rows.items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Refused(
+                f"{self._path} is damaged ({error}): put a copy of it back from a backup, or move"
+                " it away and mark again"
+            ) from None
+
+
+def stands(mark: Mark, answer: Answer | None) -> bool:
+    """Whether an answer has this mark already."""
+    return bool(
+        answer and not answer.waits and (answer.given, answer.comment) == (mark.given, mark.comment)
+    )
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()
