@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Sequence
@@ -13,8 +14,6 @@ from course_lib.book.browser import chromium, serving
 from course_lib.data.translation import german_english, korean_english
 from course_lib.figures.live_translator import KINDS, live_translator
 
-__all__ = ["apart", "compare", "draw_inputs", "live"]
-
 _MODEL = "const model = courseRuntime.translator(courseFiles.translator);"
 _COMPUTE = f"""(inputs) => {{
     {_MODEL}
@@ -24,11 +23,11 @@ _COMPUTE = f"""(inputs) => {{
         const cooled = logits.map((logit) => logit / given.temperature);
         return {{
             logits: [...logits], probabilities: [...model.softmax(cooled)],
-            maps: reading.maps[given.shown], kept: reading.count(),
+            maps: reading.maps[given.shown], kept: reading.count(), beams: model.search(given),
         }};
     }});
 }}"""
-# Tokens of twenty words each, until half a second has gone.
+# Twenty words a sentence, until half a second has gone.
 _STEPS = f"""(given) => {{
     {_MODEL}
     const start = performance.now();
@@ -71,6 +70,8 @@ def draw_inputs(n: int, seed: int = 0) -> list[dict[str, Any]]:
                 "masked": chance.random() < 0.6,
                 "temperature": chance.choice([0.25, 1.0, 8.0]),
                 "shown": chance.choice([*KINDS]),
+                "beam": chance.randint(1, 3),
+                "length": chance.randint(0, 3),
             }
         )
     return made
@@ -92,6 +93,8 @@ def apart(mine: Any, theirs: Any) -> float:
         return max(apart(mine[key], theirs[key]) for key in mine)
     if isinstance(mine, list):
         return max((apart(*both) for both in zip(mine, theirs, strict=True)), default=0.0)
+    if isinstance(mine, str):
+        return 0.0 if mine == theirs else math.inf
     return float(abs(mine - theirs))
 
 
@@ -150,7 +153,7 @@ def live(html_dir: Path, browser: Any = None) -> dict[str, dict[str, Any]]:
                 "page": pages[0],
                 "bytes": sum(path.stat().st_size for path in files),
                 "seconds": round(seconds, 2),
-                "steps": round(page.evaluate(_STEPS, inputs[0])),
+                "steps": round(page.evaluate(_STEPS, inputs[0] | {"masked": True})),
                 "largest_difference": max(compare(page, inputs)),
             }
         }

@@ -11,7 +11,7 @@
     const called = (word) => (word === END ? "(end)" : word);
     const state = {
       source: data.sentences[data.sentence].split(" "), order: data.order, places: [], off: [],
-      masked: data.masked, temperature: data.temperature, shown: data.shown,
+      masked: data.masked, temperature: data.temperature, shown: data.shown, beam: 1,
       words: 0, forced: {}, picked: -1,
     };
     const count = (n) => [...Array(n).keys()];
@@ -40,7 +40,8 @@
       const ended = written.at(-1) === END;
       if (ended) written.pop();
       const probabilities = [...model.softmax(logits.map((logit) => logit / state.temperature))];
-      return { written, ended, logits: [...logits], probabilities, maps: reading.maps[state.shown], kept: reading.count() };
+      return { written, ended, logits: [...logits], probabilities, maps: reading.maps[state.shown], kept: reading.count(),
+        length: state.beam > 1 ? written.length + ended : 0 };
     }
 
     const text = element("p", { class: "live-text" });
@@ -97,6 +98,7 @@
     }
 
     const title = element("p", { class: "live-title" });
+    const ways = element("table", { class: "live-ways", "aria-label": "best beginnings and their log-probabilities" });
     const grid = element("table", { class: "figure-alignment" });
     const heading = (scope) => (word) => element("th", { scope }, word);
     let now;
@@ -139,14 +141,18 @@
           const weight = read.reduce((sum, { layer, head }) => sum + (maps[layer][head][t][s] ?? 0), 0) / (read.length || 1);
           return element("td", { style: `--weight:${(0.6 * weight).toFixed(4)}` }, weight.toFixed(2));
         })))));
+      const beams = model.search({ ...state, length: now.length });
+      ways.replaceChildren(...(now.length ? beams.words : []).map((words, n) => element("tr", {},
+        element("td", {}, words.map(called).join(" ")), element("td", {}, beams.scores[n].toFixed(2).replace("-", "\u2212")))));
+      ways.hidden = !now.length;
       for (const press of forth) press.setAttribute("aria-disabled", ended || written.length >= LONGEST);
       back.setAttribute("aria-disabled", !state.words);
       const unknown = state.source.filter((word) => !model.source.includes(word));
       say(`${unknown.length ? `Unknown: ${unknown.join(" ")}. ` : ""}Read: \u201c${state.source.join(" ")}\u201d, `
         + `written: \u201c${written.join(" ") || "nothing yet"}\u201d. Next: ${called(model.target[order[0]])}, with probability ${probabilities[order[0]].toFixed(2)}. Kept for it: ${now.kept} numbers.`,
       { source: state.source, written, off: state.off, places: state.places, masked: state.masked,
-        temperature: state.temperature, shown: state.shown },
-      { logits, probabilities, maps, kept: now.kept });
+        temperature: state.temperature, shown: state.shown, beam: state.beam, length: now.length },
+      { logits, probabilities, maps, kept: now.kept, beams });
     }
 
     const restart = () => { state.words = 0; state.forced = {}; };
@@ -175,9 +181,10 @@
           (order) => { state.order = order; mix(); draw(); }),
         control("maps of", { options: kinds, value: data.shown }, change("shown")),
         control("temperature", { type: "range", min: 0.25, max: 8, step: 0.25, value: data.temperature }, change("temperature")),
+        control("beam", { type: "range", min: 1, max: 4, step: 1, value: 1 }, change("beam")),
         control("causal mask", { type: "checkbox", checked: data.masked }, change("masked"))),
       element("div", { class: "figure-buttons" }, ...forth, back),
-      text, kept,
+      text, ways, kept,
       element("div", { class: "live-columns" },
         element("div", {}, element("p", { class: "live-title" }, "What may come next: press one to write it"),
           element("div", { class: "live-next" }, ...choices.map(({ press }) => press))),

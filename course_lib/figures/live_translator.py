@@ -13,11 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.data.translation import german_english, korean_english
+from course_lib.decoding import beam_search
 from course_lib.figures.base import Figure, cell, choice, script, slider, switch, table
 from course_lib.trained import TrainedTranslator, find_checkpoint, load_translator
 from course_lib.transformer import EncoderDecoder
 
-__all__ = ["Options", "live_translator", "translate", "without", "write_models"]
+__all__ = ["Options", "live_translator", "search", "translate", "without", "write_models"]
 
 Head = tuple[str, int, int]
 """Kind of attention, layer and number of a head, from 0."""
@@ -37,7 +38,7 @@ def model_files() -> dict[str, str]:
     """
     data = b64encode(find_checkpoint("translator").read_bytes()).decode()
     weights = f'(window.courseFiles ??= {{}})["translator"] = "{data}";\n'
-    return {"runtime.js": script("runtime"), "translator.js": weights}
+    return {"runtime.js": script("runtime"), "translator.js": script("encoder_decoder") + weights}
 
 
 def write_models(folder: Path) -> None:
@@ -74,6 +75,7 @@ class Options(Figure):
         off: Number of the head that is switched off among those shown, 0 for none.
         temperature: Divides the logits.
         masked: Whether the decoder has its causal mask.
+        beam: How many beginnings a beam search follows.
         kilobytes: What a page loads when a reader wants the figure.
     """
 
@@ -91,15 +93,18 @@ class Options(Figure):
     off: int = slider(0, "head off", 0, 8, page=False)
     temperature: float = slider(1.0, "temperature", 0.25, 8.0, 0.25)
     masked: bool = switch(True, "causal mask")
+    beam: int = slider(1, "beam", 1, 4, page=False)
     kilobytes: int = field(default_factory=_kilobytes)
 
     def find(self) -> dict[str, Any]:
         source = self.sentences[self.sentence].split()
         n_heads = load_translator().model.config.n_heads
         off = [(self.shown, *divmod(self.off - 1, n_heads))] if self.off else []
-        how = {"off": off, "masked": self.masked, "temperature": self.temperature}
-        places = _places(self.order, len(source))
-        return translate(source, self.words, places=places, shown=self.shown, **how)
+        how = {"off": off, "masked": self.masked, "places": _places(self.order, len(source))}
+        seen = {"temperature": self.temperature, "shown": self.shown}
+        found = translate(source, self.words, **how, **seen)
+        length = len(found["likely"]) if self.beam > 1 else 0
+        return {**found, "beams": search(source, self.beam, length, **how)}
 
     def say(self, found: dict[str, Any]) -> str:
         """Tell the words that are written, and the likeliest next one."""
@@ -124,12 +129,16 @@ class Options(Figure):
             ]
         ).mean(0)
         told = found["likely"] if self.shown != "encoder" else [(word, None) for word in source]
-        rows = [[f"<th scope='col'>{html.escape(word)}</th>" for word in ("", "p", *columns)]]
+        heads = (f"<th scope='col'>{html.escape(word)}</th>" for word in ("p", *columns))
+        rows = [["<td></td>", *heads]]
         for (word, share), weights in zip(told, last.tolist(), strict=True):
             sure = "" if share is None else f"{share:.2f}"
             cells = [cell(f"{weight:.2f}", 0.6 * weight, width=3) for weight in weights]
             rows.append([f"<th scope='row'>{html.escape(word)}</th>", f"<td>{sure}</td>", *cells])
-        return table(rows)
+        beams = found["beams"]
+        told = zip(map(_join, beams["words"]), beams["scores"], strict=True)
+        ways = [[f"<td>{html.escape(text)}</td>", f"<td>{score:.2f}</td>"] for text, score in told]
+        return table(rows) + (table(ways) if self.beam > 1 else "")
 
     @property
     def still(self) -> str:
@@ -140,6 +149,10 @@ class Options(Figure):
         drawn = self.draw(self.find()).replace("<table>", f"<table><caption>{caption}</caption>")
         named = f'tabindex="0" role="region" aria-label="{caption}"'
         return f'<div class="figure-scroll" {named}>{drawn}</div>'
+
+
+def _join(words: Sequence[str]) -> str:
+    return " ".join("(end)" if word == "<eos>" else word for word in words)
 
 
 def _places(order: str, n: int) -> list[int]:
@@ -193,6 +206,8 @@ def live_translator(
     masked: bool = True,
     temperature: float = 1.0,
     shown: str = "cross",
+    beam: int = 1,
+    length: int = 0,
 ) -> dict[str, Any]:
     """Read a sentence, take what is written as given, and say what may come next.
 
@@ -204,10 +219,13 @@ def live_translator(
         masked: Whether the decoder has its causal mask.
         temperature: Divides the logits.
         shown: Whose maps are wanted, a key of :data:`KINDS`.
+        beam: How many beginnings a beam search follows.
+        length: For how many steps.
 
     Returns:
         ``logits`` and ``probabilities`` ``(V)``, ``maps`` ``(L, H, T, S)``, where a causal row
-        ends with its own word, and how many numbers are ``kept`` for the next word.
+        ends with its own word, how many numbers are ``kept`` for the next word, and the ``beams``
+        of :func:`search`.
 
     Example:
         >>> found = live_translator("ein hund schläft .".split(), ["a"])
@@ -234,7 +252,46 @@ def live_translator(
         "probabilities": (logits / temperature).softmax(-1).tolist(),
         "maps": maps,
         "kept": 2 * config.n_layers * config.d_model * rows,
+        "beams": search(source, beam, length, off=off, places=places, masked=masked),
     }
+
+
+def search(source: Sequence[str], beam: int, length: int, **how: Any) -> dict[str, Any]:
+    """Follow the best beginnings at once, without a length norm.
+
+    Args:
+        source: Words.
+        beam: Number of beginnings K.
+        length: Number of steps; without any there is one beginning, the empty one.
+        how: ``off``, ``places`` and ``masked`` as for :func:`live_translator`.
+
+    Returns:
+        ``words`` of each beginning, the end included, the best first, and ``scores``, their
+        log-probabilities.
+
+    Example:
+        >>> search("ein hund schläft .".split(), 2, 5)["words"][0]
+        ['a', 'dog', 'sleeps', '.', '<eos>']
+    """
+    target = _exact().target
+    if not length:
+        return {"words": [[]], "scores": [0.0]}
+
+    def step(last: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
+        text = torch.cat([before, last[:, None]], dim=1)
+        written = [[target.tokens[n] for n in row[1:]] for row in text.tolist()]
+        logits = [live_translator(source, words, **how)["logits"] for words in written]
+        return torch.tensor(logits, dtype=torch.float64).log_softmax(-1), text
+
+    found = beam_search(
+        step, torch.tensor([target.bos]), torch.empty(1, 0, dtype=torch.long),
+        reorder=lambda text, indices: text[indices], beam_size=beam, max_len=length,
+        end=target.eos,
+    )  # fmt: skip
+    rows = [[target.tokens[n] for n in row] for row in found.tokens[0].tolist()]
+    ends = [row.index("<eos>") + 1 if "<eos>" in row else len(row) for row in rows]
+    words = [row[:end] for row, end in zip(rows, ends, strict=True)]
+    return {"words": words, "scores": found.log_probs[0].tolist()}
 
 
 def translate(source: Sequence[str], most: int, **how: Any) -> dict[str, Any]:

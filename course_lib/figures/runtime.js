@@ -31,7 +31,10 @@ window.courseRuntime ??= (() => {
     const out = new Float64Array(x.length / inputs * outputs);
     for (let n = 0, at = 0; at < x.length; at += inputs) {
       for (let o = 0, row = 0; o < outputs; o++, row += inputs) {
-        let [a, b, c, d] = [bias ? bias[o] : 0, 0, 0, 0];
+        let a = bias ? bias[o] : 0;
+        let b = 0;
+        let c = 0;
+        let d = 0;
         for (let i = 0; i < inputs; i += 4) {
           a += x[at + i] * weight[row + i];
           b += x[at + i + 1] * weight[row + i + 1];
@@ -110,87 +113,5 @@ window.courseRuntime ??= (() => {
     return self;
   }
 
-  // An encoder and a decoder, as course_lib.transformer.EncoderDecoder has them.
-  function translator(base64) {
-    const { text, weights } = unpack(base64);
-    const config = JSON.parse(text.config);
-    const { d_model: D, n_heads: H, n_layers: L } = config;
-    const special = ["<pad>", "<bos>", "<eos>", "<unk>"];
-    const [source, target] = ["source", "target"].map((side) => special.concat(JSON.parse(text[side])));
-    const number = (words, word) => (words.includes(word) ? words.indexOf(word) : special.indexOf("<unk>"));
-    const relu = (value) => Math.max(0, value);
-    const every = [...Array(L).keys()];
-
-    // Torch keeps its table of positions in single precision.
-    function embed(table, tokens, places) {
-      const out = new Float64Array(tokens.length * D);
-      for (let n = 0; n < out.length; n++) {
-        const [t, i] = [Math.floor(n / D), n % D];
-        const angle = places[t] * 10000 ** -((i - i % 2) / D);
-        out[n] = table[tokens[t] * D + i] * Math.sqrt(D) + Math.fround(i % 2 ? Math.cos(angle) : Math.sin(angle));
-      }
-      return out;
-    }
-
-    // Reads a sentence, then writes word by word. Without the causal mask all that is written is read
-    // again for each word: what is kept of the past would be another past's.
-    function read({ source: words, places, off, masked }) {
-      const factors = (kind, layer) => [...Array(H).keys()].map((head) =>
-        off.some(([k, l, h]) => k === kind && l === layer && h === head) ? 0 : 1);
-      const maps = { encoder: [], decoder: [], cross: [] };
-      let memory = embed(weights["source_embedding.tokens.weight"], words.map((w) => number(source, w)), places);
-      for (const l of every) {
-        const block = layers(weights, `encoder.blocks.${l}`);
-        const found = block.attention(memory, "attention", (x, map) =>
-          attend(map(x, "q"), map(x, "k"), map(x, "v"), D, factors("encoder", l)));
-        maps.encoder.push(found.maps);
-        memory = block.feedForward(found.x, relu);
-      }
-      memory = layers(weights, "encoder").norm(memory, "norm");
-      const kept = every.map((l) => {
-        const { map } = layers(weights, `decoder.blocks.${l}.cross_attention`);
-        return { of: ["k", "v"].map((role) => map(memory, `${role}_proj`)) };
-      });
-      const nothing = new Float64Array(0);
-      const tokens = [];
-
-      function write(word) {
-        tokens.push(number(target, word));
-        if (!masked || tokens.length === 1) {
-          for (const layer of kept) layer.own = [nothing, nothing];
-          for (const kind of ["decoder", "cross"]) maps[kind] = every.map(() => factors(kind, 0).map(() => []));
-        }
-        const fresh = masked ? tokens.slice(-1) : tokens;
-        const first = tokens.length - fresh.length;
-        let x = embed(weights["target_embedding.tokens.weight"], fresh, fresh.map((_, t) => first + t));
-        for (const l of every) {
-          const block = layers(weights, `decoder.blocks.${l}`);
-          const looks = {
-            decoder: (y, map) => {
-              kept[l].own = ["k", "v"].map((role, i) => join(kept[l].own[i], map(y, role)));
-              return attend(map(y, "q"), ...kept[l].own, D, factors("decoder", l));
-            },
-            cross: (y, map) => attend(map(y, "q"), ...kept[l].of, D, factors("cross", l)),
-          };
-          for (const [kind, rest] of [["decoder", "attention"], ["cross", "cross_attention"]]) {
-            const found = block.attention(x, rest, looks[kind]);
-            x = found.x;
-            found.maps.forEach((rows, h) => maps[kind][l][h].push(...rows));
-          }
-          x = block.feedForward(x, relu);
-        }
-        x = layers(weights, "decoder").norm(x.slice(-D), "norm");
-        return linear(x, weights["target_embedding.tokens.weight"]);
-      }
-
-      // How many numbers the next word finds ready.
-      const count = () => kept.flatMap(({ of, own }) => [...of, ...(masked ? own : [])])
-        .reduce((sum, numbers) => sum + numbers.length, 0);
-      return { write, maps, count };
-    }
-
-    return { config, source, target, read, softmax };
-  }
-
-  return { translator };
+  return { add, attend, join, layers, linear, softmax, unpack };
 })();

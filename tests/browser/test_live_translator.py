@@ -59,7 +59,7 @@ def check(page: Any) -> dict[str, Any]:
 
 def test_fifty_random_inputs_give_what_torch_gives(page: Any) -> None:
     inputs = draw_inputs(50)
-    for name, several in (("masked", 2), ("shown", 3), ("temperature", 3)):
+    for name, several in (("masked", 2), ("shown", 3), ("temperature", 3), ("beam", 3)):
         assert len({given[name] for given in inputs}) == several
     assert sum(bool(given["off"]) for given in inputs) > 25
     # Doubles have 16 digits; what is asked of the other figures leaves six of them.
@@ -100,6 +100,20 @@ def test_a_sentence_is_written_and_parts_are_taken_away(page: Any) -> None:
     page.keyboard.press("Enter")
     after = check(page)["inputs"]["written"]
     assert after[:-1] == before and page.locator(".live-forced").count() == 1
+
+
+def test_beginnings_are_followed_at_once(page: Any) -> None:
+    page.get_by_label("beam").fill("3")
+    for words in range(3):
+        beams = check(page)["outputs"]["beams"]
+        assert page.locator(".live-ways tr").count() == (3 if words else 0)
+        assert beams["scores"] == sorted(beams["scores"], reverse=True)
+        page.get_by_role("button", name="Next word").click()
+    page.get_by_role("button", name="To the end").click()
+    now = check(page)
+    assert now["outputs"]["beams"]["words"][0] == [*now["inputs"]["written"], "<eos>"]
+    page.get_by_label("beam").fill("1")
+    assert not page.locator(".live-ways").is_visible()
 
 
 def test_a_word_is_drawn_as_often_as_its_probability_says(page: Any) -> None:

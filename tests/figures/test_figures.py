@@ -400,6 +400,7 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("live-translator", "head off", 2),
         ("live-translator", "temperature", 4.0),
         ("live-translator", "causal mask", False),
+        ("live-translator", "beam", 3),
         ("deletion-test", "map", 8),
         ("deletion-test", "steps", 9),
         ("depth-explorer", "each part", "pre"),
@@ -492,7 +493,8 @@ def test_words_of_a_reader_cannot_break_out_of_the_script(monkeypatch: pytest.Mo
 
 def test_scripts_are_short_and_ask_for_nothing() -> None:
     scripts = [path for path in files("course_lib.figures").iterdir() if path.name.endswith(".js")]
-    assert len(scripts) == len(NAMES) + 2  # what all share, and what all with a model share
+    # What all share, what all with a model share, and the translator's own.
+    assert len(scripts) == len(NAMES) + 3
     for path in scripts:
         text = path.read_text()
         assert len(text.splitlines()) < 200, path.name
