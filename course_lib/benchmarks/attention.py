@@ -4,8 +4,6 @@ One record a mechanism, written when it is measured; what has a record of the sa
 measured again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@ from the same seed, so that every cell must have the same score; times of grader
 not worth comparing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

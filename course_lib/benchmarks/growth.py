@@ -4,8 +4,6 @@ Each length has both measured in turn, in seconds of the processor, so that what
 does hardly counts and meets both. A record a variant, written when it is measured.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass

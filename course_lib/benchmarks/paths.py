@@ -1,7 +1,5 @@
 """What the course's own choices cost: explicit or fused attention, one process or two."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The record that a measurement of speed leaves behind."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A class of any size to time graders on: honest, partial, and faulty in ways stock survives."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is timed: two ways in turn, forwards or in training, and how much memory one takes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What Sphinx leaves out of an EPUB and readers' programs want to know."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A headless Chromium and a server on this machine, to see the book as a reader does."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import shutil

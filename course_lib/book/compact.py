@@ -1,7 +1,5 @@
 """Drawings that weigh no more than what an eye can see of them."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re

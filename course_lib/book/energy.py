@@ -1,7 +1,5 @@
 """What the experiments of the book have used, estimated from their records."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from course_lib.experiments import Record

@@ -1,7 +1,5 @@
 """The picture of all judged rows: a dot with its interval each, and the document's number."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from html import escape

@@ -4,8 +4,6 @@ The theme draws its icons twice, by a script of one and a half megabytes and by 
 do. What is left is the fonts, with the few icons that any page, style or script names.
 """
 
-from __future__ import annotations
-
 import re
 from io import BytesIO
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Code that a page shows: an object of a module, with or without its docstring."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from pathlib import Path

@@ -6,8 +6,6 @@ tests (``make hub-test`` for the hub's, ``pytest tests/book/test_guide.py`` for 
 this, and look at what has changed.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from PIL import Image

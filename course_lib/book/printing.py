@@ -1,7 +1,5 @@
 """The built book as one PDF, printed page by page by a headless Chromium."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Collection, Iterator
 from contextlib import nullcontext

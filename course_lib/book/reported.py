@@ -1,7 +1,5 @@
 """The documents' tables: what each row says, and which of our records stands beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache

@@ -1,7 +1,5 @@
 """What a browser finds on each page: weight, length, smallest text, and what axe says of access."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

@@ -5,8 +5,6 @@ assignment's minutes are those of its exercises. A week gets whole chapters in t
 the fullest week is as light as it can be.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -6,8 +6,6 @@ done with one says why it is not there. While an answer is graded there is nothi
 :func:`hidden` puts the stand-ins in its place as long as the answer runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

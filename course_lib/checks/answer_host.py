@@ -4,8 +4,6 @@ An ``AnswerHost`` lives beside the answer: in the student's kernel, in stock nbg
 in the worker process of the judge. It knows no exercise and no reference.
 """
 
-from __future__ import annotations
-
 import sys
 import traceback
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Comparing what an answer returned with what was wanted, in words a student can act on."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import torch

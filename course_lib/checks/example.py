@@ -3,8 +3,6 @@
 Holds nothing but what went in, what came back and what should have: no code, no seed.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ is found by its id ``"<topic>.<name>"``. Properties, mistakes and alternatives r
 by decorators; ``CONTRIBUTING.md`` shows one from start to end.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import importlib

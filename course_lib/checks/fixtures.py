@@ -1,7 +1,5 @@
 """Arguments that the answer's side builds itself, from public code, because they are not data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

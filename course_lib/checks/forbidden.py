@@ -10,8 +10,6 @@ answer that walks up the stack could switch it off again. :func:`for_good` can't
 comes before the first line of a student's and leaves nothing behind that Python could reach.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import ctypes

@@ -4,8 +4,6 @@ An answer that hands back its first argument, or zeros, has the right shape and 
 entries and a perfect gradient. None of that is work, so that none of it earns points.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

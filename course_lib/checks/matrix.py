@@ -1,7 +1,5 @@
 """The grade matrix: what must be true of the exercises before anybody is graded by them."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field

@@ -5,8 +5,6 @@ constant or bound, a dropped statement, a swapped pair of arguments, a transposi
 condition turned round. What they are worth :mod:`course_lib.checks.mutation_report` finds out.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import copy

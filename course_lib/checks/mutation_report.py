@@ -8,8 +8,6 @@ Survivors that no input tells from the model answer stand, with the reason, in `
     why = "what makes the two the same"
 """
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import itertools

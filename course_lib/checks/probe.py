@@ -6,8 +6,6 @@ fifth of it. The call runs in a fork of the answer's process, so that neither a 
 a worker is harmed by a cap that strikes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import faulthandler

@@ -6,8 +6,6 @@ side), :class:`Fixture` (built there from public code) and :class:`Opaque` (some
 cross, known only by its type's name). ``pack`` and ``unpack`` are each other's inverse.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import struct

@@ -1,7 +1,5 @@
 """From one grading seed to the seed of every sample."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os

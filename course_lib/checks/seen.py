@@ -4,8 +4,6 @@
 the model answers of all exercises run; ``python -m course_lib.grading.everyday`` adds to it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a property is written with: seeded samples, calls of the answer, and expectations."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import re

@@ -1,7 +1,5 @@
 """``course check``: a student's notebook, before it is submitted."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``course defend``: five questions for each student on their own code, and the key."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from pathlib import Path

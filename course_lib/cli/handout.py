@@ -1,7 +1,5 @@
 """``course handout``, ``course release-solutions`` and ``course reset``: answers apart."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from datetime import UTC, datetime

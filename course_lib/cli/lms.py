@@ -1,7 +1,5 @@
 """``course roster``, ``collect`` and ``export``: files of learning management systems."""
 
-from __future__ import annotations
-
 import argparse
 from contextlib import closing
 from datetime import datetime

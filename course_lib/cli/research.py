@@ -1,7 +1,5 @@
 """``course data``, ``course run``, ``course results`` and ``course bench``."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import functools

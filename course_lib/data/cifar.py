@@ -5,8 +5,6 @@ pixel bytes. Lossy copies of the images circulate in the same layout, and an acc
 one is not an accuracy on CIFAR-10. So a folder's checksums decide what it is called.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ Every window of the test split counts: dropping the last incomplete batch, as th
 changes the number that is compared.
 """
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ into the cache otherwise. Where ``COURSE_DATA`` is set nothing is fetched: whoev
 wants that data, and perhaps has no network.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -5,8 +5,6 @@ shape (no position needed), *where* it is (position), and whether it is *left of
 relation of two positions).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """What data the course uses: where each set comes from, its terms, and whether it is here."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

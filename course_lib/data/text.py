@@ -8,8 +8,6 @@ names. A noun of the other number often stands between subject and verb, and a p
 object before it: neither can be found by counting words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random

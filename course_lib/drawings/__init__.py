@@ -4,8 +4,6 @@ A function that takes a :class:`Sketch` and stands below :func:`drawing` is one;
 place of ``_`` in its name. A page shows it with the directive ``drawing``.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import html

@@ -1,7 +1,5 @@
 """Ablations: pairs of runs, what an interval decides, what else an arm changes, and steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """How a query finds values: one word with every number, a sentence with every shape, a way."""
 
-from __future__ import annotations
-
 import math
 
 import torch

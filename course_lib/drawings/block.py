@@ -1,7 +1,5 @@
 """A block in both orders, one part with numbers, two norms, and a map for each token alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Cheaper attention: which pairs are left out, a softmax in two tiles, a state that grows."""
 
-from __future__ import annotations
-
 import torch
 
 from course_lib.drawings import Box, Sketch, drawing

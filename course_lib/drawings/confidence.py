@@ -1,7 +1,5 @@
 """The answer, the confidence and the loss that are read from one row of probabilities."""
 
-from __future__ import annotations
-
 import torch
 
 from course_lib.drawings import Sketch, drawing

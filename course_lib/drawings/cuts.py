@@ -1,7 +1,5 @@
 """The cut into heads, and what a reshape without a transpose does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """What is wrong with a layout, found from the places of its texts, shapes and lines alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from course_lib.drawings.sketch import Box, Point, Sketch

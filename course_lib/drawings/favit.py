@@ -1,7 +1,5 @@
 """Factorised attention: one window for all, three groups, a wrong axis, and keys by vote."""
 
-from __future__ import annotations
-
 import math
 
 import torch

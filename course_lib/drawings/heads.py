@@ -1,7 +1,5 @@
 """Several heads: why one average is too few, two heads with every number, and what adds up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """How the course itself works: which process grades, and what passes between processes."""
 
-from __future__ import annotations
-
 from course_lib.drawings import Box, Sketch, drawing
 
 

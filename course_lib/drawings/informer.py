@@ -1,7 +1,5 @@
 """The Informer: few queries attend, sequences are halved, windows are cut, and tokens differ."""
 
-from __future__ import annotations
-
 import torch
 from torch.nn import functional as F
 

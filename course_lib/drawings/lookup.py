@@ -1,7 +1,5 @@
 """A decoder that looks back: one lookup with every number, three scores, and four alignments."""
 
-from __future__ import annotations
-
 import torch
 
 from course_lib.alignment import ideal_weights

@@ -1,7 +1,5 @@
 """Masks: one laid on a sentence, a batch with padding, five ways to say it, and a hidden row."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """How a trained model is read and changed: a row by hand, a patch, and induction in two heads."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 

@@ -1,7 +1,5 @@
 """Relative positions: a bias by distance, two vectors turned alike, distances, squeezed places."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What examples by hand share: a row for each word, column beside column, and numbers as said."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What the width of random vectors does to the weights, and what the square root undoes."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """How parts are judged, how far a head looks, what a layer can reach, and who teaches whom."""
 
-from __future__ import annotations
-
 import torch
 
 from course_lib.attention_maps import grid_distances, reachability

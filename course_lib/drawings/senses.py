@@ -1,7 +1,5 @@
 """Words and pictures: two towers, the loss both ways, one softmax or two, layouts, one sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """Reading word by word: one card for a sentence, a step with every number, what gates change."""
 
-from __future__ import annotations
-
 import torch
 
 from course_lib.data.translation import korean_english

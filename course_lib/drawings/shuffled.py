@@ -1,7 +1,5 @@
 """Which patch is told which place, when tokens are shuffled in two ways."""
 
-from __future__ import annotations
-
 from course_lib.drawings import Sketch, drawing
 from course_lib.drawings.rows import pixels
 from course_lib.drawings.space import PATCHES, SIDE, TOWER

@@ -1,7 +1,5 @@
 """Positions: words without an order, clocks that tell it, a step as a turn, and a wrong axis."""
 
-from __future__ import annotations
-
 import math
 
 import torch

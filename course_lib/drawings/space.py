@@ -1,7 +1,5 @@
 """Places in a picture: a grid in a line, codes of two numbers, scores by axis, finer patches."""
 
-from __future__ import annotations
-
 import torch
 
 from course_lib.drawings import Box, Sketch, drawing

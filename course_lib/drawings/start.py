@@ -1,7 +1,5 @@
 """Where a reader begins: the way through the course, an exercise, and two traps of shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

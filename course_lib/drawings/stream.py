@@ -1,7 +1,5 @@
 """One token on its way through a stack, with its numbers, in both orders of norm and part."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -4,8 +4,6 @@ All texts reach a contrast of 4.5 and all lines one of 3, on light pages and on 
 differ for colour-blind readers, too, and each has its letter or form besides.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Windows on a grid of patches: moved, rolled and masked, their offsets, and patches merged."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """The whole Transformer with its shapes, and the two ways in which its decoder is used."""
 
-from __future__ import annotations
-
 from course_lib.drawings import Box, Sketch, drawing
 from course_lib.transformer import TransformerConfig
 

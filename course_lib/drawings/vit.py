@@ -1,7 +1,5 @@
 """How a picture becomes a sequence of tokens, and how a vision transformer reads them."""
 
-from __future__ import annotations
-
 import torch
 
 from course_lib.drawings import Box, Sketch, drawing

@@ -1,7 +1,5 @@
 """From logits to a text: three temperatures, a beam, what a cache keeps and how keys are shared."""
 
-from __future__ import annotations
-
 import torch
 
 from course_lib.decoding import beam_search, keep_top_p

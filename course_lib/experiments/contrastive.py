@@ -8,8 +8,6 @@ The sequence-and-space essay orders layouts by what they keep of order and space
 weights they have; towers never let a word see a patch, the others do.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 

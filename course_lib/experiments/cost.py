@@ -5,8 +5,6 @@ this key? A question can stand far behind its fact. Every arm sees about a quart
 attention sees, each in its own way; all have two blocks, the same width and the same steps.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 

@@ -5,8 +5,6 @@ and are then measured on stretches four times as long. What is compared is the l
 beyond the trained length with that before its end, for the same model.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Literal, get_args

@@ -9,8 +9,6 @@ order, and FaViT's share their first weights: operators with weights of their ow
 and multiplications as ``mean``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 

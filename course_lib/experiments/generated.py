@@ -1,7 +1,5 @@
 """Training on batches that are drawn as they are needed, for experiments on generated data."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ each, on 10,000 training pictures, and looks at 5,000 other *training* pictures;
 are not asked. The best rate of each arm is its rate in ``image-models``, which a test holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

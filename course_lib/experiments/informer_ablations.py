@@ -7,8 +7,6 @@ Unlike there all arms but ``vanilla`` have full attention, so that no arm change
 once, and every window of the test split counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path

@@ -7,8 +7,6 @@ probe asks how much of a place can be read from the tokens of sentences whose wo
 random, so that words say nothing about it. ``full`` draws more sentences and a larger model.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass

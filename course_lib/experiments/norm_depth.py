@@ -5,8 +5,6 @@ those of ``extrapolation``; an arm differs in the order of the norms, the number
 warm-up.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 
 from course_lib.experiments import extrapolation

@@ -6,8 +6,6 @@ needed: *copy* them, *reverse* them, say whether their *brackets* match. Small m
 positions or not, and read both ways or forwards. ``full`` has longer sequences and larger models.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Literal, get_args

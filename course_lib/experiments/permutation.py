@@ -7,8 +7,6 @@ networks learn from pictures that have all been shuffled alike. ``full`` is the 
 CIFAR-10 report. ``cpu`` sees 3,000 pictures four times: it shows signs, not sizes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

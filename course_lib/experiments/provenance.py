@@ -1,7 +1,5 @@
 """Where a result comes from: hardware, versions, commit, and the time that it took."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

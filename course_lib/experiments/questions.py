@@ -7,8 +7,6 @@ were named when five seeds had been looked at, and before any seed of a question
 was run: once those are there, they alone decide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean

@@ -5,8 +5,6 @@ scattered where the order differs, as between an SOV and an SVO language. German
 sentences here go through the same weights, and their gold alignments are known.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """What the records of trained readers decide: claims of the documents, questions of the course."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from course_lib.experiments.questions import Measure, Question, learned

@@ -1,7 +1,5 @@
 """What the heads of a trained reader are for, and how many of them it can spare."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

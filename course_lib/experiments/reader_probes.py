@@ -1,7 +1,5 @@
 """What linear probes read off the layers of a trained reader."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 

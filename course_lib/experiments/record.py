@@ -4,8 +4,6 @@ The book prints no number that is not in a record. So a record says all that is 
 number and to make it again, and nothing about whose machine it was.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import json

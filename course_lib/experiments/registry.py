@@ -1,7 +1,5 @@
 """What an experiment is: arms, sizes, a function that runs one arm, and what it is to show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

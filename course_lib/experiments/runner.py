@@ -1,7 +1,5 @@
 """Running experiments: the bill first, then what is not done yet, each run into its record."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import json

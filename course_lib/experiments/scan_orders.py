@@ -6,8 +6,6 @@ difference from the one before it *in the scan*, channel by channel, and zlib pa
 trained. Each seed draws other pictures.
 """
 
-from __future__ import annotations
-
 import zlib
 from typing import Any, get_args
 

@@ -7,8 +7,6 @@ position helps with places and hardly matters for classes. ``day`` takes eight t
 ``full`` draws more pictures, too.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -5,8 +5,6 @@ sentences get longer, and that attention removes it. Here both halves are measur
 test sentences translated without any error, over the number of source words.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -7,8 +7,6 @@ imports and re-exports to where they are written. Comments, docstrings and annot
 No import walker known to us (grimp, modulegraph) looks below modules.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import hashlib

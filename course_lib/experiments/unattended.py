@@ -1,7 +1,5 @@
 """The whole set, unattended: as many of the missing runs as a given time allows."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time

@@ -1,7 +1,5 @@
 """Does a conclusion stand? The rule, fixed before the runs that it judges."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

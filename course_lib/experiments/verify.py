@@ -1,7 +1,5 @@
 """Running a record again: how far its numbers are from those that come out now."""
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import dataclass
 from pathlib import Path

@@ -7,8 +7,6 @@ one. ``day`` sees 20,000 pictures fifteen times, in patches of 4. All arms share
 order of the pictures and, by the seed, what is drawn.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace

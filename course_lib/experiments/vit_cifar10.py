@@ -6,8 +6,6 @@ it can show the sign of that difference, not its size, and no accuracy that comp
 report's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Literal

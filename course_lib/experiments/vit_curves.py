@@ -6,8 +6,6 @@ setting. ``cpu`` keeps its recipe, the 300 epochs included, for a small model an
 it can show which way the columns go, not how far.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product, starmap

@@ -4,8 +4,6 @@ Recipe and size are those of ``vit-study``. The CIFAR-10 report fixes sinusoids 
 side by side, and calls positions crucial; the sequence-and-space essay takes a sum for the same.
 """
 
-from __future__ import annotations
-
 from typing import Any, get_args
 
 from course_lib.experiments import vit_study

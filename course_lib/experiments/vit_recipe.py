@@ -7,8 +7,6 @@ and on many images, seen a few times and flipped (``many``). One seed: what it s
 and no difference is concluded from it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass

@@ -9,8 +9,6 @@ the metrics. ``full`` is the report's setting, with the same small teacher. ``cp
 it shows signs, not sizes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 

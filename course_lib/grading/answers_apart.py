@@ -5,8 +5,6 @@ only these used. What a check needs of them is measured here and written into re
 (:mod:`course_lib.checks.recorded`).
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import functools

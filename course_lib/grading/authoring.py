@@ -10,8 +10,6 @@ The source is MyST Markdown. Its code cells need no nbgrader metadata, because w
 A manually graded cell states its nbgrader metadata itself (``+++ {"nbgrader": {...}}``).
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import hashlib

@@ -4,8 +4,6 @@ It is run in a checkout, whose assignments have model answers. What is listed st
 takes apart with torch's Python code what an exercise forbids, and here that does not run.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from course_lib.checks.answer_host import AnswerHost

@@ -4,8 +4,6 @@ Left out are solutions, the answers of the bank (:mod:`course_lib.grading.answer
 the book's and the hub's machinery. What else lies in the folder stays there.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ this grader, with the same due dates and extensions. What is remembered is what 
 written down with: a penalty that differs from it is somebody's decision, and stays.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

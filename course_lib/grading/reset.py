@@ -1,7 +1,5 @@
 """Giving a student cells back as they were handed out, and keeping all the rest of the notebook."""
 
-from __future__ import annotations
-
 import os
 import uuid
 from collections.abc import Mapping, Sequence

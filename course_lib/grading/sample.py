@@ -1,7 +1,5 @@
 """A small class to try the grader on: made from the solutions and the banks of mistakes."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

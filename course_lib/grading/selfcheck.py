@@ -5,8 +5,6 @@ changed locked cell is seen here and not after the deadline. They run in a new k
 notebook; every check reports there with a seed of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Publishing the solution of an assignment, once nobody can hand it in any more."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path

@@ -3,8 +3,6 @@
 Only accounts whose home was made in the hub's own folder are ever changed or removed.
 """
 
-from __future__ import annotations
-
 import grp
 import os
 import pwd

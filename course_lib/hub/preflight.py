@@ -1,7 +1,5 @@
 """What would stop a hub, said before anything is started."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """Running a hub in the foreground, with nothing left of it afterwards."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -4,8 +4,6 @@ A Python below somebody's home is no use: a student's account could not start it
 copy beside that Python, not in it, because judges show all of their Python to students' code.
 """
 
-from __future__ import annotations
-
 import compileall
 import hashlib
 import os

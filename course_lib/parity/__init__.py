@@ -6,8 +6,6 @@ the same weights, finite in half precision, traced by ``torch.compile``, saved a
 deterministic.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import tomllib

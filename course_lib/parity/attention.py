@@ -1,7 +1,5 @@
 """Attention itself: the function and its multi-head form."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """What the course says of every mechanism, in one form that tests and benchmarks share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any

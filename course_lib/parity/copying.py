@@ -1,7 +1,5 @@
 """Giving two modules the same weights, and weights that tell them apart."""
 
-from __future__ import annotations
-
 from torch import nn
 
 

@@ -1,7 +1,5 @@
 """Cheaper attention: exact by tiles, sparse by pattern, low-rank, and by random features."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io

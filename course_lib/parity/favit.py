@@ -1,7 +1,5 @@
 """Factorised attention, inside its model."""
 
-from __future__ import annotations
-
 import copy
 import math
 from functools import partial

@@ -1,7 +1,5 @@
 """Attention on a grid, made cheaper by convolutions or stripes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -5,8 +5,6 @@ mixtures, features or slots. So what differs from layer to layer is how they sav
 full attention over the same tokens means the same for each.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ Informer is another architecture around it (a probabilistic head, values scaled 
 one step after the other).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

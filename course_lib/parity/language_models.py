@@ -1,7 +1,5 @@
 """Language models, and what they write."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

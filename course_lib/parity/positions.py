@@ -1,7 +1,5 @@
 """Positions that are added to the scores."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Positions that turn queries and keys."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """How the cost of each kind of attention should grow with the length, ready to be measured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

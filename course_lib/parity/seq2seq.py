@@ -1,7 +1,5 @@
 """Attention between two recurrent networks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Attention inside windows, and the whole model of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

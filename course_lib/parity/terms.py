@@ -1,7 +1,5 @@
 """Positions inside of scores and values: Legendre, the four terms, TUPE, DeBERTa, steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

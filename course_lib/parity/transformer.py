@@ -1,7 +1,5 @@
 """Transformers: stacks of blocks, which torch has too."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Models that see: transformers, a residual network, a hybrid."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Attention through windows and in blocks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

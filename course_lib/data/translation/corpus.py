@@ -1,7 +1,5 @@
 """Corpora of generated sentence pairs: deterministic, of chosen lengths, with disjoint splits."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from random import Random
 from typing import Literal, Protocol

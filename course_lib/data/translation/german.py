@@ -9,8 +9,6 @@ agree with the noun in gender and case: "er", "sie" and "es" are all "it" for a 
 meet one ("noch einmal" - "again"), and one meets two ("im" - "in the", "apfelbaum" - "apple tree").
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial

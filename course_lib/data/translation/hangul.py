@@ -4,8 +4,6 @@ Unicode lays the 11,172 syllables out as ``0xAC00 + (initial * 21 + vowel) * 28 
 syllable can be taken apart, and given a final consonant, by division.
 """
 
-from __future__ import annotations
-
 _FIRST, _LAST, _N_VOWELS, _N_FINALS = 0xAC00, 0xD7A3, 21, 28
 _INITIALS = "g kk n d tt r m b pp s ss - j jj ch k t p h".replace("-", "").split(" ")
 _VOWELS = "a ae ya yae eo e yeo ye o wa wae oe yo u wo we wi yu eu ui i".split()

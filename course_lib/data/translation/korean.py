@@ -9,8 +9,6 @@ tense in English and in honorifics in Korean, pronouns and 자기 ("one's own", 
 gender from the subject), questions with "do", relative clauses, lists, names that get rarer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """The words of the Korean-English grammar, and how its verbs and nouns change their form."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -4,8 +4,6 @@ A maker yields what it can ask, in an order drawn by the sheet's seed, and yield
 run could not decide. What it takes to check a key in another way stands in ``facts``.
 """
 
-from __future__ import annotations
-
 import ast
 import itertools
 import random

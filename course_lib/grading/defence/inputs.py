@@ -4,8 +4,6 @@ Each comes twice. Of numbers that are not printed a question says only that they
 answer has to be the same for others; where it is not, the question is not asked.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import math

@@ -3,8 +3,6 @@
 Nothing here runs a student's code: it is read, changed and printed as a syntax tree.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import re

@@ -4,8 +4,6 @@ Both files lie in a folder that a student once wrote to, so they are read as car
 notebook, and a bad one costs nothing.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

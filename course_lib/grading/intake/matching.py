@@ -1,7 +1,5 @@
 """Which cell of a hand-in is which of the release, whatever was edited, copied or deleted."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 

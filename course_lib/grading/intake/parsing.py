@@ -5,8 +5,6 @@ attachments and every other metadata are dropped, so none of them can do anythin
 claims to be something else than the released one, the instructor is told.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

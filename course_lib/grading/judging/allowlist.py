@@ -12,8 +12,6 @@ other programs or to packages that are not the course's. What earns as much with
 believed, too. For the rest a person is asked.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import math

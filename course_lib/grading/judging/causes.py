@@ -1,7 +1,5 @@
 """Why something is not defined: a cell that raised before, or one that comes too late."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ twice, and is written once. An answer is let go as soon as it is there: the sche
 dead worker's answers made again for as long as somebody holds on to them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import contextlib

@@ -4,8 +4,6 @@ Every probe is a few lines that run inside a worker, like a student's, and end w
 hold of. The bait lies outside: files in several folders, a process, two servers, a variable.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

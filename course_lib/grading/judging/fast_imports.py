@@ -5,8 +5,6 @@ file manager, and ``import jsonschema`` builds a grammar of international web ad
 half seconds together, for things that no notebook's schema and no gradebook uses.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
 import sys

@@ -4,8 +4,6 @@ A program of its own, started inside the sandbox package: it has never seen a re
 so its forks cannot find one in their memory. It never runs a line that a student wrote.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -4,8 +4,6 @@
 and the references and never executes anything a student wrote.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 Knows no course folder and no gradebook, so that a process elsewhere can do it as well.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from pathlib import Path

@@ -4,8 +4,6 @@ Folders are named one by one, so what else lies on the machine is not there: the
 ``/usr/local/share`` above it, configuration with passwords, other packages, other people's work.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import re

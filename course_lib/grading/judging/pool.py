@@ -4,8 +4,6 @@ They are forked from the process that calls :func:`judge_all`, which alone write
 that dies is replaced, and so is the warm parent; what it was at work on is tried again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

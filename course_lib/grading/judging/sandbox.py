@@ -7,8 +7,6 @@ its own once more, another user where that can be had, a scratch folder in memor
 privileges. Everything goes through the C library; nothing has to be installed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

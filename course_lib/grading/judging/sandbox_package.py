@@ -5,8 +5,6 @@ It is a generated package of the same name with data helpers and plots, an inert
 importing them says so.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import shutil

@@ -6,8 +6,6 @@ requests from a socket and answers them: ``run`` executes a cell in an IPython s
 verb goes to an :class:`~course_lib.checks.answer_host.AnswerHost`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Grading our own source code over a real worker: what the matrix's sampled test uses."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Where something is written is decided by the roster, so no path in an archive ca
 entries that try are left out and named.
 """
 
-from __future__ import annotations
-
 import lzma
 import re
 import stat

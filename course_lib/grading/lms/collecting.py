@@ -1,7 +1,5 @@
 """A system's archive of submissions into ``submitted/``, where nbgrader and this grader look."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -4,8 +4,6 @@ Only cells of scores that have changed are written, in rows of their own; what a
 there stays, and whose row or score has no counterpart is said.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -4,8 +4,6 @@ Headers and names of files are those of the systems' source code (Canvas, Moodle
 published files (Blackboard, Brightspace). What is marked "unsure" was recalled or deduced.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

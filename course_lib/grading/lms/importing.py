@@ -1,7 +1,5 @@
 """A system's list of a class into the gradebook: names, ids, sections, groups."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Mapping

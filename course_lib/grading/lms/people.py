@@ -1,7 +1,5 @@
 """Who a row of a list, or a name in an archive, is in this course: by keys first, never a guess."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Mapping

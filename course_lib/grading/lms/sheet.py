@@ -4,8 +4,6 @@ Python's ``csv`` would lose which cells were quoted, and how lines ended; what i
 to be the system's own file.
 """
 
-from __future__ import annotations
-
 import codecs
 import math
 import re

@@ -1,7 +1,5 @@
 """Whose the files in a system's archive are, as far as their names and the roster say."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections import defaultdict

@@ -4,8 +4,6 @@ nbgrader takes any address that SQLAlchemy knows. SQLite needs nothing and is on
 is for a gradebook that several machines or many people use.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

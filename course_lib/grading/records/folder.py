@@ -1,7 +1,5 @@
 """What a course folder keeps beside students' work: one lock, the seeds, files that are whole."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

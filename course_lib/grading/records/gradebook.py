@@ -5,8 +5,6 @@ time of submission, and whether a person has to look. Manual scores and comments
 penalties belong to people.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -4,8 +4,6 @@ An account that is renamed hands in under its new name, and nbgrader takes that 
 What other systems call a student, and what came from there and went back, is in ``roster.json``.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ The method is winnowing (Schleimer, Wilkerson and Aiken 2003), which MOSS uses; 
 it. Here every token is one character, so that a run of characters is a run of tokens.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import keyword

@@ -5,8 +5,6 @@ student who cannot hand in, a grader who collects nothing. Here it is looked for
 the account that grades. Everything is only read.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import stat

@@ -4,8 +4,6 @@ Everything is graded into ``.regrade/<assignment>`` in the course folder. Nothin
 nbgrader see changes before :meth:`Regrade.publish`, which then writes exactly what was shown.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

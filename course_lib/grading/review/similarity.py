@@ -5,8 +5,6 @@ because there are few ways to write six lines; so a passage counts the less, the
 it, and what the released notebook already holds does not count at all.
 """
 
-from __future__ import annotations
-
 import html
 import math
 from collections import Counter

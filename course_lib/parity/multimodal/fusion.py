@@ -1,7 +1,5 @@
 """Two sequences brought together, beside oracles of our own and ViLT."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

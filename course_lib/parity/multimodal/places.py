@@ -1,7 +1,5 @@
 """Videos, object queries and pages, beside TimeSformer, DETR and LayoutLM."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

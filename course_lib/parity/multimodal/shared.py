@@ -1,7 +1,5 @@
 """What the peers of two modalities have in common."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

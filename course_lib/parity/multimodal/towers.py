@@ -1,7 +1,5 @@
 """Two encoders, and one for text alone, beside CLIP and BERT."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
