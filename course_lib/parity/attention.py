@@ -4,38 +4,28 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from course_lib.attention import (
     MultiHeadAttention,
     fused_attention,
     scaled_dot_product_attention,
 )
-from course_lib.parity.contract import Calls, Mechanism, Reference
+from course_lib.parity.contract import (
+    HEADS,
+    TOKENS,
+    WITH_MEMORY,
+    Calls,
+    Mechanism,
+    Reference,
+    built,
+)
 
 
 def _function(*, fast: bool, **sizes: int) -> nn.Module:
     if fast:
         return Calls(fused_attention)
     return Calls(lambda q, k, v: scaled_dot_product_attention(q, k, v)[0])
-
-
-def _heads(
-    generator: Generator, *, batch: int, n_heads: int, length: int, d_head: int
-) -> tuple[Tensor, ...]:
-    shape = (batch, n_heads, length, d_head)
-    return tuple(torch.randn(shape, generator=generator) for _ in range(3))
-
-
-def _multi_head(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
-    return MultiHeadAttention(d_model, n_heads, fused=fast)
-
-
-def _tokens(
-    generator: Generator, *, batch: int, length: int, d_model: int, memory: int = 0, **sizes: int
-) -> tuple[Tensor, ...]:
-    lengths = (length, memory) if memory else (length,)
-    return tuple(torch.randn(batch, n, d_model, generator=generator) for n in lengths)
 
 
 def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
@@ -69,23 +59,23 @@ MECHANISMS = (
         name="scaled_dot_product",
         source="Vaswani et al. (2017), equation 1",
         build=_function,
-        inputs=_heads,
+        inputs=HEADS,
         tiny={"batch": 2, "n_heads": 3, "length": 5, "d_head": 4},
         peer=lambda module, inputs: Reference(F.scaled_dot_product_attention, inputs),
     ),
     Mechanism(
         name="multi_head",
         source="Vaswani et al. (2017), section 3.2.2",
-        build=_multi_head,
-        inputs=_tokens,
+        build=built(MultiHeadAttention, "d_model", "n_heads"),
+        inputs=TOKENS,
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
         peer=_torch_peer,
     ),
     Mechanism(
         name="cross_attention",
         source="Vaswani et al. (2017), section 3.2.3",
-        build=_multi_head,
-        inputs=_tokens,
+        build=built(MultiHeadAttention, "d_model", "n_heads"),
+        inputs=WITH_MEMORY,
         tiny={"batch": 2, "length": 3, "memory": 5, "d_model": 8, "n_heads": 2},
         peer=_torch_peer,
     ),

@@ -50,6 +50,48 @@ def configured(kind: Callable[..., nn.Module], config: type, **fixed: Any) -> Ca
     return build
 
 
+def built(kind: Callable[..., nn.Module], *names: str, **fixed: Any) -> Callable[..., nn.Module]:
+    """Make the builder of a layer whose arguments are a mechanism's sizes.
+
+    Args:
+        kind: The layer; ``fused`` says whether it takes its fast path.
+        *names: Sizes in its order, or ``keyword=size``.
+        **fixed: Arguments that no size sets.
+    """
+
+    def build(*, fast: bool, **sizes: int) -> nn.Module:
+        named = dict(name.split("=") for name in names if "=" in name)
+        placed = (sizes[name] for name in names if "=" not in name)
+        return kind(*placed, **{k: sizes[v] for k, v in named.items()}, **fixed, fused=fast)
+
+    return build
+
+
+def drawn(*shapes: str) -> Callable[..., tuple[Tensor, ...]]:
+    """Make what draws the arguments of a call: tensors of normal numbers.
+
+    Args:
+        *shapes: The shape of each, in sizes and numbers.
+
+    Example:
+        >>> draw = drawn("batch 3 length")
+        >>> draw(torch.Generator(), batch=2, length=5, d_model=8)[0].shape
+        torch.Size([2, 3, 5])
+    """
+
+    def draw(generator: torch.Generator, **sizes: int) -> tuple[Tensor, ...]:
+        each = ([sizes.get(name) or int(name) for name in shape.split()] for shape in shapes)
+        return tuple(torch.randn(shape, generator=generator) for shape in each)
+
+    return draw
+
+
+TOKENS = drawn("batch length d_model")
+WITH_MEMORY = drawn("batch length d_model", "batch memory d_model")
+HEADS = drawn(*["batch n_heads length d_head"] * 3)
+IMAGES = drawn("batch 3 image_size image_size")
+
+
 @dataclass(frozen=True)
 class Reference:
     """Another way to compute the same: a peer from another library, or an independent oracle.
@@ -115,8 +157,9 @@ class Mechanism:
 
     @property
     def module(self) -> str:
-        """The module that says how to feed it; what builds it may be shared, or a partial."""
-        return self.inputs.__module__
+        """The module that says what it is held to; what builds and feeds it may be shared."""
+        own = (self.peer, self.oracle, self.inputs)
+        return next(part.__module__ for part in own if part)
 
     def make(
         self,

@@ -15,32 +15,13 @@ from course_lib.efficient.linformer import LinformerAttention
 from course_lib.efficient.performer import RandomFeatureAttention
 from course_lib.efficient.strided import fused_strided_attention, strided_attention
 from course_lib.efficient.tiled import online_attention, tiled_attention
-from course_lib.parity.contract import Calls, Mechanism, Reference
-
-
-def _heads(
-    generator: Generator, *, batch: int, n_heads: int, length: int, d_head: int, **sizes: int
-) -> tuple[Tensor, ...]:
-    shape = (batch, n_heads, length, d_head)
-    return tuple(torch.randn(shape, generator=generator) for _ in range(3))
-
-
-def _tokens(
-    generator: Generator, *, batch: int, length: int, d_model: int, **sizes: int
-) -> tuple[Tensor, ...]:
-    return (torch.randn(batch, length, d_model, generator=generator),)
+from course_lib.parity.contract import HEADS, TOKENS, Calls, Mechanism, Reference, built
 
 
 def _tiled(*, fast: bool, **sizes: int) -> nn.Module:
     if fast:
         return Calls(tiled_attention)
     return Calls(lambda q, k, v: scaled_dot_product_attention(q, k, v)[0])
-
-
-def _linformer(
-    *, fast: bool, d_model: int, n_heads: int, length: int, rank: int, **sizes: int
-) -> nn.Module:
-    return LinformerAttention(d_model, n_heads, length, rank, fused=fast)
 
 
 def _linformer_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
@@ -156,7 +137,7 @@ MECHANISMS = (
         name="tiled",
         source="Dao et al. (2022), algorithms 1 and 4",
         build=_tiled,
-        inputs=_heads,
+        inputs=HEADS,
         tiny={"batch": 2, "n_heads": 3, "length": 7, "d_head": 4},
         peer=lambda module, inputs: Reference(F.scaled_dot_product_attention, inputs),
         oracle=lambda module, inputs: Reference(
@@ -166,8 +147,8 @@ MECHANISMS = (
     Mechanism(
         name="linformer",
         source="Wang et al. (2020), equation 7",
-        build=_linformer,
-        inputs=_tokens,
+        build=built(LinformerAttention, "d_model", "n_heads", "length", "rank"),
+        inputs=TOKENS,
         tiny={"batch": 2, "length": 9, "d_model": 8, "n_heads": 2, "rank": 3},
         peer=_linformer_peer,
     ),
@@ -175,7 +156,7 @@ MECHANISMS = (
         name="performer",
         source="Choromanski et al. (2021), section 2",
         build=_performer,
-        inputs=_heads,
+        inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 9, "d_head": 4, "n_features": 10},
         peer=_performer_peer,
     ),
@@ -183,7 +164,7 @@ MECHANISMS = (
         name="causal_performer",
         source="Choromanski et al. (2021), appendix B",
         build=functools.partial(_performer, causal=True),
-        inputs=_heads,
+        inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 9, "d_head": 4, "n_features": 10},
         peer=_performer_peer,
     ),
@@ -191,7 +172,7 @@ MECHANISMS = (
         name="block_sparse",
         source="Zaheer et al. (2020), section 2",
         build=_block_sparse,
-        inputs=_tokens,
+        inputs=TOKENS,
         tiny={
             "batch": 2,
             "length": 14,
@@ -206,7 +187,7 @@ MECHANISMS = (
         name="strided",
         source="Child et al. (2019), section 4",
         build=_strided,
-        inputs=_heads,
+        inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 11, "d_head": 4, "stride": 3},
         oracle=_strided_oracle,
     ),

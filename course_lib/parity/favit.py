@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from course_lib.favit import FactorisedAttention, FaViT, FaViTConfig
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import IMAGES, Mechanism, Reference
 
 
 def _favit(*, fast: bool, image_size: int, depth: int = 0, **sizes: int) -> nn.Module:
@@ -17,10 +17,6 @@ def _favit(*, fast: bool, image_size: int, depth: int = 0, **sizes: int) -> nn.M
     depths = (depth,) * 4 if depth else FaViTConfig().depths
     config = FaViTConfig(image_size=image_size, n_classes=10, depths=depths)
     return FaViT(config, fused=fast)
-
-
-def _images(generator: Generator, *, batch: int, image_size: int, **sizes: int) -> tuple[Tensor]:
-    return (torch.randn(batch, 3, image_size, image_size, generator=generator),)
 
 
 def _with_loops(model: Any, inputs: tuple[Any, ...]) -> Reference:
@@ -147,7 +143,7 @@ MECHANISMS = (
         name="favit",
         source="Qin et al. (2023)",
         build=_favit,
-        inputs=_images,
+        inputs=IMAGES,
         tiny={"batch": 1, "image_size": 32, "depth": 1},
         oracle=_with_loops,
     ),

@@ -4,21 +4,15 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from course_lib.efficient.convolutional import (
     ConvolutionalAttention,
     CrossShapedAttention,
     ReducedAttention,
 )
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import Mechanism, Reference, built, drawn
 from course_lib.parity.copying import copy_weights, settled
-
-
-def _grid(
-    generator: Generator, *, batch: int, rows: int, columns: int, d_model: int, **sizes: int
-) -> tuple[Tensor, ...]:
-    return (torch.randn(batch, rows, columns, d_model, generator=generator),)
 
 
 def _cvt(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
@@ -58,10 +52,6 @@ def _on_grid(peer: nn.Module, inputs: tuple[Any, ...]) -> Reference:
     return Reference(call, inputs)
 
 
-def _pvt(*, fast: bool, d_model: int, n_heads: int, reduction: int, **sizes: int) -> nn.Module:
-    return ReducedAttention(d_model, n_heads, reduction=reduction, fused=fast)
-
-
 def _pvt_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     from transformers import PvtConfig
     from transformers.models.pvt.modeling_pvt import PvtAttention
@@ -78,10 +68,6 @@ def _pvt_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     ):
         copy_weights(theirs, ours)
     return _on_grid(peer.eval(), inputs)
-
-
-def _cswin(*, fast: bool, d_model: int, n_heads: int, stripe: int, **sizes: int) -> nn.Module:
-    return CrossShapedAttention(d_model, n_heads, stripe=stripe, fused=fast)
 
 
 def _cswin_oracle(attend: Any, inputs: tuple[Any, ...]) -> Reference:
@@ -121,23 +107,23 @@ MECHANISMS = (
         name="cvt_projection",
         source="Wu et al., CvT (2021), section 3.2",
         build=_cvt,
-        inputs=_grid,
+        inputs=drawn("batch rows columns d_model"),
         tiny={"batch": 2, "rows": 5, "columns": 4, "d_model": 8, "n_heads": 2},
         peer=_cvt_peer,
     ),
     Mechanism(
         name="pvt_reduction",
         source="Wang et al., Pyramid Vision Transformer (2021), section 3.3",
-        build=_pvt,
-        inputs=_grid,
+        build=built(ReducedAttention, "d_model", "n_heads", "reduction=reduction"),
+        inputs=drawn("batch rows columns d_model"),
         tiny={"batch": 2, "rows": 6, "columns": 4, "d_model": 8, "n_heads": 2, "reduction": 2},
         peer=_pvt_peer,
     ),
     Mechanism(
         name="cswin_stripes",
         source="Dong et al., CSWin Transformer (2022), section 3.2",
-        build=_cswin,
-        inputs=_grid,
+        build=built(CrossShapedAttention, "d_model", "n_heads", "stripe=stripe"),
+        inputs=drawn("batch rows columns d_model"),
         tiny={"batch": 2, "rows": 6, "columns": 4, "d_model": 8, "n_heads": 4, "stripe": 2},
         oracle=_cswin_oracle,
     ),

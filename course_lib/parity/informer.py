@@ -19,7 +19,7 @@ from course_lib.informer import (
     InformerEncoderLayer,
     SparseRules,
 )
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import TOKENS, Mechanism, Reference, drawn
 
 _DRAW = 20211
 
@@ -49,18 +49,6 @@ def _repeat_draw(peer: nn.Module) -> Any:
         return out[0] if isinstance(out, tuple) else out
 
     return call
-
-
-def _tokens(
-    generator: Generator,
-    *,
-    batch: int,
-    d_model: int,
-    length: int = 0,
-    seq_len: int = 0,
-    **sizes: int,
-) -> tuple[Tensor, ...]:
-    return (torch.randn(batch, length or seq_len, d_model, generator=generator),)
 
 
 def _prob_sparse(
@@ -136,7 +124,7 @@ MECHANISMS = (
         name="prob_sparse",
         source="Zhou et al. (2021), section 3 and algorithm 1",
         build=_prob_sparse,
-        inputs=_tokens,
+        inputs=TOKENS,
         # Lengths at which ln L and transformers' ln (L + 1) round up to the same number.
         tiny={"batch": 2, "length": 12, "d_model": 8, "n_heads": 2, "factor": 2},
         peer=_prob_sparse_peer,
@@ -146,7 +134,7 @@ MECHANISMS = (
         name="informer",
         source="Zhou et al. (2021), section 3: a layer of the encoder with ProbSparse attention",
         build=_layer,
-        inputs=_tokens,
+        inputs=drawn("batch seq_len d_model"),
         tiny={"batch": 2, "seq_len": 40, "d_model": 8, "n_heads": 2, "d_ff": 16},
         peer=_layer_peer,
         note="a layer of the encoder; the rest of transformers' Informer is another architecture",

@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import TOKENS, Mechanism, Reference, built
 from course_lib.positions import (
     Alibi,
     ClippedRelativeAttention,
@@ -37,12 +37,6 @@ def _t5(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
     return module
 
 
-def _tokens(
-    generator: Generator, *, batch: int, length: int, d_model: int, **sizes: int
-) -> tuple[Tensor, ...]:
-    return (torch.randn(batch, length, d_model, generator=generator),)
-
-
 def _t5_peer(module: Any, inputs: _Inputs) -> Reference:
     from transformers.models.t5.configuration_t5 import T5Config
     from transformers.models.t5.modeling_t5 import T5Attention
@@ -65,10 +59,6 @@ def _t5_peer(module: Any, inputs: _Inputs) -> Reference:
         peer.relative_attention_bias.weight.copy_(module.bias.table)
     peer.eval()
     return Reference(lambda x: peer(x)[0], inputs)
-
-
-def _alibi(*, fast: bool, n_heads: int, length: int, **sizes: int) -> nn.Module:
-    return Alibi(n_heads, max_len=length, fused=fast)
 
 
 def _lengths(generator: Generator, *, length: int, **sizes: int) -> tuple[int, int]:
@@ -103,7 +93,7 @@ def _transformer_xl(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> 
 
 def _tokens_and_codes(generator: Generator, **sizes: int) -> tuple[Tensor, ...]:
     length, d_model = sizes["length"], sizes["d_model"]
-    return *_tokens(generator, **sizes), distance_codes(length, length, d_model)
+    return *TOKENS(generator, **sizes), distance_codes(length, length, d_model)
 
 
 def _xlnet_peer(module: Any, inputs: _Inputs) -> Reference:
@@ -139,12 +129,6 @@ def _xlnet_peer(module: Any, inputs: _Inputs) -> Reference:
     return Reference(call, (x.transpose(0, 1).contiguous(), codes))
 
 
-def _clipped(
-    *, fast: bool, d_model: int, n_heads: int, max_distance: int, **sizes: int
-) -> nn.Module:
-    return ClippedRelativeAttention(d_model, n_heads, max_distance, fused=fast)
-
-
 def _clipped_oracle(module: Any, inputs: _Inputs) -> Reference:
     def call(x: Tensor) -> Tensor:
         """Query by query, key by key."""
@@ -170,14 +154,14 @@ MECHANISMS = (
         name="t5_bias",
         source="Raffel et al. (2020), section 2.1",
         build=_t5,
-        inputs=_tokens,
+        inputs=TOKENS,
         tiny={"batch": 2, "length": 40, "d_model": 8, "n_heads": 2},
         peer=_t5_peer,
     ),
     Mechanism(
         name="alibi",
         source="Press et al. (2022), section 3",
-        build=_alibi,
+        build=built(Alibi, "n_heads", "max_len=length"),
         inputs=_lengths,
         tiny={"length": 9, "n_heads": 6},
         peer=_alibi_peer,
@@ -195,8 +179,8 @@ MECHANISMS = (
     Mechanism(
         name="clipped_relative",
         source="Shaw et al. (2018), sections 3.1 and 3.2",
-        build=_clipped,
-        inputs=_tokens,
+        build=built(ClippedRelativeAttention, "d_model", "n_heads", "max_distance"),
+        inputs=TOKENS,
         tiny={"batch": 2, "length": 7, "d_model": 8, "n_heads": 2, "max_distance": 3},
         oracle=_clipped_oracle,
     ),

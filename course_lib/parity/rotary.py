@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import Mechanism, Reference, built
 from course_lib.positions import (
     AxialRotary,
     MixedRotary,
@@ -24,14 +24,6 @@ def _heads(
     length = sizes.get("length") or sizes["rows"] * sizes["columns"]
     shape = (batch, n_heads, length, d_head)
     return tuple(torch.randn(shape, generator=generator) for _ in range(2))
-
-
-def _interleaved(*, fast: bool, d_head: int, length: int, **sizes: int) -> nn.Module:
-    return Rotary(d_head, max_len=length, fused=fast)
-
-
-def _half_split(*, fast: bool, d_head: int, length: int, **sizes: int) -> nn.Module:
-    return Rotary(d_head, layout="half_split", max_len=length, fused=fast)
 
 
 def _interleaved_peer(module: Any, inputs: _Inputs) -> Reference:
@@ -55,10 +47,6 @@ def _half_split_peer(module: Any, inputs: _Inputs) -> Reference:
     angles = torch.cat([angles, angles], dim=-1)[None].to(inputs[0].device)
     cos, sin = angles.cos().to(inputs[0]), angles.sin().to(inputs[0])
     return Reference(lambda q, k: apply_rotary_pos_emb(q, k, cos, sin), inputs)
-
-
-def _axial(*, fast: bool, d_head: int, rows: int, columns: int, **sizes: int) -> nn.Module:
-    return AxialRotary(d_head, rows, columns, fused=fast)
 
 
 def _axial_peer(module: Any, inputs: _Inputs) -> Reference:
@@ -184,7 +172,7 @@ MECHANISMS = (
     Mechanism(
         name="rotary_interleaved",
         source="Su et al. (2021), section 3.2.2",
-        build=_interleaved,
+        build=built(Rotary, "d_head", "max_len=length"),
         inputs=_heads,
         tiny={"batch": 2, "n_heads": 3, "length": 7, "d_head": 8},
         peer=_interleaved_peer,
@@ -192,7 +180,7 @@ MECHANISMS = (
     Mechanism(
         name="rotary_half_split",
         source="Su et al. (2021), section 3.2.2",
-        build=_half_split,
+        build=built(Rotary, "d_head", "max_len=length", layout="half_split"),
         inputs=_heads,
         tiny={"batch": 2, "n_heads": 3, "length": 7, "d_head": 8},
         peer=_half_split_peer,
@@ -200,7 +188,7 @@ MECHANISMS = (
     Mechanism(
         name="rotary_axial",
         source="Heo et al. (2024), axial frequency",
-        build=_axial,
+        build=built(AxialRotary, "d_head", "rows", "columns"),
         inputs=_heads,
         tiny={"batch": 2, "n_heads": 3, "rows": 3, "columns": 5, "d_head": 8},
         peer=_axial_peer,

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import IMAGES, Mechanism, Reference
 from course_lib.swin import Layout, Swin, SwinConfig, WindowAttention, window_mask
 
 
@@ -60,10 +60,6 @@ def _swin(
         drop_path=0.0,
     )
     return Swin(config, fused=fast)
-
-
-def _images(generator: Generator, *, batch: int, image_size: int, **sizes: int) -> tuple[Tensor]:
-    return (torch.randn(batch, 3, image_size, image_size, generator=generator),)
 
 
 def transformers_swin(model: Swin) -> Any:
@@ -151,7 +147,7 @@ MECHANISMS = (
         name="swin",
         source="Liu et al. (2021), section 3",
         build=_swin,
-        inputs=_images,
+        inputs=IMAGES,
         tiny={"batch": 2, "image_size": 16, "patch_size": 2, "window": 2, "d_model": 8},
         peer=_swin_peer,
     ),

@@ -1,12 +1,13 @@
 """Positions inside of scores and values: Legendre, the four terms, TUPE, DeBERTa, steps."""
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.parity.contract import Calls, Mechanism, Reference
+from course_lib.parity.contract import TOKENS, Calls, Mechanism, Reference, built
 from course_lib.positions.delta import DeltaValueAttention
 from course_lib.positions.legendre import legendre_polynomials
 from course_lib.positions.terms import (
@@ -15,16 +16,6 @@ from course_lib.positions.terms import (
     TupeAttention,
     TupePositions,
 )
-
-
-def _tokens(
-    generator: Generator, *, batch: int, length: int, d_model: int, **sizes: int
-) -> tuple[Tensor, ...]:
-    return (torch.randn(batch, length, d_model, generator=generator),)
-
-
-def _legendre(*, fast: bool, length: int, **sizes: int) -> nn.Module:
-    return Calls(legendre_polynomials, degree=length, fused=fast)
 
 
 def _points(generator: Generator, *, d_model: int, **sizes: int) -> tuple[Tensor, ...]:
@@ -40,14 +31,10 @@ def _numpy_legendre(module: Any, inputs: tuple[Any, ...]) -> Reference:
     return Reference(lambda x: torch.from_numpy(legvander(x, degree)).T, (points,))
 
 
-def _four_terms(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
-    return FourTermAttention(d_model, n_heads, fused=fast)
-
-
 def _tokens_and_positions(
     generator: Generator, *, length: int, d_model: int, **sizes: int
 ) -> tuple[Tensor, ...]:
-    tokens = _tokens(generator, length=length, d_model=d_model, **sizes)
+    tokens = TOKENS(generator, length=length, d_model=d_model, **sizes)
     return (*tokens, torch.randn(length, d_model, generator=generator))
 
 
@@ -67,10 +54,6 @@ class _Tupe(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.attention(x, self.positions(x.shape[1]))
-
-
-def _tupe(*, fast: bool, length: int, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
-    return _Tupe(d_model, n_heads, length, fast)
 
 
 def _tupe_by_pairs(module: Any, inputs: tuple[Any, ...]) -> Reference:
@@ -113,7 +96,7 @@ def _span(length: int) -> int:
 def _tokens_and_table(
     generator: Generator, *, length: int, d_model: int, **sizes: int
 ) -> tuple[Tensor, ...]:
-    tokens = _tokens(generator, length=length, d_model=d_model, **sizes)
+    tokens = TOKENS(generator, length=length, d_model=d_model, **sizes)
     return (*tokens, torch.randn(2 * _span(length), d_model, generator=generator))
 
 
@@ -152,10 +135,6 @@ def _deberta_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
     return Reference(call, inputs)
 
 
-def _delta_value(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
-    return DeltaValueAttention(d_model, n_heads, fused=fast)
-
-
 def _delta_by_tokens(module: Any, inputs: tuple[Any, ...]) -> Reference:
     """``v_i + sum_j A_ij (v_j - v_{j-1})``, token by token and head by head."""
 
@@ -181,7 +160,7 @@ MECHANISMS = (
     Mechanism(
         name="legendre",
         source="Aggarwal (2024), equations 14 and 15",
-        build=_legendre,
+        build=built(partial(Calls, legendre_polynomials), "degree=length"),
         inputs=_points,
         tiny={"length": 12, "d_model": 9},
         peer=_numpy_legendre,
@@ -191,7 +170,7 @@ MECHANISMS = (
     Mechanism(
         name="four_terms",
         source="Ke et al. (2021), section 3.1; the ablation report, section 2.3",
-        build=_four_terms,
+        build=built(FourTermAttention, "d_model", "n_heads"),
         inputs=_tokens_and_positions,
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
         oracle=_sum_of_token_and_position,
@@ -199,8 +178,8 @@ MECHANISMS = (
     Mechanism(
         name="tupe",
         source="Ke et al. (2021), sections 3.1 and 3.2",
-        build=_tupe,
-        inputs=_tokens,
+        build=built(_Tupe, "d_model", "n_heads", "length"),
+        inputs=TOKENS,
         tiny={"batch": 2, "length": 4, "d_model": 8, "n_heads": 2},
         oracle=_tupe_by_pairs,
     ),
@@ -216,8 +195,8 @@ MECHANISMS = (
     Mechanism(
         name="delta_value",
         source="the ablation report, section 2.1, in the reading of course_lib.positions.delta",
-        build=_delta_value,
-        inputs=_tokens,
+        build=built(DeltaValueAttention, "d_model", "n_heads"),
+        inputs=TOKENS,
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
         oracle=_delta_by_tokens,
     ),

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.layers import FeedForward, Norm
 from course_lib.masks import causal_mask, to_blocked
 from course_lib.parity.attention import copy_attention
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import TOKENS, WITH_MEMORY, Mechanism, Reference
 from course_lib.transformer import Decoder, Encoder
 
 
@@ -95,15 +94,8 @@ def _both(**options: Any) -> nn.Module:
     return _Both(_stack(Encoder, "post")(**options), _stack(Decoder, "post")(**options))
 
 
-def _vectors(
-    generator: Generator, *, batch: int, length: int, d_model: int, memory: int = 0, **sizes: int
-) -> tuple[Tensor, ...]:
-    lengths = (length, memory) if memory else (length,)
-    return tuple(torch.randn(batch, n, d_model, generator=generator) for n in lengths)
-
-
 def _source_and_target(generator: Generator, **sizes: int) -> tuple[Tensor, ...]:
-    target, source = _vectors(generator, **sizes)
+    target, source = WITH_MEMORY(generator, **sizes)
     return source, target
 
 
@@ -144,7 +136,7 @@ MECHANISMS = (
         name="encoder_post_norm",
         source="Vaswani et al. (2017), section 3.1",
         build=_stack(Encoder, "post"),
-        inputs=_vectors,
+        inputs=TOKENS,
         tiny=_TINY,
         peer=lambda module, inputs: Reference(torch_encoder(module), inputs),
     ),
@@ -152,7 +144,7 @@ MECHANISMS = (
         name="encoder_pre_norm",
         source="Xiong et al. (2020), figure 1",
         build=_stack(Encoder, "pre"),
-        inputs=_vectors,
+        inputs=TOKENS,
         tiny=_TINY,
         peer=lambda module, inputs: Reference(torch_encoder(module), inputs),
     ),
@@ -160,7 +152,7 @@ MECHANISMS = (
         name="decoder",
         source="Vaswani et al. (2017), section 3.1",
         build=_stack(Decoder, "post"),
-        inputs=_vectors,
+        inputs=WITH_MEMORY,
         tiny={**_TINY, "memory": 4},
         peer=_decoder_peer,
     ),

@@ -4,10 +4,10 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import IMAGES, Mechanism, Reference, drawn
 from course_lib.parity.copying import copy_weights, settled
 from course_lib.resnet import ResNetStage
 from course_lib.vit import DistilledViT, ViT, ViTConfig
@@ -33,12 +33,6 @@ def _vit(*, fast: bool, batch: int, **sizes: int) -> nn.Module:
 
 def _distilled_vit(*, fast: bool, batch: int, **sizes: int) -> nn.Module:
     return DistilledViT(_vit_config(**sizes), fused=fast)
-
-
-def _images(
-    generator: Generator, *, batch: int, image_size: int, **sizes: int
-) -> tuple[Tensor, ...]:
-    return (torch.randn(batch, 3, image_size, image_size, generator=generator),)
 
 
 def _transformers_settings(config: ViTConfig) -> dict[str, Any]:
@@ -109,12 +103,6 @@ def _distilled_peer(model: Any, inputs: tuple[Any, ...]) -> Reference:
 
 def _stage(*, in_channels: int, out_channels: int, **sizes: int) -> nn.Module:
     return settled(ResNetStage(in_channels, out_channels, n_blocks=2, stride=2))
-
-
-def _features(
-    generator: Generator, *, batch: int, image_size: int, in_channels: int, **sizes: int
-) -> tuple[Tensor, ...]:
-    return (torch.randn(batch, in_channels, image_size, image_size, generator=generator),)
 
 
 def _stage_peer(stage: Any, inputs: tuple[Any, ...]) -> Reference:
@@ -229,7 +217,7 @@ MECHANISMS = (
         name="vit",
         source="Dosovitskiy et al., An Image is Worth 16x16 Words (2021), equations 1 to 4",
         build=_vit,
-        inputs=_images,
+        inputs=IMAGES,
         tiny=_TINY_VIT,
         peer=_vit_peer,
     ),
@@ -237,7 +225,7 @@ MECHANISMS = (
         name="distilled_vit",
         source="Touvron et al., Training Data-Efficient Image Transformers (2021), section 4",
         build=_distilled_vit,
-        inputs=_images,
+        inputs=IMAGES,
         tiny=_TINY_VIT,
         peer=_distilled_peer,
     ),
@@ -245,7 +233,7 @@ MECHANISMS = (
         name="resnet_stage",
         source="He et al., Deep Residual Learning for Image Recognition (2016), section 3.3",
         build=lambda *, fast, **sizes: _stage(**sizes),
-        inputs=_features,
+        inputs=drawn("batch in_channels image_size image_size"),
         tiny={"batch": 2, "image_size": 6, "in_channels": 4, "out_channels": 6},
         peer=_stage_peer,
         fast=False,
@@ -254,7 +242,7 @@ MECHANISMS = (
         name="hybrid",
         source="Dai et al., CoAtNet (2021), section 2",
         build=_hybrid,
-        inputs=_images,
+        inputs=IMAGES,
         tiny={"batch": 2, "image_size": 16},
         oracle=_hybrid_oracle,
     ),

@@ -13,14 +13,7 @@ from course_lib.efficient.block_diagonal import (
 )
 from course_lib.efficient.longformer import LongformerAttention
 from course_lib.masks import block_mask, dilated_window_mask, longformer_mask
-from course_lib.parity.contract import Calls, Mechanism, Reference
-
-
-def _heads(
-    generator: Generator, *, batch: int, n_heads: int, length: int, d_head: int, **sizes: int
-) -> tuple[Tensor, ...]:
-    shape = (batch, n_heads, length, d_head)
-    return tuple(torch.randn(shape, generator=generator) for _ in range(3))
+from course_lib.parity.contract import HEADS, Calls, Mechanism, Reference
 
 
 def _explicit_window(q: Tensor, k: Tensor, v: Tensor, **window: int) -> Tensor:
@@ -139,7 +132,7 @@ MECHANISMS = (
         name="sliding_window",
         source="Beltagy et al. (2020), section 3.1",
         build=_window,
-        inputs=_heads,
+        inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 12, "d_head": 4, "radius": 3},
         peer=_local_attention,
         oracle=_dense_window,
@@ -148,7 +141,7 @@ MECHANISMS = (
         name="dilated_window",
         source="Beltagy et al. (2020), section 3.1",
         build=_window,
-        inputs=_heads,
+        inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 13, "d_head": 4, "radius": 2, "dilation": 3},
         oracle=_dense_window,
     ),
@@ -167,7 +160,7 @@ MECHANISMS = (
         name="block_diagonal",
         source="Beltagy et al. (2020), without what crosses blocks; Qiu et al., Blockwise (2019)",
         build=_blocks,
-        inputs=_heads,
+        inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 13, "d_head": 4, "block": 4},
         oracle=_dense_blocks,
     ),

@@ -14,16 +14,10 @@ from course_lib.multimodal import (
     UnifiedConfig,
     UnifiedEncoder,
 )
-from course_lib.parity.contract import Mechanism, Reference, configured
+from course_lib.parity.contract import WITH_MEMORY, Mechanism, Reference, configured
 from course_lib.parity.multimodal.shared import Inputs, copy_weights, draw_texts
 
 # --------------------------------------------------------------------------- fusion
-
-
-def _two_sequences(
-    generator: Generator, *, batch: int, length: int, memory: int, d_model: int, **sizes: int
-) -> Inputs:
-    return tuple(torch.randn(batch, n, d_model, generator=generator) for n in (length, memory))
 
 
 def _gated(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
@@ -210,7 +204,7 @@ MECHANISMS = (
         name="gated_cross_attention",
         source="Alayrac et al. (2022), section 2.2",
         build=_gated,
-        inputs=_two_sequences,
+        inputs=WITH_MEMORY,
         tiny={"batch": 2, "length": 3, "memory": 4, "d_model": 8, "n_heads": 2},
         oracle=_gated_by_hand,
     ),
@@ -218,7 +212,7 @@ MECHANISMS = (
         name="fusion_by_concatenation",
         source="Liu et al. (2023), section 4.1; Kim et al. (2021), section 3",
         build=_concatenation,
-        inputs=_two_sequences,
+        inputs=WITH_MEMORY,
         tiny={"batch": 2, "length": 3, "memory": 4, "d_model": 8, "n_heads": 2},
         oracle=_concatenation_in_parts,
     ),

@@ -12,7 +12,7 @@ from course_lib.multimodal import (
     QueryDecoderLayer,
     factorised_mask,
 )
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import Mechanism, Reference, built
 from course_lib.parity.multimodal.shared import Inputs, copy_weights
 
 # --------------------------------------------------------------------------- video
@@ -108,10 +108,6 @@ def _dense_video(module: FactorisedBlock, inputs: Inputs) -> Reference:
 
 
 # --------------------------------------------------------------------------- queries
-
-
-def _query_decoder(*, fast: bool, d_model: int, n_heads: int, d_ff: int, **sizes: int) -> nn.Module:
-    return QueryDecoderLayer(d_model, n_heads, d_ff, fused=fast)
 
 
 def _slots(
@@ -227,7 +223,7 @@ MECHANISMS = (
     Mechanism(
         name="query_cross_attention",
         source="Carion et al. (2020), figure 10",
-        build=_query_decoder,
+        build=built(QueryDecoderLayer, "d_model", "n_heads", "d_ff"),
         inputs=_slots,
         tiny={"batch": 2, "n_queries": 3, "memory": 5, "d_model": 8, "n_heads": 2, "d_ff": 16},
         peer=_detr,
