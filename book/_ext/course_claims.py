@@ -111,7 +111,8 @@ class ClaimsTable(SphinxDirective):
         if finding is not None:
             shows += self.parse_text_to_nodes(f"Seen: {finding.evidence}.")
             source = nodes.paragraph(classes=["claim-source"])
-            source += nodes.literal("", f"course_lib.claims.{claim.show}")
+            shown_by = ", ".join(claim.decided) or f"course_lib.claims.{claim.show}"
+            source += nodes.literal("", shown_by)
             shows.append(source)
         classes = ["claim", f"document-{slug(claim.document)}", f"verdict-{slug(claim.verdict)}"]
         return row([[stated], shows], classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from course_lib.experiments import decided
@@ -40,7 +41,7 @@ class Finding:
     outcome: str = ""
 
     @classmethod
-    def of_rule(cls, *named: tuple[str, str]) -> Finding:
+    def of_rule(cls, *named: Sequence[str]) -> Finding:
         """What the rule says of conclusions, each by its experiment and its key.
 
         It is undecided as soon as one is, or as two of them differ.

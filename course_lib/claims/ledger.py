@@ -1,6 +1,6 @@
 """The ledger of claims: reading it, and holding its verdicts against what the code finds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
@@ -42,7 +42,9 @@ class Claim:
         chapter: Number of the chapter that deals with it.
         note: The correction, or why the verdict is what it is.
         show: Function in ``course_lib.claims`` that returns the :class:`Finding`, as
-            ``module.function``; empty only where the claim is not checkable.
+            ``module.function``.
+        decided: Instead of a function the conclusions of experiments whose rule decides, each as
+            ``experiment/key``; neither only where the claim is not checkable.
         outcome: For a measured claim, what its experiment's rule says: key of :data:`HOLDS`.
     """
 
@@ -53,6 +55,7 @@ class Claim:
     chapter: int
     note: str = ""
     show: str = ""
+    decided: Sequence[str] = ()
     outcome: str = ""
 
     def __post_init__(self) -> None:
@@ -65,8 +68,10 @@ class Claim:
             raise Refused(f"claim {self.id}: document {self.document!r}, not in {[*DOCUMENTS]}")
         if self.verdict not in VERDICTS:
             raise Refused(f"claim {self.id}: verdict {self.verdict!r}, not in {[*VERDICTS]}")
-        if bool(self.show) == (self.verdict == "not checkable"):
-            raise Refused(f"claim {self.id}: wanted a function, unless it is not checkable")
+        if bool(self.show) + bool(self.decided) != (self.verdict != "not checkable"):
+            raise Refused(
+                f"claim {self.id}: wanted a function or conclusions, unless it is not checkable"
+            )
         if not self.note and self.verdict != "holds":
             raise Refused(f"claim {self.id}: wanted a note that says why it is {self.verdict}")
         if (self.outcome in HOLDS) != (self.verdict == "measured here"):
@@ -101,7 +106,7 @@ def load_claims(path: Path) -> list[Claim]:
 
 
 def shown(claim: Claim) -> Finding | None:
-    """Run the function of a claim.
+    """Run the function of a claim, or ask the rule of its experiments.
 
     Args:
         claim: An entry of the ledger.
@@ -110,8 +115,10 @@ def shown(claim: Claim) -> Finding | None:
         What it found, or ``None`` if the claim is not checkable.
 
     Raises:
-        ValueError: If there is no such function.
+        ValueError: If there is no such function, experiment or conclusion.
     """
+    if claim.decided:
+        return Finding.of_rule(*(one.split("/", 1) for one in claim.decided))
     if not claim.show:
         return None
     module, _, name = claim.show.rpartition(".")

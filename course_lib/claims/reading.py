@@ -6,11 +6,6 @@ from course_lib.attention_maps import diagonality, stripe_score
 from course_lib.claims.finding import Finding
 
 
-def attention_follows_word_order() -> Finding:
-    """How far attention goes through German and through Korean sentences in order."""
-    return Finding.of_rule(("read-translation", "order"))
-
-
 def columns_are_hubs() -> Finding:
     """Two heads with one map, a single column: the value there is large, or nothing."""
     generator = torch.Generator().manual_seed(0)
@@ -32,11 +27,6 @@ def columns_are_hubs() -> Finding:
     )
 
 
-def even_heads_are_idle() -> Finding:
-    """Rank correlation of how even a head's weights are and what it is worth."""
-    return Finding.of_rule(("read-words", "even"))
-
-
 def diagonality_counts_neighbours() -> Finding:
     """A head that looks at the previous token: its share on the diagonal, and near it."""
     previous = torch.eye(8).roll(-1, dims=1)
@@ -48,31 +38,6 @@ def diagonality_counts_neighbours() -> Finding:
         evidence=f"a previous-token head over 8 tokens has {exact:.3f} on the diagonal and "
         f"{near:.3f} within one place of it",
     )
-
-
-def layers_specialise() -> Finding:
-    """Neighbours in the first layer and subjects in the middle, in five trainings."""
-    return Finding.of_rule(("read-words", "neighbours"), ("read-words", "subject"))
-
-
-def no_head_is_redundant() -> Finding:
-    """What is lost without the head that is missed least, on sentences it was not chosen by."""
-    return Finding.of_rule(("read-words", "least-head"))
-
-
-def probes_find_syntax_in_the_middle() -> Finding:
-    """Probes for subjects after the middle layer, against those after the first and the last."""
-    return Finding.of_rule(("read-words", "probe-first"), ("read-words", "probe-last"))
-
-
-def attention_is_sparse() -> Finding:
-    """How much of the attention a quarter of the keys holds."""
-    return Finding.of_rule(("read-words", "top-quarter"))
-
-
-def deletion_by_attention() -> Finding:
-    """Delete words by attention, by gradient and at random."""
-    return Finding.of_rule(("read-words", "deletion"), ("read-words", "gradient"))
 
 
 def weights_do_not_explain() -> Finding:

@@ -1,89 +1,16 @@
-"""Claims about vision transformers: what their parts are worth, how far they look, what they know.
-
-What an experiment decides is read from the records that ship with the book.
-"""
+"""Claims about vision transformers: what an ablation prints, how far they look, what they know."""
 
 import torch
 import yaml
 from torch import Tensor, nn
 
 from course_lib.attention_maps import attention_distance, grid_distances
-from course_lib.claims.finding import HOLDS, Finding
-from course_lib.experiments import SHIPPED_RESULTS, decided
+from course_lib.claims.finding import Finding
+from course_lib.experiments import SHIPPED_RESULTS
 from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
 from course_lib.vit import ViT, ViTConfig
 
 BOOK = SHIPPED_RESULTS.parent
-
-
-# --------------------------------------------------------------------------- by records
-
-
-def _decided(experiment: str, key: str) -> Finding:
-    """What the rule says of one conclusion, in points."""
-    said = decided(experiment, key).verdict
-    mean, low, high = (100 * value for value in (said.mean, said.low, said.high))
-    points = f"{mean:+.1f} points of accuracy, from {low:+.1f} to {high:+.1f}, over {said.n} pairs"
-    return Finding(
-        holds=HOLDS[said.outcome],
-        evidence="; ".join([points, *said.remarks]),
-        outcome=said.outcome,
-    )
-
-
-def positions_are_missed() -> Finding:
-    """The whole model and one without positions."""
-    return _decided("vit-ablations", "whole/no-positions")
-
-
-def heads_are_missed() -> Finding:
-    """The whole model and one with a single head a block."""
-    return _decided("vit-ablations", "whole/one-head")
-
-
-def residuals_are_missed() -> Finding:
-    """The whole model and one without residual connections."""
-    return _decided("vit-ablations", "whole/no-residual")
-
-
-def norms_are_missed() -> Finding:
-    """The whole model and one without layer norms."""
-    return _decided("vit-ablations", "whole/no-norm")
-
-
-def hidden_layers_are_missed() -> Finding:
-    """The whole model and one without feed-forward parts."""
-    return _decided("vit-ablations", "whole/no-ffn")
-
-
-def norms_matter_most() -> Finding:
-    """A model without residual connections and one without norms."""
-    return _decided("vit-ablations", "no-residual/no-norm")
-
-
-def larger_patches_cost() -> Finding:
-    """Patches of 8 pixels and of 16."""
-    return _decided("vit-ablations", "whole/coarse")
-
-
-def few_images_favour_convolutions() -> Finding:
-    """A convolutional network and a transformer on 1,000 images."""
-    return _decided("vit-rivals", "few")
-
-
-def more_images_close_the_gap() -> Finding:
-    """The lead of the convolutional network on 1,000 images and on 5,000."""
-    return _decided("vit-rivals", "gap")
-
-
-def seventy_per_cent_are_kept() -> Finding:
-    """Accuracy without positions, and 70 % of that with them."""
-    return _decided("vit-ablations", "seventy")
-
-
-def deeper_layers_look_further() -> Finding:
-    """Attention distance of the last layer and of the first, in the trained whole model."""
-    return Finding.of_rule(("vit-ablations", "deeper"))
 
 
 def ablations_subtract() -> Finding:
