@@ -17,8 +17,6 @@ from course_lib.book.browser import chromium
 from course_lib.book.printing import order
 from course_lib.errors import Refused
 
-__all__ = ["chapters", "deck", "print_deck"]
-
 # What becomes a slide, wherever it stands in a section; a page marks more by the class `slide`, or
 # a cell's tag of that name, and takes one out by `no-slide`.
 _SHOWN = (
