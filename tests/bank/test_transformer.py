@@ -1,9 +1,16 @@
-"""Training with an answer to the second capstone: short replies, and texts that say how long."""
+"""Training with an answer to the second capstone: short replies, and texts that say how long.
+
+Shared keys are PyTorch's, and the bytes of a cache those of the chapter.
+"""
 
 import re
 from pathlib import Path
 
-from course_lib.bank.transformer import decoder_step
+import pytest
+import torch
+from torch.nn import functional as F
+
+from course_lib.bank.transformer import decoder_step, shared_keys, texts_that_fit
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import namespace
 from course_lib.checks.protocol import weight
@@ -46,3 +53,25 @@ def test_the_texts_say_how_long_the_training_is():
     for path in ("book/chapters/09_cache.md", "solutions/09_transformer/09_transformer.md"):
         told = re.findall(r"at most (\d+) steps", (ROOT / path).read_text(encoding="utf-8"))
         assert told == [str(decoder_step.STEPS)], path
+
+
+@pytest.mark.parametrize(("H", "G"), [(4, 4), (6, 2), (6, 1)])
+@pytest.mark.parametrize(("T", "S"), [(1, 5), (3, 5), (4, 4)])
+def test_shared_keys_are_those_of_pytorch(H, G, T, S):
+    source = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(2, n, m, 8, generator=source) for n, m in ((H, T), (G, S)))
+    v = torch.randn(2, G, S, 6, generator=source)
+    past = torch.ones(T, S, dtype=torch.bool).tril(S - T)
+    want = F.scaled_dot_product_attention(q, k, v, attn_mask=past, enable_gqa=True)
+    torch.testing.assert_close(shared_keys.reference(q, k, v), want)
+
+
+def test_a_token_takes_the_bytes_that_the_chapter_counts():
+    page = (ROOT / "book/chapters/09_cache.md").read_text(encoding="utf-8")
+    (told,) = re.findall(r"= ([\d{},]+)\$ bytes, which is 512 KiB", page)
+    bill = texts_that_fit.reference(32 * 2**30, 0, 32, 32, 32, 128, 4096)
+    assert bill == (int(re.sub(r"\D", "", told)), 16)
+    assert [texts_that_fit.reference(2**30, 0, 32, 32, n, 128, 1)[0] // 2**10 for n in (8, 1)] == [
+        128,
+        16,
+    ]

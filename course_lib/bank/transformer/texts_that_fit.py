@@ -1,0 +1,239 @@
+"""Exercise ``transformer.texts_that_fit``."""
+
+import math
+
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.trial import Trial
+
+GIB = 2**30
+
+
+def reference(
+    memory: int,
+    n_parameters: int,
+    n_layers: int,
+    n_heads: int,
+    n_kv_heads: int,
+    d_head: int,
+    n_tokens: int,
+    bytes_each: int = 2,
+) -> tuple[int, int]:
+    """Bytes that a token adds, and how many texts fit beside the parameters."""
+    per_token = 2 * n_layers * n_kv_heads * d_head * bytes_each
+    free = memory - n_parameters * bytes_each
+    return per_token, max(0, free // (per_token * n_tokens))
+
+
+exercise = Exercise(
+    id="transformer.texts_that_fit",
+    function="texts_that_fit",
+    reference=reference,
+    points=3,
+    minutes=10,
+    difficulty=1,
+    chapter="09_cache.html#transformer-cache-cost",
+    outcomes=("transformer.cache",),
+    example=lambda t: (24 * GIB, 3 * 10**9, 28, 24, 8, 128, 4096),
+    returns=("the bytes of a token", "the number of texts"),
+)
+
+
+def sizes(t: Trial, grouped: bool = True) -> tuple[int, int, int, int]:
+    """Layers, query heads, key heads and the width of a head."""
+    n_kv_heads = t.integer(3, 6)
+    n_heads = n_kv_heads * t.integer(2, 4) if grouped else n_kv_heads
+    return t.integer(5, 40), n_heads, n_kv_heads, t.integer(20, 90)
+
+
+def part(t: Trial, index: int, note: str, *args: int) -> None:
+    """Compare one of the two numbers."""
+    got, want = t.values(t.call(*args)), t.want(*args)
+    t.close(got[index], want[index], exercise.returns[index], note=note)
+
+
+@exercise.prop(
+    "what a token adds to the cache of one text, in multi-head attention",
+    points=0.5,
+    hint="One token, one layer, one head: how many vectors are kept, of which width?",
+)
+def a_token(t: Trial) -> None:
+    note = "as many key heads as query heads"
+    for layers in (1, t.integer(5, 40)):
+        _, *rest = sizes(t, grouped=False)
+        part(t, 0, note, 80 * GIB, 10**9, layers, *rest, t.integer(500, 5000))
+
+
+@exercise.prop(
+    "the same with shared keys: in groups, and with a single key head",
+    points=0.5,
+    hint="Which of queries, keys and values is asked for again at the next token?",
+)
+def a_token_with_shared_keys(t: Trial) -> None:
+    layers, n_heads, n_kv_heads, d_head = sizes(t)
+    rest = d_head, t.integer(500, 5000)
+    note = f"{n_heads} query heads and"
+    part(
+        t, 0, f"{note} {n_kv_heads} key heads", 80 * GIB, 10**9, layers, n_heads, n_kv_heads, *rest
+    )
+    part(t, 0, f"{note} 1 key head", 80 * GIB, 10**9, layers, n_heads, 1, *rest)
+
+
+@exercise.prop(
+    "how many texts fit, if there were no parameters",
+    points=0.5,
+    hint="What does one text of n_tokens take? A text that fits in part does not fit.",
+)
+def texts(t: Trial) -> None:
+    layers, _, n_kv_heads, d_head = sizes(t)
+    heads = n_kv_heads, n_kv_heads
+    n_tokens, fit = t.integer(100, 900), t.integer(5, 30)
+    # Counted with the answer's own bytes of a token: whether they are right is asked above.
+    own = t.values(t.call(GIB, 0, layers, *heads, d_head, n_tokens))[0]
+    t.expect(isinstance(own, int) and own > 0, f"{exercise.returns[0]} is {own!r}, wanted a count")
+    text = own * n_tokens
+    for memory, want in ((fit * text, fit), ((fit + 1) * text - 1, fit), (fit * text + 1, fit)):
+        got = t.values(t.call(memory, 0, layers, *heads, d_head, n_tokens))[1]
+        t.close(got, want, exercise.returns[1], note=f"{memory} bytes, {text} for a text")
+
+
+@exercise.prop(
+    "the parameters take their place first",
+    points=0.5,
+    hint="The memory holds the model, too. How many bytes has one of its parameters?",
+)
+def parameters(t: Trial) -> None:
+    layers, _, n_kv_heads, d_head = sizes(t)
+    rest = layers, n_kv_heads, n_kv_heads, d_head, t.integer(100, 900)
+    n = 10**8 * t.integer(2, 9)
+    # A memory without parameters holds as many texts as one that is larger by the parameters.
+    alone = t.values(t.call(GIB, 0, *rest))[1]
+    t.expect(isinstance(alone, int) and alone > 0, "no text fits where there is room")
+    beside = t.values(t.call(GIB + 2 * n, n, *rest))[1]
+    t.close(beside, alone, exercise.returns[1], note=f"{n:,} parameters, and 2 bytes more for each")
+
+
+@exercise.prop(
+    "where the parameters alone are too large, no text fits",
+    points=0.5,
+    hint="Can fewer texts fit than none?",
+)
+def none_fits(t: Trial) -> None:
+    rest = sizes(t)
+    for n in (600 * 2**20, t.integer(2, 9) * 10**9):
+        part(t, 1, f"{n:,} parameters in a GiB", GIB, n, *rest, 1000)
+    layers, _, n_kv_heads, d_head = rest
+    got = t.values(t.call(GIB, 2**29 - 5, layers, n_kv_heads, n_kv_heads, d_head, 100))[1]
+    t.close(got, 0, exercise.returns[1], note="10 bytes left")
+
+
+@exercise.prop(
+    "other precisions, for the cache and for the parameters",
+    points=0.5,
+    hint="Half precision takes 2 bytes, single precision 4, and 8-bit numbers 1.",
+)
+def precisions(t: Trial) -> None:
+    layers, _, n_kv_heads, d_head = sizes(t)
+    rest = layers, n_kv_heads, n_kv_heads, d_head, t.integer(100, 900)
+    in_two, _ = t.values(t.call(80 * GIB, 10**9, *rest))
+    for bytes_each in (1, 4):
+        token, fit = t.values(t.call(80 * GIB, 10**9, *rest, bytes_each))
+        note = f"{bytes_each} bytes each"
+        t.expect(in_two, f"{exercise.returns[0]} is {in_two!r}")
+        t.close(2 * token, bytes_each * in_two, f"twice {exercise.returns[0]}", note=note)
+        # Twice the memory for numbers that are twice as long: as many texts.
+        same = t.values(t.call(40 * bytes_each * GIB, 10**9, *rest, bytes_each))[1]
+        want = t.values(t.call(80 * GIB, 10**9, *rest))[1]
+        t.close(same, want, exercise.returns[1], note=f"{note}, in {40 * bytes_each} GiB")
+        t.expect(fit != want, f"{note}: as many texts fit as with 2 bytes each")
+
+
+@exercise.mistake("What is looked up with the weights, once the keys have been compared?")
+def keys_alone(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2):
+    """A key-value cache holds a vector for each token, layer and head."""
+    token = n_layers * n_kv_heads * d_head * bytes_each
+    return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
+
+
+@exercise.mistake("Which heads have keys of their own?")
+def all_query_heads(
+    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
+):
+    """Every query head keeps its keys and values, shared or not."""
+    token = 2 * n_layers * n_heads * d_head * bytes_each
+    return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
+
+
+@exercise.mistake("Eight query heads share two key heads. Is the number of groups what you count?")
+def size_of_a_group(
+    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
+):
+    """As many heads are kept as query heads share one."""
+    token = 2 * n_layers * (n_heads // n_kv_heads) * d_head * bytes_each
+    return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
+
+
+@exercise.mistake("A second layer projects keys from its own input. Where are they kept?")
+def one_layer(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2):
+    """All layers use the same cache."""
+    token = 2 * n_kv_heads * d_head * bytes_each
+    return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
+
+
+@exercise.mistake("Where does the model itself lie while it writes?")
+def model_takes_no_room(
+    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
+):
+    """All of the memory is for the cache."""
+    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
+    return token, memory // (token * n_tokens)
+
+
+@exercise.mistake("You subtract a number of parameters from a number of bytes.")
+def a_byte_for_a_parameter(
+    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
+):
+    """A parameter takes one unit of memory."""
+    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
+    return token, max(0, (memory - n_parameters) // (token * n_tokens))
+
+
+@exercise.mistake("Is a text that fits in part one that fits? Try a memory that is a byte short.")
+def rounded(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2):
+    """The number of texts is rounded to the nearest whole number."""
+    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
+    return token, max(0, round((memory - n_parameters * bytes_each) / (token * n_tokens)))
+
+
+@exercise.mistake("Can fewer texts fit than none?")
+def fewer_than_none(
+    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
+):
+    """What is left is divided by what a text takes, whatever is left."""
+    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
+    return token, (memory - n_parameters * bytes_each) // (token * n_tokens)
+
+
+@exercise.alternative
+def layer_by_layer(
+    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
+):
+    """Adds up what each layer keeps; prints to stderr."""
+    import sys
+
+    token = 0
+    for _ in range(n_layers):
+        for vectors in ("keys", "values"):
+            print(vectors, file=sys.stderr)
+            token += n_kv_heads * d_head * bytes_each
+    left, fit = memory - n_parameters * bytes_each, 0
+    if left > 0:
+        fit = divmod(left, token * n_tokens)[0]
+    return token, fit
+
+
+@exercise.alternative
+def in_numbers(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2):
+    """Counts numbers first and turns them into bytes at the end."""
+    token = math.prod((2, n_layers, n_kv_heads, d_head))
+    room = memory // bytes_each - n_parameters
+    return [token * bytes_each, room // (token * n_tokens) if room >= 0 else 0]
