@@ -13,16 +13,9 @@ import torch
 from torch import Generator, Tensor
 
 __all__ = [
-    "Decoded",
-    "beam_search",
-    "check_target",
-    "decode",
-    "greedy",
-    "keep_top_k",
-    "keep_top_p",
-    "length_norm",
-    "sample",
-]
+    "Decoded", "beam_search", "check_target", "decode", "greedy", "keep_top_k", "keep_top_p",
+    "length_norm", "sample",
+]  # fmt: skip
 
 State = TypeVar("State")
 # Tokens (N,) and a state to log-probabilities (N, V) and the next state.

@@ -12,13 +12,9 @@ from course_lib.positions.window import WindowBias
 from course_lib.vit import check_images
 
 __all__ = [
-    "Hybrid",
-    "HybridConfig",
-    "InvertedBottleneck",
-    "RelativeBlock",
-    "SqueezeExcitation",
+    "Hybrid", "HybridConfig", "InvertedBottleneck", "RelativeBlock", "SqueezeExcitation",
     "hybrid_cifar",
-]
+]  # fmt: skip
 
 
 class SqueezeExcitation(nn.Module):

@@ -10,13 +10,8 @@ from torch import Tensor, nn
 from course_lib.attention import KVCache, MultiHeadAttention, Rotate
 
 __all__ = [
-    "DecoderBlock",
-    "EncoderBlock",
-    "FeedForward",
-    "TiedEmbedding",
-    "layer_norm",
-    "xavier_init",
-]
+    "DecoderBlock", "EncoderBlock", "FeedForward", "TiedEmbedding", "layer_norm", "xavier_init",
+]  # fmt: skip
 
 Activation = Literal["relu", "gelu"]
 Norm = Literal["pre", "post"]

@@ -17,16 +17,9 @@ from course_lib.attention import scaled_dot_product_attention
 from course_lib.masks import masked_softmax
 
 __all__ = [
-    "Kind",
-    "LayerCost",
-    "convolution",
-    "layer_cost",
-    "layers_until_reached",
-    "longest_chain",
-    "recurrent",
-    "restricted_attention",
-    "self_attention",
-]
+    "Kind", "LayerCost", "convolution", "layer_cost", "layers_until_reached", "longest_chain",
+    "recurrent", "restricted_attention", "self_attention",
+]  # fmt: skip
 
 # How autograd calls the products of matrices and vectors.
 PRODUCTS = ("MmBackward", "BmmBackward", "AddmmBackward", "MvBackward", "ConvolutionBackward")

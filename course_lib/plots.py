@@ -19,18 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogFormatterSciNotation
 
 __all__ = [
-    "INK",
-    "PALETTE",
-    "WIDEST",
-    "Picture",
-    "Table",
-    "attention_map",
-    "bars",
-    "canvas",
-    "curves",
-    "interval",
-    "table",
-]
+    "INK", "PALETTE", "WIDEST", "Picture", "Table", "attention_map", "bars", "canvas", "curves",
+    "interval", "table",
+]  # fmt: skip
 
 Numbers = torch.Tensor | np.ndarray | Sequence[Any]
 

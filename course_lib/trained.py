@@ -23,16 +23,9 @@ from course_lib.layers import xavier_init
 from course_lib.transformer import Encoder, EncoderDecoder, PositionedEmbedding, TransformerConfig
 
 __all__ = [
-    "Reader",
-    "ReaderConfig",
-    "TrainedReader",
-    "TrainedTranslator",
-    "find_checkpoint",
-    "hide_words",
-    "load_reader",
-    "load_translator",
-    "pack_weights",
-]
+    "Reader", "ReaderConfig", "TrainedReader", "TrainedTranslator", "find_checkpoint", "hide_words",
+    "load_reader", "load_translator", "pack_weights",
+]  # fmt: skip
 
 _RESULTS = Path(course_lib.__file__).resolve().parent.parent / "book" / "results"
 

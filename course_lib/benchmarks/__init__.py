@@ -10,14 +10,6 @@ from course_lib.benchmarks.paths import measure
 from course_lib.benchmarks.timing import Ratio, compare, peak_memory
 
 __all__ = [
-    "Growth",
-    "Measured",
-    "Ratio",
-    "bench",
-    "bench_growth",
-    "compare",
-    "exponents",
-    "measure",
-    "peak_memory",
-    "worst",
-]
+    "Growth", "Measured", "Ratio", "bench", "bench_growth", "compare", "exponents", "measure",
+    "peak_memory", "worst",
+]  # fmt: skip

@@ -11,18 +11,9 @@ from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Conclusion, Experiment, Record
 
 __all__ = [
-    "HEADINGS",
-    "by_table",
-    "cells",
-    "interval",
-    "number",
-    "outcome_of",
-    "ran",
-    "scalar_table",
-    "summary",
-    "tables",
-    "tally",
-]
+    "HEADINGS", "by_table", "cells", "interval", "number", "outcome_of", "ran", "scalar_table",
+    "summary", "tables", "tally",
+]  # fmt: skip
 
 HEADINGS = (
     "Row",

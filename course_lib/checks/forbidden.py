@@ -66,9 +66,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
             "torch.nn.modules.activation.MultiheadAttention.forward",
         ),
         names=(
-            "scaled_dot_product_attention",
-            "MultiheadAttention",
-            "multi_head_attention_forward",
+            "scaled_dot_product_attention", "MultiheadAttention", "multi_head_attention_forward",
             "_native_multi_head_attention",
         ),
     ),
@@ -91,49 +89,28 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "write the step with your own matrix products, sigmoids and tanh",
         operators=r"\w*(rnn|gru|lstm)",
         names=(
-            "RNN",
-            "GRU",
-            "LSTM",
-            "RNNCell",
-            "GRUCell",
-            "LSTMCell",
-            "rnn_tanh",
-            "rnn_tanh_cell",
-            "gru_cell",
-            "lstm_cell",
+            "RNN", "GRU", "LSTM", "RNNCell", "GRUCell", "LSTMCell", "rnn_tanh", "rnn_tanh_cell",
+            "gru_cell", "lstm_cell",
         ),
-    ),  # fmt: skip
+    ),
     "norm": Forbidden(
         "`F.layer_norm`, `nn.LayerNorm` and the other norms of the library",
         "write the norm with means, squares and a root of your own",
         # A norm over groups, batches or without a mean becomes this one with a line around it.
         operators=r"\w*(layer|group|batch|instance|rms)_norm",
         names=(
-            "layer_norm",
-            "LayerNorm",
-            "native_layer_norm",
-            "rms_norm",
-            "RMSNorm",
-            "group_norm",
-            "GroupNorm",
-            "batch_norm",
-            "BatchNorm1d",
-            "BatchNorm2d",
-            "instance_norm",
+            "layer_norm", "LayerNorm", "native_layer_norm", "rms_norm", "RMSNorm", "group_norm",
+            "GroupNorm", "batch_norm", "BatchNorm1d", "BatchNorm2d", "instance_norm",
             "InstanceNorm1d",
         ),
-    ),  # fmt: skip
+    ),
     "interpolate": Forbidden(
         "`F.interpolate`, `nn.Upsample` and `F.grid_sample`",
         "write the weights of the neighbours yourself",
         # Nearest neighbours and areas are left alone: they interpolate nothing.
         operators=r"_?upsample_(?!nearest)|\w*grid_sampler",
         names=(
-            "interpolate",
-            "upsample",
-            "Upsample",
-            "UpsamplingBilinear2d",
-            "grid_sample",
+            "interpolate", "upsample", "Upsample", "UpsamplingBilinear2d", "grid_sample",
             "upsample_bilinear2d",
         ),
     ),
@@ -143,19 +120,11 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         # `Tensor.unfold` is left alone: it makes windows and leaves their order to you.
         operators=r"im2col|col2im|pixel_(un)?shuffle|\w*conv(?!ert)",
         names=(
-            "Unfold",
-            "im2col",
-            "pixel_unshuffle",
-            "PixelUnshuffle",
-            "conv1d",
-            "conv2d",
-            "conv3d",
-            "Conv1d",
-            "Conv2d",
-            "Conv3d",
+            "Unfold", "im2col", "pixel_unshuffle", "PixelUnshuffle", "conv1d", "conv2d", "conv3d",
+            "Conv1d", "Conv2d", "Conv3d",
         ),
     ),
-}
+}  # fmt: skip
 
 
 @contextlib.contextmanager

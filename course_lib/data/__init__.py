@@ -16,24 +16,7 @@ from course_lib.data.translation import (
 )
 
 __all__ = [
-    "Batch",
-    "Cifar10",
-    "DataError",
-    "Ett",
-    "SentencePair",
-    "ShapeImages",
-    "TextBatch",
-    "TextSentence",
-    "Vocabulary",
-    "Windows",
-    "annotated_text",
-    "batches",
-    "collate",
-    "collate_text",
-    "ett_windows",
-    "german_english",
-    "korean_english",
-    "load_cifar10",
-    "load_ett",
-    "shape_images",
-]
+    "Batch", "Cifar10", "DataError", "Ett", "SentencePair", "ShapeImages", "TextBatch",
+    "TextSentence", "Vocabulary", "Windows", "annotated_text", "batches", "collate", "collate_text",
+    "ett_windows", "german_english", "korean_english", "load_cifar10", "load_ett", "shape_images",
+]  # fmt: skip

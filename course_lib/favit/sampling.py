@@ -7,13 +7,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 __all__ = [
-    "dilated_windows",
-    "dilation_rate",
-    "pad_by_reflection",
-    "pooled_windows",
-    "reflected",
+    "dilated_windows", "dilation_rate", "pad_by_reflection", "pooled_windows", "reflected",
     "unfold_windows",
-]
+]  # fmt: skip
 
 
 def dilation_rate(size: int, window: int) -> int:

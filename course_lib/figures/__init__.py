@@ -15,28 +15,12 @@ from course_lib.figures.base import Page
 __all__ = ["NAMES", "figure", "in_book"]
 
 NAMES = (
-    "alignment-reader",
-    "attention-map-reader",
-    "collision-map",
-    "contrastive-matrix",
-    "cost-calculator",
-    "deletion-test",
-    "depth-explorer",
-    "dilation-groups",
-    "heads-apart",
-    "kv-cache-stepper",
-    "live-translator",
-    "mask-builder",
-    "paired-plans",
-    "patch-counter",
-    "patch-shuffler",
-    "probsparse-ranking",
-    "rope-rotation",
-    "shared-state",
-    "sinusoid-explorer",
-    "softmax-temperature",
-    "window-shift",
-)
+    "alignment-reader", "attention-map-reader", "collision-map", "contrastive-matrix",
+    "cost-calculator", "deletion-test", "depth-explorer", "dilation-groups", "heads-apart",
+    "kv-cache-stepper", "live-translator", "mask-builder", "paired-plans", "patch-counter",
+    "patch-shuffler", "probsparse-ranking", "rope-rotation", "shared-state", "sinusoid-explorer",
+    "softmax-temperature", "window-shift",
+)  # fmt: skip
 
 
 def in_book() -> bool:

@@ -18,20 +18,7 @@ from course_lib.seq2seq.scores import (
 )
 
 __all__ = [
-    "Attention",
-    "Cell",
-    "Decoder",
-    "Encoder",
-    "Score",
-    "Seq2Seq",
-    "Seq2SeqConfig",
-    "State",
-    "Writing",
-    "attend",
-    "bahdanau",
-    "exact_match",
-    "luong_concat",
-    "luong_dot",
-    "luong_general",
+    "Attention", "Cell", "Decoder", "Encoder", "Score", "Seq2Seq", "Seq2SeqConfig", "State",
+    "Writing", "attend", "bahdanau", "exact_match", "luong_concat", "luong_dot", "luong_general",
     "luong_readout",
-]
+]  # fmt: skip

@@ -13,19 +13,7 @@ from course_lib.training.memory import recomputing, saved_bytes
 from course_lib.training.randomness import derive_seed, minibatches, seeded_generator
 
 __all__ = [
-    "accuracy",
-    "count_parameters",
-    "derive_seed",
-    "evaluate_accuracy",
-    "fit",
-    "load_checkpoint",
-    "minibatches",
-    "recomputing",
-    "save_checkpoint",
-    "saved_bytes",
-    "seeded_generator",
-    "tensorboard_log",
-    "train_epoch",
-    "warmup_cosine",
-    "write_tensors",
-]
+    "accuracy", "count_parameters", "derive_seed", "evaluate_accuracy", "fit", "load_checkpoint",
+    "minibatches", "recomputing", "save_checkpoint", "saved_bytes", "seeded_generator",
+    "tensorboard_log", "train_epoch", "warmup_cosine", "write_tensors",
+]  # fmt: skip

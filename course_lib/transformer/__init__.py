@@ -15,14 +15,7 @@ from course_lib.transformer.encoder_decoder import (
 from course_lib.transformer.stacks import Decoder, Encoder
 
 __all__ = [
-    "Decoder",
-    "DecoderOnly",
-    "DecoderOnlyConfig",
-    "Encoder",
-    "EncoderDecoder",
-    "PositionedEmbedding",
-    "TransformerConfig",
-    "TransformerWeights",
-    "gpt2_small",
+    "Decoder", "DecoderOnly", "DecoderOnlyConfig", "Encoder", "EncoderDecoder",
+    "PositionedEmbedding", "TransformerConfig", "TransformerWeights", "gpt2_small",
     "transformer_base",
-]
+]  # fmt: skip

@@ -14,17 +14,6 @@ from course_lib.data.translation.pairs import SentencePair
 from course_lib.data.translation.vocabulary import Batch, Vocabulary, batches, collate
 
 __all__ = [
-    "Batch",
-    "GermanEnglish",
-    "Grammar",
-    "KoreanEnglish",
-    "SentencePair",
-    "Split",
-    "Vocabulary",
-    "batches",
-    "collate",
-    "generate",
-    "german_english",
-    "korean_english",
-    "split_of",
-]
+    "Batch", "GermanEnglish", "Grammar", "KoreanEnglish", "SentencePair", "Split", "Vocabulary",
+    "batches", "collate", "generate", "german_english", "korean_english", "split_of",
+]  # fmt: skip

@@ -14,19 +14,11 @@ from pathlib import Path
 import course_lib
 
 SHARED = (
-    "data",
-    "errors.py",
-    "checks/absent.py",
-    "checks/protocol.py",
-    "checks/fixtures.py",
-    "checks/forbidden.py",
-    "checks/answer_host.py",
-    "checks/probe.py",
-    "checks/seen.py",
-    "grading/judging/sandbox.py",
-    "grading/judging/worker.py",
+    "data", "errors.py", "checks/absent.py", "checks/protocol.py", "checks/fixtures.py",
+    "checks/forbidden.py", "checks/answer_host.py", "checks/probe.py", "checks/seen.py",
+    "grading/judging/sandbox.py", "grading/judging/worker.py",
     "grading/judging/forkserver_process.py",
-)
+)  # fmt: skip
 
 INERT = {
     "__init__.py": '''"""The part of the course library that is there while an answer is graded."""
