@@ -24,7 +24,7 @@ from course_lib.grading.judging.verdict import Verdict
 from course_lib.grading.review import analysis, items
 
 NAME = "03_attention"
-FORMULA = "=HYPERLINK(1)"
+FORMULA = "=HYPERLINK(<i>1)"
 
 
 def report(exercise, wrong=(), mistake=""):
@@ -39,10 +39,10 @@ def report(exercise, wrong=(), mistake=""):
 def graded(assignment):
     """Leave behind what grading a hand-in does; answers are given by what is wrong with them."""
 
-    def put(course, student, wrong=None, mistakes=None, earlier=None, reason=""):
-        notebook = nbformat.from_dict(assignment.release)
+    def put(course, student, wrong=None, mistakes=None, earlier=None, reason="", of=assignment):
+        notebook = nbformat.from_dict(of.release)
         wrong, mistakes = wrong or {}, mistakes or {}
-        by_cell = {e.grade_id: e for e in assignment.exercises}
+        by_cell = {e.grade_id: e for e in of.exercises}
         for cell in notebook.cells:
             marks = cell.metadata.get("nbgrader", {})
             exercise = by_cell.get(marks.get("grade_id"))
@@ -52,9 +52,9 @@ def graded(assignment):
                 cell.outputs = judge._table(told)
                 if wrong.get(exercise.id) == "lost":
                     cell.outputs = [judge._error("Lost", "It did not survive.")]
-        folder = course / "autograded" / student / NAME
+        folder = course / "autograded" / student / of.name
         folder.mkdir(parents=True)
-        (folder / f"{NAME}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
+        (folder / f"{of.name}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
         if earlier is not None or reason:
             verdict = Verdict(student, "", None, 0.0, mistakes=mistakes, reason=reason,
                               earlier=earlier or [])  # fmt: skip
@@ -72,24 +72,24 @@ def known(tmp_path, assignment, graded):
     """
     first, second, third, *others = assignment.exercises
     for_strong, for_weak, for_all, for_some = (p.name for p in first.properties[:4])
-    twice = {"w0": "a", "w1": "a", "w2": "b", "s0": ""}
+    twice = {"weak-0": "a", "weak-1": "a", "weak-2": "b", "strong-0": ""}
     one, other = (m.name for m in second.mistakes[:2])
     names = {"a": one, "b": other, "": ""}
-    for kind in "sw":
+    for kind in ("strong", "weak"):
         for n in range(5):
-            student = f"{kind}{n}"
-            failed = {for_weak} if kind == "s" else {for_strong}
-            failed |= {for_some} if n >= (3 if kind == "s" else 2) else set()
+            student = f"{kind}-{n}"
+            failed = {for_weak} if kind == "strong" else {for_strong}
+            failed |= {for_some} if n >= (3 if kind == "strong" else 2) else set()
             wrong = {first.id: failed}
             mistakes = {}
-            if kind == "w":
+            if kind == "weak":
                 wrong |= {e.id: "all" for e in (second, third, *others)}
-            if named := names.get(twice.get(student, "a" if student == "w3" else "")):
+            if named := names.get(twice.get(student, "a" if student == "weak-3" else "")):
                 mistakes[second.id] = named
-            if student in ("w0", "w3"):
+            if student in ("weak-0", "weak-3"):
                 mistakes[third.id] = third.mistakes[0].name
             earlier = [{second.id: one}] if student in twice else []
-            shown = FORMULA if student == "s4" else student
+            shown = FORMULA if student == "strong-4" else student
             graded(tmp_path, shown, wrong, mistakes, earlier)
     props = SimpleNamespace(strong=for_strong, weak=for_weak, all=for_all, some=for_some)
     return SimpleNamespace(course=tmp_path, first=first, second=second, third=third, props=props)
@@ -179,12 +179,15 @@ def test_outcomes_by_class_and_student(known, root, assignment):
     assert apart
     for outcome in apart:
         assert rows[outcome]["mean"] == 0.5 and rows[outcome]["fifths"] == [5, 0, 0, 0, 5]
-        assert facts["students"]["s1"][outcome] == 1 and facts["students"]["w1"][outcome] == 0
+        assert (
+            facts["students"]["strong-1"][outcome] == 1
+            and facts["students"]["weak-1"][outcome] == 0
+        )
     # Where the first exercise assesses it, too, the points of one requirement are missing.
     first, ids = next((o, ids) for o, ids in assess.items() if known.first.id in ids)
     missed = next(p.points for p in known.first.properties if p.name == known.props.weak)
     worth = sum(e.points for e in assignment.exercises if e.id in ids)
-    assert facts["students"]["s0"][first] == pytest.approx(1 - missed / worth)
+    assert facts["students"]["strong-0"][first] == pytest.approx(1 - missed / worth)
 
 
 def test_two_terms_stand_side_by_side(known, tmp_path_factory, root, assignment, graded):
@@ -225,11 +228,39 @@ def test_nobody_is_named_where_names_are_removed(known, root, graded):
     ]
 
 
+def test_several_assignments_are_one_page(known, root, graded):
+    start = authoring.load(root / "solutions" / "00_start" / "00_start.md", root)
+    first, other = start.exercises[0], known.second.mistakes[0].name
+    for n in range(5):
+        named = {first.id: first.mistakes[0].name} if n < 3 else {}
+        graded(known.course, f"weak-{n}", {first.id: "all"} if n < 3 else {}, named, of=start)
+    graded(known.course, "late", of=start)
+    facts = analysis.analyse(known.course, root)
+    assert [(a["assignment"], a["students"]) for a in facts["assignments"]] == [
+        ("00_start", 6), (NAME, 10),
+    ]  # fmt: skip
+    assert len(facts["students"]) == 11
+    # Misconceptions of different assignments meet in their students: w0 to w2 of eleven had both.
+    (both,) = [p for p in facts["together"]
+               if {p["exercise"], p["other_exercise"]} == {first.id, known.second.id}
+               and other.replace("_", " ") in (p["mistake"], p["other_mistake"])]  # fmt: skip
+    assert both["both"] == 3 and both["by_chance"] == pytest.approx(3 * 5 / 11)
+    page = analysis.write(known.course, facts)
+    assert page.parent.name == "course-analysis"
+    text = page.read_text()
+    assert "<summary>00_start, 6 students</summary>" in text
+    assert f"<summary>{NAME}, 10 students</summary>" in text
+    # Every requirement and every misconception stands there once, whatever is folded.
+    assert text.count('data-of="reach it"') == len(facts["requirements"])
+    assert text.count('data-of="how often"') == len(facts["mistakes"])
+
+
 def test_tables_hold_no_formula(known, root):
     page = analysis.write(known.course, analysis.analyse(known.course, root))
     with (page.parent / "students.csv").open() as file:
         students = [row[0] for row in csv.reader(file)]
     assert f"'{FORMULA}" in students and FORMULA not in students
+    assert "<i>1" not in page.read_text()
     for name in ("requirements", "mistakes", "together", "outcomes", "students"):
         with (page.parent / f"{name}.csv").open() as file:
             rows = [*csv.reader(file)]
@@ -281,13 +312,13 @@ def test_what_cannot_be_analysed_is_said_and_nothing_is_lost(tmp_path, root, kno
     assert "survives in 2 of 4" in said
     before = page.read_bytes()
     # A dry run writes nothing; a damaged notebook is named and stops nobody.
-    (known.course / "autograded" / "w0" / NAME / f"{NAME}.ipynb").write_text('{"cells": [')
+    (known.course / "autograded" / "weak-0" / NAME / f"{NAME}.ipynb").write_text('{"cells": [')
     assert main(["analyse", *course, "--dry-run", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["page"] is None and page.read_bytes() == before
     (why,) = facts["assignments"][0]["why"].items()
-    assert why[0] == "w0" and "cannot be read" in why[1]
-    assert "w0" not in facts["students"] and len(facts["students"]) == 9
+    assert why[0] == "weak-0" and "cannot be read" in why[1]
+    assert "weak-0" not in facts["students"] and len(facts["students"]) == 9
 
 
 def test_intervals_hold_what_they_promise():
@@ -406,7 +437,7 @@ def test_the_page_in_a_browser(tmp_path, root, assignment, graded, chromium, ser
             page.on("console", lambda message, heard=heard: heard.append(message.text))
             page.on("request", lambda request, heard=heard: heard.append(request.url))
             page.goto(address + "index.html")
-            page.get_by_text("By student").click()
+            page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
             wide, window = page.evaluate(WIDTHS)
             assert wide <= window
             # axe's own style is refused by the page's policy; it does not need it.
