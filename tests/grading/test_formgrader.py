@@ -13,6 +13,7 @@ from nbgrader.api import Gradebook
 from course_lib.grading import sample
 from course_lib.grading.judging import judge_process
 from course_lib.grading.records import gradebook
+from course_lib.grading.review import analysis
 
 NAME = "03_attention"
 BIN = Path(sys.executable).parent
@@ -60,6 +61,25 @@ def test_the_mistake_is_named_in_the_judged_notebook(graded):
     course, _ = graded
     notebook = course / "autograded" / "dan-mistaken" / NAME / f"{NAME}.ipynb"
     assert "looks like a known mistake: unscaled." in notebook.read_text()
+
+
+def test_what_the_class_has_understood_is_read_from_its_notebooks(graded, root, assignment):
+    course, said = graded
+    class_ = analysis.read(course, NAME, {})
+    assert sorted(class_) == sorted(WANTED)
+    first = assignment.exercises[0]
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as book:
+        for submission in book.assignment_submissions(NAME):
+            if submission.student.id in WANTED:
+                answers = class_[submission.student.id]
+                assert [*answers] == [e.id for e in assignment.exercises]
+                assert sum(a.score for a in answers.values()) == submission.score
+    # Of an answer that ended its process nothing holds.
+    assert {*class_["gus-crash"][first.id].held.items()} == {
+        (p.name, False) for p in first.properties
+    }
+    (row,) = [m for m in analysis.analyse(course, root)["mistakes"] if m["exercise"] == first.id]
+    assert (row["mistake"], row["students"], row["again"]) == ("unscaled", 1, 0)
 
 
 def test_who_judges_has_no_token_of_a_hub(monkeypatch):
