@@ -1,6 +1,7 @@
 (root, data, { element, control, speaker }) => {
   const words = ["Anna", "sings"];
-  const state = { query: [...data.query], keys: data.keys, values: data.values };
+  const copy = (rows) => rows.map((row) => [...row]);
+  const state = { query: [...data.query], keys: copy(data.keys), values: copy(data.values) };
   const width = state.query.length;
   const { spoken, say } = speaker(root);
 
@@ -70,10 +71,40 @@
     element("circle", { class: "knob second", r: 6, cx: 256, cy: 46 }), text(268, 50, "start", "1 head"),
     two, one);
 
+  // All numbers: those of the words, to be changed, and those of each step.
+  const places = ["keys", "values"].flatMap((kind) => words.map((word, row) => ({ kind, row, name: `${kind.slice(0, -1)} of ${word}` })));
+  const asked = state.query.map(() => element("td", {}));
+  const cells = places.map(({ kind, row, name }) => state[kind][row].map((number, i) => element("input", {
+    type: "number", min: -9, max: 9, step: 1, value: number, "aria-label": `${name}, channel ${i + 1}`,
+    oninput: ({ currentTarget: { valueAsNumber: given } }) => {
+      if (!(Math.abs(given) <= 9)) return;
+      state[kind][row][i] = given;
+      draw();
+    } })));
+  const line = (name, parts) => element("tr", {}, element("th", { scope: "row" }, name), ...parts);
+  const heads = (names) => element("tr", {}, element("td", {}), ...names.map(([name, colspan]) => element("th", { scope: "col", colspan }, name)));
+  const steps = rows.map(() => [0, 1, 2, 3].map(() => element("td", {})));
+  const again = element("button", { type: "button", onclick: () => {
+    for (const [n, { kind, row }] of places.entries()) {
+      state[kind][row] = [...data[kind][row]];
+      cells[n].forEach((cell, i) => { cell.value = state[kind][row][i]; });
+    }
+    draw();
+  } }, "Put back");
+  const folded = element("details", { class: "figure-numbers" },
+    element("summary", {}, "All numbers, keys and values to change"),
+    element("table", {}, heads([["head 1", width / 2], ["head 2", width / 2]]), line("query of sings", asked),
+      ...places.map(({ name }, n) => line(name, cells[n].map((cell) => element("td", {}, cell))))),
+    element("div", { class: "figure-buttons" }, again),
+    element("div", { class: "figure-scroll", tabindex: 0, role: "region", "aria-label": "each step" },
+      element("table", {}, heads([["scores", 1], ["divided by \u221awidth", 1], ["weights", 1], ["result", 1]]),
+        ...rows.map(({ name }, i) => line(name, steps[i])))));
+
   function draw() {
     const found = compute();
     const shares = [...found.two.weights, ...found.one.weights];
     const scores = [...found.two.scores, ...found.one.scores];
+    const signed = (number) => String(number).replace("-", "\u2212");
     const vector = (numbers) => `(${numbers.map((n) => n.toFixed(2)).join(", ")})`;
     rows.forEach(({ name, told, first, second, anna, sings }, i) => {
       const edge = size.width * shares[i][0];
@@ -84,6 +115,14 @@
       anna.textContent = `${words[0]} ${shares[i][0].toFixed(2)}`;
       sings.textContent = `${words[1]} ${shares[i][1].toFixed(2)}`;
     });
+    asked.forEach((cell, i) => { cell.textContent = signed(state.query[i]); });
+    [found.two, found.two, found.one].forEach((side, i) => {
+      const head = i % 2;
+      const scaled = side.scores[head].map((score) => score / Math.sqrt(width / side.scores.length));
+      const part = side.output.slice(head * width / 2, (head + 1) * width / 2);
+      [vector(side.scores[head]), vector(scaled), vector(side.weights[head]), vector(i < 2 ? part : side.output)]
+        .forEach((text, n) => { steps[i][n].textContent = text; });
+    });
     const place = (circle, x, y) => {
       circle.setAttribute("cx", toX(x));
       circle.setAttribute("cy", toY(y));
@@ -93,7 +132,7 @@
     say(`Two heads give ${words[0]} the weights ${shares[0][0].toFixed(2)} and `
       + `${shares[1][0].toFixed(2)}; joined: ${vector(found.two.output)}. One head gives `
       + `${shares[2][0].toFixed(2)} to both halves: ${vector(found.one.output)}.`,
-    { ...state, query: [...state.query] }, found);
+    { query: [...state.query], keys: copy(state.keys), values: copy(state.values) }, found);
   }
 
   const sliders = state.query.map((number, i) => control(
@@ -104,6 +143,6 @@
   root.append(
     element("div", { class: "figure-panels" }, left.holder, right.holder),
     element("div", { class: "figure-controls" }, ...sliders),
-    spoken);
+    spoken, folded);
   draw();
 };

@@ -25,8 +25,8 @@ class Options(Figure):
 
     title = "Two questions, or one?"
     use = (
-        "Change the query of sings; keys and values are those of the example. A point of the "
-        "square says how the attention is divided."
+        "Change the query of sings; keys and values are those of the example until you change "
+        "them, too. A point of the square says how the attention is divided."
     )
 
     query: Sequence[float] = slider((1, 1, 2, 1), "query", -MOST, MOST)

@@ -208,6 +208,25 @@ def test_two_heads_and_one_agree_over_their_query(shown: Callable[..., Any]) -> 
     assert settle(page).startswith("Two heads give Anna the weights 1.00 and 0.03; joined:")
 
 
+def test_keys_and_values_of_two_heads_are_changed(shown: Callable[..., Any]) -> None:
+    page = shown("heads-apart")
+    before = check("heads-apart", page)
+    page.get_by_text("All numbers").click()
+    for channel, number in ((1, "1"), (2, "2")):
+        page.get_by_label(f"key of sings, channel {channel}").fill(number)
+    now = check("heads-apart", page)
+    assert now["outputs"]["two"]["weights"][0] == [0.5, 0.5]  # of two equal keys
+    assert page.get_by_role("row", name="head 1 (").inner_text().split("\t")[3] == "(0.50, 0.50)"
+    page.get_by_label("value of Anna, channel 4").fill("-2.5")
+    assert check("heads-apart", page)["inputs"]["values"][0] == [1, 0, 0, -2.5]
+    for nonsense in ("", "10"):
+        page.get_by_label("value of Anna, channel 4").fill(nonsense)
+        assert check("heads-apart", page)["inputs"]["values"][0][3] == -2.5
+    page.get_by_role("button", name="Put back").click()
+    assert check("heads-apart", page) == before
+    assert page.get_by_label("value of Anna, channel 4").input_value() == "1"
+
+
 def test_parts_of_a_state_agree_over_their_controls(shown: Callable[..., Any]) -> None:
     page = shown("shared-state")
     seen = {json.dumps(check("shared-state", page)["outputs"])}
