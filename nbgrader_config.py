@@ -7,8 +7,13 @@ c.CourseDirectory.source_directory = "solutions"
 c.CourseDirectory.release_directory = "exercises"
 # `generate_assignment` copies every other file of the source folder, answers included.
 c.CourseDirectory.ignore = [
-    ".ipynb_checkpoints", "*.pyc", "__pycache__", ".pytest_cache", "*.md", "*.py", "README*",
+    ".ipynb_checkpoints", "*.pyc", "__pycache__", ".pytest_cache", "*.py", "README*",
+    # Every text but those for coding assistants, AGENTS.md and CLAUDE.md.
+    "[!AC]*.md", "A[!G]*.md", "C[!L]*.md",
 ]  # fmt: skip
+# What language models may do for students: "none", "tutor" (explain and give hints), or "free".
+# After a change `make exercises`; each notebook says it, and AGENTS.md beside it to assistants.
+c.LanguageModels.rule = "tutor"
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
 c.IncludeHeaderFooter.header = ""
 c.Execute.timeout = 120

@@ -111,8 +111,8 @@ def run_exercises(arguments: argparse.Namespace) -> int:
     root = checkout()
     into = root / "_build" / "exercises" if arguments.check else root / "exercises"
     stamp = root / "_build" / ".exercises-in-step"
-    released = sorted((root / "exercises").rglob("*.ipynb"))
-    key = authoring.engine_hash(root, *released)
+    released = [p for p in (root / "exercises").rglob("*") if p.suffix in (".ipynb", ".md")]
+    key = authoring.engine_hash(root, *released, root / "nbgrader_config.py")
     if arguments.check and stamp.exists() and stamp.read_text() == key:
         print("exercises: nothing changed since they were last compared")
         return 0

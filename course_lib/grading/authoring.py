@@ -18,7 +18,7 @@ import io
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import Exercise, find, given_source
 from course_lib.checks.mutation_report import Model
 from course_lib.errors import Refused
+from course_lib.grading import assistants
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 CHECK = re.compile(r"""check\(\s*["']([\w.]+)["']\s*\)\s*;?\s*$""")
@@ -56,18 +57,31 @@ class AuthoringError(Refused):
 
 @dataclass(frozen=True)
 class Assignment:
-    """One assignment: its name such as ``03_attention``, both notebooks, and its exercises."""
+    """One assignment.
+
+    Args:
+        name: Such as ``03_attention``.
+        solution: The notebook with the answers.
+        release: The one without.
+        exercises: What is graded by a check.
+        beside: Texts that are released beside the notebook, by path.
+    """
 
     name: str
     solution: NotebookNode
     release: NotebookNode
     exercises: tuple[Exercise, ...]
+    beside: dict[str, str] = field(default_factory=dict)
 
     @property
     def points(self) -> float:
         """Maximum points of all graded cells, manual ones too."""
         cells = [c.metadata.get("nbgrader", {}) for c in self.release.cells]
         return float(sum(m["points"] for m in cells if m.get("grade")))
+
+    def files(self) -> dict[str, str]:
+        """What students get of it, by its path in the folder of the assignment."""
+        return {f"{self.name}.ipynb": text(self.release), **self.beside}
 
     @property
     def automatic(self) -> float:
@@ -93,14 +107,18 @@ def load(source: Path, root: Path) -> Assignment:
     notebook.metadata = NotebookNode(
         kernelspec=NotebookNode(KERNEL), language_info=NotebookNode(name="python")
     )
-    exercises = _mark(notebook, name, book_url(root))
+    rule = assistants.rule(nbgrader_config(root))
+    exercises = _mark(notebook, name, book_url(root), assistants.SENTENCES[rule])
     solution = _finish(notebook, name)
     release = _release(solution, root)
     _signatures_survive(solution, release, exercises, name)
-    return Assignment(name, solution, release, exercises)
+    title = next((c.source for c in release.cells if c.cell_type == "markdown"), name)
+    title = title.partition("\n")[0].strip("# ")
+    beside = assistants.files(rule, title, exercises)
+    return Assignment(name, solution, release, exercises, beside)
 
 
-def _mark(notebook: NotebookNode, name: str, url: str) -> tuple[Exercise, ...]:
+def _mark(notebook: NotebookNode, name: str, url: str, sentence: str) -> tuple[Exercise, ...]:
     """Give every cell its nbgrader metadata and expand what is generated."""
     exercises: list[Exercise] = []
     pending: list[NotebookNode] = []
@@ -137,8 +155,9 @@ def _mark(notebook: NotebookNode, name: str, url: str) -> tuple[Exercise, ...]:
         elif BEGIN in cell.source:
             pending.append(cell)
     head = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
-    if exercises and head is not None:
-        head.source += f"\n\n{RULE}"
+    if head is not None:
+        # A cell without an id of nbgrader's: no checksum changes with what is said here.
+        head.source += f"\n\n{RULE}\n\n{sentence}" if exercises else f"\n\n{sentence}"
     if pending:
         raise AuthoringError(f"{name}: the last solution cell is not followed by a check")
     if len({e.id for e in exercises}) != len(exercises):
@@ -328,13 +347,15 @@ def generate(root: Path, into: Path, say: Callable[[str], None] = print) -> list
         run_solution(assignment)
         names.add(assignment.name)
         source.with_suffix(".ipynb").write_text(text(assignment.solution), encoding="utf-8")
-        committed = root / "exercises" / assignment.name / f"{assignment.name}.ipynb"
-        released = text(assignment.release)
-        if not committed.exists() or committed.read_text(encoding="utf-8") != released:
-            stale.append(str(committed.relative_to(root)))
-        target = into / assignment.name / f"{assignment.name}.ipynb"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(released, encoding="utf-8")
+        for file, released in assignment.files().items():
+            committed = root / "exercises" / assignment.name / file
+            if not committed.exists() or committed.read_text(encoding="utf-8") != released:
+                stale.append(str(committed.relative_to(root)))
+            # nbgrader's own release copies what lies beside the source and is not ignored.
+            own = [source.parent / file] if file in ("AGENTS.md", "CLAUDE.md") else []
+            for target in (into / assignment.name / file, *own):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(released, encoding="utf-8")
         count = len(assignment.exercises)
         say(f"{assignment.name}: {count} exercises, {assignment.points:g} points")
     for folder in sorted(p for p in (root / "exercises").glob("[0-9][0-9]_*") if p.is_dir()):
@@ -348,6 +369,6 @@ def engine_hash(root: Path, *more: Path) -> str:
     digest = hashlib.sha256()
     library = Path(course_lib.__file__).parent
     for path in sorted([*library.rglob("*.py"), *library.rglob("*.html"), *library.rglob("*.css"),
-                        *root.glob("solutions/*/*.md"), *more]):  # fmt: skip
+                        *sources(root), *more]):  # fmt: skip
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

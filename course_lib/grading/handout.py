@@ -14,7 +14,7 @@ from pathlib import Path
 import course_lib
 from course_lib.checks.exercise import identifiers
 from course_lib.errors import Refused
-from course_lib.grading import MANIFEST, answers_apart, authoring
+from course_lib.grading import MANIFEST, answers_apart, assistants, authoring
 from course_lib.grading.judging.sandbox_package import lay_out, parts
 from course_lib.grading.records.folder import recover, replaced
 
@@ -25,6 +25,7 @@ FOR_AUTHORS = ("checks/matrix.py",)
 # Of the grader only what reads a student's own notebook, for `course check` and `course reset`.
 OWN_NOTEBOOK = (
     "grading/__init__.py",
+    "grading/assistants.py",
     "grading/authoring.py",
     "grading/intake/__init__.py",
     "grading/intake/matching.py",
@@ -165,12 +166,14 @@ def files(
     found = parts(library, [*sorted(rooms), *OWN_NOTEBOOK])
     found = {name: data for name, data in found.items() if name not in FOR_AUTHORS}
     found |= answers_apart.files(library, plan.exercises, say)
+    rule = assistants.rule(authoring.nbgrader_config(root))
+    texts = assistants.files(rule, "The exercises of the course")
     for name in plan.assignments:
-        release = authoring.text(authoring.load(_source(root, name), root).release).encode()
-        found[f"released/{name}.ipynb"] = release
+        beside = authoring.load(_source(root, name), root).files()
+        found[f"released/{name}.ipynb"] = beside[f"{name}.ipynb"].encode()
+        texts |= {f"exercises/{name}/{file}": text for file, text in beside.items()}
     content = {f"course_lib/{name}": data for name, data in found.items()}
-    for name in plan.assignments:
-        content[f"exercises/{name}/{name}.ipynb"] = found[f"released/{name}.ipynb"]
+    content |= {name: text.encode() for name, text in texts.items()}
     for path in sorted((root / "book" / "results").rglob("*.safetensors")):
         content[path.relative_to(root).as_posix()] = path.read_bytes()
     content |= {name: (root / name).read_bytes() for name in BESIDE}

@@ -141,7 +141,7 @@ def renew(place: Place, root: Path) -> None:
 def stale(place: Place, root: Path) -> list[str]:
     """The assignments whose text is another in the grader's copy than in the checkout."""
     found = []
-    for source in sorted(root.glob("solutions/*/*.md")):
+    for source in sorted(root.glob("solutions/*/[0-9][0-9]_*.md")):
         copy = place.checkout / source.relative_to(root)
         if not copy.is_file() or copy.read_bytes() != source.read_bytes():
             found.append(source.stem)

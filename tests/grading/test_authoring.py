@@ -10,7 +10,7 @@ from traitlets.config import Config
 
 from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import find
-from course_lib.grading import authoring
+from course_lib.grading import assistants, authoring
 from course_lib.grading.records import gradebook
 
 NAMES = tuple(source.stem for source in authoring.sources(Path(__file__).parents[2]))
@@ -21,6 +21,8 @@ def test_committed_releases_are_in_step(root, name):
     assignment = authoring.load(root / f"solutions/{name}/{name}.md", root)
     committed = (root / f"exercises/{name}/{name}.ipynb").read_text(encoding="utf-8")
     assert authoring.text(assignment.release) == committed, "run `make exercises`"
+    for file, text in assignment.beside.items():
+        assert (root / "exercises" / name / file).read_text(encoding="utf-8") == text
     # Fewer where most points are for a report.
     assert len(assignment.exercises) >= 3
 
@@ -77,9 +79,14 @@ def test_nbgraders_own_release_is_the_same_and_holds_no_answer(root, stock, name
     assignment = authoring.load(root / f"solutions/{name}/{name}.md", root)
     notebook = course / "solutions" / name / f"{name}.ipynb"
     notebook.write_text(authoring.text(assignment.solution), encoding="utf-8")
+    told = ("AGENTS.md", "CLAUDE.md")
+    for file in (*told, "answers.md", "ANSWERS.md", "COMMENTS.md", "notes.md", "README.md"):
+        text = assignment.beside.get(file, "def answer")
+        (course / "solutions" / name / file).write_text(text, encoding="utf-8")
     assert api.generate_assignment(name)["success"]
     released = course / "exercises" / name
-    assert [p.name for p in released.iterdir()] == [f"{name}.ipynb"]
+    assert sorted(p.name for p in released.iterdir()) == sorted([f"{name}.ipynb", *told])
+    assert all((released / file).read_text("utf-8") == assignment.beside[file] for file in told)
     theirs = nbformat.read(released / f"{name}.ipynb", as_version=4)
     ours = nbformat.read(root / "exercises" / name / f"{name}.ipynb", as_version=4)
     assert [(c.source, c.metadata) for c in theirs.cells] == [
@@ -88,21 +95,28 @@ def test_nbgraders_own_release_is_the_same_and_holds_no_answer(root, stock, name
 
 
 def test_no_released_file_holds_solution_text(root):
-    """No answer stands anywhere in its release, and nothing but the notebooks is released."""
-    files = {p.relative_to(root / "exercises") for p in (root / "exercises").rglob("*.*")}
+    """No answer stands anywhere in its release, and nothing but what is made is released."""
+    there = [p for p in (root / "exercises").rglob("*") if p.is_file()]
+    files = {p.relative_to(root / "exercises") for p in there}
+    beside = ("AGENTS.md", *assistants.POINTERS)
     assert {p.as_posix() for p in files if ".ipynb_checkpoints" not in p.parts} == {
-        f"{name}/{name}.ipynb" for name in NAMES
+        f"{name}/{file}" for name in NAMES for file in (f"{name}.ipynb", *beside)
     }
     for name in NAMES:
         source = (root / f"solutions/{name}/{name}.md").read_text(encoding="utf-8")
         released = nbformat.read(root / f"exercises/{name}/{name}.ipynb", as_version=4)
-        cells = ["\n".join(map(str.strip, c.source.splitlines())) for c in released.cells]
+        texts = [c.source for c in released.cells]
+        texts += [(root / f"exercises/{name}/{file}").read_text("utf-8") for file in beside]
+        cells = ["\n".join(map(str.strip, text.splitlines())) for text in texts]
         answers = source.split(authoring.BEGIN)[1:]
         assert len(answers) >= 3
         for answer in answers:
             lines = answer.split(authoring.END)[0].strip().splitlines()
             text = "\n".join(map(str.strip, lines))
             assert text and not any(text in cell for cell in cells), f"{name}: {text}"
+            # Hints hold no line of an answer, however short the answer is.
+            told = "".join(cells[-len(beside) :])
+            assert not [line for line in lines if len(line.strip()) > 16 and line.strip() in told]
 
 
 def test_ids_are_unique_and_stable(root, assignment):
@@ -198,7 +212,10 @@ def test_a_stale_or_orphaned_release_is_reported(tmp_path, root):
     make(tmp_path, root, SOURCE)
     (tmp_path / "exercises" / "97_gone").mkdir(parents=True)
     stale = authoring.generate(tmp_path, tmp_path / "out", say=lambda text: None)
-    assert stale == ["exercises/98_test/98_test.ipynb", "exercises/97_gone (has no source)"]
+    made = ("98_test.ipynb", "AGENTS.md", *assistants.POINTERS)
+    assert stale == [
+        *(f"exercises/98_test/{file}" for file in made), "exercises/97_gone (has no source)"
+    ]  # fmt: skip
     assert authoring.generate(tmp_path, tmp_path / "exercises", say=lambda text: None)
     assert authoring.generate(tmp_path, tmp_path / "out", say=lambda text: None) == [
         "exercises/97_gone (has no source)"
@@ -208,7 +225,7 @@ def test_a_stale_or_orphaned_release_is_reported(tmp_path, root):
 def test_every_release_says_first_what_an_answer_may_use(root):
     for source in authoring.sources(root):
         head = next(c for c in authoring.load(source, root).release.cells)
-        assert head.cell_type == "markdown" and head.source.endswith(RULE), source.stem
+        assert head.cell_type == "markdown" and RULE in head.source, source.stem
 
 
 def test_an_address_that_is_reserved_for_examples_is_no_link(tmp_path):

@@ -11,9 +11,7 @@ from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.judge import judge_notebook
 
 ROOT = Path(__file__).resolve().parents[3]
-LOADED = {
-    source.stem: authoring.load(source, ROOT) for source in sorted(ROOT.glob("solutions/*/*.md"))
-}
+LOADED = {source.stem: authoring.load(source, ROOT) for source in authoring.sources(ROOT)}
 FORBIDDING = [n for n, a in LOADED.items() if any(e.forbidden for e in a.exercises)]
 Looker = judge_notebook.__globals__["_Looker"]
 ODD = "import sys\nprint(sys.version_info, sys._getframe())"
