@@ -353,6 +353,9 @@ def test_an_answer_that_is_watched_does_what_it_did():
     assert Counter(line for line, name, _ in said["events"] if not name)[21] == 3
     assert names["__traced__"]("answer", "x")["raised"] == "TypeError"
     assert not names["__traced__"]("answer", 3000)["whole"]
+    # A key is a whole value, or none.
+    assert names["__form__"](10**39) == ["plain", f"{10**39}"]
+    assert names["__form__"](10**40) == ["other", "int"]
 
 
 def test_what_is_nearly_the_same_is_neither():
