@@ -11,7 +11,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.errors import Refused
-from course_lib.grading.intake.matching import defines
+from course_lib.grading.intake.matching import defines, graded, locked
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.selfcheck import read, released
 
@@ -79,7 +79,7 @@ def plan(path: Path, root: Path | None, asked: str = "", *, every: bool = False)
     except Exception as error:
         raise Refused(f"{path} is damaged: {plain(str(error), 200)}") from None
     wanted = {_mark(cell): cell for cell in release.cells if _mark(cell)}
-    chosen = _chosen(asked, wanted) if asked else [m for m in wanted if every or _locked(wanted[m])]
+    chosen = _chosen(asked, wanted) if asked else [m for m in wanted if every or locked(wanted[m])]
     result = Reset(path, notebook)
     for number, own in enumerate(release.cells):
         places = [n for n, cell in enumerate(notebook.cells) if _mark(cell) == _mark(own)]
@@ -95,10 +95,10 @@ def _chosen(asked: str, wanted: Mapping[str, NotebookNode]) -> list[str]:
     exercise = asked.replace(".", "-")
     parts = [m for m in wanted if m == exercise or m.startswith(f"{exercise}-solution")]
     if found := [asked] * (asked in wanted and "." not in asked) or parts:
-        return parts if asked not in wanted or _graded(wanted[asked]) else found
+        return parts if asked not in wanted or graded(wanted[asked]) else found
     if found := [mark for mark, own in wanted.items() if asked in defines(own)]:
         return found
-    known = [m.replace("-", ".", 1) for m, own in wanted.items() if _graded(own)]
+    known = [m.replace("-", ".", 1) for m, own in wanted.items() if graded(own)]
     raise Refused(f"no cell is called {plain(asked, 60)!r}; exercises are {', '.join(known)}")
 
 
@@ -117,7 +117,7 @@ def _give_back(result: Reset, places: Sequence[int], own: NotebookNode) -> None:
 def _insert(result: Reset, own: NotebookNode, before: Sequence[NotebookNode]) -> None:
     """A cell that is missing: an answer that only lost its mark gets it back, others are put in."""
     cells = result.notebook.cells
-    if not _locked(own):
+    if not locked(own):
         for cell in reversed(cells):
             if cell.cell_type == "code" and not _mark(cell) and defines(own) & defines(cell):
                 cell.metadata["nbgrader"] = nbformat.from_dict(own.metadata["nbgrader"])
@@ -157,11 +157,3 @@ def _mark(cell: NotebookNode) -> str:
     """What tells a cell: its grade_id."""
     mark = cell.metadata.get("nbgrader", {}).get("grade_id")
     return mark if isinstance(mark, str) else ""
-
-
-def _locked(cell: NotebookNode) -> bool:
-    return bool(cell.metadata["nbgrader"]["locked"])
-
-
-def _graded(cell: NotebookNode) -> bool:
-    return bool(cell.metadata["nbgrader"]["grade"])

@@ -8,15 +8,13 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
-from nbformat import NotebookNode
-
 from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
 from course_lib.checks.exercise import Exercise, find
 from course_lib.checks.report import Report, grade
 from course_lib.grading.authoring import CHECK, Assignment
 from course_lib.grading.defence import unit
 from course_lib.grading.defence.inputs import Call, inputs, outcome
-from course_lib.grading.intake.matching import align
+from course_lib.grading.intake.matching import align, id_of
 from course_lib.grading.intake.parsing import BESIDE, Submission
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import COSTLY, ForkServer
@@ -219,7 +217,7 @@ def benches(
     written = "\n".join(c.source for c, _ in cells if c.cell_type == "code")
     needs = [name for name in COSTLY if name in written]
     session = Session(lambda: Worker(forkserver, LIMITS, judge, needs), LIMITS.whole)
-    released = {_id(c): c.source.strip() for c in assignment.release.cells if _id(c)}
+    released = {id_of(c): c.source.strip() for c in assignment.release.cells if id_of(c)}
     above: list[str] = []
     try:
         if submission.modules:
@@ -229,7 +227,7 @@ def benches(
                 continue
             match = CHECK.search(cell.source)
             if not (own and match and cell.metadata.nbgrader.get("grade")):
-                if not (own and released.get(_id(cell)) == cell.source.strip()):
+                if not (own and released.get(id_of(cell)) == cell.source.strip()):
                     above.append(cell.source)
                 session.run(cell.source)
             elif match[1] in left:
@@ -247,7 +245,3 @@ def benches(
                 return
     finally:
         session.end()
-
-
-def _id(cell: NotebookNode) -> str:
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))

@@ -22,11 +22,7 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
     Returns:
         The cells, and for each whether it belongs to the release.
     """
-    wanted = {
-        c.metadata["nbgrader"]["grade_id"]: c
-        for c in release.cells
-        if c.metadata.get("nbgrader", {}).get("grade_id")
-    }
+    wanted = {id_of(c): c for c in release.cells if id_of(c)}
     notes = submission.notes
     found = _identify(submission, wanted)
     _adopt(found, wanted, notes)
@@ -40,7 +36,7 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
             times = "twice" if len(at) == 2 else f"{len(at)} times"
             notes.append(
                 f"The cell `{grade_id}` is there {times}; it counts once."
-                if _locked(wanted[grade_id])
+                if locked(wanted[grade_id])
                 else f"A copy of the cell `{grade_id}` was run as an own cell: it is there {times}."
             )
     cells: list[tuple[NotebookNode, bool]] = []
@@ -49,12 +45,12 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
             cells.append((cell, False))
         elif counts[grade_id] == index:
             cells.append((_restored(cell, wanted[grade_id], notes), True))
-        elif not _locked(wanted[grade_id]):
+        elif not locked(wanted[grade_id]):
             cells.append((cell, False))
     absent = [i for i in wanted if i not in places]
     for grade_id in absent:
         notes.append(f"The cell `{grade_id}` was missing; it was put back.")
-    given = [i for i in absent if _locked(wanted[i]) and not _graded(wanted[i])]
+    given = [i for i in absent if locked(wanted[i]) and not graded(wanted[i])]
     first = [(nbformat.from_dict(wanted[i]), True) for i in given]
     last = [(_put_back(wanted[i]), True) for i in absent if i not in given]
     return [*first, *cells, *last]
@@ -64,7 +60,7 @@ def _identify(
     submission: Submission, wanted: dict[str, NotebookNode]
 ) -> list[tuple[NotebookNode, str | None]]:
     """Which cell of the release each submitted one is; those that claim otherwise are noted."""
-    by_source = {_text(c): i for i, c in wanted.items() if _locked(c)}
+    by_source = {_text(c): i for i, c in wanted.items() if locked(c)}
     found: list[tuple[NotebookNode, str | None]] = []
     said: dict[str, list[str]] = defaultdict(list)
     for cell in submission.notebook.cells:
@@ -76,9 +72,9 @@ def _identify(
                 if value != own.get(name, value):
                     said[f"`{name}` is {plain(repr(value), 40)}"].append(grade_id)
         retagged = by_source.get(_text(cell))
-        if grade_id not in wanted or (retagged and not _locked(wanted[grade_id])):
+        if grade_id not in wanted or (retagged and not locked(wanted[grade_id])):
             grade_id = retagged
-        if grade_id and _locked(wanted[grade_id]) and _text(cell) != _text(wanted[grade_id]):
+        if grade_id and locked(wanted[grade_id]) and _text(cell) != _text(wanted[grade_id]):
             submission.notes.append(
                 f"The locked cell `{grade_id}` had been changed; it was reset, and what stood in it"
                 " was run before it."
@@ -100,7 +96,7 @@ def _adopt(
     present = {grade_id for _, grade_id in found}
     for grade_id, own in wanted.items():
         names = defines(own)
-        if grade_id in present or _locked(own) or not names:
+        if grade_id in present or locked(own) or not names:
             continue
         for index in reversed(range(len(found))):
             cell, tag = found[index]
@@ -112,8 +108,8 @@ def _adopt(
 
 def _which(places: list[int], cells: list[NotebookNode], own: NotebookNode) -> int:
     """The place of the copy that counts."""
-    if _locked(own):
-        return places[-1] if _graded(own) else places[0]
+    if locked(own):
+        return places[-1] if graded(own) else places[0]
     names = defines(own)
     defining = [n for n, cell in zip(places, cells, strict=True) if names & defines(cell)]
     return defining[-1] if defining else places[0]
@@ -126,7 +122,7 @@ def _restored(cell: NotebookNode, own: NotebookNode, notes: list[str]) -> Notebo
         notes.append(
             f"The cell `{own.metadata['nbgrader']['grade_id']}` had become {cell.cell_type}."
         )
-    if not _locked(own):
+    if not locked(own):
         clean.source = cell.source
     return clean
 
@@ -134,7 +130,7 @@ def _restored(cell: NotebookNode, own: NotebookNode, notes: list[str]) -> Notebo
 def _put_back(own: NotebookNode) -> NotebookNode:
     """A missing cell; an answer's stub would undo what the student has defined elsewhere."""
     clean = nbformat.from_dict(own)
-    if not _locked(own):
+    if not locked(own):
         clean.source = "# This cell was not in the submission."
     return clean
 
@@ -149,9 +145,16 @@ def _text(cell: NotebookNode) -> str:
     return inert(text) if cell.cell_type == "markdown" else text
 
 
-def _locked(cell: NotebookNode) -> bool:
+def id_of(cell: NotebookNode) -> str:
+    """What nbgrader calls a cell; nothing where it is a student's own."""
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
+
+
+def locked(cell: NotebookNode) -> bool:
+    """Whether a released cell is not the student's to change."""
     return bool(cell.metadata["nbgrader"]["locked"])
 
 
-def _graded(cell: NotebookNode) -> bool:
+def graded(cell: NotebookNode) -> bool:
+    """Whether a released cell is marked."""
     return bool(cell.metadata["nbgrader"]["grade"])

@@ -7,12 +7,11 @@ import hashlib
 import time
 from pathlib import Path
 
-from nbformat import NotebookNode
-
 from course_lib.checks import seeds
 from course_lib.errors import Refused
 from course_lib.grading import authoring
 from course_lib.grading.intake import parsing
+from course_lib.grading.intake.matching import id_of
 from course_lib.grading.judging import feedback
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
@@ -41,7 +40,7 @@ class Marker:
         self.assignment, self.seed, self.engine = assignment, seed, engine
         self.limits, self.url = limits, url
         self.answered = {
-            _grade_id(c)
+            id_of(c)
             for c in assignment.release.cells
             if c.metadata.get("nbgrader", {}).get("solution")
         }
@@ -93,8 +92,8 @@ class Marker:
         return Result(verdict, page)
 
     def _verdict(self, task: Task, judged: Judged) -> Verdict:
-        released = {_grade_id(c): c.source for c in self.assignment.release.cells if _grade_id(c)}
-        handed_in = {_grade_id(c): c.source for c in judged.notebook.cells if _grade_id(c)}
+        released = {id_of(c): c.source for c in self.assignment.release.cells if id_of(c)}
+        handed_in = {id_of(c): c.source for c in judged.notebook.cells if id_of(c)}
         unanswered = [
             i
             for i, c in handed_in.items()
@@ -152,7 +151,3 @@ def marker(root: Path, name: str, seed: str, limits: Limits | None = None) -> Ma
     assignment = authoring.load(known[name], root)
     engine, url = authoring.engine_hash(root), authoring.book_url(root)
     return Marker(assignment, seed, engine, limits or Limits(), url)
-
-
-def _grade_id(cell: NotebookNode) -> str:
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))

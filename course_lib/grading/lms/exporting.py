@@ -4,13 +4,12 @@ Only cells of scores that have changed are written, in rows of their own; what a
 there stays, and whose row or score has no counterpart is said.
 """
 
-import contextlib
 import hashlib
-import os
+import io
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -23,7 +22,7 @@ from course_lib.grading.lms.importing import TEST_STUDENT
 from course_lib.grading.lms.people import People, Report
 from course_lib.grading.lms.sheet import fold, number
 from course_lib.grading.records import gradebook, roster
-from course_lib.grading.records.folder import lock
+from course_lib.grading.records.folder import lock, save
 
 # Systems show two decimals; a smaller difference is none.
 NEAR = 0.005
@@ -275,14 +274,15 @@ class Exporter:
         with lock(self.course):
             if self.changes:
                 lines = {*range(self.head), *(change.line for change in self.changes)}
-                with _whole(out) as part:
-                    part.write_bytes(self.table.encoded(sorted(lines)))
+                save(out, self.table.encoded(sorted(lines)))
                 written.append(out)
             for assignment, pages in self.pages.items():
                 target = _free(out.with_name(f"{out.stem}-feedback-{assignment}.zip"))
-                with _whole(target) as part, zipfile.ZipFile(part, "w") as packed:
+                archive = io.BytesIO()
+                with zipfile.ZipFile(archive, "w") as packed:
                     for name, page in sorted(pages.items()):
                         packed.write(page, name, zipfile.ZIP_DEFLATED)
+                save(target, archive.getvalue())
                 written.append(target)
             known = roster.facts(self.course)
             for change in self.changes:
@@ -325,14 +325,3 @@ def _free(path: Path) -> Path:
     """A name that nothing has: what was packed before may not have been handed back yet."""
     again = (path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, 1000))
     return path if not path.exists() else next(p for p in again if not p.exists())
-
-
-@contextlib.contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A place to write a file to, which is there whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        yield part
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -33,14 +33,14 @@ def lock(course: Path) -> Iterator[None]:
         yield
 
 
-def save(path: Path, text: str, *, private: bool = False) -> None:
+def save(path: Path, content: str | bytes, *, private: bool = False) -> None:
     """Write a file whole or not at all; a private one is the grader's alone from the start."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
     os.replace(part, path)
 
 
