@@ -6,8 +6,6 @@ once and for all, so any two positions are two steps apart at most, at a cost th
 Blocks, not single positions, because memory is read in runs.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Generator, Tensor, nn
 

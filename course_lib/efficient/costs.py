@@ -1,7 +1,5 @@
 """What each kind of attention computes and holds, on paper and while it runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Masks for mechanisms that hide a key from all queries or from none."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

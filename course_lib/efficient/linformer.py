@@ -1,7 +1,5 @@
 """Linformer: attend to a few learned mixtures of the keys instead of to the keys themselves."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

@@ -5,8 +5,6 @@ product, ``(phi(q) phi(k)^T) v`` can be bracketed as ``phi(q) (phi(k)^T v)``, an
 pairs is needed. What it costs is noise, which grows fast with the norms of queries and keys.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

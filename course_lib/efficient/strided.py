@@ -6,8 +6,6 @@ sequence is laid out in rows of l. In the *fixed* pattern it sees its own block 
 positions of every block, which have to sum their block up for the rest.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

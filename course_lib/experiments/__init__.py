@@ -25,54 +25,38 @@ from course_lib.experiments.unattended import run_all
 from course_lib.experiments.verdict import Verdict, verdict
 from course_lib.experiments.verify import verify
 
-# Name: module, and what the experiment is called there unless that is EXPERIMENT.
-_PLACES = {
-    "contrastive": "contrastive",
-    "cost": "cost",
-    "extrapolation": "extrapolation",
-    "favit-operators": "favit_operators",
-    "image-data-curve": "image_models CURVE",
-    "image-models": "image_models",
-    "image-recipes": "image_models RECIPES",
-    "informer-ablations": "informer_ablations",
-    "informer-ettm1": "informer_series ETTM1",
-    "informer-horizons": "informer_series HORIZONS",
-    "informer-published": "informer_series PUBLISHED",
-    "informer-tokens": "informer_series TOKENS",
-    "no-positions": "no_positions",
-    "norm-depth": "norm_depth",
-    "order-tasks": "order_tasks",
-    "permutation": "permutation",
-    "read-translation": "read_translation",
-    "read-words": "read_words",
-    "scan-orders": "scan_orders",
-    "scene-positions": "scene_positions",
-    "seq2seq-bottleneck": "seq2seq_bottleneck",
-    "vit-ablations": "vit_ablations",
-    "vit-cifar10": "vit_cifar10",
-    "vit-curves": "vit_curves",
-    "vit-positions": "vit_positions",
-    "vit-questions": "vit_questions",
-    "vit-recipe": "vit_recipe",
-    "vit-rivals": "vit_rivals",
-    "vit-study": "vit_study",
-}
+_NAMES = (
+    "contrastive", "cost", "extrapolation", "favit-operators", "image-data-curve", "image-models",
+    "image-recipes", "informer-ablations", "informer-ettm1", "informer-horizons",
+    "informer-published", "informer-tokens", "no-positions", "norm-depth", "order-tasks",
+    "permutation", "read-translation", "read-words", "scan-orders", "scene-positions",
+    "seq2seq-bottleneck", "vit-ablations", "vit-cifar10", "vit-curves", "vit-positions",
+    "vit-questions", "vit-recipe", "vit-rivals", "vit-study",
+)  # fmt: skip
+# A module has the name of its experiment, which is called EXPERIMENT there; but for these.
+_SHARED = {
+    "image-data-curve": ("image_models", "CURVE"),
+    "image-recipes": ("image_models", "RECIPES"),
+    **{f"informer-{part}": ("informer_series", part.upper())
+       for part in ("ettm1", "horizons", "published", "tokens")},
+}  # fmt: skip
 
 
 class _Experiments(Mapping[str, Experiment]):
     """By name; a module is imported when its experiment is asked for, and no sooner."""
 
     def __getitem__(self, name: str) -> Experiment:
-        module, _, attribute = _PLACES[name].partition(" ")
-        place = import_module(f"{__name__}.{module}")
-        experiment: Experiment = getattr(place, attribute or "EXPERIMENT")
+        if name not in _NAMES:
+            raise KeyError(name)
+        module, attribute = _SHARED.get(name, (name.replace("-", "_"), "EXPERIMENT"))
+        experiment: Experiment = getattr(import_module(f"{__name__}.{module}"), attribute)
         return experiment
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_PLACES)
+        return iter(_NAMES)
 
     def __len__(self) -> int:
-        return len(_PLACES)
+        return len(_NAMES)
 
 
 # Beside the package, in a checkout.

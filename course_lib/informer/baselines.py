@@ -1,7 +1,5 @@
 """Forecasts that know nothing of attention, and that one has to be better than."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """What enters an Informer: values, their time, and where they stand in the window."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,5 @@
 """Which queries prefer some keys to others, judged by all keys or by a few."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Attention, layers and the halving between them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import torch.nn.functional as F

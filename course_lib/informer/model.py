@@ -1,7 +1,5 @@
 """The whole model: read a window, and forecast the next steps in one pass."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

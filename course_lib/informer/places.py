@@ -1,7 +1,5 @@
 """Where in its window a step stands, as something to add, to turn by, or to score with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Forecasts by attention with other tokens than the Informer's: stretches of time, or variables."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import torch

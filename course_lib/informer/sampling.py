@@ -5,8 +5,6 @@ on every device, whatever else is drawn, and the sample of a query does not chan
 grows behind it.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -11,8 +11,6 @@ another result although no position was added. It needs no token after j, so it 
 mask.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

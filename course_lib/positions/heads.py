@@ -1,7 +1,5 @@
 """What layers that change the scores or the values have in common with multi-head attention."""
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 from torch import Tensor, nn
 

@@ -6,8 +6,6 @@ is the order of the polynomial and the channels are points of [-1, 1]; in the ot
 the order and the positions are points, as the channels of the sinusoidal code are sines.
 """
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import torch

@@ -1,7 +1,5 @@
 """DeBERTa's disentangled attention: contents and relative positions meet, but are never added."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import torch

@@ -8,8 +8,6 @@ If a position p is added to a token x before both are projected, a score is a su
 with ``W = W_q W_k^T``. Leaving some of them out shows what each is good for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import torch

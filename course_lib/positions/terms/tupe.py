@@ -1,7 +1,5 @@
 """TUPE: tokens and positions have projections of their own, and only meet their like."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
