@@ -174,13 +174,8 @@ MECHANISMS = (
         build=_block_sparse,
         inputs=TOKENS,
         tiny={
-            "batch": 2,
-            "length": 14,
-            "d_model": 8,
-            "n_heads": 2,
-            "block": 2,
-            "n_random": 1,
-        },  # fmt: skip
+            "batch": 2, "length": 14, "d_model": 8, "n_heads": 2, "block": 2, "n_random": 1,
+        },
         peer=_bigbird_peer,
     ),
     Mechanism(
@@ -191,4 +186,4 @@ MECHANISMS = (
         tiny={"batch": 2, "n_heads": 2, "length": 11, "d_head": 4, "stride": 3},
         oracle=_strided_oracle,
     ),
-)
+)  # fmt: skip

@@ -203,14 +203,9 @@ def _hybrid_oracle(model: Any, inputs: tuple[Any, ...]) -> Reference:
 
 
 _TINY_VIT = {
-    "batch": 2,
-    "image_size": 8,
-    "patch_size": 4,
-    "d_model": 8,
-    "n_heads": 2,
-    "d_ff": 16,
+    "batch": 2, "image_size": 8, "patch_size": 4, "d_model": 8, "n_heads": 2, "d_ff": 16,
     "n_layers": 2,
-}
+}  # fmt: skip
 
 MECHANISMS = (
     Mechanism(

@@ -174,12 +174,7 @@ MECHANISMS = (
         build=_dual_encoder,
         inputs=_pictures_and_texts,
         tiny={
-            "batch": 3,
-            "image_size": 8,
-            "patch_size": 4,
-            "length": 6,
-            "d_model": 8,
-            "n_heads": 2,
+            "batch": 3, "image_size": 8, "patch_size": 4, "length": 6, "d_model": 8, "n_heads": 2,
             "n_layers": 2,
         },
         peer=_clip,
@@ -190,14 +185,9 @@ MECHANISMS = (
         build=configured(BertText, BertTextConfig),
         inputs=_two_segments,
         tiny={
-            "batch": 3,
-            "length": 6,
-            "d_model": 8,
-            "n_heads": 2,
-            "d_ff": 16,
-            "n_layers": 2,
+            "batch": 3, "length": 6, "d_model": 8, "n_heads": 2, "d_ff": 16, "n_layers": 2,
             "n_words": 20,
         },
         peer=_bert,
     ),
-)
+)  # fmt: skip
