@@ -39,9 +39,12 @@ def save(path: Path, content: str | bytes, *, private: bool = False) -> None:
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
-    os.replace(part, path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode(errors="replace"))
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
