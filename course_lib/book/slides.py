@@ -26,13 +26,13 @@ _SHOWN = (
 # Folded up: for a reader who wants more.
 _FOLDED = "details, .dropdown, .no-slide, .tag_no-slide"
 # Of a section with nothing of these, the first one.
-_ELSE = "table, .cell:not(:has(> details)), .cell_output"
+_ELSE = "table, .cell:not(:has(details)), .cell_output"
 _STYLES = ("pygments.css", "course.css", "course-drawings.css", "course-math.css")
 _LINK = re.compile(r"""url\(["']?([\w.-]+\.woff2)["']?\)""")
 # Words that explain a formula's symbols after it.
 _EXPLAINS = re.compile(r"\s*(?:Here|with|where|and|Both|Each)\b|\s*[a-z]")
-# Characters of a list in large letters.
-_MANY = 600
+# Characters of a list in large letters, and lines of code with a sentence above them.
+_MANY, _LINES = 600, 24
 _LETTERS = "ABCDEFGH"
 
 
@@ -99,7 +99,8 @@ def deck(root: Path, chapter: str) -> tuple[str, int]:
     styles = [_own("reveal/reveal.css"), *(_style(static / name) for name in _STYLES)]
     scripts = [_own(f"reveal/{name}.js") for name in ("reveal", "notes", "zoom")]
     page = (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+        f"<!doctype html>\n<!-- reveal.js\n{_own('reveal/LICENSE')}-->\n"
+        f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
         + "".join(f"<style>{style}</style>\n" for style in [*styles, _own("slides.css")])
@@ -148,6 +149,10 @@ def _settle(article: Tag, folder: Path) -> None:
     for picture in article.select("img"):
         drawn = base64.b64encode((folder / str(picture["src"])).read_bytes()).decode()
         picture["src"] = f"data:image/svg+xml;base64,{drawn}"
+    for code in article.select("pre"):
+        lines = code.get_text().splitlines()
+        if len(lines) <= 9 and max(map(len, lines), default=0) <= 66:
+            code["class"] = "large"
     for named in article.select("[id]:not(section, svg *)"):
         del named["id"]
 
@@ -162,6 +167,8 @@ def _slides(article: Tag, advice: list[Tag]) -> Iterator[_Slide]:
         said: list[str] = []
         if head is not None and head.name == "h1":
             opening = [c for c in _until_shown(children) if c.name == "p"]
+            if opening[1:] and opening[-1].get_text().endswith(":"):  # it leads to what follows
+                opening.pop()
             body = "".join(map(str, opening[1:]))
             made.append(_Slide(heading, body, "opening", [str(p) for p in opening[:1]]))
             children = [c for c in children if c not in opening]
@@ -225,11 +232,16 @@ def _show(part: Tag, heading: str, advice: list[Tag]) -> _Slide:
         for item in part.find_all("li", recursive=False):
             item["class"] = "fragment"
     if part.name != "figure":
-        many = len(part.get_text()) > _MANY
-        listed = many or part.name in ("ol", "ul", "p")
         block = part.css.closest("section > *") or part
-        lead = "" if listed else _lead(block)
-        return _Slide(heading, f"{lead}{part}", "words" + " long" * many)
+        lead = "" if part.name in ("ul", "p") else _lead(block)
+        size, room = len(part.get_text()), _MANY
+        if part.name not in ("ol", "ul"):
+            size, room = part.get_text().count("\n"), _LINES
+        elif size + len(_plain(lead)) > room:
+            lead = ""
+        if size > room:
+            return _Slide(heading, str(part), "words long")
+        return _Slide(heading, f"{lead}{part}", "words")
     if "course-figure" in classes:
         part["data-prevent-swipe"] = ""
         script = part.find_next_sibling("script")
@@ -242,11 +254,8 @@ def _lead(part: Tag) -> str:
     before = part.find_previous_sibling()
     if before is not None and before.name == "ul":
         return f"{_lead(before)}{before}"
-    return (
-        f"<p>{' '.join(_inner(before).splitlines()[-2:])}</p>"
-        if before is not None and before.name == "p"
-        else ""
-    )
+    said = _inner(before).splitlines() if before is not None and before.name == "p" else []
+    return f"<p>{' '.join(said[-2:])}</p>" if said else ""
 
 
 def _ratio(figure: Tag) -> float:

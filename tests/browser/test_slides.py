@@ -24,7 +24,7 @@ WRONG = """() => {
   const found = [];
   for (const e of slide.querySelectorAll(":not(aside, aside *, svg *, math *, noscript, option)")) {
     const box = e.getBoundingClientRect();
-    if (!e.checkVisibility() || !box.width) continue;
+    if (!e.checkVisibility() || !box.width || e.matches(".for-readers-aloud")) continue;
     const name = `${e.localName}.${e.className} ${e.textContent.trim().slice(0, 30)}`;
     if (box.left < edge.left || box.right > edge.right || box.top < edge.top
         || box.bottom > edge.bottom - 16)
@@ -148,6 +148,21 @@ def test_a_live_figure_keeps_its_keys_until_escape(
     assert not room.window.evaluate("Reveal.isOverview()")
     room.window.keyboard.press("ArrowRight")
     assert room.window.evaluate("Reveal.getIndices().h") == place + 1
+
+
+def test_a_click_with_alt_enlarges_a_drawing(
+    chromium: Any, built_book: Path, tmp_path: Path
+) -> None:
+    room = Room(chromium, tmp_path, "09")
+    room.show(1)
+    drawing = room.window.locator(".present .drawing svg.wide")
+    before = drawing.bounding_box()
+    drawing.click(modifiers=["Alt", "Control"])  # on Linux it is Control
+    room.window.wait_for_function(
+        """(width) => width <
+            document.querySelector(".present svg.wide").getBoundingClientRect().width""",
+        arg=1.5 * before["width"],
+    )
 
 
 def test_notes_open_in_a_window_of_their_own(
