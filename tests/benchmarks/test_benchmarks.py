@@ -73,10 +73,13 @@ def test_ours_and_a_peer_that_differ_are_not_timed(monkeypatch, tmp_path):
     import course_lib.benchmarks.attention as benchmark
     from course_lib.parity import Reference, mechanisms
 
-    wrong = dataclasses.replace(
-        mechanisms()["scaled_dot_product"],
-        peer=lambda module, inputs: Reference(lambda q, k, v: v + 1, inputs),
-    )
+    def peer(module, inputs):
+        return Reference(lambda q, k, v: v + 1, inputs)
+
+    right = mechanisms()["scaled_dot_product"]
+    # A record's digest follows the peer's module.
+    peer.__module__ = right.module
+    wrong = dataclasses.replace(right, peer=peer)
     monkeypatch.setattr(benchmark, "mechanisms", lambda: {"scaled_dot_product": wrong})
     with pytest.raises(ValueError, match="differs from its peer"):
         list(bench(tmp_path, ["scaled_dot_product"]))
