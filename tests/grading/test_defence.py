@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 import torch
 
@@ -236,6 +237,8 @@ def form(value):
 
 def differ(one, other):
     """Whether anybody who looks at two results sees that they differ."""
+    # A number of numpy's is the number that it is.
+    one, other = (v.item() if isinstance(v, np.generic) else v for v in (one, other))
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         if one.shape != other.shape or one.dtype.is_floating_point != other.dtype.is_floating_point:
             return True

@@ -50,6 +50,11 @@ class Input:
     draws: tuple[Call, ...]
 
     @property
+    def hidden(self) -> bool:
+        """Whether there are random numbers that are not printed."""
+        return any("random numbers" in said for _, said in self.words)
+
+    @property
     def shapes(self) -> set[tuple[int, ...]]:
         """The shapes of the tensors among the arguments."""
         args, kwargs = self.draws[0]
