@@ -165,6 +165,7 @@ def survey(
             window.wait_for_load_state("networkidle")
             files = {_file(html_dir, url) for url in asked}
             loads[page] = sum(path.stat().st_size for path in files if path.is_file())
+            screens[page] = round(window.evaluate(_HEIGHT) / 900, 1)
             violations = axe.run(window, options=_OPTIONS).response["violations"]
             for scheme in schemes:
                 window.emulate_media(color_scheme=scheme)
@@ -181,7 +182,6 @@ def survey(
                     target = " ".join(map(str, node["target"]))
                     if target not in entry["elements"][page]:
                         entry["elements"][page].append(target)
-            screens[page] = round(window.evaluate(_HEIGHT) / 900, 1)
             look(page, window)
             window.set_viewport_size({"width": 390, "height": 844})
             sizes = [window.evaluate(_SMALLEST)]
