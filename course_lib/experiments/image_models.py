@@ -73,7 +73,7 @@ _SEARCHED = {
     "vit-plain": (5e-4, 1e-3, 2e-3),
     "hybrid": (5e-4, 1e-3, 2e-3),
 }
-RATES = {"resnet": 0.2, "vit": 1e-3, "vit-plain": 1e-3, "hybrid": 1e-3}
+RATES = {"resnet": 0.2, "vit": 1e-3, "vit-plain": 1e-3, "hybrid": 2e-3}
 SEARCH = replace(DAY, n_train=10_000, n_watched=5_000, epochs=3, held_out=5_000)
 
 
