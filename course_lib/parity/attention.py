@@ -15,17 +15,11 @@ from course_lib.parity.contract import (
     HEADS,
     TOKENS,
     WITH_MEMORY,
-    Calls,
     Mechanism,
     Reference,
     built,
+    called,
 )
-
-
-def _function(*, fast: bool, **sizes: int) -> nn.Module:
-    if fast:
-        return Calls(fused_attention)
-    return Calls(lambda q, k, v: scaled_dot_product_attention(q, k, v)[0])
 
 
 def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
@@ -58,7 +52,7 @@ MECHANISMS = (
     Mechanism(
         name="scaled_dot_product",
         source="Vaswani et al. (2017), equation 1",
-        build=_function,
+        build=called(fused_attention, scaled_dot_product_attention),
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 3, "length": 5, "d_head": 4},
         peer=lambda module, inputs: Reference(F.scaled_dot_product_attention, inputs),

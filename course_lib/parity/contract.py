@@ -1,5 +1,6 @@
 """What the course says of every mechanism, in one form that tests and benchmarks share."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -55,14 +56,35 @@ def built(kind: Callable[..., nn.Module], *names: str, **fixed: Any) -> Callable
 
     Args:
         kind: The layer; ``fused`` says whether it takes its fast path.
-        *names: Sizes in its order, or ``keyword=size``.
+        *names: Sizes in its order, or ``keyword=size``, each as :func:`drawn` has it.
         **fixed: Arguments that no size sets.
     """
 
     def build(*, fast: bool, **sizes: int) -> nn.Module:
-        named = dict(name.split("=") for name in names if "=" in name)
-        placed = (sizes[name] for name in names if "=" not in name)
-        return kind(*placed, **{k: sizes[v] for k, v in named.items()}, **fixed, fused=fast)
+        placed = (_size(name, sizes) for name in names if "=" not in name)
+        return kind(*placed, **_named(names, sizes), **fixed, fused=fast)
+
+    return build
+
+
+def called(
+    fused: Callable[..., Tensor],
+    explicit: Callable[..., tuple[Tensor, Tensor]],
+    *names: str,
+    **fixed: Any,
+) -> Callable[..., Calls]:
+    """Make the builder of a function of queries, keys and values.
+
+    Args:
+        fused: Its fast path.
+        explicit: The same, which returns the weights, too.
+        *names: Sizes that it takes, as ``keyword=size``.
+        **fixed: Arguments that no size sets.
+    """
+
+    def build(*, fast: bool, **sizes: int) -> Calls:
+        function = fused if fast else lambda *qkv, **options: explicit(*qkv, **options)[0]
+        return Calls(function, **_named(names, sizes), **fixed)
 
     return build
 
@@ -71,19 +93,28 @@ def drawn(*shapes: str) -> Callable[..., tuple[Tensor, ...]]:
     """Make what draws the arguments of a call: tensors of normal numbers.
 
     Args:
-        *shapes: The shape of each, in sizes and numbers.
+        *shapes: The shape of each, in sizes, numbers, and products of them.
 
     Example:
-        >>> draw = drawn("batch 3 length")
+        >>> draw = drawn("batch 3 2*length")
         >>> draw(torch.Generator(), batch=2, length=5, d_model=8)[0].shape
-        torch.Size([2, 3, 5])
+        torch.Size([2, 3, 10])
     """
 
     def draw(generator: torch.Generator, **sizes: int) -> tuple[Tensor, ...]:
-        each = ([sizes.get(name) or int(name) for name in shape.split()] for shape in shapes)
+        each = ([_size(name, sizes) for name in shape.split()] for shape in shapes)
         return tuple(torch.randn(shape, generator=generator) for shape in each)
 
     return draw
+
+
+def _size(said: str, sizes: dict[str, int]) -> int:
+    return math.prod(sizes[part] if part in sizes else int(part) for part in said.split("*"))
+
+
+def _named(names: tuple[str, ...], sizes: dict[str, int]) -> dict[str, int]:
+    pairs = (name.split("=") for name in names if "=" in name)
+    return {keyword: _size(said, sizes) for keyword, said in pairs}
 
 
 TOKENS = drawn("batch length d_model")

@@ -15,13 +15,7 @@ from course_lib.efficient.linformer import LinformerAttention
 from course_lib.efficient.performer import RandomFeatureAttention
 from course_lib.efficient.strided import fused_strided_attention, strided_attention
 from course_lib.efficient.tiled import online_attention, tiled_attention
-from course_lib.parity.contract import HEADS, TOKENS, Calls, Mechanism, Reference, built
-
-
-def _tiled(*, fast: bool, **sizes: int) -> nn.Module:
-    if fast:
-        return Calls(tiled_attention)
-    return Calls(lambda q, k, v: scaled_dot_product_attention(q, k, v)[0])
+from course_lib.parity.contract import HEADS, TOKENS, Mechanism, Reference, built, called
 
 
 def _linformer_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
@@ -109,12 +103,6 @@ def _bigbird_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     return Reference(call, inputs)
 
 
-def _strided(*, fast: bool, stride: int, **sizes: int) -> nn.Module:
-    if fast:
-        return Calls(fused_strided_attention, stride=stride)
-    return Calls(lambda *qkv, **fixed: strided_attention(*qkv, **fixed)[0], stride=stride)
-
-
 def _strided_oracle(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     """The pattern as the paper defines it: a set of keys for each position."""
     stride = attend.fixed["stride"]
@@ -136,7 +124,7 @@ MECHANISMS = (
     Mechanism(
         name="tiled",
         source="Dao et al. (2022), algorithms 1 and 4",
-        build=_tiled,
+        build=called(tiled_attention, scaled_dot_product_attention),
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 3, "length": 7, "d_head": 4},
         peer=lambda module, inputs: Reference(F.scaled_dot_product_attention, inputs),
@@ -181,7 +169,7 @@ MECHANISMS = (
     Mechanism(
         name="strided",
         source="Child et al. (2019), section 4",
-        build=_strided,
+        build=called(fused_strided_attention, strided_attention, "stride=stride"),
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 11, "d_head": 4, "stride": 3},
         oracle=_strided_oracle,

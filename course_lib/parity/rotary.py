@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.parity.contract import Mechanism, Reference, built
+from course_lib.parity.contract import Mechanism, Reference, built, drawn
 from course_lib.positions import (
     AxialRotary,
     MixedRotary,
@@ -18,12 +18,8 @@ from course_lib.positions import (
 _Inputs = tuple[Any, ...]
 
 
-def _heads(
-    generator: Generator, *, batch: int, n_heads: int, d_head: int, **sizes: int
-) -> tuple[Tensor, ...]:
-    length = sizes.get("length") or sizes["rows"] * sizes["columns"]
-    shape = (batch, n_heads, length, d_head)
-    return tuple(torch.randn(shape, generator=generator) for _ in range(2))
+_HEADS = drawn(*["batch n_heads length d_head"] * 2)
+_HEADS_ON_GRID = drawn(*["batch n_heads rows*columns d_head"] * 2)
 
 
 def _interleaved_peer(module: Any, inputs: _Inputs) -> Reference:
@@ -105,7 +101,7 @@ def _heads_and_places(generator: Generator, **sizes: int) -> tuple[Tensor, ...]:
     length = sizes["length"]
     rows = int((length // 2) ** 0.5)
     positions = multimodal_positions([2, (1, rows, rows), length - 2 - rows**2])
-    return *_heads(generator, **sizes), positions[:, None].expand(-1, sizes["batch"], -1)
+    return *_HEADS(generator, **sizes), positions[:, None].expand(-1, sizes["batch"], -1)
 
 
 def _multimodal_peer(module: Any, inputs: _Inputs) -> Reference:
@@ -173,7 +169,7 @@ MECHANISMS = (
         name="rotary_interleaved",
         source="Su et al. (2021), section 3.2.2",
         build=built(Rotary, "d_head", "max_len=length"),
-        inputs=_heads,
+        inputs=_HEADS,
         tiny={"batch": 2, "n_heads": 3, "length": 7, "d_head": 8},
         peer=_interleaved_peer,
     ),
@@ -181,7 +177,7 @@ MECHANISMS = (
         name="rotary_half_split",
         source="Su et al. (2021), section 3.2.2",
         build=built(Rotary, "d_head", "max_len=length", layout="half_split"),
-        inputs=_heads,
+        inputs=_HEADS,
         tiny={"batch": 2, "n_heads": 3, "length": 7, "d_head": 8},
         peer=_half_split_peer,
     ),
@@ -189,7 +185,7 @@ MECHANISMS = (
         name="rotary_axial",
         source="Heo et al. (2024), axial frequency",
         build=built(AxialRotary, "d_head", "rows", "columns"),
-        inputs=_heads,
+        inputs=_HEADS_ON_GRID,
         tiny={"batch": 2, "n_heads": 3, "rows": 3, "columns": 5, "d_head": 8},
         peer=_axial_peer,
     ),
@@ -197,7 +193,7 @@ MECHANISMS = (
         name="rotary_mixed",
         source="Heo et al. (2024), mixed learnable frequency",
         build=_mixed,
-        inputs=_heads,
+        inputs=_HEADS_ON_GRID,
         tiny={"batch": 2, "n_heads": 3, "rows": 3, "columns": 5, "d_head": 8},
         oracle=_mixed_oracle,
     ),

@@ -1,5 +1,6 @@
 """Attention between two recurrent networks."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -7,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from course_lib.attention import fused_attention
 from course_lib.masks import padding_mask
-from course_lib.parity.contract import Mechanism, Reference
+from course_lib.parity.contract import Mechanism, Reference, built
 from course_lib.recurrence import gru_step, unroll
 from course_lib.seq2seq import Score, Seq2Seq, Seq2SeqConfig, attend, luong_readout
 
@@ -47,10 +48,6 @@ class Lookup(nn.Module):
             # Luong's scores are not divided by the root of the width.
             return fused_attention(query @ self.score.weight, keys, keys, mask, scale=1.0)
         return attend(self.score(query, keys), keys, mask)[0]
-
-
-def _luong(*, fast: bool, d_model: int, **sizes: int) -> nn.Module:
-    return Lookup("general", d_model, fused=fast)
 
 
 def _bahdanau(*, fast: bool, d_model: int, **sizes: int) -> nn.Module:
@@ -139,7 +136,7 @@ MECHANISMS = (
     Mechanism(
         name="luong_general",
         source='Luong et al. (2015), section 3.1, "general"',
-        build=_luong,
+        build=built(partial(Lookup, "general"), "d_model"),
         inputs=_states,
         tiny={"batch": 3, "length": 4, "memory": 5, "d_model": 6},
         oracle=_pair_by_pair,

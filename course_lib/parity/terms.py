@@ -7,7 +7,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.parity.contract import TOKENS, Calls, Mechanism, Reference, built
+from course_lib.parity.contract import TOKENS, Calls, Mechanism, Reference, built, drawn
 from course_lib.positions.delta import DeltaValueAttention
 from course_lib.positions.legendre import legendre_polynomials
 from course_lib.positions.terms import (
@@ -29,13 +29,6 @@ def _numpy_legendre(module: Any, inputs: tuple[Any, ...]) -> Reference:
     # It computes in the precision that it is given; the course computes in double.
     points = inputs[0].double().numpy()
     return Reference(lambda x: torch.from_numpy(legvander(x, degree)).T, (points,))
-
-
-def _tokens_and_positions(
-    generator: Generator, *, length: int, d_model: int, **sizes: int
-) -> tuple[Tensor, ...]:
-    tokens = TOKENS(generator, length=length, d_model=d_model, **sizes)
-    return (*tokens, torch.randn(length, d_model, generator=generator))
 
 
 def _sum_of_token_and_position(module: Any, inputs: tuple[Any, ...]) -> Reference:
@@ -171,7 +164,7 @@ MECHANISMS = (
         name="four_terms",
         source="Ke et al. (2021), section 3.1; the ablation report, section 2.3",
         build=built(FourTermAttention, "d_model", "n_heads"),
-        inputs=_tokens_and_positions,
+        inputs=drawn("batch length d_model", "length d_model"),
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
         oracle=_sum_of_token_and_position,
     ),

@@ -7,7 +7,7 @@ from torch import Generator, Tensor, nn
 from course_lib.layers import FeedForward, Norm
 from course_lib.masks import causal_mask, to_blocked
 from course_lib.parity.attention import copy_attention
-from course_lib.parity.contract import TOKENS, WITH_MEMORY, Mechanism, Reference
+from course_lib.parity.contract import TOKENS, WITH_MEMORY, Mechanism, Reference, built
 from course_lib.transformer import Decoder, Encoder
 
 
@@ -82,12 +82,8 @@ class _Both(nn.Module):
 
 
 def _stack(kind: type[Encoder] | type[Decoder], norm: Norm) -> Any:
-    def build(
-        *, fast: bool, d_model: int, n_heads: int, d_ff: int, n_layers: int, **sizes: int
-    ) -> nn.Module:
-        return kind(d_model, n_heads, d_ff, n_layers, norm=norm, activation="relu", fused=fast)
-
-    return build
+    sizes = ("d_model", "n_heads", "d_ff", "n_layers")
+    return built(kind, *sizes, norm=norm, activation="relu")
 
 
 def _both(**options: Any) -> nn.Module:

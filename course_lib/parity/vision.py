@@ -7,32 +7,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
-from course_lib.parity.contract import IMAGES, Mechanism, Reference, drawn
+from course_lib.parity.contract import IMAGES, Mechanism, Reference, configured, drawn
 from course_lib.parity.copying import copy_weights, settled
 from course_lib.resnet import ResNetStage
 from course_lib.vit import DistilledViT, ViT, ViTConfig
-
-
-def _vit_config(
-    *, image_size: int, patch_size: int, d_model: int, n_heads: int, d_ff: int, n_layers: int
-) -> ViTConfig:
-    return ViTConfig(
-        image_size=image_size,
-        patch_size=patch_size,
-        d_model=d_model,
-        n_layers=n_layers,
-        n_heads=n_heads,
-        d_ff=d_ff,
-        positions="learned",
-    )
-
-
-def _vit(*, fast: bool, batch: int, **sizes: int) -> nn.Module:
-    return ViT(_vit_config(**sizes), fused=fast)
-
-
-def _distilled_vit(*, fast: bool, batch: int, **sizes: int) -> nn.Module:
-    return DistilledViT(_vit_config(**sizes), fused=fast)
 
 
 def _transformers_settings(config: ViTConfig) -> dict[str, Any]:
@@ -211,7 +189,7 @@ MECHANISMS = (
     Mechanism(
         name="vit",
         source="Dosovitskiy et al., An Image is Worth 16x16 Words (2021), equations 1 to 4",
-        build=_vit,
+        build=configured(ViT, ViTConfig, positions="learned"),
         inputs=IMAGES,
         tiny=_TINY_VIT,
         peer=_vit_peer,
@@ -219,7 +197,7 @@ MECHANISMS = (
     Mechanism(
         name="distilled_vit",
         source="Touvron et al., Training Data-Efficient Image Transformers (2021), section 4",
-        build=_distilled_vit,
+        build=configured(DistilledViT, ViTConfig, positions="learned"),
         inputs=IMAGES,
         tiny=_TINY_VIT,
         peer=_distilled_peer,

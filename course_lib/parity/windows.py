@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from course_lib.attention import merge_heads, scaled_dot_product_attention, split_heads
 from course_lib.efficient.banded import banded_attention, fused_banded_attention
@@ -13,16 +13,7 @@ from course_lib.efficient.block_diagonal import (
 )
 from course_lib.efficient.longformer import LongformerAttention
 from course_lib.masks import block_mask, dilated_window_mask, longformer_mask
-from course_lib.parity.contract import HEADS, Calls, Mechanism, Reference
-
-
-def _explicit_window(q: Tensor, k: Tensor, v: Tensor, **window: int) -> Tensor:
-    return banded_attention(q, k, v, window["radius"], dilation=window["dilation"])[0]
-
-
-def _window(*, fast: bool, radius: int, dilation: int = 1, **sizes: int) -> nn.Module:
-    function = fused_banded_attention if fast else _explicit_window
-    return Calls(function, radius=radius, dilation=dilation)
+from course_lib.parity.contract import HEADS, Mechanism, Reference, called
 
 
 def _dense_window(module: Any, inputs: tuple[Any, ...]) -> Reference:
@@ -43,15 +34,6 @@ def _local_attention(module: Any, inputs: tuple[Any, ...]) -> Reference:
         use_rotary_pos_emb=False,
     )
     return Reference(peer.eval(), inputs)
-
-
-def _explicit_blocks(q: Tensor, k: Tensor, v: Tensor, block_size: int) -> Tensor:
-    return block_diagonal_attention(q, k, v, block_size)[0]
-
-
-def _blocks(*, fast: bool, block: int, **sizes: int) -> nn.Module:
-    function = fused_block_diagonal_attention if fast else _explicit_blocks
-    return Calls(function, block_size=block)
 
 
 def _dense_blocks(module: Any, inputs: tuple[Any, ...]) -> Reference:
@@ -131,7 +113,7 @@ MECHANISMS = (
     Mechanism(
         name="sliding_window",
         source="Beltagy et al. (2020), section 3.1",
-        build=_window,
+        build=called(fused_banded_attention, banded_attention, "radius=radius", dilation=1),
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 12, "d_head": 4, "radius": 3},
         peer=_local_attention,
@@ -140,7 +122,9 @@ MECHANISMS = (
     Mechanism(
         name="dilated_window",
         source="Beltagy et al. (2020), section 3.1",
-        build=_window,
+        build=called(
+            fused_banded_attention, banded_attention, "radius=radius", "dilation=dilation"
+        ),
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 13, "d_head": 4, "radius": 2, "dilation": 3},
         oracle=_dense_window,
@@ -159,7 +143,7 @@ MECHANISMS = (
     Mechanism(
         name="block_diagonal",
         source="Beltagy et al. (2020), without what crosses blocks; Qiu et al., Blockwise (2019)",
-        build=_blocks,
+        build=called(fused_block_diagonal_attention, block_diagonal_attention, "block_size=block"),
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 13, "d_head": 4, "block": 4},
         oracle=_dense_blocks,

@@ -14,15 +14,10 @@ from course_lib.multimodal import (
     UnifiedConfig,
     UnifiedEncoder,
 )
-from course_lib.parity.contract import WITH_MEMORY, Mechanism, Reference, configured
+from course_lib.parity.contract import WITH_MEMORY, Mechanism, Reference, built, configured
 from course_lib.parity.multimodal.shared import Inputs, copy_weights, draw_texts
 
 # --------------------------------------------------------------------------- fusion
-
-
-def _gated(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
-    # At gate 0 the layer is the identity and would hide every mistake.
-    return GatedCrossAttention(d_model, n_heads, 4 * d_model, gate=0.5, fused=fast)
 
 
 def _gated_by_hand(module: GatedCrossAttention, inputs: Inputs) -> Reference:
@@ -52,10 +47,6 @@ def _gated_by_hand(module: GatedCrossAttention, inputs: Inputs) -> Reference:
         return torch.stack(rows).view_as(x)
 
     return Reference(call, inputs)
-
-
-def _concatenation(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
-    return ConcatenationBlock(d_model, n_heads, 4 * d_model, fused=fast)
 
 
 def _concatenation_in_parts(module: ConcatenationBlock, inputs: Inputs) -> Reference:
@@ -203,7 +194,8 @@ MECHANISMS = (
     Mechanism(
         name="gated_cross_attention",
         source="Alayrac et al. (2022), section 2.2",
-        build=_gated,
+        # At gate 0 the layer is the identity and would hide every mistake.
+        build=built(GatedCrossAttention, "d_model", "n_heads", "4*d_model", gate=0.5),
         inputs=WITH_MEMORY,
         tiny={"batch": 2, "length": 3, "memory": 4, "d_model": 8, "n_heads": 2},
         oracle=_gated_by_hand,
@@ -211,7 +203,7 @@ MECHANISMS = (
     Mechanism(
         name="fusion_by_concatenation",
         source="Liu et al. (2023), section 4.1; Kim et al. (2021), section 3",
-        build=_concatenation,
+        build=built(ConcatenationBlock, "d_model", "n_heads", "4*d_model"),
         inputs=WITH_MEMORY,
         tiny={"batch": 2, "length": 3, "memory": 4, "d_model": 8, "n_heads": 2},
         oracle=_concatenation_in_parts,

@@ -12,36 +12,13 @@ from course_lib.multimodal import (
     QueryDecoderLayer,
     factorised_mask,
 )
-from course_lib.parity.contract import Mechanism, Reference, built
+from course_lib.parity.contract import Mechanism, Reference, built, drawn
 from course_lib.parity.multimodal.shared import Inputs, copy_weights
 
 # --------------------------------------------------------------------------- video
 
 
-def _factorised(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
-    return FactorisedBlock(d_model, n_heads, 4 * d_model, fused=fast)
-
-
-def _causal_video(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
-    return FactorisedBlock(d_model, n_heads, 4 * d_model, causal=True, fused=fast)
-
-
-def _video(
-    generator: Generator,
-    *,
-    batch: int,
-    frames: int,
-    rows: int,
-    columns: int,
-    d_model: int,
-    **sizes: int,
-) -> Inputs:
-    return (torch.randn(batch, frames, rows * columns, d_model, generator=generator),)
-
-
-def _video_and_summary(generator: Generator, *, batch: int, d_model: int, **sizes: int) -> Inputs:
-    (video,) = _video(generator, batch=batch, d_model=d_model, **sizes)
-    return video, torch.randn(batch, d_model, generator=generator)
+_VIDEO = "batch frames rows*columns d_model"
 
 
 def _timesformer(module: FactorisedBlock, inputs: Inputs) -> Reference:
@@ -108,15 +85,6 @@ def _dense_video(module: FactorisedBlock, inputs: Inputs) -> Reference:
 
 
 # --------------------------------------------------------------------------- queries
-
-
-def _slots(
-    generator: Generator, *, batch: int, n_queries: int, memory: int, d_model: int, **sizes: int
-) -> Inputs:
-    shapes = ((batch, n_queries, d_model), (batch, memory, d_model))
-    x, image = (torch.randn(shape, generator=generator) for shape in shapes)
-    slots, places = (torch.randn(shape, generator=generator) for shape in shapes)
-    return x, image, slots, places
 
 
 def _detr(module: QueryDecoderLayer, inputs: Inputs) -> Reference:
@@ -207,16 +175,16 @@ MECHANISMS = (
     Mechanism(
         name="factorised_video",
         source="Bertasius et al. (2021), section 3",
-        build=_factorised,
-        inputs=_video_and_summary,
+        build=built(FactorisedBlock, "d_model", "n_heads", "4*d_model"),
+        inputs=drawn(_VIDEO, "batch d_model"),
         tiny={"batch": 2, "frames": 3, "rows": 2, "columns": 2, "d_model": 8, "n_heads": 2},
         peer=_timesformer,
     ),
     Mechanism(
         name="causal_video",
         source="Bertasius et al. (2021), section 3, under a causal mask over frames",
-        build=_causal_video,
-        inputs=_video,
+        build=built(FactorisedBlock, "d_model", "n_heads", "4*d_model", causal=True),
+        inputs=drawn(_VIDEO),
         tiny={"batch": 2, "frames": 3, "rows": 2, "columns": 3, "d_model": 8, "n_heads": 2},
         oracle=_dense_video,
     ),
@@ -224,7 +192,7 @@ MECHANISMS = (
         name="query_cross_attention",
         source="Carion et al. (2020), figure 10",
         build=built(QueryDecoderLayer, "d_model", "n_heads", "d_ff"),
-        inputs=_slots,
+        inputs=drawn(*["batch n_queries d_model", "batch memory d_model"] * 2),
         tiny={"batch": 2, "n_queries": 3, "memory": 5, "d_model": 8, "n_heads": 2, "d_ff": 16},
         peer=_detr,
     ),
