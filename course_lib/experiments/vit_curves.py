@@ -94,7 +94,7 @@ QUESTIONS = (
 """The report's columns from each of its epochs to the next, a guess, and a control."""
 
 
-class _Watched(Seeing):
+class Calibrated(Seeing):
     """A run that also tells how far its confidence is off."""
 
     def measure(self, logits: Tensor, labels: Tensor) -> dict[str, float]:
@@ -115,7 +115,7 @@ class _Watched(Seeing):
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one run; a row of its metrics is kept with six digits, as there are 300."""
-    outcome = _Watched(job, SeeingRun(**job.config)).run()
+    outcome = Calibrated(job, SeeingRun(**job.config)).run()
     rows = [{name: float(f"{value:.6g}") for name, value in row.items()} for row in outcome.metrics]
     rows = [row | {"epoch": n} for n, row in enumerate(rows, 1)]
     return replace(outcome, metrics=rows, results=outcome.results | by_epoch(rows))

@@ -1,11 +1,11 @@
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import torch
 
 from course_lib.data import Cifar10, shape_images
-from course_lib.experiments import vit_recipe
+from course_lib.data.cifar import normalise
+from course_lib.experiments import vit_ablations, vit_recipe
 from course_lib.experiments.registry import Job
 from course_lib.training import write_tensors
 from course_lib.vit import load_kept
@@ -18,13 +18,13 @@ def shapes_as_cifar(monkeypatch: pytest.MonkeyPatch) -> None:
         made = shape_images(n, torch.Generator().manual_seed(seed))
         return Cifar10((made.images * 255).byte(), made.shape[:, 0], "shapes", "0" * 64)
 
-    monkeypatch.setattr(vit_recipe, "load_cifar10", load)
+    monkeypatch.setattr(vit_ablations, "load_cifar10", load)
 
 
 def job(folder: Path, arm: str = "few", seed: int = 0, **changes: object) -> Job:
     small = {"n_train": 100, "n_watched": 40, "epochs": 2, "batch_size": 50, "d_model": 16,
              "n_layers": 1, "n_heads": 2, "d_ff": 32}  # fmt: skip
-    config = asdict(vit_recipe.CPU) | vit_recipe.ARMS[arm] | small | changes
+    config = vit_recipe.CPU | vit_recipe.ARMS[arm] | small | changes
     return Job(arm, config, seed, torch.device("cpu"), folder / f"{arm}.pt", False)
 
 
@@ -36,7 +36,7 @@ def test_what_is_kept_gives_the_results_that_are_recorded(tmp_path: Path) -> Non
     right = (kept.logits.argmax(-1) == kept.labels).float().mean().item()
     assert right == pytest.approx(outcome.results["accuracy"], abs=1e-6)
     assert kept.variant == "shapes" and kept.model is not None
-    images = vit_recipe.normalise(vit_recipe.load_cifar10("test").images)
+    images = normalise(vit_ablations.load_cifar10("test").images)
     with torch.no_grad():
         torch.testing.assert_close(kept.model(images), kept.logits, atol=2e-3, rtol=2e-3)
 
