@@ -1,5 +1,6 @@
 """One loaded assignment and one kit for all tests of the grader."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -246,6 +247,45 @@ def grading(root):
         run.kill()
 
 
+def canonical_dump(course, db=""):
+    """All that grading a course comes to, as sorted JSON: two runs are equal when their dumps are.
+
+    Holds every submission's scores, comments, extra credit and penalties, whoever gave them, and
+    the hashes of all autograded notebooks and pages of feedback.
+    """
+    with gradebook.open_gradebook(course, db) as book:
+        submissions = {
+            f"{submission.student.id}/{assignment.name}/{notebook.name}": _row(notebook)
+            for assignment in book.assignments
+            for submission in assignment.submissions
+            for notebook in submission.notebooks
+        }
+    patterns = ("autograded/*/*/*.ipynb", "feedback/*/*/*.html")
+    files = {
+        str(path.relative_to(course)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for pattern in patterns
+        for path in course.glob(pattern)
+    }
+    return json.dumps({"submissions": submissions, "files": files}, indent=1, sort_keys=True)
+
+
+def _row(notebook):
+    grades = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
+    comments = ("auto_comment", "manual_comment")
+    return {
+        "submitted": str(notebook.assignment.timestamp),
+        "late_submission_penalty": notebook.late_submission_penalty,
+        "grades": {g.cell.name: {k: getattr(g, k) for k in grades} for g in notebook.grades},
+        "comments": {c.cell.name: {k: getattr(c, k) for k in comments} for c in notebook.comments},
+    }
+
+
+@pytest.fixture(scope="session")
+def dump():
+    """All that grading a course comes to, as text."""
+    return canonical_dump
+
+
 class Crowd(NamedTuple):
     """A course folder, who has submitted there, and the gradebook it comes to."""
 
@@ -271,7 +311,7 @@ def crowd(tmp_path_factory, root, assignment, blank_gradebook, lasting):
     alone = tmp_path_factory.mktemp("alone") / "course"
     shutil.copytree(course, alone)
     Classroom(alone, root, NAME, seed=SEED).grade(warming=lasting)
-    return Crowd(course, names, gradebook.canonical_dump(alone))
+    return Crowd(course, names, canonical_dump(alone))
 
 
 class Machines:

@@ -64,14 +64,14 @@ def start(grading):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(crowd, tmp_path_factory, root):
+def undisturbed(crowd, tmp_path_factory, root, dump):
     """What a run that nobody disturbs comes to."""
     course = tmp_path_factory.mktemp("calm") / "course"
     shutil.copytree(crowd, course)
     command = [sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json"]
     subprocess.run([*command, "--course", str(course)], cwd=root, check=True, capture_output=True,
                    env={**os.environ, seeds.ENVIRONMENT: SEED})  # fmt: skip
-    return gradebook.canonical_dump(course)
+    return dump(course)
 
 
 def children(pid):
@@ -127,7 +127,7 @@ def wait_for(process, course, more):
 @pytest.mark.slow
 @pytest.mark.parametrize("round_", range(3))
 def test_killed_at_random_points_and_resumed_is_undisturbed(
-    crowd, undisturbed, start, tmp_path, round_
+    crowd, undisturbed, start, tmp_path, round_, dump
 ):
     course, chance, struck = tmp_path / "course", random.Random(round_), []
     shutil.copytree(crowd, course)
@@ -144,21 +144,23 @@ def test_killed_at_random_points_and_resumed_is_undisturbed(
     _, said = last.communicate(timeout=300)
     assert last.returncode == 0, said
     assert {"grader", "parent", "judge"} <= set(struck), "the test itself came too late"
-    assert gradebook.canonical_dump(course) == undisturbed
+    assert dump(course) == undisturbed
     assert not left_over(course), "a process outlived its grader"
 
 
-def test_a_killed_run_leaves_what_people_wrote_and_is_finished(crowd, start, tmp_path, assignment):
+def test_a_killed_run_leaves_what_people_wrote_and_is_finished(
+    crowd, start, tmp_path, assignment, dump
+):
     course = tmp_path / "course"
     shutil.copytree(crowd, course)
     few = [f"s{n:02d}" for n in range(8)]
-    before = gradebook.canonical_dump(course)
+    before = dump(course)
     process = start(course, "--students", *few)
     wait_for(process, course, 1)
     process.kill()
     process.wait()
     assert process.returncode == -signal.SIGKILL
-    assert gradebook.canonical_dump(course) != before
+    assert dump(course) != before
     again = start(course, "--students", *few)
     _, said = again.communicate(timeout=200)
     assert again.returncode == 0, said

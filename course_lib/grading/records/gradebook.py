@@ -6,8 +6,6 @@ penalties belong to people.
 """
 
 import contextlib
-import hashlib
-import json
 import os
 import sys
 import warnings
@@ -15,7 +13,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from nbformat import NotebookNode
 from nbgrader.api import (
@@ -205,36 +202,3 @@ def scores(course: Path, name: str, db: str = "") -> dict[str, dict[str, float |
             s.student.id: {g.name: g.auto_score for n in s.notebooks for g in n.grades}
             for s in submissions
         }
-
-
-def canonical_dump(course: Path, db: str = "") -> str:
-    """All that grading a course comes to, as sorted JSON: two runs are equal when their dumps are.
-
-    Holds every submission's scores, comments, extra credit and penalties, whoever gave them, and
-    the hashes of all autograded notebooks and pages of feedback.
-    """
-    with open_gradebook(course, db) as gradebook:
-        submissions = {
-            f"{submission.student.id}/{assignment.name}/{notebook.name}": _row(notebook)
-            for assignment in gradebook.assignments
-            for submission in assignment.submissions
-            for notebook in submission.notebooks
-        }
-    patterns = ("autograded/*/*/*.ipynb", "feedback/*/*/*.html")
-    files = {
-        str(path.relative_to(course)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for pattern in patterns
-        for path in course.glob(pattern)
-    }
-    return json.dumps({"submissions": submissions, "files": files}, indent=1, sort_keys=True)
-
-
-def _row(notebook: SubmittedNotebook) -> dict[str, Any]:
-    grades = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
-    comments = ("auto_comment", "manual_comment")
-    return {
-        "submitted": str(notebook.assignment.timestamp),
-        "late_submission_penalty": notebook.late_submission_penalty,
-        "grades": {g.cell.name: {k: getattr(g, k) for k in grades} for g in notebook.grades},
-        "comments": {c.cell.name: {k: getattr(c, k) for k in comments} for c in notebook.comments},
-    }

@@ -13,7 +13,6 @@ from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging import judge_process
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import WorkerFailed
-from course_lib.grading.records import gradebook
 
 pytest.importorskip("distributed", reason="no dask.distributed: pip install -e '.[cluster]'")
 from course_lib.grading.judging.cluster import Cluster
@@ -23,7 +22,9 @@ LIMITS = Limits()
 
 
 @pytest.mark.slow
-def test_workers_die_and_come_and_the_scheduler_starts_anew(crowd, machines, grading, tmp_path):
+def test_workers_die_and_come_and_the_scheduler_starts_anew(
+    crowd, machines, grading, tmp_path, dump
+):
     course = crowd.copied(tmp_path)
     run = grading(course, "--scheduler", machines.address)
     machines.start()  # later than the command that wants it
@@ -38,12 +39,12 @@ def test_workers_die_and_come_and_the_scheduler_starts_anew(crowd, machines, gra
     machines.hire()
     facts = run.finished()
     assert facts["graded_now"] == facts["submissions"] == len(crowd.names)
-    assert gradebook.canonical_dump(course) == crowd.undisturbed
+    assert dump(course) == crowd.undisturbed
 
 
 @pytest.mark.slow
 def test_a_worker_that_is_cut_off_and_comes_back_changes_nothing(
-    crowd, machines, grading, tmp_path
+    crowd, machines, grading, tmp_path, dump
 ):
     """Nothing is heard of it: as when a cable is pulled, and put back in."""
     course = crowd.copied(tmp_path)
@@ -56,12 +57,12 @@ def test_a_worker_that_is_cut_off_and_comes_back_changes_nothing(
     run.reach(len(crowd.names) - 1)
     silent.send_signal(signal.SIGCONT)
     assert run.finished()["graded_now"] == len(crowd.names)
-    assert gradebook.canonical_dump(course) == crowd.undisturbed
+    assert dump(course) == crowd.undisturbed
 
 
 @pytest.mark.slow
 def test_a_command_that_was_killed_goes_on_and_judge_processes_end_with_their_workers(
-    crowd, machines, grading, tmp_path
+    crowd, machines, grading, tmp_path, dump
 ):
     course = crowd.copied(tmp_path)
     machines.start()
@@ -74,7 +75,7 @@ def test_a_command_that_was_killed_goes_on_and_judge_processes_end_with_their_wo
     assert (
         facts["submissions"] == len(crowd.names) and facts["graded_now"] == len(crowd.names) - there
     )
-    assert gradebook.canonical_dump(course) == crowd.undisturbed
+    assert dump(course) == crowd.undisturbed
     desks = [p for p in children_of(worker.pid)]
     assert desks, "a worker keeps a judge process"
     worker.kill()

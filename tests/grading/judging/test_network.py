@@ -11,8 +11,6 @@ import time
 
 import pytest
 
-from course_lib.grading.records import gradebook
-
 pytestmark = pytest.mark.slow
 pytest.importorskip("distributed", reason="no dask.distributed: pip install -e '.[cluster]'")
 
@@ -109,55 +107,60 @@ def run(crowd, hosts, network, grading, tmp_path):
     return run
 
 
-def same(run, crowd):
-    """Everybody was graded once, to what one machine comes to."""
-    facts = run.finished()
-    assert facts["graded_now"] == facts["submissions"] == len(crowd.names)
-    assert gradebook.canonical_dump(run.course) == crowd.undisturbed
+@pytest.fixture
+def same(run, crowd, dump):
+    """See that everybody was graded once, to what one machine comes to."""
+
+    def see():
+        facts = run.finished()
+        assert facts["graded_now"] == facts["submissions"] == len(crowd.names)
+        assert dump(run.course) == crowd.undisturbed
+
+    return see
 
 
-def test_a_short_cut_is_not_even_noticed(run, network, crowd):
+def test_a_short_cut_is_not_even_noticed(run, network, same):
     for host in ("driver", "scheduler", "one"):
         network.pull(host)
         time.sleep(1)
         network.plug(host)
-    same(run, crowd)
+    same()
     assert run.complaint == ""
 
 
-def test_the_command_is_cut_off_and_goes_on(run, network, crowd):
+def test_the_command_is_cut_off_and_goes_on(run, network, crowd, same):
     network.pull("driver")
     time.sleep(2 * DEAD)
     there = run.verdicts()
     assert there < len(crowd.names), "the cut came too late"
     network.plug("driver")
-    same(run, crowd)
+    same()
     assert LOST in run.complaint and "Traceback" not in run.complaint
 
 
-def test_a_worker_is_cut_off_and_the_other_does_its_work(run, hosts, network, crowd):
+def test_a_worker_is_cut_off_and_the_other_does_its_work(run, hosts, network, same):
     network.pull("one")
-    same(run, crowd)
+    same()
     network.plug("one")
     assert hosts.workers[1].poll() is None
 
 
-def test_the_host_of_the_workers_is_gone_and_another_one_comes(run, hosts, network, crowd):
+def test_the_host_of_the_workers_is_gone_and_another_one_comes(run, hosts, network, same):
     network.pull("one", "two")  # first, so that no connection is ever closed
     for worker in hosts.workers:
         worker.kill()
     time.sleep(2 * DEAD)
     network.plug("two")
     hosts.hire(on=network.on("two"))
-    same(run, crowd)
+    same()
 
 
-def test_the_scheduler_is_cut_off_from_everybody(run, hosts, network, crowd):
+def test_the_scheduler_is_cut_off_from_everybody(run, hosts, network, same):
     network.pull("scheduler")
     for worker in hosts.workers:
         worker.wait(timeout=5 * DEAD)  # dask's worker ends when it has lost its scheduler
     network.plug("scheduler")
     for host in ("one", "two"):
         hosts.hire(on=network.on(host))
-    same(run, crowd)
+    same()
     assert LOST in run.complaint

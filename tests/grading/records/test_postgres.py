@@ -44,25 +44,25 @@ def graded(tmp_path_factory, root, seed, lasting, blank_gradebook):
 
 
 def test_a_gradebook_moves_there_whole_and_grading_goes_on(
-    graded, postgres, grading, tmp_path, capsys
+    graded, postgres, grading, tmp_path, capsys, dump
 ):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
     _, address = postgres.database()
-    before = gradebook.canonical_dump(course)
+    before = dump(course)
     assert main(["migrate", str(course / "gradebook.db"), address]) == 0
     assert "rows copied" in capsys.readouterr().out
-    assert gradebook.canonical_dump(course, address) == before
+    assert dump(course, address) == before
     with gradebook.open_gradebook(course, address) as book:
         submission = book.find_submission(NAME, WHO[0])
         assert submission.extension == timedelta(days=2, hours=3)
         assert submission.total_seconds_late == 0 and submission.score > 0
     assert grading(course, "--db", address).finished()["graded_now"] == 0
-    assert gradebook.canonical_dump(course, address) == before
+    assert dump(course, address) == before
     # A gradebook that holds something takes no other one in.
     assert main(["migrate", str(course / "gradebook.db"), address]) == 2
     assert "is not empty" in capsys.readouterr().err
-    assert gradebook.canonical_dump(course, address) == before
+    assert dump(course, address) == before
 
 
 def test_a_migration_that_fails_half_way_copies_nothing(graded, postgres, tmp_path, capsys):
@@ -102,7 +102,7 @@ def test_what_cannot_be_migrated_is_said(graded, postgres, tmp_path, capsys):
 
 
 def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
-    graded, postgres, grading, tmp_path
+    graded, postgres, grading, tmp_path, dump
 ):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
@@ -117,8 +117,8 @@ def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
     other = tmp_path / "calm"
     shutil.copytree(course, other)
     grading(other, "--db", calm).finished()
-    undisturbed = gradebook.canonical_dump(other, calm)
-    before = gradebook.canonical_dump(course, address)
+    undisturbed = dump(other, calm)
+    before = dump(course, address)
     with postgres.connect(name) as watching:
         # Scores must change for rows to be written.
         watching.execute("UPDATE grade SET auto_score = auto_score + 0.125")
@@ -127,7 +127,7 @@ def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
             " END $$ LANGUAGE plpgsql; CREATE TRIGGER wait BEFORE UPDATE ON grade"
             " FOR EACH ROW EXECUTE FUNCTION wait()"
         )
-        disturbed = gradebook.canonical_dump(course, address)
+        disturbed = dump(course, address)
         run = grading(course, "--db", address)
         inside = (
             "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
@@ -143,9 +143,9 @@ def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
             " WHERE datname = %s AND wait_event = 'PgSleep'", [name],
         )  # fmt: skip
         watching.execute("DROP TRIGGER wait ON grade")
-        assert gradebook.canonical_dump(course, address) == disturbed != before
+        assert dump(course, address) == disturbed != before
     grading(course, "--db", address).finished()
-    assert gradebook.canonical_dump(course, address) == undisturbed
+    assert dump(course, address) == undisturbed
 
 
 def test_two_graders_of_one_gradebook_are_never_mixed(graded, postgres, grading, tmp_path):
@@ -163,17 +163,17 @@ def test_two_graders_of_one_gradebook_are_never_mixed(graded, postgres, grading,
 
 
 def test_a_server_that_goes_and_comes_costs_a_second_run_and_nothing_else(
-    graded, postgres, grading, tmp_path
+    graded, postgres, grading, tmp_path, dump
 ):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
     _, address = postgres.database()
     database.migrate(f"sqlite:///{course}/gradebook.db", address)
-    undisturbed = gradebook.canonical_dump(course, address)
+    undisturbed = dump(course, address)
     verdict = course / "autograded" / WHO[1] / NAME / "verdict.json"
     verdict.unlink()
     postgres.stop()
     assert "Is the server there" in grading(course, "--db", address).finished(wanted=2)
     postgres.start()
     grading(course, "--db", address).finished()
-    assert verdict.exists() and gradebook.canonical_dump(course, address) == undisturbed
+    assert verdict.exists() and dump(course, address) == undisturbed

@@ -14,7 +14,6 @@ import pytest
 from course_lib.cli import main
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.records import roster
-from course_lib.grading.records.gradebook import canonical_dump
 from course_lib.grading.review import preflight
 from course_lib.grading.review.preflight import Place
 
@@ -263,7 +262,7 @@ def test_nbgrader_s_own_commands_in_a_full_exchange_lose_nothing(root, tmp_path,
     assert one.read_bytes() == (root / "exercises" / NAME / f"{NAME}.ipynb").read_bytes()
 
 
-def test_a_full_course_folder_is_named_and_the_same_command_goes_on(crowd, grading, tmp_path):
+def test_a_full_course_folder_is_named_and_the_same_command_goes_on(crowd, grading, tmp_path, dump):
     """The disk fills up in the middle of a class."""
     place = Path(tempfile.mkdtemp(prefix="course-full-", dir=tmp_path))
     with disk(place, "64m"):
@@ -279,10 +278,10 @@ def test_a_full_course_folder_is_named_and_the_same_command_goes_on(crowd, gradi
         filler.unlink()
         facts = grading(course).finished()
         assert facts["submissions"] == len(crowd.names)
-        assert canonical_dump(course) == crowd.undisturbed
+        assert dump(course) == crowd.undisturbed
 
 
-def test_a_renamed_student_keeps_everything(crowd, grading, tmp_path, capsys):
+def test_a_renamed_student_keeps_everything(crowd, grading, tmp_path, capsys, dump):
     course = tmp_path / "course"
     course.mkdir()
     shutil.copy(crowd.course / "gradebook.db", course)
@@ -292,7 +291,7 @@ def test_a_renamed_student_keeps_everything(crowd, grading, tmp_path, capsys):
     (course / "submitted/s1" / NAME / "timestamp.txt").write_text(tomorrow.strftime(FORM))
     facts = grading(course).finished()
     assert facts["graded"] == 2 and "s1 handed in in the future" in facts["remarks"][0]
-    before = canonical_dump(course)
+    before = dump(course)
     assert roster.students(course) == {"s0", "s1"}
     asked = ["--course", str(course)]
     assert main(["rename", "s0", "s1", *asked]) == 2
@@ -302,18 +301,18 @@ def test_a_renamed_student_keeps_everything(crowd, grading, tmp_path, capsys):
     for bad in ("..", "a/b", "", "s0"):
         assert main(["rename", "s0", bad, *asked]) == 2
     capsys.readouterr()
-    assert canonical_dump(course) == before
+    assert dump(course) == before
     assert main(["rename", "s0", "new", *asked]) == 0
     assert capsys.readouterr().out.endswith(
         "s0 is new now: 3 folders, 1 submissions in the gradebook\n"
     )
     assert roster.students(course) == {"new", "s1"}
-    after = canonical_dump(course)
+    after = dump(course)
     assert after != before
     assert sorted(after.replace("new", "s0").splitlines()) == sorted(before.splitlines())
     facts = grading(course).finished()
     assert facts["graded_now"] == 0 and facts["submissions"] == 2, "all stands as it was graded"
-    assert canonical_dump(course) == after
+    assert dump(course) == after
 
 
 def test_no_gradebook_knows_nobody_and_none_is_made(tmp_path):

@@ -43,26 +43,28 @@ def moved(course, assignment):
     put(first.points)
 
 
-def test_without_a_change_nobody_moves(course, root, lasting):
-    before = gradebook.canonical_dump(course)
+def test_without_a_change_nobody_moves(course, root, lasting, dump):
+    before = dump(course)
     again = Regrade(course, root, NAME, LIMITS)
     verdicts = again.staged.grade(warming=lasting)
     assert all(v.fresh for v in verdicts), "it grades again"
     assert again.moves(verdicts) == []
-    assert gradebook.canonical_dump(course) == before
+    assert dump(course) == before
 
 
-def test_moves_are_shown_and_published_only_when_told(moved, root, assignment, capsys, monkeypatch):
+def test_moves_are_shown_and_published_only_when_told(
+    moved, root, assignment, capsys, monkeypatch, dump
+):
     first = assignment.exercises[0]
     monkeypatch.chdir(root)
-    before = gradebook.canonical_dump(moved)
+    before = dump(moved)
     command = ["regrade", NAME, "--course", str(moved), "--jobs", "1"]
     assert main(command) == 0
     said = capsys.readouterr().out
     row = next(line for line in said.splitlines() if line.startswith("ada-full"))
     assert row.split() == ["ada-full", first.grade_id, "1.00", "6.00", "+5.00"]
     assert "1 student moves: 1 up, 0 down" in said and "nothing published" in said
-    assert gradebook.canonical_dump(moved) == before
+    assert dump(moved) == before
     assert main([*command, "--yes", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["published"] and [m["by"] for m in facts["moves"]] == [5.0]
@@ -86,14 +88,14 @@ def test_a_new_seed_is_kept_when_published_and_grading_agrees(course, root, monk
         Regrade(course, root, NAME, new_seed=True)
 
 
-def test_a_submission_that_came_meanwhile_is_left_alone(course, root, assignment, lasting):
+def test_a_submission_that_came_meanwhile_is_left_alone(course, root, assignment, lasting, dump):
     again = Regrade(course, root, NAME, LIMITS)
     verdicts = again.staged.grade(["ada-full"], warming=lasting)
     path = course / "submitted" / "ada-full" / NAME / f"{NAME}.ipynb"
     path.write_text(authoring.text(assignment.release), encoding="utf-8")
-    before = gradebook.canonical_dump(course)
+    before = dump(course)
     assert again.publish(verdicts) == ["ada-full"]
-    assert gradebook.canonical_dump(course) == before
+    assert dump(course) == before
 
 
 def test_another_version_of_the_course_changes_nothing_by_itself(course, root):
