@@ -7,17 +7,15 @@ Blocks, not single positions, because memory is read in runs.
 """
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from course_lib.attention import (
     check_attention,
-    check_heads,
     fused_attention,
-    merge_heads,
     scaled_dot_product_attention,
-    split_heads,
 )
 from course_lib.efficient.keys import expand_key_mask
+from course_lib.positions.heads import HeadProjections
 
 
 def random_blocks(
@@ -289,7 +287,7 @@ def _check(q: Tensor, k: Tensor, v: Tensor, blocks: Tensor) -> int:
     return q.shape[2] // n
 
 
-class BlockSparseAttention(nn.Module):
+class BlockSparseAttention(HeadProjections):
     """Multi-head self-attention by blocks, with drawn blocks that are saved with the weights.
 
     Source: Zaheer et al. (2020), section 2.
@@ -332,15 +330,10 @@ class BlockSparseAttention(nn.Module):
         fused: bool = True,
     ) -> None:
         """Make the projections and draw the blocks."""
-        super().__init__()
-        check_heads(d_model, n_heads)
+        super().__init__(d_model, n_heads, bias=bias, fused=fused)
         if block_size < 1 or length % block_size:
             raise ValueError(f"block_size is {block_size}, wanted a divisor of length {length}")
-        self.d_model, self.n_heads, self.length, self.fused = d_model, n_heads, length, fused
-        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.length = length
         drawn = random_blocks(length // block_size, n_random, n_heads=n_heads, generator=generator)
         self.register_buffer("blocks", drawn)
 
@@ -364,13 +357,10 @@ class BlockSparseAttention(nn.Module):
             raise ValueError(
                 f"x has shape {tuple(x.shape)}, wanted (B, {self.length}, {self.d_model})"
             )
-        q, k, v = (
-            split_heads(project(x), self.n_heads)
-            for project in (self.q_proj, self.k_proj, self.v_proj)
-        )
+        q, k, v = self.project(x)
         if self.fused and not return_weights:
             heads = fused_block_sparse_attention(q, k, v, self.blocks, key_mask)
-            return self.out_proj(merge_heads(heads))
+            return self.merge(heads)
         heads, weights = block_sparse_attention(q, k, v, self.blocks, key_mask)
-        out = self.out_proj(merge_heads(heads))
+        out = self.merge(heads)
         return (out, weights) if return_weights else out

@@ -10,8 +10,9 @@ import math
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import check_attention, check_heads, merge_heads, split_heads
+from course_lib.attention import check_attention
 from course_lib.efficient.keys import expand_key_mask
+from course_lib.positions.heads import HeadProjections
 
 # Positions whose prefix sums are taken together.
 _CHUNK = 128
@@ -357,7 +358,7 @@ class RandomFeatureAttention(nn.Module):
         )[0]
 
 
-class PerformerAttention(nn.Module):
+class PerformerAttention(HeadProjections):
     """Multi-head self- or cross-attention by random features.
 
     Source: Choromanski et al. (2021).
@@ -396,15 +397,9 @@ class PerformerAttention(nn.Module):
         fused: bool = True,
     ) -> None:
         """Make the projections and draw the directions."""
-        super().__init__()
-        check_heads(d_model, n_heads)
-        self.d_model, self.n_heads = d_model, n_heads
-        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
+        super().__init__(d_model, n_heads, bias=bias, fused=fused)
         self.attend = RandomFeatureAttention(
-            d_model // n_heads, n_features, causal=causal, generator=generator, fused=fused
+            self.d_head, n_features, causal=causal, generator=generator, fused=fused
         )
 
     def forward(
@@ -423,8 +418,4 @@ class PerformerAttention(nn.Module):
         Raises:
             ValueError: If a shape does not fit or as :func:`performer_attention`.
         """
-        memory = x if memory is None else memory
-        q = split_heads(self.q_proj(x), self.n_heads)
-        k = split_heads(self.k_proj(memory), self.n_heads)
-        v = split_heads(self.v_proj(memory), self.n_heads)
-        return self.out_proj(merge_heads(self.attend(q, k, v, key_mask=key_mask)))
+        return self.merge(self.attend(*self.project(x, memory), key_mask=key_mask))
