@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -23,6 +22,7 @@ from typing import Any
 
 import torch
 
+from course_lib.benchmarks.recording import speed_record
 from course_lib.benchmarks.submissions import make
 from course_lib.checks import seeds
 from course_lib.errors import Refused
@@ -330,7 +330,6 @@ def _processor_time() -> Iterator[list[float]]:
 def _record(
     comparison: Comparison, students: int, blocks: int, name: str, clock: provenance.Clock
 ) -> Record:
-    lap = clock.lap()
     scores = repr(comparison.runs[0].scores)
     numbers = {
         f"{grader} {what}": value
@@ -341,22 +340,16 @@ def _record(
         )
         if value is not None
     }
-    return Record(
-        experiment=EXPERIMENT,
-        arm=f"class-{students}",
-        size="cpu",
-        seed=0,
-        config={"assignment": name, "students": students, "blocks": blocks},
-        data=[DataUse("class", "generated", hashlib.sha256(scores.encode()).hexdigest())],
-        metrics=[{"epoch": 1, **{k: round(v, 4) for k, v in numbers.items()}}],
-        results=comparison.data(),
-        wall_seconds=lap["wall_seconds"],
-        device_seconds=lap["device_seconds"],
-        hardware=provenance.hardware(torch.device("cpu")),
-        versions={**provenance.versions(), "nbgrader": version("nbgrader")},
-        commit=provenance.parent_commit(),
-        source_sha256=digest_of([("course_lib.grading.classroom", "*")]),
-        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+    return speed_record(
+        EXPERIMENT,
+        f"class-{students}",
+        {"assignment": name, "students": students, "blocks": blocks},
+        DataUse("class", "generated", hashlib.sha256(scores.encode()).hexdigest()),
+        comparison.data(),
+        digest_of([("course_lib.grading.classroom", "*")]),
+        clock,
+        {"nbgrader": version("nbgrader")},
+        {key: round(value, 4) for key, value in numbers.items()},
     )
 
 

@@ -1,5 +1,6 @@
 """The record that a measurement of speed leaves behind."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +19,7 @@ def speed_record(
     digest: str,
     clock: Clock,
     packages: dict[str, str] | None = None,
+    seconds: Mapping[str, float] | None = None,
 ) -> Record:
     """Make a record of what was measured on this machine's processor.
 
@@ -26,10 +28,11 @@ def speed_record(
         arm: Its name there.
         config: What was measured, and how.
         data: On what.
-        results: Numbers, ``seconds`` by name among them.
+        results: Numbers, ``seconds`` by name among them unless they are given.
         digest: Of the source that was measured.
         clock: Started before the first measurement.
         packages: Versions of other packages that were measured.
+        seconds: Numbers of the metrics, where they are not the ``seconds`` of the results.
 
     Example:
         >>> record = speed_record(
@@ -47,7 +50,7 @@ def speed_record(
         seed=0,
         config=config,
         data=[data],
-        metrics=[{"epoch": 1, **results["seconds"]}],
+        metrics=[{"epoch": 1, **(seconds or results["seconds"])}],
         results=results,
         wall_seconds=lap["wall_seconds"],
         device_seconds=lap["device_seconds"],
