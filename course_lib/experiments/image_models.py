@@ -10,7 +10,6 @@ each, on 10,000 training pictures, and looks at 5,000 other *training* pictures;
 are not asked. The best rate of each arm is its rate in ``image-models``, which a test holds.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +19,6 @@ from torch import Tensor, nn
 
 from course_lib.data.cifar import Cifar10
 from course_lib.experiments.questions import Question, learned
-from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size
 from course_lib.experiments.vit_ablations import Seeing, SeeingRun, as_config
 
@@ -211,20 +209,3 @@ RECIPES = Experiment(
     _train,
 )
 """The search for the learning rates of ``image-models``; it concludes nothing."""
-
-
-def best_rates(records: Sequence[Record]) -> dict[str, float]:
-    """The learning rate of each network that was best on the held-out training pictures.
-
-    Args:
-        records: Of ``image-recipes``.
-
-    Returns:
-        By network; one of which no record is there is missing.
-    """
-    best: dict[str, Record] = {}
-    for record in records:
-        name = record.arm.rpartition("-")[0]
-        if name not in best or record.results["accuracy"] > best[name].results["accuracy"]:
-            best[name] = record
-    return {name: record.config["learning_rate"] for name, record in best.items()}
