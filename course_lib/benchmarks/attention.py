@@ -38,7 +38,8 @@ from course_lib.parity import Mechanism, Row, floats, load_table, mechanisms
 EXPERIMENT = "attention-speed"
 _TABLE = Path(__file__).parents[1] / "parity" / "table.toml"
 _CPU = torch.device("cpu")
-_LENGTHS = (512, 1024, 2048, 4096)
+# How the growth is measured: lengths, and calls at each.
+_LENGTHS, _REPEATS = (512, 1024, 2048, 4096), 5
 
 
 @dataclass(frozen=True)
@@ -182,15 +183,11 @@ def _record(
     return speed_record(EXPERIMENT, arm, config, data, results, digest, clock, packages)
 
 
-def exponents(
-    results_dir: Path | None = None, lengths: Sequence[int] = _LENGTHS, repeats: int = 5
-) -> dict[str, dict[str, float]]:
+def exponents(results_dir: Path) -> dict[str, dict[str, float]]:
     """How time and peak memory grow with the length: the slope between their logarithms.
 
     Args:
-        results_dir: Folder of the records; nothing is written without it.
-        lengths: At least two lengths T.
-        repeats: Calls at each length, of which the fastest counts.
+        results_dir: Folder of the records.
 
     Returns:
         By variant: the measured ``time`` and ``memory`` exponents and those of the theory.
@@ -201,22 +198,21 @@ def exponents(
     found = {}
     for name, scaling in SCALING.items():
         times, bytes_held = [], []
-        for length in lengths:
+        for length in _LENGTHS:
             call = scaling.make(length, torch.Generator().manual_seed(0))
-            times.append(compare(call, call, max(2, repeats)).seconds)
+            times.append(compare(call, call, _REPEATS).seconds)
             bytes_held.append(peak_memory(call))
         found[name] = {
-            "time": _slope(lengths, times),
-            "memory": _slope(lengths, bytes_held),
+            "time": _slope(_LENGTHS, times),
+            "memory": _slope(_LENGTHS, bytes_held),
             "time in theory": float(scaling.time_exponent),
             "memory in theory": float(scaling.memory_exponent),
         }
-    if results_dir is not None:
-        seconds = {f"{name} {kind}": v for name, row in found.items() for kind, v in row.items()}
-        config = {"lengths": list(lengths), "repeats": repeats}
-        digest = digest_of([("course_lib.parity.scaling", "*")])
-        results = {"seconds": seconds, "exponents": found}
-        write_record(_record("exponents", config, results, digest, clock), results_dir)
+    seconds = {f"{name} {kind}": v for name, row in found.items() for kind, v in row.items()}
+    config = {"lengths": list(_LENGTHS), "repeats": _REPEATS}
+    digest = digest_of([("course_lib.parity.scaling", "*")])
+    results = {"seconds": seconds, "exponents": found}
+    write_record(_record("exponents", config, results, digest, clock), results_dir)
     return found
 
 

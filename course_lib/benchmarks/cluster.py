@@ -183,7 +183,6 @@ def bench(
     students: int = 60,
     *,
     workers: Sequence[int] = (1, 2, 4),
-    name: str = ASSIGNMENT,
     results_dir: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Measured:
@@ -193,7 +192,6 @@ def bench(
         root: The checkout.
         students: How many submissions.
         workers: How many workers, in turn.
-        name: The assignment.
         results_dir: Folder of the records; nothing is written without it.
         say: Called with a line as each run ends.
 
@@ -209,18 +207,18 @@ def bench(
     first: dict[str, dict[str, float | None]] = {}
     with tempfile.TemporaryDirectory(prefix="course-bench-") as place:
         folder = Path(place)
-        assignment = authoring.load(root / "solutions" / name / f"{name}.md", root)
+        assignment = authoring.load(root / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.md", root)
         make(folder / "class", assignment, students)
         for count in workers:
             course = folder / f"by-{count}"
             shutil.copytree(folder / "class", course)
-            room = Classroom(course, root, name, seed=_SEED)
+            room = Classroom(course, root, ASSIGNMENT, seed=_SEED)
             with machines(count, folder) as address:
                 cluster = Cluster(address)
                 _warm(address, count, room)
                 measured.loads.append(_graded(room, cluster, count))
             say(f"{count} workers: {measured.loads[-1].each * students:.1f} s")
-            scores = gradebook.scores(course, name)
+            scores = gradebook.scores(course, ASSIGNMENT)
             if first and scores != first:
                 raise Refused(f"{count} workers gave other scores than {workers[0]}")
             first = scores
@@ -229,7 +227,7 @@ def bench(
         record = speed_record(
             EXPERIMENT,
             f"class-{students}",
-            {"assignment": name, "students": students, "workers": list(workers)},
+            {"assignment": ASSIGNMENT, "students": students, "workers": list(workers)},
             DataUse("class", "generated", digest),
             measured.data(),
             digest_of([("course_lib.grading.judging.cluster", "*")]),

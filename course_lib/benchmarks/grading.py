@@ -169,7 +169,6 @@ def bench(
     blocks: int = 1,
     stock: bool = True,
     tuned: bool = True,
-    name: str = ASSIGNMENT,
     results_dir: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
@@ -181,7 +180,6 @@ def bench(
         blocks: How often both are run; ours twice a block, before and after stock.
         stock: Whether stock nbgrader runs at all.
         tuned: Whether it also runs once as two processes that end kernels at once.
-        name: The assignment.
         results_dir: Folder of the records; nothing is written without it.
         say: Called with a line as each run ends.
 
@@ -194,7 +192,7 @@ def bench(
     clock = provenance.Clock(torch.device("cpu"))
     comparison = Comparison([])
     with tempfile.TemporaryDirectory(prefix="course-bench-") as folder:
-        assignment = authoring.load(root / "solutions" / name / f"{name}.md", root)
+        assignment = authoring.load(root / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.md", root)
         made = make(Path(folder, "class"), assignment, students)
         say(f"class of {students}: " + ", ".join(f"{n} {kind}" for kind, n in made.items()))
         order = ["ours", "stock", "ours"] if stock else ["ours"]
@@ -203,7 +201,7 @@ def bench(
             course = Path(folder, f"run-{number}")
             shutil.copytree(Path(folder, "class"), course)
             run = (
-                _ours(course, root, name, students)
+                _ours(course, root, students)
                 if grader == "ours"
                 else _stock(course, root, assignment, students, tuned=grader != "stock")
             )
@@ -212,15 +210,15 @@ def bench(
             say(f"{grader}: {run.seconds:.1f} s ({stages}), {run.cpu:.1f} CPU-s")
             shutil.rmtree(course)
     if results_dir is not None:
-        write_record(_record(comparison, students, blocks, name, clock), results_dir)
+        write_record(_record(comparison, students, blocks, clock), results_dir)
     return comparison
 
 
-def _ours(course: Path, root: Path, name: str, students: int) -> Run:
-    command = [sys.executable, "-m", "course_lib.cli", "grade", name, "--course", str(course)]
+def _ours(course: Path, root: Path, students: int) -> Run:
+    command = [sys.executable, "-m", "course_lib.cli", "grade", ASSIGNMENT]
     with _processor_time() as cpu:
         start = time.time()
-        _run([command], root)
+        _run([[*command, "--course", str(course)]], root)
         ended = time.time()
     verdicts = _written(course / "autograded", "verdict.json")
     began = (course / ".grading.lock").stat().st_mtime
@@ -231,7 +229,7 @@ def _ours(course: Path, root: Path, name: str, students: int) -> Run:
         "the others": verdicts[-1] - verdicts[0],
         "end": ended - last,
     }
-    scores = gradebook.scores(course, name)
+    scores = gradebook.scores(course, ASSIGNMENT)
     return Run("ours", students, last - start, cpu[0], stages, scores)
 
 
@@ -327,9 +325,7 @@ def _processor_time() -> Iterator[list[float]]:
             group.rmdir()
 
 
-def _record(
-    comparison: Comparison, students: int, blocks: int, name: str, clock: provenance.Clock
-) -> Record:
+def _record(comparison: Comparison, students: int, blocks: int, clock: provenance.Clock) -> Record:
     scores = repr(comparison.runs[0].scores)
     numbers = {
         f"{grader} {what}": value
@@ -343,7 +339,7 @@ def _record(
     return speed_record(
         EXPERIMENT,
         f"class-{students}",
-        {"assignment": name, "students": students, "blocks": blocks},
+        {"assignment": ASSIGNMENT, "students": students, "blocks": blocks},
         DataUse("class", "generated", hashlib.sha256(scores.encode()).hexdigest()),
         comparison.data(),
         digest_of([("course_lib.grading.classroom", "*")]),

@@ -12,7 +12,7 @@ import hashlib
 import posixpath
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,15 +114,12 @@ class Site:
         return found
 
 
-def write_notebooks(
-    root: Path, target: Path, say: Callable[[str], None] = lambda page: None
-) -> list[Path]:
+def write_notebooks(root: Path, target: Path) -> list[Path]:
     """Write a notebook for every page with code.
 
     Args:
         root: The checkout.
         target: The folder for them; what it held is removed.
-        say: Called with each page.
 
     Returns:
         The notebooks, in the order of the book.
@@ -136,7 +133,6 @@ def write_notebooks(
     made = {}
     for name in site.pages:
         if "```{code-cell}" in (root / f"{name}.md").read_text(encoding="utf-8"):
-            say(name)
             made[target / f"{name}.ipynb"] = notebook(name, site)
     shutil.rmtree(target, ignore_errors=True)
     for path, book in made.items():

@@ -160,14 +160,11 @@ class Row:
         }
 
 
-def load_known(
-    results_dir: Path, experiments: Mapping[str, Experiment] = EXPERIMENTS
-) -> list[Record]:
+def load_known(results_dir: Path) -> list[Record]:
     """Read all records, each of an experiment and an arm that exist, or of a benchmark.
 
     Args:
         results_dir: Folder of the records.
-        experiments: By their names.
 
     Returns:
         The records, in the order of their names.
@@ -180,10 +177,10 @@ def load_known(
         if record.experiment in BENCHMARKS:
             continue
         path = results_dir / record.experiment / record.file_name
-        if record.experiment not in experiments:
-            known = ", ".join((*experiments, *BENCHMARKS))
+        if record.experiment not in EXPERIMENTS:
+            known = ", ".join((*EXPERIMENTS, *BENCHMARKS))
             raise RecordError(f"{path}: experiment {record.experiment!r} is none of {known}")
-        arms = experiments[record.experiment].arms
+        arms = EXPERIMENTS[record.experiment].arms
         if record.arm not in arms:
             raise RecordError(f"{path}: arm {record.arm!r} is none of {', '.join(arms)}")
     return records

@@ -66,7 +66,6 @@ def matrix(
     grader: Grader | None = None,
     progress: Callable[[str], None] = lambda text: None,
     models: Mapping[str, Model] | None = None,
-    every: int = 1,
 ) -> Tally:
     """Grade stub, reference, mistakes and alternatives of every exercise under every seed.
 
@@ -81,7 +80,6 @@ def matrix(
         grader: Grades source code; in this process by default, over a worker in the judge's test.
         progress: Called with the id of each exercise as it begins.
         models: Model answers by exercise id, to try their mutants as well.
-        every: Take each such mutant only.
     """
     tally = Tally(seeds=seeds, mutants=None if models is None else Survey())
     for identifier in only or identifiers():
@@ -95,19 +93,17 @@ def matrix(
             tally.faults.append(str(error))
         _row(exercise, [f"{n:032x}" for n in range(seeds)], grader, tally)
         if tally.mutants is not None and models is not None:
-            _mutants(exercise, models, tally, tally.mutants, every)
+            _mutants(exercise, models, tally, tally.mutants)
     return tally
 
 
-def _mutants(
-    exercise: Exercise, models: Mapping[str, Model], tally: Tally, found: Survey, every: int
-) -> None:
+def _mutants(exercise: Exercise, models: Mapping[str, Model], tally: Tally, found: Survey) -> None:
     if exercise.id not in models:
         tally.faults.append(f"{exercise.id}: no assignment has a model answer")
         return
     before, misnamed = len(found.faults), found.misnamed
     try:
-        survey(exercise, models[exercise.id], found, every)
+        survey(exercise, models[exercise.id], found)
     except ValueError as error:
         tally.faults.append(str(error))
     tally.faults += found.faults[before:]
@@ -190,7 +186,7 @@ class Kept:
         return f"  {self.share:4.0%}  {self.answer}: {fails}{told}"
 
 
-def kept(exercise: Exercise, given: Iterable[str] = (), seed: str = "0") -> list[Kept]:
+def kept(exercise: Exercise, given: Iterable[str] = ()) -> list[Kept]:
     """What the mistakes of an exercise keep of its points, and what its given functions earn.
 
     A slip leaves a third of the points at least where there are five properties or more, unless the
@@ -200,7 +196,6 @@ def kept(exercise: Exercise, given: Iterable[str] = (), seed: str = "0") -> list
         exercise: The exercise.
         given: Full names of the functions that its task hands out, out of
             :func:`course_lib.grading.authoring.answers`.
-        seed: The one seed that is tried.
     """
     handed = {name.rpartition(".")[2]: resolve_name(name) for name in given}
     arity = len(inspect.signature(exercise.reference).parameters)
@@ -210,7 +205,7 @@ def kept(exercise: Exercise, given: Iterable[str] = (), seed: str = "0") -> list
             sources[name] = f"{given_source(function)}\n\n{exercise.function} = {name}\n"
     found = []
     for name, source in sources.items():
-        report = grade_source(exercise, source, seed)
+        report = grade_source(exercise, source, "0")
         share = report.score / report.max_points
         fault = ""
         if name in handed:

@@ -7,7 +7,7 @@ nbgrader see changes before :meth:`Regrade.publish`, which then writes exactly w
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,9 +92,7 @@ class Regrade:
             if exercise not in before or _differ(before[exercise], after)
         ]
 
-    def publish(
-        self, verdicts: Sequence[Verdict], say: Callable[[Verdict], None] = lambda v: None
-    ) -> list[str]:
+    def publish(self, verdicts: Sequence[Verdict]) -> list[str]:
         """Put what was graded again in the place of what stands.
 
         Broken off at any point, it is done again by the next call. People's scores and comments
@@ -102,7 +100,6 @@ class Regrade:
 
         Args:
             verdicts: What to publish.
-            say: Called with each verdict when it is published.
 
         Returns:
             The students whose verdict was left alone: they have submitted something else
@@ -124,7 +121,6 @@ class Regrade:
                         left.append(verdict.student)
                         continue
                     self.standing.write(task.came_with, result, book)
-                    say(verdict)
             written = [self.standing.verdict(verdict.student) for verdict in verdicts]
             self.standing.penalise([verdict for verdict in written if verdict])
             shutil.rmtree(self.folder)
