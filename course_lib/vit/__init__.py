@@ -7,7 +7,7 @@ from course_lib.vit.distillation import DistilledViT, distillation_loss
 from course_lib.vit.model import ViT
 from course_lib.vit.patches import check_images, patchify, rearrange_patches
 from course_lib.vit.pictures import load_picture
-from course_lib.vit.presets import vit_b16, vit_cifar, vit_s16, vit_ti16
+from course_lib.vit.presets import PRESETS, vit
 from course_lib.vit.resolution import resample_positions
 from course_lib.vit.three_questions import (
     QUESTIONS,
@@ -19,8 +19,8 @@ from course_lib.vit.three_questions import (
 from course_lib.vit.trained import Kept, load_kept
 
 __all__ = [
-    "QUESTIONS", "DistilledViT", "Kept", "Pooling", "Positions", "Scenes", "ViT", "ViTConfig",
-    "ViTCosts", "VisionBlock", "answers_right", "check_images", "distillation_loss", "load_kept",
-    "load_picture", "patchify", "rearrange_patches", "red_scenes", "resample_positions",
-    "train_on_scenes", "vit_b16", "vit_cifar", "vit_costs", "vit_s16", "vit_ti16",
+    "PRESETS", "QUESTIONS", "DistilledViT", "Kept", "Pooling", "Positions", "Scenes", "ViT",
+    "ViTConfig", "ViTCosts", "VisionBlock", "answers_right", "check_images", "distillation_loss",
+    "load_kept", "load_picture", "patchify", "rearrange_patches", "red_scenes",
+    "resample_positions", "train_on_scenes", "vit", "vit_costs",
 ]  # fmt: skip
