@@ -37,6 +37,7 @@ _NAMES = (
 _SHARED = {
     "image-data-curve": ("image_models", "CURVE"),
     "image-recipes": ("image_models", "RECIPES"),
+    "vit-cifar10": ("vit_positions", "REPORT"),
     **{f"informer-{part}": ("informer_series", part.upper())
        for part in ("ettm1", "horizons", "published", "tokens")},
 }  # fmt: skip

@@ -69,7 +69,8 @@ class SeeingRun:
         weight_decay: Of the optimiser.
         warmup: Share of all steps in which the learning rate rises.
         crop: Whether training images are shifted by up to 4 pixels, besides being flipped.
-        std: What pixels are divided by, ``"image"`` or ``"pixel"``, as in ``vit-cifar10``.
+        std: What pixels are divided by: the report's mean ``"image"`` deviation or the ``"pixel"``
+            deviation.
     """
 
     kind: Kind = "vit"

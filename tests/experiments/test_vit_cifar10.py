@@ -1,13 +1,14 @@
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import torch
 
 from course_lib.data import Cifar10, shape_images
-from course_lib.experiments import vit_cifar10
+from course_lib.experiments import EXPERIMENTS, vit_ablations, vit_cifar10
 from course_lib.experiments.registry import Job
 from course_lib.vit import ViT, ViTConfig
+
+EXPERIMENT = EXPERIMENTS["vit-cifar10"]
 
 
 @pytest.fixture
@@ -19,17 +20,17 @@ def shapes_as_cifar(monkeypatch: pytest.MonkeyPatch) -> None:
         made = shape_images(n, torch.Generator().manual_seed(seed))
         return Cifar10((made.images * 255).byte(), made.quadrant[:, 0] // 2, "shapes", "0" * 64)
 
-    monkeypatch.setattr(vit_cifar10, "load_cifar10", load)
+    monkeypatch.setattr(vit_ablations, "load_cifar10", load)
 
 
 def job(folder: Path, **changes: object) -> Job:
     small = {"n_train": 200, "epochs": 2, "d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 32}
-    config = asdict(vit_cifar10.CPU) | small | changes
+    config = EXPERIMENT.config("fixed", "cpu") | small | changes
     return Job("fixed", config, 0, torch.device("cpu"), folder / "c.pt", False)
 
 
 def test_a_run_reports_accuracy_and_data(shapes_as_cifar: None, tmp_path: Path) -> None:
-    outcome = vit_cifar10.EXPERIMENT.train(job(tmp_path))
+    outcome = EXPERIMENT.train(job(tmp_path))
     assert outcome.data[0].variant == "shapes"
     assert [row["epoch"] for row in outcome.metrics] == [1, 2]
     assert outcome.results["accuracy"] == outcome.metrics[-1]["accuracy"]
@@ -37,8 +38,8 @@ def test_a_run_reports_accuracy_and_data(shapes_as_cifar: None, tmp_path: Path) 
 
 
 def test_the_arm_decides_about_positions(shapes_as_cifar: None, tmp_path: Path) -> None:
-    fixed = vit_cifar10.EXPERIMENT.train(job(tmp_path / "a"))
-    none = vit_cifar10.EXPERIMENT.train(job(tmp_path / "b", positions="none"))
+    fixed = EXPERIMENT.train(job(tmp_path / "a"))
+    none = EXPERIMENT.train(job(tmp_path / "b", positions="none"))
     assert fixed.metrics[0]["loss"] != none.metrics[0]["loss"]
     assert fixed.results["n_parameters"] == none.results["n_parameters"]
 
@@ -48,12 +49,12 @@ def test_both_optimisers_and_crops_run(
     shapes_as_cifar: None, tmp_path: Path, optimizer: str
 ) -> None:
     changes = {"optimizer": optimizer, "epochs": 1, "learning_rate": 0.01, "crop": True}
-    outcome = vit_cifar10.EXPERIMENT.train(job(tmp_path, **changes))
+    outcome = EXPERIMENT.train(job(tmp_path, **changes))
     assert outcome.metrics[0]["lr"] < 0.01
 
 
 def test_full_is_the_setting_of_the_report() -> None:
-    full = vit_cifar10.FULL
+    full = vit_ablations.SeeingRun(**EXPERIMENT.config("fixed", "full"))
     assert (full.epochs, full.batch_size, full.learning_rate, full.weight_decay) == (
         300,
         100,
