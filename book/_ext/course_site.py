@@ -24,7 +24,7 @@ from course_lib.book.icons import cut_icons
 from course_lib.book.inspection import EXECUTION_FILE
 from course_lib.book.listing import FLAG, lines_without_docstring
 from course_lib.book.notebooks import BRANCH
-from course_lib.figures.live_translator import write_models
+from course_lib.figures.models import write_models
 
 LOGGER = logging.getLogger(__name__)
 SEARCH = re.compile(

@@ -5,42 +5,36 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from course_lib.book.browser import chromium, serving
 from course_lib.data.translation import german_english, korean_english
+from course_lib.figures import live_vit
 from course_lib.figures.live_translator import KINDS, live_translator
 
-_MODEL = "const model = courseRuntime.translator(courseFiles.translator);"
-_COMPUTE = f"""(inputs) => {{
-    {_MODEL}
-    return inputs.map((given) => {{
-        const reading = model.read(given);
-        const logits = ["<bos>", ...given.written].map(reading.write).at(-1);
-        const cooled = logits.map((logit) => logit / given.temperature);
-        return {{
-            logits: [...logits], probabilities: [...model.softmax(cooled)],
-            maps: reading.maps[given.shown], kept: reading.count(), beams: model.search(given),
-        }};
-    }});
-}}"""
-# Twenty words a sentence, until half a second has gone.
-_STEPS = f"""(given) => {{
-    {_MODEL}
-    const start = performance.now();
-    let steps = 0;
-    while (performance.now() < start + 500) {{
-        const reading = model.read(given);
-        for (let t = 0; t < 20; t++, steps++) reading.write("the");
-    }}
-    return steps * 1000 / (performance.now() - start);
-}}"""
+_TRANSLATE = """(model, given) => {
+    const reading = model.read(given);
+    const logits = ["<bos>", ...given.written].map(reading.write).at(-1);
+    const cooled = logits.map((logit) => logit / given.temperature);
+    return {
+        logits: [...logits], probabilities: [...model.softmax(cooled)],
+        maps: reading.maps[given.shown], kept: reading.count(), beams: model.search(given),
+    };
+}"""
+# Twenty words a sentence.
+_WRITE = """(model, given) => {
+    const reading = model.read({ ...given, masked: true });
+    for (let t = 0; t < 20; t++) reading.write("the");
+    return 20;
+}"""
+_CLASSIFY = "(model, given) => model.classify(given)"
 
 
-def draw_inputs(n: int, seed: int = 0) -> list[dict[str, Any]]:
+def draw_sentences(n: int, seed: int = 0) -> list[dict[str, Any]]:
     """Draw what a reader may ask of the translator.
 
     Args:
@@ -77,6 +71,105 @@ def draw_inputs(n: int, seed: int = 0) -> list[dict[str, Any]]:
     return made
 
 
+def draw_pictures(n: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Draw what a reader may show the vision transformer.
+
+    Args:
+        n: How many inputs.
+        seed: The same seed, the same inputs.
+
+    Returns:
+        Arguments of :func:`course_lib.figures.live_vit.live_vit`: drawings under some noise, their
+        patches in order or not, with and without positions.
+    """
+    chance = random.Random(seed)
+    drawings = [picture.flatten().tolist() for picture in live_vit.draw_pictures().values()]
+    made = []
+    for _ in range(n):
+        noise = chance.choice([0, 30, 255])
+        made.append(
+            {
+                "pixels": [
+                    min(255, max(0, value + chance.randint(-noise, noise)))
+                    for value in chance.choice(drawings)
+                ],
+                "order": chance.sample(range(64), 64) if chance.random() < 0.5 else [*range(64)],
+                "placed": chance.random() < 0.5,
+            }
+        )
+    return made
+
+
+@dataclass(frozen=True)
+class Live:
+    """How a figure with a trained model is measured.
+
+    Attributes:
+        model: Its name among the files and in the runtime.
+        compute: JavaScript: a function of model and input that gives the outputs.
+        step: JavaScript: a function of model and input that says how many steps it has taken.
+        twin: The same as ``compute``, by torch.
+        draw: Draws so many inputs.
+    """
+
+    model: str
+    compute: str
+    step: str
+    twin: Callable[..., dict[str, Any]]
+    draw: Callable[[int], list[dict[str, Any]]]
+
+    @property
+    def _given(self) -> str:
+        return f"const model = courseRuntime.{self.model}(courseFiles.{self.model});"
+
+    def compare(self, page: Any, inputs: Sequence[dict[str, Any]]) -> list[float]:
+        """Compute in a page, whose figure has loaded its model, and in torch.
+
+        Args:
+            page: A browser's.
+            inputs: As :attr:`draw` draws them.
+
+        Returns:
+            The largest difference of each.
+        """
+        every = f"{self._given} return inputs.map((i) => ({self.compute})(model, i));"
+        found = page.evaluate(f"(inputs) => {{ {every} }}", inputs)
+        return [apart(self.twin(**i), o) for i, o in zip(inputs, found, strict=True)]
+
+    def steps(self, page: Any, given: dict[str, Any]) -> float:
+        """Count steps a second, until half a second has gone.
+
+        Args:
+            page: A browser's.
+            given: One input.
+        """
+        return float(
+            page.evaluate(
+                f"""(given) => {{
+                    {self._given}
+                    const start = performance.now();
+                    let steps = 0;
+                    while (performance.now() < start + 500) steps += ({self.step})(model, given);
+                    return steps * 1000 / (performance.now() - start);
+                }}""",
+                given,
+            )
+        )
+
+
+FIGURES = {
+    "live-translator": Live("translator", _TRANSLATE, _WRITE, live_translator, draw_sentences),
+    "live-vit": Live(
+        "vit",
+        _CLASSIFY,
+        f"(model, given) => {{ ({_CLASSIFY})(model, given); return 1; }}",
+        live_vit.live_vit,
+        draw_pictures,
+    ),
+}
+"""Figures with a trained model, by name."""
+
+
 def apart(mine: Any, theirs: Any) -> float:
     """The largest difference of two nested results.
 
@@ -98,20 +191,6 @@ def apart(mine: Any, theirs: Any) -> float:
     return float(abs(mine - theirs))
 
 
-def compare(page: Any, inputs: Sequence[dict[str, Any]]) -> list[float]:
-    """Compute in a page, whose figure has loaded its model, and in torch.
-
-    Args:
-        page: A browser's.
-        inputs: As :func:`draw_inputs` draws them.
-
-    Returns:
-        The largest difference of each.
-    """
-    found = page.evaluate(_COMPUTE, inputs)
-    return [apart(live_translator(**i), o) for i, o in zip(inputs, found, strict=True)]
-
-
 def live(html_dir: Path, browser: Any = None) -> dict[str, dict[str, Any]]:
     """Measure each figure of a built book that has a trained model in it.
 
@@ -121,39 +200,49 @@ def live(html_dir: Path, browser: Any = None) -> dict[str, dict[str, Any]]:
 
     Returns:
         By the figure's name: its ``page``, the ``bytes`` that it loads when a reader asks for it,
-        the ``seconds`` from that click to the first answer, ``steps`` (words a second), and the
-        ``largest_difference`` from torch over 50 random inputs.
+        the ``seconds`` from that click to the first answer, ``steps`` (words or pictures a second),
+        and the ``largest_difference`` from torch over 50 random inputs.
 
     Raises:
         NoBrowser: If there is none.
     """
-    name = "live-translator"
-    pages = [
-        path.relative_to(html_dir).as_posix()
+    texts = {
+        path.relative_to(html_dir).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(html_dir.rglob("*.html"))
-        if f'data-figure="{name}"' in path.read_text(encoding="utf-8")
-    ]
-    if not pages:
+    }
+    shown = {
+        name: page
+        for page, text in reversed(texts.items())
+        for name in FIGURES
+        if f'data-figure="{name}"' in text
+    }
+    if not shown:
         return {}
     opened = nullcontext(browser) if browser else chromium()
-    with opened as window, serving(html_dir) as address, window.new_context() as context:
+    with opened as window, serving(html_dir) as address:
+        return {
+            name: {"page": page} | _measure(name, window, address, page, html_dir)
+            for name, page in shown.items()
+        }
+
+
+def _measure(name: str, window: Any, address: str, path: str, html_dir: Path) -> dict[str, Any]:
+    figure = FIGURES[name]
+    with window.new_context() as context:
         page = context.new_page()
-        page.goto(address + pages[0])
+        page.goto(address + path)
         page.wait_for_load_state("networkidle")
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         start = time.perf_counter()
-        page.locator(".figure-load button").click()
+        page.locator(f"[data-figure={name}] .figure-load button").click()
         page.wait_for_function(f"document.querySelector('[data-figure={name}]').dataset.state")
         seconds = time.perf_counter() - start
         files = [html_dir / url.removeprefix(address) for url in asked]
-        inputs = draw_inputs(50)
+        inputs = figure.draw(50)
         return {
-            name: {
-                "page": pages[0],
-                "bytes": sum(path.stat().st_size for path in files),
-                "seconds": round(seconds, 2),
-                "steps": round(page.evaluate(_STEPS, inputs[0] | {"masked": True})),
-                "largest_difference": max(compare(page, inputs)),
-            }
+            "bytes": sum(file.stat().st_size for file in files),
+            "seconds": round(seconds, 2),
+            "steps": round(figure.steps(page, inputs[0])),
+            "largest_difference": max(figure.compare(page, inputs)),
         }

@@ -85,18 +85,6 @@
     });
     const isOff = ({ layer, head }) => state.off.some(([kind, l, h]) => kind === state.shown && l === layer && h === head);
 
-    function paint(canvas, rows, columns) {
-      const size = 8;
-      canvas.width = columns * size;
-      canvas.height = rows.length * size;
-      const pen = canvas.getContext("2d");
-      pen.fillStyle = getComputedStyle(root).getPropertyValue("--course-heat");
-      rows.forEach((row, t) => row.forEach((weight, s) => {
-        pen.globalAlpha = weight;
-        pen.fillRect(s * size, t * size, size, size);
-      }));
-    }
-
     const title = element("p", { class: "live-title" });
     const ways = element("table", { class: "live-ways", "aria-label": "best beginnings and their log-probabilities" });
     const grid = element("table", { class: "figure-alignment" });
@@ -127,7 +115,7 @@
       const rows = state.shown === "encoder" ? state.source : [...written, called(model.target[order[0]])];
       const columns = state.shown === "decoder" ? ["(start)", ...written] : state.source;
       cards.forEach((card, n) => {
-        paint(card.map, maps[card.layer][card.head], columns.length);
+        window.courseRuntime.paint(card.map, maps[card.layer][card.head]);
         card.box.checked = !isOff(card);
         card.card.classList.toggle("is-off", isOff(card));
         card.pick.setAttribute("aria-pressed", state.picked === n);

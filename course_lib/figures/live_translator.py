@@ -1,12 +1,10 @@
 """The course's trained translator at work: word by word, and with parts of it taken away."""
 
 import html
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -14,11 +12,12 @@ from torch import Tensor, nn
 
 from course_lib.data.translation import german_english, korean_english
 from course_lib.decoding import beam_search
-from course_lib.figures.base import Figure, cell, choice, script, slider, switch, table
-from course_lib.trained import TrainedTranslator, find_checkpoint, load_translator
+from course_lib.figures.base import Figure, cell, choice, slider, switch, table
+from course_lib.figures.models import kilobytes
+from course_lib.trained import TrainedTranslator, load_translator
 from course_lib.transformer import EncoderDecoder
 
-__all__ = ["Options", "live_translator", "search", "translate", "without", "write_models"]
+__all__ = ["Options", "live_translator", "search", "translate", "without"]
 
 Head = tuple[str, int, int]
 """Kind of attention, layer and number of a head, from 0."""
@@ -29,27 +28,6 @@ KINDS = {
 }  # fmt: skip
 ORDERS = {"trained": "as trained", "back": "backwards", "mixed": "shuffled", "none": "all the same"}
 MOST = 20
-
-
-def model_files() -> dict[str, str]:
-    """Scripts that a page loads when a reader wants the figure, by their names in the site.
-
-    The weights come as base64 in a script: a page from a disk may load that and no other file.
-    """
-    data = b64encode(find_checkpoint("translator").read_bytes()).decode()
-    weights = f'(window.courseFiles ??= {{}})["translator"] = "{data}";\n'
-    return {"runtime.js": script("runtime"), "translator.js": script("encoder_decoder") + weights}
-
-
-def write_models(folder: Path) -> None:
-    """Write :func:`model_files` into a folder, ``_static/live`` of a site."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in model_files().items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-def _kilobytes() -> int:
-    return round(sum(map(len, model_files().values())) / 1000)
 
 
 @cache
@@ -94,7 +72,7 @@ class Options(Figure):
     temperature: float = slider(1.0, "temperature", 0.25, 8.0, 0.25)
     masked: bool = switch(True, "causal mask")
     beam: int = slider(1, "beam", 1, 4, page=False)
-    kilobytes: int = field(default_factory=_kilobytes)
+    kilobytes: int = field(default_factory=partial(kilobytes, "translator"))
 
     def find(self) -> dict[str, Any]:
         source = self.sentences[self.sentence].split()

@@ -86,6 +86,19 @@ window.courseRuntime ??= (() => {
     return { out, maps };
   }
 
+  // Exact, as torch has it: the error function by a series of positive terms, so that no digit is lost.
+  function gelu(x) {
+    const z = Math.abs(x) / Math.SQRT2;
+    let term = z;
+    let sum = z;
+    for (let n = 1; z < 6 && term > 1e-17 * sum; n++) {
+      term *= 2 * z * z / (2 * n + 1);
+      sum += term;
+    }
+    const erf = z < 6 ? 2 / Math.sqrt(Math.PI) * Math.exp(-z * z) * sum : 1;
+    return 0.5 * x * (1 + Math.sign(x) * erf);
+  }
+
   const add = (x, y) => x.map((value, i) => value + y[i]);
   function join(x, y) {
     const out = new Float64Array(x.length + y.length);
@@ -113,5 +126,18 @@ window.courseRuntime ??= (() => {
     return self;
   }
 
-  return { add, attend, join, layers, linear, softmax, unpack };
+  // A map as a picture: `most` gets all of the figure's colour for heat.
+  function paint(canvas, rows, most = 1) {
+    const size = 8;
+    canvas.width = Math.max(...rows.map((row) => row.length)) * size;
+    canvas.height = rows.length * size;
+    const pen = canvas.getContext("2d");
+    pen.fillStyle = getComputedStyle(canvas.closest("figure")).getPropertyValue("--course-heat");
+    rows.forEach((row, t) => row.forEach((weight, s) => {
+      pen.globalAlpha = weight / most;
+      pen.fillRect(s * size, t * size, size, size);
+    }));
+  }
+
+  return { add, attend, gelu, join, layers, linear, paint, softmax, unpack };
 })();

@@ -20,8 +20,10 @@ from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, Options, depth_e
 from course_lib.figures.dilation_groups import dilation_groups
 from course_lib.figures.heads_apart import heads_apart
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
-from course_lib.figures.live_translator import live_translator, write_models
+from course_lib.figures.live_translator import live_translator
+from course_lib.figures.live_vit import live_vit
 from course_lib.figures.mask_builder import mask_builder
+from course_lib.figures.models import write_models
 from course_lib.figures.paired_plans import paired_plans
 from course_lib.figures.patch_counter import PATCHES, WIDTHS, patch_counter
 from course_lib.figures.patch_counter import Options as PatchOptions
@@ -44,6 +46,7 @@ COMPUTES = {
     "heads-apart": heads_apart,
     "kv-cache-stepper": kv_cache_stepper,
     "live-translator": live_translator,
+    "live-vit": live_vit,
     "deletion-test": deletion_test,
     "depth-explorer": depth_explorer,
     "dilation-groups": dilation_groups,
@@ -624,6 +627,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
         "heads-apart": touched.get_by_role("slider").first,
         "kv-cache-stepper": touched.get_by_role("button", name="next step"),
         "live-translator": touched.get_by_role("button", name="Next word"),
+        "live-vit": touched.get_by_label("positions"),
         "mask-builder": touched.get_by_label("causal"),
         "paired-plans": touched.get_by_role("slider").first,
         "patch-counter": touched.get_by_role("slider").first,

@@ -1,0 +1,83 @@
+"""Trained models as scripts of a site, which a page loads when a reader asks for them.
+
+The weights come as base64 in a script: a page from a disk may load that and no other file.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from safetensors.torch import save
+
+from course_lib.data.cifar import CLASSES, MEAN, PIXEL_STD
+from course_lib.figures.base import script
+from course_lib.trained import find_checkpoint
+from course_lib.vit import ViT, load_kept
+
+__all__ = ["kilobytes", "model_files", "trained_vit", "write_models"]
+
+ARM = "many"
+"""Which run of ``vit-recipe`` has trained the vision transformer."""
+
+
+def trained_vit() -> ViT:
+    """The vision transformer that figures show.
+
+    Example:
+        >>> trained_vit().config.patch_size
+        4
+    """
+    model = load_kept(ARM).model
+    assert model is not None  # this arm keeps it
+    return model
+
+
+def _vit() -> bytes:
+    """Its weights and what its pictures must be, without the logits that are kept beside them."""
+    model = trained_vit()
+    weights = {f"model.{name}": value.half() for name, value in model.state_dict().items()}
+    told = asdict(model.config) | {"classes": CLASSES, "mean": MEAN, "std": PIXEL_STD}
+    return save(weights, {"config": json.dumps(told)})
+
+
+MODELS: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "translator": ("encoder_decoder", lambda: find_checkpoint("translator").read_bytes()),
+    "vit": ("vision_transformer", _vit),
+}
+"""The script that computes each model, and what makes its file of weights."""
+
+
+def model_files(*names: str) -> dict[str, str]:
+    """Scripts that a page loads, by their names in the site.
+
+    Args:
+        names: Keys of :data:`MODELS`; all if none is given.
+
+    Example:
+        >>> [*model_files("vit")]
+        ['runtime.js', 'vit.js']
+    """
+    files = {"runtime.js": script("runtime")}
+    for name in names or MODELS:
+        computes, weights = MODELS[name]
+        data = f'(window.courseFiles ??= {{}})["{name}"] = "{b64encode(weights()).decode()}";\n'
+        files[f"{name}.js"] = script(computes) + data
+    return files
+
+
+def kilobytes(name: str) -> int:
+    """What a page loads for one model.
+
+    Args:
+        name: A key of :data:`MODELS`.
+    """
+    return round(sum(map(len, model_files(name).values())) / 1000)
+
+
+def write_models(folder: Path) -> None:
+    """Write all of :func:`model_files` into a folder, ``_static/live`` of a site."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in model_files().items():
+        (folder / name).write_text(text, encoding="utf-8")
