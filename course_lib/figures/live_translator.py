@@ -17,8 +17,6 @@ from course_lib.figures.models import kilobytes
 from course_lib.trained import TrainedTranslator, load_translator
 from course_lib.transformer import EncoderDecoder
 
-__all__ = ["Options", "live_translator", "search", "translate", "without"]
-
 Head = tuple[str, int, int]
 """Kind of attention, layer and number of a head, from 0."""
 

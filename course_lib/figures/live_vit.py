@@ -18,8 +18,6 @@ from course_lib.figures.base import Figure, bars, choice, switch, table
 from course_lib.figures.models import ARM, kilobytes, trained_vit
 from course_lib.vit import ViT, load_kept, load_picture, rearrange_patches
 
-__all__ = ["Options", "draw_pictures", "live_vit", "mixed_order"]
-
 _SHAPES: dict[str, str] = {
     "ship": "r a8c4dc 0 0 32 21; r 33546e 0 21 32 32; p 444444 3 18.5 29 18.5 26 24 6 24;"
     "r ffffff 11 14 21 18.5; r aa3333 14 9 17.5 14",

@@ -16,8 +16,6 @@ from course_lib.figures.base import script
 from course_lib.trained import find_checkpoint
 from course_lib.vit import ViT, load_kept
 
-__all__ = ["kilobytes", "model_files", "trained_vit", "write_models"]
-
 ARM = "many"
 """Which run of ``vit-recipe`` has trained the vision transformer."""
 
