@@ -178,7 +178,10 @@ class Options(Figure):
         weights = torch.tensor(self._shown(found)).view(8, 8)
         heat = torch.tensor([59.0, 130.0, 196.0])[:, None, None] - 255
         map_ = (255 + heat * weights / weights.max()).byte()
-        told = (f"{self.picture}, as it is read", _map_names()[self.shown])
+        told = (
+            f"{self.picture} as it is read, {_state(self.shuffled, self.placed)}",
+            f"map of its patches: {_map_names()[self.shown]}",
+        )
         return [_image(*both) for both in zip((self.seen, map_), told, strict=True)]
 
     def draw(self, found: dict[str, Any]) -> str:
@@ -200,8 +203,7 @@ class Options(Figure):
             best = torch.tensor(found["probabilities"]).topk(2)
             said = zip(best.indices.tolist(), best.values.tolist(), strict=True)
             lines = "<br/>".join(f"{CLASSES[n]} {share:.2f}" for n, share in said)
-            name = ("shuffled" if shuffled else "in order") + ("" if placed else ", no positions")
-            cells = (f"<th scope='col'>{name}</th>", *at._images(found), lines)
+            cells = (f"<th scope='col'>{_state(shuffled, placed)}</th>", *at._images(found), lines)
             for row, cell in zip(rows, cells, strict=True):
                 row.append(cell if cell.startswith("<th") else f"<td>{cell}</td>")
         caption = (
@@ -211,6 +213,10 @@ class Options(Figure):
         drawn = table(rows).replace("<table>", f"<table><caption>{caption}</caption>")
         named = f'tabindex="0" role="region" aria-label="{caption}"'
         return f'<div class="figure-scroll live-still" {named}>{drawn}</div>'
+
+
+def _state(shuffled: bool, placed: bool) -> str:
+    return ("shuffled" if shuffled else "in order") + ("" if placed else ", no positions")
 
 
 def _image(picture: Tensor, alt: str) -> str:
