@@ -193,19 +193,16 @@ class Options(Figure):
     @property
     def still(self) -> str:
         """The picture with and without its order and its positions, where no script draws it."""
-        rows: list[list[str]] = [
-            [f"<th scope='row'>{text}</th>"] for text in ("", "read", "map", "answer")
-        ]
-        rows[0] = ["<td></td>"]
+        heads = (f"<th scope='col'>{text}</th>" for text in ("read", "map", "answer"))
+        rows = [["<td></td>", *heads]]
         for shuffled, placed in ((False, True), (True, True), (False, False), (True, False)):
             at = Options(self.picture, shuffled, placed, self.shown, {}, [], 0)
             found = at.find()
             best = torch.tensor(found["probabilities"]).topk(2)
             said = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-            lines = "<br/>".join(f"{CLASSES[n]} {share:.2f}" for n, share in said)
-            cells = (f"<th scope='col'>{_state(shuffled, placed)}</th>", *at._images(found), lines)
-            for row, cell in zip(rows, cells, strict=True):
-                row.append(cell if cell.startswith("<th") else f"<td>{cell}</td>")
+            answers = "<br/>".join(f"{CLASSES[n]} {share:.2f}" for n, share in said)
+            cells = (f"<td>{text}</td>" for text in (*at._images(found), answers))
+            rows.append([f"<th scope='row'>{_state(shuffled, placed)}</th>", *cells])
         caption = (
             f"A {self.picture} as the model reads it, the {_map_names()[self.shown]} of the class "
             "token, and the two likeliest classes"
@@ -224,7 +221,7 @@ def _image(picture: Tensor, alt: str) -> str:
     made = Image.fromarray(picture.permute(1, 2, 0).contiguous().numpy())
     made.resize((96, 96), Image.Resampling.NEAREST).save(file, "png", optimize=True)
     data = b64encode(file.getvalue()).decode()
-    return f'<img width="96" height="96" alt="{alt}" src="data:image/png;base64,{data}"/>'
+    return f'<img width="72" height="72" alt="{alt}" src="data:image/png;base64,{data}"/>'
 
 
 @cache
