@@ -155,7 +155,7 @@
       element("div", { class: "live-columns" },
         element("div", {}, element("p", { class: "live-title" }, "How probable each class is"),
           element("ol", { class: "live-next" }, ...lines.map(({ line }) => line)), sure),
-        element("div", {}, element("p", { class: "live-title" }, "Maps of the class token (layer.head): press one to read it"),
+        element("div", {}, element("p", { class: "live-title" }, "All maps (layer.head): press one to read it"),
           element("div", { class: "live-maps" }, ...cards.map(({ pick }) => pick)))),
       spoken);
     choose(data.picture);
