@@ -40,20 +40,17 @@ SUM = (LINEAR_Q @ LINEAR_K.sum(0)).item()
 def cheap_patterns(s: Sketch) -> None:
     """Which of 36 scores are computed at all."""
     c, h = (26.0, 22.0) if s.narrow else (28.0, 24.0)
-    for place, (name, (mask, rule)) in enumerate(PATTERNS.items()):
-        left = 0.0 if s.narrow else place * 226.0
-        top = place * 202.0 if s.narrow else 0.0
-        wide, high = (344.0, 192.0) if s.narrow else (216.0, 226.0)
-        pairs = int(mask.sum())
-        s.panel(left, top, wide, high, f"{name}: {pairs} of {mask.numel()}")
-        x, y = left + (104 if s.narrow else 34), top + 46
+    names = (f"{name}: {mask.sum()} of {mask.numel()}" for name, (mask, _) in PATTERNS.items())
+    panels = s.panels(names, 226, phone=192, gap=10)
+    for panel, (mask, rule) in zip(panels, PATTERNS.values(), strict=True):
+        x, y = panel.x + (104 if s.narrow else 34), panel.y + 46
         gone = [(i, j) for i, j in (~mask).nonzero().tolist()]
         box = s.cells(x, y, [[None] * 6] * 6, "weight", w=c, h=h, hatched=gone)
         for i in range(6):
             s.text(x - 10, box.cell(i).cy, str(i), kind="small", role="query")
             s.text(box.cell(0, i).cx, y - 9, str(i), kind="small", role="key")
         if not s.narrow:
-            s.text(left + 108, box.bottom + 17, rule, kind="small quiet")
+            s.text(panel.cx, box.bottom + 17, rule, kind="small quiet")
 
 
 def _state(s: Sketch, x: float, y: float, seen: Running, *, thick: bool = False) -> Box:

@@ -138,13 +138,13 @@ def three_groups(s: Sketch) -> None:
         "dilated": ("7 of 16", (f"{AREAS[DILATION][1]} windows", "become one")),
     }
     c = 8.0
-    for n, (group, (share, rule)) in enumerate(told.items()):
-        left, top = (0.0, n * 190.0) if s.narrow else (n * 226.0, 0.0)
-        wide, high = (344.0, 180.0) if s.narrow else (216.0, 198.0)
-        s.panel(left, top, wide, high, f"{group}: {share} channels")
-        grid = _areas(s, left + (14 if s.narrow else 12), top + 34, c, group)
+    names = (f"{group}: {share} channels" for group, (share, _) in told.items())
+    panels = s.panels(names, 198, phone=180, gap=10)
+    for panel, (group, (_, rule)) in zip(panels, told.items(), strict=True):
+        left = panel.x
+        grid = _areas(s, left + (14 if s.narrow else 12), panel.y + 34, c, group)
         d = 13.0
-        at = (left + 236, grid.cy - 1.5 * d) if s.narrow else (left + wide - 12 - 3 * d, 0.0)
+        at = (left + 236, grid.cy - 1.5 * d) if s.narrow else (panel.right - 12 - 3 * d, 0.0)
         keys = s.cells(at[0], grid.cy - 1.5 * d, [[None] * M] * M, "key", w=d, h=d, thick=True)
         s.arrow((grid.right + 3, grid.cy), (keys.x, grid.cy))
         if s.narrow:
@@ -153,7 +153,7 @@ def three_groups(s: Sketch) -> None:
             s.text(keys.cx, keys.bottom + 13, f"{M * M} keys", role="key", kind="small")
         else:
             s.text(keys.cx, keys.bottom + 13, f"{M * M} keys", role="key", kind="small")
-            s.text(left + 12, high - 18, " ".join(rule), kind="small", at="start")
+            s.text(left + 12, panel.h - 18, " ".join(rule), kind="small", at="start")
 
 
 @drawing(

@@ -268,10 +268,9 @@ def what_is_a_token(s: Sketch) -> None:
         ("iTransformer", "all hours of one variable", f"{VARIABLES} tokens", (2, 0), (1, 8)),
     )  # fmt: skip
     w, h = (20.0, 20.0) if s.narrow else (18.0, 20.0)
-    for n, (name, token, count, (i, j), (high, wide)) in enumerate(ways):
-        left, top = (0.0, 192.0 * n) if s.narrow else (228.0 * n, 0.0)
-        box = s.panel(left, top, 344 if s.narrow else 212, 182, name)
-        x, y = (left + 110, top + 56) if s.narrow else (left + 54, top + 56)
+    panels = s.panels((way[0] for way in ways), 182, gap=16)
+    for panel, (_, token, count, (i, j), (high, wide)) in zip(panels, ways, strict=True):
+        x, y = panel.x + (110 if s.narrow else 54), panel.y + 56
         table = s.cells(x, y, [[None] * 8] * 4, "state", w=w, h=h)
         s.text(table.cx, y - 11, "hours", kind="small quiet")
         if s.narrow:
@@ -280,9 +279,8 @@ def what_is_a_token(s: Sketch) -> None:
             s.text(x - 14, table.cy, "variables", kind="small quiet", turn=True)
         at = table.cell(i, j)
         s.cells(at.x, at.y, [[None] * wide] * high, "query", w=w, h=h, thick=True)
-        middle = (box.x + box.right) / 2
-        s.text(middle, table.bottom + 14, token, role="query")
-        s.text(middle, table.bottom + 30, count, kind="small quiet")
+        s.text(panel.cx, table.bottom + 14, token, role="query")
+        s.text(panel.cx, table.bottom + 30, count, kind="small quiet")
 
 
 @drawing(

@@ -127,13 +127,11 @@ def mask_by_hand(s: Sketch) -> None:
 )
 def padding_in_a_batch(s: Sketch) -> None:
     """Two sentences of different length, each with its mask."""
-    wide, high, c, h = (344.0 if s.narrow else 328.0), 232.0, 31.0, 26.0
-    for place, words in enumerate(BATCH):
-        real = REAL[place, 0]
-        left = 0.0 if s.narrow else place * 340.0
-        top = place * (high + 12) if s.narrow else 0.0
-        s.panel(left, top, wide, high, f"sentence {place + 1}: {int(real.sum())} words")
-        x = left + 46
+    c, h = 31.0, 26.0
+    names = (f"sentence {i}: {real.sum()} words" for i, real in enumerate(REAL, 1))
+    for place, panel in enumerate(s.panels(names, 232, below=12)):
+        real, words = REAL[place, 0], BATCH[place]
+        x, top = panel.x + 46, panel.y
         pads = s.cells(x, top + 56, blank(real), "mask", w=c, h=h, hatched=hidden(real))
         _words(s, pads, (), words)
         causal = s.cells(
@@ -252,12 +250,11 @@ def hidden_row(s: Sketch) -> None:
 def two_corners(s: Sketch) -> None:
     """The same triangle, laid into two corners."""
     c, h = (52.0, 28.0) if s.narrow else (50.0, 28.0)
-    for place, (name, mask) in enumerate(CORNERS.items()):
-        left, top = (0.0, place * 138.0) if s.narrow else (place * 340.0, 0.0)
-        s.panel(left, top, 344 if s.narrow else 328, 126, name)
+    panels = s.panels(CORNERS, 126, below=12)
+    for place, (panel, mask) in enumerate(zip(panels, CORNERS.values(), strict=True)):
         box = s.cells(
-            left + 46,
-            top + 54,
+            panel.x + 46,
+            panel.y + 54,
             blank(mask),
             "mask",
             w=c,

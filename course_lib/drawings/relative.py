@@ -98,10 +98,9 @@ def bias_by_distance(s: Sketch) -> None:
 def same_turn(s: Sketch) -> None:
     """A query and a key, as they come, turned by their places, and both two places later."""
     names = ("not turned", "query at 5, key at 1", "query at 7, key at 3")
-    wide, high = (344.0, 160.0) if s.narrow else (214.0, 258.0)
-    for i, ((m, n), name) in enumerate(zip(PLACES, names, strict=True)):
-        left, top = (0.0, i * (high + 10)) if s.narrow else (i * (wide + 13), 0.0)
-        s.panel(left, top, wide, high, name)
+    panels = s.panels(names, 258, phone=160, gap=13)
+    for i, (panel, (m, n)) in enumerate(zip(panels, PLACES, strict=True)):
+        left, top = panel.x, panel.y
         x, y = (left + 92, top + 90) if s.narrow else (left + 107, top + 100)
         unit = 29.0 if s.narrow else 34.0
         s.curve(_arc(x, y, 2 * unit, 0, 2 * math.pi), "step", closed=True)

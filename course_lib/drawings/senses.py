@@ -133,17 +133,16 @@ def _is_pair(place: list[int]) -> bool:
 )
 def asked_both_ways(s: Sketch) -> None:
     """One table of scores, a softmax for each row, and a softmax for each column."""
-    for place, (way, asked) in enumerate((("row", "pictures"), ("column", "captions"))):
-        left, y = (0.0, 208.0 * place) if s.narrow else (340.0 * place, 0.0)
-        wide = 344.0 if s.narrow else 328.0
-        s.panel(left, y, wide, 196, f"{asked} asked: softmax by {way}")
+    names = ("pictures asked: softmax by row", "captions asked: softmax by column")
+    for panel, way in zip(s.panels(names, 196, below=12), ("row", "column"), strict=True):
+        left, y = panel.x, panel.y
         scores = _table(s, left + 28, y + 62, way, SCORES, "step", 30)
         pill = s.step(scores.right + 22, y + 110, 24, 84, "softmax")
         weights = _table(s, pill.right + 18, y + 62, way, ASKED[way], "weight", 42)
         s.arrow((scores.right, 110 + y), (pill.x, 110 + y))
         s.arrow((pill.right, 110 + y), (weights.x, 110 + y))
         terms = ", ".join(f"{x:.2f}" for x in LOST[way].abs())
-        s.text(left + wide / 2, y + 180, f"−ln of the pairs: {terms}; mean {LOST[way].mean():.2f}")
+        s.text(panel.cx, y + 180, f"−ln of the pairs: {terms}; mean {LOST[way].mean():.2f}")
 
 
 @drawing(

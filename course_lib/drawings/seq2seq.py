@@ -224,12 +224,11 @@ def _valve(s: Sketch, x: float, y: float) -> None:
 )
 def gate_as_valve(s: Sketch) -> None:
     """What is kept and what is let in pass two valves, one open where the other is closed."""
-    for place, gate in enumerate((KEEP, 1 - KEEP)):
-        left, top = (0.0, 232.0 * place) if s.narrow else (344.0 * place, 0.0)
-        wide = 344.0 if s.narrow else 324.0
-        s.panel(left, top, wide, 216, "keep" if gate > 0.5 else "replace")
-        ys = top + 78, top + 172
-        plus = s.sign(left + wide - 92, (ys[0] + ys[1]) / 2, "+")
+    panels = s.panels(("keep", "replace"), 216, gap=20, below=16)
+    for panel, gate in zip(panels, (KEEP, 1 - KEEP), strict=True):
+        left = panel.x
+        ys = panel.y + 78, panel.y + 172
+        plus = s.sign(panel.right - 92, (ys[0] + ys[1]) / 2, "+")
         parts = (("old state *h*", OLD, "*z*", gate), ("new *n*", NEW, "1 − *z*", 1 - gate))
         for y, (said, value, letter, share) in zip(ys, parts, strict=True):
             box = s.cells(left + 20, y - 13, [[value]], "state", w=54, h=26)

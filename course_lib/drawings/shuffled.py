@@ -30,18 +30,16 @@ def shuffled_tokens(s: Sketch) -> None:
     """Two shuffles: one changes the order of the tokens, the other changes the picture."""
     dot = 7.0
     side, pitch = SIDE * dot, SIDE * dot + 12
-    for n, (name, (patches, places)) in enumerate(WAYS.items()):
-        x, y = (0.0, 152.0 * n) if s.narrow else (226.0 * n, 0.0)
-        wide = 344.0 if s.narrow else 216.0
-        s.panel(x, y, wide, 142, name)
-        left = x + (40 if s.narrow else 14)
+    for panel, name in zip(s.panels(WAYS, 142, gap=10), WAYS, strict=True):
+        patches, places = WAYS[name]
+        left, y = panel.x + (40 if s.narrow else 14), panel.y
         for i, (patch, place) in enumerate(zip(patches, places, strict=True)):
             at = left + pitch * i
             picture = s.pixels(at, y + 38, pixels(PATCHES[TOWER[patch]]), dot)
             s.text(picture.cx, picture.bottom + 9, "+")
             s.cells(at, picture.bottom + 18, [[place]], "position", w=side, h=22)
         s.text(left + pitch + side / 2, y + 128, "tokens", kind="small quiet")
-        right = x + wide - (74 if s.narrow else 44)
+        right = panel.right - (74 if s.narrow else 44)
         for place, patch in told(name).items():
             s.pixels(right, y + 32 + place * side, pixels(PATCHES[TOWER[patch]]), dot)
         middle = y + 32 + 1.5 * side

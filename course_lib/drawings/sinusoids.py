@@ -44,15 +44,12 @@ def _dial(s: Sketch, x: float, y: float, r: float, *angles: float) -> None:
 )
 def same_words_shuffled(s: Sketch) -> None:
     """Two sentences of the same three words, and the same three outputs."""
-    wide, high, h, gap = (344.0 if s.narrow else 328.0), 146.0, 24.0, 32.0
-    for place, (sentence, order) in enumerate(ORDERS.items()):
-        left = 0.0 if s.narrow else place * 340.0
-        top = place * (high + 10) if s.narrow else 0.0
-        s.panel(left, top, wide, high, sentence)
-        x, middle = left + 54, top + 50 + gap + h / 2
+    h, gap = 24.0, 32.0
+    for panel, order in zip(s.panels(ORDERS, 146), ORDERS.values(), strict=True):
+        x, middle = panel.x + 54, panel.y + 50 + gap + h / 2
         pill = s.step(x + 110, middle, 24, 2 * gap + h, "attention")
         for i, word in enumerate(order):
-            y = top + 50 + i * gap
+            y = panel.y + 50 + i * gap
             tokens = s.cells(x, y, [whole(X[word])], "state", w=20, h=h)
             s.text(x - 7, tokens.cy, WORDS[word], kind="strong", at="end")
             out = s.cells(
@@ -133,14 +130,12 @@ def _block(pair: int) -> list[list[float]]:
 )
 def shift_turns_hands(s: Sketch) -> None:
     """Two hands, each turned by a matrix of its own."""
-    wide, high, r, h = (344.0 if s.narrow else 328.0), 142.0, 40.0, 26.0
-    for pair, name in enumerate(("fast", "slow")):
-        left = 0.0 if s.narrow else pair * 340.0
-        top = pair * (high + 10) if s.narrow else 0.0
+    r, h, names = 40.0, 26.0, ("fast", "slow")
+    angles = [f"{SHIFT * rate:.{pair}f}" for pair, rate in enumerate(RATES)]
+    turns = map("the {} hand turns by {}".format, names, angles)
+    for pair, (panel, name) in enumerate(zip(s.panels(turns, 142), names, strict=True)):
         rate = RATES[pair]
-        angle = f"{SHIFT * rate:.{pair}f}"
-        s.panel(left, top, wide, high, f"the {name} hand turns by {angle}")
-        x, y = left + 62, top + 84
+        x, y = panel.x + 62, panel.y + 84
         start, end = FIRST * rate, (FIRST + SHIFT) * rate
         _dial(s, x, y, r, start, end)
         # The arc ends in a short arrow, so that it has a head.
@@ -151,7 +146,7 @@ def shift_turns_hands(s: Sketch) -> None:
         apart = 0.1 if pair else 0.0
         for position, at in ((FIRST, start - apart), (FIRST + SHIFT, end + apart)):
             s.text(*_tip(x, y, r + 10, at), str(position), kind="small strong", role="position")
-        matrix = s.cells(left + 124, y - h, _block(pair), "layer", w=42, h=h)
+        matrix = s.cells(panel.x + 124, y - h, _block(pair), "layer", w=42, h=h)
         ends = (CODES[FIRST], CODES[FIRST + SHIFT])
         before, after = ([[c] for c in code[2 * pair : 2 * pair + 2].tolist()] for code in ends)
         one = s.cells(matrix.right + 18, matrix.y, before, "position", w=38, h=h)
@@ -171,13 +166,10 @@ def shift_turns_hands(s: Sketch) -> None:
 )
 def codes_along_an_axis(s: Sketch) -> None:
     """The same table, added along two axes."""
-    wide, high, c, h = (344.0 if s.narrow else 328.0), 128.0, 62.0, 28.0
-    for place, name in enumerate(("along the sentence", "along the batch")):
-        left = 0.0 if s.narrow else place * 340.0
-        top = place * (high + 10) if s.narrow else 0.0
-        s.panel(left, top, wide, high, name)
+    c, h = 62.0, 28.0
+    for place, panel in enumerate(s.panels(("along the sentence", "along the batch"), 128)):
         rows = [[f"+ *c*_{{{row if place else word}}}" for word in range(3)] for row in range(2)]
-        box = s.cells(left + 108, top + 58, rows, "position", w=c, h=h, thick=not place)
+        box = s.cells(panel.x + 108, panel.y + 58, rows, "position", w=c, h=h, thick=not place)
         for row in range(2):
             s.text(box.x - 9, box.cell(row).cy, f"sentence {row}", at="end", kind="small")
         for word in range(3):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from course_lib.drawings.style import HANGUL, rules
@@ -176,6 +176,26 @@ class Sketch:
         if said:
             self.text(x + 12, y + 15, said, kind="strong quiet", at="start")
         return self._grounds[-1]
+
+    def panels(
+        self, said: Iterable[str], high: float, *,
+        phone: float | None = None, gap: float = 12, below: float = 10,
+    ) -> Iterator[Box]:  # fmt: skip
+        """Grounds of one size, beside one another on a page and below one another on a phone.
+
+        Args:
+            said: Their names.
+            high: The height of each.
+            phone: The same on a phone, if it is another.
+            gap: Between two on a page.
+            below: Between two on a phone.
+        """
+        names = [*said]
+        high = phone if self.narrow and phone is not None else high
+        wide = self.width if self.narrow else (self.width - gap * (len(names) - 1)) / len(names)
+        for i, name in enumerate(names):
+            x, y = (0.0, i * (high + below)) if self.narrow else (i * (wide + gap), 0.0)
+            yield self.panel(x, y, wide, high, name)
 
     def cells(
         self, x: float, y: float, rows: Sequence[Sequence[object]], role: str, *,

@@ -108,16 +108,13 @@ def grid_in_a_line(s: Sketch) -> None:
 )
 def codes_of_two_places(s: Sketch) -> None:
     """The same two numbers in both orders, added and side by side."""
-    wide, high, h = (344.0 if s.narrow else 328.0), 136.0, 26.0
-    w = 36.0
-    for panel, name in enumerate(("added", "side by side")):
-        left = 0.0 if s.narrow else panel * 340.0
-        top = panel * (high + 10) if s.narrow else 0.0
-        s.panel(left, top, wide, high, name)
+    w, h = 36.0, 26.0
+    for beside, panel in enumerate(s.panels(("added", "side by side"), 136)):
+        left = panel.x
         for i, (r, c) in enumerate(PLACES):
-            y = top + 56 + i * 38
+            y = panel.y + 56 + i * 38
             s.text(left + 48, y + h / 2, f"({r}, {c})", kind="strong", at="end")
-            if panel:
+            if beside:
                 both = s.cells(left + 104, y, [BESIDE[i].tolist()], "position", w=w, h=h, cut=2,
                                thick=True)  # fmt: skip
                 heads = (both.cell(0, 1).x, both.cell(0, 3).x)

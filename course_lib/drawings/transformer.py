@@ -125,12 +125,11 @@ def whole_transformer(s: Sketch) -> None:
 )
 def teacher_or_own_words(s: Sketch) -> None:
     """One step for all places with the true words; or one step for each word, with its own."""
-    wide = 344.0 if s.narrow else 326.0
-    for way, (name, given) in enumerate((("training", GIVEN), ("writing", ("<bos>", *SAYS[:3])))):
-        left, top = (0.0, way * 260.0) if s.narrow else (way * 342.0, 0.0)
-        s.panel(left, top, wide, 250, name)
+    panels = s.panels(("training", "writing"), 250, gap=16)
+    for way, (panel, given) in enumerate(zip(panels, (GIVEN, ("<bos>", *SAYS[:3])), strict=True)):
+        left, top = panel.x, panel.y
         said = "one step, all places" if way == 0 else "one step for each word"
-        s.text(left + wide - 12, top + 15, said, kind="small quiet", at="end")
+        s.text(panel.right - 12, top + 15, said, kind="small quiet", at="end")
         xs = [left + 82 + 66 * i for i in range(T)]
         top -= 18 * way
         for y, label in ((212, "given"), (108, "says")):
@@ -159,10 +158,10 @@ def teacher_or_own_words(s: Sketch) -> None:
         if way == 0:
             s.text(left + 12, top + 40, "the loss compares, place by place", kind="small quiet",
                    at="start")  # fmt: skip
-            s.text(left + wide / 2, top + 236, "the true words, whatever it says",
+            s.text(panel.cx, top + 236, "the true words, whatever it says",
                    kind="small quiet")  # fmt: skip
         else:
             s.text(left + 12, top + 58, "no true word is there: nothing corrects it",
                    kind="small quiet", at="start")  # fmt: skip
-            s.text(left + wide / 2, top + 236, "its own words, right or wrong",
+            s.text(panel.cx, top + 236, "its own words, right or wrong",
                    kind="small quiet")  # fmt: skip

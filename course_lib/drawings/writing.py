@@ -196,14 +196,10 @@ def _kept(groups: int) -> int:
 def shared_keys(s: Sketch) -> None:
     """Query heads above, the keys and values that they share below."""
     w, h = (34, 24) if s.narrow else (36, 26)
-    for j, (name, groups) in enumerate(
-        (("multi-head", 4), ("grouped-query", 2), ("multi-query", 1))
-    ):
-        x, y = (0.0, 156.0 * j) if s.narrow else (226.0 * j, 0.0)
-        wide = 344.0 if s.narrow else 216.0
-        s.panel(x, y, wide, 146 if s.narrow else 166, name)
-        first, gap = x + wide / 2 - 1.5 * 48, 48
-        top = y + 52
+    panels = s.panels(("multi-head", "grouped-query", "multi-query"), 166, phone=146, gap=10)
+    for panel, groups in zip(panels, (4, 2, 1), strict=True):
+        first, gap = panel.cx - 1.5 * 48, 48
+        top = panel.y + 52
         spots = [first + gap * i for i in range(HEADS)]
         asks = [s.cells(at - w / 2, top - h / 2, [[f"*q*_{{{i + 1}}}"]], "query", w=w, h=h)
                 for i, at in enumerate(spots)]  # fmt: skip
@@ -221,7 +217,7 @@ def shared_keys(s: Sketch) -> None:
                     bend = (box.bottom + k.y) / 2
                     s.arrow((at, box.bottom), (at, bend), (middle, bend), (middle, k.y))
         s.text(
-            x + wide / 2,
+            panel.cx,
             low + (25 if s.narrow else 30),
             f"kept per token: {_kept(groups)} vectors",
             kind="small quiet",
