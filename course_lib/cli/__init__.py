@@ -46,6 +46,11 @@ def emit(arguments: argparse.Namespace, data: dict[str, Any] | list[Any], line: 
     print(text.encode(errors="replace").decode())
 
 
+def say(line: str) -> None:
+    """Tell how far a command is, beside what it reports."""
+    print(f"  {line}", file=sys.stderr, flush=True)
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Give a reporting command its ``--json``."""
     parser.add_argument("--json", action="store_true", help="print the report as JSON only")

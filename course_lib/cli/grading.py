@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit
+from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,9 +137,6 @@ def run_matrix(arguments: argparse.Namespace) -> int:
     if arguments.seeds < 1:
         raise Refused(f"--seeds {arguments.seeds}: wanted at least 1")
 
-    def progress(name: str) -> None:
-        print(f"  {name}", file=sys.stderr, flush=True)
-
     chosen = arguments.exercise or None
     models = None
     if arguments.mutants or arguments.points:
@@ -152,9 +149,9 @@ def run_matrix(arguments: argparse.Namespace) -> int:
         from course_lib.grading.judging.worker_grader import worker_grader
 
         with tempfile.TemporaryDirectory() as folder, worker_grader(Path(folder)) as grader:
-            tally = matrix(arguments.seeds, chosen, grader, progress, models)
+            tally = matrix(arguments.seeds, chosen, grader, say, models)
     else:
-        tally = matrix(arguments.seeds, chosen, None, progress, models)
+        tally = matrix(arguments.seeds, chosen, None, say, models)
     if not arguments.json:
         for fault in tally.faults:
             print(f"FAULT {fault}")

@@ -1,13 +1,12 @@
 """``course handout``, ``course release-solutions`` and ``course reset``: answers apart."""
 
 import argparse
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import course_lib
-from course_lib.cli import Refused, add_db, add_json, checkout, emit
+from course_lib.cli import Refused, add_db, add_json, checkout, emit, say
 
 
 def register(commands: Any) -> None:
@@ -72,9 +71,6 @@ def run_handout(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.json:
         print(plan.line(), flush=True)
-
-    def say(name: str) -> None:
-        print(f"  {name}", file=sys.stderr, flush=True)
 
     facts["written"] = handout.write(root, plan, say)
     emit(arguments, facts, f"handout {plan.folder}, {facts['written']} files")

@@ -4,11 +4,10 @@ import argparse
 import dataclasses
 import functools
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
+from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit, say
 
 
 def register(commands: Any) -> None:
@@ -317,7 +316,7 @@ def bench_grading(arguments: argparse.Namespace) -> int:
             stock=with_stock,
             tuned=with_stock and students == arguments.students,
             results_dir=results,
-            say=_say,
+            say=say,
         )
         for students, with_stock in sizes.items()
     }
@@ -335,10 +334,6 @@ def bench_grading(arguments: argparse.Namespace) -> int:
     return FOUND_WRONG if differences else 0
 
 
-def _say(line: str) -> None:
-    print(f"  {line}", file=sys.stderr, flush=True)
-
-
 def _aligned(table: list[list[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ("  ".join(map(str.ljust, line, widths)) for line in table)
@@ -350,7 +345,7 @@ def bench_cluster(arguments: argparse.Namespace) -> int:
     from course_lib.benchmarks import cluster
 
     root, results = checkout(), _bench_folder(arguments)
-    measured = cluster.bench(root, arguments.students, results_dir=results, say=_say)
+    measured = cluster.bench(root, arguments.students, results_dir=results, say=say)
     if not arguments.json:
         print(measured.table())
     emit(arguments, measured.data(), measured.line())
