@@ -198,22 +198,17 @@ def apply(course: Path, found: Import, db: str = "") -> None:
     """Write a list down: gradebook first, in one transaction; again does the same."""
     with lock(course), database.alone(gradebook.url(course, db), course):
         known = roster.facts(course)
-        with gradebook.open_gradebook(course, db) as book:
-            try:
-                for student, person in found.students.items():
-                    row = book.db.get(Student, student) or Student(id=student)
-                    book.db.add(row)
-                    last, first = _parts(person)
-                    own = person["keys"][found.system]
-                    about = (first, last, person.get("email", ""),
-                             own.get("key") or own.get("number", ""))  # fmt: skip
-                    for column, value in zip(roster.ABOUT, about, strict=True):
-                        if value:
-                            # nbgrader writes tables without quotes, and spreadsheets run formulas.
-                            setattr(row, column, cell(value)[:LONGEST])
-                book.db.commit()
-            except BaseException:
-                book.db.rollback()
-                raise
+        with gradebook.open_gradebook(course, db) as book, gradebook.transaction(book):
+            for student, person in found.students.items():
+                row = book.db.get(Student, student) or Student(id=student)
+                book.db.add(row)
+                last, first = _parts(person)
+                own = person["keys"][found.system]
+                about = (first, last, person.get("email", ""),
+                         own.get("key") or own.get("number", ""))  # fmt: skip
+                for column, value in zip(roster.ABOUT, about, strict=True):
+                    if value:
+                        # nbgrader writes tables without quotes, and spreadsheets run formulas.
+                        setattr(row, column, cell(value)[:LONGEST])
         known["students"].update(found.students)
         roster.keep(course, known)

@@ -71,6 +71,17 @@ def open_gradebook(course: Path, db: str = "") -> Iterator[Gradebook]:
             yield gradebook
 
 
+@contextlib.contextmanager
+def transaction(gradebook: Gradebook) -> Iterator[None]:
+    """What is done inside reaches the database whole or not at all."""
+    try:
+        yield
+        gradebook.db.commit()
+    except BaseException:
+        gradebook.db.rollback()
+        raise
+
+
 def url(course: Path, db: str = "") -> str:
     """The database address of a course's gradebook.
 
@@ -143,8 +154,7 @@ def write(
         unanswered: Solution cells that are still as they were released.
         submitted: When it was submitted, if that is known; penalties for lateness follow from it.
     """
-    db = gradebook.db
-    try:
+    with transaction(gradebook):
         notebook = _notebook(gradebook, name, student)
         if submitted is not None:
             notebook.assignment.timestamp = submitted
@@ -158,10 +168,6 @@ def write(
                 grade.needs_manual_grade = True
         for comment in notebook.comments:
             comment.auto_comment = "No response." if comment.cell.name in unanswered else None
-        db.commit()
-    except BaseException:
-        db.rollback()
-        raise
 
 
 def _notebook(gradebook: Gradebook, name: str, student: str) -> SubmittedNotebook:

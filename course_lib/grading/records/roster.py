@@ -164,14 +164,10 @@ def _rewrite(course: Path, old: str, new: str, db: str) -> int:
             person = Student(id=new, **{name: getattr(before, name) for name in ABOUT})
             book.db.add(person)
         submissions = list(before.submissions)
-        try:
+        with gradebook.transaction(book):
             for submission in submissions:
                 submission.student = person
             book.db.flush()
             book.db.expire(before)
             book.db.delete(before)
-            book.db.commit()
-        except BaseException:
-            book.db.rollback()
-            raise
     return len(submissions)

@@ -202,15 +202,11 @@ class Question:
 
     def _save(self, book: Gradebook, new: Sequence[tuple[Mark, Grade]]) -> None:
         """Into nbgrader's own columns, in one transaction."""
-        try:
+        with gradebook.transaction(book):
             for mark, grade in new:
                 grade.manual_score, grade.needs_manual_grade = sum(mark.given), False
                 row = next(c for c in grade.notebook.comments if c.name == self.cell)
                 row.manual_comment = self.rubric.remark(mark.given, mark.comment)
-            book.db.commit()
-        except BaseException:
-            book.db.rollback()
-            raise
 
 
 class SecondLook(Question):
