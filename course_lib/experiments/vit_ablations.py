@@ -338,6 +338,10 @@ class Seeing:
             model, settings.optimizer, settings.learning_rate, settings.weight_decay
         )
 
+    def clip_norm(self) -> float | None:
+        """The largest norm of the whole gradient that is left as it is, or None for any."""
+        return 1.0
+
     def vary(self, pictures: Tensor, generator: torch.Generator) -> Tensor:
         """Training pictures, flipped and shifted anew each time."""
         return augment(pictures, generator, self.settings.crop)
@@ -421,6 +425,7 @@ class Seeing:
                 | self.watch(model, test_images)
                 | clock.lap()
             ),
+            clip_norm=self.clip_norm(),
             checkpoint=job.checkpoint,
             progress=job.progress,
         )
