@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import time
@@ -13,8 +14,9 @@ from typing import Any
 
 from course_lib.book.browser import chromium, serving
 from course_lib.data.translation import german_english, korean_english
-from course_lib.figures import live_vit
+from course_lib.figures import live_training, live_vit
 from course_lib.figures.live_translator import KINDS, live_translator
+from course_lib.transformer.depth import ARRANGEMENTS
 
 _TRANSLATE = """(model, given) => {
     const reading = model.read(given);
@@ -32,6 +34,18 @@ _WRITE = """(model, given) => {
     return 20;
 }"""
 _CLASSIFY = "(model, given) => model.classify(given)"
+_LEARN = """(mirror, given) => {
+    const model = mirror(given);
+    const losses = given.rates.map((rate, n) => model.learn(given.batches[n].flat(), rate));
+    return { losses, gradients: [...model.gradient], weights: [...model.weights] };
+}"""
+# Whole batches, as the page has them.
+_TRAIN = """(mirror, given) => {
+    const model = mirror(given);
+    const batch = Array.from({ length: 256 }, (_, n) => n % 10);
+    for (let n = 0; n < 20; n++) model.learn(batch, 0.01);
+    return 20;
+}"""
 
 
 def draw_sentences(n: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -100,16 +114,51 @@ def draw_pictures(n: int, seed: int = 0) -> list[dict[str, Any]]:
     return made
 
 
+def draw_networks(n: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Draw networks that learn, and what they learn from.
+
+    Args:
+        n: How many inputs.
+        seed: The same seed, the same inputs.
+
+    Returns:
+        Arguments of :func:`course_lib.figures.live_training.adam_steps`: all arrangements, up to
+        four blocks, any weights, and one to four steps. Of the two largest learning rates the loss
+        may jump to a hundred, and rounding errors with it: they are not among them.
+    """
+    chance = random.Random(seed)
+    made = []
+    for _ in range(n):
+        around, blocks = chance.choice(ARRANGEMENTS), chance.choice(live_training.BLOCKS)
+        start = live_training.train(around, blocks, seed=chance.randrange(99), steps=0).weights
+        steps, size = chance.randint(1, 4), chance.randint(1, 9)
+        made.append(
+            {
+                "arrangement": around,
+                "blocks": blocks,
+                "weights": [weight + chance.gauss(0, 0.02) for weight in start],
+                "batches": [
+                    [chance.choices(range(10), k=live_training.LENGTH) for _ in range(size)]
+                    for _ in range(steps)
+                ],
+                "rates": chance.choices(live_training.RATES[:3], k=steps),
+            }
+        )
+    return made
+
+
 @dataclass(frozen=True)
 class Live:
-    """How a figure with a trained model is measured.
+    """How a figure with a model that computes in the page is measured.
 
     Attributes:
-        model: Its name among the files and in the runtime.
+        model: Its name in the runtime and, if it has been trained, among the files.
         compute: JavaScript: a function of model and input that gives the outputs.
         step: JavaScript: a function of model and input that says how many steps it has taken.
         twin: The same as ``compute``, by torch.
         draw: Draws so many inputs.
+        made: JavaScript: what ``compute`` is given as the model; made of its file if not given.
+        start: The button that asks for the first answer.
     """
 
     model: str
@@ -117,10 +166,13 @@ class Live:
     step: str
     twin: Callable[..., dict[str, Any]]
     draw: Callable[[int], list[dict[str, Any]]]
+    made: str = ""
+    start: str = ".figure-load button"
 
     @property
     def _given(self) -> str:
-        return f"const model = courseRuntime.{self.model}(courseFiles.{self.model});"
+        loaded = f"courseRuntime.{self.model}(courseFiles.{self.model})"
+        return f"const model = {self.made or loaded};"
 
     def compare(self, page: Any, inputs: Sequence[dict[str, Any]]) -> list[float]:
         """Compute in a page, whose figure has loaded its model, and in torch.
@@ -166,8 +218,17 @@ FIGURES = {
         live_vit.live_vit,
         draw_pictures,
     ),
+    "live-training": Live(
+        "mirror",
+        _LEARN,
+        _TRAIN,
+        live_training.adam_steps,
+        draw_networks,
+        f"(given) => courseRuntime.mirror({{ ...{json.dumps(live_training.SIZES)}, ...given }})",
+        ".figure-buttons button:nth-child(2)",
+    ),
 }
-"""Figures with a trained model, by name."""
+"""Figures with a model, by name."""
 
 
 def apart(mine: Any, theirs: Any) -> float:
@@ -192,7 +253,7 @@ def apart(mine: Any, theirs: Any) -> float:
 
 
 def live(html_dir: Path, browser: Any = None) -> dict[str, dict[str, Any]]:
-    """Measure each figure of a built book that has a trained model in it.
+    """Measure each figure of a built book that has a model in it.
 
     Args:
         html_dir: The folder of ``index.html``.
@@ -200,8 +261,9 @@ def live(html_dir: Path, browser: Any = None) -> dict[str, dict[str, Any]]:
 
     Returns:
         By the figure's name: its ``page``, the ``bytes`` that it loads when a reader asks for it,
-        the ``seconds`` from that click to the first answer, ``steps`` (words or pictures a second),
-        and the ``largest_difference`` from torch over 50 random inputs.
+        or of its script if that is all, the ``seconds`` from that click to the first answer,
+        ``steps`` (words, pictures or steps of training a second), and the ``largest_difference``
+        from torch over 50 random inputs.
 
     Raises:
         NoBrowser: If there is none.
@@ -235,13 +297,15 @@ def _measure(name: str, window: Any, address: str, path: str, html_dir: Path) ->
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         start = time.perf_counter()
-        page.locator(f"[data-figure={name}] .figure-load button").click()
+        page.locator(f"[data-figure={name}] {figure.start}").click()
         page.wait_for_function(f"document.querySelector('[data-figure={name}]').dataset.state")
         seconds = time.perf_counter() - start
         files = [html_dir / url.removeprefix(address) for url in asked]
+        inlined = f"document.querySelector('[data-figure={name}] + script').textContent"
         inputs = figure.draw(50)
         return {
-            "bytes": sum(file.stat().st_size for file in files),
+            "bytes": sum(file.stat().st_size for file in files)
+            or len(page.evaluate(inlined).encode()),
             "seconds": round(seconds, 2),
             "steps": round(figure.steps(page, inputs[0])),
             "largest_difference": max(figure.compare(page, inputs)),

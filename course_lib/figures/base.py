@@ -101,6 +101,7 @@ class Figure(ABC):
     Attributes:
         title: Its heading.
         use: How to use it, in a sentence or two.
+        scripts: What its script on a page needs, as :func:`script` names it.
 
     Raises:
         ValueError: If a field has a value that its control cannot show.
@@ -108,6 +109,7 @@ class Figure(ABC):
 
     title: ClassVar[str]
     use: ClassVar[str]
+    scripts: ClassVar[tuple[str, ...]] = ("common",)
 
     def __post_init__(self) -> None:
         """Refuse what no control can show."""
@@ -211,11 +213,12 @@ class Page:
             if not control.page:
                 del data[name]
         told = json.dumps(data, ensure_ascii=False).replace("</", "<\\/")
+        needed = "\n".join(map(script, shown.scripts))
         return (
             f'<figure class="course-figure" data-figure="{self.name}">'
             f"<figcaption>{shown.heading}</figcaption>"
             f"<noscript><p>{html.escape(shown.text)}</p></noscript>{shown.still}</figure>"
-            f"<script>{script('common')}\n({script(self.name).strip().removesuffix(';')})"
+            f"<script>{needed}\n({script(self.name).strip().removesuffix(';')})"
             f"(document.currentScript.previousElementSibling, {told}, window.courseFigure);"
             "</script>"
         )

@@ -139,5 +139,5 @@ window.courseRuntime ??= (() => {
     }));
   }
 
-  return { add, attend, gelu, join, layers, linear, paint, softmax, unpack };
+  return { add, attend, gelu, join, layerNorm, layers, linear, paint, softmax, unpack };
 })();

@@ -18,6 +18,7 @@ class Mirror(nn.Module):
         n_layers: Number L of blocks.
         d_model: Width D.
         n_heads: Number of heads.
+        length: Number T of places.
 
     Example:
         >>> Mirror("pre", 2)(torch.zeros(3, LENGTH, dtype=torch.long)).shape
@@ -25,13 +26,18 @@ class Mirror(nn.Module):
     """
 
     def __init__(
-        self, arrangement: Arrangement, n_layers: int, d_model: int = 32, n_heads: int = 4
+        self,
+        arrangement: Arrangement,
+        n_layers: int,
+        d_model: int = 32,
+        n_heads: int = 4,
+        length: int = LENGTH,
     ) -> None:
         """Make the layers."""
         super().__init__()
         self.arrangement = arrangement
         self.digits = nn.Embedding(N_DIGITS, d_model)
-        self.places = nn.Parameter(torch.randn(LENGTH, d_model))
+        self.places = nn.Parameter(torch.randn(length, d_model))
         self.stack = arranged_stack(arrangement, n_layers, d_model, n_heads)
         self.guess = nn.Linear(d_model, N_DIGITS)
 
@@ -39,10 +45,10 @@ class Mirror(nn.Module):
         """Guess the digit at the mirrored place.
 
         Args:
-            tokens: Digits ``(B, 12)``.
+            tokens: Digits ``(B, T)``.
 
         Returns:
-            Logits ``(B, 12, 10)``.
+            Logits ``(B, T, 10)``.
         """
         x = self.digits(tokens) + self.places
         for block in self.stack.blocks:

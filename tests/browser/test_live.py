@@ -11,14 +11,19 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from course_lib.book.live import FIGURES, apart, draw_pictures, draw_sentences, live
+from course_lib.book.live import FIGURES, apart, draw_networks, draw_pictures, draw_sentences, live
 from course_lib.data.cifar import CLASSES
 from course_lib.figures import figure, live_vit
+from course_lib.figures.live_training import BLOCKS
 from course_lib.figures.live_translator import translate
 from course_lib.figures.models import MODELS, model_files, write_models
+from course_lib.transformer.depth import ARRANGEMENTS
 from course_lib.vit import load_picture
 
 pytestmark = pytest.mark.browser
+# Doubles have 16 digits; what is asked of the other figures leaves six of them. Without norms a loss
+# is in the tens and its gradients beyond that, and several steps add up what rounding does to them.
+CLOSE = {name: 1e-7 if name == "live-training" else 1e-9 for name in FIGURES}
 
 
 @pytest.fixture
@@ -48,7 +53,8 @@ def opened(
         def open_(model: str) -> Any:
             page = context.new_page()
             page.goto(f"{address}chapters/{model}.html")
-            page.get_by_role("button", name="Load the trained model").click()
+            if page.locator(".figure-load").count():
+                page.get_by_role("button", name="Load the trained model").click()
             page.wait_for_function("document.querySelector('figure').dataset.state")
             return page
 
@@ -91,13 +97,16 @@ def test_inputs_are_of_every_kind() -> None:
     assert len({str(given["pixels"]) for given in pictures}) > 30
     kinds = {(given["placed"], given["order"] == [*range(64)]) for given in pictures}
     assert len(kinds) == 4
+    networks = draw_networks(50)
+    assert {given["arrangement"] for given in networks} == {*ARRANGEMENTS}
+    assert {given["blocks"] for given in networks} == {*BLOCKS}
+    assert {len(given["rates"]) for given in networks} == {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_fifty_random_inputs_give_what_torch_gives(name: str, opened: Callable[[str], Any]) -> None:
     measured = FIGURES[name]
-    # Doubles have 16 digits; what is asked of the other figures leaves six of them.
-    assert max(measured.compare(opened(measured.model), measured.draw(50))) < 1e-9
+    assert max(measured.compare(opened(measured.model), measured.draw(50))) < CLOSE[name]
 
 
 def test_a_sentence_is_written_and_parts_are_taken_away(page: Any) -> None:
@@ -302,7 +311,11 @@ def test_figures_are_measured_where_they_stand(site: Path, chromium: Any) -> Non
     for name, found in live(site, chromium).items():
         model = FIGURES[name].model
         assert found["page"] == f"chapters/{model}.html"
-        assert found["bytes"] == sum(len(text.encode()) for text in model_files(model).values())
-        assert 0 <= found["largest_difference"] < 1e-9 and found["steps"] > 0 < found["seconds"]
+        files = model_files(model) if model in MODELS else {}
+        size = sum(len(text.encode()) for text in files.values())
+        assert found["bytes"] == size if files else 20_000 < found["bytes"] < 100_000
+        assert (
+            0 <= found["largest_difference"] < CLOSE[name] and found["steps"] > 0 < found["seconds"]
+        )
         (site / found["page"]).unlink()
     assert live(site, chromium) == {}

@@ -394,6 +394,12 @@ def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
         ("rope-rotation", "base", 10_000),
         ("kv-cache-stepper", "step", 5),
         ("kv-cache-stepper", "with a cache", False),
+        ("live-training", "each part", "norm"),
+        ("live-training", "blocks", 2),
+        ("live-training", "learning rate", 0.3),
+        ("live-training", "warm-up", True),
+        ("live-training", "seed", 3),
+        ("live-training", "steps", 9),
         ("live-translator", "sentence", 0),
         ("live-translator", "words", 3),
         ("live-translator", "positions", "back"),
@@ -494,8 +500,8 @@ def test_words_of_a_reader_cannot_break_out_of_the_script(monkeypatch: pytest.Mo
 
 def test_scripts_are_short_and_ask_for_nothing() -> None:
     scripts = [path for path in files("course_lib.figures").iterdir() if path.name.endswith(".js")]
-    # What all share, what all with a model share, and what computes each model.
-    assert len(scripts) == len(NAMES) + 2 + len(MODELS)
+    # What all share, what all with a model share, how one learns, and what computes each model.
+    assert len(scripts) == len(NAMES) + 3 + len(MODELS)
     for path in scripts:
         text = path.read_text()
         assert len(text.splitlines()) < 200, path.name

@@ -1,0 +1,352 @@
+"""A small network learns to read backwards in the page, with more or less around its parts."""
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.figures.base import Figure, choice, slider, switch, table
+from course_lib.figures.depth_explorer import FORMULAS
+from course_lib.layers import EncoderBlock
+from course_lib.transformer.depth import Arrangement, arranged_block
+from course_lib.transformer.mirror import N_DIGITS, Mirror
+
+__all__ = ["SIZES", "Options", "Run", "adam_steps", "draw", "live_training", "make_model", "train"]
+
+WIDTH, LENGTH, BATCH, TEST = 8, 8, 32, 50
+STEPS, WARM_UP = 300, 200
+BLOCKS = (1, 2, 4)
+# Biases of keys have the gradient 0 but for rounding errors. A smaller number would let Adam divide
+# these by each other, and no two processors would agree.
+EPSILON = 1e-6
+RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
+COMPARED: tuple[Arrangement, ...] = ("pre", "post", "norm", "neither")
+EXAMPLE = (3, 1, 4, 1, 5, 9, 2, 6)
+_COLORS = ("#2B7BBA", "#D55E00", "#137A58", "#8A5BB8")
+_DASHES = ("", "6 3", "2 3", "9 3 2 3")
+_KEY = "display:inline;width:36px;height:10px"
+
+
+SIZES: dict[str, Any] = {
+    "width": WIDTH, "length": LENGTH, "digits": N_DIGITS, "batch": BATCH, "test": TEST,
+    "steps": STEPS, "warmUp": WARM_UP, "epsilon": EPSILON, "blocks": BLOCKS, "rates": RATES,
+    "formulas": FORMULAS, "example": EXAMPLE,
+}  # fmt: skip
+"""What the page's networks are made of, and how they are trained."""
+
+
+def draw(seed: int, n: int) -> np.ndarray:
+    """Draw numbers as the page's script draws them.
+
+    Source: T. Ettinger, mulberry32 (2017, in the public domain).
+
+    Args:
+        seed: The same seed, the same numbers.
+        n: How many.
+
+    Returns:
+        Numbers in [0, 1), ``(n,)``.
+
+    Example:
+        >>> draw(0, 2).round(4).tolist()
+        [0.2664, 0.0003]
+    """
+    now = np.uint32(seed) + np.arange(1, n + 1, dtype=np.uint32) * np.uint32(0x6D2B79F5)
+    mixed = (now ^ (now >> np.uint32(15))) * (now | np.uint32(1))
+    mixed ^= mixed + (mixed ^ (mixed >> np.uint32(7))) * (mixed | np.uint32(61))
+    return (mixed ^ (mixed >> np.uint32(14))) / 2.0**32
+
+
+def make_model(
+    arrangement: Arrangement, blocks: int, weights: int | Sequence[float]
+) -> tuple[Mirror, list[nn.Parameter]]:
+    """Make the network in double precision, as a page computes.
+
+    Args:
+        arrangement: What surrounds the parts of its blocks.
+        blocks: Number of blocks.
+        weights: All of them, one after another, or a seed: then matrices are drawn with Xavier's
+            variance, embeddings with variance 1, and shifts are 0.
+
+    Returns:
+        The network and its parameters. Norms that the arrangement leaves out are not among them.
+
+    Example:
+        >>> _, parameters = make_model("pre", 1, 0)
+        >>> sum(parameter.numel() for parameter in parameters)
+        1122
+    """
+    with torch.random.fork_rng(devices=[]):
+        model = Mirror(arrangement, blocks, WIDTH, 1, LENGTH).double()
+    bare = arrangement in ("neither", "residual")
+    named = [(n, p) for n, p in model.named_parameters() if not (bare and "norm" in n)]
+    matrices = [p.numel() for _, p in named if p.ndim > 1]
+    drawn = iter(np.split(draw(weights, sum(matrices)), np.cumsum(matrices)[:-1])
+                 if isinstance(weights, int) else ())  # fmt: skip
+    given = iter(weights if not isinstance(weights, int) else ())
+    with torch.no_grad():
+        for name, p in named:
+            if not isinstance(weights, int):
+                p.copy_(
+                    torch.tensor([next(given) for _ in range(p.numel())], dtype=p.dtype).view_as(p)
+                )
+            elif p.ndim > 1:
+                embeds = name.startswith(("places", "digits"))
+                std = 1.0 if embeds else math.sqrt(2 / sum(p.shape))
+                numbers = std * math.sqrt(3) * (2 * next(drawn) - 1)
+                p.copy_(torch.from_numpy(numbers).view_as(p))
+            elif name.endswith("norm.weight"):
+                p.fill_(1)
+            else:
+                p.zero_()
+    return model, [p for _, p in named]
+
+
+def _loss(model: Mirror, digits: Tensor) -> Tensor:
+    return F.cross_entropy(model(digits).flatten(0, 1), digits.flip(1).flatten())
+
+
+def _flat(tensors: Sequence[Tensor]) -> list[float]:
+    return torch.cat([tensor.detach().flatten() for tensor in tensors]).tolist()
+
+
+def live_training(
+    arrangement: Arrangement, blocks: int, weights: Sequence[float], digits: Sequence[int]
+) -> dict[str, Any]:
+    """Let the network read one sequence backwards.
+
+    Args:
+        arrangement: What surrounds the parts of its blocks.
+        blocks: Number of blocks L.
+        weights: All of them, one after another.
+        digits: The sequence, T digits.
+
+    Returns:
+        ``loss`` in nats a digit, ``logits`` ``(T * 10,)`` and ``maps`` ``(L, T, T)``.
+
+    Example:
+        >>> weights = _flat(make_model("pre", 1, 0)[1])
+        >>> len(live_training("pre", 1, weights, EXAMPLE)["maps"][0])
+        8
+    """
+    model, _ = make_model(arrangement, blocks, weights)
+    tokens = torch.tensor([digits])
+    with torch.no_grad():
+        x = model.digits(tokens) + model.places
+        maps = []
+        for block in model.stack.blocks:
+            assert isinstance(block, EncoderBlock)
+            first = block.attention_norm(x) if arrangement in ("pre", "norm") else x
+            maps.append(block.attention(first, return_weights=True)[1][0, 0].tolist())
+            x = arranged_block(arrangement, block, x)
+        logits = model(tokens)
+        loss = F.cross_entropy(logits.flatten(0, 1), tokens.flip(1).flatten())
+    return {"loss": loss.item(), "logits": _flat([logits]), "maps": maps}
+
+
+def adam_steps(
+    arrangement: Arrangement,
+    blocks: int,
+    weights: int | Sequence[float],
+    batches: Sequence[Sequence[Sequence[int]]] | Tensor,
+    rates: Sequence[float],
+) -> dict[str, Any]:
+    """Take a step of Adam for each batch.
+
+    Args:
+        arrangement: What surrounds the parts of its blocks.
+        blocks: Number of blocks.
+        weights: All of them, one after another, or a seed.
+        batches: One for each step, B sequences of T digits each.
+        rates: The learning rate of each step.
+
+    Returns:
+        The ``losses`` before each step, the ``gradients`` of the last one with respect to all
+        weights, and the ``weights`` afterwards.
+
+    Example:
+        >>> found = adam_steps("pre", 1, 0, [[EXAMPLE]] * 2, [0.01, 0.01])
+        >>> found["losses"][1] < found["losses"][0]
+        True
+    """
+    model, parameters = make_model(arrangement, blocks, weights)
+    optimizer = torch.optim.Adam(parameters, eps=EPSILON)
+    losses = []
+    for batch, rate in zip(batches, rates, strict=True):
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.zero_grad()
+        loss = _loss(model, torch.as_tensor(batch))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    return {"losses": losses, "gradients": _flat(gradients), "weights": _flat(parameters)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training.
+
+    Attributes:
+        losses: Before each step, in nats a digit.
+        accuracy: Share of the digits of 50 fresh sequences that are right at the end.
+        weights: All of them at the end, one after another.
+    """
+
+    losses: list[float]
+    accuracy: float
+    weights: list[float]
+
+    @property
+    def last(self) -> float:
+        """Mean loss of the last ten steps; not a number without any."""
+        some = self.losses[-10:]
+        return sum(some) / len(some) if some else math.nan
+
+
+@cache
+def train(
+    arrangement: Arrangement, blocks: int, rate: float = 0.03, warm_up: bool = False,
+    seed: int = 1, steps: int = STEPS,
+) -> Run:  # fmt: skip
+    """Train as the page does: weights, batches and test come from three seeds of their own.
+
+    Args:
+        arrangement: What surrounds the parts of the blocks.
+        blocks: Number of blocks.
+        rate: Learning rate of Adam.
+        warm_up: Whether the learning rate rises linearly over the first 200 steps.
+        seed: Decides weights and sequences.
+        steps: Number of batches, of 32 sequences of 8 digits each.
+
+    Returns:
+        The run.
+
+    Example:
+        >>> len(train("pre", 1, steps=2).losses)
+        2
+    """
+    made = np.floor(N_DIGITS * draw(3 * seed + 1, steps * BATCH * LENGTH)).astype(int)
+    batches = torch.from_numpy(made).view(steps, BATCH, LENGTH)
+    rates = [rate * (min(1.0, (t + 1) / WARM_UP) if warm_up else 1.0) for t in range(steps)]
+    if steps:
+        found = adam_steps(arrangement, blocks, 3 * seed, batches, rates)
+    else:
+        found = {"losses": [], "weights": _flat(make_model(arrangement, blocks, 3 * seed)[1])}
+    model, _ = make_model(arrangement, blocks, found["weights"])
+    test = torch.from_numpy(
+        np.floor(N_DIGITS * draw(3 * seed + 2, TEST * LENGTH)).astype(int)
+    ).view(TEST, LENGTH)
+    with torch.no_grad():
+        right = model(test).argmax(-1) == test.flip(1)
+    return Run(found["losses"], right.double().mean().item(), found["weights"])
+
+
+@dataclass(frozen=True)
+class Options(Figure):
+    """What the figure shows at first.
+
+    Attributes:
+        arrangement: What surrounds each part, a key of ``FORMULAS`` of the depth explorer.
+        blocks: How many blocks there are.
+        rate: Learning rate.
+        warm_up: Whether the learning rate rises from 0 over the first steps.
+        seed: Decides weights and sequences.
+        steps: How long a notebook trains; in a page the reader decides.
+        sizes: What the page's network is made of.
+    """
+
+    title = "A network learns while you watch."
+    use = (
+        "It has to write eight digits backwards. Choose what surrounds the parts f of its blocks, "
+        "press Train, and watch the loss fall, or not. Each change begins a new run of 300 steps; "
+        "the curves of earlier runs stay."
+    )
+    scripts: ClassVar = ("common", "runtime", "backward")
+
+    arrangement: Arrangement = choice("pre", "each part", FORMULAS)
+    blocks: int = choice(1, "blocks", BLOCKS)
+    rate: float = choice(0.03, "learning rate", RATES)
+    warm_up: bool = switch(False, "warm-up")
+    seed: int = slider(1, "seed", 0, 9)
+    steps: int = slider(STEPS, "steps", 0, STEPS, page=False)
+    sizes: dict[str, Any] = field(default_factory=SIZES.copy)
+
+    def find(self) -> Run:
+        return train(self.arrangement, self.blocks, self.rate, self.warm_up, self.seed, self.steps)
+
+    def say(self, found: Run) -> str:
+        after = f"{found.losses[-1]:.2f}" if found.losses else "not measured"
+        warm = ", with warm-up" if self.warm_up else ""
+        return (
+            f"{FORMULAS[self.arrangement]}; blocks: {self.blocks}; learning rate {self.rate}"
+            f"{warm}; seed {self.seed}. After {self.steps} steps the loss is {after}, and "
+            f"{found.accuracy:.0%} of the fresh digits are right. Guessing has a loss of "
+            f"{math.log(N_DIGITS):.2f} and 10% right."
+        )
+
+    def draw(self, found: Run) -> str:
+        return _curves([found.losses]) if found.losses else "<p>No step yet.</p>"
+
+    @property
+    def still(self) -> str:
+        """The curves of four stacks of two blocks and of the two orders with four."""
+        parts = []
+        for blocks in BLOCKS[1:]:
+            runs = {name: train(name, blocks, self.rate, seed=self.seed) for name in COMPARED}
+            rows = [["<td></td>"] + [f"<th scope='col'>{t}</th>" for t in ("loss", "right")]]
+            for (name, run), color, dash in zip(runs.items(), _COLORS, _DASHES, strict=True):
+                key = _line("0,5 36,5", color, dash)
+                key = f"<svg width='36' height='10' style='{_KEY}' aria-hidden='true'>{key}</svg>"
+                head = f"{key} {html.escape(FORMULAS[name])}"
+                cells = f"{run.last:.2f}", f"{run.accuracy:.0%}"
+                rows.append([f"<th scope='row' style='text-align:left'>{head}</th>"])
+                rows[-1] += [f"<td>{text}</td>" for text in cells]
+            caption = (
+                f"{blocks} blocks, learning rate {self.rate}, seed {self.seed}: loss over {STEPS} "
+                "steps, its mean over the last ten, and the share of fresh digits that are right"
+            )
+            told = table(rows).replace("<table>", f"<table><caption>{caption}</caption>")
+            drawn = _curves([run.losses for run in runs.values()])
+            parts.append(f"<div class='figure-panel'>{drawn}{told}</div>")
+        return f"<div class='figure-panels figure-still'>{''.join(parts)}</div>"
+
+
+def _line(points: str, color: str, dash: str) -> str:
+    return (
+        f"<polyline points='{points}' fill='none' stroke='{color}' stroke-width='2' "
+        f"stroke-dasharray='{dash}'/>"
+    )
+
+
+def _curves(runs: Sequence[Sequence[float]]) -> str:
+    """Losses from 0 to 3 over the steps, and a line for that of guessing."""
+    parts = []
+    for loss in range(4):
+        y = 150 - 45 * loss
+        parts.append(f"<line x1='24' x2='330' y1='{y}' y2='{y}' class='axis' stroke='#bbb'/>")
+        parts.append(f"<text x='12' y='{y + 4}' font-size='13' text-anchor='middle'>{loss}</text>")
+    for step in range(0, STEPS + 1, 100):
+        x = 24 + 306 * step / STEPS
+        parts.append(f"<text x='{x}' y='168' font-size='13' text-anchor='middle'>{step}</text>")
+    guess = 150 - 45 * math.log(N_DIGITS)
+    parts.append(
+        f"<line x1='24' x2='330' y1='{guess:.1f}' y2='{guess:.1f}' stroke='#888' "
+        "stroke-dasharray='1 4'/>"
+    )
+    for losses, color, dash in zip(runs, _COLORS, _DASHES, strict=False):
+        # The mean of five steps: two dozen points for each hundred are enough for a still picture.
+        means = [sum(losses[t : t + 5]) / len(losses[t : t + 5]) for t in range(0, len(losses), 5)]
+        points = " ".join(
+            f"{24 + 306 * (5 * t + 2) / STEPS:.1f},{150 - 45 * min(loss, 3.1):.1f}"
+            for t, loss in enumerate(means)
+        )
+        parts.append(_line(points, color, dash))
+    return f"<svg viewBox='0 0 340 174' width='340' aria-hidden='true'>{''.join(parts)}</svg>"

@@ -1,0 +1,127 @@
+"""A network that learns in the page: torch's losses, gradients and weights, and a calm page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course_lib.book.live import apart
+from course_lib.figures import figure
+from course_lib.figures.live_training import live_training, train
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def page(
+    chromium: Any, serve: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Any]:
+    """The figure alone on a page."""
+    monkeypatch.setenv("COURSE_BOOK", "1")
+    (tmp_path / "page.html").write_text(
+        '<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,">'
+        f"<title>t</title><main>{figure('live-training')._repr_html_()}</main>",
+        encoding="utf-8",
+    )
+    with chromium.new_context() as context:
+        page = context.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(serve(tmp_path) + "page.html")
+        yield page
+        assert not errors
+
+
+def check(page: Any) -> dict[str, Any]:
+    """Compute again in torch what the figure shows; its inputs."""
+    now = json.loads(page.evaluate("document.querySelector('figure').dataset.state"))
+    assert apart(live_training(**now["inputs"]), now["outputs"]) < 1e-9
+    inputs: dict[str, Any] = now["inputs"]
+    return inputs
+
+
+def press(page: Any, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def run_to_the_end(page: Any, name: str = "Train") -> None:
+    """Train as fast as pictures follow each other."""
+    press(page, name)
+    page.get_by_role("button", name="Train again").wait_for()
+
+
+def test_a_seed_gives_the_run_that_torch_has(page: Any) -> None:
+    for _ in range(5):
+        press(page, "One step")
+    weights = check(page)["weights"]
+    assert apart(train("pre", 1, steps=5).weights, weights) < 1e-9
+    press(page, "Start again")
+    assert check(page)["weights"] == pytest.approx(train("pre", 1, steps=0).weights, abs=1e-15)
+    page.get_by_label("warm-up").check()
+    page.get_by_label("seed").fill("4")
+    page.get_by_label("learning rate").fill("3")
+    page.get_by_label("blocks").fill("1")
+    page.get_by_label("each part").select_option("post")
+    for _ in range(3):
+        press(page, "One step")
+    expected = train("post", 2, 0.1, True, 4, steps=3)
+    now = check(page)
+    assert (now["arrangement"], now["blocks"]) == ("post", 2)
+    assert apart(expected.weights, now["weights"]) < 1e-9
+
+
+def test_it_learns_while_the_page_is_alive_and_runs_are_compared(page: Any) -> None:
+    told = page.locator("[aria-live]")
+    page.evaluate(
+        """() => { window.said = 0;
+        new MutationObserver(() => { window.said += 1; })
+            .observe(document.querySelector("[aria-live]"), {childList: true}); }"""
+    )
+    press(page, "Train")
+    page.wait_for_function("/^Step [1-9]/.test(document.querySelector('.live-kept').textContent)")
+    press(page, "Pause")
+    halfway = check(page)["weights"]
+    page.wait_for_timeout(200)
+    assert check(page)["weights"] == halfway and page.evaluate("said") <= 2
+    run_to_the_end(page, "Go on")
+    page.wait_for_timeout(200)
+    # It says where it stops, not what it passes.
+    assert page.evaluate("said") <= 3
+    run = train("pre", 1)
+    assert f"{run.accuracy:.0%} of the fresh digits are right" in told.inner_text()
+    assert page.locator(".train-example .is-wrong").count() == 0
+    page.get_by_label("each part").select_option("neither")
+    page.get_by_label("blocks").fill("1")
+    assert page.locator(".train-runs tbody tr").count() == 2  # a run of no step is not kept
+    assert page.locator("path.curve.faint").count() == 1
+    for number in range(2, 8):
+        press(page, "One step")
+        press(page, "Start again")
+        assert page.locator(".train-runs tbody th").first.inner_text() == f"{number + 1}, now"
+    assert page.locator("path.curve.faint").count() == 4
+    assert page.locator(".train-map:visible").count() == 2
+
+
+def test_a_loss_without_bounds_is_drawn_at_the_edge(page: Any) -> None:
+    page.get_by_label("each part").select_option("residual")
+    page.get_by_label("blocks").fill("2")
+    page.get_by_label("learning rate").fill("4")
+    run_to_the_end(page)
+    assert max(train("residual", 4, 0.3).losses) > 100
+    path = page.locator("path.curve").get_attribute("d")
+    assert "NaN" not in path and path.count("L") == 299
+
+
+def test_where_nothing_should_move_there_are_few_pictures(page: Any) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    page.evaluate(
+        """() => { window.drawn = 0;
+        new MutationObserver(() => { window.drawn += 1; })
+            .observe(document.querySelector(".live-kept"), {childList: true}); }"""
+    )
+    run_to_the_end(page)
+    assert page.evaluate("drawn") <= 8
