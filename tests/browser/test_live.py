@@ -21,8 +21,8 @@ from course_lib.transformer.depth import ARRANGEMENTS
 from course_lib.vit import load_picture
 
 pytestmark = pytest.mark.browser
-# Doubles have 16 digits; what is asked of the other figures leaves six of them. Without norms a loss
-# is in the tens and its gradients beyond that, and several steps add up what rounding does to them.
+# Doubles have 16 digits; what is asked of the other figures leaves six of them. Without norms a
+# loss is in the tens, its gradients beyond that, and several steps add up what rounding does.
 CLOSE = {name: 1e-7 if name == "live-training" else 1e-9 for name in FIGURES}
 
 

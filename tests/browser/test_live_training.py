@@ -51,7 +51,7 @@ def press(page: Any, name: str) -> None:
 def run_to_the_end(page: Any, name: str = "Train") -> None:
     """Train as fast as pictures follow each other."""
     press(page, name)
-    page.get_by_role("button", name="Train again").wait_for()
+    page.get_by_role("button", name="Train again").wait_for(timeout=0)
 
 
 def test_a_seed_gives_the_run_that_torch_has(page: Any) -> None:
@@ -88,7 +88,9 @@ def test_it_learns_while_the_page_is_alive_and_runs_are_compared(page: Any) -> N
     page.wait_for_timeout(200)
     assert check(page)["weights"] == halfway and page.evaluate("said") <= 2
     run_to_the_end(page, "Go on")
-    page.wait_for_timeout(200)
+    page.wait_for_function(
+        "document.querySelector('[aria-live]').textContent.includes('After 300 steps')", timeout=0
+    )
     # It says where it stops, not what it passes.
     assert page.evaluate("said") <= 3
     run = train("pre", 1)
