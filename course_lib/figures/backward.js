@@ -49,8 +49,8 @@ window.courseRuntime.mirror = ({ width: D, length: T, digits: V, epsilon, arrang
   if (typeof given === "number") draw(given);
   else weights.set(given);
 
-  // What the steps of one pass leave behind, the last one first.
-  let back = [];
+  // What the steps of one pass leave behind, the last one first, and how many were learned from.
+  let [back, steps] = [[], 0];
   function made(value, backwards) {
     const node = { value, grad: new Float64Array(value.length) };
     back.push(() => backwards(node.grad));
@@ -169,16 +169,11 @@ window.courseRuntime.mirror = ({ width: D, length: T, digits: V, epsilon, arrang
     return { loss, logits: logits.value, maps: found };
   }
 
-  function backward() {
-    gradient.fill(0);
-    while (back.length) back.pop()();
-  }
-
   // One step of Adam.
-  let steps = 0;
   function learn(tokens, rate) {
     const { loss } = read(tokens);
-    backward();
+    gradient.fill(0);
+    while (back.length) back.pop()();
     steps += 1;
     const [first, second] = [1 - 0.9 ** steps, Math.sqrt(1 - 0.999 ** steps)];
     for (let i = 0; i < count; i++) {
@@ -200,5 +195,5 @@ window.courseRuntime.mirror = ({ width: D, length: T, digits: V, epsilon, arrang
     return { ...found, logits, said, accuracy: right / tokens.length };
   }
 
-  return { weights, gradient, read, backward, learn, guess };
+  return { weights, gradient, learn, guess };
 };

@@ -101,7 +101,6 @@ class Figure(ABC):
     Attributes:
         title: Its heading.
         use: How to use it, in a sentence or two.
-        scripts: What its script on a page needs, as :func:`script` names it.
 
     Raises:
         ValueError: If a field has a value that its control cannot show.
@@ -109,7 +108,6 @@ class Figure(ABC):
 
     title: ClassVar[str]
     use: ClassVar[str]
-    scripts: ClassVar[tuple[str, ...]] = ("common",)
 
     def __post_init__(self) -> None:
         """Refuse what no control can show."""
@@ -137,6 +135,11 @@ class Figure(ABC):
     def text(self) -> str:
         """What the state shows; all that a reader without script gets."""
         return self.say(self.find())
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        """What its own script needs on a page, as :func:`script` names it."""
+        return ("common",)
 
     @property
     def still(self) -> str:

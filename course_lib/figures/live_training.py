@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,8 +17,6 @@ from course_lib.figures.depth_explorer import FORMULAS
 from course_lib.layers import EncoderBlock
 from course_lib.transformer.depth import Arrangement, arranged_block
 from course_lib.transformer.mirror import N_DIGITS, Mirror
-
-__all__ = ["SIZES", "Options", "Run", "adam_steps", "draw", "live_training", "make_model", "train"]
 
 WIDTH, LENGTH, BATCH, TEST = 8, 8, 32, 50
 STEPS, WARM_UP = 300, 200
@@ -269,7 +267,6 @@ class Options(Figure):
         "press Train, and watch the loss fall, or not. Each change begins a new run of 300 steps; "
         "the curves of earlier runs stay."
     )
-    scripts: ClassVar = ("common", "runtime", "backward")
 
     arrangement: Arrangement = choice("pre", "each part", FORMULAS)
     blocks: int = choice(1, "blocks", BLOCKS)
@@ -294,6 +291,10 @@ class Options(Figure):
 
     def draw(self, found: Run) -> str:
         return _curves([found.losses]) if found.losses else "<p>No step yet.</p>"
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        return ("common", "runtime", "backward")
 
     @property
     def still(self) -> str:
