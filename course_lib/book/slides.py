@@ -146,7 +146,7 @@ def _settle(article: Tag, folder: Path) -> None:
     for link in article.select("a"):
         link.name = "span"
         link.attrs = {k: v for k, v in link.attrs.items() if k == "class"}
-    for picture in article.select("img"):
+    for picture in article.select('img:not([src^="data:"])'):  # a live figure brings its own
         drawn = base64.b64encode((folder / str(picture["src"])).read_bytes()).decode()
         picture["src"] = f"data:image/svg+xml;base64,{drawn}"
     for code in article.select("pre"):
@@ -262,7 +262,8 @@ def _ratio(figure: Tag) -> float:
     """How often a picture is as wide as high."""
     drawn = figure.select_one("svg.wide")
     if drawn is None:
-        source = str(figure.img["src"]) if figure.img else ""
+        vector = figure.select_one('img[src^="data:image/svg"]')
+        source = str(vector["src"]) if vector else ""
         text = base64.b64decode(source.partition(",")[2]).decode("utf-8")
     else:
         text = str(drawn)

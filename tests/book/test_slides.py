@@ -84,6 +84,23 @@ def test_without_notes_on_a_chapter_there_are_slides_all_the_same(root: Path) ->
     assert deck(root, "01")[1] == 7
 
 
+def test_pictures_are_put_in_and_those_within_the_page_stay(root: Path) -> None:
+    folder = root / "_build" / "html" / "book" / "chapters"
+    (folder / "drawn.svg").write_text('<svg viewBox="0 0 10 90"></svg>', encoding="utf-8")
+    within = "data:image/png;base64,iVBORw0KGgo="
+    figures = (
+        f'<figure class="course-figure"><img src="{within}"></figure><script>go()</script>'
+        f'<figure class="mechanism" id="still"><img src="{within}"></figure>'
+        '<figure class="mechanism" id="tall"><img src="drawn.svg"></figure>'
+    )
+    page = CHAPTER.replace("<p>It leads there.</p>", figures)
+    (folder / "01_one.html").write_text(page, encoding="utf-8")
+    made, _ = deck(root, "01")
+    assert made.count(within) == 2
+    assert "data:image/svg+xml;base64,PHN2Zy" in made and "drawn.svg" not in made
+    assert 'class="picture tall"' in made and "go()" in made
+
+
 def test_what_is_missing_is_said(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
