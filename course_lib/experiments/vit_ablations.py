@@ -9,7 +9,7 @@ order of the pictures and, by the seed, what is drawn.
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from statistics import mean
 from typing import Any, Literal, get_args
 
@@ -246,19 +246,8 @@ def vit_config(settings: SeeingRun) -> ViTConfig:
         >>> vit_config(CPU).n_patches
         16
     """
-    return ViTConfig(
-        patch_size=settings.patch_size,
-        d_model=settings.d_model,
-        n_layers=settings.n_layers,
-        n_heads=settings.n_heads,
-        d_ff=settings.d_ff,
-        dropout=settings.dropout,
-        positions=settings.positions,
-        pooling=settings.pooling,
-        residual=settings.residual,
-        layer_norm=settings.layer_norm,
-        feed_forward=settings.feed_forward,
-    )
+    of_vit = {field.name for field in fields(ViTConfig)}
+    return ViTConfig(**{name: value for name, value in vars(settings).items() if name in of_vit})
 
 
 def pixel_distances(model: ViT, weights: Tensor) -> Tensor:
