@@ -190,14 +190,36 @@ def built_book() -> Path:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """A headless Chromium driven by playwright."""
+def launch() -> Iterator[Callable[[str], Any]]:
+    """Start a headless browser, driven by playwright; the second time it is the first one."""
     with contextlib.ExitStack() as stack:
         try:
-            browser = stack.enter_context(browsing.chromium())
+            playwright = stack.enter_context(browsing.driver())
         except browsing.NoBrowser as absent:
             missing(str(absent))
-        yield browser
+
+        @cache
+        def launch(name: str) -> Any:
+            try:
+                return stack.enter_context(browsing.launched(playwright, name))
+            except browsing.NoBrowser as absent:
+                missing(str(absent))
+
+        yield launch
+
+
+@pytest.fixture(scope="session")
+def chromium(launch: Callable[[str], Any]) -> Any:
+    """A headless Chromium."""
+    return launch("chromium")
+
+
+@pytest.fixture(
+    scope="session", params=["chromium", pytest.param("firefox", marks=pytest.mark.slow)]
+)
+def browser(request: pytest.FixtureRequest, launch: Callable[[str], Any]) -> Any:
+    """Each headless browser in turn."""
+    return launch(request.param)
 
 
 @pytest.fixture(scope="session")

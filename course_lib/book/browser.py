@@ -1,4 +1,4 @@
-"""A headless Chromium and a server on this machine, to see the book as a reader does."""
+"""Headless browsers and a server on this machine, to see the book as a reader does."""
 
 import functools
 import http.server
@@ -17,30 +17,64 @@ _QUIET = ("quic", "background-networking", "component-update", "sync", "gpu")
 _FLAGS = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in _QUIET)]
 
 
+# How each is found, and started. What playwright has of Firefox for itself is not in it: the
+# system's speaks WebDriver BiDi.
+_BROWSERS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "chromium": (("chromium", "chromium-browser"), {"args": _FLAGS}),
+    "firefox": (("firefox-esr", "firefox"), {"channel": "moz-firefox"}),
+}
+
+
 class NoBrowser(Refused, RuntimeError):
-    """Chromium or playwright is missing; the message says what to install."""
+    """A browser or playwright is missing; the message says what to install."""
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
-    """A headless Chromium, driven by playwright.
+def driver() -> Iterator[Any]:
+    """Playwright, of which a process can have one at a time.
 
     Raises:
         NoBrowser: It is not there.
     """
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        raise NoBrowser("there is no chromium on the path: install the system's package")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         raise NoBrowser("playwright is not installed: pip install playwright") from None
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=_FLAGS)
-        try:
-            yield browser
-        finally:
-            browser.close()
+        yield playwright
+
+
+@contextmanager
+def launched(playwright: Any, name: str) -> Iterator[Any]:
+    """A headless browser of the system.
+
+    Args:
+        playwright: Of :func:`driver`.
+        name: ``"chromium"`` or ``"firefox"``.
+
+    Raises:
+        NoBrowser: It is not there.
+    """
+    programs, options = _BROWSERS[name]
+    found = next(filter(None, map(shutil.which, programs)), None)
+    if found is None:
+        raise NoBrowser(f"there is no {name} on the path: install the system's package")
+    browser = getattr(playwright, name).launch(executable_path=found, **options)
+    try:
+        yield browser
+    finally:
+        browser.close()
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A headless Chromium alone.
+
+    Raises:
+        NoBrowser: It or playwright is not there.
+    """
+    with driver() as playwright, launched(playwright, "chromium") as browser:
+        yield browser
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def page(
-    chromium: Any, serve: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    browser: Any, serve: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Any]:
     """The figure alone on a page."""
     monkeypatch.setenv("COURSE_BOOK", "1")
@@ -27,7 +27,7 @@ def page(
         f"<title>t</title><main>{figure('live-training')._repr_html_()}</main>",
         encoding="utf-8",
     )
-    with chromium.new_context() as context:
+    with browser.new_context() as context:
         page = context.new_page()
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -118,6 +118,8 @@ def test_a_loss_without_bounds_is_drawn_at_the_edge(page: Any) -> None:
     assert "NaN" not in path and path.count("L") == 299
 
 
+# The other browser is not told by playwright what its reader prefers.
+@pytest.mark.parametrize("browser", ["chromium"], indirect=True)
 def test_where_nothing_should_move_there_are_few_pictures(page: Any) -> None:
     page.emulate_media(reduced_motion="reduce")
     page.evaluate(
