@@ -143,7 +143,7 @@ def drive(page: Any, label: str, value: Any) -> None:
     elif control.evaluate("(c) => c.tagName") == "SELECT":
         control.select_option(value)
     else:
-        control.fill(str(value))
+        control.fill(f"{value:g}" if isinstance(value, float) else str(value))
 
 
 def test_softmax_agrees_over_its_controls(shown: Callable[..., Any]) -> None:
