@@ -79,7 +79,7 @@ def test_a_figure_of_the_book_moves(chromium: Any, address: str, name: str) -> N
     for figure in figures:
         if figure.locator(".figure-load").count():  # a trained model, which has to be asked for
             figure.get_by_role("button").click()
-            figure.locator(".live-text").wait_for()
+            figure.locator(".live-next").wait_for()
         before = figure.evaluate("(f) => f.dataset.state")
         controls = ("input[type=range]", "select", "[role=gridcell][tabindex='0']", "button")
         control = next(f for c in controls if (f := figure.locator(c)).count()).first
