@@ -1,14 +1,5 @@
 // A network that learns, on what the runtime computes forwards: each step leaves behind how a
 // gradient goes back through it. Twin of course_lib.transformer.mirror.Mirror.
-window.courseRuntime.chance = (seed) => {
-  let now = seed | 0;
-  return () => {
-    now = (now + 0x6D2B79F5) | 0;
-    let mixed = Math.imul(now ^ (now >>> 15), now | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-};
 window.courseRuntime.mirror = ({ width: D, length: T, digits: V, epsilon, arrangement, blocks, weights: given }) => {
   const { attend, gelu, layerNorm, linear, softmax } = window.courseRuntime;
   const normed = ["norm", "post", "pre"].includes(arrangement);
@@ -37,7 +28,7 @@ window.courseRuntime.mirror = ({ width: D, length: T, digits: V, epsilon, arrang
 
   // Matrices by Xavier, both embeddings with variance 1, shifts 0 and scales 1.
   function draw(seed) {
-    const next = window.courseRuntime.chance(seed);
+    const next = window.courseFigure.mulberry32(seed);
     for (const [name, { value }] of Object.entries(parameters)) {
       const [outputs, inputs] = value.shape;
       const std = ["places", "digits"].includes(name) ? 1 : Math.sqrt(2 / (outputs + inputs));
@@ -144,6 +135,9 @@ window.courseRuntime.mirror = ({ width: D, length: T, digits: V, epsilon, arrang
     return arrangement === "post" ? norm(sum, name) : sum;
   }
 
+  // What each place has to write: the digit at the mirrored place of its sequence.
+  const mirrored = (tokens) => tokens.map((_, n) => tokens[n - n % T + T - 1 - n % T]);
+
   // Reads sequences, one after another in `tokens`: logits, loss, and the maps of each block.
   function read(tokens) {
     back = [];
@@ -157,8 +151,7 @@ window.courseRuntime.mirror = ({ width: D, length: T, digits: V, epsilon, arrang
     if (parameters["norm.weight"]) x = norm(x, "norm");
     const logits = map(x, "guess");
     let loss = 0;
-    const right = tokens.map((_, n) => tokens[n - n % T + T - 1 - n % T]);
-    right.forEach((digit, n) => {
+    mirrored(tokens).forEach((digit, n) => {
       const row = logits.value.subarray(n * V, (n + 1) * V);
       const shares = softmax(row);
       const most = row.reduce((a, b) => Math.max(a, b));
@@ -191,8 +184,8 @@ window.courseRuntime.mirror = ({ width: D, length: T, digits: V, epsilon, arrang
       const row = logits.subarray(n * V, (n + 1) * V);
       return row.indexOf(row.reduce((a, b) => Math.max(a, b)));
     });
-    const right = said.filter((digit, n) => digit === tokens[n - n % T + T - 1 - n % T]).length;
-    return { ...found, logits, said, accuracy: right / tokens.length };
+    const right = mirrored(tokens).filter((digit, n) => digit === said[n]);
+    return { ...found, logits, said, accuracy: right.length / tokens.length };
   }
 
   return { weights, gradient, learn, guess };

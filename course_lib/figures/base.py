@@ -10,9 +10,10 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import ipywidgets
+import numpy as np
 
 __all__ = ["Control", "Figure", "Page", "bars", "cell", "choice", "curve", "dials", "script"]
-__all__ += ["slider", "switch", "table"]
+__all__ += ["mulberry32", "slider", "switch", "table"]
 
 
 @dataclass(frozen=True)
@@ -318,3 +319,25 @@ def curve(values: Sequence[float], place: int, largest: float) -> str:
         f"<polyline points='{line}' fill='none' stroke='#2B7BBA' stroke-width='2'/>"
         f"<circle cx='{x}' cy='{y:.2f}' r='5' fill='#D55E00'/></svg>"
     )
+
+
+def mulberry32(seed: int, n: int) -> np.ndarray:
+    """Draw numbers as the scripts of a page draw them.
+
+    Source: T. Ettinger, mulberry32, a generator of 32 bits (2017, in the public domain).
+
+    Args:
+        seed: The same seed, the same numbers.
+        n: How many.
+
+    Returns:
+        Numbers in [0, 1), ``(n,)``.
+
+    Example:
+        >>> mulberry32(0, 2).round(4).tolist()
+        [0.2664, 0.0003]
+    """
+    now = np.uint32(seed) + np.arange(1, n + 1, dtype=np.uint32) * np.uint32(0x6D2B79F5)
+    mixed = (now ^ (now >> np.uint32(15))) * (now | np.uint32(1))
+    mixed ^= mixed + (mixed ^ (mixed >> np.uint32(7))) * (mixed | np.uint32(61))
+    return (mixed ^ (mixed >> np.uint32(14))) / 2.0**32

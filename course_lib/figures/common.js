@@ -115,5 +115,16 @@ window.courseFigure ??= (() => {
     root.querySelector("figcaption").after(holder, spoken);
   }
 
-  return { element, control, slider, place, speaker, loader };
+  // Draws numbers below 1, the same for the same seed, as figures.base.mulberry32 does.
+  function mulberry32(seed) {
+    let now = seed | 0;
+    return () => {
+      now = (now + 0x6D2B79F5) | 0;
+      let mixed = Math.imul(now ^ (now >>> 15), now | 1);
+      mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+      return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    };
+  }
+
+  return { element, control, slider, place, speaker, loader, mulberry32 };
 })();

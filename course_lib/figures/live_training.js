@@ -1,5 +1,5 @@
-(root, data, { element, control, speaker }) => {
-  const { chance, mirror, paint } = window.courseRuntime;
+(root, data, { element, control, speaker, mulberry32 }) => {
+  const { mirror, paint } = window.courseRuntime;
   const { length: T, digits: V, steps: END, formulas, example, rates } = data.sizes;
   const { spoken, say } = speaker(root);
   const state = { arrangement: data.arrangement, blocks: data.blocks, rate: data.rate, warm: data.warm_up, seed: data.seed };
@@ -17,19 +17,15 @@
 
   // Weights, batches and test have a seed each, so that any run can be had again.
   function begin() {
-    clearTimeout(running);
-    cancelAnimationFrame(running);
-    running = 0;
     if (run?.losses.length) {
       earlier.unshift(run);
       earlier.length = Math.min(earlier.length, 4);
     }
     run = { ...state, number: (run?.number ?? 1) + (run?.losses.length ? 1 : 0), losses: [], accuracy: 0 };
     model = mirror({ ...data.sizes, ...state, weights: 3 * state.seed });
-    next = chance(3 * state.seed + 1);
-    test = sequences(chance(3 * state.seed + 2), data.sizes.test);
-    examine();
-    rest();
+    next = mulberry32(3 * state.seed + 1);
+    test = sequences(mulberry32(3 * state.seed + 2), data.sizes.test);
+    pause();
   }
   function examine() {
     run.accuracy = model.guess(test).accuracy;
@@ -37,7 +33,7 @@
   function step() {
     const warm = run.warm ? Math.min(1, (run.losses.length + 1) / data.sizes.warmUp) : 1;
     run.losses.push(model.learn(sequences(next, data.sizes.batch), run.rate * warm));
-    if (run.losses.length % 10 === 0 || run.losses.length === END) examine();
+    if (run.losses.length % 10 === 0) examine();
   }
 
   // A step for each picture, so that the page stays alive; where nothing should move, few pictures.

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils import vector_to_parameters
 
-from course_lib.figures.base import Figure, choice, slider, switch, table
+from course_lib.figures.base import Figure, choice, mulberry32, slider, switch, table
 from course_lib.figures.depth_explorer import FORMULAS
 from course_lib.layers import EncoderBlock
 from course_lib.transformer.depth import Arrangement, arranged_block
@@ -40,28 +41,6 @@ SIZES: dict[str, Any] = {
 """What the page's networks are made of, and how they are trained."""
 
 
-def draw(seed: int, n: int) -> np.ndarray:
-    """Draw numbers as the page's script draws them.
-
-    Source: T. Ettinger, mulberry32 (2017, in the public domain).
-
-    Args:
-        seed: The same seed, the same numbers.
-        n: How many.
-
-    Returns:
-        Numbers in [0, 1), ``(n,)``.
-
-    Example:
-        >>> draw(0, 2).round(4).tolist()
-        [0.2664, 0.0003]
-    """
-    now = np.uint32(seed) + np.arange(1, n + 1, dtype=np.uint32) * np.uint32(0x6D2B79F5)
-    mixed = (now ^ (now >> np.uint32(15))) * (now | np.uint32(1))
-    mixed ^= mixed + (mixed ^ (mixed >> np.uint32(7))) * (mixed | np.uint32(61))
-    return (mixed ^ (mixed >> np.uint32(14))) / 2.0**32
-
-
 def make_model(
     arrangement: Arrangement, blocks: int, weights: int | Sequence[float]
 ) -> tuple[Mirror, list[nn.Parameter]]:
@@ -85,30 +64,31 @@ def make_model(
         model = Mirror(arrangement, blocks, WIDTH, 1, LENGTH).double()
     bare = arrangement in ("neither", "residual")
     named = [(n, p) for n, p in model.named_parameters() if not (bare and "norm" in n)]
-    matrices = [p.numel() for _, p in named if p.ndim > 1]
-    drawn = iter(np.split(draw(weights, sum(matrices)), np.cumsum(matrices)[:-1])
-                 if isinstance(weights, int) else ())  # fmt: skip
-    given = iter(weights if not isinstance(weights, int) else ())
+    parameters = [p for _, p in named]
+    if not isinstance(weights, int):
+        vector_to_parameters(torch.tensor(weights, dtype=torch.float64), parameters)
+        return model, parameters
+    matrices = [p.numel() for p in parameters if p.ndim > 1]
+    drawn = iter(np.split(mulberry32(weights, sum(matrices)), np.cumsum(matrices)[:-1]))
     with torch.no_grad():
         for name, p in named:
-            if not isinstance(weights, int):
-                p.copy_(
-                    torch.tensor([next(given) for _ in range(p.numel())], dtype=p.dtype).view_as(p)
-                )
-            elif p.ndim > 1:
+            if p.ndim > 1:
                 embeds = name.startswith(("places", "digits"))
                 std = 1.0 if embeds else math.sqrt(2 / sum(p.shape))
                 numbers = std * math.sqrt(3) * (2 * next(drawn) - 1)
                 p.copy_(torch.from_numpy(numbers).view_as(p))
-            elif name.endswith("norm.weight"):
-                p.fill_(1)
             else:
-                p.zero_()
-    return model, [p for _, p in named]
+                p.fill_(name.endswith("norm.weight"))
+    return model, parameters
 
 
-def _loss(model: Mirror, digits: Tensor) -> Tensor:
-    return F.cross_entropy(model(digits).flatten(0, 1), digits.flip(1).flatten())
+def _loss(logits: Tensor, digits: Tensor) -> Tensor:
+    return F.cross_entropy(logits.flatten(0, 1), digits.flip(1).flatten())
+
+
+def _sequences(seed: int, *shape: int) -> Tensor:
+    numbers = np.floor(N_DIGITS * mulberry32(seed, math.prod(shape))).astype(int)
+    return torch.from_numpy(numbers).view(shape)
 
 
 def _flat(tensors: Sequence[Tensor]) -> list[float]:
@@ -145,7 +125,7 @@ def live_training(
             maps.append(block.attention(first, return_weights=True)[1][0, 0].tolist())
             x = arranged_block(arrangement, block, x)
         logits = model(tokens)
-        loss = F.cross_entropy(logits.flatten(0, 1), tokens.flip(1).flatten())
+        loss = _loss(logits, tokens)
     return {"loss": loss.item(), "logits": _flat([logits]), "maps": maps}
 
 
@@ -180,7 +160,8 @@ def adam_steps(
     for batch, rate in zip(batches, rates, strict=True):
         optimizer.param_groups[0]["lr"] = rate
         optimizer.zero_grad()
-        loss = _loss(model, torch.as_tensor(batch))
+        digits = torch.as_tensor(batch)
+        loss = _loss(model(digits), digits)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -231,17 +212,14 @@ def train(
         >>> len(train("pre", 1, steps=2).losses)
         2
     """
-    made = np.floor(N_DIGITS * draw(3 * seed + 1, steps * BATCH * LENGTH)).astype(int)
-    batches = torch.from_numpy(made).view(steps, BATCH, LENGTH)
+    batches = _sequences(3 * seed + 1, steps, BATCH, LENGTH)
     rates = [rate * (min(1.0, (t + 1) / WARM_UP) if warm_up else 1.0) for t in range(steps)]
     if steps:
         found = adam_steps(arrangement, blocks, 3 * seed, batches, rates)
     else:
         found = {"losses": [], "weights": _flat(make_model(arrangement, blocks, 3 * seed)[1])}
     model, _ = make_model(arrangement, blocks, found["weights"])
-    test = torch.from_numpy(
-        np.floor(N_DIGITS * draw(3 * seed + 2, TEST * LENGTH)).astype(int)
-    ).view(TEST, LENGTH)
+    test = _sequences(3 * seed + 2, TEST, LENGTH)
     with torch.no_grad():
         right = model(test).argmax(-1) == test.flip(1)
     return Run(found["losses"], right.double().mean().item(), found["weights"])

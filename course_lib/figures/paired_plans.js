@@ -1,21 +1,14 @@
-(root, data, { element, control, speaker }) => {
+(root, data, { element, control, speaker, mulberry32 }) => {
   const state = {
     difference: data.difference, spread: data.spread, pairs: data.pairs, quantiles: data.quantiles,
   };
   const [plans, shown, most] = [1000, 24, data.quantiles.length + 1];
   const { spoken, say } = speaker(root);
 
-  // Numbers below 1: mulberry32.
-  let seed = 18;
-  function uniform() {
-    seed = (seed + 0x6D2B79F5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  }
+  const uniform = mulberry32(18);
 
   // Of each experiment and each number of pairs, mean and deviation of what chance does.
-  const chance = Array.from({ length: plans }, () => {
+  const luck = Array.from({ length: plans }, () => {
     const sofar = [];
     let [sum, squares] = [0, 0];
     for (let n = 1; n <= most; n += 1) {
@@ -29,7 +22,7 @@
   });
 
   function interval(plan, n) {
-    const [mean, deviation] = chance[plan][n - 1];
+    const [mean, deviation] = luck[plan][n - 1];
     return [state.difference + state.spread * mean,
       state.quantiles[n - 2] * state.spread * deviation / Math.sqrt(n)];
   }

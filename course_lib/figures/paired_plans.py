@@ -1,6 +1,6 @@
 """A thousand imagined experiments of paired runs: their intervals, and how many find something."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from course_lib.experiments.verdict import t_quantile
-from course_lib.figures.base import Figure, bars, slider
+from course_lib.figures.base import Figure, bars, mulberry32, slider
 
 __all__ = ["Options", "paired_plans"]
 
@@ -62,24 +62,10 @@ class Options(Figure):
         return bars([*shares][::3], [*shares.values()][::3])
 
 
-def uniform() -> Iterator[float]:
-    """Numbers below 1, the same as the script's.
-
-    Source: mulberry32, a generator of 32 bits by Tommy Ettinger (2017), public domain.
-    """
-    state = 18
-    while True:
-        state = (state + 0x6D2B79F5) % 2**32
-        t = (state ^ state >> 15) * (1 | state) % 2**32
-        t = (t + (t ^ t >> 7) * (61 | t)) % 2**32 ^ t
-        yield (t ^ t >> 14) / 2**32
-
-
 @cache
 def luck() -> Tensor:
     """What chance does to each pair of each experiment, ``(PLANS, MOST)``, normally distributed."""
-    numbers = uniform()
-    both = torch.tensor([next(numbers) for _ in range(2 * PLANS * MOST)], dtype=torch.float64)
+    both = torch.from_numpy(mulberry32(18, 2 * PLANS * MOST))
     radius, angle = both.view(-1, 2).unbind(dim=1)
     normal = (-2 * (1 - radius).log()).sqrt() * (2 * torch.pi * angle).cos()
     return normal.view(PLANS, MOST)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from course_lib.figures import NAMES, figure
+from course_lib.figures import NAMES
 from course_lib.figures.alignment_reader import alignment_reader
 from course_lib.figures.attention_map_reader import attention_map_reader
 from course_lib.figures.collision_map import collision_map
@@ -24,7 +23,6 @@ from course_lib.figures.live_training import live_training
 from course_lib.figures.live_translator import live_translator
 from course_lib.figures.live_vit import live_vit
 from course_lib.figures.mask_builder import mask_builder
-from course_lib.figures.models import write_models
 from course_lib.figures.paired_plans import paired_plans
 from course_lib.figures.patch_counter import PATCHES, WIDTHS, patch_counter
 from course_lib.figures.patch_counter import Options as PatchOptions
@@ -63,46 +61,6 @@ COMPUTES = {
     "softmax-temperature": softmax_temperature,
     "window-shift": window_shift,
 }
-STYLE = Path(__file__).parents[2] / "book" / "_static" / "course.css"
-
-
-@pytest.fixture
-def shown(
-    browser: Any, serve: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Any]]:
-    """Show figures alone on a page; any error of theirs fails the test."""
-    monkeypatch.setenv("COURSE_BOOK", "1")
-    errors: list[str] = []
-    context = browser.new_context(viewport={"width": 900, "height": 900})
-
-    def show(name: str, **options: Any) -> Any:
-        style = STYLE.read_text(encoding="utf-8")
-        body = figure(name, **options)._repr_html_()
-        (tmp_path / "page.html").write_text(
-            "<!doctype html><meta charset=utf-8>"
-            "<meta name=viewport content='width=device-width, initial-scale=1'>"
-            f"<link rel=icon href=data:,><title>t</title>"
-            f"<style>{style}</style><main>{body}</main>",
-            encoding="utf-8",
-        )
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
-        write_models(tmp_path / "_static" / "live")
-        page.goto(serve(tmp_path) + "page.html")
-        load(page)
-        return page
-
-    yield show
-    context.close()
-    assert not errors
-
-
-def load(page: Any) -> None:
-    """Ask for the model of a figure that has one."""
-    if page.locator(".figure-load").count():
-        page.get_by_role("button", name="Load the trained model").click()
-        page.wait_for_function("document.querySelector('figure').dataset.state")
 
 
 def state(page: Any) -> dict[str, Any]:
@@ -619,13 +577,10 @@ def test_own_words_and_scores_are_shown(shown: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any) -> None:
     """Nothing but taps, on a telephone."""
-    page = shown(name)
     context = chromium.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     )
-    touched = context.new_page()
-    touched.goto(page.url)
-    load(touched)
+    touched = shown(name, within=context)
     before = state(touched)
     target = {
         "alignment-reader": touched.get_by_role("radio", name="train"),

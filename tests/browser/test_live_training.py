@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from course_lib.book.live import apart
-from course_lib.figures import figure
 from course_lib.figures.live_training import live_training, train
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def page(
-    browser: Any, serve: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Any]:
+def page(shown: Callable[..., Any]) -> Any:
     """The figure alone on a page."""
-    monkeypatch.setenv("COURSE_BOOK", "1")
-    (tmp_path / "page.html").write_text(
-        '<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,">'
-        f"<title>t</title><main>{figure('live-training')._repr_html_()}</main>",
-        encoding="utf-8",
-    )
-    with browser.new_context() as context:
-        page = context.new_page()
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(serve(tmp_path) + "page.html")
-        yield page
-        assert not errors
+    return shown("live-training")
 
 
 def check(page: Any) -> dict[str, Any]:

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from course_lib.book.live import apart
+from course_lib.figures.base import mulberry32
 from course_lib.figures.live_training import (
     EXAMPLE,
     LENGTH,
     Options,
     adam_steps,
-    draw,
     live_training,
     make_model,
     train,
@@ -22,9 +22,9 @@ from course_lib.transformer.depth import ARRANGEMENTS
 
 
 def test_numbers_are_drawn_evenly_and_again() -> None:
-    numbers = draw(7, 20_000)
-    assert (numbers == draw(7, 20_000)).all() and (numbers[:50] == draw(7, 50)).all()
-    assert (numbers[:50] != draw(8, 50)).all()
+    numbers = mulberry32(7, 20_000)
+    assert (numbers == mulberry32(7, 20_000)).all() and (numbers[:50] == mulberry32(7, 50)).all()
+    assert (numbers[:50] != mulberry32(8, 50)).all()
     assert 0 <= numbers.min() and numbers.max() < 1
     assert abs(numbers.mean() - 0.5) < 0.01 and abs(numbers.var() - 1 / 12) < 0.005
 

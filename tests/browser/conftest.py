@@ -1,0 +1,48 @@
+"""Figures alone on a page, as the browser tests show them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course_lib.figures import figure
+from course_lib.figures.models import write_models
+
+STYLE = Path(__file__).parents[2] / "book" / "_static" / "course.css"
+
+
+@pytest.fixture
+def shown(
+    browser: Any, serve: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Any]]:
+    """Shows a figure alone on a page, with its model; any error of theirs fails the test."""
+    monkeypatch.setenv("COURSE_BOOK", "1")
+    errors: list[str] = []
+    context = browser.new_context(viewport={"width": 900, "height": 900})
+
+    def show(name: str, *, within: Any = None, **options: Any) -> Any:
+        style = STYLE.read_text(encoding="utf-8")
+        body = figure(name, **options)._repr_html_()
+        (tmp_path / "page.html").write_text(
+            "<!doctype html><meta charset=utf-8>"
+            "<meta name=viewport content='width=device-width, initial-scale=1'>"
+            f"<link rel=icon href=data:,><title>t</title>"
+            f"<style>{style}</style><main>{body}</main>",
+            encoding="utf-8",
+        )
+        page = (within or context).new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+        write_models(tmp_path / "_static" / "live")
+        page.goto(serve(tmp_path) + "page.html")
+        if page.locator(".figure-load").count():
+            page.get_by_role("button", name="Load the trained model").click()
+            page.wait_for_function("document.querySelector('figure').dataset.state")
+        return page
+
+    yield show
+    context.close()
+    assert not errors
