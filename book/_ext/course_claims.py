@@ -76,18 +76,7 @@ class ClaimsTable(SphinxDirective):
         if not pages:
             return [nodes.Text(f"Chapter {chapter} (to come)")]
         docname = next((name for name in pages if (tasks / Path(name).name).is_dir()), pages[0])
-        return [
-            addnodes.pending_xref(
-                "",
-                nodes.inline("", f"Chapter {chapter}"),
-                refdomain="std",
-                reftype="doc",
-                reftarget=f"/{docname}",
-                refdoc=self.env.docname,
-                refexplicit=False,
-                refwarn=True,
-            )
-        ]
+        return [page_link(docname, self.env.docname)]
 
     def row(self, claim: Claim) -> nodes.row:
         """Run one claim; a verdict that does not fit is a warning, and so ends the build."""
@@ -134,6 +123,20 @@ class ClaimRole(SphinxRole):
             refwarn=True,
         )
         return [reference], []
+
+
+def page_link(docname: str, here: str, text: str = "") -> addnodes.pending_xref:
+    """A link to a page by a text, or by its title; it fails the build if there is no such page."""
+    return addnodes.pending_xref(
+        "",
+        nodes.inline("", text),
+        refdomain="std",
+        reftype="doc",
+        reftarget=f"/{docname}",
+        refdoc=here,
+        refexplicit=bool(text),
+        refwarn=True,
+    )
 
 
 def slug(text: str) -> str:

@@ -105,7 +105,8 @@ def depart_question(self: HTML5Translator, node: question) -> None:
     """Close it with the button and the place where the answer is read out."""
     self.body.append(
         '<button type="submit" hidden>Check my prediction</button>'
-        '<div class="question-answer" role="status" aria-live="polite"></div></fieldset></form>\n'
+        '<div class="question-answer" role="status" aria-live="polite"></div>'
+        '<p class="question-record" hidden></p></fieldset></form>\n'
     )
 
 
@@ -158,5 +159,6 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_node(question_option, html=(visit_option, depart_option), **others)
     app.add_node(question_why, html=(visit_why, depart_why), **others)
     app.add_directive("question", Question)
-    app.add_js_file("question.js", loading_method="defer")
+    for script in ("progress.js", "question.js"):
+        app.add_js_file(script, loading_method="defer")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

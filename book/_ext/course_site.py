@@ -32,6 +32,8 @@ SEARCH = re.compile(
 )
 ARROW = '<summary><span class="toctree-toggle"'
 EMPTY_HEAD = re.compile(r"<th([^>]*)>\s*(?:<p>\s*</p>\s*)?</th>")
+# What has no place in an EPUB.
+LIVELY = "script, input, button, form.claim-filter, .question-answer, .question-record"
 # Seconds of processor time for the cells of one page.
 BUDGET = 40.0
 
@@ -82,7 +84,7 @@ def write_xhtml(
     if app.builder.name != "epub" or not isinstance(body, str):
         return
     soup = BeautifulSoup(body, "html.parser")
-    for element in soup.select("script, input, button, form.claim-filter, div.question-answer"):
+    for element in soup.select(LIVELY):
         element.decompose()
     for element in soup("noscript"):
         element.unwrap()

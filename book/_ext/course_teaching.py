@@ -4,12 +4,12 @@ import re
 from datetime import date
 from pathlib import Path
 
-from course_claims import row, table
+from course_claims import page_link, row, table
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-PAGES = ("book/teaching", "book/instructors")
+PAGES = ("book/teaching", "book/instructors", "book/progress")
 HEADINGS = ("Exercise", "Kind", "Difficulty", "Minutes", "Points", "Outcomes")
 WIDTHS = (27, 17, 11, 9, 8, 28)
 
@@ -135,6 +135,49 @@ class ClusterSpeed(SphinxDirective):
         return [table(self.HEADINGS, rows, self.SHARES, "teaching"), nodes.paragraph("", where)]
 
 
+class Progress(SphinxDirective):
+    """All outcomes, each with what asks for it; a script tells what of it is open."""
+
+    def run(self) -> list[nodes.Node]:
+        """Read outcomes, questions and exercises and build a list for each chapter."""
+        from course_lib.book import outcomes, syllabus
+
+        root = Path(self.env.srcdir)
+        out: list[nodes.Node] = [nodes.raw("", '<div id="progress" hidden></div>', format="html")]
+        named = {int(c.number): c for c in syllabus.chapters(root)}
+        for number, found in outcomes.assessed(root).items():
+            chapter = named[number]
+            section = nodes.section(ids=[f"progress-of-chapter-{number}"])
+            text = f"{number} · {chapter.title}"
+            title = page_link(f"book/chapters/{chapter.name}", self.env.docname, text)
+            items = nodes.bullet_list(classes=["progress-outcomes"])
+            for outcome in found:
+                item = nodes.list_item("", nodes.paragraph("", *phrase(outcome.says)))
+                asked = nodes.paragraph(classes=["progress-asked"])
+                for where, name in outcome.questions:
+                    # All but the topic, which the names of questions begin with.
+                    asks = " ".join(name.split("-")[1:]).capitalize() + "?"
+                    asked += self.entry("question", name, where, asks)
+                for assignment, name, text in outcome.exercises:
+                    asked += self.entry("exercise", name, f"book/chapters/{assignment}", text)
+                asked.pop()  # the last separator
+                item += asked
+                items += item
+            section += [nodes.title("", "", title), items]
+            out.append(section)
+        return out
+
+    def entry(self, kind: str, name: str, page: str, text: str) -> list[nodes.Node]:
+        """A link, within reach of the script."""
+        start = f'<span class="progress-entry" data-kind="{kind}" data-name="{name}">'
+        return [
+            nodes.raw("", start, format="html"),
+            page_link(page, self.env.docname, text),
+            nodes.raw("", '<span class="progress-state"></span></span>', format="html"),
+            nodes.Text("; "),
+        ]
+
+
 def phrase(text: str) -> list[nodes.Node]:
     """A docstring's sentence; what stands between backquotes is code."""
     parts = re.split(r"`+([^`]+)`+", text)
@@ -150,6 +193,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     """Register the directive."""
     app.add_directive("teaching", Teaching)
     app.add_directive("syllabus", Syllabus)
+    app.add_directive("progress", Progress)
     app.add_directive("cluster-speed", ClusterSpeed)
     app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

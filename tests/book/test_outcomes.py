@@ -1,21 +1,20 @@
 """What the chapters promise is assessed, and what assesses names a promise."""
 
-import re
 from pathlib import Path
 
 import pytest
-import yaml
 
+from course_lib.book.outcomes import assessed as asked_for
+from course_lib.book.outcomes import load_outcomes, questions
 from course_lib.checks.exercise import find, identifiers
 
 BOOK = Path(__file__).parents[2] / "book"
-QUESTION = re.compile(r"^```\{question\} (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def outcomes():
     """Ids of the outcomes by chapter."""
-    return yaml.safe_load((BOOK / "outcomes.yml").read_text(encoding="utf-8"))
+    return load_outcomes(BOOK.parent)
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +22,8 @@ def assessed():
     """Which outcomes questions and exercises name, by the name of who does."""
     found = {identifier: find(identifier).outcomes for identifier in identifiers()}
     for page in (BOOK / "chapters").glob("*.md"):
-        for name, text in QUESTION.findall(page.read_text(encoding="utf-8")):
-            if outcome := yaml.safe_load(text).get("outcome"):
+        for name, outcome in questions(page).items():
+            if outcome:
                 found[f"question {name}"] = (outcome,)
     return found
 
@@ -53,3 +52,12 @@ def test_an_exercise_of_a_chapter_with_outcomes_names_one_of_its_chapter(outcome
         exercise = find(identifier)
         own = outcomes.get(int(exercise.chapter[:2]), {})
         assert not own or set(exercise.outcomes) & set(own), identifier
+
+
+def test_the_page_of_outcomes_names_every_question_and_exercise_once() -> None:
+    found = [o for chapter in asked_for(BOOK.parent).values() for o in chapter]
+    listed = [name for o in found for _, name in o.questions]
+    pages = (BOOK / "chapters").glob("*.md")
+    assert sorted(listed) == sorted(name for page in pages for name in questions(page))
+    assert len(set(listed)) == len(listed), "a browser keeps answers by the names of questions"
+    assert sorted(name for o in found for _, name, _ in o.exercises) == sorted(identifiers())

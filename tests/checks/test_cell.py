@@ -1,14 +1,16 @@
 """``check`` in a kernel: a float for nbgrader, a table for the student, nothing on stderr."""
 
+import json
 import logging
 import os
 import sys
 import warnings
+from datetime import date
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from course_lib.checks import check, report, seeds
+from course_lib.checks import cell, check, report, seeds
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
 from course_lib.errors import Refused
@@ -114,3 +116,36 @@ def test_the_same_seed_gives_the_same_table(capsys, monkeypatch):
     first = capsys.readouterr().out
     check(EXERCISE, names(source))
     assert capsys.readouterr().out == first
+
+
+def test_a_notebook_keeps_the_best_points_in_a_file_of_the_student(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file = tmp_path / cell.PROGRESS
+    check(EXERCISE, names())
+    assert not file.exists(), "whoever grades has no progress"
+    monkeypatch.setenv("JPY_SESSION_NAME", "03_attention.ipynb")
+    mistaken = check(EXERCISE, names(find(EXERCISE).mistakes[0].source))
+    assert json.loads(file.read_text())["exercises"][EXERCISE]["points"] == mistaken
+    full = check(EXERCISE, names())
+    check(EXERCISE, names(find(EXERCISE).mistakes[0].source))
+    kept = json.loads(file.read_text())
+    assert kept["exercises"][EXERCISE] == {
+        "points": full,
+        "of": float(find(EXERCISE).points),
+        "on": date.today().isoformat(),
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"version": 2}', '{"version": 1, "exercises": 3}']
+)
+def test_a_file_that_holds_something_else_is_left_alone(text, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("JPY_SESSION_NAME", "03_attention.ipynb")
+    file = tmp_path / cell.PROGRESS
+    file.write_text(text)
+    assert check(EXERCISE, names()) == find(EXERCISE).points
+    assert file.read_text() == text
+    file.unlink()
+    file.mkdir()
+    assert check(EXERCISE, names()) == find(EXERCISE).points
