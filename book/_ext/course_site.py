@@ -297,6 +297,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("html-page-context", write_xhtml)
     app.connect("html-page-context", aim_launch_buttons, priority=900)
     app.connect("build-finished", tidy_up)
+    app.add_js_file("offline.js", loading_method="defer")
     app.add_directive("assignment", Assignment)
     app.add_directive("literalinclude", Listing, override=True)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

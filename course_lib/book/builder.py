@@ -21,6 +21,7 @@ from typing import Any
 from course_lib.book.binding import declare_formulas
 from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.keys import page_keys, plain
+from course_lib.book.offline import write_app
 from course_lib.errors import Refused
 
 _STAMP = ".book-stamp"
@@ -88,6 +89,7 @@ def build(
     _run(root, folder, echo)
     _note_time(folder / TIMES_FILE, time.monotonic() - start, cold)
     _open_front_door(index)
+    write_app(index.parent)
     if source_key(root) == sources:
         _write(stamp, sources)
     else:
