@@ -36,7 +36,9 @@ def page(browser: Any) -> Iterator[Any]:
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         yield page
-        assert not errors
+        # Firefox logs requests of a page that is left; Chromium, which doesn't, shows our faults.
+        left = ("NetworkError when attempting", "A ServiceWorker intercepted")
+        assert not [error for error in errors if not any(text in error for text in left)]
 
 
 def press(page: Any, button: str) -> str:
