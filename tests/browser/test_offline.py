@@ -76,6 +76,7 @@ def test_a_chapter_that_is_kept_is_read_without_a_network(page: Any, site: Path)
         assert page.evaluate(pictures) == 0
     page.goto(f"{address}search.html?q=softmax")
     page.wait_for_selector("#search-results li")
+    page.wait_for_load_state("networkidle")  # it asks for the pages that it lists
     page.goto(f"{address}{INTRO}")
     assert page.locator("h1").first.inner_text() == "This page is not kept offline"
     page.get_by_role("link", name="book/chapters/03_scale.html").click()
