@@ -194,7 +194,7 @@ def test_a_run_whose_loss_is_no_number_says_which_and_where_to_go_on(tmp_path: P
 # looked at: nothing is concluded from their one seed. Scans of full size take all test pictures,
 # so that there is nothing left to draw.
 UNRUN = {"vit-questions", "informer-published"}
-ONE_OR_NONE = {*UNRUN, "vit-recipe", "scan-orders", "image-recipes"}
+ONE_OR_NONE = {*UNRUN, "informer-oil", "vit-recipe", "scan-orders", "image-recipes"}
 
 
 def test_experiments_are_well_formed() -> None:
