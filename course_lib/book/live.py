@@ -14,7 +14,7 @@ from typing import Any
 
 from course_lib.book.browser import chromium, serving
 from course_lib.data.translation import german_english, korean_english
-from course_lib.figures import live_training, live_vit
+from course_lib.figures import live_forecast, live_training, live_vit
 from course_lib.figures.live_translator import KINDS, live_translator
 from course_lib.transformer.depth import ARRANGEMENTS
 
@@ -34,6 +34,7 @@ _WRITE = """(model, given) => {
     return 20;
 }"""
 _CLASSIFY = "(model, given) => model.classify(given)"
+_FORECAST = "(model, given) => model.forecast(given)"
 _LEARN = """(mirror, given) => {
     const model = mirror(given);
     const losses = given.rates.map((rate, n) => model.learn(given.batches[n].flat(), rate));
@@ -147,6 +148,44 @@ def draw_networks(n: int, seed: int = 0) -> list[dict[str, Any]]:
     return made
 
 
+def draw_series(n: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Draw what a reader may let the Informer and the line forecast.
+
+    Args:
+        n: How many inputs.
+        seed: The same seed, the same inputs.
+
+    Returns:
+        Arguments of :func:`course_lib.figures.live_forecast.live_forecast`: made-up series and
+        mere noise at any hour of two years, in order or not, with heads, positions and the
+        calendar taken away.
+    """
+    chance = random.Random(seed)
+    heads = [(*place, head) for place in live_forecast.PLACES for head in range(4)]
+    length, made = live_forecast.READ + live_forecast.AHEAD, []
+    for _ in range(n):
+        level, swing, rough = chance.uniform(0, 30), chance.uniform(0, 8), chance.choice([0, 1, 9])
+        series = [
+            level + swing * math.cos(t * math.pi / 12) + chance.gauss(0, rough)
+            for t in range(length)
+        ]
+        order = list(range(live_forecast.READ))
+        if chance.random() < 0.5:
+            chance.shuffle(order)
+        made.append(
+            {
+                "values": series[: live_forecast.READ],
+                "truth": series[live_forecast.READ :],
+                "start": chance.randrange(2 * 365 * 24),
+                "order": order,
+                "placed": chance.random() < 0.6,
+                "timed": chance.random() < 0.6,
+                "off": chance.sample(heads, chance.randrange(6)),
+            }
+        )
+    return made
+
+
 @dataclass(frozen=True)
 class Live:
     """How a figure with a model that computes in the page is measured.
@@ -218,6 +257,13 @@ FIGURES = {
         live_vit.live_vit,
         draw_pictures,
     ),
+    "live-forecast": Live(
+        "forecast",
+        _FORECAST,
+        f"(model, given) => {{ ({_FORECAST})(model, given); return 1; }}",
+        live_forecast.live_forecast,
+        draw_series,
+    ),
     "live-training": Live(
         "mirror",
         _LEARN,
@@ -262,8 +308,8 @@ def live(html_dir: Path, browser: Any = None) -> dict[str, dict[str, Any]]:
     Returns:
         By the figure's name: its ``page``, the ``bytes`` that it loads when a reader asks for it,
         or of its script if that is all, the ``seconds`` from that click to the first answer,
-        ``steps`` (words, pictures or steps of training a second), and the ``largest_difference``
-        from torch over 50 random inputs.
+        ``steps`` (words, pictures, forecasts or steps of training a second), and the
+        ``largest_difference`` from torch over 50 random inputs.
 
     Raises:
         NoBrowser: If there is none.

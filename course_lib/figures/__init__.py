@@ -17,9 +17,9 @@ __all__ = ["NAMES", "figure", "in_book"]
 NAMES = (
     "alignment-reader", "attention-map-reader", "collision-map", "contrastive-matrix",
     "cost-calculator", "deletion-test", "depth-explorer", "dilation-groups", "heads-apart",
-    "kv-cache-stepper", "live-training", "live-translator", "live-vit", "mask-builder",
-    "paired-plans", "patch-counter", "patch-shuffler", "probsparse-ranking", "rope-rotation",
-    "shared-state", "sinusoid-explorer", "softmax-temperature", "window-shift",
+    "kv-cache-stepper", "live-forecast", "live-training", "live-translator", "live-vit",
+    "mask-builder", "paired-plans", "patch-counter", "patch-shuffler", "probsparse-ranking",
+    "rope-rotation", "shared-state", "sinusoid-explorer", "softmax-temperature", "window-shift",
 )  # fmt: skip
 
 
@@ -51,9 +51,9 @@ def figure(name: str, **options: Any) -> Any:
         ...
         ValueError: no figure 'softmax', wanted one of alignment-reader, attention-map-reader, \
 collision-map, contrastive-matrix, cost-calculator, deletion-test, depth-explorer, \
-dilation-groups, heads-apart, kv-cache-stepper, live-training, live-translator, live-vit, \
-mask-builder, paired-plans, patch-counter, patch-shuffler, probsparse-ranking, rope-rotation, \
-shared-state, sinusoid-explorer, softmax-temperature, window-shift
+dilation-groups, heads-apart, kv-cache-stepper, live-forecast, live-training, live-translator, \
+live-vit, mask-builder, paired-plans, patch-counter, patch-shuffler, probsparse-ranking, \
+rope-rotation, shared-state, sinusoid-explorer, softmax-temperature, window-shift
     """
     if name not in NAMES:
         raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")

@@ -13,6 +13,7 @@ from safetensors.torch import save
 
 from course_lib.data.cifar import CLASSES, MEAN, PIXEL_STD
 from course_lib.figures.base import script
+from course_lib.informer import kept_weights, load_forecasters
 from course_lib.trained import find_checkpoint
 from course_lib.vit import ViT, load_kept
 
@@ -40,9 +41,27 @@ def _vit() -> bytes:
     return save(weights, {"config": json.dumps(told)})
 
 
+BEGIN = (2018, 5, 7)
+"""Year, month and day of the first hour of a made-up series, a Monday."""
+
+
+def _forecast() -> bytes:
+    """The Informer and the line that ``informer-oil`` has kept, and when a series begins."""
+    kept = load_forecasters()
+    lines = {"line": kept.line[:-1].T.contiguous(), "constant": kept.line[-1].contiguous()}
+    weights = kept_weights(kept.model) | {name: part.half() for name, part in lines.items()}
+    config, (year, month, day) = kept.model.config, BEGIN
+    told = {n: v for n, v in asdict(config).items() if isinstance(v, int)} | {
+        "n_layers": config.n_encoder_layers, "mean": kept.mean, "std": kept.std,
+        "begin": [year, month - 1, day],  # JavaScript counts months from 0
+    }  # fmt: skip
+    return save(weights, {"config": json.dumps(told)})
+
+
 MODELS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "translator": ("encoder_decoder", lambda: find_checkpoint("translator").read_bytes()),
     "vit": ("vision_transformer", _vit),
+    "forecast": ("forecaster", _forecast),
 }
 """The script that computes each model, and what makes its file of weights."""
 

@@ -67,11 +67,13 @@ window.courseRuntime ??= (() => {
   }
 
   // T queries look at S keys in as many heads as there are factors; a factor of 0 silences a head.
-  function attend(q, k, v, D, factors) {
-    const [T, S, width] = [q.length / D, k.length / D, D / factors.length];
+  // Causal rows end with their own key.
+  function attend(q, k, v, D, factors, causal = false) {
+    const [T, width] = [q.length / D, D / factors.length];
     const out = new Float64Array(T * D);
     const maps = factors.map((factor, h) => [...Array(T).keys()].map((t) => {
       const mine = t * D + h * width;
+      const S = causal ? t + 1 : k.length / D;
       const scores = new Float64Array(S);
       for (let s = 0, at = h * width; s < S; s++, at += D) {
         for (let i = 0; i < width; i++) scores[s] += q[mine + i] * k[at + i];
