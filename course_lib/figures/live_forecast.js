@@ -38,7 +38,7 @@
 
     const heads = places.map(([kind, layer, title]) => {
       const cards = [...Array(H).keys()].map((head) => {
-        const label = control(`head ${head + 1}`, { type: "checkbox", checked: true, "aria-label": `${title}, head ${head + 1} is on` }, (on) => {
+        const label = control(`${head + 1}`, { type: "checkbox", checked: true, "aria-label": `${title}, head ${head + 1} is on` }, (on) => {
           state.off = state.off.filter(([k, l, h]) => k !== kind || l !== layer || h !== head);
           if (!on) state.off.push([kind, layer, head]);
           card.classList.toggle("is-off", !on);
@@ -106,12 +106,12 @@
     root.querySelector(".figure-scroll")?.remove();
     root.append(
       element("div", { class: "live-columns" },
-        element("div", { class: "figure-panel" }, title("What is read, what comes (shaded), and four forecasts, in degrees"), svg, strip),
+        element("div", { class: "figure-panel" }, title("The history, the day to come (shaded), four forecasts"), svg, strip),
         element("div", {}, title("Mean squared error"),
           element("ul", { class: "live-next" }, ...rows.map(({ line }) => line)))),
       element("div", { class: "figure-controls live-controls" }, first,
         range("level", "level", 0, 30), range("daily swing", "swing", 0, 8, 0.5), range("trend, a day", "trend", -3, 3, 0.5),
-        range("chance", "noise", 0, 3, 0.5), range("jump", "jump", -10, 10), range("last hour raised by", "last", -10, 10),
+        range("chance", "noise", 0, 3, 0.5), range("jump", "jump", -10, 10), range("raise last hour", "last", -10, 10),
         box("shuffle the history", "shuffled", shuffle), box("positions", "placed"), box("calendar", "timed")),
       element("details", {}, element("summary", {}, "The Informer's heads"),
         ...heads.flatMap(({ title: name, cards }) => [title(name), element("div", { class: "live-maps" }, ...cards.map(({ card }) => card))]),

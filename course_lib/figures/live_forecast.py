@@ -71,7 +71,7 @@ class Options(Figure):
     trend: float = slider(0.0, "trend, a day", -3, 3, 0.5)
     noise: float = slider(1.0, "chance", 0, 3, 0.5)
     jump: int = slider(0, "jump", -10, 10)
-    last: int = slider(0, "last hour raised by", -10, 10)
+    last: int = slider(0, "raise last hour", -10, 10)
     shuffled: bool = switch(False, "shuffle the history")
     placed: bool = switch(True, "positions")
     timed: bool = switch(True, "calendar")

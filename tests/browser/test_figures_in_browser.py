@@ -19,6 +19,7 @@ from course_lib.figures.depth_explorer import DEPTHS, FORMULAS, Options, depth_e
 from course_lib.figures.dilation_groups import dilation_groups
 from course_lib.figures.heads_apart import heads_apart
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
+from course_lib.figures.live_forecast import live_forecast
 from course_lib.figures.live_training import live_training
 from course_lib.figures.live_translator import live_translator
 from course_lib.figures.live_vit import live_vit
@@ -44,6 +45,7 @@ COMPUTES = {
     "cost-calculator": cost_calculator,
     "heads-apart": heads_apart,
     "kv-cache-stepper": kv_cache_stepper,
+    "live-forecast": live_forecast,
     "live-training": live_training,
     "live-translator": live_translator,
     "live-vit": live_vit,
@@ -593,6 +595,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
         "dilation-groups": touched.get_by_role("gridcell", name="row 5, column 2:"),
         "heads-apart": touched.get_by_role("slider").first,
         "kv-cache-stepper": touched.get_by_role("button", name="next step"),
+        "live-forecast": touched.get_by_label("shuffle the history"),
         "live-training": touched.get_by_role("button", name="One step"),
         "live-translator": touched.get_by_role("button", name="Next word"),
         "live-vit": touched.get_by_label("positions"),

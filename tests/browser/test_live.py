@@ -11,9 +11,17 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from course_lib.book.live import FIGURES, apart, draw_networks, draw_pictures, draw_sentences, live
+from course_lib.book.live import (
+    FIGURES,
+    apart,
+    draw_networks,
+    draw_pictures,
+    draw_sentences,
+    draw_series,
+    live,
+)
 from course_lib.data.cifar import CLASSES
-from course_lib.figures import figure, live_vit
+from course_lib.figures import figure, live_forecast, live_vit
 from course_lib.figures.live_training import BLOCKS
 from course_lib.figures.live_translator import translate
 from course_lib.figures.models import MODELS, model_files, write_models
@@ -97,6 +105,10 @@ def test_inputs_are_of_every_kind() -> None:
     assert len({str(given["pixels"]) for given in pictures}) > 30
     kinds = {(given["placed"], given["order"] == [*range(64)]) for given in pictures}
     assert len(kinds) == 4
+    series = draw_series(50)
+    kinds = {(g["placed"], g["timed"], g["order"] == [*range(96)]) for g in series}
+    assert len(kinds) == 8 and len({g["start"] // 720 for g in series}) > 15
+    assert sum(bool(g["off"]) for g in series) > 25
     networks = draw_networks(50)
     assert {given["arrangement"] for given in networks} == {*ARRANGEMENTS}
     assert {given["blocks"] for given in networks} == {*BLOCKS}
@@ -277,6 +289,47 @@ def test_a_picture_of_a_readers_own_is_made_small_as_by_python(seen: Any, tmp_pa
     (tmp_path / "text.png").write_text("no picture")
     seen.get_by_label("your own").set_input_files(tmp_path / "text.png")
     seen.get_by_text("This file is no picture").wait_for()
+
+
+def test_a_series_is_forecast_and_parts_are_taken_away(opened: Callable[[str], Any]) -> None:
+    page = opened("forecast")
+    first = live_forecast.Options()
+    before = check(page)
+    assert apart(before["inputs"]["values"], first.series[96:192]) < 1e-9
+    assert page.locator("[aria-live]").inner_text() == first.text
+    assert page.evaluate("document.activeElement.type") == "range"
+    page.keyboard.press("ArrowRight")
+    moved = check(page)["inputs"]
+    assert moved["start"] == before["inputs"]["start"] + 1
+    assert apart(moved["truth"], first.series[193:217]) < 1e-9
+    page.keyboard.press("ArrowLeft")
+    made = {"level": 20, "swing": 5.5, "trend": -1.0, "noise": 2.5, "jump": -7, "last": 4}
+    labels = {name: live_forecast.Options.controls()[name].label for name in made}
+    for name, value in made.items():
+        page.get_by_label(labels[name], exact=False).fill(f"{value:g}")
+    whole = live_forecast.Options(**made)  # type: ignore[arg-type]
+    wanted = whole.find()
+    assert apart(check(page)["outputs"], wanted) < 1e-9
+    shares = page.locator(".live-next .live-share").all_inner_texts()
+    assert shares == [f"{wanted['errors'][name]:.3f}" for name in live_forecast.NAMES]
+    page.get_by_label("shuffle the history").check()
+    now = check(page)["inputs"]["order"]
+    assert sorted(now) == [*range(96)] != now
+    page.get_by_label("shuffle the history").uncheck()
+    for label in ("positions", "calendar"):
+        page.get_by_label(label).uncheck()
+        after = check(page)["outputs"]["forecasts"]
+        assert apart(after["informer"], wanted["forecasts"]["informer"]) > 0.01
+        assert apart(after["line"], wanted["forecasts"]["line"]) < 1e-9
+        page.get_by_label(label).check()
+    page.get_by_text("The Informer's heads").click()
+    for title in ("encoder, layer 2, head 1", "decoder, self-attention, head 3",
+                  "cross-attention, head 4"):  # fmt: skip
+        page.get_by_role("checkbox", name=f"{title} is on").uncheck()
+        check(page)
+    off = [["encoder", 1, 0], ["decoder", 0, 2], ["cross", 0, 3]]
+    assert state(page)["inputs"]["off"] == off
+    assert page.locator(".live-card.is-off").count() == 3
 
 
 @pytest.mark.parametrize("name", MODELS)
