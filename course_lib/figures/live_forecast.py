@@ -197,14 +197,14 @@ def live_forecast(
         the history each forecast hour looks in each head of the cross-attention (4, 24, 48).
 
     Example:
-        A line answers a history that is 1 degree higher with a forecast that is nearly so.
+        A history that is 1 degree higher makes the line's forecast about as much higher.
 
         >>> days, truth = [10.0] * 96, [10.0] * 24
         >>> for values in (days, [value + 1 for value in days]):
         ...     made = live_forecast(values, truth, 0)["forecasts"]["line"]
         ...     print(round(sum(made) / 24, 1))
-        10.0
-        10.9
+        10.1
+        11.1
     """
     _, line, mean, std = _exact()
     read = (torch.tensor(values, dtype=torch.float64)[list(order)] - mean) / std

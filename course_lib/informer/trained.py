@@ -69,7 +69,7 @@ def kept_weights(model: Informer) -> dict[str, Tensor]:
             so that what is measured afterwards is measured of what is kept.
 
     Returns:
-        Tensors by name, in half precision, each of its own shape as ``state_dict`` has it ``(...)``.
+        Tensors ``(...)`` by name, in half precision.
 
     Example:
         >>> config = InformerConfig(d_model=8, n_heads=2, d_ff=8)
