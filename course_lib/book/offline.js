@@ -5,11 +5,17 @@ const named = async () => (await caches.keys()).filter((name) => name.startsWith
 
 self.addEventListener("install", (event) => event.waitUntil((async () => {
   const fresh = await caches.open(PREFIX + EDITION);
-  for (const name of await named()) {
-    if (name === PREFIX + EDITION) continue;
-    for (const { url } of await (await caches.open(name)).keys()) {
-      const answer = await fetch(url, { cache: "reload" });
-      if (answer.ok) await fresh.put(url, answer);
+  const old = (await named()).filter((name) => name !== PREFIX + EDITION);
+  const urls = (await Promise.all(old.map(async (name) => (await caches.open(name)).keys()))).flat();
+  if (urls.length) {
+    // What a page needs may have changed with it: a picture's name is made from what it shows.
+    const { files, pages, common } = await (await fetch(`${self.registration.scope}offline.json`, { cache: "reload" })).json();
+    const had = urls.map(({ url }) => url.slice(self.registration.scope.length));
+    for (const name of new Set([...common, ...had, ...had.flatMap((name) => pages[name] ?? [])])) {
+      if (!(name in files)) continue;
+      const answer = await fetch(self.registration.scope + name, { cache: "reload" });
+      if (!answer.ok) throw new Error(`${name}: ${answer.status}`); // the old edition stays whole
+      await fresh.put(self.registration.scope + name, answer);
     }
   }
   await self.skipWaiting();
@@ -21,14 +27,18 @@ self.addEventListener("activate", (event) => event.waitUntil((async () => {
 })()));
 
 async function kept(request) {
-  const found = await (await caches.open(PREFIX + EDITION)).match(request, { ignoreSearch: true });
+  const store = await caches.open(PREFIX + EDITION);
+  const found = await store.match(request.url.replace(/\/$/, "/index.html"), { ignoreSearch: true });
   // The page of results asks for every page that it found: nothing is better than an error.
   if (found || request.mode !== "navigate") return found ?? new Response("", { status: 504 });
-  const pages = (await (await caches.open(PREFIX + EDITION)).keys())
-    .filter(({ url }) => url.endsWith(".html"))
-    .map(({ url }) => `<li><a href="${url}">${url.slice(self.registration.scope.length)}</a></li>`);
+  const urls = (await store.keys()).map(({ url }) => url).filter((url) => /(?<!\/index)\.html$/.test(url));
+  const pages = await Promise.all(urls.map(async (url) => {
+    const [, title] = /<title>([^<]*)/.exec(await (await store.match(url)).text()) ?? [null, url];
+    return `<li><a href="${url}">${title}</a></li>`;
+  }));
   return new Response(`<!doctype html><html lang="en"><meta charset="utf-8">
-    <meta name="viewport" content="width=device-width"><title>Not kept offline</title>
+    <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+    <style>body { font: 1rem/1.6 sans-serif; margin: 2rem auto; max-width: 40rem; padding: 0 1rem; }</style><title>Not kept offline</title>
     <h1>This page is not kept offline</h1><p>There is no network. These pages are kept:</p>
     <ul>${pages.join("")}</ul></html>`, { status: 503, headers: { "Content-Type": "text/html" } });
 }

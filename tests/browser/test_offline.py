@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,16 @@ pytestmark = pytest.mark.browser
 INTRO = "book/intro.html"
 STORES = "caches.keys()"
 WORKERS = "navigator.serviceWorker.getRegistrations().then((all) => all.length)"
+# How many pictures a page shows; far below 0 if one of them is not kept or not drawn.
+PICTURES = """Promise.all([...document.images].map(async (picture) =>
+    (await caches.match(picture.src)) && (!picture.complete || picture.naturalWidth) ? 1 : -1e6))
+    .then((all) => all.reduce((sum, one) => sum + one, 0))"""
+UPDATE = """navigator.serviceWorker.getRegistration().then((worker) => worker.update())
+    .then(async ({ installing }) => {
+        while (installing && installing.state === "installing")
+            await new Promise((go) => setTimeout(go, 50));
+        return installing?.state;
+    })"""
 
 
 @pytest.fixture
@@ -72,14 +83,13 @@ def test_a_chapter_that_is_kept_is_read_without_a_network(page: Any, site: Path)
         page.goto(f"{address}book/chapters/{name}.html")
         assert page.locator("h1").first.inner_text().startswith("3")
         assert page.evaluate("getComputedStyle(document.body).fontFamily !== ''")
-        pictures = "[...document.images].filter((i) => i.complete && !i.naturalWidth).length"
-        assert page.evaluate(pictures) == 0
+        assert page.evaluate(PICTURES) > 2
     page.goto(f"{address}search.html?q=softmax")
     page.wait_for_selector("#search-results li")
     page.wait_for_load_state("networkidle")  # it asks for the pages that it lists
     page.goto(f"{address}{INTRO}")
     assert page.locator("h1").first.inner_text() == "This page is not kept offline"
-    page.get_by_role("link", name="book/chapters/03_scale.html").click()
+    page.get_by_role("link", name="3 ").first.click()
     assert page.locator("details.offline").count() == 1
     panel = page.locator("details.offline")
     panel.locator("summary").click()
@@ -102,17 +112,45 @@ def test_what_was_interrupted_goes_on(page: Any, site: Path) -> None:
 
 
 def test_a_new_edition_replaces_what_is_kept(page: Any, site: Path) -> None:
+    """With the pictures that came with it."""
     with serving(site) as address:
         page.goto(address + INTRO)
         press(page, "Keep this page")
         before = page.evaluate(STORES)
-        intro = site / INTRO
-        intro.write_text(intro.read_text().replace("</h1>", ", second edition</h1>", 1))
+        intro, new = site / INTRO, site / "_images" / "new.svg"
+        new.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
+        shown = f'<img src="{os.path.relpath(new, intro.parent)}" alt=""></h1>'
+        intro.write_text(intro.read_text().replace("</h1>", f", second edition{shown}", 1))
         write_app(site)
         page.reload()
         wait(lambda: page.evaluate(STORES) not in (before, []) and len(page.evaluate(STORES)) == 1)
     page.goto(address + INTRO)
     assert "second edition" in page.locator("h1").first.inner_text()
+    assert page.evaluate(PICTURES) > 0
+
+
+def test_a_new_edition_that_does_not_come_whole_leaves_the_old_one(page: Any, site: Path) -> None:
+    with serving(site) as address:
+        page.goto(address + INTRO)
+        press(page, "Keep this page")
+        [before] = page.evaluate(STORES)
+        worker = site / "sw.js"
+        worker.write_text(worker.read_text().replace(before.split()[-1], "0" * 12))
+        (site / "_static" / "question.js").unlink()
+        assert page.evaluate(UPDATE) in (None, "redundant")
+    assert before in page.evaluate(STORES)
+    assert page.goto(address + INTRO).ok
+
+
+def test_the_last_wish_counts(page: Any, site: Path) -> None:
+    """Whoever presses remove while all is being kept has nothing kept in the end."""
+    with serving(site) as address:
+        page.goto(address + INTRO)
+        page.locator("details.offline summary").click()
+        page.get_by_role("button", name="Keep the whole book").click()
+        page.locator("details.offline").get_by_text("files,").wait_for()
+        assert press(page, "Remove what is kept").startswith("Nothing is kept")
+        assert page.evaluate(STORES) == [] and page.evaluate(WORKERS) == 0
 
 
 @pytest.mark.slow
