@@ -75,7 +75,7 @@ def test_the_page_of_outcomes_knows_what_was_answered(visit: Any) -> None:
     assert "Known: 0 of " in known and f"Solved: 0 of {len(identifiers())} " in known
     page.locator(f'[data-name="{name}"] a').click()
     form = page.locator(f"#question-{name}")
-    assert form.is_visible()
+    form.wait_for()
     form.locator('[data-right="true"] input').check()
     form.locator("button").click()
     page = visit(PROGRESS)
