@@ -76,7 +76,7 @@ class ClaimsTable(SphinxDirective):
         if not pages:
             return [nodes.Text(f"Chapter {chapter} (to come)")]
         docname = next((name for name in pages if (tasks / Path(name).name).is_dir()), pages[0])
-        return [page_link(docname, self.env.docname)]
+        return [page_link(docname, self.env.docname, f"Chapter {chapter}", explicit=False)]
 
     def row(self, claim: Claim) -> nodes.row:
         """Run one claim; a verdict that does not fit is a warning, and so ends the build."""
@@ -125,8 +125,11 @@ class ClaimRole(SphinxRole):
         return [reference], []
 
 
-def page_link(docname: str, here: str, text: str = "") -> addnodes.pending_xref:
-    """A link to a page by a text, or by its title; it fails the build if there is no such page."""
+def page_link(docname: str, here: str, text: str, explicit: bool = True) -> addnodes.pending_xref:
+    """A link to a page by a text; it fails the build if there is no such page.
+
+    Where the text is not explicit, the page's title is shown, and the text in a list of contents.
+    """
     return addnodes.pending_xref(
         "",
         nodes.inline("", text),
@@ -134,7 +137,7 @@ def page_link(docname: str, here: str, text: str = "") -> addnodes.pending_xref:
         reftype="doc",
         reftarget=f"/{docname}",
         refdoc=here,
-        refexplicit=bool(text),
+        refexplicit=explicit,
         refwarn=True,
     )
 

@@ -84,6 +84,13 @@ def test_every_picture_says_what_it_shows(pages: dict[str, Page]) -> None:
                 assert len(alt) >= 10 and not re.fullmatch(r"\S*/\S*", alt), f"{name}: {attributes}"
 
 
+def test_every_link_says_something(built_book: Path) -> None:
+    """Those of the contents beside a page, too, which Sphinx makes of its headings."""
+    silent = re.compile(r"<a (?![^>]*aria-label)[^>]*href=[^>]*>(?:\s|</?span[^>]*>)*</a>")
+    for path in sorted((built_book / "book").rglob("*.html")):
+        assert not silent.findall(path.read_text("utf-8")), path.name
+
+
 def test_formulas_are_mathml_and_nothing_is_left_of_latex(pages: dict[str, Page]) -> None:
     formulas = 0
     for name, page in pages.items():
