@@ -98,8 +98,11 @@ class Row:
 
     @property
     def inside(self) -> bool | None:
-        """Whether the document's difference lies in our interval; None if there is none."""
-        if self.conclusion is None or self.difference is None:
+        """Whether the document's difference lies in our interval; None if there is none.
+
+        A single pair has none.
+        """
+        if self.conclusion is None or self.difference is None or self.conclusion.verdict.n == 1:
             return None
         return self.conclusion.verdict.low <= self.difference <= self.conclusion.verdict.high
 

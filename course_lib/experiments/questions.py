@@ -152,6 +152,9 @@ class Asking(Protocol):
         """What its records decide."""
 
 
+_UNCONTROLLED = "no control of this size has two seeds yet"
+
+
 def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> list[Conclusion]:
     """What the records of one experiment and size decide: nothing, where a control does not stand.
 
@@ -162,7 +165,8 @@ def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> lis
 
     Returns:
         The conclusions, controls included. Where a control fails, the measurement itself is in
-        doubt, and no other question can be tested.
+        doubt, and no other question can be tested. While a control has fewer than two seeds it
+        decides nothing either way, and a remark beside the others says so.
     """
     name = experiment.name
     chosen = [r for r in records if r.experiment == name and r.size == size]
@@ -172,14 +176,21 @@ def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> lis
         if not conclusion.control:
             families.setdefault(conclusion.question.family or name, []).append(i)
     for family, places in families.items():
-        adjusted = adjust([found[i].verdict.p for i in places])
-        for i, p in zip(places, adjusted, strict=True):
+        # A single pair is no test and makes no other one less likely.
+        tested = [i for i in places if found[i].verdict.n > 1]
+        p_adjusted = dict(zip(tested, adjust([found[i].verdict.p for i in tested]), strict=True))
+        for i in places:
             question = replace(found[i].question, family=family)
-            found[i] = replace(found[i], question=question, p_adjusted=p)
-    if all(c.verdict.outcome == "stands" for c in found if c.control):
+            found[i] = replace(found[i], question=question, p_adjusted=p_adjusted.get(i, 1.0))
+    controls = [c for c in found if c.control and c.verdict.n > 1]
+    if any(c.verdict.outcome != "stands" for c in controls):
+        failed = "a control does not stand"
+        return [c if c.control else replace(c, verdict=_untested(c.verdict, failed)) for c in found]
+    if controls or not any(question.document == "control" for question in experiment.questions):
         return found
-    failed = "a control does not stand"
-    return [c if c.control else replace(c, verdict=_untested(c.verdict, failed)) for c in found]
+    return [
+        c if c.control else replace(c, verdict=_remarked(c.verdict, _UNCONTROLLED)) for c in found
+    ]
 
 
 def answers(questions: Sequence[Question], records: Sequence[Record]) -> list[Conclusion]:
@@ -239,7 +250,11 @@ def _doubts(question: Question, means: Sequence[float]) -> Iterator[str]:
 def _untested(judged: Verdict, why: str) -> Verdict:
     # A single pair is undecided whatever the arms do.
     outcome = judged.outcome if judged.n == 1 else "not testable"
-    return replace(judged, outcome=outcome, remarks=(*judged.remarks, why))
+    return replace(_remarked(judged, why), outcome=outcome)
+
+
+def _remarked(judged: Verdict, why: str) -> Verdict:
+    return replace(judged, remarks=(*judged.remarks, why))
 
 
 def _by_seed(records: Sequence[Record], arm: str, measure: Measure) -> Mapping[int, float]:

@@ -130,6 +130,27 @@ def test_nothing_can_be_tested_where_a_control_does_not_stand() -> None:
     assert "not testable: +0.201" in str(failed[0]) and "a control does not" in str(failed[0])
 
 
+def test_a_control_of_one_seed_decides_nothing_and_is_told_of() -> None:
+    control = Question("alike", "It is seen.", "control", "third", "small", "score")
+    said = "no control of this size has two seeds yet"
+    for more in ([], [record("third", 0, 0.9)]):
+        found, *_ = conclusions(toy(BIG, control), [*runs(0.2), *more], "cpu")
+        assert found.verdict.outcome == "stands" and said in found.verdict.remarks
+    both = [record("third", s, 0.9) for s in range(3)]
+    found, judged = conclusions(toy(BIG, control), [*runs(0.2), *both], "cpu")
+    assert judged.verdict.outcome == "stands" and said not in found.verdict.remarks
+    (alone,) = conclusions(toy(BIG), runs(0.2), "cpu")
+    assert not alone.verdict.remarks
+
+
+def test_a_single_pair_is_no_test_of_its_family() -> None:
+    single = replace(BIG, key="single", arm="third")
+    records = [*runs(0.2), record("third", 0, 0.9)]
+    big, alone = conclusions(toy(BIG, single), records, "cpu")
+    assert alone.verdict.n == 1 and alone.p_adjusted == 1.0
+    assert big.p_adjusted == big.verdict.p
+
+
 def test_p_values_are_adjusted_within_a_family_and_controls_are_in_none() -> None:
     control = Question("more", "More is seen.", "control", "small", metric="score", minus=0.2)
     other = replace(BIG, key="other", margin=None, metric="score", sign=-1)
