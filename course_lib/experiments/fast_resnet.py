@@ -64,9 +64,8 @@ class FastResNet(nn.Module):
     ) -> None:
         """Compute the first layer, and draw the weights of the others."""
         super().__init__()
-        self.whiten = nn.Conv2d(3, 2 * _N_WHITE, 2)
+        self.whiten = nn.Conv2d(3, 2 * _N_WHITE, 2, bias=False)
         self.whiten.weight.requires_grad_(False).copy_(whitening_filters(pictures))
-        nn.init.zeros_(self.whiten.bias)  # type: ignore[arg-type]
         self.stages = nn.Sequential(
             *(
                 _Stage(before, width, generator)
