@@ -7,8 +7,10 @@ import subprocess
 import sys
 import tokenize
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 import yaml
 
@@ -85,6 +87,15 @@ def test_layers_import_downwards_only():
         [Path(sys.executable).parent / "lint-imports"], cwd=ROOT, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stdout[-3000:]
+
+
+def test_no_files_import_each_other_in_a_circle():
+    """Inside a part, too; what a function imports or a type alone needs counts as well."""
+    graph = grimp.build_graph("course_lib", cache_dir=None)
+    # `judge_process`, run as a program, imports itself by the name that pickled orders have.
+    imported = {m: graph.find_modules_directly_imported_by(m) - {m} for m in graph.modules}
+    assert "course_lib.experiments" in imported["course_lib.cli.research"], "inside a function"
+    TopologicalSorter(imported).prepare()  # its CycleError names the circle
 
 
 def test_the_readmes_commands_are_those_that_ci_runs():
