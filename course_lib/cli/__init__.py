@@ -7,6 +7,7 @@ could not be carried out; 130 interrupted. A fault of the program keeps its trac
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import traceback
@@ -20,6 +21,12 @@ from course_lib.errors import Refused
 from course_lib.grading import MANIFEST
 
 Handler = Callable[[argparse.Namespace], int]
+_OF_FILES = (
+    FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError,
+)  # fmt: skip
+# These name no file, and are the machine's all the same: no room, a disk that is read only, a port
+# that is taken, and a reader of the output who has seen enough, such as `head`.
+_OUTSIDE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EADDRINUSE, errno.EPIPE)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -63,22 +70,26 @@ def main(argv: Sequence[str] | None = None) -> int:
             return handler(arguments)
         except KeyboardInterrupt:
             return interrupt.say()
-        except (Refused, OSError, FloatingPointError) as error:
+        except Exception as error:
+            # What Ctrl-C became on its way through somebody's import, too.
             if interrupt.pressed:
                 return interrupt.say()
+            line = _in_a_line(error)
+            if line is None:
+                raise
             if os.environ.get("COURSE_TRACEBACK") == "1":
                 traceback.print_exc()
-            print(f"course: {error}", file=sys.stderr)
+            print(f"course: {line}", file=sys.stderr)
             return REFUSED
-        except ImportError as error:
-            if interrupt.pressed:
-                return interrupt.say()
-            if not (Path(course_lib.__file__).parents[1] / MANIFEST).is_file():
-                raise
-            print(f"course: {error.name}: students get the course without it", file=sys.stderr)
-            return REFUSED
-        except Exception:
-            # What Ctrl-C became on its way through somebody's import.
-            if interrupt.pressed:
-                return interrupt.say()
-            raise
+
+
+def _in_a_line(error: Exception) -> str | None:
+    """What an error says that is no fault of the program; nothing of one that is."""
+    if isinstance(error, ImportError):
+        handed_out = (Path(course_lib.__file__).parents[1] / MANIFEST).is_file()
+        return f"{error.name}: students get the course without it" if handed_out else None
+    if isinstance(error, OSError):
+        named = error.filename is not None or isinstance(error, _OF_FILES)
+        return str(error) if named or error.errno in _OUTSIDE else None
+    # Training says at which step of which run its loss stopped being a number.
+    return str(error) if isinstance(error, Refused | FloatingPointError) else None
