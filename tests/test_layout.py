@@ -8,6 +8,7 @@ import sys
 import tokenize
 import tomllib
 from graphlib import TopologicalSorter
+from itertools import chain
 from pathlib import Path
 
 import grimp
@@ -127,7 +128,7 @@ def test_conda_and_pip_ask_for_the_same():
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
-    asked = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    asked = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     pip = {re.split(r"[<>=]", a)[0].lower(): a.replace(" ", "") for a in asked}
     pip["pytorch"] = pip.pop("torch").replace("torch", "pytorch")
     for entry in conda:
