@@ -124,6 +124,17 @@ def test_addresses_agree():
     assert config["html"]["baseurl"].rstrip("/") == urls["Documentation"]
 
 
+def test_the_version_and_its_day_agree():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)", changes, re.MULTILINE)
+    assert headings[0] == "Not yet released"
+    assert headings[1] == f"{version} ({citation['date-released']})"
+    assert str(citation["version"]) == version
+
+
 def test_conda_and_pip_ask_for_the_same():
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     with (ROOT / "pyproject.toml").open("rb") as file:
