@@ -11,7 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit, say
+from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit, say
+from course_lib.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

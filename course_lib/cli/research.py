@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit, say
+from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit, say
+from course_lib.errors import Refused
 
 
 def register(commands: Any) -> None:

@@ -7,7 +7,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import Refused, add_db, add_json, checkout, emit
+from course_lib.cli.common import add_db, add_json, checkout, emit
+from course_lib.errors import Refused
 
 if TYPE_CHECKING:
     from course_lib.grading.review.written import Answer, Question

@@ -11,7 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit
+from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit
+from course_lib.errors import Refused
 
 if TYPE_CHECKING:
     from course_lib.grading.review.preflight import Place, Remark

@@ -242,9 +242,11 @@ def _doubts(question: Question, means: Sequence[float]) -> Iterator[str]:
     """Why a question can't be tested by arms with these means."""
     if question.floor is not None and max(means) < question.floor:
         yield f"accuracy {max(means):.2f} where the claim is about {question.floor:g} and more"
-    if question.bound is not None and question.margin is not None:
-        if all(abs(question.bound - value) < question.margin for value in means):
-            yield f"a ceiling: both arms are within {question.margin:g} of {question.bound:g}"
+    bound, margin = question.bound, question.margin
+    if bound is None or margin is None:
+        return
+    if all(abs(bound - value) < margin for value in means):
+        yield f"a ceiling: both arms are within {margin:g} of {bound:g}"
 
 
 def _untested(judged: Verdict, why: str) -> Verdict:

@@ -7,6 +7,7 @@ from functools import cache
 from statistics import NormalDist
 from typing import Literal
 
+# For one function, and not scipy: nothing else here needs that, and torch brings mpmath already.
 import mpmath  # type: ignore[import-untyped]
 import torch
 from torch import Tensor

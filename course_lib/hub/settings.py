@@ -171,9 +171,12 @@ def _convert(value: object, kind: str, name: str, file: Path) -> object:
         return Path(value)
     if kind == "str" and isinstance(value, str):
         return value
-    if kind == "tuple[str, ...]" and isinstance(value, list):
-        if all(isinstance(item, str) for item in value):
-            return tuple(value)
+    if (
+        kind == "tuple[str, ...]"
+        and isinstance(value, list)
+        and all(isinstance(item, str) for item in value)
+    ):
+        return tuple(value)
     wanted = {"int": "a whole number", "tuple[str, ...]": "a list of texts"}.get(kind, "a text")
     raise Refused(f"{file.name}: `{name}` is {value!r}; wanted {wanted}")
 

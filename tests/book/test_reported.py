@@ -312,6 +312,6 @@ def test_the_page_shows_the_rows_of_the_command(page: Any) -> None:
     shown = [
         [entry.astext() for entry in row.findall(nodes.entry)]
         for section in sections
-        for row in list(section.findall(nodes.tbody))[0].findall(nodes.row)
+        for row in next(section.findall(nodes.tbody)).findall(nodes.row)
     ]
     assert shown == [cells(row) for rows_ in by_table(found).values() for row in rows_]

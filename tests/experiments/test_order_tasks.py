@@ -87,7 +87,7 @@ def test_what_cannot_be_drawn_is_refused(changed: dict[str, object], message: st
 def test_a_reader_of_both_ways_that_is_told_nothing_cannot_tell_brackets() -> None:
     config = replace(TINY, task="brackets", positions="none")
     model = order_tasks.build(config, 0)
-    tokens, answers = draw(config, 40, seeded_generator(5))
+    tokens, _ = draw(config, 40, seeded_generator(5))
     said = model(tokens)[:, -1]
     assert torch.allclose(said, said[:1].expand_as(said), atol=1e-5)
     told = order_tasks.build(replace(config, positions="sinusoidal"), 0)(tokens)[:, -1]

@@ -144,7 +144,7 @@ def test_bad_submissions_get_a_reason_and_stop_nobody(empty, assignment):
 
 
 def test_an_interrupted_run_is_finished_by_the_next(empty, assignment):
-    course, put, room = empty
+    _, put, room = empty
     for student in ("a", "b", "c"):
         put(student, nbformat.writes(assignment.solution).encode())
 

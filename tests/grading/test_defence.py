@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -150,7 +151,7 @@ class Second:
             return local
 
         def outer(frame, event, value):
-            inner = frame.f_code.co_filename == "<sheet>" and not frame.f_code.co_name[0] == "<"
+            inner = frame.f_code.co_filename == "<sheet>" and frame.f_code.co_name[0] != "<"
             return local if inner else None
 
         function = self.names(self.code, "<sheet>")[self.exercise.function]
@@ -465,7 +466,7 @@ def test_a_class_has_sheets_of_which_no_two_beside_each_other_share_a_question(
     asked = [{json.dumps([q["text"], q["options"], q["exercise"]]) for q in data[s]["questions"]}
              for s in ("ada", "b<b>en", "cleo", "dan")]  # fmt: skip
     assert [len(own) for own in asked] == [5, 5, 5, 5]
-    assert not any(a & b for a, b in zip(asked, asked[1:], strict=False))
+    assert not any(a & b for a, b in pairwise(asked))
     kinds = {q["kind"] for q in data["ada"]["questions"]}
     assert kinds >= {"changed", "seen", "told apart"} and kinds & {"removed", "ran"}
     # An easy exercise is asked about only where harder ones do not give all kinds.

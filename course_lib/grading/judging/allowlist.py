@@ -292,12 +292,11 @@ def _odd(tree: ast.AST, bound: set[str], fields: frozenset[str] | None = None) -
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             store = not isinstance(node.ctx, ast.Load) and node.attr not in _SETTABLE
-            if not (node.attr in words or node.attr in methods):
+            own = isinstance(node.value, ast.Name) and node.value.id == "self"
+            # A new name changes nothing of what others call.
+            changes = store and not own and (not wide or node.attr in _plain_words())
+            if changes or not (node.attr in words or node.attr in methods):
                 yield node.attr
-            elif store and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
-                # A new name changes nothing of what others call.
-                if not wide or node.attr in _plain_words():
-                    yield node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id in vars(builtins):
                 if node.id not in allowed:

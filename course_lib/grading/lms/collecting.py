@@ -66,7 +66,8 @@ class Collector:
         except (ValueError, KeyError, OSError):
             raise Refused(f"no time zone {zone!r}; wanted one such as Europe/Berlin") from None
         self.late_at = self._utc(late_at)
-        names = [n for n in known if n == assignment or not assignment and _title(n) in work.titles]
+        titles = () if assignment else work.titles
+        names = [n for n in known if n == assignment or _title(n) in titles]
         if len(names) != 1:
             raise Refused(
                 f"{work.path}: its notebooks are those of {', '.join(names) or 'no assignment'};"

@@ -148,24 +148,29 @@ def migrate(source: str, target: str) -> dict[str, int]:
     """
     if is_file(source) and not Path(make_url(source).database or "").is_file():
         raise Refused(f"{shown(source)}: there is no such file")
-    with alone(source), alone(target), explained(source):
-        with create_engine(source).connect() as reading, explained(target):
-            version = _version(reading, source)
-            with Gradebook(target):
-                pass  # Its tables are made.
-            with create_engine(target).begin() as writing:
-                if (there := _version(writing, target)) != version:
-                    raise Refused(
-                        f"{shown(source)} has nbgrader's version {version}, {shown(target)} has"
-                        f" {there}: bring the older one up with `nbgrader db upgrade` first"
-                    )
-                try:
-                    return _copy(reading, writing, target)
-                except (IntegrityError, DataError) as error:
-                    raise Refused(
-                        f"{shown(target)} does not take what {shown(source)} holds: {error.orig}."
-                        " Nothing was copied"
-                    ) from None
+    with (
+        alone(source),
+        alone(target),
+        explained(source),
+        create_engine(source).connect() as reading,
+        explained(target),
+    ):
+        version = _version(reading, source)
+        with Gradebook(target):
+            pass  # Its tables are made.
+        with create_engine(target).begin() as writing:
+            if (there := _version(writing, target)) != version:
+                raise Refused(
+                    f"{shown(source)} has nbgrader's version {version}, {shown(target)} has"
+                    f" {there}: bring the older one up with `nbgrader db upgrade` first"
+                )
+            try:
+                return _copy(reading, writing, target)
+            except (IntegrityError, DataError) as error:
+                raise Refused(
+                    f"{shown(target)} does not take what {shown(source)} holds: {error.orig}."
+                    " Nothing was copied"
+                ) from None
 
 
 def _version(connection: Connection, address: str) -> str:

@@ -9,6 +9,7 @@ import statistics
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def _distribution(scores: Sequence[float], top: float) -> list[dict[str, float]]
     edges = [top * n / BINS for n in range(BINS + 1)]
     bins = [
         {"from": low, "below": high, "count": sum(low <= s < high for s in scores)}
-        for low, high in zip(edges, edges[1:], strict=False)
+        for low, high in pairwise(edges)
     ]
     return [*bins, {"from": top, "below": top, "count": sum(s >= top for s in scores)}]
 

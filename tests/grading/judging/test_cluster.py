@@ -76,7 +76,7 @@ def test_a_command_that_was_killed_goes_on_and_judge_processes_end_with_their_wo
         facts["submissions"] == len(crowd.names) and facts["graded_now"] == len(crowd.names) - there
     )
     assert dump(course) == crowd.undisturbed
-    desks = [p for p in children_of(worker.pid)]
+    desks = list(children_of(worker.pid))
     assert desks, "a worker keeps a judge process"
     worker.kill()
     worker.wait()

@@ -65,8 +65,7 @@ def test_large_answers_end_their_exercise_and_stay_nowhere(forkserver, judge, an
         worker.run("import torch\ndef f(): return torch.zeros(7 * 2**20, dtype=torch.uint8)")
         proxy = worker.proxy()
         with pytest.raises(AnswerLost, match="too large to be kept"):
-            for _ in range(5):
-                assert proxy.call("f").error is None
+            assert all(proxy.call("f").error is None for _ in range(5))
     judged = judge(
         answer("def scaled_dot_product_attention(*a, **k): return torch.zeros(1_900_000)")
     )

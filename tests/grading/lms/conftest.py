@@ -11,6 +11,7 @@ import re
 import shutil
 import zipfile
 from pathlib import Path
+from typing import ClassVar
 
 import nbformat
 import pytest
@@ -165,7 +166,7 @@ class Canvas:
         }
 
     # The zip has no times; what is late gets the time that was said.
-    times = {"ben": b"2026-10-20 06:00:00 UTC\n"}
+    times: ClassVar = {"ben": b"2026-10-20 06:00:00 UTC\n"}
 
     def takes(self, desk, path):
         rows = desk.read(path)
@@ -394,7 +395,7 @@ class Ilias:
             path("김", "mine.ipynb"): notebook("김"),
         }
 
-    times = {"ben": b"2026-10-20 06:00:00 UTC\n"}
+    times: ClassVar = {"ben": b"2026-10-20 06:00:00 UTC\n"}
 
     def takes(self, desk, path):
         rows = desk.read(path, separator=";")

@@ -95,9 +95,8 @@ def test_writing_twice_is_writing_once_and_a_failure_writes_nothing(essay, dump)
     with gradebook.open_gradebook(essay.course) as book:
         gradebook.write(book, NAME, "ada", [Entry("essay-why", None, False)])
     assert dump(essay.course) == before
-    with gradebook.open_gradebook(essay.course) as book:
-        with pytest.raises(KeyError):
-            gradebook.write(book, NAME, "ben", [Entry("essay-why", 1.0), Entry("nothing", 1.0)])
+    with gradebook.open_gradebook(essay.course) as book, pytest.raises(KeyError):
+        gradebook.write(book, NAME, "ben", [Entry("essay-why", 1.0), Entry("nothing", 1.0)])
     assert dump(essay.course) == before, "not even the student"
 
 
