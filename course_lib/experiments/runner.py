@@ -23,7 +23,7 @@ from course_lib.experiments.record import (
     write_record,
 )
 from course_lib.experiments.registry import Experiment, Job
-from course_lib.experiments.source import digest
+from course_lib.experiments.source import ROOT, digest
 from course_lib.training import write_tensors
 
 Weights = tuple[Mapping[str, Tensor], Mapping[str, str]]
@@ -186,16 +186,20 @@ def run_one(
     return write_record(record, results_dir), _summary(record)
 
 
-def code_of(experiment: Experiment) -> str:
+def code_of(experiment: Experiment, root: Path = ROOT) -> str:
     """SHA-256 of the definitions that training reaches; the settings are in the record itself.
 
     Of an experiment that stands outside the library its function alone is looked at.
+
+    Args:
+        experiment: Whose training.
+        root: The folder that holds ``course_lib``.
     """
     train = experiment.train
     if train.__module__.partition(".")[0] != "course_lib":
         return hashlib.sha256(inspect.getsource(train).encode()).hexdigest()
     name = train.__qualname__.partition(".")[0]
-    return digest([(train.__module__, name if name.isidentifier() else "*")])
+    return digest([(train.__module__, name if name.isidentifier() else "*")], root)
 
 
 def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> list[Record]:
