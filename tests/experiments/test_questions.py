@@ -179,6 +179,10 @@ def test_items_widen_the_interval_where_both_arms_have_them() -> None:
     assert found.over_items is not None and found.over_items[0] < 0 < found.over_items[1]
     (without,) = answers([asked], [*kept[:-1], runs(0.2)[-1]])
     assert without.over_items is None
+    # An accuracy is the mean of what was right, unless something else is subtracted.
+    plain = Question("plain", "Big is better.", "a report", "big", "small")
+    assert plain.kept == "correct" and asked.kept == "right" and BIG.kept == ""
+    assert replace(plain, minus=0.1).kept == replace(plain, beyond=("big", "small")).kept == ""
 
 
 def test_every_question_names_arms_of_its_experiment_and_has_a_key_of_its_own() -> None:
