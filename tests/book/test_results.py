@@ -8,30 +8,20 @@ from typing import Any
 
 from course_lib.book.reported import Reported
 from course_lib.book.results import scalar_table, summary, tables
-from course_lib.experiments import EXPERIMENTS, DataUse, Record
+from course_lib.experiments import EXPERIMENTS, SHIPPED_RESULTS, DataUse, Record, load_record
 
 EXPERIMENT = EXPERIMENTS["seq2seq-bottleneck"]
 ARMS = list(EXPERIMENT.arms)[:2]
+KEPT = replace(
+    load_record(SHIPPED_RESULTS / EXPERIMENT.name / "gru-cpu-0.json"),
+    wall_seconds=90.0,
+    device_seconds=180.0,
+    hardware={"device": "cpu", "processor": "a processor", "threads": 2},
+)
 
 
 def record(arm: str, seed: int, results: Mapping[str, Any]) -> Record:
-    return Record(
-        experiment=EXPERIMENT.name,
-        arm=arm,
-        size="cpu",
-        seed=seed,
-        config={"epochs": 1},
-        data=[DataUse("made-up", f"three words, seed {seed}", "0" * 64)],
-        metrics=[{"epoch": 1, "loss": 1.0}],
-        results=dict(results),
-        wall_seconds=90.0,
-        device_seconds=180.0,
-        hardware={"device": "cpu", "processor": "a processor", "threads": 2},
-        versions={"torch": "2"},
-        commit="",
-        source_sha256="0" * 64,
-        finished="2026-01-01T00:00:00+00:00",
-    )
+    return replace(KEPT, arm=arm, seed=seed, results=dict(results))
 
 
 RECORDS = [
