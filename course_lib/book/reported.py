@@ -1,7 +1,7 @@
 """The documents' tables: what each row says, and which of our records stands beside it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cache
 from math import isclose
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from course_lib.book.energy import cost
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.errors import Refused
 from course_lib.experiments import (
@@ -83,7 +84,7 @@ class Row:
         verdict: Key of :data:`OUTCOMES`.
         conclusion: What decides; none where nothing does.
         difference: The difference that the document prints, in the direction of the question's.
-        run: One of the runs; none where there is none.
+        runs: Those that the mean is of.
     """
 
     printed: Reported
@@ -94,7 +95,7 @@ class Row:
     verdict: str
     conclusion: Conclusion | None = None
     difference: float | None = None
-    run: Record | None = None
+    runs: tuple[Record, ...] = ()
 
     @property
     def inside(self) -> bool | None:
@@ -120,7 +121,7 @@ class Row:
         return sides[1], mean(found.theirs)
 
     def data(self) -> dict[str, Any]:
-        """The row as JSON knows it."""
+        """The row as JSON knows it; what a run has cost is that of :class:`Cost`, by its names."""
         printed = self.printed
         return {
             "document": printed.document,
@@ -136,6 +137,7 @@ class Row:
             "n": self.n,
             "size": self.size,
             "verdict": self.verdict,
+            **asdict(cost(self.runs)),
             **self._decided(),
         }
 
@@ -260,7 +262,7 @@ def rows(
                     found.verdict.outcome if found else verdict,
                     found,
                     _difference(entry, found, printed) if found else None,
-                    used[0],
+                    tuple(used),
                 )
             )
         if not runs:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
+from course_lib.book.energy import cost, gpu_seconds, short, watt_hours
 from course_lib.book.reported import OUTCOMES, Reported, Row
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Conclusion, Experiment, Record
@@ -98,7 +99,7 @@ def cells(row: Row) -> list[str]:
         interval(found) if found else "",
         theirs,
         f"{found.p_adjusted:.2g}" if found else "",
-        ran(row.run, row.n) if row.run else "",
+        ran(row.runs) if row.runs else "",
     ]
 
 
@@ -121,18 +122,19 @@ def interval(conclusion: Conclusion) -> str:
     return said
 
 
-def ran(record: Record, n: int) -> str:
-    """What was run: how large a model, on how much, how long, and how often.
+def ran(records: Sequence[Record]) -> str:
+    """What was run: how large a model, on how much, how long, how often, and what one run cost.
 
     Args:
-        record: One of the runs.
-        n: How many there are.
+        records: The runs of one arm and size, at least one.
     """
+    record, n = records[0], len(records)
     config = record.config
     share = config.get("share", 1)
+    spent = cost(records)
     parts = []
-    if "n_parameters" in record.results:
-        parts.append(f"{number(record.results['n_parameters'])} weights")
+    if spent.n_weights is not None:
+        parts.append(f"{number(spent.n_weights)} weights")
     if "n_train" in config:
         kind = "pictures" if record.data[0].name == "cifar10" else "examples"
         parts.append(f"{number(config['n_train'] * share)} {kind}")
@@ -141,8 +143,10 @@ def ran(record: Record, n: int) -> str:
     if "steps" in config:
         each = " each" if "epochs" in config or "rounds" in config else ""
         parts.append(f"{number(config['steps'])} steps{each}")
-    runs = f"{n} run{'s' * (n > 1)}, {record.size}"
+    if spent.n_seen is not None:
+        parts.append(f"{number(spent.n_seen)} seen in all")
     name = f"{record.experiment} {record.arm}"
+    runs = f"{n} run{'s' * (n > 1)}, {record.size}; one takes {spent}"
     return f"{name}: {', '.join(parts)}; {runs}" if parts else f"{name}; {runs}"
 
 
@@ -241,22 +245,24 @@ def _nested(results: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, 
 
 
 def summary(records: Sequence[Record]) -> str:
-    """How many runs there are, how long they took and on what.
+    """How many runs there are, how long they took and on what, and what a GPU would take.
 
     Args:
         records: Records of one experiment and size, at least one.
 
     Returns:
-        A sentence.
+        Some sentences.
     """
     # Wall time tells as much about what else ran on the machine.
     minutes = sum(record.device_seconds for record in records) / 60
     machines = sorted({_machine(record.hardware) for record in records})
     data = sorted({f"{use.name} ({use.variant})" for record in records for use in record.data})
     shown = data if len(data) <= 3 else [re.sub(r", seed \d+", "", data[0]), "and other seeds"]
+    gpu = gpu_seconds(records)
+    least = "" if gpu is None else f", and on a GPU at least {short(gpu / 60)} minutes"
     return (
         f"{len(records)} runs, together {minutes:,.0f} minutes of computing on "
-        f"{'; '.join(machines)}. "
+        f"{'; '.join(machines)}. Estimated: {short(watt_hours(records))} Wh{least}. "
         f"Data: {', '.join(shown)}."
     )
 

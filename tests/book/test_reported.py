@@ -15,6 +15,7 @@ import yaml
 from docutils import nodes
 
 from course_lib.benchmarks import attention, cluster, grading, growth
+from course_lib.book.energy import assumptions
 from course_lib.book.forest import forest
 from course_lib.book.reported import (
     BENCHMARKS,
@@ -108,6 +109,8 @@ def test_a_row_gets_mean_spread_and_the_rules_verdict(tmp_path: Path) -> None:
     assert data["family"] == "toy" and data["seeds"] == [0, 1, 2] and data["margin"] == 0.1
     assert data["difference"] == pytest.approx(1.01) and data["low"] < 1.01 < data["high"]
     assert 0 < data["p"] <= data["p_adjusted"] < 0.05 and data["remarks"] == []
+    assert data["core_minutes"] == pytest.approx(1 / 60) and data["n_weights"] is None
+    assert nobody.data()["core_minutes"] is None and nobody.data().keys() == data.keys()
     assert nobody.data()["compared_with"] == "" and nobody.data()["p_adjusted"] is None
     json.dumps(data)
 
@@ -298,7 +301,17 @@ def test_records_of_benchmarks_are_known() -> None:
 def test_the_page_has_a_section_for_every_experiment(page: Any) -> None:
     sections = directive(page, "ResultsTable", BOOK.parent)[0].run()
     assert [s["ids"] for s in sections] == [[f"results-{name}"] for name in EXPERIMENTS]
-    assert len(directive(page, "EnergyTable", BOOK.parent)[0].run()) == 1
+    (costs,) = directive(page, "EnergyTable", BOOK.parent)[0].run()
+    shown = [
+        [entry.astext() for entry in row.findall(nodes.entry)] for row in costs.findall(nodes.row)
+    ]
+    assert shown[0][-1] == "Minutes on a GPU, at least" and shown[-1][:2] == [
+        "all",
+        f"{len(RECORDS)}",
+    ]
+    assert {cells[0] for cells in shown if not cells[-1]} == {*BENCHMARKS, "scan-orders"}
+    (said,) = directive(page, "CostAssumptions", BOOK.parent)[0].run()
+    assert said.astext() == assumptions()
 
 
 def test_the_page_shows_the_rows_of_the_command(page: Any) -> None:
