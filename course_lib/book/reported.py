@@ -85,6 +85,7 @@ class Row:
         conclusion: What decides; none where nothing does.
         difference: The difference that the document prints, in the direction of the question's.
         runs: Those that the mean is of.
+        missing: Arms that the question needs and that have not run at this size.
     """
 
     printed: Reported
@@ -96,6 +97,7 @@ class Row:
     conclusion: Conclusion | None = None
     difference: float | None = None
     runs: tuple[Record, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def inside(self) -> bool | None:
@@ -137,6 +139,7 @@ class Row:
             "n": self.n,
             "size": self.size,
             "verdict": self.verdict,
+            "missing": list(self.missing),
             **asdict(cost(self.runs)),
             **self._decided(),
         }
@@ -236,7 +239,8 @@ def rows(
 
     Returns:
         One row for each size that was run, and one that says so where none was. Where a question
-        decides, the numbers are those of the seeds that decide it.
+        decides, the numbers are those of the seeds that decide it. A question of which an arm has
+        not run at that size is not run, and not undecided.
     """
 
     @cache
@@ -251,7 +255,8 @@ def rows(
             of_size = [run for run in runs if run.size == size]
             used = [run for run in of_size if found is None or run.seed in found.seeds]
             values = [measured(run, entry.metric) for run in used]
-            verdict = "undecided" if entry.conclusion else "reference"
+            missing = _missing(entry, experiments, records, size)
+            verdict = "not run" if missing else "undecided" if entry.conclusion else "reference"
             made.append(
                 Row(
                     entry,
@@ -263,11 +268,25 @@ def rows(
                     found,
                     _difference(entry, found, printed) if found else None,
                     tuple(used),
+                    missing,
                 )
             )
         if not runs:
             made.append(Row(entry, None, None, 0, "", "not run"))
     return made
+
+
+def _missing(
+    entry: Reported,
+    experiments: Mapping[str, Experiment],
+    records: Sequence[Record],
+    size: str,
+) -> tuple[str, ...]:
+    """The arms without a record of a size among those that the row's question needs."""
+    what = experiments[entry.experiment]
+    ran = {run.arm for run in records if (run.experiment, run.size) == (what.name, size)}
+    asked = [question.arms for question in what.questions if question.key == entry.conclusion]
+    return tuple(arm for arms in asked for arm in arms if arm in what.arms and arm not in ran)
 
 
 def _difference(entry: Reported, found: Conclusion, printed: Sequence[Reported]) -> float | None:

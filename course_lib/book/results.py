@@ -85,6 +85,8 @@ def cells(row: Row) -> list[str]:
     name, other = row.compared_with
     compared = name if other is None or name == number(other) else f"{name}: {number(other)}"
     outcome = OUTCOMES[row.verdict]
+    if row.missing:
+        outcome += f": no record of {', '.join(row.missing)}"
     if row.inside is None:
         theirs = ""
     else:

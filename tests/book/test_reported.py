@@ -155,13 +155,27 @@ def test_every_size_has_its_own_row_and_verdict() -> None:
     assert found == {"cpu": ("stands", 3, False), "full": ("undecided", 1, True)}
 
 
-def test_nothing_is_decided_where_a_control_fails_or_a_partner_is_missing() -> None:
+def test_nothing_is_decided_where_a_control_fails_or_no_seed_is_shared() -> None:
     printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
     assert [row.verdict for row in rows(printed, RUNS, toy(control=1))] == ["not testable"]
-    alone = [run for run in RUNS if run.arm == "big"]
-    assert [row.verdict for row in rows(printed, alone, toy())] == ["undecided"]
+    apart = [run for run in RUNS if (run.arm == "big") == (run.seed == 0)]
+    assert [row.verdict for row in rows(printed, apart, toy())] == ["undecided"]
     down = [record(r.arm, r.seed, -r.results["score"]) for r in RUNS]
     assert [row.verdict for row in rows(printed, down, toy())] == ["does not"]
+
+
+def test_a_question_without_one_of_its_arms_is_not_run() -> None:
+    printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
+    # What the other arm has at another size is no partner.
+    alone = [run for run in RUNS if run.arm == "big"] + [record("small", 0, 0.5, "full")]
+    (row,) = rows(printed, alone, toy())
+    assert (row.verdict, row.missing, row.n, row.conclusion) == ("not run", ("small",), 3, None)
+    assert "not run: no record of small" in cells(row) and row.data()["missing"] == ["small"]
+    assert tally([row]) == "rows 1: not run 1"
+    (reference,) = rows([replace(printed[0], conclusion="")], alone, toy())
+    assert (reference.verdict, reference.missing) == ("reference", ())
+    (whole,) = rows(printed, RUNS, toy())
+    assert (whole.verdict, whole.missing) == ("stands", ())
 
 
 def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
