@@ -33,6 +33,7 @@ from course_lib.experiments import (
     Record,
     RecordError,
     Size,
+    load_record,
     load_records,
     measured,
 )
@@ -228,6 +229,15 @@ def test_the_books_rows_are_in_order() -> None:
     assert found >= {("ablation-report", f"Table {i}") for i in range(1, 7)}
     labels = ("V.A Classification performance", "V.B Training dynamics", "V.D Ablation studies")
     assert found >= {("cifar-report", label) for label in labels}
+
+
+def test_the_trained_size_stands_beside_the_small_one() -> None:
+    printed = [p for p in load_reported(BOOK / "results.yml") if p.experiment == "image-models"]
+    assert {p.arm for p in printed} == {*EXPERIMENTS["image-models"].arms}
+    assert {row.verdict for row in rows(printed, [])} == {"not run"}
+    resnet = load_record(BOOK / "results" / "image-recipes" / "resnet-0-day-0.json")
+    alone = rows(printed, [replace(resnet, experiment="image-models", arm="resnet")])
+    assert [(row.verdict, row.n) for row in alone] == [("not run", 1)] + [("not run", 0)] * 3
 
 
 def table_of(document: str, table: str) -> dict[str, dict[str, float | None]]:
