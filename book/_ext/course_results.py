@@ -110,6 +110,24 @@ def energy_row(name: str, records: list) -> nodes.row:
     return row([name, str(len(records)), f"{hours:.2f}", f"{watt_hours(records):.1f}", least])
 
 
+class SizesTable(SphinxDirective):
+    """How many runs each size has, and how much of what is planned for size ``day`` has run."""
+
+    def run(self) -> list[nodes.Node]:
+        """Compare the plans with the records."""
+        from course_lib.book.reported import load_known
+        from course_lib.book.results import PLAN_HEADINGS, by_size, planned
+        from course_lib.experiments import EXPERIMENTS
+
+        known = load_known(Path(self.env.srcdir) / "book" / "results")
+        records = [record for record in known if record.experiment in EXPERIMENTS]
+        lines = [row(cells) for cells in planned(EXPERIMENTS, records, "day")]
+        return [
+            nodes.paragraph("", by_size(records)),
+            table(PLAN_HEADINGS, lines, (18, 32, 36, 14), "numbers"),
+        ]
+
+
 class CostAssumptions(SphinxDirective):
     """What the estimates of energy and of time on a GPU assume."""
 
@@ -173,6 +191,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("document-tables", DocumentTables)
     app.add_directive("results-picture", ResultsPicture)
     app.add_directive("energy-table", EnergyTable)
+    app.add_directive("results-sizes", SizesTable)
     app.add_directive("cost-assumptions", CostAssumptions)
     app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -12,8 +12,8 @@ from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Conclusion, Experiment, Record
 
 __all__ = [
-    "HEADINGS", "by_table", "cells", "interval", "number", "outcome_of", "ran", "scalar_table",
-    "summary", "tables", "tally",
+    "HEADINGS", "PLAN_HEADINGS", "by_size", "by_table", "cells", "interval", "number",
+    "outcome_of", "planned", "ran", "scalar_table", "summary", "tables", "tally",
 ]  # fmt: skip
 
 HEADINGS = (
@@ -29,6 +29,9 @@ HEADINGS = (
     "What was run",
 )
 """Of the cells that :func:`cells` makes."""
+
+PLAN_HEADINGS = ("Experiment", "What for", "Runs there, of those planned", "Core-minutes so far")
+"""Of the cells that :func:`planned` makes."""
 
 
 def number(value: float) -> str:
@@ -164,6 +167,60 @@ def tally(rows: Sequence[Row]) -> str:
     counts = Counter(row.verdict for row in rows)
     said = [f"{OUTCOMES[key]} {counts[key]}" for key in OUTCOMES if counts[key]]
     return f"rows {len(rows)}: {', '.join(said)}" if rows else "rows 0"
+
+
+def by_size(records: Sequence[Record]) -> str:
+    """How many runs of each size there are, in a sentence.
+
+    Args:
+        records: Of experiments, without those of benchmarks.
+    """
+    counts = Counter(record.size for record in records)
+    said = [
+        f"{number(counts[size]) if counts[size] else 'none'} of size {size}"
+        for size in ("cpu", "day", "full")
+    ]
+    return f"Runs so far: {', '.join(said)}."
+
+
+def planned(
+    experiments: Mapping[str, Experiment], records: Sequence[Record], size: str
+) -> list[list[str]]:
+    """How much of the runs that are planned at a size has been done, by experiment.
+
+    Args:
+        experiments: By their names; those without that size are left out.
+        records: Of any experiments.
+        size: Which.
+
+    Returns:
+        Rows of the cells under :data:`PLAN_HEADINGS`.
+    """
+    rows = []
+    for name, what in experiments.items():
+        if size not in what.sizes:
+            continue
+        wanted = what.committed(size)
+        there = [r for r in records if (r.experiment, r.size) == (name, size)]
+        there = [r for r in there if (r.arm, r.seed) in wanted]
+        minutes = sum(r.device_seconds for r in there) / 60
+        rows.append([name, what.title, _progress(there, wanted), f"{minutes:,.0f}"])
+    return rows
+
+
+def _progress(there: Sequence[Record], wanted: Sequence[tuple[str, int]]) -> str:
+    """How many of the planned runs are there, and how many seeds each arm has."""
+    if not there:
+        return f"not run: 0 of {len(wanted)}"
+    seeds = Counter(record.arm for record in there)
+    arms: dict[int, list[str]] = {}
+    for arm in dict.fromkeys(arm for arm, _ in wanted):
+        arms.setdefault(seeds[arm], []).append(arm)
+    said = []
+    for n in sorted(arms, reverse=True):
+        names = "each arm" if len(arms) == 1 else ", ".join(arms[n])
+        said.append(f"{n} seed{'s' * (n > 1)} of {names}" if n else f"not run: {names}")
+    return f"{len(there)} of {len(wanted)}: {'; '.join(said)}"
 
 
 def scalar_table(

@@ -83,6 +83,6 @@ def test_a_core_is_assumed_as_fast_as_in_the_records_of_size_day() -> None:
 
 def test_the_page_says_what_is_assumed() -> None:
     said = assumptions()
-    for number in ("10 watts", "700 watts", "100 billion", "20,000 billion", "30%", "200 times"):
+    for number in ("10 watts", "700 watts", "100 billion", "20,000 billion", "30 %", "200 times"):
         assert number in said
     assert GFLOPS_PER_GPU / GFLOPS_PER_CORE == 200

@@ -334,6 +334,10 @@ def test_the_page_has_a_section_for_every_experiment(page: Any) -> None:
         f"{len(RECORDS)}",
     ]
     assert {cells[0] for cells in shown if not cells[-1]} == {*BENCHMARKS, "scan-orders"}
+    counts, plan = directive(page, "SizesTable", BOOK.parent)[0].run()
+    assert counts.astext().startswith("Runs so far: ")
+    names = [next(row.findall(nodes.entry)).astext() for row in plan.findall(nodes.row)]
+    assert names == ["Experiment", *(n for n, what in EXPERIMENTS.items() if "day" in what.sizes)]
     (said,) = directive(page, "CostAssumptions", BOOK.parent)[0].run()
     assert said.astext() == assumptions()
 
