@@ -1,7 +1,7 @@
 """The documents' tables: what each row says, and which of our records stands beside it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cache
 from math import isclose
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from course_lib.book.energy import cost
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.errors import Refused
 from course_lib.experiments import (
@@ -83,7 +84,8 @@ class Row:
         verdict: Key of :data:`OUTCOMES`.
         conclusion: What decides; none where nothing does.
         difference: The difference that the document prints, in the direction of the question's.
-        run: One of the runs; none where there is none.
+        runs: Those that the mean is of.
+        missing: Arms that the question needs and that have not run at this size.
     """
 
     printed: Reported
@@ -94,7 +96,8 @@ class Row:
     verdict: str
     conclusion: Conclusion | None = None
     difference: float | None = None
-    run: Record | None = None
+    runs: tuple[Record, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def inside(self) -> bool | None:
@@ -120,7 +123,7 @@ class Row:
         return sides[1], mean(found.theirs)
 
     def data(self) -> dict[str, Any]:
-        """The row as JSON knows it."""
+        """The row as JSON knows it; what a run has cost is that of :class:`Cost`, by its names."""
         printed = self.printed
         return {
             "document": printed.document,
@@ -136,6 +139,8 @@ class Row:
             "n": self.n,
             "size": self.size,
             "verdict": self.verdict,
+            "missing": list(self.missing),
+            **asdict(cost(self.runs)),
             **self._decided(),
         }
 
@@ -234,7 +239,8 @@ def rows(
 
     Returns:
         One row for each size that was run, and one that says so where none was. Where a question
-        decides, the numbers are those of the seeds that decide it.
+        decides, the numbers are those of the seeds that decide it. A question of which an arm has
+        not run at that size is not run, and not undecided.
     """
 
     @cache
@@ -249,7 +255,8 @@ def rows(
             of_size = [run for run in runs if run.size == size]
             used = [run for run in of_size if found is None or run.seed in found.seeds]
             values = [measured(run, entry.metric) for run in used]
-            verdict = "undecided" if entry.conclusion else "reference"
+            missing = _missing(entry, experiments, records, size)
+            verdict = "not run" if missing else "undecided" if entry.conclusion else "reference"
             made.append(
                 Row(
                     entry,
@@ -260,12 +267,26 @@ def rows(
                     found.verdict.outcome if found else verdict,
                     found,
                     _difference(entry, found, printed) if found else None,
-                    used[0],
+                    tuple(used),
+                    missing,
                 )
             )
         if not runs:
             made.append(Row(entry, None, None, 0, "", "not run"))
     return made
+
+
+def _missing(
+    entry: Reported,
+    experiments: Mapping[str, Experiment],
+    records: Sequence[Record],
+    size: str,
+) -> tuple[str, ...]:
+    """The arms without a record of a size among those that the row's question needs."""
+    what = experiments[entry.experiment]
+    ran = {run.arm for run in records if (run.experiment, run.size) == (what.name, size)}
+    asked = [question.arms for question in what.questions if question.key == entry.conclusion]
+    return tuple(arm for arms in asked for arm in arms if arm in what.arms and arm not in ran)
 
 
 def _difference(entry: Reported, found: Conclusion, printed: Sequence[Reported]) -> float | None:
