@@ -60,14 +60,15 @@ class Judge(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no type
         folder = Path(CourseDirectory(parent=self).root)
         room = Classroom(folder, judge_process.checkout(), told["assignment"])
         request = room.request(room.take_in(told["student"]), walls=not self.unsafe)
-        kind, content = pickle.loads(judge_process.judge(pickle.dumps(request)))
+        kind, content = pickle.loads(judge_process.judge(request))
         if kind != "done":
             raise NotJudged(f"{told['assignment']} of {told['student']}: {content}")
-        for note in content.verdict.notes:
+        verdict, files = content
+        for note in verdict.notes:
             self.log.warning("%s: %s", told["student"], note)
-        if content.verdict.reason:
-            raise NotJudged(f"{told['assignment']} of {told['student']}: {content.verdict.reason}")
-        return nbformat.reads(content.notebook, as_version=4), resources
+        if verdict.reason:
+            raise NotJudged(f"{told['assignment']} of {told['student']}: {verdict.reason}")
+        return nbformat.reads(files["autograded"], as_version=4), resources
 
 
 class ShowRubrics(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no types

@@ -18,7 +18,6 @@ from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import authoring, formgrader, rubrics
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.gradebook import Entry
 from course_lib.grading.review import written
 from course_lib.grading.review.agreement import agreement
 from course_lib.grading.review.written import Mark, Question, SecondLook
@@ -50,7 +49,7 @@ def grade(course, assignment, student, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(authoring.text(handed_in(assignment, text)), encoding="utf-8")
     with gradebook.open_gradebook(course) as book:
-        gradebook.write(book, NAME, student, [Entry(CELL, None)])
+        gradebook.write(book, NAME, student, {CELL: None})
 
 
 @pytest.fixture(scope="session")
@@ -62,8 +61,8 @@ def read_by_nobody(tmp_path_factory, assignment, blank_gradebook):
         grade(course, assignment, student, text)
     with gradebook.open_gradebook(course) as book:
         # One who wrote nothing, one whose notebook could not be graded.
-        gradebook.write(book, NAME, "fay", [Entry(CELL, 0.0)], unanswered=[CELL])
-        gradebook.write(book, NAME, "gus", [Entry(CELL, None)])
+        gradebook.write(book, NAME, "fay", {CELL: 0.0}, unanswered=[CELL])
+        gradebook.write(book, NAME, "gus", {CELL: None})
     return course
 
 

@@ -27,7 +27,7 @@ from course_lib.grading.judging import doctor, sandbox_package
 from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
 from course_lib.grading.judging.pool import JudgeDied, judge_all
-from course_lib.grading.judging.verdict import Task
+from course_lib.grading.judging.results import Task
 from course_lib.grading.records import summary
 from course_lib.grading.records.folder import known_seeds, lock, recover, replaced, save
 
@@ -77,8 +77,7 @@ def drawn(
     sheet = Sheet(task.student, task.key, reason=task.reason)
     if task.reason:
         return sheet
-    beside = "".join(map(repr, task.modules.items())).encode()
-    seed = seeds.of_hand_in(secret, f"defence {task.student}", task.content + beside)
+    seed = seeds.of_hand_in(secret, f"defence {task.student}", task.handed_in)
     order = [*assignment.exercises]
     random.Random(seed).shuffle(order)
     order.sort(key=lambda exercise: exercise.difficulty < HARD)
@@ -305,6 +304,6 @@ class Defence:
 
     def _solved_by(self) -> dict[str, float]:
         """The share of the class with full marks, by graded cell, of those who were graded."""
-        verdicts = [v for s in self.room.students() if (v := self.room.verdict(s))]
+        verdicts = [v for s in self.room.students() if (v := self.room.records.verdict(s))]
         rows = summary.data(self.assignment.name, verdicts)["exercises"]
         return {row["exercise"]: row["full"] for row in rows if row["full"] is not None}

@@ -16,7 +16,7 @@ from course_lib.grading.judging import feedback
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
 from course_lib.grading.judging.judge import Judged, judge_notebook
-from course_lib.grading.judging.verdict import Result, Task, Verdict
+from course_lib.grading.judging.results import Files, Task, Verdict
 
 # How often a submission is judged whose worker was killed: by somebody, or by its own doing?
 TRIES = 2
@@ -45,12 +45,11 @@ class Marker:
             if c.metadata.get("nbgrader", {}).get("solution")
         }
 
-    def judge(self, task: Task, forkserver: ForkServer, judge: int) -> Result:
+    def judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         """In a judge's process: everything but writing."""
         if task.reason:
             return self.failed(task, task.reason)
-        handed_in = task.content + "".join(map(repr, task.modules.items())).encode()
-        seed = seeds.of_hand_in(self.seed, task.student, handed_in)
+        seed = seeds.of_hand_in(self.seed, task.student, task.handed_in)
         try:
             tries: list[Judged] = []
             until = time.monotonic() + self.limits.whole
@@ -81,15 +80,15 @@ class Marker:
             return self.failed(task, why, again=True)
         verdict = self._verdict(task, judged)
         page = feedback.page(self.assignment.name, task.student, judged, self.url)
-        return Result(verdict, page, authoring.text(judged.notebook))
+        return verdict, {"autograded": authoring.text(judged.notebook), "feedback": page}
 
-    def failed(self, task: Task, reason: str, *, again: bool = False) -> Result:
+    def failed(self, task: Task, reason: str, *, again: bool = False) -> tuple[Verdict, Files]:
         """No grade; ``again`` when the next run should try, because it was not the student."""
         notes, key = list(task.came_with.notes), "" if again else task.key
         verdict = Verdict(task.student, key, None, self.assignment.points, notes=notes,
                           reason=reason, engine=self.engine)  # fmt: skip
         page = feedback.page(self.assignment.name, task.student, None, self.url, reason=reason)
-        return Result(verdict, page)
+        return verdict, {"feedback": page}
 
     def _verdict(self, task: Task, judged: Judged) -> Verdict:
         released = {id_of(c): c.source for c in self.assignment.release.cells if id_of(c)}

@@ -15,7 +15,7 @@ from course_lib.checks import seeds
 from course_lib.errors import Refused
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.judging.results import Verdict
 from course_lib.grading.records import gradebook
 from course_lib.grading.records.folder import SEEDS, grading_seed, known_seeds, save
 
@@ -82,7 +82,7 @@ class Regrade:
         Args:
             verdicts: What grading again came to.
         """
-        standing = gradebook.scores(self.course, self.name, self.standing.db)
+        standing = gradebook.scores(self.course, self.name, self.standing.records.db)
         return [
             Move(verdict.student, exercise, before.get(exercise), after)
             for verdict in verdicts
@@ -106,22 +106,22 @@ class Regrade:
             meanwhile, or could be graded before and not now.
         """
         left = []
-        with self.standing.alone():
+        standing, staged = self.standing.records, self.staged.records
+        with standing.alone():
             if self.staged.seed != grading_seed(self.course, self.name):
                 # First, so that a run that is broken off goes on with the new one.
                 known = {**known_seeds(self.course), self.name: self.staged.seed}
                 save(self.course / SEEDS, json.dumps(known, indent=1), private=True)
-            with self.standing.open_gradebook() as book:
+            with standing.open_gradebook() as book:
                 for verdict in verdicts:
                     task = self.standing.take_in(verdict.student)
-                    result = self.staged.result(verdict.student)
-                    old = self.standing.verdict(verdict.student)
+                    new, old = staged.verdict(verdict.student), standing.verdict(verdict.student)
                     failed = verdict.score is None and old is not None and old.score is not None
-                    if result is None or result.verdict.key != task.key or failed:
+                    if new is None or new.key != task.key or failed:
                         left.append(verdict.student)
                         continue
-                    self.standing.write(task.came_with, result, book)
-            written = [self.standing.verdict(verdict.student) for verdict in verdicts]
+                    standing.write(new, staged.files(new), task.came_with, book)
+            written = [standing.verdict(verdict.student) for verdict in verdicts]
             self.standing.penalise([verdict for verdict in written if verdict])
             shutil.rmtree(self.folder)
         return left

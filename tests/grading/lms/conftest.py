@@ -17,7 +17,6 @@ import pytest
 
 from course_lib.cli import main
 from course_lib.grading.records import gradebook, roster
-from course_lib.grading.records.gradebook import Entry
 
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "03_attention"
@@ -79,9 +78,9 @@ class Desk:
         """As grading writes it: points for the first exercise, and a page of feedback."""
         with gradebook.open_gradebook(self.course) as book:
             cells = [c.name for c in book.find_notebook(name, name).grade_cells]
-            entries = [Entry(cell, 0.0 if finished else None) for cell in cells]
-            entries[0] = Entry(cells[0], float(points))
-            gradebook.write(book, name, student, entries)
+            scores = {cell: 0.0 if finished else None for cell in cells}
+            scores[cells[0]] = float(points)
+            gradebook.write(book, name, student, scores)
         path = self.course / "feedback" / student / name / f"{name}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page or f"<p>{student} has {points}</p>")
