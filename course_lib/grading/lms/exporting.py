@@ -19,7 +19,7 @@ from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms import formats, sheet
 from course_lib.grading.lms.formats import KEYS, SYSTEMS
 from course_lib.grading.lms.importing import TEST_STUDENT
-from course_lib.grading.lms.people import People, Report
+from course_lib.grading.lms.people import People, sections
 from course_lib.grading.lms.sheet import fold, number
 from course_lib.grading.records import gradebook, roster
 from course_lib.grading.records.folder import lock, save
@@ -105,7 +105,7 @@ class Exporter:
         known = roster.facts(course)
         self.collected = known["collected"]
         self.head = self._head()
-        self.report = Report(
+        self.report = sections(
             "scores",
             "feedback",
             "told_by_the_name_alone",

@@ -32,12 +32,9 @@ def endings(text: str) -> list[str]:
     return ["_".join(parts[n:]) for n in range(len(parts))]
 
 
-class Report(dict[str, list[str]]):
-    """What a command has to say: lines, by what they are about."""
-
-    def __init__(self, *titles: str) -> None:
-        """Say nothing yet; the titles are in the order in which they are read."""
-        super().__init__({title: [] for title in titles})
+def sections(*titles: str) -> dict[str, list[str]]:
+    """What a command has to say: no lines yet below titles, in the order in which they are read."""
+    return {title: [] for title in titles}
 
 
 class People:
