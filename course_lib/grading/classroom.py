@@ -67,7 +67,6 @@ class Classroom:
         seed: str = "",
         follow: bool = False,
     ) -> None:
-        """Load the assignment's source."""
         self.course, self.root, self.name = course, root, name
         self.seed = seed or grading_seed(course, name)
         self.marker = marker(root, name, self.seed, limits)
@@ -147,7 +146,6 @@ class Classroom:
         warming: ForkServer | None,
         meanwhile: Callable[[], None],
     ) -> Generator[tuple[Task, tuple[Verdict, Files] | JudgeDied], None, None]:
-        """Judge on this machine."""
         if not tasks:
             return
         folder = sandbox_package.build(self.course / ".kits")

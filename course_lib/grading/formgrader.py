@@ -25,6 +25,7 @@ from traitlets import Bool
 import course_lib
 from course_lib.errors import Refused
 from course_lib.grading import rubrics
+from course_lib.grading.cells import id_of
 
 
 class NotJudged(Refused, RuntimeError):
@@ -94,7 +95,7 @@ class ShowRubrics(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has n
         cells = []
         for cell in nb.cells:
             cells.append(cell)
-            if rubric := known.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
+            if rubric := known.get(id_of(cell)):
                 text = f"**What this earns points for** ({rubric.points:g})"
                 cells.append(nbformat.v4.new_markdown_cell(f"{text}\n\n{rubric.markdown()}"))
         nb.cells = cells

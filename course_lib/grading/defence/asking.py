@@ -217,7 +217,6 @@ def seen(bench: Bench, draw: random.Random) -> Iterator[Question]:
 
 
 def _said(form: Any) -> tuple[str, str] | None:
-    """What is asked of a value, and the answer."""
     kind, *rest = form
     if kind == "tensor":
         return "shape", str(tuple(rest[1]))

@@ -149,7 +149,6 @@ class Defence:
         variants: int = 0,
         dry_run: bool = False,
     ) -> None:
-        """See who is asked, and what stands already."""
         if not 0 <= variants <= MOST_VARIANTS:
             raise Refused(f"--variants {variants}: wanted 1 to {MOST_VARIANTS}")
         if variants and only is not None and len(only) != 1:

@@ -59,7 +59,6 @@ class Cluster:
     def __init__(
         self, address: str, patience: float = 120.0, tell: Callable[[str], None] = _tell
     ) -> None:
-        """Connect to nothing yet."""
         try:
             import distributed
         except ModuleNotFoundError:

@@ -68,7 +68,6 @@ class JudgeProcess:
     """A worker's side of it; started when it is first wanted, and again when it has ended."""
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self._process: subprocess.Popen[bytes] | None = None
         self._link: Connection | None = None
 

@@ -8,10 +8,9 @@ import time
 from pathlib import Path
 
 from course_lib.checks import seeds
-from course_lib.errors import Refused
 from course_lib.grading import authoring
+from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake import parsing
-from course_lib.grading.intake.matching import id_of
 from course_lib.grading.judging import feedback
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
@@ -36,14 +35,9 @@ class Marker:
     def __init__(
         self, assignment: authoring.Assignment, seed: str, engine: str, limits: Limits, url: str
     ) -> None:
-        """Remember what answers look like before they are written."""
         self.assignment, self.seed, self.engine = assignment, seed, engine
         self.limits, self.url = limits, url
-        self.answered = {
-            id_of(c)
-            for c in assignment.release.cells
-            if c.metadata.get("nbgrader", {}).get("solution")
-        }
+        self.answered = {id_of(c) for c in assignment.release.cells if marks(c).get("solution")}
 
     def judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         """In a judge's process: everything but writing."""
@@ -56,17 +50,10 @@ class Marker:
             while len(tries) < TRIES and (left := until - time.monotonic()) > 0:
                 submission = parsing.parse(task.content)
                 submission.modules = task.modules
-                tries.append(
-                    judge_notebook(
-                        submission,
-                        self.assignment.release,
-                        seed,
-                        forkserver,
-                        self.limits,
-                        judge,
-                        seconds=left,
-                    )
-                )
+                tries.append(judge_notebook(
+                    submission, self.assignment.release, seed, forkserver, self.limits, judge,
+                    seconds=left,
+                ))  # fmt: skip
                 if not tries[-1].killed:
                     break
             judged = max(tries, key=lambda one: (one.score, not one.killed))
@@ -144,9 +131,6 @@ def marker(root: Path, name: str, seed: str, limits: Limits | None = None) -> Ma
     Raises:
         Refused: There is no such assignment.
     """
-    known = {s.stem: s for s in authoring.sources(root)}
-    if name not in known:
-        raise Refused(f"no assignment {name!r}; there are {', '.join(known) or 'none'}")
-    assignment = authoring.load(known[name], root)
+    assignment = authoring.named(root, name)
     engine, url = authoring.engine_hash(root), authoring.book_url(root)
     return Marker(assignment, seed, engine, limits or Limits(), url)

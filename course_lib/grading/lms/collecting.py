@@ -59,7 +59,6 @@ class Collector:
         zone: str = "UTC",
         late_at: datetime | None = None,
     ) -> None:
-        """Compare the archive with what is in ``submitted/``."""
         self.course, self.work, self.report = course, work, work.report
         try:
             self.zone = ZoneInfo(zone)
@@ -165,7 +164,6 @@ class Collector:
                 self.report["kept_in_replaced"].append(student)
 
     def _contents(self, hand_in: HandIn) -> dict[str, bytes]:
-        """All files of a hand-in, as they are written."""
         files = {}
         for name, path in hand_in.files.items():
             try:

@@ -90,7 +90,6 @@ class Exporter:
     def __init__(
         self, course: Path, path: Path, system: str, options: Options, db: str = ""
     ) -> None:
-        """Compare the file with the gradebook."""
         self.course, self.system, self.options = course, system, options
         self.form = SYSTEMS[system]
         if options.feedback and not self.form.page:
@@ -177,7 +176,6 @@ class Exporter:
         return rows
 
     def _columns(self, known: list[str]) -> dict[str, int]:
-        """The column of each assignment that has one."""
         table, form, wanted = self.table, self.form, self.options.columns
         matches = ((n, form.score.fullmatch(name)) for n, name in enumerate(table.header))
         titles = {n: m["title"] for n, m in matches if m}

@@ -134,7 +134,6 @@ def _rows(table: sheet.Sheet, headers: Mapping[str, tuple[str, ...]]) -> dict[in
 
 
 def _folder(path: Path, line: int, said: Mapping[str, Any], named: str) -> str:
-    """What a new student's folder is called."""
     student = next((said[f] for f in ([named] if named else IDS) if said.get(f)), "")
     why = ""
     if not student:

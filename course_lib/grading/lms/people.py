@@ -47,7 +47,6 @@ class People:
     """
 
     def __init__(self, course: Path, system: str, db: str = "") -> None:
-        """Read the gradebook and what was imported; nothing is made."""
         self.system = system
         self.students: dict[str, dict[str, Any]] = roster.facts(course)["students"]
         self.gradebook = roster.people(course, db)

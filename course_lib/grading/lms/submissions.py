@@ -94,7 +94,6 @@ class Submissions:
         headers: Mapping[str, str] | None = None,
         db: str = "",
     ) -> None:
-        """Read the names."""
         self.path = path
         self.report = sections("collected", "kept_in_replaced", "look_at", "not_collected")
         self.archive = archives.opened(path)
@@ -152,7 +151,6 @@ class Submissions:
         return found
 
     def _take(self, path: str) -> None:
-        """Find out whose a file is."""
         places = list(self.pattern.finditer(path))
         if not places and path.endswith(".ipynb"):
             title = SYSTEMS[self.system].title
@@ -187,7 +185,6 @@ class Submissions:
             self.entries[student].append(entry)
 
     def _owners(self, path: str, place: re.Match[str]) -> Owners:
-        """Who handed a file in."""
         told = place.groupdict()
         name = told["name"] if "name" in told else path[: place.start()]
         row = self.rows.get(told.get("participant") or "", {})

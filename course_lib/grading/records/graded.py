@@ -44,7 +44,6 @@ class Records:
         db: str = "",
         staging: Path | None = None,
     ) -> None:
-        """Write nothing yet."""
         self.course, self.name, self.release, self.db = course, name, release, db
         self.staged, self.place = staging is not None, staging or course
         self.address = gradebook.url(course, db)

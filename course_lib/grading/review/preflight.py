@@ -8,9 +8,11 @@ the account that grades. Everything is only read.
 import logging
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 
 from nbgrader.apps.baseapp import NbGrader
@@ -115,7 +117,6 @@ def remarks(
         known: Students whom the gradebook knows.
         now: The time in UTC, without a zone; the clock's, if not given.
     """
-    now = now or datetime.now(UTC).replace(tzinfo=None)
     return [*of_class(course, assignments, known, now), *_exchange(course, exchange, assignments)]
 
 
@@ -163,7 +164,6 @@ def of_class(
 def _exchange(
     course: Path, exchange: CourseExchange, assignments: Collection[str]
 ) -> Iterator[Remark]:
-    """What can be seen in the exchange."""
     if not exchange.course:
         yield Remark(f"{exchange.file}: no course: set c.CourseDirectory.course_id")
         return
@@ -245,12 +245,9 @@ def _elsewhere(exchange: CourseExchange, assignments: Collection[str]) -> Iterat
 def _whole(found: list[HandedIn]) -> Iterator[Remark]:
     """A submission whose time is missing was broken off: nbgrader writes it after the notebook."""
     broken = [h for h in found if not (h.path / TIMESTAMP).is_file()]
+    whole = {(h.student, h.assignment) for h in found if h not in broken}
     for one in broken:
-        before = [
-            h for h in found
-            if (h.student, h.assignment) == (one.student, one.assignment) and h not in broken
-        ]  # fmt: skip
-        older = "; an older one is whole" if before else ""
+        older = "; an older one is whole" if (one.student, one.assignment) in whole else ""
         yield Remark(
             f"{plain(one.path.name, 120)} broke off while it was handed in (was the exchange"
             f" full?){older}. Ask {plain(one.student, 40)} to hand in again; until then move that"
@@ -267,14 +264,11 @@ def _clocks(found: list[HandedIn]) -> Iterator[Remark]:
             f"the clock of {plain(student, 40)} is {_long(abs(by))} {which}, compared with the"
             " exchange's: lateness is counted by it. Correct it, or give an extension"
         )
-    newest: dict[tuple[str, str], HandedIn] = {}
+    again = defaultdict(list)
     for one in found:
-        key = (one.student, one.assignment)
-        if key not in newest or newest[key].came < one.came:
-            newest[key] = one
-    for (student, assignment), last in sorted(newest.items()):
-        taken = max((h for h in found if (h.student, h.assignment) == (student, assignment)),
-                    key=lambda h: h.stamp)  # fmt: skip
+        again[one.student, one.assignment].append(one)
+    for (student, assignment), several in sorted(again.items()):
+        last, taken = (max(several, key=attrgetter(clock)) for clock in ("came", "stamp"))
         if taken != last and last.came - taken.came > timedelta(seconds=1):
             yield Remark(
                 f"{assignment}: `nbgrader collect` takes what {plain(student, 40)} handed in first,"
@@ -285,7 +279,6 @@ def _clocks(found: list[HandedIn]) -> Iterator[Remark]:
 
 
 def _waiting(course: Path, found: list[HandedIn], assignments: Collection[str]) -> Iterator[Remark]:
-    """What has not been collected."""
     for assignment in sorted({h.assignment for h in found}):
         if assignment not in assignments:
             yield Remark(
@@ -294,12 +287,9 @@ def _waiting(course: Path, found: list[HandedIn], assignments: Collection[str]) 
                 wrong=False,
             )
             continue
-        newest: dict[str, datetime] = {}
-        for one in found:
-            if one.assignment == assignment:
-                newest[one.student] = max(one.stamp, newest.get(one.student, one.stamp))
+        there = [h for h in sorted(found, key=lambda h: h.stamp) if h.assignment == assignment]
         waiting = []
-        for student, stamp in newest.items():
+        for student, stamp in {h.student: h.stamp for h in there}.items():
             here = read_exchange_files(course / "submitted" / student / assignment).submitted
             if here is None or here < stamp:
                 waiting.append(student)

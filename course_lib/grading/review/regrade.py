@@ -7,6 +7,7 @@ nbgrader see changes before :meth:`Regrade.publish`, which then writes exactly w
 import json
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from course_lib.errors import Refused
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import Verdict
+from course_lib.grading.lateness import same
 from course_lib.grading.records import gradebook
 from course_lib.grading.records.folder import SEEDS, grading_seed, known_seeds, save
 
@@ -89,7 +91,7 @@ class Regrade:
             if verdict.score is not None
             for before in [standing.get(verdict.student, {})]
             for exercise, after in verdict.exercises.items()
-            if exercise not in before or _differ(before[exercise], after)
+            if exercise not in before or not same(before[exercise], after)
         ]
 
     def publish(self, verdicts: Sequence[Verdict]) -> list[str]:
@@ -127,12 +129,6 @@ class Regrade:
         return left
 
 
-def _differ(before: float | None, after: float | None) -> bool:
-    if before is None or after is None:
-        return before is not after
-    return abs(before - after) > 1e-9
-
-
 def table(moves: Sequence[Move]) -> str:
     """Moves as a text table, and how many students move up and down.
 
@@ -143,18 +139,15 @@ def table(moves: Sequence[Move]) -> str:
         <BLANKLINE>
         1 student moves: 1 up, 0 down
     """
-    wide = max((len(m.student) for m in moves), default=0)
-    wide = max(wide, len("student"))
-    long = max(max((len(m.exercise) for m in moves), default=0), len("exercise"))
+    wide = max(map(len, ["student", *(m.student for m in moves)]))
+    long = max(map(len, ["exercise", *(m.exercise for m in moves)]))
     lines = [f"{'student':{wide}}  {'exercise':{long}}  before  after"]
+    totals: dict[str, float] = defaultdict(float)
     for m in moves:
         before, after = (f"{s:.2f}" if s is not None else "-" for s in (m.before, m.after))
-        lines.append(
-            f"{m.student:{wide}}  {m.exercise:{long}}  {before:>6} {after:>6}  {m.by:+.2f}"
-        )
-    totals: dict[str, float] = {}
-    for m in moves:
-        totals[m.student] = totals.get(m.student, 0.0) + m.by
+        row = f"{m.student:{wide}}  {m.exercise:{long}}  {before:>6} {after:>6}  {m.by:+.2f}"
+        lines.append(row)
+        totals[m.student] += m.by
     up, down = sum(t > 0 for t in totals.values()), sum(t < 0 for t in totals.values())
     who = "1 student moves" if len(totals) == 1 else f"{len(totals)} students move"
     return "\n".join([*lines, "", f"{who}: {up} up, {down} down"])

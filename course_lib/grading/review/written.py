@@ -20,6 +20,7 @@ from nbgrader.utils import is_solution
 
 from course_lib.errors import Refused
 from course_lib.grading import authoring, rubrics
+from course_lib.grading.cells import id_of
 from course_lib.grading.judging.feedback import written_beside
 from course_lib.grading.records import gradebook
 from course_lib.grading.records.folder import lock, save
@@ -97,15 +98,13 @@ class Question:
     """
 
     def __init__(self, course: Path, root: Path, name: str, cell: str = "", db: str = "") -> None:
-        """Find the rubric."""
         known = questions(root, name)
         if cell not in known and (cell or len(known) > 1):
             raise Refused(f"{name}: name one question of {', '.join(known)}")
         self.course, self.name, self.db = course, name, db
         self.rubric = known[cell or next(iter(known))]
         self.cell = self.rubric.cell
-        source = root / "solutions" / name / f"{name}.md"
-        self.release = authoring.load(source, root).release
+        self.release = authoring.named(root, name).release
 
     def answers(self, seed: str = "") -> list[Answer]:
         """All that is not empty, by student, or in an order that is drawn by a seed.
@@ -190,8 +189,7 @@ class Question:
         if not path.is_file():
             return Answer("", student, "", False)
         notebook = nbformat.v4.reads(path.read_text(encoding="utf-8"))
-        own = [c.source for c in notebook.cells if is_solution(c)
-               and c.metadata.nbgrader.grade_id == self.cell]  # fmt: skip
+        own = [c.source for c in notebook.cells if is_solution(c) and id_of(c) == self.cell]
         text = "\n\n".join([*own, *written_beside(notebook, self.release, self.cell)])
         remark = next(c.manual_comment for c in grade.notebook.comments if c.name == self.cell)
         given, comment = self.rubric.given(remark or "")
