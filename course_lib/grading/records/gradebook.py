@@ -120,7 +120,7 @@ def write(
     name: str,
     student: str,
     scores: Mapping[str, float | None],
-    changed: Collection[str] = (),
+    changed: Collection[str],
     *,
     unanswered: Collection[str] = (),
     submitted: datetime | None = None,

@@ -155,7 +155,7 @@ class Deadly:
 def test_a_judge_process_that_ends_is_set_up_again(office, crowd, root):
     kind, why = pickle.loads(office.ask(pickle.dumps(Deadly())))
     assert kind == "died" and "ended 2 times" in why
-    assert pickle.loads(office.ask(pickle.dumps(order_of(one_task("ada")))))[0] == "failed"
+    assert pickle.loads(office.ask(order_of(one_task("ada"))))[0] == "failed"
 
 
 class Silent:
@@ -209,7 +209,7 @@ class Answer:
 def through(script, students):
     cluster = Cluster("tcp://nowhere:1", 1, tell=print)
     cluster._dask = Silent(script)
-    done = list(cluster.judge_all([one_task(s) for s in students], order_of))
+    done = list(cluster.judge_all(NAME, [one_task(s) for s in students], order_of))
     return cluster._dask, done
 
 

@@ -80,7 +80,7 @@ class Desk:
             cells = [c.name for c in book.find_notebook(name, name).grade_cells]
             scores = {cell: 0.0 if finished else None for cell in cells}
             scores[cells[0]] = float(points)
-            gradebook.write(book, name, student, scores)
+            gradebook.write(book, name, student, scores, changed=cells)
         path = self.course / "feedback" / student / name / f"{name}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page or f"<p>{student} has {points}</p>")

@@ -49,7 +49,7 @@ def grade(course, assignment, student, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(authoring.text(handed_in(assignment, text)), encoding="utf-8")
     with gradebook.open_gradebook(course) as book:
-        gradebook.write(book, NAME, student, {CELL: None})
+        gradebook.write(book, NAME, student, {CELL: None}, [CELL])
 
 
 @pytest.fixture(scope="session")
@@ -61,8 +61,8 @@ def read_by_nobody(tmp_path_factory, assignment, blank_gradebook):
         grade(course, assignment, student, text)
     with gradebook.open_gradebook(course) as book:
         # One who wrote nothing, one whose notebook could not be graded.
-        gradebook.write(book, NAME, "fay", {CELL: 0.0}, unanswered=[CELL])
-        gradebook.write(book, NAME, "gus", {CELL: None})
+        gradebook.write(book, NAME, "fay", {CELL: 0.0}, [CELL], unanswered=[CELL])
+        gradebook.write(book, NAME, "gus", {CELL: None}, [CELL])
     return course
 
 
