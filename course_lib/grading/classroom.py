@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from nbgrader.api import Gradebook
@@ -26,9 +26,9 @@ from course_lib.grading.judging import doctor, sandbox_package
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer
 from course_lib.grading.judging.judge_process import request
-from course_lib.grading.judging.marking import marker
+from course_lib.grading.judging.marking import Marker
 from course_lib.grading.judging.pool import JudgeDied, judge_all
-from course_lib.grading.judging.results import Files, Task, Verdict
+from course_lib.grading.judging.results import Task, Verdict
 from course_lib.grading.records.folder import grading_seed
 from course_lib.grading.records.graded import Records
 
@@ -69,7 +69,7 @@ class Classroom:
     ) -> None:
         self.course, self.root, self.name = course, root, name
         self.seed = seed or grading_seed(course, name)
-        self.marker = marker(root, name, self.seed, limits)
+        self.marker = Marker(root, name, self.seed, limits)
         self.assignment, self.engine = self.marker.assignment, self.marker.engine
         self.records = Records(course, name, self.assignment.release, db, staging)
         self.follow = follow
@@ -124,7 +124,10 @@ class Classroom:
                         self.name, tasks, lambda t: self.request(t, walls), open_book
                     )
                 else:
-                    judging = self._judge_here(tasks, jobs, walls, warming, open_book)
+                    judging = self.judge_here(
+                        tasks, self.marker.judge, jobs, lambda: self._know_mistakes(len(tasks)),
+                        walls=walls, warming=warming, meanwhile=open_book,
+                    )  # fmt: skip
                 # Closed whatever happens, so that an interruption ends the judges at once.
                 stack.callback(judging.close)
                 for task, done in judging:
@@ -138,14 +141,21 @@ class Classroom:
                 self.penalise(list(verdicts.values()))
         return [verdicts[student] for student in chosen]
 
-    def _judge_here(
+    def judge_here(
         self,
         tasks: list[Task],
+        work: Callable[[Task, ForkServer, int], Any],
         jobs: int,
-        walls: bool,
-        warming: ForkServer | None,
-        meanwhile: Callable[[], None],
-    ) -> Generator[tuple[Task, tuple[Verdict, Files] | JudgeDied], None, None]:
+        before: Callable[[], None],
+        *,
+        walls: bool = True,
+        warming: ForkServer | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> Generator[tuple[Task, Any], None, None]:
+        """Have work done on hand-ins on this machine, as :func:`.pool.judge_all` has it.
+
+        What is done ``before`` the judges are forked no two of them do.
+        """
         if not tasks:
             return
         folder = sandbox_package.build(self.course / ".kits")
@@ -156,11 +166,12 @@ class Classroom:
                 next(started, None) or ForkServer(folder, judges=jobs, walls=walls), [self.course]
             )
 
-        if len(tasks) > 1:
-            # Before the judges are forked, so that no two of them do it.
-            for exercise in self.assignment.exercises:
-                bank_reports(exercise.id)
-        yield from judge_all(tasks, self.marker.judge, start, jobs, meanwhile)
+        before()
+        yield from judge_all(tasks, work, start, jobs, meanwhile)
+
+    def _know_mistakes(self, hand_ins: int) -> None:
+        for exercise in self.assignment.exercises if hand_ins > 1 else ():
+            bank_reports(exercise.id)
 
     def request(self, task: Task, walls: bool) -> bytes:
         """What a worker elsewhere has to know to judge a submission as it is judged here."""

@@ -69,11 +69,7 @@ def letters(chosen: list[int]) -> str:
 
 
 def _verdicts(bench: Bench, text: str, seeds: tuple[str, ...]) -> tuple[list[bool], Report]:
-    """Which properties hold, the same under every seed.
-
-    Raises:
-        Undecided: They are not the same, or one is open.
-    """
+    """Which properties hold, the same under every seed; else it is undecided."""
     reports = [bench.report(text, seed) for seed in seeds]
     passed = [[row.passed for row in report.rows] for report in reports]
     if any(other != passed[0] for other in passed):
@@ -82,11 +78,7 @@ def _verdicts(bench: Bench, text: str, seeds: tuple[str, ...]) -> tuple[list[boo
 
 
 def _fallen(bench: Bench, before: list[bool], change: Change) -> tuple[list[int], Report] | None:
-    """The requirements that hold of the answer and not of the changed one; None if all or none.
-
-    Raises:
-        Undecided: That depends on the samples, or cannot be had.
-    """
+    """The requirements that hold of the answer and not of the changed one; None if all or none."""
     # Most have their verdict after one; it is asked again only where there is a question in it.
     once, _ = _verdicts(bench, change.source, SEEDS[:1])
     if once == before or not any(once):

@@ -6,6 +6,7 @@ for each student in ``students/`` and ``keys/``, and what they are made from in 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from collections import Counter
@@ -23,10 +24,9 @@ from course_lib.grading.defence.asking import KINDS, Question, pool
 from course_lib.grading.defence.bench import benches
 from course_lib.grading.defence.inputs import inputs, outcomes
 from course_lib.grading.intake import parsing
-from course_lib.grading.judging import doctor, sandbox_package
 from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
-from course_lib.grading.judging.pool import JudgeDied, judge_all
+from course_lib.grading.judging.pool import JudgeDied
 from course_lib.grading.judging.results import Task
 from course_lib.grading.records import summary
 from course_lib.grading.records.folder import known_seeds, lock, recover, replaced, save
@@ -228,9 +228,7 @@ class Defence:
         return sheets
 
     def _draw(self, tasks: list[Task], jobs: int, say: Callable[[], None]) -> dict[str, Sheet]:
-        package = sandbox_package.build(self.course / ".kits")
-        if tasks:
-            # Before the judges are forked, so that no two of them do it.
+        def before() -> None:
             for exercise in self.assignment.exercises:
                 inputs(exercise.id)
                 for answer in [*exercise.mistakes, *exercise.alternatives]:
@@ -246,19 +244,12 @@ class Defence:
                 why = f"no questions could be made: {type(error).__name__}: {error}"
                 return Sheet(task.student, "", reason=why)
 
-        def start() -> ForkServer:
-            return doctor.behind_walls(ForkServer(package, judges=jobs), [self.course])
-
         found: dict[str, Sheet] = {}
-        judging = judge_all(tasks, work, start, jobs)
-        try:
+        with contextlib.closing(self.room.judge_here(tasks, work, jobs, before)) as judging:
             for task, done in judging:
-                if isinstance(done, JudgeDied):
-                    done = Sheet(task.student, "", reason=str(done))
-                found[task.student] = done
+                died = isinstance(done, JudgeDied)
+                found[task.student] = Sheet(task.student, "", reason=str(done)) if died else done
                 say()
-        finally:
-            judging.close()
         return found
 
     def _chosen(self, sheet: Sheet, beside: Iterable[Sheet]) -> Sheet:

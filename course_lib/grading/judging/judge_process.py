@@ -138,12 +138,12 @@ class _Server:
             return "failed", f"the worker on {socket.gethostname()}: {error}"
 
     def _marker(self, assignment: str, seed: str, limits: Limits) -> Marker:
-        from course_lib.grading.judging.marking import marker
+        from course_lib.grading.judging.marking import Marker
 
         key = (assignment, seed, repr(limits))
         if key not in self.markers:
             # A request with another key is of another run: the library may have changed.
-            self.markers = {key: marker(checkout(), assignment, seed, limits)}
+            self.markers = {key: Marker(checkout(), assignment, seed, limits)}
         return self.markers[key]
 
     def _warm(self, walls: bool) -> ForkServer:

@@ -22,22 +22,25 @@ TRIES = 2
 
 
 class Marker:
-    """Marks hand-ins of one assignment.
+    """Marks hand-ins of one assignment of a checkout.
 
     Args:
-        assignment: What was released.
+        root: The checkout.
+        name: The assignment, such as ``03_attention``.
         seed: The grading seed of the course.
-        engine: Hash of the library and the assignment, which a verdict keeps.
-        limits: Caps for one hand-in.
-        url: Where the book is published, for the page's links.
+        limits: Caps for one hand-in; the usual ones if not given.
+
+    Raises:
+        Refused: There is no such assignment.
     """
 
-    def __init__(
-        self, assignment: authoring.Assignment, seed: str, engine: str, limits: Limits, url: str
-    ) -> None:
-        self.assignment, self.seed, self.engine = assignment, seed, engine
-        self.limits, self.url = limits, url
-        self.answered = {id_of(c) for c in assignment.release.cells if marks(c).get("solution")}
+    def __init__(self, root: Path, name: str, seed: str, limits: Limits | None = None) -> None:
+        self.assignment, self.seed = authoring.named(root, name), seed
+        # A verdict keeps by what it was decided; the page links to where the book is published.
+        self.engine, self.url = authoring.engine_hash(root), authoring.book_url(root)
+        self.limits = limits or Limits()
+        released = self.assignment.release.cells
+        self.answered = {id_of(c) for c in released if marks(c).get("solution")}
 
     def judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         """In a judge's process: everything but writing."""
@@ -117,20 +120,3 @@ class Marker:
             notes=[*judged.notes, *task.came_with.notes],
             engine=self.engine,
         )
-
-
-def marker(root: Path, name: str, seed: str, limits: Limits | None = None) -> Marker:
-    """Who marks an assignment of a checkout.
-
-    Args:
-        root: The checkout.
-        name: The assignment, such as ``03_attention``.
-        seed: The grading seed.
-        limits: Caps for one hand-in; the usual ones if not given.
-
-    Raises:
-        Refused: There is no such assignment.
-    """
-    assignment = authoring.named(root, name)
-    engine, url = authoring.engine_hash(root), authoring.book_url(root)
-    return Marker(assignment, seed, engine, limits or Limits(), url)
