@@ -236,22 +236,11 @@ class Blackboard:
     other = "Quiz 3 [Total Pts: 10 Score] |664617"
 
     def sheet(self, desk, scores, name="gc_attention.xls"):
-        rows = [
-            [
-                "Last Name",
-                "First Name",
-                "Username",
-                "Student ID",
-                "Last Access",
-                "Availability",
-                self.other,
-                f"{desk.name} [Total Pts: {MOST} Score] |92376",
-            ]
-        ]
+        rows = [["Last Name", "First Name", "Username", "Student ID", "Last Access", "Availability",
+                 self.other, f"{desk.name} [Total Pts: {MOST} Score] |92376"]]  # fmt: skip
         for login, (first, last, _, number, _) in desk.people.items():
-            rows.append(
-                [last, first, login, number, "", "Yes", "9.0", scores.get(login, "Needs Grading")]
-            )
+            score = scores.get(login, "Needs Grading")
+            rows.append([last, first, login, number, "", "Yes", "9.0", score])
         return desk.file(name, rows, separator="\t", encoding="utf-16", quoted=csv.QUOTE_ALL)
 
     def roster(self, desk):
@@ -290,17 +279,9 @@ class Brightspace:
     other = "Quiz Points Grade <Numeric MaxPoints:6 Category:Quizzes>"
 
     def sheet(self, desk, scores, name="GradesExport.csv"):
-        rows = [
-            [
-                "OrgDefinedId",
-                "Username",
-                "Last Name",
-                "First Name",
-                self.other,
-                f"{desk.name} Points Grade <Numeric MaxPoints:{MOST}>",
-                "End-of-Line Indicator",
-            ]
-        ]
+        rows = [["OrgDefinedId", "Username", "Last Name", "First Name", self.other,
+                 f"{desk.name} Points Grade <Numeric MaxPoints:{MOST}>",
+                 "End-of-Line Indicator"]]  # fmt: skip
         for login, (first, last, _, number, _) in desk.people.items():
             rows.append([f"#{number}", f"#{login}", last, first, "5", scores.get(login, ""), "#"])
         return desk.file(name, rows)
@@ -342,37 +323,11 @@ class Ilias:
     other = "comment"
 
     def sheet(self, desk, scores, name="status.csv"):
-        rows = [
-            [
-                "update",
-                "usr_id",
-                "login",
-                "lastname",
-                "firstname",
-                "status",
-                "mark",
-                "notice",
-                self.other,
-                "plagiarism",
-                "plag_comment",
-            ]
-        ]
+        rows = [["update", "usr_id", "login", "lastname", "firstname", "status", "mark", "notice",
+                 self.other, "plagiarism", "plag_comment"]]  # fmt: skip
         for login, (first, last, _, _, key) in desk.people.items():
-            rows.append(
-                [
-                    "0",
-                    key,
-                    login,
-                    last,
-                    first,
-                    "notgraded",
-                    scores.get(login, ""),
-                    "",
-                    "well; done",
-                    "none",
-                    "",
-                ]
-            )
+            rows.append(["0", key, login, last, first, "notgraded", scores.get(login, ""), "",
+                         "well; done", "none", ""])  # fmt: skip
         return desk.file(name, rows, separator=";")
 
     def roster(self, desk):
@@ -380,10 +335,8 @@ class Ilias:
 
     def archive(self, desk, notebook):
         def path(login, file):
-            key = desk.people[login][4]
-            return (
-                f"Abgaben/HW_12/Last_First_{login.encode('ascii', 'ignore').decode()}_{key}/{file}"
-            )
+            plain, key = login.encode("ascii", "ignore").decode(), desk.people[login][4]
+            return f"Abgaben/HW_12/Last_First_{plain}_{key}/{file}"
 
         return {
             path("ada", f"{desk.name}.ipynb"): notebook("an earlier attempt"),
