@@ -23,6 +23,8 @@ SEEDS = tuple(f"{n:032x}" for n in (101, 202, 303, 404, 505, 606, 707, 808))
 # Changed answers that are graded for one exercise of one sheet, and inputs to choose from.
 MOST_CHANGES, MOST_REMOVED, CHOICES = 8, 8, 4
 MOST_TIMES = 12
+# Questions of one kind on one answer.
+MOST_OF_A_KIND = 2
 
 
 @dataclass
@@ -301,20 +303,19 @@ MAKERS: dict[str, Maker] = {
 }  # fmt: skip
 
 
-def pool(bench: Bench, seed: str, most: int = 2) -> tuple[list[Question], list[str]]:
+def pool(bench: Bench, seed: str) -> tuple[list[Question], list[str]]:
     """A few questions of every kind on one answer, and why there are none of a kind.
 
     Args:
         bench: The answer.
         seed: Of the sheet.
-        most: Questions of one kind.
     """
     found: list[Question] = []
     refused = []
     for kind, maker in MAKERS.items():
         draw = random.Random(f"{seed}/{bench.exercise.id}/{kind}")
         try:
-            found += itertools.islice(maker(bench, draw), most)
+            found += itertools.islice(maker(bench, draw), MOST_OF_A_KIND)
         except Undecided as why:
             refused.append(f"{bench.exercise.id}, {kind}: {why}")
     return found, refused

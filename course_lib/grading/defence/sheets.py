@@ -108,17 +108,15 @@ def _kinds(questions: Iterable[Question]) -> int:
     return sum(bool(found & {*kinds}) for kinds in KINDS)
 
 
-def choose(
-    found: Sequence[Question], taken: Iterable[tuple[str, ...]] = (), many: int = QUESTIONS
-) -> list[Question]:
+def choose(found: Sequence[Question], taken: Iterable[tuple[str, ...]] = ()) -> list[Question]:
     """One of every kind, then more, about as many exercises as there are; none that is taken."""
     left = [question for question in found if question.name not in {*taken}]
     chosen: list[Question] = []
-    wanted = [*KINDS, *[sum(KINDS, ())] * (many - len(KINDS))]
+    wanted = [*KINDS, *[sum(KINDS, ())] * (QUESTIONS - len(KINDS))]
     # What one kind lacks another gives.
-    for kinds in [*wanted, *[sum(KINDS, ())] * many]:
+    for kinds in [*wanted, *[sum(KINDS, ())] * QUESTIONS]:
         able = [q for q in left if q.kind in kinds and q not in chosen]
-        if able and len(chosen) < many:
+        if able and len(chosen) < QUESTIONS:
             asked, used = Counter(q.exercise for q in chosen), Counter(q.kind for q in chosen)
             chosen.append(min(able, key=lambda q: asked[q.exercise] + used[q.kind]))
     return chosen
