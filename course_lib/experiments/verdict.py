@@ -9,7 +9,6 @@ from typing import Literal
 
 # For one function, and not scipy: nothing else here needs that, and torch brings mpmath already.
 import mpmath  # type: ignore[import-untyped]
-import torch
 from torch import Tensor
 
 CONFIDENCE = 0.95

@@ -182,7 +182,6 @@ def _convert(value: object, kind: str, name: str, file: Path) -> object:
 
 
 def _look(place: Place) -> None:
-    """Refuse what cannot work."""
     name = place.file.name
     for folder in (place.software, place.state):
         if not folder.is_absolute():

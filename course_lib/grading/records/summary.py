@@ -15,7 +15,7 @@ from typing import Any
 
 from course_lib.checks.exercise import find
 from course_lib.grading.intake.parsing import plain
-from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.judging.results import Verdict
 from course_lib.grading.records.folder import save
 
 BAR, BINS, WIDTH = 24, 10, 100

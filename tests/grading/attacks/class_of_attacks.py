@@ -22,7 +22,7 @@ from course_lib.grading.classroom import Classroom
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.judge import PLEASE
-from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.judging.results import Verdict
 from course_lib.grading.records import gradebook
 
 from . import honest

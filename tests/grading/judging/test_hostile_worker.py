@@ -13,7 +13,7 @@ from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.judge import FULL, clean_outputs, judge_notebook
 from course_lib.grading.judging.marking import Marker
-from course_lib.grading.judging.verdict import Task
+from course_lib.grading.judging.results import Task
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_a_worker_killed_when_time_is_up_gets_no_more_of_it(
     Marker.judge.__globals__["judge_notebook"] = judging
     try:
         task = Task("eve", nbformat.writes(notebook).encode(), "", "key")
-        assert room.marker.judge(task, forkserver, 0).verdict.score == 0
+        assert room.marker.judge(task, forkserver, 0)[0].score == 0
     finally:
         Marker.judge.__globals__["judge_notebook"] = before
     assert given[0] > 11 and all(seconds < 12 - 8 for seconds in given[1:])

@@ -23,7 +23,7 @@ from course_lib.grading import authoring, sample
 from course_lib.grading.defence import asking, bench, inputs, sheets, unit
 from course_lib.grading.intake import parsing
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NAMES = [source.stem for source in authoring.sources(ROOT)]
 # A verdict is about samples: those of the first draw and of the last.
 SEEDS = asking.SEEDS[0], asking.SEEDS[-1]
