@@ -1,14 +1,15 @@
 """The documents' tables: what each row says, and which of our records stands beside it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from math import isclose
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import Field
 
 from course_lib.book.energy import cost
 from course_lib.claims.ledger import DOCUMENTS
@@ -23,6 +24,7 @@ from course_lib.experiments import (
     load_records,
     measured,
 )
+from course_lib.strict import Number, strict
 
 BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed")
 """Folders of records that `course bench` writes: measurements of speed, no experiments."""
@@ -38,8 +40,10 @@ OUTCOMES = {
 }
 """What can be said of a row, and how it is put to a reader."""
 
+_Text = Annotated[str, Field(min_length=1)]
 
-@dataclass(frozen=True)
+
+@strict()
 class Reported:
     """A row of a document's table, or a statement of a document, and where it is measured again.
 
@@ -59,11 +63,11 @@ class Reported:
             with which the question does.
     """
 
-    document: str
-    table: str
-    row: str
+    document: _Text
+    table: _Text
+    row: _Text
     metric: str = ""
-    value: float | None = None
+    value: Number | None = None
     setting: str = ""
     experiment: str = ""
     arm: str = ""
@@ -216,10 +220,13 @@ def load_reported(
     made: list[Reported] = []
     for i, entry in enumerate(entries, 1):
         name = f"{path.name}, entry {i} ({_name(entry)})"
-        for problem in _problems(entry):
-            raise Refused(f"{name}: {problem}")
-        printed = Reported(**entry)
-        for problem in _unknown(printed, records, experiments):
+        if not isinstance(entry, Mapping):
+            raise Refused(f"{name}: wanted a mapping")
+        try:
+            printed = Reported(**entry)
+        except Refused as error:
+            raise Refused(f"{name}: {error}") from error
+        for problem in [*_incomplete(printed), *_unknown(printed, records, experiments)]:
             raise Refused(f"{name}: {problem}")
         made.append(printed)
     return made
@@ -316,30 +323,15 @@ def _name(entry: Any) -> str:
     return ", ".join(str(entry[k]) for k in ("document", "table", "row") if k in entry) or "?"
 
 
-def _problems(entry: Any) -> Iterator[str]:
+def _incomplete(printed: Reported) -> Iterator[str]:
     """What is wrong with an entry, whatever there is to be measured."""
-    if not isinstance(entry, Mapping):
-        yield "wanted a mapping"
-        return
-    known = {field.name for field in fields(Reported)}
-    needed = {field.name for field in fields(Reported) if field.default is MISSING}
-    missing, unknown = sorted(needed - set(entry)), sorted(set(entry) - known, key=str)
-    if missing or unknown:
-        yield f"missing keys {missing}, unknown keys {unknown}; known are {sorted(known)}"
-        return
-    for key, value in entry.items():
-        if key == "value":
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                yield f"value is {value!r}, wanted a number"
-        elif not isinstance(value, str) or not value:
-            yield f"{key} is {value!r}, wanted text"
-    if entry["document"] not in DOCUMENTS:
-        yield f"document is {entry['document']!r}, wanted one of {[*DOCUMENTS]}"
-    if "value" in entry and not {"metric", "setting"} <= set(entry):
+    if printed.document not in DOCUMENTS:
+        yield f"document is {printed.document!r}, wanted one of {[*DOCUMENTS]}"
+    if printed.value is not None and not (printed.metric and printed.setting):
         yield "a value needs its metric and its setting"
-    if "experiment" in entry and not {"arm", "metric"} <= set(entry):
+    if printed.experiment and not (printed.arm and printed.metric):
         yield "an experiment needs an arm and a metric"
-    if "experiment" not in entry and {"arm", "conclusion"} & set(entry):
+    if not printed.experiment and (printed.arm or printed.conclusion):
         yield "an arm or a conclusion needs its experiment"
 
 

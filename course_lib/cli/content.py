@@ -107,7 +107,7 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
     from course_lib.book import report
     from course_lib.book.browser import NoBrowser
     from course_lib.book.live import live
-    from course_lib.book.survey import MAX_FIRST_LOAD, survey
+    from course_lib.book.page_survey import MAX_FIRST_LOAD, survey
     from course_lib.claims import load_claims
 
     facts = report(html)
