@@ -18,7 +18,7 @@ import pytest
 
 from course_lib import experiments
 from course_lib.cli import main, parser
-from course_lib.cli.interrupt import Interrupt
+from course_lib.cli.interrupt import SAYS, Interrupt
 from course_lib.errors import Refused
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -276,6 +276,24 @@ def test_ctrl_c_that_became_another_error_is_still_ctrl_c(monkeypatch, capsys):
     finally:
         signal.signal(signal.SIGINT, before)
     assert "goes on from here" in capsys.readouterr().err
+
+
+def test_ctrl_c_upon_code_made_from_text_ends_with_the_same_code(tmp_path):
+    (tmp_path / "program.py").write_text("""
+import sys
+from course_lib.cli.interrupt import Interrupt
+with Interrupt() as interrupt:
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        code = interrupt.say()
+sys.exit(code)
+""")
+    command, path = [sys.executable, "-m", "program"], os.pathsep.join([str(tmp_path), str(ROOT)])
+    ended = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert (ended.returncode, ended.stderr.strip()) == (130, SAYS)
 
 
 def test_ctrl_c_in_a_destructor_is_remembered_without_a_traceback(capsys):

@@ -56,7 +56,8 @@ def report(identifier, instead):
 
 def returned(identifier):
     """What a reference says that it returns: to run them all takes seconds of each collection."""
-    return inspect.formatannotation(inspect.signature(find(identifier).reference).return_annotation)
+    said = inspect.signature(find(identifier).reference).return_annotation
+    return "Tensors" if said is inspect.Signature.empty else inspect.formatannotation(said)
 
 
 WITH_TENSORS = [identifier for identifier in MODELS if "Tensor" in returned(identifier)]

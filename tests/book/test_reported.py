@@ -95,7 +95,10 @@ def test_a_row_gets_mean_spread_and_the_rules_verdict(tmp_path: Path) -> None:
     assert data["family"] == "toy" and data["seeds"] == [0, 1, 2] and data["margin"] == 0.1
     assert data["difference"] == pytest.approx(1.01) and data["low"] < 1.01 < data["high"]
     assert 0 < data["p"] <= data["p_adjusted"] < 0.05 and data["remarks"] == []
-    assert data["core_minutes"] == pytest.approx(1 / 60) and data["n_weights"] is None
+    assert (
+        data["core_minutes"] == pytest.approx(RUNS[0].device_seconds / 60)
+        and data["n_weights"] is None
+    )
     assert nobody.data()["core_minutes"] is None and nobody.data().keys() == data.keys()
     assert nobody.data()["compared_with"] == "" and nobody.data()["p_adjusted"] is None
     json.dumps(data)

@@ -14,6 +14,8 @@ EXPERIMENT = EXPERIMENTS["seq2seq-bottleneck"]
 ARMS = list(EXPERIMENT.arms)[:2]
 KEPT = replace(
     load_record(SHIPPED_RESULTS / EXPERIMENT.name / "gru-cpu-0.json"),
+    config={"epochs": 1},
+    metrics=[{"epoch": 1, "exact": 0.5}],
     wall_seconds=90.0,
     device_seconds=180.0,
     hardware={"device": "cpu", "processor": "a processor", "threads": 2},

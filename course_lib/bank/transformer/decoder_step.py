@@ -15,17 +15,7 @@ from course_lib.positions import sinusoidal_positions
 f32 = torch.float32
 
 
-def reference(
-    tokens: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    words: Tensor,
-    places: Tensor,
-    w_qkv: Tensor,
-    w_out: Tensor,
-    w_up: Tensor,
-    w_down: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
+def reference(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
     """Logits of new tokens, and the grown cache of every layer."""
     (H, S), (D,) = keys.shape[2:4], words.shape[1:]
     mask = causal_mask(tokens.shape[1], S + tokens.shape[1])
