@@ -145,7 +145,7 @@ def assumptions() -> str:
         f"in training a core computes {GFLOPS_PER_CORE:.0f} billion operations per second, and "
         f"that a data-centre GPU of 2023 computes {GFLOPS_PER_GPU:,.0f} billion: "
         f"{100 * GFLOPS_PER_GPU / GFLOPS_PROMISED:.0f} % of what its data sheet promises for "
-        "numbers of 32 bits, which our runs use. "
+        "numbers of 32 bits, which nearly all of our runs use. "
         f"So the GPU is taken to be {GFLOPS_PER_GPU / GFLOPS_PER_CORE:.0f} times as fast. "
         "Small models do not fill a GPU and gain less from it, so the seconds and watt-hours on a "
         "GPU are the least that a run would take there."
