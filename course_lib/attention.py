@@ -590,8 +590,7 @@ floating-point one of all
         (len(queries) < 2 if n_axes is None else len(queries) != n_axes)
         or len(keys) != len(queries)
         or keys[-1] < 1
-        or queries != keys
-        and (aligned or queries != (*keys[:-2], queries[-2], keys[-1]))
+        or (queries != keys and (aligned or queries != (*keys[:-2], queries[-2], keys[-1])))
     ):
         raise ValueError(
             f"q has shape {tuple(queries)} and k {tuple(keys)}, wanted ({lead}, T, Dh) and "

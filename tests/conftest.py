@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from course_lib.book import browser as browsing
-from course_lib.book.keys import files
+from course_lib.book.page_keys import files
 from course_lib.checks.absent import AbsentModule
 
 # Tests are small: more threads only wait for each other, on a busy machine ten times as long.

@@ -1,6 +1,7 @@
 """What else multi-head attention can do: keys and values kept, queries rotated, heads removed."""
 
 import copy
+from itertools import pairwise
 
 import pytest
 import torch
@@ -47,7 +48,7 @@ def test_any_cut_of_a_sequence_gives_what_the_whole_gives(seed, cuts, rotated, f
     rotate = turn if rotated else None
     whole = attend(x, mask=masks.causal_mask(T), rotate=rotate)
     cache, outs, edges = KVCache(), [], [0, *sorted(cuts), T]
-    for a, b in zip(edges, edges[1:], strict=False):
+    for a, b in pairwise(edges):
         assert cache.length == a
         mask = masks.causal_mask(b - a, b)
         outs.append(attend(x[:, a:b], mask=mask, cache=cache, rotate=rotate))

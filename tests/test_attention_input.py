@@ -194,10 +194,13 @@ def test_an_empty_batch_has_an_empty_result(name):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_no_tokens_give_nothing_or_are_refused(name):
     attend, _, _ = FUNCTIONS[name]
+    refusal = None
     try:
         out = attend(*torch.randn(3, B, H, 0, DH))
     except ValueError as error:
-        assert "(2, 2, 0, 4)" in str(error) or "length 0" in str(error)
+        refusal = str(error)
+    if refusal is not None:
+        assert "(2, 2, 0, 4)" in refusal or "length 0" in refusal
     else:
         out = out[0] if isinstance(out, tuple) else out
         assert out.shape[:3] == (B, H, 0)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import errno
 import json
 import math
 import os
@@ -17,7 +18,8 @@ import pytest
 
 from course_lib import experiments
 from course_lib.cli import main, parser
-from course_lib.cli.interrupt import Interrupt
+from course_lib.cli.interrupt import SAYS, Interrupt
+from course_lib.errors import Refused
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data",
@@ -50,10 +52,48 @@ def refused(capsys, *arguments):
     return capsys.readouterr().err
 
 
-def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch):
-    monkeypatch.setattr("course_lib.cli.research.run_data", lambda _: int("seven"))
-    with pytest.raises(ValueError, match="invalid literal"):
+def ends_with(monkeypatch, error):
+    def handler(arguments):
+        raise error
+
+    monkeypatch.setattr("course_lib.cli.research.run_data", handler)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("no number"),
+        OSError("a sentence alone"),
+        OSError(errno.EBADF, "Bad file descriptor"),
+        ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
+        TimeoutError(),
+        ImportError("cannot import name", name="course_lib.nothing"),
+    ],
+    ids=repr,
+)
+def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch, error):
+    ends_with(monkeypatch, error)
+    with pytest.raises(type(error)) as raised:
         main(["data"])
+    assert raised.value is error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Refused("wanted another"),
+        FileNotFoundError("not built: 03"),
+        PermissionError(errno.EACCES, "Permission denied", "gradebook.db"),
+        OSError(errno.EIO, "Input/output error", "gradebook.db"),
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EADDRINUSE, "Address already in use"),
+        FloatingPointError("extrapolation alibi cpu seed 0: loss is nan at step 3"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_fault_of_the_program_is_a_line(capsys, monkeypatch, error):
+    ends_with(monkeypatch, error)
+    assert refused(capsys, "data") == f"course: {error}\n"
 
 
 def test_a_refusal_tells_where_it_came_from_when_asked(capsys, monkeypatch):
@@ -236,6 +276,24 @@ def test_ctrl_c_that_became_another_error_is_still_ctrl_c(monkeypatch, capsys):
     finally:
         signal.signal(signal.SIGINT, before)
     assert "goes on from here" in capsys.readouterr().err
+
+
+def test_ctrl_c_upon_code_made_from_text_ends_with_the_same_code(tmp_path):
+    (tmp_path / "program.py").write_text("""
+import sys
+from course_lib.cli.interrupt import Interrupt
+with Interrupt() as interrupt:
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        code = interrupt.say()
+sys.exit(code)
+""")
+    command, path = [sys.executable, "-m", "program"], os.pathsep.join([str(tmp_path), str(ROOT)])
+    ended = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert (ended.returncode, ended.stderr.strip()) == (130, SAYS)
 
 
 def test_ctrl_c_in_a_destructor_is_remembered_without_a_traceback(capsys):

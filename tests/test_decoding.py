@@ -120,7 +120,7 @@ def test_a_beam_is_the_beam_written_with_lists(seed, beam_size, alpha):
         tree.step, start, state, reorder=tree.reorder, beam_size=beam_size, max_len=DEPTH, end=END,
         length_penalty=alpha,
     )  # fmt: skip
-    found = [h for h in beam.tokens[0][beam.scores[0] > -math.inf]]
+    found = beam.tokens[0][beam.scores[0] > -math.inf]
     assert [cut(row) for row in found] == [h[0] for h in hypotheses]
 
 

@@ -1,6 +1,7 @@
 """What is written down for other places parses, agrees with the course, and says what was run."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -97,10 +98,32 @@ def test_workflows_run_what_is_here():
         jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
         commands = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
         for command in commands:
-            for target in re.findall(r"^make ([a-z -]+)", command, re.M):
+            assert "apt-get" not in command, f"{path.name}: .ci/run says what a machine needs"
+            for target in re.findall(r"^(?:make|\.ci/run) ([a-z -]+)", command, re.M):
                 assert set(target.split()) <= targets, f"{path.name}: {command}"
             for name in re.findall(r"(?:^|\s)((?:tests|\.ci)/[\w./]+)", command):
                 assert (ROOT / name).exists(), f"{path.name}: {name}"
+
+
+@pytest.mark.parametrize("asked", [[], ["test-all"], ["install", "links"]])
+def test_a_new_machine_makes_what_it_is_asked_for(tmp_path, monkeypatch, asked):
+    """With stand-ins for what it would install; without a word it makes the tests."""
+    here, tools = tmp_path / "here", tmp_path / "tools"
+    for folder in (here / ".ci", tools):
+        folder.mkdir(parents=True)
+    shutil.copy(ROOT / ".ci/run", here / ".ci/run")
+    for name in ("make", "chromium", "firefox-esr", "apt-get"):
+        (tools / name).write_text(f'#!/bin/sh\necho {name} "$@" "$COURSE_CI"\n')
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{Path(sys.executable).parent}:/usr/bin:/bin")
+    for given, told in (({}, "1"), ({"COURSE_CI": "0"}, "0")):
+        monkeypatch.delenv("COURSE_CI", raising=False)
+        done = subprocess.run(
+            [here / ".ci/run", *asked], env=os.environ | given, capture_output=True, text=True
+        )
+        made = [line for line in done.stdout.splitlines() if line.startswith(("make", "apt-get"))]
+        assert done.returncode == 0, done.stderr
+        assert made == [f"make install {told}", f"make {' '.join(asked) or 'test'} {told}"]
 
 
 def test_versions_are_published_side_by_side(tmp_path):

@@ -7,8 +7,11 @@ import subprocess
 import sys
 import tokenize
 import tomllib
+from graphlib import TopologicalSorter
+from itertools import chain
 from pathlib import Path
 
+import grimp
 import pytest
 import yaml
 
@@ -87,11 +90,20 @@ def test_layers_import_downwards_only():
     assert result.returncode == 0, result.stdout[-3000:]
 
 
+def test_no_files_import_each_other_in_a_circle():
+    """Inside a part, too; what a function imports or a type alone needs counts as well."""
+    graph = grimp.build_graph("course_lib", cache_dir=None)
+    # `judge_process`, run as a program, imports itself by the name that pickled orders have.
+    imported = {m: graph.find_modules_directly_imported_by(m) - {m} for m in graph.modules}
+    assert "course_lib.experiments" in imported["course_lib.cli.research"], "inside a function"
+    TopologicalSorter(imported).prepare()  # its CycleError names the circle
+
+
 def test_the_readmes_commands_are_those_that_ci_runs():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     block = re.search(r"```\n(make\nmake test)\n```", readme)
     assert block, "the two commands"
-    assert (ROOT / ".ci/run").read_text().rstrip().endswith("make test")
+    assert (ROOT / ".ci/run").read_text().rstrip().endswith('make "${@:-test}"')
 
 
 def test_every_command_in_the_readme_exists():
@@ -112,11 +124,22 @@ def test_addresses_agree():
     assert config["html"]["baseurl"].rstrip("/") == urls["Documentation"]
 
 
+def test_the_version_and_its_day_agree():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)", changes, re.MULTILINE)
+    assert headings[0] == "Not yet released"
+    assert headings[1] == f"{version} ({citation['date-released']})"
+    assert str(citation["version"]) == version
+
+
 def test_conda_and_pip_ask_for_the_same():
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
-    asked = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    asked = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     pip = {re.split(r"[<>=]", a)[0].lower(): a.replace(" ", "") for a in asked}
     pip["pytorch"] = pip.pop("torch").replace("torch", "pytorch")
     for entry in conda:

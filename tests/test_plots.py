@@ -10,7 +10,7 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from course_lib.book.survey import letters
+from course_lib.book.page_survey import letters
 from course_lib.plots import (
     INK,
     PALETTE,

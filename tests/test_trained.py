@@ -37,8 +37,8 @@ def test_the_committed_translator_knows_what_its_record_says() -> None:
     translator = load_translator()
     data = read_translation.make_data(read_translation.CPU, record.seed)
     assert data.source.tokens == translator.source.tokens
-    for name, pairs in data.test.items():
-        right = read_translation.exact(translator.model, data, pairs)
+    for name, pairs in read_translation.by_language(data).items():
+        right = read_translation.share_exact(translator.model, data, pairs)
         assert right == pytest.approx(record.results[f"exact_{name}"], abs=0.015)
         assert right > 0.85
 

@@ -5,6 +5,7 @@ A page refers to it with ``{numref}`draw-NAME` ``.
 
 import html
 from pathlib import Path
+from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst.directives import unchanged
@@ -27,7 +28,7 @@ class Drawing(SphinxDirective):
 
     required_arguments = 1
     has_content = True
-    option_spec = {"name": unchanged}
+    option_spec: ClassVar = {"name": unchanged}
 
     def run(self) -> list[nodes.Node]:
         """Make the figure."""

@@ -85,7 +85,6 @@ class EnergyTable(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Add up the records."""
-        from course_lib.book.energy import watt_hours
         from course_lib.book.reported import load_known
 
         folder = Path(self.env.srcdir) / "book" / "results"
@@ -93,16 +92,50 @@ class EnergyTable(SphinxDirective):
         rows = []
         for name in dict.fromkeys(record.experiment for record in all_records):
             records = [record for record in all_records if record.experiment == name]
-            rows.append(energy_row(name, records, watt_hours(records)))
-        rows.append(energy_row("all", all_records, watt_hours(all_records)))
-        headings = ("Experiment", "Runs", "Hours of computing", "Watt-hours")
-        return [table(headings, rows, (34, 12, 28, 26), "numbers")]
+            rows.append(energy_row(name, records))
+        rows.append(energy_row("all", all_records))
+        headings = (
+            "Experiment", "Runs", "Hours of computing", "Watt-hours", "Minutes on a GPU, at least",
+        )  # fmt: skip
+        return [table(headings, rows, (34, 10, 20, 16, 20), "numbers")]
 
 
-def energy_row(name: str, records: list, energy: float) -> nodes.row:
-    """One line of it."""
+def energy_row(name: str, records: list) -> nodes.row:
+    """One line of it; what trains no network has no time on a GPU."""
+    from course_lib.book.energy import gpu_seconds, short, watt_hours
+
     hours = sum(record.device_seconds for record in records) / 3600
-    return row([name, str(len(records)), f"{hours:.2f}", f"{energy:.1f}"])
+    gpu = gpu_seconds(records)
+    least = "" if gpu is None else short(gpu / 60)
+    return row([name, str(len(records)), f"{hours:.2f}", f"{watt_hours(records):.1f}", least])
+
+
+class SizesTable(SphinxDirective):
+    """How many runs each size has, and how much of what is planned for size ``day`` has run."""
+
+    def run(self) -> list[nodes.Node]:
+        """Compare the plans with the records."""
+        from course_lib.book.reported import load_known
+        from course_lib.book.results import PLAN_HEADINGS, by_size, planned
+        from course_lib.experiments import EXPERIMENTS
+
+        known = load_known(Path(self.env.srcdir) / "book" / "results")
+        records = [record for record in known if record.experiment in EXPERIMENTS]
+        lines = [row(cells) for cells in planned(EXPERIMENTS, records, "day")]
+        return [
+            nodes.paragraph("", by_size(records)),
+            table(PLAN_HEADINGS, lines, (18, 32, 36, 14), "numbers"),
+        ]
+
+
+class CostAssumptions(SphinxDirective):
+    """What the estimates of energy and of time on a GPU assume."""
+
+    def run(self) -> list[nodes.Node]:
+        """Say it with the numbers that are computed with."""
+        from course_lib.book.energy import assumptions
+
+        return [nodes.paragraph("", assumptions())]
 
 
 class ResultsPicture(SphinxDirective):
@@ -138,8 +171,8 @@ class DocumentTables(SphinxDirective):
             title = f"{document[0].upper()}{document[1:]}: {name}"
             section = nodes.section(ids=[nodes.make_id(f"table {title}")])
             section += nodes.title("", title)
-            widths = (16, 8, 7, 9, 10, 10, 13, 9, 5, 13)
-            section += table(HEADINGS, [row(cells(r)) for r in members], widths, "numbers")
+            widths = (14, 7, 6, 8, 9, 10, 12, 8, 5, 21)
+            section += table(HEADINGS, [row(cells(r)) for r in members], widths, "document-rows")
             settings = dict.fromkeys(r.printed.setting for r in members if r.printed.setting)
             if settings:
                 section += nodes.paragraph("", f"The document's setting: {'; or '.join(settings)}.")
@@ -158,5 +191,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("document-tables", DocumentTables)
     app.add_directive("results-picture", ResultsPicture)
     app.add_directive("energy-table", EnergyTable)
+    app.add_directive("results-sizes", SizesTable)
+    app.add_directive("cost-assumptions", CostAssumptions)
     app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

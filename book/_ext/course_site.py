@@ -5,7 +5,7 @@ import re
 import resource
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
 from bs4 import BeautifulSoup
@@ -273,7 +273,7 @@ class Assignment(SphinxDirective):
 class Listing(LiteralInclude):
     """Sphinx's own listing, which may leave a docstring out."""
 
-    option_spec = {**LiteralInclude.option_spec, FLAG: flag}
+    option_spec: ClassVar = {**LiteralInclude.option_spec, FLAG: flag}
 
     def run(self) -> list[nodes.Node]:
         """Find the docstring, if it is to be left out."""

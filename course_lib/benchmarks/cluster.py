@@ -35,8 +35,8 @@ from course_lib.grading import authoring
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging import judge_process
 from course_lib.grading.judging.cluster import Cluster
+from course_lib.grading.judging.results import Verdict
 from course_lib.grading.judging.sandbox import die_with_parent
-from course_lib.grading.judging.verdict import Verdict
 from course_lib.grading.records import gradebook
 
 EXPERIMENT = "cluster-speed"
@@ -244,7 +244,7 @@ def _warm(address: str, count: int, room: Classroom) -> None:
 
     with distributed.Client(address, timeout=120) as client:
         client.wait_for_workers(count, timeout=300)
-        request = pickle.dumps(room.request(room.take_in(room.students()[0]), walls=True))
+        request = room.request(room.take_in(room.students()[0]), walls=True)
         warm = [
             client.submit(judge_process.judge, request, workers=[worker], pure=False)
             for worker in client.nthreads()

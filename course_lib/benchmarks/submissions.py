@@ -46,7 +46,7 @@ def submission(assignment: Assignment, number: int) -> NotebookNode:
         other = chosen.alternatives[turn % len(chosen.alternatives)]
         return with_answers(assignment, {chosen: other.source})
     if kind == "partial":
-        stubs = {e: None for e in exercises[len(exercises) - 1 - turn % len(exercises) :]}
+        stubs = dict.fromkeys(exercises[len(exercises) - 1 - turn % len(exercises) :])
         wrong = exercises[turn % len(exercises)]
         mistake = wrong.mistakes[turn % len(wrong.mistakes)].source
         return with_answers(assignment, {wrong: mistake, **stubs})

@@ -20,8 +20,8 @@ from typing import Any
 
 from course_lib.book.binding import declare_formulas
 from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
-from course_lib.book.keys import page_keys, plain
 from course_lib.book.offline import write_app
+from course_lib.book.page_keys import page_keys, plain
 from course_lib.errors import Refused
 
 _STAMP = ".book-stamp"

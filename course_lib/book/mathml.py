@@ -291,9 +291,9 @@ def _space(parent: Element) -> None:
         if _named(child) and before is not None and not _operator(before):
             spaced.append(Element("mspace", width="0.167em"))
         spaced.append(child)
-        if _named(child) and after is not None and not _operator(after) and not _opens(after):
-            if not _named(after):
-                spaced.append(Element("mspace", width="0.167em"))
+        ends = after is None or _operator(after) or _opens(after) or _named(after)
+        if _named(child) and not ends:
+            spaced.append(Element("mspace", width="0.167em"))
     parent[:] = spaced
 
 

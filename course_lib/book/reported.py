@@ -1,15 +1,17 @@
 """The documents' tables: what each row says, and which of our records stands beside it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from math import isclose
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import Field
 
+from course_lib.book.energy import cost
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.errors import Refused
 from course_lib.experiments import (
@@ -22,6 +24,7 @@ from course_lib.experiments import (
     load_records,
     measured,
 )
+from course_lib.strict import Number, strict
 
 BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed")
 """Folders of records that `course bench` writes: measurements of speed, no experiments."""
@@ -37,8 +40,10 @@ OUTCOMES = {
 }
 """What can be said of a row, and how it is put to a reader."""
 
+_Text = Annotated[str, Field(min_length=1)]
 
-@dataclass(frozen=True)
+
+@strict()
 class Reported:
     """A row of a document's table, or a statement of a document, and where it is measured again.
 
@@ -58,11 +63,11 @@ class Reported:
             with which the question does.
     """
 
-    document: str
-    table: str
-    row: str
+    document: _Text
+    table: _Text
+    row: _Text
     metric: str = ""
-    value: float | None = None
+    value: Number | None = None
     setting: str = ""
     experiment: str = ""
     arm: str = ""
@@ -83,7 +88,8 @@ class Row:
         verdict: Key of :data:`OUTCOMES`.
         conclusion: What decides; none where nothing does.
         difference: The difference that the document prints, in the direction of the question's.
-        run: One of the runs; none where there is none.
+        runs: Those that the mean is of.
+        missing: Arms that the question needs and that have not run at this size.
     """
 
     printed: Reported
@@ -94,7 +100,8 @@ class Row:
     verdict: str
     conclusion: Conclusion | None = None
     difference: float | None = None
-    run: Record | None = None
+    runs: tuple[Record, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def inside(self) -> bool | None:
@@ -120,7 +127,7 @@ class Row:
         return sides[1], mean(found.theirs)
 
     def data(self) -> dict[str, Any]:
-        """The row as JSON knows it."""
+        """The row as JSON knows it; what a run has cost is that of :class:`Cost`, by its names."""
         printed = self.printed
         return {
             "document": printed.document,
@@ -136,6 +143,8 @@ class Row:
             "n": self.n,
             "size": self.size,
             "verdict": self.verdict,
+            "missing": list(self.missing),
+            **asdict(cost(self.runs)),
             **self._decided(),
         }
 
@@ -211,10 +220,13 @@ def load_reported(
     made: list[Reported] = []
     for i, entry in enumerate(entries, 1):
         name = f"{path.name}, entry {i} ({_name(entry)})"
-        for problem in _problems(entry):
-            raise Refused(f"{name}: {problem}")
-        printed = Reported(**entry)
-        for problem in _unknown(printed, records, experiments):
+        if not isinstance(entry, Mapping):
+            raise Refused(f"{name}: wanted a mapping")
+        try:
+            printed = Reported(**entry)
+        except Refused as error:
+            raise Refused(f"{name}: {error}") from error
+        for problem in [*_incomplete(printed), *_unknown(printed, records, experiments)]:
             raise Refused(f"{name}: {problem}")
         made.append(printed)
     return made
@@ -234,7 +246,8 @@ def rows(
 
     Returns:
         One row for each size that was run, and one that says so where none was. Where a question
-        decides, the numbers are those of the seeds that decide it.
+        decides, the numbers are those of the seeds that decide it. A question of which an arm has
+        not run at that size is not run, and not undecided.
     """
 
     @cache
@@ -249,7 +262,8 @@ def rows(
             of_size = [run for run in runs if run.size == size]
             used = [run for run in of_size if found is None or run.seed in found.seeds]
             values = [measured(run, entry.metric) for run in used]
-            verdict = "undecided" if entry.conclusion else "reference"
+            missing = _missing(entry, experiments, records, size)
+            verdict = "not run" if missing else "undecided" if entry.conclusion else "reference"
             made.append(
                 Row(
                     entry,
@@ -260,12 +274,26 @@ def rows(
                     found.verdict.outcome if found else verdict,
                     found,
                     _difference(entry, found, printed) if found else None,
-                    used[0],
+                    tuple(used),
+                    missing,
                 )
             )
         if not runs:
             made.append(Row(entry, None, None, 0, "", "not run"))
     return made
+
+
+def _missing(
+    entry: Reported,
+    experiments: Mapping[str, Experiment],
+    records: Sequence[Record],
+    size: str,
+) -> tuple[str, ...]:
+    """The arms without a record of a size among those that the row's question needs."""
+    what = experiments[entry.experiment]
+    ran = {run.arm for run in records if (run.experiment, run.size) == (what.name, size)}
+    asked = [question.arms for question in what.questions if question.key == entry.conclusion]
+    return tuple(arm for arms in asked for arm in arms if arm in what.arms and arm not in ran)
 
 
 def _difference(entry: Reported, found: Conclusion, printed: Sequence[Reported]) -> float | None:
@@ -295,30 +323,15 @@ def _name(entry: Any) -> str:
     return ", ".join(str(entry[k]) for k in ("document", "table", "row") if k in entry) or "?"
 
 
-def _problems(entry: Any) -> Iterator[str]:
+def _incomplete(printed: Reported) -> Iterator[str]:
     """What is wrong with an entry, whatever there is to be measured."""
-    if not isinstance(entry, Mapping):
-        yield "wanted a mapping"
-        return
-    known = {field.name for field in fields(Reported)}
-    needed = {field.name for field in fields(Reported) if field.default is MISSING}
-    missing, unknown = sorted(needed - set(entry)), sorted(set(entry) - known, key=str)
-    if missing or unknown:
-        yield f"missing keys {missing}, unknown keys {unknown}; known are {sorted(known)}"
-        return
-    for key, value in entry.items():
-        if key == "value":
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                yield f"value is {value!r}, wanted a number"
-        elif not isinstance(value, str) or not value:
-            yield f"{key} is {value!r}, wanted text"
-    if entry["document"] not in DOCUMENTS:
-        yield f"document is {entry['document']!r}, wanted one of {[*DOCUMENTS]}"
-    if "value" in entry and not {"metric", "setting"} <= set(entry):
+    if printed.document not in DOCUMENTS:
+        yield f"document is {printed.document!r}, wanted one of {[*DOCUMENTS]}"
+    if printed.value is not None and not (printed.metric and printed.setting):
         yield "a value needs its metric and its setting"
-    if "experiment" in entry and not {"arm", "metric"} <= set(entry):
+    if printed.experiment and not (printed.arm and printed.metric):
         yield "an experiment needs an arm and a metric"
-    if "experiment" not in entry and {"arm", "conclusion"} & set(entry):
+    if not printed.experiment and (printed.arm or printed.conclusion):
         yield "an arm or a conclusion needs its experiment"
 
 

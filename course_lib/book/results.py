@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
+from course_lib.book.energy import cost, gpu_seconds, short, watt_hours
 from course_lib.book.reported import OUTCOMES, Reported, Row
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Conclusion, Experiment, Record
 
 __all__ = [
-    "HEADINGS", "by_table", "cells", "interval", "number", "outcome_of", "ran", "scalar_table",
-    "summary", "tables", "tally",
+    "HEADINGS", "PLAN_HEADINGS", "by_size", "by_table", "cells", "interval", "number",
+    "outcome_of", "planned", "ran", "scalar_table", "summary", "tables", "tally",
 ]  # fmt: skip
 
 HEADINGS = (
@@ -28,6 +29,9 @@ HEADINGS = (
     "What was run",
 )
 """Of the cells that :func:`cells` makes."""
+
+PLAN_HEADINGS = ("Experiment", "What for", "Runs there, of those planned", "Core-minutes so far")
+"""Of the cells that :func:`planned` makes."""
 
 
 def number(value: float) -> str:
@@ -84,6 +88,8 @@ def cells(row: Row) -> list[str]:
     name, other = row.compared_with
     compared = name if other is None or name == number(other) else f"{name}: {number(other)}"
     outcome = OUTCOMES[row.verdict]
+    if row.missing:
+        outcome += f": no record of {', '.join(row.missing)}"
     if row.inside is None:
         theirs = ""
     else:
@@ -98,7 +104,7 @@ def cells(row: Row) -> list[str]:
         interval(found) if found else "",
         theirs,
         f"{found.p_adjusted:.2g}" if found else "",
-        ran(row.run, row.n) if row.run else "",
+        ran(row.runs) if row.runs else "",
     ]
 
 
@@ -121,18 +127,19 @@ def interval(conclusion: Conclusion) -> str:
     return said
 
 
-def ran(record: Record, n: int) -> str:
-    """What was run: how large a model, on how much, how long, and how often.
+def ran(records: Sequence[Record]) -> str:
+    """What was run: how large a model, on how much, how long, how often, and what one run cost.
 
     Args:
-        record: One of the runs.
-        n: How many there are.
+        records: The runs of one arm and size, at least one.
     """
+    record, n = records[0], len(records)
     config = record.config
     share = config.get("share", 1)
+    spent = cost(records)
     parts = []
-    if "n_parameters" in record.results:
-        parts.append(f"{number(record.results['n_parameters'])} weights")
+    if spent.n_weights is not None:
+        parts.append(f"{number(spent.n_weights)} weights")
     if "n_train" in config:
         kind = "pictures" if record.data[0].name == "cifar10" else "examples"
         parts.append(f"{number(config['n_train'] * share)} {kind}")
@@ -141,8 +148,10 @@ def ran(record: Record, n: int) -> str:
     if "steps" in config:
         each = " each" if "epochs" in config or "rounds" in config else ""
         parts.append(f"{number(config['steps'])} steps{each}")
-    runs = f"{n} run{'s' * (n > 1)}, {record.size}"
+    if spent.n_seen is not None:
+        parts.append(f"{number(spent.n_seen)} seen in all")
     name = f"{record.experiment} {record.arm}"
+    runs = f"{n} run{'s' * (n > 1)}, {record.size}; one takes {spent}"
     return f"{name}: {', '.join(parts)}; {runs}" if parts else f"{name}; {runs}"
 
 
@@ -158,6 +167,60 @@ def tally(rows: Sequence[Row]) -> str:
     counts = Counter(row.verdict for row in rows)
     said = [f"{OUTCOMES[key]} {counts[key]}" for key in OUTCOMES if counts[key]]
     return f"rows {len(rows)}: {', '.join(said)}" if rows else "rows 0"
+
+
+def by_size(records: Sequence[Record]) -> str:
+    """How many runs of each size there are, in a sentence.
+
+    Args:
+        records: Of experiments, without those of benchmarks.
+    """
+    counts = Counter(record.size for record in records)
+    said = [
+        f"{number(counts[size]) if counts[size] else 'none'} of size {size}"
+        for size in ("cpu", "day", "full")
+    ]
+    return f"Runs so far: {', '.join(said)}."
+
+
+def planned(
+    experiments: Mapping[str, Experiment], records: Sequence[Record], size: str
+) -> list[list[str]]:
+    """How much of the runs that are planned at a size has been done, by experiment.
+
+    Args:
+        experiments: By their names; those without that size are left out.
+        records: Of any experiments.
+        size: Which.
+
+    Returns:
+        Rows of the cells under :data:`PLAN_HEADINGS`.
+    """
+    rows = []
+    for name, what in experiments.items():
+        if size not in what.sizes:
+            continue
+        wanted = what.committed(size)
+        there = [r for r in records if (r.experiment, r.size) == (name, size)]
+        there = [r for r in there if (r.arm, r.seed) in wanted]
+        minutes = sum(r.device_seconds for r in there) / 60
+        rows.append([name, what.title, _progress(there, wanted), f"{minutes:,.0f}"])
+    return rows
+
+
+def _progress(there: Sequence[Record], wanted: Sequence[tuple[str, int]]) -> str:
+    """How many of the planned runs are there, and how many seeds each arm has."""
+    if not there:
+        return f"not run: 0 of {len(wanted)}"
+    seeds = Counter(record.arm for record in there)
+    arms: dict[int, list[str]] = {}
+    for arm in dict.fromkeys(arm for arm, _ in wanted):
+        arms.setdefault(seeds[arm], []).append(arm)
+    said = []
+    for n in sorted(arms, reverse=True):
+        names = "each arm" if len(arms) == 1 else ", ".join(arms[n])
+        said.append(f"{n} seed{'s' * (n > 1)} of {names}" if n else f"not run: {names}")
+    return f"{len(there)} of {len(wanted)}: {'; '.join(said)}"
 
 
 def scalar_table(
@@ -241,22 +304,24 @@ def _nested(results: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, 
 
 
 def summary(records: Sequence[Record]) -> str:
-    """How many runs there are, how long they took and on what.
+    """How many runs there are, how long they took and on what, and what a GPU would take.
 
     Args:
         records: Records of one experiment and size, at least one.
 
     Returns:
-        A sentence.
+        Some sentences.
     """
     # Wall time tells as much about what else ran on the machine.
     minutes = sum(record.device_seconds for record in records) / 60
     machines = sorted({_machine(record.hardware) for record in records})
     data = sorted({f"{use.name} ({use.variant})" for record in records for use in record.data})
     shown = data if len(data) <= 3 else [re.sub(r", seed \d+", "", data[0]), "and other seeds"]
+    gpu = gpu_seconds(records)
+    least = "" if gpu is None else f", and on a GPU at least {short(gpu / 60)} minutes"
     return (
         f"{len(records)} runs, together {minutes:,.0f} minutes of computing on "
-        f"{'; '.join(machines)}. "
+        f"{'; '.join(machines)}. Estimated: {short(watt_hours(records))} Wh{least}. "
         f"Data: {', '.join(shown)}."
     )
 

@@ -376,7 +376,7 @@ def _real(value: Any) -> bool:
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         return any(map(_real, value))
-    return isinstance(value, Tensor) and value.is_floating_point() or type(value) is float
+    return (isinstance(value, Tensor) and value.is_floating_point()) or type(value) is float
 
 
 def _told(value: Any) -> str:

@@ -1,14 +1,16 @@
 """The ledger of claims: reading it, and holding its verdicts against what the code finds."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
+from typing import Annotated
 
 import yaml
+from pydantic import BeforeValidator
 
 from course_lib.claims.finding import HOLDS, Finding
 from course_lib.errors import Refused
+from course_lib.strict import strict
 
 DOCUMENTS = {
     "lecture": "the lecture",
@@ -30,7 +32,7 @@ VERDICTS: dict[str, tuple[object, object]] = {
 }
 
 
-@dataclass(frozen=True)
+@strict()
 class Claim:
     """One entry of the ledger.
 
@@ -46,9 +48,12 @@ class Claim:
         decided: Instead of a function the conclusions of experiments whose rule decides, each as
             ``experiment/key``; neither only where the claim is not checkable.
         outcome: For a measured claim, what its experiment's rule says: key of :data:`HOLDS`.
+
+    Raises:
+        ValueError: If a field does not fit, or the claim could not be shown.
     """
 
-    id: str
+    id: Annotated[str, BeforeValidator(str)]
     document: str
     claim: str
     verdict: str
@@ -59,25 +64,18 @@ class Claim:
     outcome: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse an entry that could not be shown.
-
-        Raises:
-            ValueError: Naming the entry and what is wrong with it.
-        """
         if self.document not in DOCUMENTS:
-            raise Refused(f"claim {self.id}: document {self.document!r}, not in {[*DOCUMENTS]}")
+            raise Refused(f"document {self.document!r}, not in {[*DOCUMENTS]}")
         if self.verdict not in VERDICTS:
-            raise Refused(f"claim {self.id}: verdict {self.verdict!r}, not in {[*VERDICTS]}")
+            raise Refused(f"verdict {self.verdict!r}, not in {[*VERDICTS]}")
         if bool(self.show) + bool(self.decided) != (self.verdict != "not checkable"):
-            raise Refused(
-                f"claim {self.id}: wanted a function or conclusions, unless it is not checkable"
-            )
+            raise Refused("wanted a function or conclusions, unless it is not checkable")
         if not self.note and self.verdict != "holds":
-            raise Refused(f"claim {self.id}: wanted a note that says why it is {self.verdict}")
+            raise Refused(f"wanted a note that says why it is {self.verdict}")
         if (self.outcome in HOLDS) != (self.verdict == "measured here"):
             raise Refused(
-                f"claim {self.id}: outcome {self.outcome!r}, wanted one of {[*HOLDS]} "
-                "if it is measured here, and none otherwise"
+                f"outcome {self.outcome!r}, wanted one of {[*HOLDS]} if it is measured here, "
+                "and none otherwise"
             )
 
 
@@ -91,14 +89,14 @@ def load_claims(path: Path) -> list[Claim]:
         The claims in the order of the file.
 
     Raises:
-        ValueError: If an entry has unknown keys, an id comes twice or :class:`Claim` refuses it.
+        ValueError: If :class:`Claim` refuses an entry, or an id comes twice.
     """
-    known = {field.name for field in fields(Claim)}
     claims: list[Claim] = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
-        if unknown := set(entry) - known:
-            raise Refused(f"claim {entry.get('id')}: unknown keys {sorted(unknown)}")
-        claims.append(Claim(**{**entry, "id": str(entry["id"])}))
+        try:
+            claims.append(Claim(**entry))
+        except Refused as error:
+            raise Refused(f"{path.name}, claim {entry.get('id')}: {error}") from error
     ids = [claim.id for claim in claims]
     if twice := {name for name in ids if ids.count(name) > 1}:
         raise Refused(f"claims {sorted(twice)} come more than once")

@@ -7,71 +7,31 @@ could not be carried out; 130 interrupted. A fault of the program keeps its trac
 from __future__ import annotations
 
 import argparse
-import json
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import course_lib
+from course_lib.cli.common import REFUSED
 from course_lib.cli.interrupt import Interrupt
-from course_lib.errors import Refused as Refused
+from course_lib.errors import Refused
 from course_lib.grading import MANIFEST
 
-FOUND_WRONG, REFUSED = 1, 2
-
-
-def checkout() -> Path:
-    """The course's checkout: the nearest folder upwards that holds ``_toc.yml`` and ``solutions``.
-
-    What students got of it counts, too: what it lacks is told where it is needed.
-
-    Raises:
-        Refused: There is none.
-    """
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        whole = (folder / "_toc.yml").is_file() and (folder / "solutions").is_dir()
-        if whole or (folder / MANIFEST).is_file():
-            return folder
-    raise Refused(f"{here} is not inside a checkout of the course: change into one and try again")
-
-
-def emit(arguments: argparse.Namespace, data: dict[str, Any] | list[Any], line: str) -> None:
-    """End a report: as JSON where ``--json`` was given, else with its one summary line."""
-    text = json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else line
-    # A student's folder may be called by bytes that are no text.
-    print(text.encode(errors="replace").decode())
-
-
-def say(line: str) -> None:
-    """Tell how far a command is, beside what it reports."""
-    print(f"  {line}", file=sys.stderr, flush=True)
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Give a reporting command its ``--json``."""
-    parser.add_argument("--json", action="store_true", help="print the report as JSON only")
-
-
-def add_db(parser: argparse.ArgumentParser) -> None:
-    """Let a command be told which gradebook it works on."""
-    parser.add_argument(
-        "--db",
-        default=os.environ.get("COURSE_GRADEBOOK", ""),
-        metavar="URL",
-        help="the gradebook's address, as nbgrader's CourseDirectory.db_url (what COURSE_GRADEBOOK"
-        " says, else gradebook.db in the course folder)",
-    )
-
-
 Handler = Callable[[argparse.Namespace], int]
+_OF_FILES = (
+    FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError,
+)  # fmt: skip
+# These name no file, and are the machine's all the same: no room, a disk that is read only, a port
+# that is taken, and a reader of the output who has seen enough, such as `head`.
+_OUTSIDE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EADDRINUSE, errno.EPIPE)
 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
+    # Imported only here, where :func:`main` hears Ctrl-C already.
     from course_lib.cli import (
         analyse,
         check,
@@ -110,22 +70,26 @@ def main(argv: Sequence[str] | None = None) -> int:
             return handler(arguments)
         except KeyboardInterrupt:
             return interrupt.say()
-        except (Refused, OSError, FloatingPointError) as error:
+        except Exception as error:
+            # What Ctrl-C became on its way through somebody's import, too.
             if interrupt.pressed:
                 return interrupt.say()
+            line = _in_a_line(error)
+            if line is None:
+                raise
             if os.environ.get("COURSE_TRACEBACK") == "1":
                 traceback.print_exc()
-            print(f"course: {error}", file=sys.stderr)
+            print(f"course: {line}", file=sys.stderr)
             return REFUSED
-        except ImportError as error:
-            if interrupt.pressed:
-                return interrupt.say()
-            if not (Path(course_lib.__file__).parents[1] / MANIFEST).is_file():
-                raise
-            print(f"course: {error.name}: students get the course without it", file=sys.stderr)
-            return REFUSED
-        except Exception:
-            # What Ctrl-C became on its way through somebody's import.
-            if interrupt.pressed:
-                return interrupt.say()
-            raise
+
+
+def _in_a_line(error: Exception) -> str | None:
+    """What an error says that is no fault of the program; nothing of one that is."""
+    if isinstance(error, ImportError):
+        handed_out = (Path(course_lib.__file__).parents[1] / MANIFEST).is_file()
+        return f"{error.name}: students get the course without it" if handed_out else None
+    if isinstance(error, OSError):
+        named = error.filename is not None or isinstance(error, _OF_FILES)
+        return str(error) if named or error.errno in _OUTSIDE else None
+    # Training says at which step of which run its loss stopped being a number.
+    return str(error) if isinstance(error, Refused | FloatingPointError) else None

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli import add_json, checkout, emit
+from course_lib.cli.common import add_json, checkout, emit
 
 
 def register(commands: Any) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import course_lib
-from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
+from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit
+from course_lib.errors import Refused
 
 
 def register(commands: Any) -> None:

@@ -11,7 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit
+from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit
+from course_lib.errors import Refused
 
 
 def register(commands: Any) -> None:
@@ -106,7 +107,7 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
     from course_lib.book import report
     from course_lib.book.browser import NoBrowser
     from course_lib.book.live import live
-    from course_lib.book.survey import MAX_FIRST_LOAD, survey
+    from course_lib.book.page_survey import MAX_FIRST_LOAD, survey
     from course_lib.claims import load_claims
 
     facts = report(html)

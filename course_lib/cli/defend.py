@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli import Refused, add_json, checkout, emit
+from course_lib.cli.common import add_json, checkout, emit
+from course_lib.errors import Refused
 
 
 def register(commands: Any) -> None:

@@ -11,7 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit, say
+from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit, say
+from course_lib.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.judging.cluster import Cluster
     from course_lib.grading.judging.forkserver import ForkServer
-    from course_lib.grading.judging.verdict import Verdict
+    from course_lib.grading.judging.results import Verdict
 
 
 def register(commands: Any) -> None:
@@ -253,7 +254,7 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warm: ForkSe
     remarks = [r.says for r in preflight.of_class(course, [classroom.name], known)]
     # The report is on the whole class, also after a run for some.
     now = {v.student: v for v in verdicts}
-    standing = [now.get(s) or classroom.verdict(s) for s in classroom.students()]
+    standing = [now.get(s) or classroom.records.verdict(s) for s in classroom.students()]
     everybody = [v for v in standing if v is not None]
     facts = summary.data(classroom.name, everybody, classroom.engine)
     path = summary.write(course / "summary", facts, everybody)

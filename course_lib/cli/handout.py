@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import course_lib
-from course_lib.cli import Refused, add_db, add_json, checkout, emit, say
+from course_lib.cli.common import add_db, add_json, checkout, emit, say
+from course_lib.errors import Refused
 
 
 def register(commands: Any) -> None:

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import FOUND_WRONG, Refused, checkout
+from course_lib.cli.common import FOUND_WRONG, checkout
+from course_lib.errors import Refused
 
 if TYPE_CHECKING:
     from course_lib.hub.settings import Place

@@ -6,7 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit
+from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit
+from course_lib.errors import Refused
 
 
 def register(commands: Any) -> None:

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_json, checkout, emit, say
+from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit, say
+from course_lib.errors import Refused
 
 
 def register(commands: Any) -> None:
@@ -30,6 +31,9 @@ def register(commands: Any) -> None:
     run.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="only these")
     run.add_argument("--arms", nargs="+", metavar="ARM", help="only these")
     run.add_argument("--dry-run", action="store_true", help="only say what it would take")
+    run.add_argument(
+        "--stale", action="store_true", help="again, too, what would run other code now"
+    )
     run.add_argument("--results", type=Path, help="folder of the records (book/results)")
     run.set_defaults(handler=run_experiment)
 
@@ -123,6 +127,7 @@ def run_experiment(arguments: argparse.Namespace) -> int:
         results_dir=results,
         runs_dir=root / "_build" / "runs",
         dry_run=arguments.dry_run,
+        stale=arguments.stale,
     )
     if not arguments.dry_run:
         records = experiments.load_records(results)
@@ -141,14 +146,13 @@ def run_unattended(arguments: argparse.Namespace) -> int:
         raise Refused("--all takes no experiment, seeds or arms: leave them out")
     root = checkout()
     done = experiments.run_all(
-        experiments.EXPERIMENTS,
-        arguments.minutes,
-        arguments.size,
+        experiments.EXPERIMENTS, arguments.minutes, arguments.size,
         results_dir=arguments.results or root / "book" / "results",
         runs_dir=root / "_build" / "runs",
         dry_run=arguments.dry_run,
+        stale=arguments.stale,
         report=functools.partial(print, flush=True),
-    )
+    )  # fmt: skip
     print(done)
     return FOUND_WRONG if done.failed else 0
 

@@ -7,7 +7,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import Refused, add_db, add_json, checkout, emit
+from course_lib.cli.common import add_db, add_json, checkout, emit
+from course_lib.errors import Refused
 
 if TYPE_CHECKING:
     from course_lib.grading.review.written import Answer, Question
@@ -97,7 +98,7 @@ def run_rubric(arguments: argparse.Namespace) -> int:
 def _mark(question: Question, seed: str, *, again: bool) -> tuple[int, bool]:
     """Ask for each answer; how many were marked, and whether the marker stopped."""
     from course_lib.grading.intake.parsing import plain
-    from course_lib.grading.review.written import Mark
+    from course_lib.grading.review.written import WrittenMark
 
     found = [answer for answer in question.answers(seed) if answer.waits or again]
     written = 0
@@ -117,7 +118,7 @@ def _mark(question: Question, seed: str, *, again: bool) -> tuple[int, bool]:
         except EOFError:
             typed, given = "q", None
         if given is not None:
-            mark = Mark(answer.student, given, said, answer.key)
+            mark = WrittenMark(answer.student, given, said, answer.key)
             written += question.write([mark], again=again)
         elif typed == "q":
             return written, True

@@ -8,7 +8,7 @@ from datetime import UTC, date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import Refused, add_db, add_json, checkout, emit
+from course_lib.cli.common import add_db, add_json, checkout, emit
 
 if TYPE_CHECKING:
     from course_lib.book.syllabus import Week
@@ -145,10 +145,7 @@ def run_similar(arguments: argparse.Namespace) -> int:
 
     root = checkout()
     course = arguments.course or root
-    known = {source.stem: source for source in authoring.sources(root)}
-    if arguments.assignment not in known:
-        raise Refused(f"no assignment {arguments.assignment!r}; there are {', '.join(known)}")
-    assignment = authoring.load(known[arguments.assignment], root)
+    assignment = authoring.named(root, arguments.assignment)
     report = similarity.compare(
         course, assignment, least=arguments.least / 100, most=arguments.most
     )

@@ -11,10 +11,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli import FOUND_WRONG, Refused, add_db, add_json, checkout, emit
+from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit
+from course_lib.errors import Refused
 
 if TYPE_CHECKING:
-    from course_lib.grading.review.preflight import Place, Remark
+    from course_lib.grading.review.preflight import CourseExchange, Remark
 
 
 def register(commands: Any) -> None:
@@ -43,31 +44,31 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
 
     facts: dict[str, Any] = {"system": f"{platform.system()} {platform.release()}"}
-    findings: list[doctor.Finding] = []
+    probes: dict[str, bool] = {}
     refused = ""
     where = _place(arguments)
     places = [where.root, arguments.course or checkout()] if where else []
     with tempfile.TemporaryDirectory() as folder:
         try:
             with ForkServer(sandbox_package.build(Path(folder))) as forkserver:
-                findings = doctor.examine(forkserver, places)
+                probes = doctor.examine(forkserver, places)
                 facts["a user for every worker"] = forkserver.own_users
                 facts["caps on all processes of a worker together"] = bool(forkserver.group)
         except WorkerFailed as failed:
             refused = str(failed)
-    escaped = [finding.name for finding in findings if finding.escaped]
+    escaped = [name for name, got_out in probes.items() if got_out]
     found = _premises(arguments, where) if where else []
     if not arguments.json:
         for name, value in facts.items():
             print(f"  {name}: {value if isinstance(value, str) else 'yes' if value else 'no'}")
-        for finding in findings:
-            print(f"  {'ESCAPED' if finding.escaped else 'held':8} {finding.name}")
+        for name, got_out in probes.items():
+            print(f"  {'ESCAPED' if got_out else 'held':8} {name}")
         if refused:
             print(f"\n{refused}\n\n{ADVICE}")
         for remark in found:
             print(f"  {'WRONG' if remark.wrong else 'note':8} {remark.says}")
-    held = len(findings) - len(escaped)
-    line = f"walls {held}/{len(findings)} hold" if findings else "no walls here: grading refuses"
+    held = len(probes) - len(escaped)
+    line = f"walls {held}/{len(probes)} hold" if probes else "no walls here: grading refuses"
     wrong = [remark.says for remark in found if remark.wrong]
     notes = [remark.says for remark in found if not remark.wrong]
     data = {"facts": facts, "escaped": escaped, "refused": refused, "wrong": wrong, "notes": notes}
@@ -75,7 +76,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     return FOUND_WRONG if refused or escaped or wrong else 0
 
 
-def _place(arguments: argparse.Namespace) -> Place | None:
+def _place(arguments: argparse.Namespace) -> CourseExchange | None:
     """Where the exchange is, if this is a checkout of the course or a course is named."""
     from course_lib.grading.review import preflight
 
@@ -85,10 +86,10 @@ def _place(arguments: argparse.Namespace) -> Place | None:
         if arguments.course:
             raise
         return None  # The walls can be tried anywhere.
-    return preflight.place(arguments.course or root, root)
+    return preflight.exchange_of(arguments.course or root, root)
 
 
-def _premises(arguments: argparse.Namespace, where: Place) -> list[Remark]:
+def _premises(arguments: argparse.Namespace, where: CourseExchange) -> list[Remark]:
     """What else stands in the way."""
     from course_lib.grading import authoring
     from course_lib.grading.records import roster

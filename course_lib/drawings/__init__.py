@@ -88,7 +88,6 @@ def drawings() -> dict[str, Drawing]:
         if module.name == "__main__":
             continue
         for thing in vars(import_module(f"{__name__}.{module.name}")).values():
-            if isinstance(thing, Drawing):
-                if found.setdefault(thing.name, thing) is not thing:
-                    raise Refused(f"two drawings are called {thing.name}: rename one of them")
+            if isinstance(thing, Drawing) and found.setdefault(thing.name, thing) is not thing:
+                raise Refused(f"two drawings are called {thing.name}: rename one of them")
     return found

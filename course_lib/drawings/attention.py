@@ -1,6 +1,7 @@
 """How a query finds values: one word with every number, a sentence with every shape, a way."""
 
 import math
+from itertools import pairwise
 
 import torch
 
@@ -218,7 +219,7 @@ def ways_of_a_signal(s: Sketch) -> None:
             way = [nodes[j][max(0, N - 1 - reach * (layers - j))] for j in range(layers + 1)]
         for node in (node for level in nodes for node in level):
             s.sign(*node, "", r=7, role="value" if node in way else "state")
-        for (ax, ay), (bx, by) in zip(way, way[1:], strict=False):
+        for (ax, ay), (bx, by) in pairwise(way):
             part = 7 / math.dist((ax, ay), (bx, by))
             dx, dy = (bx - ax) * part, (by - ay) * part
             s.arrow((ax + dx, ay + dy), (bx - dx, by - dy), gap=1)

@@ -1,5 +1,7 @@
 """Reading word by word: one card for a sentence, a step with every number, what gates change."""
 
+from itertools import pairwise
+
 import torch
 
 from course_lib.data.translation import korean_english
@@ -112,7 +114,7 @@ def translate_good_evening(s: Sketch) -> None:
         out = s.word(x, dy - 104, WRITTEN[t])
         s.arrow((x, line.y), (x, out.bottom))
         rows.append((out, s.word(x, dy + low + 40, ("<bos>", *WRITTEN)[t])))
-    for t, ((out, _), (_, goal)) in enumerate(zip(rows, rows[1:], strict=False)):
+    for t, ((out, _), (_, goal)) in enumerate(pairwise(rows)):
         between = (dx[t] + dx[t + 1]) / 2 + 5
         s.arrow(
             (out.right + 4, out.cy), (between, out.cy), (between, goal.cy), (goal.x - 1, goal.cy),

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from course_lib.drawings.style import HANGUL, rules
 
@@ -316,7 +317,7 @@ class Sketch:
             gap: How far before the last point the head ends.
         """
         path = list(points)
-        self.lines += zip(points, points[1:], strict=False)
+        self.lines += pairwise(points)
         (ux, uy), (x, y) = _unit(path[-2], path[-1]), path[-1]
         if tip:
             x, y, half = x - gap * ux, y - gap * uy, 7 if stream else 4

@@ -1,5 +1,7 @@
 """Places in a picture: a grid in a line, codes of two numbers, scores by axis, finer patches."""
 
+from itertools import pairwise
+
 import torch
 
 from course_lib.drawings import Box, Sketch, drawing
@@ -88,7 +90,7 @@ def grid_in_a_line(s: Sketch) -> None:
     for n, tile in enumerate(tiles):
         mine = n in TOWER
         s.text(tile.cx, tile.bottom + 12, str(n), kind="strong" if mine else "small quiet")
-    for a, b in zip(TOWER, TOWER[1:], strict=False):
+    for a, b in pairwise(TOWER):
         height = top - 16
         s.arrow((tiles[a].cx + 3, top - 5), (tiles[a].cx + 3, height),
                 (tiles[b].cx - 3, height), (tiles[b].cx - 3, top - 3))  # fmt: skip

@@ -19,14 +19,14 @@ from torch import Generator, Tensor, nn
 from course_lib.attention_maps import LinearProbe
 from course_lib.data.text import TextBatch, annotated_text, collate_text
 from course_lib.data.translation import Vocabulary
-from course_lib.experiments.provenance import Clock
+from course_lib.experiments.corpora import train_epochs
 from course_lib.experiments.questions import Question
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.layers import xavier_init
 from course_lib.masks import causal_mask
 from course_lib.trained import hide_words
-from course_lib.training import count_parameters, fit, minibatches, seeded_generator, warmup_cosine
+from course_lib.training import count_parameters, minibatches, seeded_generator
 from course_lib.transformer import Encoder, PositionedEmbedding
 
 
@@ -208,8 +208,7 @@ def EXPERIMENT(job: Job) -> Outcome:
     asked: TextBatch = collate_text(test, vocabulary)
     test_tokens = asked.tokens.to(job.device)
     model = Guesser(settings, len(vocabulary), seeded_generator(job.seed, 1)).to(job.device)
-    total_steps = settings.epochs * -(-settings.n_train // settings.batch_size)
-    clock = Clock(job.device)
+    steps = -(-settings.n_train // settings.batch_size)
 
     def batches(epoch: int) -> Iterator[tuple[Tensor, Generator]]:
         generator = seeded_generator(job.seed, 2, epoch)
@@ -226,17 +225,16 @@ def EXPERIMENT(job: Job) -> Outcome:
             "test_loss": F.cross_entropy(said, right).item(),
         }
 
-    history = fit(
+    history = train_epochs(
         model,
         torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, weight_decay=0.01),
         batches,
         loss,
+        measure,
         epochs=settings.epochs,
+        steps=steps,
+        warmup=settings.epochs * steps // 10,
         seed=job.seed,
-        schedule=lambda step: warmup_cosine(
-            step, total_steps=total_steps, warmup_steps=total_steps // 10
-        ),
-        evaluate=lambda _: measure() | clock.lap(),
         checkpoint=job.checkpoint,
         progress=job.progress,
     )

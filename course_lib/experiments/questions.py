@@ -47,7 +47,8 @@ class Question:
         beyond: Two arms whose difference is subtracted, too: does one lead exceed another?
         bound: The best possible number. Arms closer to it than the margin have met a ceiling.
         floor: Accuracy that the better arm must reach, where the claim is about trained models.
-        items: Name of the numbers that records keep for each test item, if they do.
+        items: Name of the numbers that records keep for each test item, if they do; may be left
+            out where two arms' accuracies are compared.
         block: How many neighbouring items depend on each other.
         fresh: Seeds that alone decide once all of them are there; named before they were run.
         family: Of which family it is, if not of its experiment's.
@@ -77,6 +78,12 @@ class Question:
         """Arm and number of what is compared, and of what it is compared with."""
         minus = self.metric if self.minus is None else self.minus
         return (self.arm, self.metric), (self.other or self.arm, minus)
+
+    @property
+    def kept(self) -> str:
+        """Name of what is compared item by item; an accuracy is the mean of ``"correct"``."""
+        alike = self.metric == "accuracy" and self.minus is None and self.beyond is None
+        return self.items or ("correct" if alike else "")
 
     @property
     def arms(self) -> list[str]:
@@ -242,9 +249,11 @@ def _doubts(question: Question, means: Sequence[float]) -> Iterator[str]:
     """Why a question can't be tested by arms with these means."""
     if question.floor is not None and max(means) < question.floor:
         yield f"accuracy {max(means):.2f} where the claim is about {question.floor:g} and more"
-    if question.bound is not None and question.margin is not None:
-        if all(abs(question.bound - value) < question.margin for value in means):
-            yield f"a ceiling: both arms are within {question.margin:g} of {question.bound:g}"
+    bound, margin = question.bound, question.margin
+    if bound is None or margin is None:
+        return
+    if all(abs(bound - value) < margin for value in means):
+        yield f"a ceiling: both arms are within {margin:g} of {bound:g}"
 
 
 def _untested(judged: Verdict, why: str) -> Verdict:
@@ -276,7 +285,7 @@ def _value(record: Record, measure: Measure) -> float:
 def _over_items(
     question: Question, records: Sequence[Record], seeds: Sequence[int]
 ) -> tuple[float, float] | None:
-    kept = {(r.arm, r.seed): r.items.get(question.items) for r in records}
+    kept = {(r.arm, r.seed): r.items.get(question.kept) for r in records}
     rows = []
     for seed in seeds:
         pair = [kept.get((arm, seed)) for arm, _ in question.sides]

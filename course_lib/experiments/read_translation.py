@@ -5,42 +5,33 @@ scattered where the order differs, as between an SOV and an SVO language. German
 sentences here go through the same weights, and their gold alignments are known.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from course_lib.alignment import alignment_error_rate, hard_alignment
 from course_lib.attention_maps import monotonicity
 from course_lib.data.translation import (
-    Batch,
     SentencePair,
     Vocabulary,
-    batches,
     collate,
     german_english,
     korean_english,
 )
-from course_lib.experiments.provenance import Clock
+from course_lib.experiments.corpora import Corpus, share_exact, train_translator
 from course_lib.experiments.questions import Question, learned
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.trained import pack_weights
-from course_lib.training import (
-    count_parameters,
-    derive_seed,
-    fit,
-    seeded_generator,
-    warmup_cosine,
-)
+from course_lib.training import count_parameters, seeded_generator
 from course_lib.transformer import EncoderDecoder, TransformerConfig
 
 _TEST_SEED = 0
-LANGUAGES = {"german": german_english, "korean": korean_english}
+LANGUAGES = ("german", "korean")
 
 
 @dataclass(frozen=True)
@@ -81,44 +72,25 @@ FULL = TranslationConfig(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class TranslationData:
-    """Corpora and vocabularies of one run.
-
-    Args:
-        train: Training pairs of both languages.
-        test: Test pairs by language; no sentence of theirs is in ``train``.
-        source: Vocabulary of both source languages.
-        target: Vocabulary of English.
-    """
-
-    train: list[SentencePair]
-    test: dict[str, list[SentencePair]]
-    source: Vocabulary
-    target: Vocabulary
-
-    @property
-    def sha256(self) -> str:
-        """Of the text of all pairs."""
-        pairs = [*self.train, *(pair for test in self.test.values() for pair in test)]
-        return hashlib.sha256("\n".join(str(pair) for pair in pairs).encode()).hexdigest()
-
-
-def make_data(config: TranslationConfig, seed: int) -> TranslationData:
+def make_data(config: TranslationConfig, seed: int) -> Corpus:
     """Generate the corpora: training pairs depend on the seed, test pairs do not."""
-    train = german_english(config.n_german, seed, max_length=config.max_length)
-    train += korean_english(config.n_korean, seed, max_length=config.max_length)
-    test = {
-        name: language(config.n_test, _TEST_SEED, "test", max_length=config.max_length)
-        for name, language in LANGUAGES.items()
-    }
-    source = Vocabulary.of(pair.source for pair in train)
-    return TranslationData(train, test, source, Vocabulary.of(pair.target for pair in train))
+    longest = config.max_length
+    train = german_english(config.n_german, seed, max_length=longest)
+    train += korean_english(config.n_korean, seed, max_length=longest)
+    test = german_english(config.n_test, _TEST_SEED, "test", max_length=longest)
+    test += korean_english(config.n_test, _TEST_SEED, "test", max_length=longest)
+    return Corpus.of(train, test)
+
+
+def by_language(data: Corpus) -> dict[str, list[SentencePair]]:
+    """The test pairs of each language, of which there are equally many."""
+    half = len(data.test) // 2
+    return dict(zip(LANGUAGES, (data.test[:half], data.test[half:]), strict=True))
 
 
 def train(
     config: TranslationConfig,
-    data: TranslationData,
+    data: Corpus,
     seed: int,
     device: torch.device | str = "cpu",
     checkpoint: Path | None = None,
@@ -138,7 +110,6 @@ def train(
         The trained model, and one row an epoch; ``exact`` is the share of test sentences of both
         languages that are translated without an error.
     """
-    device = torch.device(device)
     model = EncoderDecoder(
         TransformerConfig(
             len(data.source), len(data.target), d_model=config.d_model, n_heads=config.n_heads,
@@ -146,57 +117,17 @@ def train(
         ),
         generator=seeded_generator(seed),
     ).to(device)  # fmt: skip
-    steps_per_epoch = -(-len(data.train) // config.batch_size)
-    clock = Clock(device)
-
-    def evaluate(_: nn.Module) -> dict[str, float]:
-        shares = [exact(model, data, pairs) for pairs in data.test.values()]
-        return {"exact": sum(shares) / len(shares), **clock.lap()}
-
-    def loss(_: nn.Module, batch: Batch) -> Tensor:
-        batch = batch.to(device)
-        return model.loss(batch.source, batch.source_lengths, batch.target)
-
-    history = fit(
+    history = train_translator(
         model,
-        torch.optim.Adam(model.parameters(), lr=config.learning_rate),
-        lambda epoch: batches(
-            data.train, data.source, data.target, config.batch_size, derive_seed(seed, epoch)
-        ),
-        loss,
+        data,
         epochs=config.epochs,
+        batch_size=config.batch_size,
+        learning_rate=config.learning_rate,
         seed=seed,
-        schedule=lambda step: warmup_cosine(
-            step, total_steps=config.epochs * steps_per_epoch, warmup_steps=steps_per_epoch // 2
-        ),
-        evaluate=evaluate,
         checkpoint=checkpoint,
         progress=progress,
     )
     return model.cpu().eval(), history
-
-
-def exact(
-    model: EncoderDecoder,
-    data: TranslationData,
-    pairs: Sequence[SentencePair],
-) -> float:
-    """Share of the pairs that are translated without an error, decoding greedily.
-
-    Args:
-        model: The translator.
-        data: For the vocabularies.
-        pairs: Sentence pairs.
-    """
-    device = next(model.parameters()).device
-    batch = collate(pairs, data.source, data.target).to(device)
-    longest = batch.target.shape[1]
-    tokens = model.generate(batch.source, batch.source_lengths, max_len=longest).tokens
-    right = [
-        tuple(data.target.decode(row)) == pair.target
-        for row, pair in zip(tokens, pairs, strict=True)
-    ]
-    return sum(right) / len(right)
 
 
 def gold_links(pairs: Sequence[SentencePair]) -> Tensor:
@@ -286,18 +217,19 @@ def alignment_errors(weights: Tensor, gold: Tensor) -> dict[str, float]:
     }
 
 
-def measure(model: EncoderDecoder, data: TranslationData) -> dict[str, object]:
+def measure(model: EncoderDecoder, data: Corpus) -> dict[str, object]:
     """All that the record keeps about a trained translator.
 
     Args:
         model: In evaluation mode.
         data: Its corpora.
     """
+    tests = by_language(data)
     rates: dict[str, float] = {}
     order: dict[str, float] = {}
     true_order: dict[str, float] = {}
     alignment: dict[str, float] = {}
-    for name, pairs in data.test.items():
+    for name, pairs in tests.items():
         weights = cross_attention(model, data.source, data.target, pairs)
         gold = gold_links(pairs)
         asks = gold.any(dim=-1)
@@ -312,8 +244,8 @@ def measure(model: EncoderDecoder, data: TranslationData) -> dict[str, object]:
         true = gold / gold.sum(dim=-1, keepdim=True).clamp(min=1)
         true_order[name] = round(float(monotonicity(true).nanmean()), 4)
     return {
-        "exact_german": exact(model, data, data.test["german"]),
-        "exact_korean": exact(model, data, data.test["korean"]),
+        "exact_german": share_exact(model, data, tests["german"]),
+        "exact_korean": share_exact(model, data, tests["korean"]),
         "n_parameters": count_parameters(model),
         "alignment_error_rate": rates,
         "alignment": alignment,

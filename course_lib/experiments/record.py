@@ -15,21 +15,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import torch
+from pydantic import AfterValidator, Field
 from torch import Tensor
 
 from course_lib.errors import Refused
+from course_lib.strict import Number, strict
 
-SCHEMA = 2
+SCHEMA: Final = 2
 """Of what is written now. In records of schema 1 the digest was over whole modules, the same for
 all experiments: they can be read, and which code made them cannot be told."""
 
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_COMMIT = re.compile(r"([0-9a-f]{40})?")
 # An absolute path of two parts or more, a home folder, a drive.
 _PATH = re.compile(r"(^|[\s\"'=:(])(/[^\s/]+/[^\s]*|~/|[A-Za-z]:\\)")
 
@@ -54,7 +53,29 @@ class DataUse:
     sha256: str
 
 
-@dataclass(frozen=True)
+def _whole(use: DataUse) -> DataUse:
+    if not (use.name and use.variant and re.fullmatch("[0-9a-f]{64}", use.sha256)):
+        raise ValueError("expected a name, a variant and a SHA-256")
+    return use
+
+
+def _zoned(time: str) -> str:
+    if datetime.fromisoformat(time).utcoffset() is None:
+        raise ValueError("expected a time with its zone")
+    return time
+
+
+def _unpackable(items: str) -> str:
+    unpack_items(items)
+    return items
+
+
+_Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+_Filled = Annotated[dict[str, Any], Field(min_length=1)]
+_Seconds = Annotated[Number, Field(ge=0)]
+
+
+@strict(RecordError)
 class Record:
     """One finished run.
 
@@ -83,29 +104,34 @@ class Record:
         RecordError: If a field does not satisfy the schema.
     """
 
-    experiment: str
-    arm: str
-    size: str
-    seed: int
-    config: dict[str, Any]
-    data: list[DataUse]
-    metrics: list[dict[str, float]]
-    results: dict[str, Any]
-    wall_seconds: float
-    device_seconds: float
-    hardware: dict[str, str | int | float]
-    versions: dict[str, str]
-    commit: str
-    source_sha256: str
-    finished: str
+    experiment: _Name
+    arm: _Name
+    size: _Name
+    seed: Annotated[int, Field(ge=0)]
+    config: _Filled
+    data: Annotated[list[Annotated[DataUse, AfterValidator(_whole)]], Field(min_length=1)]
+    metrics: Annotated[list[dict[str, Number]], Field(min_length=1)]
+    results: _Filled
+    wall_seconds: _Seconds
+    device_seconds: _Seconds
+    hardware: _Filled
+    versions: Annotated[dict[str, str], Field(min_length=1)]
+    commit: Annotated[str, Field(pattern="^([0-9a-f]{40})?$")]
+    source_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    finished: Annotated[str, AfterValidator(_zoned)]
     clean: bool | None = None
-    items: dict[str, str] = field(default_factory=dict)
-    schema: int = field(default=SCHEMA)
+    items: dict[str, Annotated[str, AfterValidator(_unpackable)]] = field(default_factory=dict)
+    schema: Literal[1, 2] = SCHEMA
 
     def __post_init__(self) -> None:
-        problems = list(_problems(self))
-        if problems:
-            raise RecordError("; ".join(problems))
+        for i, row in enumerate(self.metrics):
+            if row.get("epoch") != i + 1:
+                raise ValueError(f"metrics[{i}] has epoch {row.get('epoch')!r}, expected {i + 1}")
+            if row.keys() != self.metrics[0].keys():
+                raise ValueError(f"metrics[{i}] has other columns than the first row")
+        # What is packed looks like a path now and then, and unpacks to numbers alone.
+        if found := "; ".join(_private({**dataclasses.asdict(self), "items": None}, "record")):
+            raise ValueError(found)
 
     @property
     def file_name(self) -> str:
@@ -136,17 +162,14 @@ def validate(values: Mapping[str, Any]) -> Record:
     """
     if not isinstance(values, Mapping):
         raise RecordError(f"expected an object, got {type(values).__name__}")
-    names = {f.name for f in dataclasses.fields(Record)}
-    later = set() if values.get("schema") == SCHEMA else {"clean", "items"}
-    missing, unknown = sorted(names - later - set(values)), sorted(set(values) - names)
-    if missing or unknown:
-        raise RecordError(f"missing fields {missing}, unknown fields {unknown}")
-    content = dict(values)
+    needed = {"schema", "clean", "items"} if values.get("schema") == SCHEMA else {"schema"}
+    if missing := sorted(needed - set(values)):
+        raise RecordError(f"missing fields {missing}")
     try:
-        content["data"] = [DataUse(**data) for data in content["data"]]
+        data = [DataUse(**use) for use in values.get("data", ())]
     except TypeError as error:
         raise RecordError(f"data: {error}") from error
-    return Record(**content)
+    return Record(**{**values, "data": data})
 
 
 def pack_items(values: Tensor) -> str:
@@ -297,61 +320,6 @@ def _dig(results: Any, path: str) -> Any:
     return None
 
 
-def _problems(record: Record) -> Iterator[str]:
-    if record.schema not in (1, SCHEMA):
-        yield f"schema is {record.schema!r}, expected {SCHEMA}, or 1 of an older record"
-        return
-    for name in ("experiment", "arm", "size"):
-        if not _matches(_NAME, getattr(record, name)):
-            yield f"{name} is {getattr(record, name)!r}, expected lower-case words with hyphens"
-    if type(record.seed) is not int or record.seed < 0:
-        yield f"seed is {record.seed!r}, expected an integer from 0"
-    for name in ("config", "results", "hardware", "versions"):
-        if not isinstance(getattr(record, name), dict) or not getattr(record, name):
-            yield f"{name} is {getattr(record, name)!r}, expected an object that is not empty"
-    for use in record.data:
-        if not (use.name and use.variant and _matches(_SHA256, use.sha256)):
-            yield f"data is {use}, expected a name, a variant and a SHA-256"
-    if not record.data:
-        yield "data is empty"
-    yield from _metric_problems(record.metrics)
-    for name in ("wall_seconds", "device_seconds"):
-        value = getattr(record, name)
-        if not _is_number(value) or not value >= 0:
-            yield f"{name} is {value!r}, expected seconds"
-    if not _matches(_COMMIT, record.commit):
-        yield f"commit is {record.commit!r}, expected 40 hexadecimal digits"
-    if not _matches(_SHA256, record.source_sha256):
-        yield f"source_sha256 is {record.source_sha256!r}, expected 64 hexadecimal digits"
-    if record.clean not in (True, False, None):
-        yield f"clean is {record.clean!r}, expected true, false or null"
-    for name, packed in record.items.items():
-        try:
-            unpack_items(packed)
-        except (ValueError, TypeError) as error:
-            yield f"items.{name}: {error}"
-    try:
-        if datetime.fromisoformat(record.finished).utcoffset() is None:
-            raise ValueError
-    except (TypeError, ValueError):
-        yield f"finished is {record.finished!r}, expected a time with its zone"
-    # What is packed looks like a path now and then, and unpacks to numbers alone.
-    yield from _private({**dataclasses.asdict(record), "items": None}, "record")
-
-
-def _metric_problems(metrics: list[dict[str, float]]) -> Iterator[str]:
-    if not isinstance(metrics, list) or not metrics:
-        yield "metrics is empty, expected a row an epoch"
-        return
-    for i, row in enumerate(metrics):
-        if not isinstance(row, dict) or not all(_is_number(value) for value in row.values()):
-            yield f"metrics[{i}] is {row!r}, expected finite numbers"
-        elif row.get("epoch") != i + 1:
-            yield f"metrics[{i}] has epoch {row.get('epoch')!r}, expected {i + 1}"
-        elif row.keys() != metrics[0].keys():
-            yield f"metrics[{i}] has other columns than the first row"
-
-
 def _private(value: Any, where: str) -> Iterator[str]:
     """Paths and the host's name: they say whose machine it was, and help nobody."""
     if isinstance(value, Mapping):
@@ -371,10 +339,6 @@ def _private(value: Any, where: str) -> Iterator[str]:
         yield f"{where} is {value}, expected a finite number"
     elif not isinstance(value, bool | int | float | type(None)):
         yield f"{where} is of type {type(value).__name__}, which JSON does not have"
-
-
-def _matches(pattern: re.Pattern[str], value: object) -> bool:
-    return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def _is_number(value: object) -> bool:

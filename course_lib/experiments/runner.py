@@ -23,7 +23,7 @@ from course_lib.experiments.record import (
     write_record,
 )
 from course_lib.experiments.registry import Experiment, Job
-from course_lib.experiments.source import digest
+from course_lib.experiments.source import ROOT, digest
 from course_lib.training import write_tensors
 
 Weights = tuple[Mapping[str, Tensor], Mapping[str, str]]
@@ -75,6 +75,7 @@ def bill(
     seeds: Sequence[int] | None = None,
     arms: Sequence[str] | None = None,
     results_dir: Path = RESULTS_DIR,
+    stale: bool = False,
 ) -> Bill:
     """Look what is to be run.
 
@@ -86,10 +87,12 @@ def bill(
         seeds: Instead of those of the size and of its questions.
         arms: Instead of those of the size.
         results_dir: Folder of the records.
+        stale: Whether a run is to be done again, too, whose training has other code now.
 
     Raises:
         ValueError: If there is no such size or arm, or a seed is negative.
     """
+    code = code_of(experiment) if stale else None
     todo: list[tuple[str, int]] = []
     done: list[tuple[str, int]] = []
     # Seed by seed, so that an interrupted series leaves complete pairs.
@@ -106,7 +109,7 @@ def bill(
             raise Refused(f"seeds must not be negative, got {seed}")
         config = experiment.config(arm, size)
         path = results_dir / experiment.name / record_name(arm, size, seed)
-        (done if _is_done(path, config) else todo).append((arm, seed))
+        (done if _is_done(path, config, code) else todo).append((arm, seed))
     return Bill(experiment, size, todo, done)
 
 
@@ -121,6 +124,7 @@ def run(
     progress: bool = True,
     device: torch.device | str | None = None,
     report: Callable[[str], None] = print,
+    stale: bool = False,
 ) -> list[Path]:
     """Run what is not done yet.
 
@@ -138,6 +142,7 @@ def run(
         progress: Whether to show progress.
         device: Where to compute: a GPU if there is one, except for ``"cpu"``.
         report: Takes the lines that tell how it goes.
+        stale: Whether to run again, too, what has other code now.
 
     Returns:
         Paths of the records written now.
@@ -148,7 +153,7 @@ def run(
         FloatingPointError: If a run's loss stops being finite; it says at which step of which run,
             with which configuration, and where the last good checkpoint is.
     """
-    to_pay = bill(experiment, size, seeds, arms, results_dir)
+    to_pay = bill(experiment, size, seeds, arms, results_dir, stale)
     report(str(to_pay))
     if dry_run:
         return []
@@ -186,16 +191,20 @@ def run_one(
     return write_record(record, results_dir), _summary(record)
 
 
-def code_of(experiment: Experiment) -> str:
+def code_of(experiment: Experiment, root: Path = ROOT) -> str:
     """SHA-256 of the definitions that training reaches; the settings are in the record itself.
 
     Of an experiment that stands outside the library its function alone is looked at.
+
+    Args:
+        experiment: Whose training.
+        root: The folder that holds ``course_lib``.
     """
     train = experiment.train
     if train.__module__.partition(".")[0] != "course_lib":
         return hashlib.sha256(inspect.getsource(train).encode()).hexdigest()
     name = train.__qualname__.partition(".")[0]
-    return digest([(train.__module__, name if name.isidentifier() else "*")])
+    return digest([(train.__module__, name if name.isidentifier() else "*")], root)
 
 
 def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> list[Record]:
@@ -208,7 +217,7 @@ def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> l
     told = [r for r in records if r.schema > 1 and r.experiment in experiments]
     names = {r.experiment for r in told}
     now = {name: code_of(experiments[name]) for name in names}
-    return [r for r in told if r.source_sha256 != now[r.experiment]]
+    return [r for r in told if not _made_by(r, now[r.experiment])]
 
 
 def _record(
@@ -256,10 +265,17 @@ def _record(
     return record, outcome.weights
 
 
-def _is_done(path: Path, config: dict[str, Any]) -> bool:
+def _is_done(path: Path, config: dict[str, Any], code: str | None) -> bool:
     if not path.exists():
         return False
-    return load_record(path).config == json.loads(_canonical(config))
+    record = load_record(path)
+    same = record.config == json.loads(_canonical(config))
+    return same and (code is None or _made_by(record, code))
+
+
+def _made_by(record: Record, code: str) -> bool:
+    """Whether this code made a record; of one of schema 1 that can't be told, and it may have."""
+    return record.schema == 1 or record.source_sha256 == code
 
 
 def _canonical(config: dict[str, Any]) -> str:

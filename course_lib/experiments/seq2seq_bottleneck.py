@@ -5,27 +5,18 @@ sentences get longer, and that attention removes it. Here both halves are measur
 test sentences translated without any error, over the number of source words.
 """
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 
-from course_lib.data.translation import (
-    Batch,
-    SentencePair,
-    Vocabulary,
-    batches,
-    collate,
-    korean_english,
-)
-from course_lib.experiments.provenance import Clock
+from course_lib.data.translation import korean_english
+from course_lib.experiments.corpora import Corpus, exact_matches, train_translator
 from course_lib.experiments.questions import Question, learned
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.seq2seq import Attention, Cell, Seq2Seq, Seq2SeqConfig
-from course_lib.training import derive_seed, fit, seeded_generator, warmup_cosine
+from course_lib.training import seeded_generator
 
 SHORT = 5
 """Sentences of up to so many source tokens count as short in the conclusions."""
@@ -58,29 +49,6 @@ class BottleneckConfig:
     learning_rate: float = 3e-3
 
 
-@dataclass(frozen=True)
-class BottleneckData:
-    """Corpora and vocabularies of one run.
-
-    Args:
-        train: Training pairs.
-        test: Test pairs; no sentence of theirs is in ``train``.
-        source: Source vocabulary, from the training pairs.
-        target: Target vocabulary, from the training pairs.
-    """
-
-    train: list[SentencePair]
-    test: list[SentencePair]
-    source: Vocabulary
-    target: Vocabulary
-
-    @property
-    def sha256(self) -> str:
-        """Of the text of all pairs."""
-        text = "\n".join(str(pair) for pair in (*self.train, *self.test))
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
 CPU = BottleneckConfig(n_train=24_000, n_test=1_400, max_length=16)
 # The lecture names no setting; this is ours for a GPU: longer sentences, more of them.
 FULL = BottleneckConfig(
@@ -93,17 +61,17 @@ def live_config() -> BottleneckConfig:
     return BottleneckConfig(n_train=12_000, n_test=600, max_length=12, epochs=4)
 
 
-def make_data(config: BottleneckConfig, seed: int) -> BottleneckData:
+def make_data(config: BottleneckConfig, seed: int) -> Corpus:
     """Generate the corpora: training pairs depend on the seed, test pairs do not."""
-    train = korean_english(config.n_train, seed, "train", max_length=config.max_length)
-    test = korean_english(config.n_test, _TEST_SEED, "test", max_length=config.max_length)
-    source = Vocabulary.of(pair.source for pair in train)
-    return BottleneckData(train, test, source, Vocabulary.of(pair.target for pair in train))
+    return Corpus.of(
+        korean_english(config.n_train, seed, "train", max_length=config.max_length),
+        korean_english(config.n_test, _TEST_SEED, "test", max_length=config.max_length),
+    )
 
 
 def train(
     config: BottleneckConfig,
-    data: BottleneckData,
+    data: Corpus,
     seed: int,
     attention: Attention | None = None,
     cell: Cell = "gru",
@@ -127,7 +95,6 @@ def train(
         The trained model, and one row an epoch; ``exact`` is the share of test sentences
         translated without an error.
     """
-    device = torch.device(device)
     model = Seq2Seq(
         Seq2SeqConfig(
             len(data.source),
@@ -139,55 +106,20 @@ def train(
         ),
         generator=seeded_generator(seed),
     ).to(device)
-    steps_per_epoch = -(-config.n_train // config.batch_size)
-    clock = Clock(device)
-
-    def evaluate(_: torch.nn.Module) -> dict[str, float]:
-        correct = exact_matches(model, data, data.test)
-        return {"exact": sum(correct) / len(correct), **clock.lap()}
-
-    def loss(_: torch.nn.Module, batch: Batch) -> torch.Tensor:
-        batch = batch.to(device)
-        return model.loss(batch.source, batch.source_lengths, batch.target)
-
-    history = fit(
+    history = train_translator(
         model,
-        torch.optim.Adam(model.parameters(), lr=config.learning_rate),
-        lambda epoch: batches(
-            data.train, data.source, data.target, config.batch_size, derive_seed(seed, epoch)
-        ),
-        loss,
+        data,
         epochs=config.epochs,
+        batch_size=config.batch_size,
+        learning_rate=config.learning_rate,
         seed=seed,
-        schedule=lambda step: warmup_cosine(
-            step, total_steps=config.epochs * steps_per_epoch, warmup_steps=steps_per_epoch // 2
-        ),
-        evaluate=evaluate,
         checkpoint=checkpoint,
         progress=progress,
     )
     return model, history
 
 
-def exact_matches(
-    model: Seq2Seq, data: BottleneckData, pairs: Sequence[SentencePair]
-) -> list[bool]:
-    """Which of the pairs the model translates without an error, decoding greedily."""
-    device = next(model.parameters()).device
-    longest = 2 + max(len(pair.target) for pair in pairs)
-    correct: list[bool] = []
-    for start in range(0, len(pairs), 200):
-        chunk = pairs[start : start + 200]
-        batch = collate(chunk, data.source, data.target).to(device)
-        tokens, _ = model.greedy(batch.source, batch.source_lengths, max_len=longest)
-        correct += [
-            tuple(data.target.decode(row)) == pair.target
-            for row, pair in zip(tokens, chunk, strict=True)
-        ]
-    return correct
-
-
-def exact_match_by_length(model: Seq2Seq, data: BottleneckData) -> dict[int, float]:
+def exact_match_by_length(model: Seq2Seq, data: Corpus) -> dict[int, float]:
     """Share of test sentences translated without an error, by number of source tokens."""
     found: dict[int, list[bool]] = {}
     for pair, correct in zip(data.test, exact_matches(model, data, data.test), strict=True):

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import course_lib
 
-_ROOT = Path(course_lib.__file__).resolve().parent.parent
+ROOT = Path(course_lib.__file__).resolve().parent.parent
+"""The folder that holds the library."""
 
 Symbol = tuple[str, str]
 """Module and name; the name is ``"*"`` for all that a module defines."""
@@ -31,7 +32,7 @@ class _Module:
     imported: dict[str, Symbol] = field(default_factory=dict)
 
 
-def reached(start: Iterable[Symbol], root: Path = _ROOT) -> dict[Symbol, str]:
+def reached(start: Iterable[Symbol], root: Path = ROOT) -> dict[Symbol, str]:
     """Follow names from where they are used to where they are defined.
 
     Args:
@@ -74,7 +75,7 @@ def reached(start: Iterable[Symbol], root: Path = _ROOT) -> dict[Symbol, str]:
     return found
 
 
-def digest(start: Iterable[Symbol], root: Path = _ROOT) -> str:
+def digest(start: Iterable[Symbol], root: Path = ROOT) -> str:
     """SHA-256 over all that :func:`reached` finds; arguments and errors as there."""
     made = hashlib.sha256()
     for (module, name), text in sorted(reached(start, root).items()):
@@ -109,7 +110,7 @@ def _follow(symbol: Symbol, root: Path) -> Symbol | None:
     return None
 
 
-def located(module: str, root: Path = _ROOT) -> Path | None:
+def located(module: str, root: Path = ROOT) -> Path | None:
     """The file of a module or package of the library; nothing if it is none.
 
     Example:

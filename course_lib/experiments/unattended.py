@@ -64,7 +64,10 @@ class _TimeIsUp(BaseException):
 
 
 def missing(
-    experiments: Mapping[str, Experiment], size: str = "cpu", results_dir: Path = RESULTS_DIR
+    experiments: Mapping[str, Experiment],
+    size: str = "cpu",
+    results_dir: Path = RESULTS_DIR,
+    stale: bool = False,
 ) -> list[Missing]:
     """What the committed sets lack: by the steps of their sizes, in a step the cheapest first.
 
@@ -75,6 +78,7 @@ def missing(
         experiments: By name; those without that size are left out.
         size: ``"cpu"``, ``"day"`` or ``"full"``.
         results_dir: Folder of the records.
+        stale: Whether a run is missing, too, whose training has other code now.
 
     Returns:
         The runs; among arms of the same cost seed by seed, so that pairs become complete.
@@ -94,7 +98,7 @@ def missing(
         for record in load_records(results_dir, experiment.name):
             if record.size == size:
                 took.setdefault(record.arm, []).append(record.device_seconds / 60)
-        for arm, seed in bill(experiment, size, results_dir=results_dir).todo:
+        for arm, seed in bill(experiment, size, results_dir=results_dir, stale=stale).todo:
             found.append(Missing(experiment, arm, seed, mean(took.get(arm, [usual]))))
     return sorted(found, key=lambda run: _turn(run, run.experiment.sizes[size].step))
 
@@ -114,6 +118,7 @@ def run_all(
     progress: bool = True,
     device: torch.device | str | None = None,
     report: Callable[[str], None] = print,
+    stale: bool = False,
 ) -> Report:
     """Do what is missing until the time is up.
 
@@ -132,6 +137,7 @@ def run_all(
         progress: Whether to show progress within a run.
         device: Where to compute, as in :func:`course_lib.experiments.run`.
         report: Takes the lines that tell how it goes.
+        stale: Whether to run again, too, what has other code now.
 
     Returns:
         What was written, what failed, what is left.
@@ -142,7 +148,7 @@ def run_all(
     """
     if not minutes > 0:
         raise Refused(f"minutes is {minutes}, wanted more than 0")
-    todo = missing(experiments, size, results_dir)
+    todo = missing(experiments, size, results_dir, stale)
     for line in _bill(todo, minutes, size):
         report(line)
     written: list[Path] = []

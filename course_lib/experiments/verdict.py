@@ -7,8 +7,8 @@ from functools import cache
 from statistics import NormalDist
 from typing import Literal
 
+# For one function, and not scipy: nothing else here needs that, and torch brings mpmath already.
 import mpmath  # type: ignore[import-untyped]
-import torch
 from torch import Tensor
 
 CONFIDENCE = 0.95
@@ -240,8 +240,8 @@ def two_way_interval(differences: Tensor, block: int = 1) -> tuple[float, float]
         >>> round(low, 2), round(high, 2)
         (-0.74, 1.74)
     """
-    blocks = differences.double().split(block, dim=1)
-    cells = torch.stack([part.mean(dim=1) for part in blocks if part.shape[1] == block], dim=1)
+    whole = differences.shape[1] // block * block
+    cells = differences[:, :whole].double().unflatten(1, (-1, block)).mean(dim=2)
     if min(cells.shape) < 2:
         raise ValueError(f"expected two seeds and two blocks, got {tuple(cells.shape)}")
     n = min(cells.shape)

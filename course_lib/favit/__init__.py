@@ -31,8 +31,8 @@ from course_lib.favit.survey import (
 )
 
 __all__ = [
-    "CrossWindow", "FaViT", "FaViTBlock", "FaViTConfig", "FactorisedAttention", "GroupCost",
-    "Operator", "PRESETS", "average_neighbouring_channels", "dilated_windows", "dilation_rate",
+    "PRESETS", "CrossWindow", "FaViT", "FaViTBlock", "FaViTConfig", "FactorisedAttention",
+    "GroupCost", "Operator", "average_neighbouring_channels", "dilated_windows", "dilation_rate",
     "factorised_cost", "favit", "group_survey", "informative_keys", "pad_by_reflection",
     "pooled_windows", "reflected", "split_channels", "tokens_read", "unfold_windows", "window_cost",
 ]  # fmt: skip

@@ -61,8 +61,8 @@ class Options(Figure):
 
     def draw(self, found: dict[str, Any]) -> str:
         largest = max(map(max, found["distances"])) or 1.0
-        marks = {(r, c): "o" for r, c in found["mistaken"]}
-        marks |= {(r, c): "=" for r, c in found["same"]} | {(self.row, self.column): "x"}
+        marks = dict.fromkeys(map(tuple, found["mistaken"]), "o")
+        marks |= dict.fromkeys(map(tuple, found["same"]), "=") | {(self.row, self.column): "x"}
         return table(
             [cell(marks.get((r, c), ""), 1 - gap / largest) for c, gap in enumerate(gaps)]
             for r, gaps in enumerate(found["distances"])

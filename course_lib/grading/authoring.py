@@ -41,6 +41,7 @@ from course_lib.checks.exercise import Exercise, find, given_source
 from course_lib.checks.mutation_report import Model
 from course_lib.errors import Refused
 from course_lib.grading import assistants
+from course_lib.grading.cells import marks
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 CHECK = re.compile(r"""check\(\s*["']([\w.]+)["']\s*\)\s*;?\s*$""")
@@ -76,8 +77,7 @@ class Assignment:
     @property
     def points(self) -> float:
         """Maximum points of all graded cells, manual ones too."""
-        cells = [c.metadata.get("nbgrader", {}) for c in self.release.cells]
-        return float(sum(m["points"] for m in cells if m.get("grade")))
+        return float(sum(m["points"] for m in map(marks, self.release.cells) if m.get("grade")))
 
     def files(self) -> dict[str, str]:
         """What students get of it, by its path in the folder of the assignment."""
@@ -92,6 +92,18 @@ class Assignment:
 def sources(root: Path) -> list[Path]:
     """The text sources of all assignments, in order."""
     return sorted(root.glob("solutions/[0-9][0-9]_*/[0-9][0-9]_*.md"))
+
+
+def named(root: Path, name: str) -> Assignment:
+    """The assignment of that name.
+
+    Raises:
+        Refused: There is none.
+    """
+    known = {source.stem: source for source in sources(root)}
+    if name not in known:
+        raise Refused(f"no assignment {name!r}; there are {', '.join(known) or 'none'}")
+    return load(known[name], root)
 
 
 def load(source: Path, root: Path) -> Assignment:
@@ -140,7 +152,7 @@ def _mark(notebook: NotebookNode, name: str, url: str, sentence: str) -> tuple[E
             exercise = _known(match[1], where)
             if not pending:
                 raise AuthoringError(f"{where}: no solution cell comes before `{match[0].strip()}`")
-            stated = cell.metadata.get("nbgrader", {}).get("points", exercise.points)
+            stated = marks(cell).get("points", exercise.points)
             if stated != exercise.points:
                 raise AuthoringError(
                     f"{where}: {stated} points, but the properties of {exercise.id} are worth"
@@ -196,7 +208,7 @@ def _finish(notebook: NotebookNode, name: str) -> NotebookNode:
     """Deterministic ids, no outputs: the same source gives the same bytes."""
     for ordinal, cell in enumerate(notebook.cells):
         digest = hashlib.sha256(f"{name}/{ordinal}".encode()).hexdigest()[:12]
-        cell.id = cell.metadata.get("nbgrader", {}).get("grade_id", digest)[:64]
+        cell.id = marks(cell).get("grade_id", digest)[:64]
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
         else:
@@ -227,7 +239,7 @@ def _signatures_survive(
     def signatures(notebook: NotebookNode) -> dict[str, str]:
         found = {}
         for number, cell in enumerate(notebook.cells, 1):
-            if not cell.metadata.get("nbgrader", {}).get("solution") or cell.cell_type != "code":
+            if not marks(cell).get("solution") or cell.cell_type != "code":
                 continue
             try:
                 tree = ast.parse(cell.source)
@@ -308,7 +320,7 @@ def run_solution(assignment: Assignment) -> None:
         if cell.cell_type != "code":
             continue
         match = CHECK.search(cell.source)
-        if match and cell.metadata.get("nbgrader", {}).get("grade"):
+        if match and marks(cell).get("grade"):
             report = grade(find(match[1]), AnswerProxy.local(names), "0")
             if not report.full:
                 raise AuthoringError(f"{assignment.name}: its solution fails\n{report.table()}")
@@ -368,7 +380,8 @@ def engine_hash(root: Path, *more: Path) -> str:
     """A hash of all that decides a grade: the library, the sources of the assignments, and more."""
     digest = hashlib.sha256()
     library = Path(course_lib.__file__).parent
-    for path in sorted([*library.rglob("*.py"), *library.rglob("*.html"), *library.rglob("*.css"),
-                        *sources(root), *more]):  # fmt: skip
+    kinds = (".py", ".html", ".css", ".toml", ".txt")
+    own = [path for path in library.rglob("*") if path.suffix in kinds]
+    for path in sorted([*own, *sources(root), *more]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

@@ -1,8 +1,7 @@
 """Grading a class: one submission after the other, none able to stop another, nothing done twice.
 
 A course folder has nbgrader's layout: ``submitted/<student>/<assignment>/<assignment>.ipynb`` comes
-in, ``autograded/``, ``feedback/`` and ``gradebook.db`` go out. Beside each autograded notebook lies
-``verdict.json``: what was decided, and the hash of what it was decided from.
+in; what goes out is written by :mod:`course_lib.grading.records.graded`.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import asdict, replace
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from nbgrader.api import Gradebook
@@ -22,16 +21,16 @@ from course_lib.checks.report import bank_reports
 from course_lib.errors import Refused
 from course_lib.grading import lateness
 from course_lib.grading.intake import parsing
-from course_lib.grading.intake.exchange import ExchangeFiles, placeholder_files, read_exchange_files
+from course_lib.grading.intake.exchange import read_exchange_files
 from course_lib.grading.judging import doctor, sandbox_package
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer
-from course_lib.grading.judging.judge_process import JudgeRequest
-from course_lib.grading.judging.marking import marker
+from course_lib.grading.judging.judge_process import request
+from course_lib.grading.judging.marking import Marker
 from course_lib.grading.judging.pool import JudgeDied, judge_all
-from course_lib.grading.judging.verdict import Result, Task, Verdict, read_verdict
-from course_lib.grading.records import database, gradebook
-from course_lib.grading.records.folder import grading_seed, lock, save
+from course_lib.grading.judging.results import Task, Verdict
+from course_lib.grading.records.folder import grading_seed
+from course_lib.grading.records.graded import Records
 
 if TYPE_CHECKING:
     from course_lib.grading.judging.cluster import Cluster
@@ -68,15 +67,12 @@ class Classroom:
         seed: str = "",
         follow: bool = False,
     ) -> None:
-        """Load the assignment's source."""
         self.course, self.root, self.name = course, root, name
         self.seed = seed or grading_seed(course, name)
-        self.marker = marker(root, name, self.seed, limits)
+        self.marker = Marker(root, name, self.seed, limits)
         self.assignment, self.engine = self.marker.assignment, self.marker.engine
-        self.limits = self.marker.limits
-        self.db, self.staging, self.follow = db, staging, follow
-        self.place = staging or course
-        gradebook.url(course, db)
+        self.records = Records(course, name, self.assignment.release, db, staging)
+        self.follow = follow
 
     def students(self) -> list[str]:
         """Everybody with a folder for this assignment, or with one that cannot be looked into."""
@@ -111,7 +107,7 @@ class Classroom:
         # Judges are forked, and a process in which torch has started threads hangs when forked.
         torch.set_num_threads(1)
         chosen = self.choose(only)
-        with self.alone():
+        with self.records.alone():
             verdicts, tasks = self.sort_out(chosen)
             for verdict in verdicts.values():
                 say(verdict)
@@ -120,37 +116,46 @@ class Classroom:
 
                 def open_book() -> None:
                     nonlocal book
-                    if not self.staging:
-                        book = stack.enter_context(self.open_gradebook())
+                    if not self.records.staged:
+                        book = stack.enter_context(self.records.open_gradebook())
 
                 if tasks and cluster:
-                    judging = cluster.judge_all(tasks, lambda t: self.request(t, walls), open_book)
+                    judging = cluster.judge_all(
+                        self.name, tasks, lambda t: self.request(t, walls), open_book
+                    )
                 else:
-                    judging = self._judge_here(tasks, jobs, walls, warming, open_book)
+                    judging = self.judge_here(
+                        tasks, self.marker.judge, jobs, lambda: self._know_mistakes(len(tasks)),
+                        walls=walls, warming=warming, meanwhile=open_book,
+                    )  # fmt: skip
                 # Closed whatever happens, so that an interruption ends the judges at once.
                 stack.callback(judging.close)
                 for task, done in judging:
-                    result = (
-                        self.marker.failed(task, str(done), again=True)
-                        if isinstance(done, JudgeDied)
-                        else done
-                    )
-                    self.write(task.came_with, result, book)
-                    verdicts[task.student] = result.verdict
-                    say(result.verdict)
-            if not self.staging:
+                    if isinstance(done, JudgeDied):
+                        done = self.marker.failed(task, str(done), again=True)
+                    verdict, files = done
+                    self.records.write(verdict, files, task.came_with, book)
+                    verdicts[task.student] = verdict
+                    say(verdict)
+            if not self.records.staged:
                 self.penalise(list(verdicts.values()))
         return [verdicts[student] for student in chosen]
 
-    def _judge_here(
+    def judge_here(
         self,
         tasks: list[Task],
+        work: Callable[[Task, ForkServer, int], Any],
         jobs: int,
-        walls: bool,
-        warming: ForkServer | None,
-        meanwhile: Callable[[], None],
-    ) -> Generator[tuple[Task, Result | JudgeDied], None, None]:
-        """Judge on this machine."""
+        before: Callable[[], None],
+        *,
+        walls: bool = True,
+        warming: ForkServer | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> Generator[tuple[Task, Any], None, None]:
+        """Have work done on hand-ins on this machine, as :func:`.pool.judge_all` has it.
+
+        What is done ``before`` the judges are forked no two of them do.
+        """
         if not tasks:
             return
         folder = sandbox_package.build(self.course / ".kits")
@@ -161,29 +166,16 @@ class Classroom:
                 next(started, None) or ForkServer(folder, judges=jobs, walls=walls), [self.course]
             )
 
-        if len(tasks) > 1:
-            # Before the judges are forked, so that no two of them do it.
-            for exercise in self.assignment.exercises:
-                bank_reports(exercise.id)
-        yield from judge_all(tasks, self.marker.judge, start, jobs, meanwhile)
+        before()
+        yield from judge_all(tasks, work, start, jobs, meanwhile)
 
-    def request(self, task: Task, walls: bool) -> JudgeRequest:
+    def _know_mistakes(self, hand_ins: int) -> None:
+        for exercise in self.assignment.exercises if hand_ins > 1 else ():
+            bank_reports(exercise.id)
+
+    def request(self, task: Task, walls: bool) -> bytes:
         """What a worker elsewhere has to know to judge a submission as it is judged here."""
-        return JudgeRequest(self.name, task, self.seed, self.engine, self.limits, walls)
-
-    @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        """Nobody else grades in this folder, or, unless all is staged, into this gradebook.
-
-        Raises:
-            ValueError: Somebody does.
-        """
-        with lock(self.course), contextlib.ExitStack() as stack:
-            if not self.staging:
-                stack.enter_context(
-                    database.alone(gradebook.url(self.course, self.db), self.course)
-                )
-            yield
+        return request(self.name, task, self.seed, self.engine, self.marker.limits, walls)
 
     def penalise(self, verdicts: Iterable[Verdict]) -> None:
         """Write what lateness costs, also for what was graded before: an extension came since.
@@ -197,19 +189,12 @@ class Classroom:
         concerned = [v for v in verdicts if v.score is not None]
         if plugin is None and all(v.penalty is None for v in concerned):
             return
-        with self.open_gradebook() as book:
+        with self.records.open_gradebook() as book:
             for verdict in concerned:
                 last = verdict.penalty
                 verdict.penalty = lateness.assign(book, self.name, verdict.student, plugin, last)
                 if verdict.penalty != last:
-                    self._remember(verdict)
-
-    @contextlib.contextmanager
-    def open_gradebook(self) -> Iterator[Gradebook]:
-        """The course's gradebook, to which this assignment is known."""
-        gradebook.prepare(self.course, self.name, self.assignment.release, self.db)
-        with gradebook.open_gradebook(self.course, self.db) as book:
-            yield book
+                    self.records.remember(verdict)
 
     def choose(self, only: Iterable[str] | None) -> list[str]:
         """Everybody who has submitted, or those named.
@@ -231,13 +216,9 @@ class Classroom:
         verdicts, tasks = {}, []
         for student in chosen:
             task = self.take_in(student)
-            old = self.verdict(student)
-            if (
-                old
-                and old.key == task.key
-                and (old.engine == self.engine or not self.follow)
-                and self._page(student).exists()
-            ):
+            old = self.records.verdict(student)
+            stands = old and old.key == task.key and self.records.path("feedback", student).exists()
+            if old and stands and (old.engine == self.engine or not self.follow):
                 verdicts[student] = old
             else:
                 tasks.append(task)
@@ -268,72 +249,3 @@ class Classroom:
         encoded = [part.encode(errors="replace") for part in parts]
         key = hashlib.sha256(b"\0".join([content, *encoded])).hexdigest()
         return Task(student, content, reason, key, came_with, modules)
-
-    def verdict(self, student: str) -> Verdict | None:
-        """What was decided last, if anything was."""
-        return read_verdict(self._out(student) / "verdict.json")
-
-    def _out(self, student: str) -> Path:
-        return self.place / "autograded" / student / self.name
-
-    def _page(self, student: str) -> Path:
-        return self.place / "feedback" / student / self.name / f"{self.name}.html"
-
-    def result(self, student: str) -> Result | None:
-        """What was written about a student, to be written elsewhere."""
-        verdict, notebook = self.verdict(student), self._out(student) / f"{self.name}.ipynb"
-        if verdict is None:
-            return None
-        page = self._page(student).read_text(encoding="utf-8")
-        if verdict.reason:
-            return Result(verdict, page)
-        return Result(verdict, page, notebook.read_text(encoding="utf-8"))
-
-    def write(self, came_with: ExchangeFiles, result: Result, book: Gradebook | None) -> None:
-        """Write down what came of a submission; broken off at any point, it is done again.
-
-        Args:
-            came_with: The small files that came with it.
-            result: What came of it.
-            book: The gradebook, or None to leave it alone.
-        """
-        verdict = result.verdict
-        out, page = self._out(verdict.student), self._page(verdict.student)
-        old = self.verdict(verdict.student)
-        if result.notebook:
-            save(out / f"{self.name}.ipynb", result.notebook)
-            if book is not None:
-                known = old.answers if old else {}
-                entries = [
-                    gradebook.Entry(i, score, known.get(i) != verdict.answers[i])
-                    for i, score in verdict.exercises.items()
-                ]
-                gradebook.write(
-                    book,
-                    self.name,
-                    verdict.student,
-                    entries,
-                    unanswered=verdict.unanswered,
-                    submitted=came_with.submitted,
-                )
-        elif old and old.answers:
-            # What people scored is still compared with what they had seen.
-            verdict.answers, verdict.mistakes = old.answers, old.mistakes
-        save(page, result.page)
-        for name, content in came_with.files.items():
-            for folder in (out, page.parent):
-                save(folder / name, content)
-        for name, content in placeholder_files().items():
-            if not (page.parent / name).exists():
-                save(page.parent / name, content)
-        if old:
-            verdict.penalty = old.penalty
-            # The same hand-in, graded again, is none of its own.
-            again = bool(old.answers) and old.answers != verdict.answers
-            verdict.earlier = [*old.earlier, *([old.mistakes] if again else [])]
-        # Last, so that a run that was broken off does this submission again.
-        self._remember(verdict)
-
-    def _remember(self, verdict: Verdict) -> None:
-        path = self._out(verdict.student) / "verdict.json"
-        save(path, json.dumps(asdict(verdict), indent=1, ensure_ascii=False))

@@ -25,6 +25,7 @@ from traitlets import Bool
 import course_lib
 from course_lib.errors import Refused
 from course_lib.grading import rubrics
+from course_lib.grading.cells import id_of
 
 
 class NotJudged(Refused, RuntimeError):
@@ -60,14 +61,15 @@ class Judge(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no type
         folder = Path(CourseDirectory(parent=self).root)
         room = Classroom(folder, judge_process.checkout(), told["assignment"])
         request = room.request(room.take_in(told["student"]), walls=not self.unsafe)
-        kind, content = pickle.loads(judge_process.judge(pickle.dumps(request)))
+        kind, content = pickle.loads(judge_process.judge(request))
         if kind != "done":
             raise NotJudged(f"{told['assignment']} of {told['student']}: {content}")
-        for note in content.verdict.notes:
+        verdict, files = content
+        for note in verdict.notes:
             self.log.warning("%s: %s", told["student"], note)
-        if content.verdict.reason:
-            raise NotJudged(f"{told['assignment']} of {told['student']}: {content.verdict.reason}")
-        return nbformat.reads(content.notebook, as_version=4), resources
+        if verdict.reason:
+            raise NotJudged(f"{told['assignment']} of {told['student']}: {verdict.reason}")
+        return nbformat.reads(files["autograded"], as_version=4), resources
 
 
 class ShowRubrics(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no types
@@ -93,7 +95,7 @@ class ShowRubrics(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has n
         cells = []
         for cell in nb.cells:
             cells.append(cell)
-            if rubric := known.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
+            if rubric := known.get(id_of(cell)):
                 text = f"**What this earns points for** ({rubric.points:g})"
                 cells.append(nbformat.v4.new_markdown_cell(f"{text}\n\n{rubric.markdown()}"))
         nb.cells = cells

@@ -27,6 +27,7 @@ OWN_NOTEBOOK = (
     "grading/__init__.py",
     "grading/assistants.py",
     "grading/authoring.py",
+    "grading/cells.py",
     "grading/intake/__init__.py",
     "grading/intake/matching.py",
     "grading/intake/parsing.py",
@@ -169,7 +170,7 @@ def files(
     rule = assistants.rule(authoring.nbgrader_config(root))
     texts = assistants.files(rule, "The exercises of the course")
     for name in plan.assignments:
-        beside = authoring.load(_source(root, name), root).files()
+        beside = authoring.named(root, name).files()
         found[f"released/{name}.ipynb"] = beside[f"{name}.ipynb"].encode()
         texts |= {f"exercises/{name}/{file}": text for file, text in beside.items()}
     content = {f"course_lib/{name}": data for name, data in found.items()}
@@ -179,10 +180,6 @@ def files(
     content |= {name: (root / name).read_bytes() for name in BESIDE}
     content["README.md"] = README.encode()
     return content
-
-
-def _source(root: Path, name: str) -> Path:
-    return root / "solutions" / name / f"{name}.md"
 
 
 def _manifest(folder: Path) -> dict[str, str]:

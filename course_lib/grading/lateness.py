@@ -122,15 +122,16 @@ def assign(book: Gradebook, name: str, student: str, plugin: Any, last: float | 
         if due is not None:
             due = min(max(due, 0.0), notebook.score)
     stands = notebook.late_submission_penalty
-    if not _same(stands, last) and not _same(stands, due):
+    if not same(stands, last) and not same(stands, due):
         return last  # A person's word: also that there shall be none.
-    if not _same(stands, due):
+    if not same(stands, due):
         notebook.late_submission_penalty = due
         book.db.commit()
     return due
 
 
-def _same(one: float | None, other: float | None) -> bool:
+def same(one: float | None, other: float | None) -> bool:
+    """Whether two numbers of points are the same, or neither is there."""
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, abs_tol=1e-9)

@@ -11,7 +11,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.errors import Refused
-from course_lib.grading.intake.matching import defines, graded, locked
+from course_lib.grading.cells import graded, locked, marks
+from course_lib.grading.intake.matching import defines
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.selfcheck import read, released
 
@@ -91,7 +92,6 @@ def plan(path: Path, root: Path | None, asked: str = "", *, every: bool = False)
 
 
 def _chosen(asked: str, wanted: Mapping[str, NotebookNode]) -> list[str]:
-    """The marks of the cells that are meant."""
     exercise = asked.replace(".", "-")
     parts = [m for m in wanted if m == exercise or m.startswith(f"{exercise}-solution")]
     if found := [asked] * (asked in wanted and "." not in asked) or parts:
@@ -154,6 +154,5 @@ def _content(cell: NotebookNode) -> tuple[Any, ...]:
 
 
 def _mark(cell: NotebookNode) -> str:
-    """What tells a cell: its grade_id."""
-    mark = cell.metadata.get("nbgrader", {}).get("grade_id")
+    mark = marks(cell).get("grade_id")
     return mark if isinstance(mark, str) else ""

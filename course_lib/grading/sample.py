@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 
 from course_lib.checks.exercise import Exercise
 from course_lib.grading import authoring
+from course_lib.grading.cells import id_of
 from course_lib.grading.records.folder import save
 
 CRASH = """
@@ -53,10 +54,8 @@ def submissions(assignment: authoring.Assignment) -> Iterator[tuple[str, Noteboo
         }
         chosen = list(wrong)[index::3] or list(wrong)[:1]
         yield student, with_answers(assignment, {e: wrong[e] for e in chosen})
-    yield (
-        "gus-crash",
-        with_answers(assignment, {exercises[0]: CRASH.format(function=exercises[0].function)}),
-    )
+    crash = CRASH.format(function=exercises[0].function)
+    yield "gus-crash", with_answers(assignment, {exercises[0]: crash})
     yield "hal-cheat", with_answers(assignment, {e: _cheat(e) for e in exercises})
 
 
@@ -71,14 +70,11 @@ def with_answers(
     assignment: authoring.Assignment, answers: Mapping[Exercise, str | None]
 ) -> NotebookNode:
     """The solution with some answers replaced; None means the stub of the release."""
-    stubs = {
-        c.metadata.get("nbgrader", {}).get("grade_id"): c.source for c in assignment.release.cells
-    }
+    stubs = {id_of(c): c.source for c in assignment.release.cells}
     notebook = nbformat.from_dict(assignment.solution)
     chosen = {f"{e.grade_id}-solution": source for e, source in answers.items()}
     for cell in notebook.cells:
-        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
-        if grade_id in chosen:
+        if (grade_id := id_of(cell)) in chosen:
             source = chosen[grade_id]
             cell.source = stubs[grade_id] if source is None else source
     return notebook
@@ -92,8 +88,7 @@ def make(
     The folder is the sample's own: it is emptied when the assignment has other cells than before,
     which a gradebook with submissions would refuse.
     """
-    source = next(s for s in authoring.sources(root) if s.stem == name)
-    assignment = authoring.load(source, root)
+    assignment = authoring.named(root, name)
     cells = "\n".join(c.id for c in assignment.release.cells) + "\n"
     known = course / ".sample-cells"
     if not known.exists() or known.read_text() != cells:

@@ -20,6 +20,7 @@ from course_lib.checks.cell import MIME
 from course_lib.checks.exercise import find
 from course_lib.checks.report import Report, Row
 from course_lib.grading import authoring
+from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake import matching, parsing
 from course_lib.grading.judging.causes import Raised, beginning, explain, raised, worth_a_note
 
@@ -68,12 +69,11 @@ class Rehearsal:
 
     def take_writing(self, cells: Sequence[NotebookNode], release: NotebookNode) -> None:
         """Count what a person grades, and tell what of it is still as it was released."""
-        blank = {c.metadata.get("nbgrader", {}).get("grade_id"): c.source for c in release.cells}
+        blank = {id_of(c): c.source for c in release.cells}
         for cell in cells:
-            marks = cell.metadata.get("nbgrader", {})
-            if not marks.get("grade") or authoring.CHECK.search(cell.source):
+            if not marks(cell).get("grade") or authoring.CHECK.search(cell.source):
                 continue
-            name, points = marks["grade_id"], float(marks["points"])
+            name, points = id_of(cell), float(marks(cell)["points"])
             self.by_hand[name] = points
             if cell.source.strip() == blank[name].strip():
                 self.unwritten.append(name)
@@ -219,23 +219,19 @@ def _run(
                 lost(identifier, f"Not checked: {gone}.")
                 continue
             errors = [o for o in cell.outputs if o.output_type == "error"]
-            if identifier and (found := _report(cell)):
+            reports = [o["data"][MIME] for o in cell.outputs if MIME in o.get("data", {})]
+            if identifier and reports:
+                found = dict(reports[0])
                 _explain(found, failed, code[number + 1 :])
                 result.reports.append(found)
                 say(found["table"])
             elif identifier:
-                lost(identifier, "Its check did not run: " + (_raised(errors) or "no report came."))
+                why = [f"{o['ename']}: {o['evalue']}" for o in errors] or ["no report came."]
+                lost(identifier, f"Its check did not run: {why[0]}")
             elif error := raised(cell.source, errors):
                 if worth_a_note(error, failed):
                     note(f"{str(error)[0].upper()}{str(error)[1:]}.")
                 failed.append(error)
-
-
-def _report(cell: NotebookNode) -> dict[str, Any] | None:
-    for output in cell.outputs:
-        if MIME in output.get("data", {}):
-            return dict(output["data"][MIME])
-    return None
 
 
 def _explain(
@@ -247,7 +243,3 @@ def _explain(
     if report.undefined():
         explain(report, failed, later)
         found["table"] = report.table()
-
-
-def _raised(errors: list[NotebookNode]) -> str:
-    return f"{errors[0]['ename']}: {errors[0]['evalue']}" if errors else ""

@@ -21,7 +21,6 @@ class Last:
     by: str = ""
 
     def __str__(self) -> str:
-        """The date, and whose it is."""
         whose = f", the extension of {self.by}" if self.by else ""
         return f"{self.when:%Y-%m-%d %H:%M} UTC{whose}"
 
@@ -40,13 +39,9 @@ def last_date(course: Path, name: str, db: str = "") -> Last | None:
         known = next((a for a in book.assignments if a.name == name), None)
         if known is None or known.duedate is None:
             return None
-        dates = [Last(known.duedate.replace(tzinfo=UTC))]
-        dates += [
-            Last(s.duedate.replace(tzinfo=UTC), s.student_id)
-            for s in known.submissions
-            if s.extension
-        ]
-    return max(dates, key=lambda last: last.when)
+        later = [(s.duedate, s.student_id) for s in known.submissions if s.extension]
+        when, by = max([(known.duedate, ""), *later], key=lambda date: date[0])
+    return Last(when.replace(tzinfo=UTC), by)
 
 
 def may_release(name: str, last: Last | None, now: datetime) -> str:
@@ -88,8 +83,7 @@ def target(into: Path, name: str) -> Path:
 
 def write(root: Path, name: str, path: Path) -> bool:
     """Write the solution, whole or not at all; whether it was not there already."""
-    source = root / "solutions" / name / f"{name}.md"
-    content = authoring.text(readable(authoring.load(source, root).solution))
+    content = authoring.text(readable(authoring.named(root, name).solution))
     if path.is_file() and path.read_text(encoding="utf-8") == content:
         return False
     save(path, content)

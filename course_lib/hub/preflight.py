@@ -7,7 +7,7 @@ import shutil
 import socket
 import stat
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from course_lib.hub import accounts
@@ -25,66 +25,65 @@ def machine(place: Place, root: Path) -> list[str]:
     Returns:
         A sentence for each, with what to do; nothing where nothing is wrong.
     """
-    found = []
     if platform.system() != "Linux":
         return [f"a hub on one machine needs Linux, and this is {platform.system()}"]
+    return [*_tools(place), *_course(place, root), *_notebooks(root), *_ports(place)]
+
+
+def _tools(place: Place) -> Iterator[str]:
     if not accounts.is_root():
-        found.append(
+        yield (
             "every student's server runs in the student's own account, which takes root: run it"
             " with sudo"
         )
     for tool in ("useradd", "groupadd", "usermod", "chpasswd"):
         if not shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
-            found.append(f"`{tool}` is not there, so no accounts can be made")
+            yield f"`{tool}` is not there, so no accounts can be made"
     if not shutil.which("node", path=place.path):
-        found.append(
+        yield (
             f"node is not in {place.path}; the hub's proxy is a program for it. Install it"
             " (Debian: apt-get install nodejs npm)"
         )
     if not place.proxy.exists() and not shutil.which("npm"):
-        found.append(
+        yield (
             f"the proxy is not at {place.proxy}, and npm, which installs it, is not there either:"
             " install npm (Debian: apt-get install npm)"
         )
     for folder in (place.software, place.state):
         there = next(path for path in (folder, *folder.parents) if path.exists())
         if not reachable(there):
-            found.append(
+            yield (
                 f"{there} is closed to other accounts, so nothing below it serves them: open it, or"
                 f" name another folder in {place.file.name}"
             )
-    return found + _course(place, root) + _notebooks(root) + _ports(place)
 
 
-def _course(place: Place, root: Path) -> list[str]:
+def _course(place: Place, root: Path) -> Iterator[str]:
     """Whether hub and nbgrader mean the same course."""
     file = root / "nbgrader_config.py"
     here = re.search(r"course_id\s*=\s*[\"']([^\"']*)", file.read_text() if file.exists() else "")
     if here is None:
-        return [f"{file} names no `course_id`"]
-    if here[1] == place.course:
-        return []
-    return [
-        f"{place.file.name} calls the course {place.course!r} and {file.name} calls it {here[1]!r}:"
-        " nobody would see what is released. Write the same name into both"
-    ]
+        yield f"{file} names no `course_id`"
+    elif here[1] != place.course:
+        yield (
+            f"{place.file.name} calls the course {place.course!r} and {file.name} calls it"
+            f" {here[1]!r}: nobody would see what is released. Write the same name into both"
+        )
 
 
-def _notebooks(root: Path) -> list[str]:
+def _notebooks(root: Path) -> Iterator[str]:
     """Whether every assignment has the notebook that Formgrader releases from."""
     texts = sorted(root.glob("solutions/*/[0-9][0-9]_*.md"))
     missing = [text.stem for text in texts if not text.with_suffix(".ipynb").exists()]
-    if not missing:
-        return []
-    return [
-        f"no notebook of {', '.join(missing)} in {root / 'solutions'}: `course exercises --check`"
-        " makes them"
-    ]
+    if missing:
+        yield (
+            f"no notebook of {', '.join(missing)} in {root / 'solutions'}: `course exercises"
+            " --check` makes them"
+        )
 
 
-def _ports(place: Place) -> list[str]:
+def _ports(place: Place) -> Iterator[str]:
     """Which ports somebody else listens on."""
-    found = []
     wanted = {"port": (place.address, place.port)}
     for name in ("hub_port", "proxy_port", "service_port"):
         wanted[name] = ("127.0.0.1", getattr(place, name))
@@ -95,12 +94,11 @@ def _ports(place: Place) -> list[str]:
             try:
                 probe.bind((address, port))
             except OSError as error:
-                found.append(
+                yield (
                     f"{address}:{port} cannot be had ({error.strerror}): end what listens there,"
                     f" perhaps this hub in another terminal, or change `{name}` in"
                     f" {place.file.name}"
                 )
-    return found
 
 
 def made(place: Place) -> list[str]:
@@ -109,43 +107,39 @@ def made(place: Place) -> list[str]:
     Returns:
         A sentence for each, with what to do.
     """
-    return _programs(place) + _members(place) + _exchange(place) + _databases(place)
+    return [*_programs(place), *_members(place), *_exchange(place), *_databases(place)]
 
 
-def _programs(place: Place) -> list[str]:
-    found = []
+def _programs(place: Place) -> Iterator[str]:
     for path in (place.bin / "python", place.library / "course_lib", place.etc):
         if not reachable(path):
-            found.append(
+            yield (
                 f"students' accounts cannot read {path.resolve()}: wanted a folder that is open to"
                 " all, with all above it"
             )
     for second in place.software.glob("venv/lib/python3*/site-packages/course_lib"):
         # A judge leaves out every folder that holds the library, and with it all others there.
-        found.append(f"{second} is a second copy of the library: remove it")
+        yield f"{second} is a second copy of the library: remove it"
     if not place.proxy.exists():
-        found.append(f"the proxy is not at {place.proxy}")
-    return found
+        yield f"the proxy is not at {place.proxy}"
 
 
-def _members(place: Place) -> list[str]:
+def _members(place: Place) -> Iterator[str]:
     instructors, students = accounts.members(place.instructors), accounts.members(place.students)
-    found = [
-        f"{name} is in both {place.instructors} and {place.students}: leave one"
-        f" (`gpasswd --delete {name} {place.students}`)"
-        for name in sorted(instructors & students)
-    ]
+    for name in sorted(instructors & students):
+        yield (
+            f"{name} is in both {place.instructors} and {place.students}: leave one"
+            f" (`gpasswd --delete {name} {place.students}`)"
+        )
     for name in sorted({place.grader, "root"} & (instructors | students)):
-        found.append(f"{name} is a member of the course: nobody should log in as {name}")
+        yield f"{name} is a member of the course: nobody should log in as {name}"
     for name in sorted(instructors | students):
         if not accounts.exists(name):
-            found.append(f"{name} is in a group of the course, but there is no such account")
-    return found
+            yield f"{name} is in a group of the course, but there is no such account"
 
 
-def _databases(place: Place) -> list[str]:
+def _databases(place: Place) -> Iterator[str]:
     """Whether the accounts that write into a database reach it; root, or the grader."""
-    found = []
     code = "import sqlalchemy, sys; sqlalchemy.create_engine(sys.argv[1]).connect()"
     command = [str(place.bin / "python"), "-c", code]
     for key, run in (("hub_database", _as_root), ("gradebook", accounts.as_grader)):
@@ -157,8 +151,7 @@ def _databases(place: Place) -> list[str]:
             # The first line of what the driver says, without the traceback above it.
             lines = [line for line in done.stderr.splitlines() if "Error" in line and ":" in line]
             said = lines[-1] if lines else done.stderr.strip()[-300:]
-            found.append(f"`{key}` of {place.file.name} cannot be reached: {said}")
-    return found
+            yield f"`{key}` of {place.file.name} cannot be reached: {said}"
 
 
 def _as_root(
@@ -167,24 +160,21 @@ def _as_root(
     return subprocess.run(list(command), **more)  # type: ignore[call-overload]
 
 
-def _exchange(place: Place) -> list[str]:
+def _exchange(place: Place) -> Iterator[str]:
     """Whether every account may write into the exchange, and the grader into the course's part."""
-    folder = place.exchange
+    folder, course = place.exchange, place.exchange / place.course
     wanted = stat.S_IROTH | stat.S_IWOTH | stat.S_IXOTH
     if not folder.is_dir():
-        return [f"there is no exchange at {folder}"]
-    if os.statvfs(folder).f_flag & os.ST_RDONLY:
-        return [f"the exchange {folder} lies on a disk that cannot be written"]
-    if folder.stat().st_mode & wanted != wanted or not reachable(folder):
-        mode = stat.filemode(folder.stat().st_mode)
-        return [
-            f"the exchange {folder} is {mode}, so students could not hand in:"
-            f" `chmod 1777 {folder}`, and all folders above it open to all"
-        ]
-    course = folder / place.course
-    if course.is_dir() and accounts.exists(place.grader) and course.owner() != place.grader:
-        return [
+        yield f"there is no exchange at {folder}"
+    elif os.statvfs(folder).f_flag & os.ST_RDONLY:
+        yield f"the exchange {folder} lies on a disk that cannot be written"
+    elif folder.stat().st_mode & wanted != wanted or not reachable(folder):
+        yield (
+            f"the exchange {folder} is {stat.filemode(folder.stat().st_mode)}, so students could"
+            f" not hand in: `chmod 1777 {folder}`, and all folders above it open to all"
+        )
+    elif course.is_dir() and accounts.exists(place.grader) and course.owner() != place.grader:
+        yield (
             f"{course} belongs to {course.owner()}, so {place.grader} could not release:"
             f" `chown -R {place.grader} {course}`"
-        ]
-    return []
+        )

@@ -1,7 +1,7 @@
 """Where a hub lives and what it is called: ``deploy/local/hub.toml``, read and looked at.
 
 The hub's own configuration and that of every server it starts read the same file, so nothing is
-said twice. This module needs nothing but Python.
+said twice. This module needs nothing but Python: pydantic would cost each server twelve megabytes.
 """
 
 from __future__ import annotations
@@ -171,15 +171,17 @@ def _convert(value: object, kind: str, name: str, file: Path) -> object:
         return Path(value)
     if kind == "str" and isinstance(value, str):
         return value
-    if kind == "tuple[str, ...]" and isinstance(value, list):
-        if all(isinstance(item, str) for item in value):
-            return tuple(value)
+    if (
+        kind == "tuple[str, ...]"
+        and isinstance(value, list)
+        and all(isinstance(item, str) for item in value)
+    ):
+        return tuple(value)
     wanted = {"int": "a whole number", "tuple[str, ...]": "a list of texts"}.get(kind, "a text")
     raise Refused(f"{file.name}: `{name}` is {value!r}; wanted {wanted}")
 
 
 def _look(place: Place) -> None:
-    """Refuse what cannot work."""
     name = place.file.name
     for folder in (place.software, place.state):
         if not folder.is_absolute():

@@ -102,7 +102,6 @@ def _python(place: Place, root: Path, say: Callable[[str], None]) -> None:
 
 
 def _choose_python() -> Path:
-    """A Python that every account can start."""
     names = [f"python3.{minor}" for minor in (13, 12, 11)]
     found = [Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")]
     found += [Path(folder, name) for name in names for folder in ("/usr/local/bin", "/usr/bin")]
@@ -132,7 +131,6 @@ def _proxy(place: Place, say: Callable[[str], None]) -> None:
 
 
 def _run(command: Sequence[str], remark: str) -> None:
-    """Run an installer whose files everybody may read."""
     hidden = {"PIP_REQUIRE_VIRTUALENV", "PYTHONPATH"}
     env = {name: value for name, value in os.environ.items() if name not in hidden}
     done = subprocess.run(command, capture_output=True, text=True, umask=0o022, env=env, cwd="/")

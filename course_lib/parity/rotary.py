@@ -150,7 +150,7 @@ def _multimodal_oracle(module: Any, inputs: _Inputs) -> Reference:
         for i in range(pairs):
             if not module.interleaved:
                 axis = (i >= time) + (i >= time + height)
-            elif i % 3 == 1 and i < 3 * height or i % 3 == 2 and i < 3 * width:
+            elif (i % 3 == 1 and i < 3 * height) or (i % 3 == 2 and i < 3 * width):
                 axis = i % 3
             else:
                 axis = 0

@@ -21,7 +21,7 @@ from course_lib.swin.windows import (
 )
 
 __all__ = [
-    "BlockCost", "DropPath", "Layout", "PRESETS", "PatchMerging", "Swin", "SwinBlock", "SwinConfig",
+    "PRESETS", "BlockCost", "DropPath", "Layout", "PatchMerging", "Swin", "SwinBlock", "SwinConfig",
     "WindowAttention", "block_cost", "cyclic_shift", "drop_path", "drop_path_rates",
     "grid_connections", "pad_grid", "swin", "window_layout", "window_mask", "window_partition",
     "window_reverse",

@@ -1,5 +1,7 @@
 """Reach by masks against reach by gradients, receptive fields, ways of the gradient."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from torch import nn
@@ -72,9 +74,7 @@ def test_the_field_of_convolutions_grows_slower_than_what_they_could_see():
     for depth in (1, 4, 12):
         torch.manual_seed(0)
         width = [3] + [8] * depth
-        layers = nn.Sequential(
-            *(nn.Conv2d(a, b, 3, padding=1) for a, b in zip(width, width[1:], strict=False))
-        )
+        layers = nn.Sequential(*(nn.Conv2d(a, b, 3, padding=1) for a, b in pairwise(width)))
         field = effective_receptive_field(layers, x, torch.Generator().manual_seed(0))
         assert field.sum().item() == pytest.approx(1, abs=1e-4)
         outside = (torch.arange(33) - 16).abs() > depth

@@ -14,7 +14,7 @@ import yaml
 
 import course_lib.book.builder as build_module
 from course_lib.book.builder import BuildError, build, links, source_key
-from course_lib.book.keys import page_keys
+from course_lib.book.page_keys import page_keys
 from course_lib.claims import load_claims
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,7 @@
 """The guide for instructors is followed word by word, and its pictures are those of today.
 
 What a reader types stands on the page in blocks; they are taken from there. Screens are left in
-``_build/guide``, for ``python -m course_lib.book.pictures``.
+``_build/guide``, for ``python -m course_lib.book.screenshots``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from course_lib.book.pictures import MOST, WIDTH, refresh, shrink
+from course_lib.book.screenshots import MOST, WIDTH, refresh, shrink
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")
@@ -190,7 +190,7 @@ def test_the_guide_s_pictures_are_small_described_and_made_by_tests() -> None:
     assert there == {name for _, name in shown()}
     hub = (path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "hub").glob("*.py"))
     tests = {"guide": Path(__file__).read_text(encoding="utf-8"), "hub": "".join(hub)}
-    tests["readme"] = (ROOT / "tests/browser/test_survey.py").read_text(encoding="utf-8")
+    tests["readme"] = (ROOT / "tests/browser/test_page_survey.py").read_text(encoding="utf-8")
     for alt, name in shown():
         path = ROOT / "book" / "pictures" / name
         assert path.stat().st_size <= MOST and len(alt) > 60, name

@@ -96,7 +96,7 @@ def test_limits_go_above_and_below_only_where_the_operator_takes_them() -> None:
 
 
 def test_columns_keep_their_alignment_as_classes() -> None:
-    cells = [e for e in tree(r"\begin{aligned} a &= b \\ c &= d \end{aligned}").iter(f"{NS}mtd")]
+    cells = tree(r"\begin{aligned} a &= b \\ c &= d \end{aligned}").iter(f"{NS}mtd")
     assert [cell.get("class") for cell in cells] == ["tex-right", "tex-left"] * 2
 
 
@@ -105,5 +105,5 @@ def test_names_signs_and_bars_get_the_space_of_tex() -> None:
     assert "mspace" not in tags(tree(r"\log(p)"))
     minus = [e for e in tree(r"a - b = -c").iter(f"{NS}mo") if e.text == "\N{MINUS SIGN}"]
     assert [sign.get("form") for sign in minus] == [None, "prefix"]
-    bars = [e for e in tree(r"|x|").iter(f"{NS}mo")]
+    bars = list(tree(r"|x|").iter(f"{NS}mo"))
     assert all(bar.get("lspace") == "0" for bar in bars)

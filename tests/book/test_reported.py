@@ -15,6 +15,7 @@ import yaml
 from docutils import nodes
 
 from course_lib.benchmarks import attention, cluster, grading, growth
+from course_lib.book.energy import assumptions
 from course_lib.book.forest import forest
 from course_lib.book.reported import (
     BENCHMARKS,
@@ -26,12 +27,12 @@ from course_lib.book.reported import (
 from course_lib.book.results import by_table, cells, tally
 from course_lib.experiments import (
     EXPERIMENTS,
-    DataUse,
     Experiment,
     Question,
     Record,
     RecordError,
     Size,
+    load_record,
     load_records,
     measured,
 )
@@ -39,28 +40,14 @@ from course_lib.experiments.registry import Job, Outcome
 
 BOOK = Path(__file__).parents[2] / "book"
 RECORDS = load_records(BOOK / "results")
+KEPT = next(record for record in RECORDS if record.experiment == "cost")
 CARD = {"document": "lecture", "table": "Table 1", "row": "plain"}
 PLAIN = CARD | {"metric": "score", "experiment": "toy", "arm": "small"}
 
 
 def record(arm: str, seed: int, score: float, size: str = "cpu") -> Record:
-    return Record(
-        experiment="toy",
-        arm=arm,
-        size=size,
-        seed=seed,
-        config={"epochs": 1},
-        data=[DataUse("made-up", "three words", "0" * 64)],
-        metrics=[{"epoch": 1, "loss": 1.0}],
-        results={"score": score, "by": {"1.2": {"a": 0.25}}, "right": True},
-        wall_seconds=1.0,
-        device_seconds=1.0,
-        hardware={"device": "cpu"},
-        versions={"torch": "2"},
-        commit="",
-        source_sha256="0" * 64,
-        finished="2026-01-01T00:00:00+00:00",
-    )
+    results = {"score": score, "by": {"1.2": {"a": 0.25}}, "right": True}
+    return replace(KEPT, experiment="toy", arm=arm, size=size, seed=seed, results=results)
 
 
 def toy(control: float = 0.0) -> dict[str, Experiment]:
@@ -108,6 +95,11 @@ def test_a_row_gets_mean_spread_and_the_rules_verdict(tmp_path: Path) -> None:
     assert data["family"] == "toy" and data["seeds"] == [0, 1, 2] and data["margin"] == 0.1
     assert data["difference"] == pytest.approx(1.01) and data["low"] < 1.01 < data["high"]
     assert 0 < data["p"] <= data["p_adjusted"] < 0.05 and data["remarks"] == []
+    assert (
+        data["core_minutes"] == pytest.approx(RUNS[0].device_seconds / 60)
+        and data["n_weights"] is None
+    )
+    assert nobody.data()["core_minutes"] is None and nobody.data().keys() == data.keys()
     assert nobody.data()["compared_with"] == "" and nobody.data()["p_adjusted"] is None
     json.dumps(data)
 
@@ -152,13 +144,27 @@ def test_every_size_has_its_own_row_and_verdict() -> None:
     assert found == {"cpu": ("stands", 3, False), "full": ("undecided", 1, True)}
 
 
-def test_nothing_is_decided_where_a_control_fails_or_a_partner_is_missing() -> None:
+def test_nothing_is_decided_where_a_control_fails_or_no_seed_is_shared() -> None:
     printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
     assert [row.verdict for row in rows(printed, RUNS, toy(control=1))] == ["not testable"]
-    alone = [run for run in RUNS if run.arm == "big"]
-    assert [row.verdict for row in rows(printed, alone, toy())] == ["undecided"]
+    apart = [run for run in RUNS if (run.arm == "big") == (run.seed == 0)]
+    assert [row.verdict for row in rows(printed, apart, toy())] == ["undecided"]
     down = [record(r.arm, r.seed, -r.results["score"]) for r in RUNS]
     assert [row.verdict for row in rows(printed, down, toy())] == ["does not"]
+
+
+def test_a_question_without_one_of_its_arms_is_not_run() -> None:
+    printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
+    # What the other arm has at another size is no partner.
+    alone = [run for run in RUNS if run.arm == "big"] + [record("small", 0, 0.5, "full")]
+    (row,) = rows(printed, alone, toy())
+    assert (row.verdict, row.missing, row.n, row.conclusion) == ("not run", ("small",), 3, None)
+    assert "not run: no record of small" in cells(row) and row.data()["missing"] == ["small"]
+    assert tally([row]) == "rows 1: not run 1"
+    (reference,) = rows([replace(printed[0], conclusion="")], alone, toy())
+    assert (reference.verdict, reference.missing) == ("reference", ())
+    (whole,) = rows(printed, RUNS, toy())
+    assert (whole.verdict, whole.missing) == ("stands", ())
 
 
 def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
@@ -172,11 +178,15 @@ def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
     ("entry", "message"),
     [
         ("text", "'text'.*wanted a mapping"),
-        ({"document": "lecture"}, r"missing keys \['row', 'table'\]"),
-        (CARD | {"claim": "x"}, r"unknown keys \['claim'\]"),
+        ({"document": "lecture"}, "table is missing; row is missing"),
+        (CARD | {"claim": "x"}, "claim is unknown"),
         (CARD | {"document": "a novel"}, "document is 'a novel'"),
-        (CARD | {"row": 3}, "row is 3, wanted text"),
-        (PLAIN | {"value": "0.5", "setting": "s"}, "value is '0.5', wanted a number"),
+        (CARD | {"row": 3}, "row is 3: input should be a valid string"),
+        (CARD | {"row": ""}, "row is '': string should have at least 1 character"),
+        (
+            PLAIN | {"value": "0.5", "setting": "s"},
+            "value is '0.5': input should be a valid",
+        ),
         (PLAIN | {"value": 0.5}, "needs its metric and its setting"),
         (CARD | {"arm": "small"}, "needs its experiment"),
         (CARD | {"conclusion": "big"}, "needs its experiment"),
@@ -211,6 +221,15 @@ def test_the_books_rows_are_in_order() -> None:
     assert found >= {("ablation-report", f"Table {i}") for i in range(1, 7)}
     labels = ("V.A Classification performance", "V.B Training dynamics", "V.D Ablation studies")
     assert found >= {("cifar-report", label) for label in labels}
+
+
+def test_the_trained_size_stands_beside_the_small_one() -> None:
+    printed = [p for p in load_reported(BOOK / "results.yml") if p.experiment == "image-models"]
+    assert {p.arm for p in printed} == {*EXPERIMENTS["image-models"].arms}
+    assert {row.verdict for row in rows(printed, [])} == {"not run"}
+    resnet = load_record(BOOK / "results" / "image-recipes" / "resnet-0-day-0.json")
+    alone = rows(printed, [replace(resnet, experiment="image-models", arm="resnet")])
+    assert [(row.verdict, row.n) for row in alone] == [("not run", 1)] + [("not run", 0)] * 3
 
 
 def table_of(document: str, table: str) -> dict[str, dict[str, float | None]]:
@@ -267,8 +286,8 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 3}, "gru-cpu-0.json: schema is 3, expected 2"),
-        ({"seed": None}, r"gru-cpu-0.json: missing fields \['seed'\]"),
+        ({"schema": 3}, "gru-cpu-0.json: schema is 3: input should be 1 or 2"),
+        ({"seed": None}, "gru-cpu-0.json: seed is missing"),
         ({"experiment": "seq2seq-bottle"}, "gru-cpu-0.json: experiment 'seq2seq-bottle' is none"),
         ({"arm": "tanh"}, "tanh-cpu-0.json: arm 'tanh' is none of gru, gru-attention"),
     ],
@@ -298,7 +317,21 @@ def test_records_of_benchmarks_are_known() -> None:
 def test_the_page_has_a_section_for_every_experiment(page: Any) -> None:
     sections = directive(page, "ResultsTable", BOOK.parent)[0].run()
     assert [s["ids"] for s in sections] == [[f"results-{name}"] for name in EXPERIMENTS]
-    assert len(directive(page, "EnergyTable", BOOK.parent)[0].run()) == 1
+    (costs,) = directive(page, "EnergyTable", BOOK.parent)[0].run()
+    shown = [
+        [entry.astext() for entry in row.findall(nodes.entry)] for row in costs.findall(nodes.row)
+    ]
+    assert shown[0][-1] == "Minutes on a GPU, at least" and shown[-1][:2] == [
+        "all",
+        f"{len(RECORDS)}",
+    ]
+    assert {cells[0] for cells in shown if not cells[-1]} == {*BENCHMARKS, "scan-orders"}
+    counts, plan = directive(page, "SizesTable", BOOK.parent)[0].run()
+    assert counts.astext().startswith("Runs so far: ")
+    names = [next(row.findall(nodes.entry)).astext() for row in plan.findall(nodes.row)]
+    assert names == ["Experiment", *(n for n, what in EXPERIMENTS.items() if "day" in what.sizes)]
+    (said,) = directive(page, "CostAssumptions", BOOK.parent)[0].run()
+    assert said.astext() == assumptions()
 
 
 def test_the_page_shows_the_rows_of_the_command(page: Any) -> None:
@@ -312,6 +345,6 @@ def test_the_page_shows_the_rows_of_the_command(page: Any) -> None:
     shown = [
         [entry.astext() for entry in row.findall(nodes.entry)]
         for section in sections
-        for row in list(section.findall(nodes.tbody))[0].findall(nodes.row)
+        for row in next(section.findall(nodes.tbody)).findall(nodes.row)
     ]
     assert shown == [cells(row) for rows_ in by_table(found).values() for row in rows_]

@@ -1,4 +1,4 @@
-"""The book in a browser: font, figures, questions and search; `test_survey` opens each page."""
+"""The book in a browser: font, figures, questions, search; `test_page_survey` opens each page."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,7 @@ def test_a_sentence_is_written_and_parts_are_taken_away(page: Any) -> None:
     for _ in range(3):
         press.click()
         kept.append(check(page)["outputs"]["kept"])
-    assert len({b - a for a, b in zip(kept, kept[1:], strict=False)}) == 1  # a word, a row
+    assert len({b - a for a, b in pairwise(kept)}) == 1  # a word, a row
     page.get_by_role("button", name="To the end").click()
     written = check(page)["inputs"]["written"]
     assert [*written, "(end)"] == [word for word, _ in translate(source, 20)["likely"]]

@@ -1,5 +1,6 @@
 """The protocol carries what it promises, and refuses everything else."""
 
+import contextlib
 import json
 import random
 import struct
@@ -98,10 +99,8 @@ def test_no_bytes_make_unpack_do_anything_but_refuse():
         for _ in range(rng.randint(1, 4)):
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         damaged = damaged[: rng.randint(0, len(damaged))]
-        try:
+        with contextlib.suppress(ProtocolError):
             assert isinstance(unpack(bytes(damaged)), dict)
-        except ProtocolError:
-            pass
 
 
 @pytest.mark.parametrize("frame", [b"", b"\0\0\0\2{}", b"\0\0\0\4null", b"\xff\xff\xff\xff"])

@@ -3,6 +3,7 @@
 import ast
 import functools
 import inspect
+import re
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -113,12 +114,12 @@ def entry(**changes: object) -> Claim:
         ({"verdict": "wrong"}, "wanted a note"),
         ({"verdict": "measured here", "note": "n"}, "outcome ''"),
         ({"outcome": "stands"}, "outcome 'stands'"),
+        ({"chapter": "1"}, "chapter is '1': input should be a valid integer"),
     ],
 )
 def test_an_entry_that_could_not_be_shown_is_refused(changes: dict, said: str) -> None:
-    with pytest.raises(ValueError, match="claim 0") as caught:
+    with pytest.raises(ValueError, match=re.escape(said)):
         entry(**changes)
-    assert said in str(caught.value)
 
 
 def test_a_function_that_does_not_exist_is_named() -> None:
@@ -141,7 +142,7 @@ def test_ids_and_keys_are_checked(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"\['1'\] come more than once"):
         load_claims(path)
     path.write_text("- {id: 1, verdikt: holds}\n")
-    with pytest.raises(ValueError, match="claim 1: unknown keys"):
+    with pytest.raises(ValueError, match=r"claims\.yml, claim 1: .*verdikt is unknown"):
         load_claims(path)
 
 

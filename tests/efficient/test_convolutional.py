@@ -77,7 +77,7 @@ def test_a_reduced_key_is_made_of_its_own_square_and_every_query_sees_it():
     x = grid().requires_grad_()
     attend(x)[0, 0, 0].sum().backward()
     assert x.grad[0].abs().sum(-1).ne(0).all() and not x.grad[1].any()
-    out, weights = attend(grid(), return_weights=True)
+    _, weights = attend(grid(), return_weights=True)
     assert weights.shape == (2, 2, 24, 6)
 
 

@@ -141,7 +141,7 @@ def test_dropout_acts_in_training_only():
         torch.testing.assert_close(module(x), make()(x))
         module.train()
         assert not torch.allclose(module(x), module(x))
-        out, weights = module(x, return_weights=True)
+        _, weights = module(x, return_weights=True)
         torch.testing.assert_close(weights.sum(-1), torch.ones(2, H, 7, dtype=torch.float64))
 
 

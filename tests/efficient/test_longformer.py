@@ -154,7 +154,7 @@ def test_dropout_only_while_training():
     assert torch.equal(attend(x, positions), attend(x, positions))
     attend.train()
     assert not torch.equal(attend(x, positions), attend(x, positions))
-    out, weights, far = attend(x, positions, return_weights=True)
+    _, weights, far = attend(x, positions, return_weights=True)
     torch.testing.assert_close(weights[:, :, 1:].sum(-1), torch.ones(B, H, T - 1).double())
     torch.testing.assert_close(far.sum(-1), torch.ones(B, H, 1).double())
 

@@ -10,14 +10,15 @@ import pytest
 import torch
 
 from course_lib.data import Cifar10, shape_images
-from course_lib.experiments import favit_operators, vit_ablations
+from course_lib.experiments import SHIPPED_RESULTS, favit_operators, load_record, vit_ablations
 from course_lib.experiments.favit_operators import EXPERIMENT, FusionRun, make_fusing
 from course_lib.experiments.questions import answers
-from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job, Outcome
 from course_lib.favit import FaViT
 from course_lib.swin import Swin
 from course_lib.training import count_parameters
+
+KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
 
 
 @pytest.fixture
@@ -92,14 +93,11 @@ def test_operators_are_judged_in_pairs() -> None:
     levels = {"pointwise": 0.5, "linear": 0.4, "mean": 0.45, "max": 0.47, "prob-sparse": 0.46,
               "released": 0.3, "swin": 0.5}  # fmt: skip
     records = [
-        Record("e", arm, "cpu", seed, {"a": 1}, [DataUse("d", "v", "0" * 64)],
-               [{"epoch": 1, "accuracy": 0.5}], {"accuracy": level + 0.01 * seed + noise * seed},
-               1, 1, {"device": "cpu"}, {"python": "3"}, "", "0" * 64,
-               "2026-01-01T00:00:00+00:00")
+        replace(KEPT, arm=arm, seed=seed, results={"accuracy": level + 0.01 * seed + noise * seed})
         for noise, (arm, level) in enumerate(levels.items())
         for noise in (noise / 10_000,)
         for seed in range(3)
-    ]  # fmt: skip
+    ]
     said = {c.key: c.verdict.outcome for c in answers(favit_operators.QUESTIONS, records)}
     assert said == {
         "prob-sparse/max": "does not",

@@ -10,12 +10,14 @@ import pytest
 import torch
 
 from course_lib.data.translation import Vocabulary
-from course_lib.experiments import no_positions
+from course_lib.experiments import SHIPPED_RESULTS, load_record, no_positions
 from course_lib.experiments.no_positions import CPU, Guesser, guesses, place_known
 from course_lib.experiments.questions import answers
-from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job, Outcome
 from course_lib.training import seeded_generator
+
+KEPT = load_record(SHIPPED_RESULTS / "no-positions" / "forwards-cpu-0.json")
 
 SMALL = {"n_train": 64, "n_test": 20, "d_model": 16, "n_heads": 2, "d_ff": 32, "n_layers": 1,
          "epochs": 2, "n_probed": 20, "n_places": 4}  # fmt: skip
@@ -75,9 +77,7 @@ def test_full_is_larger() -> None:
 def test_what_is_lost_is_judged() -> None:
     def record(arm: str, seed: int, accuracy: float, place: float) -> Record:
         results: dict[str, Any] = {"accuracy": accuracy + 0.01 * seed, "place": place}
-        return Record("e", arm, "cpu", seed, {"a": 1}, [DataUse("d", "v", "0" * 64)],
-                      [{"epoch": 1, "accuracy": 0.5}], results, 1, 1, {"device": "cpu"},
-                      {"python": "3"}, "", "0" * 64, "2026-01-01T00:00:00+00:00")  # fmt: skip
+        return replace(KEPT, arm=arm, seed=seed, results=results)
 
     levels = {"forwards": (0.5, 0.9), "forwards-none": (0.49, 0.7), "both-ways": (0.6, 0.9),
               "both-ways-none": (0.4, 0.125)}  # fmt: skip

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_lib.experiments import order_tasks
+from course_lib.experiments import SHIPPED_RESULTS, load_record, order_tasks
 from course_lib.experiments.order_tasks import ASK, FIRST_WORD, OrderRun, draw, right
 from course_lib.experiments.questions import answers
-from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
+
+KEPT = load_record(SHIPPED_RESULTS / "order-tasks" / "copy-forwards-cpu-0.json")
 
 TINY = replace(
     order_tasks.CPU, length=4, n_words=6, n_test=8, d_model=8, n_heads=2, d_ff=8, n_layers=1,
@@ -87,7 +88,7 @@ def test_what_cannot_be_drawn_is_refused(changed: dict[str, object], message: st
 def test_a_reader_of_both_ways_that_is_told_nothing_cannot_tell_brackets() -> None:
     config = replace(TINY, task="brackets", positions="none")
     model = order_tasks.build(config, 0)
-    tokens, answers = draw(config, 40, seeded_generator(5))
+    tokens, _ = draw(config, 40, seeded_generator(5))
     said = model(tokens)[:, -1]
     assert torch.allclose(said, said[:1].expand_as(said), atol=1e-5)
     told = order_tasks.build(replace(config, positions="sinusoidal"), 0)(tokens)[:, -1]
@@ -95,19 +96,12 @@ def test_a_reader_of_both_ways_that_is_told_nothing_cannot_tell_brackets() -> No
 
 
 def test_the_rule_asks_each_task_of_each_reader() -> None:
-    def record(arm: str, seed: int, accuracy: float) -> Record:
-        row = {"epoch": 1.0, "accuracy": accuracy}
-        use = [DataUse("d", "v", "0" * 64)]
-        return Record(
-            "order-tasks", arm, "cpu", seed, {"a": 1}, use, [row], {"accuracy": accuracy}, 1.0, 1.0,
-            {"device": "CPU"}, {"python": "3"}, "", "0" * 64, "2026-01-01T00:00:00+00:00",
-        )  # fmt: skip
-
     records = [
-        record(arm, seed, 0.9 - 0.4 * arm.endswith("none") - 0.01 * seed)
+        replace(KEPT, arm=arm, seed=seed,
+                results={"accuracy": 0.9 - 0.4 * arm.endswith("none") - 0.01 * seed})
         for arm in order_tasks.ARMS
         for seed in range(3)
-    ]
+    ]  # fmt: skip
     found = answers(order_tasks.QUESTIONS, records)
     assert len(found) == 6 and all(c.verdict.outcome == "stands" for c in found)
     assert [c.key for c in found if c.control] == ["reverse both ways"]

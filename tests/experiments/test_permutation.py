@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,19 @@ import pytest
 import torch
 
 from course_lib.data import Cifar10, shape_images
-from course_lib.experiments import permutation, scan_orders, scene_positions, vit_ablations
+from course_lib.experiments import (
+    SHIPPED_RESULTS,
+    load_record,
+    permutation,
+    scan_orders,
+    scene_positions,
+    vit_ablations,
+)
 from course_lib.experiments.questions import answers
-from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Experiment, Job, Outcome
+
+KEPT = load_record(SHIPPED_RESULTS / "permutation" / "vit-cpu-0.json")
 
 
 @pytest.fixture
@@ -34,9 +44,7 @@ def train(folder: Path, of: Experiment, arm: str, seed: int = 0, **changes: Any)
 
 
 def record(arm: str, seed: int, results: dict[str, Any]) -> Record:
-    return Record("e", arm, "cpu", seed, {"a": 1}, [DataUse("d", "v", "0" * 64)],
-                  [{"epoch": 1, "accuracy": 0.5}], results, 1, 1, {"device": "cpu"},
-                  {"python": "3"}, "", "0" * 64, "2026-01-01T00:00:00+00:00")  # fmt: skip
+    return replace(KEPT, arm=arm, seed=seed, results=results)
 
 
 SMALL = {"n_train": 200, "n_watched": 20, "n_test": 120, "epochs": 2, "d_model": 16, "n_layers": 1,

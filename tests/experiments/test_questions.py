@@ -7,31 +7,34 @@ from dataclasses import replace
 import pytest
 import torch
 
-from course_lib.experiments import EXPERIMENTS, Experiment, Question, Record, Size, conclusions
+from course_lib.experiments import (
+    EXPERIMENTS,
+    SHIPPED_RESULTS,
+    Experiment,
+    Question,
+    Record,
+    Size,
+    conclusions,
+    load_record,
+)
 from course_lib.experiments.questions import ALL, answers, learned
-from course_lib.experiments.record import DataUse, pack_items
+from course_lib.experiments.record import pack_items
 from course_lib.experiments.registry import Job, Outcome
+
+KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
 
 BIG = Question("big", "Big is better.", "a report", "big", "small", "score", margin=0.1)
 
 
 def record(arm: str, seed: int, score: float, size: str = "cpu", **results: float) -> Record:
-    return Record(
+    return replace(
+        KEPT,
         experiment="toy",
         arm=arm,
         size=size,
         seed=seed,
-        config={"epochs": 1},
-        data=[DataUse("made-up", "three words", "0" * 64)],
         metrics=[{"epoch": 1, "right": 0.1}, {"epoch": 2, "right": 0.1 + score}],
         results={"score": score, **results},
-        wall_seconds=1.0,
-        device_seconds=1.0,
-        hardware={"device": "cpu"},
-        versions={"torch": "2"},
-        commit="",
-        source_sha256="0" * 64,
-        finished="2026-01-01T00:00:00+00:00",
     )
 
 
@@ -176,6 +179,10 @@ def test_items_widen_the_interval_where_both_arms_have_them() -> None:
     assert found.over_items is not None and found.over_items[0] < 0 < found.over_items[1]
     (without,) = answers([asked], [*kept[:-1], runs(0.2)[-1]])
     assert without.over_items is None
+    # An accuracy is the mean of what was right, unless something else is subtracted.
+    plain = Question("plain", "Big is better.", "a report", "big", "small")
+    assert plain.kept == "correct" and asked.kept == "right" and BIG.kept == ""
+    assert replace(plain, minus=0.1).kept == replace(plain, beyond=("big", "small")).kept == ""
 
 
 def test_every_question_names_arms_of_its_experiment_and_has_a_key_of_its_own() -> None:

@@ -17,8 +17,9 @@ from course_lib.experiments import (
     runner,
 )
 from course_lib.experiments.questions import Question
-from course_lib.experiments.record import DataUse
+from course_lib.experiments.record import DataUse, write_record
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size, experiment
+from course_lib.experiments.unattended import missing
 from course_lib.training import fit
 
 
@@ -89,6 +90,26 @@ def test_a_record_of_other_settings_is_not_taken_for_done(tmp_path: Path) -> Non
     calls.clear()
     go(changed, tmp_path, seeds=[0])
     assert calls == [("big", 0)]
+
+
+def test_what_other_code_made_is_run_again_if_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[str, int]] = []
+    what = toy(calls)
+    go(what, tmp_path, seeds=[0])
+    results = tmp_path / "results"
+    assert go(what, tmp_path, seeds=[0], stale=True) == []
+    monkeypatch.setattr(runner, "code_of", lambda _: "1" * 64)
+    # Of an older record the code can't be told.
+    (older,) = (r for r in load_records(results) if r.arm == "small")
+    write_record(dataclasses.replace(older, schema=1), results)
+    assert bill(what, results_dir=results).done == [("small", 0), ("big", 0)]
+    assert missing({"toy": what}, results_dir=results, stale=True)[0].arm == "big"
+    calls.clear()
+    go(what, tmp_path, seeds=[0], stale=True)
+    assert calls == [("big", 0)]
+    assert go(what, tmp_path, seeds=[0], stale=True) == []
 
 
 def test_dry_run_prints_the_bill_and_runs_nothing(tmp_path: Path) -> None:

@@ -4,10 +4,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from course_lib.decoding import Decoded
+from course_lib.experiments import SHIPPED_RESULTS, corpora, load_record
 from course_lib.experiments import seq2seq_bottleneck as bottleneck
 from course_lib.experiments.questions import answers
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job
+
+KEPT = load_record(SHIPPED_RESULTS / "seq2seq-bottleneck" / "gru-cpu-0.json")
 
 TINY = bottleneck.BottleneckConfig(
     n_train=64, n_test=40, max_length=6, d_model=8, epochs=2, batch_size=32
@@ -41,7 +45,7 @@ def test_a_run_cut_off_goes_on_from_its_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = bottleneck.EXPERIMENT.train(job(tmp_path / "whole"))
-    real = bottleneck.exact_matches
+    real = corpora.exact_matches
     calls = []
 
     def interrupted(*args: object) -> list[bool]:
@@ -50,10 +54,10 @@ def test_a_run_cut_off_goes_on_from_its_checkpoint(
             raise KeyboardInterrupt
         return real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(bottleneck, "exact_matches", interrupted)
+    monkeypatch.setattr(corpora, "exact_matches", interrupted)
     with pytest.raises(KeyboardInterrupt):
         bottleneck.EXPERIMENT.train(job(tmp_path / "cut"))
-    monkeypatch.setattr(bottleneck, "exact_matches", real)
+    monkeypatch.setattr(corpora, "exact_matches", real)
     resumed = bottleneck.EXPERIMENT.train(job(tmp_path / "cut"))
     assert resumed.results == whole.results
     assert resumed.metrics[1]["loss"] == whole.metrics[1]["loss"]
@@ -73,32 +77,22 @@ def test_exact_match_needs_every_word(monkeypatch: pytest.MonkeyPatch) -> None:
     known = [pair for pair in data.test if data.target.unk not in data.target.encode(pair.target)]
     rows = [torch.tensor(data.target.encode(pair.target, eos=True)) for pair in known]
     answers = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
-    monkeypatch.setattr(model, "greedy", lambda *a, **k: (answers, None))
-    assert all(bottleneck.exact_matches(model, data, known))
-    monkeypatch.setattr(model, "greedy", lambda *a, **k: (answers[:, 1:], None))
-    assert not any(bottleneck.exact_matches(model, data, known))
+    for said, right in ((answers, True), (answers[:, 1:], False)):
+        written = Decoded(said, torch.zeros(len(known)), torch.zeros(len(known)), None)
+        monkeypatch.setattr(model, "generate", lambda *a, _written=written, **k: _written)
+        assert bottleneck.exact_matches(model, data, known) == [right] * len(known)
 
 
 def record(arm: str, seed: int, short: float, long: float) -> Record:
-    return Record(
-        experiment="seq2seq-bottleneck",
+    return replace(
+        KEPT,
         arm=arm,
-        size="cpu",
         seed=seed,
-        config={"a": 1},
-        data=[bottleneck.DataUse("x", "y", "0" * 64)],
         metrics=[{"epoch": 1, "exact": 0.0}, {"epoch": 2, "exact": short / 2 + 0.001 * seed}],
         results={
             "exact_by_length": {"4": short, "8": 0.5, "12": long, "16": long},
             "n_by_length": {"4": 10, "8": 10, "12": 10, "16": 30},
         },
-        wall_seconds=1.0,
-        device_seconds=1.0,
-        hardware={"device": "cpu"},
-        versions={"python": "3"},
-        commit="",
-        source_sha256="0" * 64,
-        finished="2026-01-01T00:00:00+00:00",
     )
 
 

@@ -5,14 +5,22 @@ import pytest
 import torch
 
 from course_lib.data import Cifar10, shape_images
-from course_lib.experiments import vit_ablations, vit_questions, vit_rivals
+from course_lib.experiments import (
+    SHIPPED_RESULTS,
+    load_record,
+    vit_ablations,
+    vit_questions,
+    vit_rivals,
+)
 from course_lib.experiments.questions import answers
-from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job, Outcome
 from course_lib.experiments.vit_ablations import CPU, FULL, SeeingRun, make_model
 from course_lib.hybrid import Hybrid
 from course_lib.resnet import ResNet
 from course_lib.vit import ViT
+
+KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
 
 SMALL = {"n_train": 200, "n_watched": 20, "epochs": 2, "d_model": 16, "n_layers": 2, "n_heads": 2,
          "d_ff": 32}  # fmt: skip
@@ -40,9 +48,8 @@ def record(arm: str, seed: int, accuracy: float) -> Record:
     row = {"epoch": 1, "accuracy": accuracy - 0.1 - 0.01 * seed}
     last = {"epoch": 2, "accuracy": accuracy}
     far = {"1.1": 8.0, "2.1": 9.0 + 0.1 * seed}
-    return Record("e", arm, "cpu", seed, {"a": 1}, [DataUse("d", "v", "0" * 64)], [row, last],
-                  {"accuracy": accuracy, "attention_distance": far}, 1, 1, {"device": "cpu"},
-                  {"python": "3"}, "", "0" * 64, "2026-01-01T00:00:00+00:00")  # fmt: skip
+    results = {"accuracy": accuracy, "attention_distance": far}
+    return replace(KEPT, arm=arm, seed=seed, metrics=[row, last], results=results)
 
 
 def test_a_run_reports_all_test_images_and_distances(shapes_as_cifar: None, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,19 @@ import pytest
 import torch
 
 from course_lib.data import Cifar10, shape_images
-from course_lib.experiments import vit_ablations, vit_positions, vit_study
+from course_lib.experiments import (
+    SHIPPED_RESULTS,
+    load_record,
+    vit_ablations,
+    vit_positions,
+    vit_study,
+)
 from course_lib.experiments.questions import answers
-from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job, Outcome
 from course_lib.experiments.vit_study import StudyRun
+
+KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
 
 SMALL = {"n_train": 100, "n_watched": 20, "n_test": 40, "n_mapped": 4, "epochs": 2, "d_model": 16,
          "n_layers": 2, "n_heads": 2, "d_ff": 32}  # fmt: skip
@@ -45,9 +54,7 @@ def record(arm: str, seed: int, accuracy: float) -> Record:
         {"epoch": 2, "accuracy": accuracy, "distance_1": 12.0, "distance_2": 12.5 + 0.01 * seed,
          "entropy_1": 0.9 - 0.01 * seed},
     ]  # fmt: skip
-    return Record("e", arm, "cpu", seed, {"a": 1}, [DataUse("d", "v", "0" * 64)], rows,
-                  {"accuracy": accuracy}, 1, 1, {"device": "cpu"}, {"python": "3"}, "", "0" * 64,
-                  "2026-01-01T00:00:00+00:00")  # fmt: skip
+    return replace(KEPT, arm=arm, seed=seed, metrics=rows, results={"accuracy": accuracy})
 
 
 def test_layers_are_watched_after_every_epoch(shapes_as_cifar: None, tmp_path: Path) -> None:

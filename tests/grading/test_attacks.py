@@ -14,7 +14,7 @@ from course_lib.checks.exercise import find, namespace
 from course_lib.checks.report import grade
 from course_lib.cli import main
 from course_lib.cli.walls import load_attacks
-from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.judging.results import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 attacks = load_attacks(ROOT)

@@ -18,7 +18,7 @@ from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.feedback import written_beside
-from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.judging.results import Verdict
 from course_lib.grading.records import gradebook, summary
 from course_lib.grading.review import analysis
 
@@ -144,7 +144,7 @@ def test_bad_submissions_get_a_reason_and_stop_nobody(empty, assignment):
 
 
 def test_an_interrupted_run_is_finished_by_the_next(empty, assignment):
-    course, put, room = empty
+    _, put, room = empty
     for student in ("a", "b", "c"):
         put(student, nbformat.writes(assignment.solution).encode())
 
@@ -261,8 +261,8 @@ def test_every_hand_in_meets_samples_of_its_own_and_the_same_ones_again(
         path.write_text(content, encoding="utf-8")
     for student in ("ada", "ada", "ben"):
         room = Classroom(tmp_path, root, NAME, seed="07")
-        result = room.marker.judge(room.take_in(student), forkserver, 0)
-        page = result.page.replace(student, "")
+        _, files = room.marker.judge(room.take_in(student), forkserver, 0)
+        page = files["feedback"].replace(student, "")
         assert shown.setdefault(student, page) == page, "the same again"
     assert shown["ada"] != shown["ben"]
 

@@ -64,7 +64,7 @@ def test_the_mistake_is_named_in_the_judged_notebook(graded):
 
 
 def test_what_the_class_has_understood_is_read_from_its_notebooks(graded, root, assignment):
-    course, said = graded
+    course, _ = graded
     class_ = analysis.read(course, NAME, {})
     assert sorted(class_) == sorted(WANTED)
     first = assignment.exercises[0]

@@ -239,7 +239,7 @@ def _running(place: Place) -> Iterator[Hub]:
                 break
         words = [line.split() for line in said if line.startswith("  ")]
         assert words, f"the hub did not start:\n{''.join(said)}"
-        yield Hub(place, {name: password for name, password in words}, process)
+        yield Hub(place, dict(words), process)
     finally:
         started = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)

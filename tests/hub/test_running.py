@@ -61,14 +61,18 @@ def test_it_is_told_its_settings_and_leaves_nothing_behind(stand_in, root):
 
 def test_one_that_does_not_start_says_why_and_leaves_nothing_behind(stand_in, root):
     place = stand_in("ends")
-    with pytest.raises(running.HubEnded, match="proxy: address in use"):
-        with running.running(place, root):
-            pytest.fail("it does not run")
+    with (
+        pytest.raises(running.HubEnded, match="proxy: address in use"),
+        running.running(place, root),
+    ):
+        pytest.fail("it does not run")
     assert not psutil.pid_exists(int(words(place)[1]))
 
 
 def test_one_that_ends_by_itself_is_noticed(stand_in, root):
     place = stand_in("stays")
-    with pytest.raises(running.HubEnded, match="ended by itself"):
-        with running.running(place, root) as hub:
-            running.wait(hub, lambda: os.kill(hub.pid, 9))
+    with (
+        pytest.raises(running.HubEnded, match="ended by itself"),
+        running.running(place, root) as hub,
+    ):
+        running.wait(hub, lambda: os.kill(hub.pid, 9))

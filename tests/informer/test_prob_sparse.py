@@ -326,9 +326,7 @@ def test_weights_are_dropped_in_training_only():
 def test_gradients_flow_through_active_and_lazy_queries():
     q, k, v = (x.requires_grad_() for x in draw(3, 1, 2, T, 8).unbind())
     for causal in (False, True):
-        out, weights = ProbSparse(SparseRules(1), causal=causal).eval()(
-            q, k, v, return_weights=True
-        )
+        out, _ = ProbSparse(SparseRules(1), causal=causal).eval()(q, k, v, return_weights=True)
         fast = ProbSparse(SparseRules(1), causal=causal).eval()(q, k, v)
         cotangent = draw(*out.shape, seed=3)
         for ours, theirs in zip(

@@ -131,7 +131,7 @@ def test_words_and_patches_hear_of_each_other_and_padding_of_nothing(places):
     tokens = torch.tensor([[5, 6, 0, 0]])
     words, patches = model(tokens, image)
     assert words.shape == (1, 4, 16) and patches.shape == (1, 4, 16)
-    other_words, other_patches = model(torch.tensor([[5, 7, 0, 0]]), image)
+    _, other_patches = model(torch.tensor([[5, 7, 0, 0]]), image)
     assert (other_patches - patches).abs().amax(-1).min() > 1e-4
     assert (model(tokens, image + 1)[0] - words)[:, :2].abs().amax(-1).min() > 1e-4
     # What padding holds is its own affair.

@@ -1,5 +1,7 @@
 """Writing: with caches as without, and as a second implementation does it."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -49,9 +51,7 @@ def test_a_text_read_in_pieces_is_the_text_read_at_once(seed, cuts, positions):
     whole = model(tokens)
     for edges in ([0, *sorted(cuts), T], list(range(T + 1)), [0, T]):
         caches = model.make_caches()
-        pieces = [
-            model(tokens[:, a:b], caches=caches) for a, b in zip(edges, edges[1:], strict=False)
-        ]
+        pieces = [model(tokens[:, a:b], caches=caches) for a, b in pairwise(edges)]
         torch.testing.assert_close(torch.cat(pieces, dim=1), whole, atol=1e-10, rtol=0)
         assert all(cache.length == T for cache in caches)
 
@@ -65,7 +65,7 @@ def test_a_translation_read_in_pieces_is_the_one_read_at_once(norm):
     whole = model.decoder(x, memory, memory_mask=mask)
     for edges in ([0, 3, T], list(range(T + 1))):
         caches, pieces = model.decoder.make_caches(), []
-        for a, b in zip(edges, edges[1:], strict=False):
+        for a, b in pairwise(edges):
             given_memory = memory if a == 0 else None
             pieces.append(model.decoder(x[:, a:b], given_memory, memory_mask=mask, caches=caches))
         torch.testing.assert_close(torch.cat(pieces, dim=1), whole, atol=1e-10, rtol=0)
@@ -194,7 +194,7 @@ def test_writing_takes_place_without_dropout_and_restores_the_mode(training):
     first = model.generate(text(), max_len=5)
     assert torch.equal(first.tokens, model.generate(text(), max_len=5).tokens)
     assert model.training is training and not first.log_probs.requires_grad
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="max_len is 0"):
         model.generate(text(), max_len=0)
     assert model.training is training
 

@@ -47,7 +47,7 @@ def test_a_size_below_one_and_what_is_no_picture_are_refused(tmp_path: Path) -> 
     with pytest.raises(ValueError, match="size is 0"):
         load_picture(file_of(Image.new("L", (4, 4))), size=0)
     (tmp_path / "text.png").write_text("no picture")
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match=r"cannot identify image file .*text\.png"):
         load_picture(tmp_path / "text.png")
 
 

@@ -38,7 +38,7 @@ def test_both_paths_agree(positions):
     fast, explicit = (make(positions, fused=fused).double() for fused in (True, False))
     x = images().double()
     torch.testing.assert_close(fast(x), explicit(x), atol=1e-10, rtol=0)
-    logits, weights = fast(x, return_weights=True)
+    logits, _ = fast(x, return_weights=True)
     torch.testing.assert_close(logits, explicit(x), atol=1e-10, rtol=0)
 
 

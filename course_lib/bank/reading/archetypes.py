@@ -65,9 +65,9 @@ def reference(weights: Tensor) -> list[str]:
             found.append("uniform")
         elif one.sum(0).topk(2).values.sum() > 0.62 * T:
             found.append("vertical")
-        elif max(bands) > 0.55:
-            found.append("diagonal")
-        elif one[distance.abs() <= 1].sum() > 0.7 * T and alike.median() < 0.85:
+        elif max(bands) > 0.55 or (
+            one[distance.abs() <= 1].sum() > 0.7 * T and alike.median() < 0.85
+        ):
             found.append("diagonal")
         elif (alike > 0.75).float().mean() > 0.4:
             found.append("block")

@@ -35,7 +35,7 @@ exercise = Exercise(
         t.randn(8, 4) / 3,
         t.randn(8, 4) / 3,
         ["tp", "pp"],
-    ),  # fmt: skip
+    ),
     outcomes=("relative.terms",),
 )
 

@@ -23,6 +23,8 @@ SEEDS = tuple(f"{n:032x}" for n in (101, 202, 303, 404, 505, 606, 707, 808))
 # Changed answers that are graded for one exercise of one sheet, and inputs to choose from.
 MOST_CHANGES, MOST_REMOVED, CHOICES = 8, 8, 4
 MOST_TIMES = 12
+# Questions of one kind on one answer.
+MOST_OF_A_KIND = 2
 
 
 @dataclass
@@ -69,11 +71,7 @@ def letters(chosen: list[int]) -> str:
 
 
 def _verdicts(bench: Bench, text: str, seeds: tuple[str, ...]) -> tuple[list[bool], Report]:
-    """Which properties hold, the same under every seed.
-
-    Raises:
-        Undecided: They are not the same, or one is open.
-    """
+    """Which properties hold, the same under every seed; else it is undecided."""
     reports = [bench.report(text, seed) for seed in seeds]
     passed = [[row.passed for row in report.rows] for report in reports]
     if any(other != passed[0] for other in passed):
@@ -82,11 +80,7 @@ def _verdicts(bench: Bench, text: str, seeds: tuple[str, ...]) -> tuple[list[boo
 
 
 def _fallen(bench: Bench, before: list[bool], change: Change) -> tuple[list[int], Report] | None:
-    """The requirements that hold of the answer and not of the changed one; None if all or none.
-
-    Raises:
-        Undecided: That depends on the samples, or cannot be had.
-    """
+    """The requirements that hold of the answer and not of the changed one; None if all or none."""
     # Most have their verdict after one; it is asked again only where there is a question in it.
     once, _ = _verdicts(bench, change.source, SEEDS[:1])
     if once == before or not any(once):
@@ -217,7 +211,6 @@ def seen(bench: Bench, draw: random.Random) -> Iterator[Question]:
 
 
 def _said(form: Any) -> tuple[str, str] | None:
-    """What is asked of a value, and the answer."""
     kind, *rest = form
     if kind == "tensor":
         return "shape", str(tuple(rest[1]))
@@ -310,20 +303,19 @@ MAKERS: dict[str, Maker] = {
 }  # fmt: skip
 
 
-def pool(bench: Bench, seed: str, most: int = 2) -> tuple[list[Question], list[str]]:
+def pool(bench: Bench, seed: str) -> tuple[list[Question], list[str]]:
     """A few questions of every kind on one answer, and why there are none of a kind.
 
     Args:
         bench: The answer.
         seed: Of the sheet.
-        most: Questions of one kind.
     """
     found: list[Question] = []
     refused = []
     for kind, maker in MAKERS.items():
         draw = random.Random(f"{seed}/{bench.exercise.id}/{kind}")
         try:
-            found += itertools.islice(maker(bench, draw), most)
+            found += itertools.islice(maker(bench, draw), MOST_OF_A_KIND)
         except Undecided as why:
             refused.append(f"{bench.exercise.id}, {kind}: {why}")
     return found, refused

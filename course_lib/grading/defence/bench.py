@@ -12,9 +12,10 @@ from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
 from course_lib.checks.exercise import Exercise, find
 from course_lib.checks.report import Report, grade
 from course_lib.grading.authoring import CHECK, Assignment
+from course_lib.grading.cells import id_of
 from course_lib.grading.defence import unit
 from course_lib.grading.defence.inputs import Call, inputs, outcome
-from course_lib.grading.intake.matching import align, id_of
+from course_lib.grading.intake.matching import align
 from course_lib.grading.intake.parsing import BESIDE, Submission
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import COSTLY, ForkServer
@@ -40,7 +41,6 @@ class Bench:
     """
 
     def __init__(self, exercise: Exercise, own: unit.Unit, session: Session) -> None:
-        """Remember; nothing runs yet."""
         self.exercise, self.unit, self.session = exercise, own, session
         self.reports: dict[tuple[str, str], Report] = {}
 
@@ -71,10 +71,12 @@ class Bench:
                 nonlocal left
                 left -= 1
                 if left < 0:
-                    raise Undecided("its checks take too long for a sheet")
+                    # A property takes all errors but this one for the answer's.
+                    why = "its checks take too long for a sheet"
+                    raise AnswerLost(why) from Undecided(why)
                 return proxy.exchange(frame)
 
-            return grade(self.exercise, AnswerProxy(_fatal(counted)), seed, name_mistake=False)
+            return grade(self.exercise, AnswerProxy(counted), seed, name_mistake=False)
 
         report = self._safely(checked)
         if any(row.open for row in report.rows):
@@ -127,18 +129,6 @@ class Bench:
             raise Undecided(str(lost)) from None
 
 
-def _fatal(exchange: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-    """A property takes all errors but one for the answer's."""
-
-    def so(frame: bytes) -> bytes:
-        try:
-            return exchange(frame)
-        except Undecided as error:
-            raise AnswerLost(str(error)) from error
-
-    return so
-
-
 class Trace:
     """What ran in one call.
 
@@ -149,7 +139,6 @@ class Trace:
     """
 
     def __init__(self, events: list[Any], raised: str) -> None:
-        """Sort what the recorder kept."""
         self.lines = [line for line, name, _ in events if not name]
         self.values: dict[tuple[int, str], Any] = {}
         for line, name, value in events:

@@ -61,7 +61,6 @@ class Input:
         return {tuple(a.shape) for a in (*args, *kwargs.values()) if isinstance(a, Tensor)}
 
     def __str__(self) -> str:
-        """As a sheet prints it."""
         return "; ".join(f"{called} = {said}" for called, said in self.words) or "no argument"
 
 
@@ -91,7 +90,6 @@ def inputs(identifier: str) -> tuple[Input, ...]:
 
 
 def _calls(exercise: Exercise) -> Iterator[tuple[tuple[str, int], Call]]:
-    """What the properties ask of the reference."""
     with quiet():
         names = namespace(exercise, "") | {exercise.function: exercise.reference}
     for prop in exercise.properties:

@@ -6,6 +6,7 @@ for each student in ``students/`` and ``keys/``, and what they are made from in 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from collections import Counter
@@ -23,11 +24,10 @@ from course_lib.grading.defence.asking import KINDS, Question, pool
 from course_lib.grading.defence.bench import benches
 from course_lib.grading.defence.inputs import inputs, outcomes
 from course_lib.grading.intake import parsing
-from course_lib.grading.judging import doctor, sandbox_package
 from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
-from course_lib.grading.judging.pool import JudgeDied, judge_all
-from course_lib.grading.judging.verdict import Task
+from course_lib.grading.judging.pool import JudgeDied
+from course_lib.grading.judging.results import Task
 from course_lib.grading.records import summary
 from course_lib.grading.records.folder import known_seeds, lock, recover, replaced, save
 
@@ -77,8 +77,7 @@ def drawn(
     sheet = Sheet(task.student, task.key, reason=task.reason)
     if task.reason:
         return sheet
-    beside = "".join(map(repr, task.modules.items())).encode()
-    seed = seeds.of_hand_in(secret, f"defence {task.student}", task.content + beside)
+    seed = seeds.of_hand_in(secret, f"defence {task.student}", task.handed_in)
     order = [*assignment.exercises]
     random.Random(seed).shuffle(order)
     order.sort(key=lambda exercise: exercise.difficulty < HARD)
@@ -109,17 +108,15 @@ def _kinds(questions: Iterable[Question]) -> int:
     return sum(bool(found & {*kinds}) for kinds in KINDS)
 
 
-def choose(
-    found: Sequence[Question], taken: Iterable[tuple[str, ...]] = (), many: int = QUESTIONS
-) -> list[Question]:
+def choose(found: Sequence[Question], taken: Iterable[tuple[str, ...]] = ()) -> list[Question]:
     """One of every kind, then more, about as many exercises as there are; none that is taken."""
     left = [question for question in found if question.name not in {*taken}]
     chosen: list[Question] = []
-    wanted = [*KINDS, *[sum(KINDS, ())] * (many - len(KINDS))]
+    wanted = [*KINDS, *[sum(KINDS, ())] * (QUESTIONS - len(KINDS))]
     # What one kind lacks another gives.
-    for kinds in [*wanted, *[sum(KINDS, ())] * many]:
+    for kinds in [*wanted, *[sum(KINDS, ())] * QUESTIONS]:
         able = [q for q in left if q.kind in kinds and q not in chosen]
-        if able and len(chosen) < many:
+        if able and len(chosen) < QUESTIONS:
             asked, used = Counter(q.exercise for q in chosen), Counter(q.kind for q in chosen)
             chosen.append(min(able, key=lambda q: asked[q.exercise] + used[q.kind]))
     return chosen
@@ -150,7 +147,6 @@ class Defence:
         variants: int = 0,
         dry_run: bool = False,
     ) -> None:
-        """See who is asked, and what stands already."""
         if not 0 <= variants <= MOST_VARIANTS:
             raise Refused(f"--variants {variants}: wanted 1 to {MOST_VARIANTS}")
         if variants and only is not None and len(only) != 1:
@@ -230,9 +226,7 @@ class Defence:
         return sheets
 
     def _draw(self, tasks: list[Task], jobs: int, say: Callable[[], None]) -> dict[str, Sheet]:
-        package = sandbox_package.build(self.course / ".kits")
-        if tasks:
-            # Before the judges are forked, so that no two of them do it.
+        def before() -> None:
             for exercise in self.assignment.exercises:
                 inputs(exercise.id)
                 for answer in [*exercise.mistakes, *exercise.alternatives]:
@@ -248,19 +242,12 @@ class Defence:
                 why = f"no questions could be made: {type(error).__name__}: {error}"
                 return Sheet(task.student, "", reason=why)
 
-        def start() -> ForkServer:
-            return doctor.behind_walls(ForkServer(package, judges=jobs), [self.course])
-
         found: dict[str, Sheet] = {}
-        judging = judge_all(tasks, work, start, jobs)
-        try:
+        with contextlib.closing(self.room.judge_here(tasks, work, jobs, before)) as judging:
             for task, done in judging:
-                if isinstance(done, JudgeDied):
-                    done = Sheet(task.student, "", reason=str(done))
-                found[task.student] = done
+                died = isinstance(done, JudgeDied)
+                found[task.student] = Sheet(task.student, "", reason=str(done)) if died else done
                 say()
-        finally:
-            judging.close()
         return found
 
     def _chosen(self, sheet: Sheet, beside: Iterable[Sheet]) -> Sheet:
@@ -305,6 +292,6 @@ class Defence:
 
     def _solved_by(self) -> dict[str, float]:
         """The share of the class with full marks, by graded cell, of those who were graded."""
-        verdicts = [v for s in self.room.students() if (v := self.room.verdict(s))]
+        verdicts = [v for s in self.room.students() if (v := self.room.records.verdict(s))]
         rows = summary.data(self.assignment.name, verdicts)["exercises"]
         return {row["exercise"]: row["full"] for row in rows if row["full"] is not None}

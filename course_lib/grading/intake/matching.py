@@ -6,6 +6,7 @@ from collections import defaultdict
 import nbformat
 from nbformat import NotebookNode
 
+from course_lib.grading.cells import graded, id_of, locked
 from course_lib.grading.intake.parsing import Submission, inert, plain
 
 _DEFINES = re.compile(r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*=(?!=)", re.MULTILINE)
@@ -119,9 +120,7 @@ def _restored(cell: NotebookNode, own: NotebookNode, notes: list[str]) -> Notebo
     """The release's cell, with the student's source where it is the student's to write."""
     clean = nbformat.from_dict(own)
     if cell.cell_type != own.cell_type:
-        notes.append(
-            f"The cell `{own.metadata['nbgrader']['grade_id']}` had become {cell.cell_type}."
-        )
+        notes.append(f"The cell `{id_of(own)}` had become {cell.cell_type}.")
     if not locked(own):
         clean.source = cell.source
     return clean
@@ -143,18 +142,3 @@ def defines(cell: NotebookNode) -> set[str]:
 def _text(cell: NotebookNode) -> str:
     text = cell.source.strip()
     return inert(text) if cell.cell_type == "markdown" else text
-
-
-def id_of(cell: NotebookNode) -> str:
-    """What nbgrader calls a cell; nothing where it is a student's own."""
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
-
-
-def locked(cell: NotebookNode) -> bool:
-    """Whether a released cell is not the student's to change."""
-    return bool(cell.metadata["nbgrader"]["locked"])
-
-
-def graded(cell: NotebookNode) -> bool:
-    """Whether a released cell is marked."""
-    return bool(cell.metadata["nbgrader"]["grade"])

@@ -148,11 +148,6 @@ def read(folder: Path, name: str) -> bytes:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """What a regular file holds.
-
-    Raises:
-        Unreadable: It is none, is too large, or may not be read.
-    """
     # Opened without following links, and judged by what was opened: no race, no way out.
     wanted = plain(path.name)
     try:

@@ -22,7 +22,6 @@ class Raised:
     error: str
 
     def __str__(self) -> str:
-        """One sentence without its full stop."""
         return f"{beginning(self.source)} raised {self.error}"
 
     @property

@@ -44,7 +44,6 @@ class Group:
         return cls([])
 
     def __bool__(self) -> bool:
-        """Whether groups can be made."""
         return bool(self.parents)
 
     def add(self, pid: int) -> None:

@@ -81,7 +81,6 @@ class Worker:
         without: Iterable[str] = (),
         record: bool = False,
     ) -> None:
-        """Have it forked."""
         self.limits = limits or Limits()
         wanted = asdict(self.limits)
         caps = {k: v for k, v in wanted.items() if k not in ("cell", "call", "whole")}
@@ -203,11 +202,9 @@ class Worker:
         os.close(self.ended)
 
     def __enter__(self) -> Worker:
-        """The worker itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the process."""
         self.end()
 
 

@@ -21,9 +21,8 @@ from typing import Any
 from course_lib.errors import Refused
 from course_lib.grading.judging import judge_process
 from course_lib.grading.judging.forkserver import WorkerFailed
-from course_lib.grading.judging.judge_process import JudgeRequest
 from course_lib.grading.judging.pool import JudgeDied
-from course_lib.grading.judging.verdict import Result, Task
+from course_lib.grading.judging.results import Files, Task, Verdict
 
 # Submissions that are handed out at the same time; more would only lie in the scheduler's memory.
 WINDOW = 256
@@ -60,7 +59,6 @@ class Cluster:
     def __init__(
         self, address: str, patience: float = 120.0, tell: Callable[[str], None] = _tell
     ) -> None:
-        """Connect to nothing yet."""
         try:
             import distributed
         except ModuleNotFoundError:
@@ -105,13 +103,15 @@ class Cluster:
 
     def judge_all(
         self,
+        name: str,
         tasks: Sequence[Task],
-        request: Callable[[Task], JudgeRequest],
+        request: Callable[[Task], bytes],
         meanwhile: Callable[[], None] = lambda: None,
-    ) -> Generator[tuple[Task, Result | JudgeDied], None, None]:
+    ) -> Generator[tuple[Task, tuple[Verdict, Files] | JudgeDied], None, None]:
         """Judge many submissions, as many at a time as there are workers.
 
         Args:
+            name: The assignment.
             tasks: What to judge.
             request: What a worker has to know of one.
             meanwhile: Called here once the first have been handed out.
@@ -142,12 +142,9 @@ class Cluster:
                         if len(out) >= WINDOW:
                             break
                         if student not in held:
-                            key = f"{request(task).assignment}-{task.key[:16]}-{student}-{life}"
+                            key = f"{name}-{task.key[:16]}-{student}-{life}"
                             future = client.submit(
-                                judge_process.judge,
-                                pickle.dumps(request(task)),
-                                key=key,
-                                pure=False,
+                                judge_process.judge, request(task), key=key, pure=False
                             )
                             out[future] = task
                             future.add_done_callback(answers.put)
@@ -205,7 +202,7 @@ class Cluster:
         except _CUT:
             return True  # That the scheduler is gone is seen at the next look.
 
-    def _answer(self, future: Any) -> Result | JudgeDied:
+    def _answer(self, future: Any) -> tuple[Verdict, Files] | JudgeDied:
         try:
             if future.status not in ("finished", "error"):
                 raise _Lost

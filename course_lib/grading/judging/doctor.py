@@ -92,16 +92,8 @@ print(json.dumps(results))
 """
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What became of one probe."""
-
-    name: str
-    escaped: bool
-
-
-def examine(forkserver: ForkServer, places: Iterable[Path] = ()) -> list[Finding]:
-    """Run all probes in one worker.
+def examine(forkserver: ForkServer, places: Iterable[Path] = ()) -> dict[str, bool]:
+    """Run all probes in one worker: whether each got out, by its name.
 
     Args:
         forkserver: Where workers come from.
@@ -116,7 +108,7 @@ def examine(forkserver: ForkServer, places: Iterable[Path] = ()) -> list[Finding
     said = "".join(str(o.get("text", "")) for o in outputs if o.get("name") == "stdout")
     try:
         results = json.loads(said)
-        return [Finding(probe.name, bool(results[probe.name])) for probe in PROBES]
+        return {probe.name: bool(results[probe.name]) for probe in PROBES}
     except (ValueError, KeyError):
         raise WorkerFailed(f"the probes of the walls did not run: {str(outputs)[-500:]}") from None
 
@@ -127,7 +119,7 @@ def refuse_escapes(forkserver: ForkServer, places: Iterable[Path] = ()) -> None:
     Raises:
         WorkerFailed: Some probe got out; the message says which and what to do.
     """
-    escapes = [finding.name for finding in examine(forkserver, places) if finding.escaped]
+    escapes = [name for name, escaped in examine(forkserver, places).items() if escaped]
     if escapes:
         raise WorkerFailed(
             f"a student's code could, on this machine: {'; '.join(escapes)}. Nothing was graded."

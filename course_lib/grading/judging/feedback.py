@@ -13,6 +13,7 @@ import jinja2
 from nbformat import NotebookNode
 
 from course_lib.checks.exercise import find
+from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake.parsing import inert
 from course_lib.grading.judging.judge import Judged, Mark
 
@@ -66,58 +67,38 @@ def _template(name: str, styles: tuple[str, ...]) -> tuple[jinja2.Template, str,
 
 
 def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:
-    report = mark.report
-    shown: dict[str, Any] = {
-        "grade_id": mark.grade_id,
-        "title": mark.grade_id.partition("-")[2].replace("_", " "),
-        "score": mark.score,
-        "max_points": mark.max_points,
-        "source": source,
-        "headline": mark.reason,
-        "hints": [],
-        "rows": [],
-        "first": None,
-    }
-    if report is None:
+    title = mark.grade_id.partition("-")[2].replace("_", " ")
+    shown = {"mark": mark, "title": title, "source": source, "report": mark.report}
+    if mark.report is None:
         return shown
-    shown["headline"], shown["cause"] = report.headline, report.cause
-    if report.mistake is not None:
-        shown["mistake"] = report.mistake.name.replace("_", " ")
-        shown["says"] = report.mistake.says
-    shown["hints"] = report.hints()
-    shown["rows"] = report.rows
-    # One example is open to begin with: the others would bury what is said.
-    shown["first"] = next((row for row in report.rows if row.example), None)
-    shown["chapter"] = f"chapters/{find(report.exercise).chapter}"
-    shown["link"] = f"{url}/{shown['chapter']}" if url else ""
-    return shown
+    chapter = f"chapters/{find(mark.report.exercise).chapter}"
+    return {
+        **shown,
+        # One example is open to begin with: the others would bury what is said.
+        "first": next((row for row in mark.report.rows if row.example), None),
+        "chapter": chapter,
+        "link": f"{url}/{chapter}" if url else "",
+    }
 
 
 def answer_of(judged: Judged, mark: Mark) -> str:
     """What was handed in for a graded cell: its solution cells, or what a person grades itself."""
     prefix = f"{mark.grade_id}-solution"
-    parts = []
-    for cell in judged.notebook.cells:
-        marks = cell.metadata.get("nbgrader", {})
-        grade_id = marks.get("grade_id", "")
-        if grade_id.startswith(prefix) or (grade_id == mark.grade_id and marks.get("solution")):
-            parts.append(cell.source)
-    return "\n\n".join(parts)
+    return "\n\n".join(
+        cell.source
+        for cell in judged.notebook.cells
+        if id_of(cell).startswith(prefix)
+        or (id_of(cell) == mark.grade_id and marks(cell).get("solution"))
+    )
 
 
 def written_beside(notebook: NotebookNode, release: NotebookNode, grade_id: str) -> list[str]:
     """Texts of the student's own next to a marked cell."""
     given = {inert(c.source).strip() for c in release.cells if c.cell_type == "markdown"}
-    place = next(
-        n
-        for n, c in enumerate(notebook.cells)
-        if c.metadata.get("nbgrader", {}).get("grade_id") == grade_id
-    )
+    place = next(n for n, c in enumerate(notebook.cells) if id_of(c) == grade_id)
     found = []
     for cells in (notebook.cells[place + 1 :], reversed(notebook.cells[:place])):
-        for cell in itertools.takewhile(
-            lambda c: not c.metadata.get("nbgrader", {}).get("grade_id"), cells
-        ):
+        for cell in itertools.takewhile(lambda c: not id_of(c), cells):
             text = cell.source.strip()
             if cell.cell_type == "markdown" and text and text not in given:
                 found.append(text)

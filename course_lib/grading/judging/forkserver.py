@@ -72,7 +72,6 @@ class ForkServer:
     """
 
     def __init__(self, package: Path, *, judges: int = 1, walls: bool = True) -> None:
-        """Start the process; :meth:`ready` waits for it."""
         self.package, self.walls = package, walls
         self.folder = tempfile.TemporaryDirectory(prefix="course-grader-")
         self.own_users = False
@@ -193,7 +192,6 @@ class ForkServer:
         return ours, pid, ended
 
     def _gone(self, judge: int) -> bool:
-        """Whether the warm parent has hung up."""
         control = self.controls[judge]
         return bool(select.select([control], [], [], 0.5)[0]) and not control.recv(4096)
 
@@ -213,11 +211,9 @@ class ForkServer:
             self.folder.cleanup()
 
     def __enter__(self) -> ForkServer:
-        """The fork server itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End it."""
         self.end()
 
 

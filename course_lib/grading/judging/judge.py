@@ -6,7 +6,7 @@ and the references and never executes anything a student wrote.
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from course_lib.checks.forbidden import FORBIDDEN, named, refuses
 from course_lib.checks.report import Report, grade, refused
 from course_lib.checks.seen import unusual
 from course_lib.grading.authoring import CHECK
+from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake.matching import align
 from course_lib.grading.intake.parsing import BESIDE, Submission, plain_notes
 from course_lib.grading.judging.allowlist import VOCABULARY, odd, ordinary, statements
@@ -169,8 +170,8 @@ def judge_notebook(
             session.run(BESIDE.format(modules=submission.modules))
         for number, (cell, own) in enumerate(cells):
             result.notebook.cells.append(cell)
-            marks = cell.metadata.get("nbgrader", {}) if own else {}
-            if marks.get("grade"):
+            said = marks(cell) if own else {}
+            if said.get("grade"):
                 mark = _judge_cell(cell, session, seed, result.notes)
                 result.marks.append(mark)
                 if mark.report and mark.report.undefined():
@@ -190,7 +191,7 @@ def judge_notebook(
                 if kept < 0:
                     cell.outputs = [_output("stream", name="stdout", text=FULL)]
                 if lost:
-                    where = marks.get("grade_id", "one of the student's own cells")
+                    where = said.get("grade_id", "one of the student's own cells")
                     result.notes.append(f"While running {where}: {lost}. The rest went on without.")
                     cell.outputs = [_error("Lost", f"This cell ended the kernel: {lost}.")]
     finally:
@@ -206,45 +207,33 @@ def judge_notebook(
         looker = _Looker(bare, seed, authors, result.notes)
         for cell, mark, before in doubtful:
             looker.look(cell, mark, before)
-    taken = [m.report.exercise for m in result.marks if m.report and ABSENT in m.report.one_reason]
-    if taken:
-        result.notes.append(
-            f"Takes the library's answer instead of giving one: {', '.join(taken)}."
-        )
-    result.notes += [
-        f"{report.exercise}, {row.name}: {row.open};"
-        f" {row.points if row.passed else 0:g} of {row.points:g} points so far."
-        for report in (m.report for m in result.marks if m.report)
-        for row in report.rows
-        if row.open
-    ]
-    result.notes += [
-        f"The answer of {m.report.exercise} "
-        + (
-            f"names {', '.join(found)}, which it may not use; "
-            if found
-            else "does what it may not; "
-        )
-        + ("it was refused while the answer was checked." if refused(m.report) else f"{PLEASE}.")
-        for m in result.marks
-        if m.report
-        and ((found := _forbidden_names(m.report.exercise, result.notebook)) or refused(m.report))
-    ]
-    result.notes = plain_notes(result.notes)
+    reports = [mark.report for mark in result.marks if mark.report]
+    result.notes = plain_notes([*result.notes, *_remarks(reports, result.notebook)])
     nbformat.validate(result.notebook)
     return result
+
+
+def _remarks(reports: Sequence[Report], notebook: NotebookNode) -> Iterator[str]:
+    if taken := [report.exercise for report in reports if ABSENT in report.one_reason]:
+        yield f"Takes the library's answer instead of giving one: {', '.join(taken)}."
+    for report in reports:
+        for row in (row for row in report.rows if row.open):
+            points = f"{row.points if row.passed else 0:g} of {row.points:g} points so far"
+            yield f"{report.exercise}, {row.name}: {row.open}; {points}."
+    for report in reports:
+        names, was_refused = _forbidden_names(report.exercise, notebook), refused(report)
+        if names or was_refused:
+            does = f"names {', '.join(names)}, which it may not use"
+            does = does if names else "does what it may not"
+            then = "it was refused while the answer was checked" if was_refused else PLEASE
+            yield f"The answer of {report.exercise} {does}; {then}."
 
 
 def _forbidden_names(identifier: str, notebook: NotebookNode) -> list[str]:
     """What the answer to an exercise names that it may not use: by reading, nothing is run."""
     exercise = find(identifier)
-    sources = [
-        cell.source
-        for cell in notebook.cells
-        if str(cell.metadata.get("nbgrader", {}).get("grade_id", "")).startswith(
-            f"{exercise.grade_id}-solution"
-        )
-    ]
+    prefix = f"{exercise.grade_id}-solution"
+    sources = [cell.source for cell in notebook.cells if id_of(cell).startswith(prefix)]
     return named(exercise.forbidden, sources, exercise.function)
 
 
@@ -366,7 +355,6 @@ class OutOfTime(Exception):
 
 
 def _by_author(submission: Submission, release: NotebookNode) -> tuple[list[str], list[str]]:
-    """The code that a student wrote, and the code that was handed out."""
     given = {cell.source for cell in release.cells if cell.cell_type == "code"}
     code = [cell.source for cell in submission.notebook.cells if cell.cell_type == "code"]
     return [source for source in code if source not in given], sorted(given)

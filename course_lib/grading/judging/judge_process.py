@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from course_lib.grading.judging.channel import Limits
     from course_lib.grading.judging.forkserver import ForkServer
     from course_lib.grading.judging.marking import Marker
-    from course_lib.grading.judging.verdict import Result, Task
+    from course_lib.grading.judging.results import Files, Task, Verdict
 
 # How often a submission is tried on which a judge process or its warm parent ended.
 ATTEMPTS = 2
@@ -36,9 +35,10 @@ ATTEMPTS = 2
 _here = threading.local()
 
 
-@dataclass(frozen=True)
-class JudgeRequest:
-    """A submission to be judged, and all that its grade is decided from.
+def request(
+    assignment: str, task: Task, seed: str, engine: str, limits: Limits, walls: bool
+) -> bytes:
+    """A submission to be judged, and all that its grade is decided from, as bytes.
 
     Args:
         assignment: Its name.
@@ -48,20 +48,15 @@ class JudgeRequest:
         limits: Caps for one submission.
         walls: Whether students' processes are enclosed.
     """
-
-    assignment: str
-    task: Task
-    seed: str
-    engine: str
-    limits: Limits
-    walls: bool
+    return pickle.dumps((assignment, task, seed, engine, limits, walls))
 
 
 def judge(request: bytes) -> bytes:
-    """Judge a pickled :class:`JudgeRequest`: what a worker is asked to do, any number of times.
+    """Judge what :func:`request` returned: what a worker is asked to do, any number of times.
 
     Returns:
-        A pickled pair: ``"done"`` and a result, or ``"failed"`` or ``"died"`` and why.
+        A pickled pair: ``"done"`` and a verdict with its files, or ``"failed"`` or ``"died"``
+        and why.
     """
     if not hasattr(_here, "process"):
         _here.process = JudgeProcess()
@@ -73,7 +68,6 @@ class JudgeProcess:
     """A worker's side of it; started when it is first wanted, and again when it has ended."""
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self._process: subprocess.Popen[bytes] | None = None
         self._link: Connection | None = None
 
@@ -120,12 +114,15 @@ class _Server:
         self.walls = True
         self.markers: dict[tuple[str, str, str], Marker] = {}
 
-    def handle(self, request: JudgeRequest) -> tuple[str, Result | str]:
+    def handle(
+        self, assignment: str, task: Task, seed: str, engine: str, limits: Limits, walls: bool
+    ) -> tuple[str, tuple[Verdict, Files] | str]:
+        """Judge; arguments are those of :func:`request`."""
         from course_lib.grading.judging.forkserver import ForkServerLost, WorkerFailed
 
         try:
-            marker = self._marker(request)
-            if marker.engine != request.engine:
+            marker = self._marker(assignment, seed, limits)
+            if marker.engine != engine:
                 return "failed", (
                     f"the worker on {socket.gethostname()} has another version of the course than"
                     " the command that asks it. Nothing was mixed: update both and start the worker"
@@ -133,21 +130,20 @@ class _Server:
                 )
             for _ in range(ATTEMPTS):
                 try:
-                    return "done", marker.judge(request.task, self._warm(request.walls), 0)
+                    return "done", marker.judge(task, self._warm(walls), 0)
                 except ForkServerLost:
                     self.leave()
             return "died", "the warm parent of the worker ended again and again"
         except (WorkerFailed, ValueError, OSError) as error:
             return "failed", f"the worker on {socket.gethostname()}: {error}"
 
-    def _marker(self, request: JudgeRequest) -> Marker:
-        from course_lib.grading.judging.marking import marker
+    def _marker(self, assignment: str, seed: str, limits: Limits) -> Marker:
+        from course_lib.grading.judging.marking import Marker
 
-        key = (request.assignment, request.seed, repr(request.limits))
+        key = (assignment, seed, repr(limits))
         if key not in self.markers:
             # A request with another key is of another run: the library may have changed.
-            found = marker(checkout(), request.assignment, request.seed, request.limits)
-            self.markers = {key: found}
+            self.markers = {key: Marker(checkout(), assignment, seed, limits)}
         return self.markers[key]
 
     def _warm(self, walls: bool) -> ForkServer:
@@ -204,7 +200,7 @@ def main(descriptor: int, parent: int) -> None:
         with contextlib.suppress(EOFError, OSError), contextlib.closing(link):
             while True:
                 request = pickle.loads(link.recv_bytes())
-                link.send_bytes(pickle.dumps(server.handle(request)))
+                link.send_bytes(pickle.dumps(server.handle(*request)))
         server.leave()
 
 

@@ -8,66 +8,55 @@ import time
 from pathlib import Path
 
 from course_lib.checks import seeds
-from course_lib.errors import Refused
 from course_lib.grading import authoring
+from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake import parsing
-from course_lib.grading.intake.matching import id_of
 from course_lib.grading.judging import feedback
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
 from course_lib.grading.judging.judge import Judged, judge_notebook
-from course_lib.grading.judging.verdict import Result, Task, Verdict
+from course_lib.grading.judging.results import Files, Task, Verdict
 
 # How often a submission is judged whose worker was killed: by somebody, or by its own doing?
 TRIES = 2
 
 
 class Marker:
-    """Marks hand-ins of one assignment.
+    """Marks hand-ins of one assignment of a checkout.
 
     Args:
-        assignment: What was released.
+        root: The checkout.
+        name: The assignment, such as ``03_attention``.
         seed: The grading seed of the course.
-        engine: Hash of the library and the assignment, which a verdict keeps.
-        limits: Caps for one hand-in.
-        url: Where the book is published, for the page's links.
+        limits: Caps for one hand-in; the usual ones if not given.
+
+    Raises:
+        Refused: There is no such assignment.
     """
 
-    def __init__(
-        self, assignment: authoring.Assignment, seed: str, engine: str, limits: Limits, url: str
-    ) -> None:
-        """Remember what answers look like before they are written."""
-        self.assignment, self.seed, self.engine = assignment, seed, engine
-        self.limits, self.url = limits, url
-        self.answered = {
-            id_of(c)
-            for c in assignment.release.cells
-            if c.metadata.get("nbgrader", {}).get("solution")
-        }
+    def __init__(self, root: Path, name: str, seed: str, limits: Limits | None = None) -> None:
+        self.assignment, self.seed = authoring.named(root, name), seed
+        # A verdict keeps by what it was decided; the page links to where the book is published.
+        self.engine, self.url = authoring.engine_hash(root), authoring.book_url(root)
+        self.limits = limits or Limits()
+        released = self.assignment.release.cells
+        self.answered = {id_of(c) for c in released if marks(c).get("solution")}
 
-    def judge(self, task: Task, forkserver: ForkServer, judge: int) -> Result:
+    def judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         """In a judge's process: everything but writing."""
         if task.reason:
             return self.failed(task, task.reason)
-        handed_in = task.content + "".join(map(repr, task.modules.items())).encode()
-        seed = seeds.of_hand_in(self.seed, task.student, handed_in)
+        seed = seeds.of_hand_in(self.seed, task.student, task.handed_in)
         try:
             tries: list[Judged] = []
             until = time.monotonic() + self.limits.whole
             while len(tries) < TRIES and (left := until - time.monotonic()) > 0:
                 submission = parsing.parse(task.content)
                 submission.modules = task.modules
-                tries.append(
-                    judge_notebook(
-                        submission,
-                        self.assignment.release,
-                        seed,
-                        forkserver,
-                        self.limits,
-                        judge,
-                        seconds=left,
-                    )
-                )
+                tries.append(judge_notebook(
+                    submission, self.assignment.release, seed, forkserver, self.limits, judge,
+                    seconds=left,
+                ))  # fmt: skip
                 if not tries[-1].killed:
                     break
             judged = max(tries, key=lambda one: (one.score, not one.killed))
@@ -81,15 +70,15 @@ class Marker:
             return self.failed(task, why, again=True)
         verdict = self._verdict(task, judged)
         page = feedback.page(self.assignment.name, task.student, judged, self.url)
-        return Result(verdict, page, authoring.text(judged.notebook))
+        return verdict, {"autograded": authoring.text(judged.notebook), "feedback": page}
 
-    def failed(self, task: Task, reason: str, *, again: bool = False) -> Result:
+    def failed(self, task: Task, reason: str, *, again: bool = False) -> tuple[Verdict, Files]:
         """No grade; ``again`` when the next run should try, because it was not the student."""
         notes, key = list(task.came_with.notes), "" if again else task.key
         verdict = Verdict(task.student, key, None, self.assignment.points, notes=notes,
                           reason=reason, engine=self.engine)  # fmt: skip
         page = feedback.page(self.assignment.name, task.student, None, self.url, reason=reason)
-        return Result(verdict, page)
+        return verdict, {"feedback": page}
 
     def _verdict(self, task: Task, judged: Judged) -> Verdict:
         released = {id_of(c): c.source for c in self.assignment.release.cells if id_of(c)}
@@ -131,23 +120,3 @@ class Marker:
             notes=[*judged.notes, *task.came_with.notes],
             engine=self.engine,
         )
-
-
-def marker(root: Path, name: str, seed: str, limits: Limits | None = None) -> Marker:
-    """Who marks an assignment of a checkout.
-
-    Args:
-        root: The checkout.
-        name: The assignment, such as ``03_attention``.
-        seed: The grading seed.
-        limits: Caps for one hand-in; the usual ones if not given.
-
-    Raises:
-        Refused: There is no such assignment.
-    """
-    known = {s.stem: s for s in authoring.sources(root)}
-    if name not in known:
-        raise Refused(f"no assignment {name!r}; there are {', '.join(known) or 'none'}")
-    assignment = authoring.load(known[name], root)
-    engine, url = authoring.engine_hash(root), authoring.book_url(root)
-    return Marker(assignment, seed, engine, limits or Limits(), url)

@@ -171,7 +171,6 @@ def _serve(
     forkserver: ForkServer,
     number: int,
 ) -> None:
-    """A judge's life."""
     die_with_parent()
     if os.getppid() != parent:
         os._exit(0)  # it was killed before this one could ask to be told

@@ -60,6 +60,8 @@ _SOCKET = {"x86_64": 41, "aarch64": 198}
 _PRLIMIT = {"x86_64": 302, "aarch64": 261}
 _CLONE = {"x86_64": 56, "aarch64": 220}
 _CLONE3, _CLONE_THREAD = 435, 0x10000
+# Of a filter: load, compare, test bits, end; and its ends, let through or refuse with an error.
+_FILTER = (0x20, 0x15, 0x45, 0x06, 0x7FFF0000, 0x00050000)
 # fork, vfork, execve, execveat
 _MAKING = {"x86_64": (57, 58, 59, 322), "aarch64": (221, 281)}
 
@@ -158,7 +160,8 @@ def die_with_parent() -> None:
 
 def _many_users() -> bool:
     """Whether this root is one that may hand out other users."""
-    extents = [[int(n) for n in line.split()] for line in open("/proc/self/uid_map")]
+    lines = Path("/proc/self/uid_map").read_text().splitlines()
+    extents = [[int(n) for n in line.split()] for line in lines]
     return any(start + count > _FIRST_HOST_USER + _RANGE for start, _, count in extents)
 
 
@@ -263,8 +266,7 @@ def _filter_system_calls() -> None:
     column = {"x86_64": 0, "aarch64": 1}.get(machine)
     if column is None:
         return
-    load, equal, allbits, give = 0x20, 0x15, 0x45, 0x06
-    allow, refuse = 0x7FFF0000, 0x00050000
+    load, equal, allbits, give, allow, refuse = _FILTER
     program = [
         (load, 0, 0, 4),  # the architecture: a 32-bit call has other numbers
         (equal, 1, 0, _AUDIT[machine]),
@@ -301,8 +303,7 @@ def refuse_processes() -> None:
     if machine not in _AUDIT:
         return
     _call("no_new_privs", _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    load, equal, allbits, give = 0x20, 0x15, 0x45, 0x06
-    allow, refuse = 0x7FFF0000, 0x00050000
+    load, equal, allbits, give, allow, refuse = _FILTER
     program = [(load, 0, 0, 0)]
     for number in _MAKING[machine]:
         program += [(equal, 0, 1, number), (give, 0, 0, refuse | errno.EPERM)]

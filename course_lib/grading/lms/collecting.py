@@ -17,7 +17,7 @@ from course_lib.grading.intake.exchange import TIMESTAMP, read_exchange_files
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms import archive as archives
 from course_lib.grading.lms.sheet import fold
-from course_lib.grading.lms.submissions import Entry, Submissions
+from course_lib.grading.lms.submissions import ArchiveFile, Submissions
 from course_lib.grading.records import roster
 from course_lib.grading.records.folder import lock
 
@@ -29,7 +29,7 @@ REPLACED = "replaced"
 class HandIn:
     """What of a student's files is collected: under which names, from where, and of when."""
 
-    notebook: Entry
+    notebook: ArchiveFile
     files: dict[str, str]
     when: datetime | None
     digest: str = ""
@@ -59,14 +59,14 @@ class Collector:
         zone: str = "UTC",
         late_at: datetime | None = None,
     ) -> None:
-        """Compare the archive with what is in ``submitted/``."""
         self.course, self.work, self.report = course, work, work.report
         try:
             self.zone = ZoneInfo(zone)
         except (ValueError, KeyError, OSError):
             raise Refused(f"no time zone {zone!r}; wanted one such as Europe/Berlin") from None
         self.late_at = self._utc(late_at)
-        names = [n for n in known if n == assignment or not assignment and _title(n) in work.titles]
+        titles = () if assignment else work.titles
+        names = [n for n in known if n == assignment or _title(n) in titles]
         if len(names) != 1:
             raise Refused(
                 f"{work.path}: its notebooks are those of {', '.join(names) or 'no assignment'};"
@@ -83,7 +83,7 @@ class Collector:
             except Refused as error:
                 self.report["not_collected"].append(f"{work.people.called(student)}: {error}")
 
-    def _choose(self, student: str, entries: Sequence[Entry]) -> HandIn:
+    def _choose(self, student: str, entries: Sequence[ArchiveFile]) -> HandIn:
         """The latest attempt with a notebook, and in it the assignment's."""
         groups = sorted({e.group for e in entries})
         if len(groups) > 1:
@@ -117,7 +117,7 @@ class Collector:
                    if e.file.endswith(".py") and e.stem.isidentifier()}  # fmt: skip
         return HandIn(notebook, {**modules, f"{self.name}.ipynb": notebook.path}, when)
 
-    def _notebook(self, student: str, files: Sequence[Entry]) -> Entry | None:
+    def _notebook(self, student: str, files: Sequence[ArchiveFile]) -> ArchiveFile | None:
         notebooks = [e for e in files if e.file.lower().endswith(".ipynb")]
         called = [e for e in notebooks if e.title == _title(self.name)]
         if called:
@@ -165,7 +165,6 @@ class Collector:
                 self.report["kept_in_replaced"].append(student)
 
     def _contents(self, hand_in: HandIn) -> dict[str, bytes]:
-        """All files of a hand-in, as they are written."""
         files = {}
         for name, path in hand_in.files.items():
             try:

@@ -19,7 +19,7 @@ from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms import formats, sheet
 from course_lib.grading.lms.formats import KEYS, SYSTEMS
 from course_lib.grading.lms.importing import TEST_STUDENT
-from course_lib.grading.lms.people import People, Report
+from course_lib.grading.lms.people import People, sections
 from course_lib.grading.lms.sheet import fold, number
 from course_lib.grading.records import gradebook, roster
 from course_lib.grading.records.folder import lock, save
@@ -90,7 +90,6 @@ class Exporter:
     def __init__(
         self, course: Path, path: Path, system: str, options: Options, db: str = ""
     ) -> None:
-        """Compare the file with the gradebook."""
         self.course, self.system, self.options = course, system, options
         self.form = SYSTEMS[system]
         if options.feedback and not self.form.page:
@@ -105,7 +104,7 @@ class Exporter:
         known = roster.facts(course)
         self.collected = known["collected"]
         self.head = self._head()
-        self.report = Report(
+        self.report = sections(
             "scores",
             "feedback",
             "told_by_the_name_alone",
@@ -177,7 +176,6 @@ class Exporter:
         return rows
 
     def _columns(self, known: list[str]) -> dict[str, int]:
-        """The column of each assignment that has one."""
         table, form, wanted = self.table, self.form, self.options.columns
         matches = ((n, form.score.fullmatch(name)) for n, name in enumerate(table.header))
         titles = {n: m["title"] for n, m in matches if m}

@@ -13,7 +13,7 @@ from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms import formats, sheet
 from course_lib.grading.lms.formats import KEYS, NOBODY
-from course_lib.grading.lms.people import People, Report, squeezed
+from course_lib.grading.lms.people import People, sections, squeezed
 from course_lib.grading.lms.sheet import fold
 from course_lib.grading.records import database, gradebook, roster
 from course_lib.grading.records.folder import lock
@@ -31,7 +31,7 @@ class Import:
 
     system: str
     students: dict[str, dict[str, Any]]
-    report: Report
+    report: dict[str, list[str]]
 
 
 def plan(
@@ -65,9 +65,8 @@ def plan(
         raise Refused(f"{path}: {error}") from None
     headers = formats.headers(system, columns or {}, table.header)
     people = People(course, system, db)
-    titles = ("new", "changed", "known_here_and_not_on_the_list", "look_at")
-    found = Import(system, {}, Report(*titles))
-    report = found.report
+    report = sections("new", "changed", "known_here_and_not_on_the_list", "look_at")
+    found = Import(system, {}, report)
     lines: dict[str, int] = {}
     for line, said in _rows(table, headers).items():
         student, how = people.find(said, by_name=False)
@@ -135,7 +134,6 @@ def _rows(table: sheet.Sheet, headers: Mapping[str, tuple[str, ...]]) -> dict[in
 
 
 def _folder(path: Path, line: int, said: Mapping[str, Any], named: str) -> str:
-    """What a new student's folder is called."""
     student = next((said[f] for f in ([named] if named else IDS) if said.get(f)), "")
     why = ""
     if not student:

@@ -32,12 +32,9 @@ def endings(text: str) -> list[str]:
     return ["_".join(parts[n:]) for n in range(len(parts))]
 
 
-class Report(dict[str, list[str]]):
-    """What a command has to say: lines, by what they are about."""
-
-    def __init__(self, *titles: str) -> None:
-        """Say nothing yet; the titles are in the order in which they are read."""
-        super().__init__({title: [] for title in titles})
+def sections(*titles: str) -> dict[str, list[str]]:
+    """What a command has to say: no lines yet below titles, in the order in which they are read."""
+    return {title: [] for title in titles}
 
 
 class People:
@@ -50,7 +47,6 @@ class People:
     """
 
     def __init__(self, course: Path, system: str, db: str = "") -> None:
-        """Read the gradebook and what was imported; nothing is made."""
         self.system = system
         self.students: dict[str, dict[str, Any]] = roster.facts(course)["students"]
         self.gradebook = roster.people(course, db)

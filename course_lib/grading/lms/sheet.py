@@ -78,11 +78,6 @@ class Sheet:
         """What the columns are called."""
         return self.values(0)
 
-    @cached_property
-    def folded(self) -> list[str]:
-        """The same, as it is compared."""
-        return [fold(name) for name in self.header]
-
     def values(self, line: int) -> list[str]:
         """The cells of a row, without their quotes and without what guards them in Excel."""
         return [_value(cell) for cell in self.rows[line]]
@@ -94,7 +89,7 @@ class Sheet:
             ValueError: There are several.
         """
         wanted = {fold(name) for name in names}
-        found = [i for i, name in enumerate(self.folded) if name in wanted]
+        found = [i for i, name in enumerate(self.header) if fold(name) in wanted]
         if len(found) > 1:
             raise Refused(f"{self.path}: the column {self.header[found[0]]!r} is there twice")
         return found[0] if found else None

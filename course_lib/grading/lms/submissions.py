@@ -13,7 +13,7 @@ from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms import archive as archives
 from course_lib.grading.lms import formats, sheet
 from course_lib.grading.lms.formats import NOBODY, SYSTEMS
-from course_lib.grading.lms.people import People, Report, endings, squeezed
+from course_lib.grading.lms.people import People, endings, sections, squeezed
 from course_lib.grading.lms.sheet import fold
 
 # Systems number names that are there already.
@@ -21,7 +21,7 @@ _AGAIN = re.compile(r"(?:-| \()(\d+)\)?$")
 
 
 @dataclass(frozen=True)
-class Entry:
+class ArchiveFile:
     """A file that was handed in.
 
     Args:
@@ -94,9 +94,8 @@ class Submissions:
         headers: Mapping[str, str] | None = None,
         db: str = "",
     ) -> None:
-        """Read the names."""
         self.path = path
-        self.report = Report("collected", "kept_in_replaced", "look_at", "not_collected")
+        self.report = sections("collected", "kept_in_replaced", "look_at", "not_collected")
         self.archive = archives.opened(path)
         self.files, self.report["not_collected"] = archives.entries(self.archive)
         self.system = system or self._system()
@@ -106,7 +105,7 @@ class Submissions:
         self.rows = self._participants(worksheet, headers or {})
         self.pattern = SYSTEMS[self.system].entry
         self.receipts = self._receipts() if self.system == "blackboard" else {}
-        self.entries: dict[str, list[Entry]] = defaultdict(list)
+        self.entries: dict[str, list[ArchiveFile]] = defaultdict(list)
         self.titles: set[str] = set()
         for name in sorted(self.files):
             self._take(name)
@@ -152,7 +151,6 @@ class Submissions:
         return found
 
     def _take(self, path: str) -> None:
-        """Find out whose a file is."""
         places = list(self.pattern.finditer(path))
         if not places and path.endswith(".ipynb"):
             title = SYSTEMS[self.system].title
@@ -172,7 +170,7 @@ class Submissions:
             )
         parent = str(PurePosixPath(path).parent)
         row = self.rows.get(place.get("participant") or "", {})
-        entry = Entry(
+        entry = ArchiveFile(
             path=path,
             file=place["file"],
             attempt=place.get("when") or "",
@@ -187,7 +185,6 @@ class Submissions:
             self.entries[student].append(entry)
 
     def _owners(self, path: str, place: re.Match[str]) -> Owners:
-        """Who handed a file in."""
         told = place.groupdict()
         name = told["name"] if "name" in told else path[: place.start()]
         row = self.rows.get(told.get("participant") or "", {})

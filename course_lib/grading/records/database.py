@@ -45,9 +45,10 @@ def shown(address: str) -> str:
         return "a database address that cannot be read"
 
 
-def is_file(address: str) -> bool:
-    """Whether a gradebook is a SQLite file."""
-    return address.startswith("sqlite:")
+def file_of(address: str) -> Path | None:
+    """The file of a gradebook in SQLite; None where a server keeps it."""
+    sqlite = address.startswith("sqlite:")
+    return Path(make_url(address).database or "") if sqlite else None
 
 
 @contextlib.contextmanager
@@ -73,14 +74,14 @@ def explained(address: str) -> Iterator[None]:
                 "Make room there; the same command goes on from here"
                 if "is full" in said
                 else "If another program holds it, end that; the same command goes on from here"
-                if is_file(address)
+                if file_of(address)
                 else "Is the server there, may you log in, and has the database been made"
                 " (createdb)? Nothing is lost; the same command goes on from here"
             )
         ) from None
     except DatabaseError as error:
         said = " ".join(str(error.orig).split())
-        if isinstance(error, (IntegrityError, DataError)) or not is_file(address):
+        if isinstance(error, (IntegrityError, DataError)) or not file_of(address):
             raise
         raise ValueError(
             f"{shown(address)}: {said}. The file is damaged or no gradebook: put a copy of it back"
@@ -100,8 +101,8 @@ def alone(address: str, held: Path | None = None) -> Iterator[None]:
     Raises:
         ValueError: Another grader is at work on it, or it cannot be reached.
     """
-    if is_file(address):
-        home = Path(make_url(address).database or "").resolve().parent
+    if file := file_of(address):
+        home = file.resolve().parent
         if held is not None and home == held.resolve():
             yield
         else:
@@ -146,26 +147,31 @@ def migrate(source: str, target: str) -> dict[str, int]:
         ValueError: The source is no gradebook, the target is not empty, their versions differ, or
             what arrived is not what was sent.
     """
-    if is_file(source) and not Path(make_url(source).database or "").is_file():
+    if (file := file_of(source)) and not file.is_file():
         raise Refused(f"{shown(source)}: there is no such file")
-    with alone(source), alone(target), explained(source):
-        with create_engine(source).connect() as reading, explained(target):
-            version = _version(reading, source)
-            with Gradebook(target):
-                pass  # Its tables are made.
-            with create_engine(target).begin() as writing:
-                if (there := _version(writing, target)) != version:
-                    raise Refused(
-                        f"{shown(source)} has nbgrader's version {version}, {shown(target)} has"
-                        f" {there}: bring the older one up with `nbgrader db upgrade` first"
-                    )
-                try:
-                    return _copy(reading, writing, target)
-                except (IntegrityError, DataError) as error:
-                    raise Refused(
-                        f"{shown(target)} does not take what {shown(source)} holds: {error.orig}."
-                        " Nothing was copied"
-                    ) from None
+    with (
+        alone(source),
+        alone(target),
+        explained(source),
+        create_engine(source).connect() as reading,
+        explained(target),
+    ):
+        version = _version(reading, source)
+        with Gradebook(target):
+            pass  # Its tables are made.
+        with create_engine(target).begin() as writing:
+            if (there := _version(writing, target)) != version:
+                raise Refused(
+                    f"{shown(source)} has nbgrader's version {version}, {shown(target)} has"
+                    f" {there}: bring the older one up with `nbgrader db upgrade` first"
+                )
+            try:
+                return _copy(reading, writing, target)
+            except (IntegrityError, DataError) as error:
+                raise Refused(
+                    f"{shown(target)} does not take what {shown(source)} holds: {error.orig}."
+                    " Nothing was copied"
+                ) from None
 
 
 def _version(connection: Connection, address: str) -> str:

@@ -10,7 +10,6 @@ import os
 import sys
 import warnings
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -31,22 +30,6 @@ from course_lib.grading.records import database
 
 # Seconds for which another program, such as Formgrader, may hold the database.
 PATIENCE = 60
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What grading says about one graded cell.
-
-    Args:
-        grade_id: The cell.
-        score: Its automatic score; None when a person has to grade it.
-        changed: Whether the answer is not the one that was graded last, so that a score given by
-            a person was given for something else.
-    """
-
-    grade_id: str
-    score: float | None
-    changed: bool = True
 
 
 @contextlib.contextmanager
@@ -136,7 +119,8 @@ def write(
     gradebook: Gradebook,
     name: str,
     student: str,
-    entries: Collection[Entry],
+    scores: Mapping[str, float | None],
+    changed: Collection[str],
     *,
     unanswered: Collection[str] = (),
     submitted: datetime | None = None,
@@ -150,7 +134,9 @@ def write(
         gradebook: An open one.
         name: The assignment.
         student: The student's id.
-        entries: What is said about each graded cell.
+        scores: The automatic score of each graded cell; None where a person has to grade it.
+        changed: Cells whose answer is not the one that was graded last, so that a score given by a
+            person was given for something else.
         unanswered: Solution cells that are still as they were released.
         submitted: When it was submitted, if that is known; penalties for lateness follow from it.
     """
@@ -159,12 +145,12 @@ def write(
         if submitted is not None:
             notebook.assignment.timestamp = submitted
         grades = {grade.cell.name: grade for grade in notebook.grades}
-        for entry in entries:
-            grade = grades[entry.grade_id]
-            grade.auto_score = entry.score
+        for cell, score in scores.items():
+            grade = grades[cell]
+            grade.auto_score = score
             if grade.manual_score is None:
-                grade.needs_manual_grade = entry.score is None
-            elif entry.changed:
+                grade.needs_manual_grade = score is None
+            elif cell in changed:
                 grade.needs_manual_grade = True
         for comment in notebook.comments:
             comment.auto_comment = "No response." if comment.cell.name in unanswered else None

@@ -10,7 +10,6 @@ from typing import Any
 
 from nbgrader.api import Student
 from sqlalchemy import create_engine, inspect, select
-from sqlalchemy.engine import make_url
 
 from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
@@ -33,7 +32,7 @@ def students(course: Path, db: str = "") -> set[str]:
 def people(course: Path, db: str = "") -> dict[str, dict[str, str]]:
     """What a gradebook says of each student; nothing is made."""
     address = gradebook.url(course, db)
-    if database.is_file(address) and not Path(make_url(address).database or "").is_file():
+    if (file := database.file_of(address)) and not file.is_file():
         return {}
     with database.explained(address):
         engine = create_engine(address)

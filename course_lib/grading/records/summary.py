@@ -9,12 +9,13 @@ import statistics
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from course_lib.checks.exercise import find
 from course_lib.grading.intake.parsing import plain
-from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.judging.results import Verdict
 from course_lib.grading.records.folder import save
 
 BAR, BINS, WIDTH = 24, 10, 100
@@ -62,7 +63,7 @@ def _distribution(scores: Sequence[float], top: float) -> list[dict[str, float]]
     edges = [top * n / BINS for n in range(BINS + 1)]
     bins = [
         {"from": low, "below": high, "count": sum(low <= s < high for s in scores)}
-        for low, high in zip(edges, edges[1:], strict=False)
+        for low, high in pairwise(edges)
     ]
     return [*bins, {"from": top, "below": top, "count": sum(s >= top for s in scores)}]
 

@@ -28,7 +28,7 @@ from course_lib.checks.report import read_table
 from course_lib.errors import Refused
 from course_lib.grading import authoring
 from course_lib.grading.judging.feedback import inert_page
-from course_lib.grading.judging.verdict import read_verdict
+from course_lib.grading.judging.results import read_verdict
 from course_lib.grading.records.folder import lock, recover, replaced, save
 from course_lib.grading.records.summary import sheet
 from course_lib.grading.review import items

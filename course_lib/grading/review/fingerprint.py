@@ -114,7 +114,6 @@ class Alphabet:
     """One character for every kind of token, the same for all answers that are compared."""
 
     def __init__(self) -> None:
-        """Begin with no token known."""
         self._known: dict[str, str] = {}
 
     def fingerprint(self, tokens: Iterable[Token]) -> CodeFingerprint:
@@ -151,7 +150,6 @@ def passages(
 
 
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same, none overlapping another."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if joined and start <= joined[-1][1]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms.sheet import number
-from course_lib.grading.review.written import Answer, Mark, Question
+from course_lib.grading.review.written import Answer, Question, WrittenMark
 from course_lib.grading.rubrics import Rubric
 
 KEY, STUDENT, ANSWER, COMMENT = "key", "student", "answer", "comment"
@@ -46,7 +46,7 @@ def table(rubric: Rubric, answers: Iterable[Answer], *, blind: bool) -> str:
     return "\ufeff" + file.getvalue()
 
 
-def read(path: Path, question: Question, *, again: bool = False) -> list[Mark]:
+def read(path: Path, question: Question, *, again: bool = False) -> list[WrittenMark]:
     """The marks in a table that was filled in; rows without points are left out.
 
     Raises:
@@ -66,7 +66,7 @@ def read(path: Path, question: Question, *, again: bool = False) -> list[Mark]:
         raise Refused(f"{path}: wanted one column {missing[0]!r}, which `--csv` writes")
     places = [header.index(name) for name in wanted]
     answers = {answer.key: answer for answer in question.answers()}
-    marks: dict[str, Mark] = {}
+    marks: dict[str, WrittenMark] = {}
     faults = []
     for line, row in enumerate(rows[1:], 2):
         key, *cells, comment = (row[at].strip() if at < len(row) else "" for at in places)
@@ -75,7 +75,7 @@ def read(path: Path, question: Question, *, again: bool = False) -> list[Mark]:
         points = [number(cell) for cell in cells]
         given = tuple(value for value in points if value is not None)
         answer = answers.get(key)
-        mark = Mark(answer.student if answer else "", given, _bare(comment), key)
+        mark = WrittenMark(answer.student if answer else "", given, _bare(comment), key)
         if key in marks:
             fault = f"{key} is there twice"
         elif None in points:

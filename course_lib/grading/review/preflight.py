@@ -8,9 +8,11 @@ the account that grades. Everything is only read.
 import logging
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 
 from nbgrader.apps.baseapp import NbGrader
@@ -45,7 +47,7 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class Place:
+class CourseExchange:
     """Where nbgrader's commands look, by its own configuration.
 
     Args:
@@ -80,7 +82,7 @@ class HandedIn:
     path: Path
 
 
-def place(course: Path, root: Path) -> Place:
+def exchange_of(course: Path, root: Path) -> CourseExchange:
     """Read nbgrader's configuration as its commands do that are run in the course folder.
 
     Args:
@@ -94,14 +96,14 @@ def place(course: Path, root: Path) -> Place:
     app.update_config(nbgrader_config(folder))
     settings = CourseDirectory(config=app.config)
     exchange = Exchange(config=app.config, coursedir=settings)
-    return Place(
+    return CourseExchange(
         Path(exchange.root), settings.course_id, settings.groupshared, folder / "nbgrader_config.py"
     )
 
 
 def remarks(
     course: Path,
-    place: Place,
+    exchange: CourseExchange,
     assignments: Collection[str],
     known: Collection[str] = (),
     now: datetime | None = None,
@@ -110,13 +112,12 @@ def remarks(
 
     Args:
         course: The course folder.
-        place: Where its exchange is.
+        exchange: Where its exchange is.
         assignments: Names of the course's assignments.
         known: Students whom the gradebook knows.
         now: The time in UTC, without a zone; the clock's, if not given.
     """
-    now = now or datetime.now(UTC).replace(tzinfo=None)
-    return [*of_class(course, assignments, known, now), *_exchange(course, place, assignments)]
+    return [*of_class(course, assignments, known, now), *_exchange(course, exchange, assignments)]
 
 
 def of_class(
@@ -160,35 +161,36 @@ def of_class(
             )
 
 
-def _exchange(course: Path, place: Place, assignments: Collection[str]) -> Iterator[Remark]:
-    """What can be seen in the exchange."""
-    if not place.course:
-        yield Remark(f"{place.file}: no course: set c.CourseDirectory.course_id")
+def _exchange(
+    course: Path, exchange: CourseExchange, assignments: Collection[str]
+) -> Iterator[Remark]:
+    if not exchange.course:
+        yield Remark(f"{exchange.file}: no course: set c.CourseDirectory.course_id")
         return
-    if not place.root.is_dir():
+    if not exchange.root.is_dir():
         yield Remark(
-            f"no exchange at {place.root}: nothing can be released or collected by nbgrader."
+            f"no exchange at {exchange.root}: nothing can be released or collected by nbgrader."
             " `course grade` needs none; else make the folder, writable for everybody, or name"
-            f" another one as c.Exchange.root in {place.file}",
+            f" another one as c.Exchange.root in {exchange.file}",
             wrong=False,
         )
         return
-    if not _may(place.root, os.W_OK | os.X_OK):
+    if not _may(exchange.root, os.W_OK | os.X_OK):
         yield Remark(
-            f"the exchange {place.root} is not writable for this account: nothing can be released."
-            " Is the disk mounted read-only?"
+            f"the exchange {exchange.root} is not writable for this account: nothing can be"
+            " released. Is the disk mounted read-only?"
         )
-    elif not place.shared and place.root.stat().st_mode & _OTHERS != _OTHERS:
+    elif not exchange.shared and exchange.root.stat().st_mode & _OTHERS != _OTHERS:
         yield Remark(
-            f"the exchange {place.root} is not writable for everybody, so students cannot hand in:"
-            f" `chmod 1777 {place.root}`"
+            f"the exchange {exchange.root} is not writable for everybody, so students cannot hand"
+            f" in: `chmod 1777 {exchange.root}`"
         )
-    yield from _room(place.root, "the exchange")
-    inbound = place.root / place.course / "inbound"
-    yield from _elsewhere(place, assignments)
+    yield from _room(exchange.root, "the exchange")
+    inbound = exchange.root / exchange.course / "inbound"
+    yield from _elsewhere(exchange, assignments)
     if not inbound.is_dir():
         yield Remark(
-            f"the exchange holds no course {place.course!r} yet: it comes with the first"
+            f"the exchange holds no course {exchange.course!r} yet: it comes with the first"
             " `nbgrader release_assignment`",
             wrong=False,
         )
@@ -199,7 +201,7 @@ def _exchange(course: Path, place: Place, assignments: Collection[str]) -> Itera
             " can be collected. Collect and grade as the account that released"
         )
         return
-    if not place.shared and inbound.stat().st_mode & _OTHERS != _OTHERS:
+    if not exchange.shared and inbound.stat().st_mode & _OTHERS != _OTHERS:
         yield Remark(f"students cannot hand in: `chmod o+wx {inbound}`")
     found, odd = handed_in(inbound)
     if odd:
@@ -224,31 +226,28 @@ def handed_in(inbound: Path) -> tuple[list[HandedIn], list[str]]:
     return found, odd
 
 
-def _elsewhere(place: Place, assignments: Collection[str]) -> Iterator[Remark]:
+def _elsewhere(exchange: CourseExchange, assignments: Collection[str]) -> Iterator[Remark]:
     """Submissions to a course of another name are ours if their assignments are."""
-    for inbound in sorted(place.root.glob("*/inbound")):
+    for inbound in sorted(exchange.root.glob("*/inbound")):
         name = inbound.parent.name
-        if name == place.course or not _may(inbound, os.R_OK | os.X_OK):
+        if name == exchange.course or not _may(inbound, os.R_OK | os.X_OK):
             continue
         if ours := [h for h in handed_in(inbound)[0] if h.assignment in assignments]:
             yield Remark(
                 f"{len(ours)} submissions, such as {plain(ours[0].student, 40)}'s of"
                 f" {ours[0].assignment}, were handed in to a course {plain(name, 40)!r} in"
-                f" {place.root}; here it is {place.course!r} ({place.file}). Give students and"
-                f" grader one c.CourseDirectory.course_id; `nbgrader collect --course {name}`"
-                " fetches what is there"
+                f" {exchange.root}; here it is {exchange.course!r} ({exchange.file}). Give"
+                " students and grader one c.CourseDirectory.course_id; `nbgrader collect --course"
+                f" {name}` fetches what is there"
             )
 
 
 def _whole(found: list[HandedIn]) -> Iterator[Remark]:
     """A submission whose time is missing was broken off: nbgrader writes it after the notebook."""
     broken = [h for h in found if not (h.path / TIMESTAMP).is_file()]
+    whole = {(h.student, h.assignment) for h in found if h not in broken}
     for one in broken:
-        before = [
-            h for h in found
-            if (h.student, h.assignment) == (one.student, one.assignment) and h not in broken
-        ]  # fmt: skip
-        older = "; an older one is whole" if before else ""
+        older = "; an older one is whole" if (one.student, one.assignment) in whole else ""
         yield Remark(
             f"{plain(one.path.name, 120)} broke off while it was handed in (was the exchange"
             f" full?){older}. Ask {plain(one.student, 40)} to hand in again; until then move that"
@@ -265,14 +264,11 @@ def _clocks(found: list[HandedIn]) -> Iterator[Remark]:
             f"the clock of {plain(student, 40)} is {_long(abs(by))} {which}, compared with the"
             " exchange's: lateness is counted by it. Correct it, or give an extension"
         )
-    newest: dict[tuple[str, str], HandedIn] = {}
+    again = defaultdict(list)
     for one in found:
-        key = (one.student, one.assignment)
-        if key not in newest or newest[key].came < one.came:
-            newest[key] = one
-    for (student, assignment), last in sorted(newest.items()):
-        taken = max((h for h in found if (h.student, h.assignment) == (student, assignment)),
-                    key=lambda h: h.stamp)  # fmt: skip
+        again[one.student, one.assignment].append(one)
+    for (student, assignment), several in sorted(again.items()):
+        last, taken = (max(several, key=attrgetter(clock)) for clock in ("came", "stamp"))
         if taken != last and last.came - taken.came > timedelta(seconds=1):
             yield Remark(
                 f"{assignment}: `nbgrader collect` takes what {plain(student, 40)} handed in first,"
@@ -283,7 +279,6 @@ def _clocks(found: list[HandedIn]) -> Iterator[Remark]:
 
 
 def _waiting(course: Path, found: list[HandedIn], assignments: Collection[str]) -> Iterator[Remark]:
-    """What has not been collected."""
     for assignment in sorted({h.assignment for h in found}):
         if assignment not in assignments:
             yield Remark(
@@ -292,12 +287,9 @@ def _waiting(course: Path, found: list[HandedIn], assignments: Collection[str]) 
                 wrong=False,
             )
             continue
-        newest: dict[str, datetime] = {}
-        for one in found:
-            if one.assignment == assignment:
-                newest[one.student] = max(one.stamp, newest.get(one.student, one.stamp))
+        there = [h for h in sorted(found, key=lambda h: h.stamp) if h.assignment == assignment]
         waiting = []
-        for student, stamp in newest.items():
+        for student, stamp in {h.student: h.stamp for h in there}.items():
             here = read_exchange_files(course / "submitted" / student / assignment).submitted
             if here is None or here < stamp:
                 waiting.append(student)

@@ -7,6 +7,7 @@ nbgrader see changes before :meth:`Regrade.publish`, which then writes exactly w
 import json
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ from course_lib.checks import seeds
 from course_lib.errors import Refused
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.judging.results import Verdict
+from course_lib.grading.lateness import same
 from course_lib.grading.records import gradebook
 from course_lib.grading.records.folder import SEEDS, grading_seed, known_seeds, save
 
@@ -82,14 +84,14 @@ class Regrade:
         Args:
             verdicts: What grading again came to.
         """
-        standing = gradebook.scores(self.course, self.name, self.standing.db)
+        standing = gradebook.scores(self.course, self.name, self.standing.records.db)
         return [
             Move(verdict.student, exercise, before.get(exercise), after)
             for verdict in verdicts
             if verdict.score is not None
             for before in [standing.get(verdict.student, {})]
             for exercise, after in verdict.exercises.items()
-            if exercise not in before or _differ(before[exercise], after)
+            if exercise not in before or not same(before[exercise], after)
         ]
 
     def publish(self, verdicts: Sequence[Verdict]) -> list[str]:
@@ -106,31 +108,25 @@ class Regrade:
             meanwhile, or could be graded before and not now.
         """
         left = []
-        with self.standing.alone():
+        standing, staged = self.standing.records, self.staged.records
+        with standing.alone():
             if self.staged.seed != grading_seed(self.course, self.name):
                 # First, so that a run that is broken off goes on with the new one.
                 known = {**known_seeds(self.course), self.name: self.staged.seed}
                 save(self.course / SEEDS, json.dumps(known, indent=1), private=True)
-            with self.standing.open_gradebook() as book:
+            with standing.open_gradebook() as book:
                 for verdict in verdicts:
                     task = self.standing.take_in(verdict.student)
-                    result = self.staged.result(verdict.student)
-                    old = self.standing.verdict(verdict.student)
+                    new, old = staged.verdict(verdict.student), standing.verdict(verdict.student)
                     failed = verdict.score is None and old is not None and old.score is not None
-                    if result is None or result.verdict.key != task.key or failed:
+                    if new is None or new.key != task.key or failed:
                         left.append(verdict.student)
                         continue
-                    self.standing.write(task.came_with, result, book)
-            written = [self.standing.verdict(verdict.student) for verdict in verdicts]
+                    standing.write(new, staged.files(new), task.came_with, book)
+            written = [standing.verdict(verdict.student) for verdict in verdicts]
             self.standing.penalise([verdict for verdict in written if verdict])
             shutil.rmtree(self.folder)
         return left
-
-
-def _differ(before: float | None, after: float | None) -> bool:
-    if before is None or after is None:
-        return before is not after
-    return abs(before - after) > 1e-9
 
 
 def table(moves: Sequence[Move]) -> str:
@@ -143,18 +139,15 @@ def table(moves: Sequence[Move]) -> str:
         <BLANKLINE>
         1 student moves: 1 up, 0 down
     """
-    wide = max((len(m.student) for m in moves), default=0)
-    wide = max(wide, len("student"))
-    long = max(max((len(m.exercise) for m in moves), default=0), len("exercise"))
+    wide = max(map(len, ["student", *(m.student for m in moves)]))
+    long = max(map(len, ["exercise", *(m.exercise for m in moves)]))
     lines = [f"{'student':{wide}}  {'exercise':{long}}  before  after"]
+    totals: dict[str, float] = defaultdict(float)
     for m in moves:
         before, after = (f"{s:.2f}" if s is not None else "-" for s in (m.before, m.after))
-        lines.append(
-            f"{m.student:{wide}}  {m.exercise:{long}}  {before:>6} {after:>6}  {m.by:+.2f}"
-        )
-    totals: dict[str, float] = {}
-    for m in moves:
-        totals[m.student] = totals.get(m.student, 0.0) + m.by
+        row = f"{m.student:{wide}}  {m.exercise:{long}}  {before:>6} {after:>6}  {m.by:+.2f}"
+        lines.append(row)
+        totals[m.student] += m.by
     up, down = sum(t > 0 for t in totals.values()), sum(t < 0 for t in totals.values())
     who = "1 student moves" if len(totals) == 1 else f"{len(totals)} students move"
     return "\n".join([*lines, "", f"{who}: {up} up, {down} down"])

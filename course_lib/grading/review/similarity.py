@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 
 from course_lib.errors import Refused
 from course_lib.grading.authoring import Assignment
+from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake import matching, parsing
 from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.records.folder import save
@@ -172,9 +173,8 @@ def _runs(answers: dict[str, _Answer]) -> set[tuple[str, int]]:
 
 def _solution_cells(notebook: NotebookNode) -> Iterable[tuple[str, NotebookNode]]:
     for cell in notebook.cells:
-        marks = cell.metadata.get("nbgrader", {})
-        if marks.get("solution"):
-            yield marks["grade_id"], cell
+        if marks(cell).get("solution"):
+            yield id_of(cell), cell
 
 
 def _answers(submission: parsing.Submission, release: NotebookNode) -> dict[str, NotebookNode]:
@@ -182,9 +182,8 @@ def _answers(submission: parsing.Submission, release: NotebookNode) -> dict[str,
     found, more = {}, []
     released = {cell.source.strip() for cell in release.cells}
     for cell, own in matching.align(submission, release):
-        marks = cell.metadata.get("nbgrader", {}) if own else {}
-        if marks.get("solution"):
-            found[marks["grade_id"]] = cell
+        if own and marks(cell).get("solution"):
+            found[id_of(cell)] = cell
         elif cell.cell_type == "code" and not own and cell.source.strip() not in released:
             more.append(cell.source)
     if more:
@@ -198,9 +197,8 @@ def _tokens(cell: NotebookNode) -> list[Token]:
 
 def _matches(one: dict[str, _Answer], other: dict[str, _Answer]) -> list[Match]:
     found = []
-    for grade_id in one:
-        if grade_id in other:
-            a, b = one[grade_id], other[grade_id]
+    for grade_id, a in one.items():
+        if b := other.get(grade_id):
             spans = passages(a.print_, b.print_, (a.tokens, b.tokens))
             if spans[0]:
                 found.append(Match(grade_id, (a.source, b.source), spans))

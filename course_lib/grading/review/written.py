@@ -20,6 +20,7 @@ from nbgrader.utils import is_solution
 
 from course_lib.errors import Refused
 from course_lib.grading import authoring, rubrics
+from course_lib.grading.cells import id_of
 from course_lib.grading.judging.feedback import written_beside
 from course_lib.grading.records import gradebook
 from course_lib.grading.records.folder import lock, save
@@ -29,7 +30,7 @@ SECOND = "second-marks"
 
 
 @dataclass(frozen=True)
-class Mark:
+class WrittenMark:
     """What an answer is given.
 
     Args:
@@ -97,15 +98,13 @@ class Question:
     """
 
     def __init__(self, course: Path, root: Path, name: str, cell: str = "", db: str = "") -> None:
-        """Find the rubric."""
         known = questions(root, name)
         if cell not in known and (cell or len(known) > 1):
             raise Refused(f"{name}: name one question of {', '.join(known)}")
         self.course, self.name, self.db = course, name, db
         self.rubric = known[cell or next(iter(known))]
         self.cell = self.rubric.cell
-        source = root / "solutions" / name / f"{name}.md"
-        self.release = authoring.load(source, root).release
+        self.release = authoring.named(root, name).release
 
     def answers(self, seed: str = "") -> list[Answer]:
         """All that is not empty, by student, or in an order that is drawn by a seed.
@@ -117,7 +116,9 @@ class Question:
             found = [answer for answer, _ in self._read(book).values()]
         return sorted(found, key=lambda a: _digest(seed, a.key) if seed else a.student)
 
-    def write(self, marks: Sequence[Mark], *, again: bool = False, dry_run: bool = False) -> int:
+    def write(
+        self, marks: Sequence[WrittenMark], *, again: bool = False, dry_run: bool = False
+    ) -> int:
         """Write marks: all of them or none, and any number of times.
 
         Args:
@@ -144,7 +145,7 @@ class Question:
                 self._save(book, new)
         return len(new)
 
-    def fault(self, mark: Mark, answer: Answer | None, *, again: bool = False) -> str:
+    def fault(self, mark: WrittenMark, answer: Answer | None, *, again: bool = False) -> str:
         """Why an answer can't be given this mark; empty if it can."""
         if answer is None:
             return "there is no such answer to this question"
@@ -188,8 +189,7 @@ class Question:
         if not path.is_file():
             return Answer("", student, "", False)
         notebook = nbformat.v4.reads(path.read_text(encoding="utf-8"))
-        own = [c.source for c in notebook.cells if is_solution(c)
-               and c.metadata.nbgrader.grade_id == self.cell]  # fmt: skip
+        own = [c.source for c in notebook.cells if is_solution(c) and id_of(c) == self.cell]
         text = "\n\n".join([*own, *written_beside(notebook, self.release, self.cell)])
         remark = next(c.manual_comment for c in grade.notebook.comments if c.name == self.cell)
         given, comment = self.rubric.given(remark or "")
@@ -200,7 +200,7 @@ class Question:
             key, student, text, grade.needs_manual_grade, grade.manual_score, given, comment
         )
 
-    def _save(self, book: Gradebook, new: Sequence[tuple[Mark, Grade]]) -> None:
+    def _save(self, book: Gradebook, new: Sequence[tuple[WrittenMark, Grade]]) -> None:
         """Into nbgrader's own columns, in one transaction."""
         with gradebook.transaction(book):
             for mark, grade in new:
@@ -243,7 +243,7 @@ class SecondLook(Question):
             found[answer.student] = fresh, grade
         return found
 
-    def _save(self, book: Gradebook, new: Sequence[tuple[Mark, Grade]]) -> None:
+    def _save(self, book: Gradebook, new: Sequence[tuple[WrittenMark, Grade]]) -> None:
         with lock(self.course):
             marks = self._theirs() | {mark.key: mark for mark, _ in new}
             rows = {m.key: {"given": m.given, "comment": m.comment} for m in marks.values()}
@@ -257,10 +257,10 @@ class SecondLook(Question):
     def _file(self) -> dict[str, dict[str, dict[str, Any]]]:
         return json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
 
-    def _theirs(self) -> dict[str, Mark]:
+    def _theirs(self) -> dict[str, WrittenMark]:
         try:
             rows = self._file().get(self.cell, {})
-            return {k: Mark("", tuple(r["given"]), r["comment"], k) for k, r in rows.items()}
+            return {k: WrittenMark("", tuple(r["given"]), r["comment"], k) for k, r in rows.items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Refused(
                 f"{self._path} is damaged ({error}): put a copy of it back from a backup, or move"
@@ -268,7 +268,7 @@ class SecondLook(Question):
             ) from None
 
 
-def stands(mark: Mark, answer: Answer | None) -> bool:
+def stands(mark: WrittenMark, answer: Answer | None) -> bool:
     """Whether an answer has this mark already."""
     return bool(
         answer and not answer.waits and (answer.given, answer.comment) == (mark.given, mark.comment)

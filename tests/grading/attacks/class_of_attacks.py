@@ -22,7 +22,7 @@ from course_lib.grading.classroom import Classroom
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.judge import PLEASE
-from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.judging.results import Verdict
 from course_lib.grading.records import gradebook
 
 from . import honest
@@ -248,9 +248,9 @@ def judge(attack: Attack, found: Verdict | None, whole: float, first: float) -> 
         line.verdict = "held" if PLEASE in line.look else "unflagged"
     elif (points or 0.0) > (due or 0.0):
         line.verdict = "undeserved"
-    elif (attack.must is Must.REFUSED) != refused:
-        line.verdict = "robbed"
-    elif attack.must in (Must.REST, Must.ALL) and points != due:
+    elif (attack.must is Must.REFUSED) != refused or (
+        attack.must in (Must.REST, Must.ALL) and points != due
+    ):
         line.verdict = "robbed"
     elif attack.told and not found.look:
         line.verdict = "untold"

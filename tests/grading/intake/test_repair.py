@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from course_lib.grading.intake import matching, parsing
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.marking import Marker
-from course_lib.grading.judging.verdict import Task
+from course_lib.grading.judging.results import Task
 
 
 def marks(cell):
@@ -164,7 +164,7 @@ def test_what_lies_beside_is_named(tmp_path):
 
 
 def test_a_module_beside_the_notebook_can_be_imported(
-    tmp_path, solved, assignment, answer_id, forkserver
+    tmp_path, root, solved, assignment, answer_id, forkserver
 ):
     """From the hand-in alone, after all that the interpreter has, through every grading road."""
     cell = solved.cells[place(solved, answer_id)]
@@ -178,11 +178,11 @@ def test_a_module_beside_the_notebook_can_be_imported(
     assert parsing.beside(tmp_path, "03_attention", found) == [
         "Beside the notebook, for it to import: math.py, own_helpers.py."
     ]
-    own = Marker(assignment, "07", "engine", Limits(cell=20, call=10), "")
+    own = Marker(root, assignment.name, "07", Limits(cell=20, call=10))
     content = parsing.read(tmp_path, "03_attention")
-    with_it = own.judge(Task("ada", content, "", "key", modules=found), forkserver, 0).verdict
+    with_it, _ = own.judge(Task("ada", content, "", "key", modules=found), forkserver, 0)
     assert with_it.score == assignment.automatic
-    without = own.judge(Task("ada", content, "", "key"), forkserver, 0).verdict
+    without, _ = own.judge(Task("ada", content, "", "key"), forkserver, 0)
     assert without.score is not None and without.score < assignment.automatic
 
 

@@ -76,7 +76,7 @@ def test_a_command_that_was_killed_goes_on_and_judge_processes_end_with_their_wo
         facts["submissions"] == len(crowd.names) and facts["graded_now"] == len(crowd.names) - there
     )
     assert dump(course) == crowd.undisturbed
-    desks = [p for p in children_of(worker.pid)]
+    desks = list(children_of(worker.pid))
     assert desks, "a worker keeps a judge process"
     worker.kill()
     worker.wait()
@@ -112,17 +112,17 @@ def test_nobody_there_is_said_and_nothing_is_lost(crowd, machines, grading, tmp_
 
 def test_a_nonsensical_address_is_refused():
     with pytest.raises(ValueError, match="nonsense"):
-        list(Cluster("nonsense://x", 0.5, tell=print).judge_all([one_task("ada")], order_of))
+        list(Cluster("nonsense://x", 0.5, tell=print).judge_all(NAME, [one_task("ada")], order_of))
 
 
 def one_task(student):
-    from course_lib.grading.judging.verdict import Task
+    from course_lib.grading.judging.results import Task
 
     return Task(student, b"{}", "", "k")
 
 
 def order_of(task, engine="another"):
-    return judge_process.JudgeRequest(NAME, task, SEED, engine, LIMITS, True)
+    return judge_process.request(NAME, task, SEED, engine, LIMITS, True)
 
 
 @pytest.fixture(scope="module")
@@ -136,11 +136,12 @@ def office():
 def test_a_judge_process_judges_as_the_pool_does_and_refuses_other_versions(office, crowd, root):
     room = Classroom(crowd.course, root, NAME, LIMITS, seed=SEED)
     task = room.take_in(crowd.names[0])
-    kind, result = pickle.loads(office.ask(pickle.dumps(room.request(task, walls=True))))
+    kind, result = pickle.loads(office.ask(room.request(task, walls=True)))
     assert kind == "done", result
-    assert result.verdict.key == task.key
-    assert result.verdict.score == room.assignment.automatic
-    kind, why = pickle.loads(office.ask(pickle.dumps(order_of(task))))
+    verdict, _ = result
+    assert verdict.key == task.key
+    assert verdict.score == room.assignment.automatic
+    kind, why = pickle.loads(office.ask(order_of(task)))
     assert kind == "failed" and "another version of the course" in why
 
 
@@ -154,7 +155,7 @@ class Deadly:
 def test_a_judge_process_that_ends_is_set_up_again(office, crowd, root):
     kind, why = pickle.loads(office.ask(pickle.dumps(Deadly())))
     assert kind == "died" and "ended 2 times" in why
-    assert pickle.loads(office.ask(pickle.dumps(order_of(one_task("ada")))))[0] == "failed"
+    assert pickle.loads(office.ask(order_of(one_task("ada"))))[0] == "failed"
 
 
 class Silent:
@@ -178,7 +179,7 @@ class Silent:
         return {"tcp://one": 1}
 
     def submit(self, work, request, key, pure):
-        student = pickle.loads(request).task.student
+        student = pickle.loads(request)[1].student
         self.asked[student] += 1
         return Answer(self, student, self.script(student, self.asked[student]))
 
@@ -208,7 +209,7 @@ class Answer:
 def through(script, students):
     cluster = Cluster("tcp://nowhere:1", 1, tell=print)
     cluster._dask = Silent(script)
-    done = list(cluster.judge_all([one_task(s) for s in students], order_of))
+    done = list(cluster.judge_all(NAME, [one_task(s) for s in students], order_of))
     return cluster._dask, done
 
 

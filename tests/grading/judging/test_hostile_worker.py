@@ -13,7 +13,7 @@ from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.judge import FULL, clean_outputs, judge_notebook
 from course_lib.grading.judging.marking import Marker
-from course_lib.grading.judging.verdict import Task
+from course_lib.grading.judging.results import Task
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_a_worker_killed_when_time_is_up_gets_no_more_of_it(
     Marker.judge.__globals__["judge_notebook"] = judging
     try:
         task = Task("eve", nbformat.writes(notebook).encode(), "", "key")
-        assert room.marker.judge(task, forkserver, 0).verdict.score == 0
+        assert room.marker.judge(task, forkserver, 0)[0].score == 0
     finally:
         Marker.judge.__globals__["judge_notebook"] = before
     assert given[0] > 11 and all(seconds < 12 - 8 for seconds in given[1:])
@@ -65,8 +65,7 @@ def test_large_answers_end_their_exercise_and_stay_nowhere(forkserver, judge, an
         worker.run("import torch\ndef f(): return torch.zeros(7 * 2**20, dtype=torch.uint8)")
         proxy = worker.proxy()
         with pytest.raises(AnswerLost, match="too large to be kept"):
-            for _ in range(5):
-                assert proxy.call("f").error is None
+            assert all(proxy.call("f").error is None for _ in range(5))
     judged = judge(
         answer("def scaled_dot_product_attention(*a, **k): return torch.zeros(1_900_000)")
     )

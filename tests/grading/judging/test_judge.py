@@ -214,9 +214,11 @@ def test_a_copied_solution_cell_is_run_and_reported(judge, solved, assignment, f
 
 def test_a_worker_that_cannot_start_is_nobodys_zero(tmp_path):
     (tmp_path / "nothing-here").mkdir()
-    with ForkServer(tmp_path / "nothing-here") as forkserver:
-        with pytest.raises(WorkerFailed, match="did not start"):
-            Worker(forkserver)
+    with (
+        ForkServer(tmp_path / "nothing-here") as forkserver,
+        pytest.raises(WorkerFailed, match="did not start"),
+    ):
+        Worker(forkserver)
 
 
 def test_magics_that_change_the_folder_work_as_at_home(forkserver):

@@ -11,13 +11,13 @@ import re
 import shutil
 import zipfile
 from pathlib import Path
+from typing import ClassVar
 
 import nbformat
 import pytest
 
 from course_lib.cli import main
 from course_lib.grading.records import gradebook, roster
-from course_lib.grading.records.gradebook import Entry
 
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "03_attention"
@@ -79,9 +79,9 @@ class Desk:
         """As grading writes it: points for the first exercise, and a page of feedback."""
         with gradebook.open_gradebook(self.course) as book:
             cells = [c.name for c in book.find_notebook(name, name).grade_cells]
-            entries = [Entry(cell, 0.0 if finished else None) for cell in cells]
-            entries[0] = Entry(cells[0], float(points))
-            gradebook.write(book, name, student, entries)
+            scores = dict.fromkeys(cells, 0.0 if finished else None)
+            scores[cells[0]] = float(points)
+            gradebook.write(book, name, student, scores, changed=cells)
         path = self.course / "feedback" / student / name / f"{name}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page or f"<p>{student} has {points}</p>")
@@ -165,7 +165,7 @@ class Canvas:
         }
 
     # The zip has no times; what is late gets the time that was said.
-    times = {"ben": b"2026-10-20 06:00:00 UTC\n"}
+    times: ClassVar = {"ben": b"2026-10-20 06:00:00 UTC\n"}
 
     def takes(self, desk, path):
         rows = desk.read(path)
@@ -237,22 +237,11 @@ class Blackboard:
     other = "Quiz 3 [Total Pts: 10 Score] |664617"
 
     def sheet(self, desk, scores, name="gc_attention.xls"):
-        rows = [
-            [
-                "Last Name",
-                "First Name",
-                "Username",
-                "Student ID",
-                "Last Access",
-                "Availability",
-                self.other,
-                f"{desk.name} [Total Pts: {MOST} Score] |92376",
-            ]
-        ]
+        rows = [["Last Name", "First Name", "Username", "Student ID", "Last Access", "Availability",
+                 self.other, f"{desk.name} [Total Pts: {MOST} Score] |92376"]]  # fmt: skip
         for login, (first, last, _, number, _) in desk.people.items():
-            rows.append(
-                [last, first, login, number, "", "Yes", "9.0", scores.get(login, "Needs Grading")]
-            )
+            score = scores.get(login, "Needs Grading")
+            rows.append([last, first, login, number, "", "Yes", "9.0", score])
         return desk.file(name, rows, separator="\t", encoding="utf-16", quoted=csv.QUOTE_ALL)
 
     def roster(self, desk):
@@ -291,17 +280,9 @@ class Brightspace:
     other = "Quiz Points Grade <Numeric MaxPoints:6 Category:Quizzes>"
 
     def sheet(self, desk, scores, name="GradesExport.csv"):
-        rows = [
-            [
-                "OrgDefinedId",
-                "Username",
-                "Last Name",
-                "First Name",
-                self.other,
-                f"{desk.name} Points Grade <Numeric MaxPoints:{MOST}>",
-                "End-of-Line Indicator",
-            ]
-        ]
+        rows = [["OrgDefinedId", "Username", "Last Name", "First Name", self.other,
+                 f"{desk.name} Points Grade <Numeric MaxPoints:{MOST}>",
+                 "End-of-Line Indicator"]]  # fmt: skip
         for login, (first, last, _, number, _) in desk.people.items():
             rows.append([f"#{number}", f"#{login}", last, first, "5", scores.get(login, ""), "#"])
         return desk.file(name, rows)
@@ -343,37 +324,11 @@ class Ilias:
     other = "comment"
 
     def sheet(self, desk, scores, name="status.csv"):
-        rows = [
-            [
-                "update",
-                "usr_id",
-                "login",
-                "lastname",
-                "firstname",
-                "status",
-                "mark",
-                "notice",
-                self.other,
-                "plagiarism",
-                "plag_comment",
-            ]
-        ]
+        rows = [["update", "usr_id", "login", "lastname", "firstname", "status", "mark", "notice",
+                 self.other, "plagiarism", "plag_comment"]]  # fmt: skip
         for login, (first, last, _, _, key) in desk.people.items():
-            rows.append(
-                [
-                    "0",
-                    key,
-                    login,
-                    last,
-                    first,
-                    "notgraded",
-                    scores.get(login, ""),
-                    "",
-                    "well; done",
-                    "none",
-                    "",
-                ]
-            )
+            rows.append(["0", key, login, last, first, "notgraded", scores.get(login, ""), "",
+                         "well; done", "none", ""])  # fmt: skip
         return desk.file(name, rows, separator=";")
 
     def roster(self, desk):
@@ -381,10 +336,8 @@ class Ilias:
 
     def archive(self, desk, notebook):
         def path(login, file):
-            key = desk.people[login][4]
-            return (
-                f"Abgaben/HW_12/Last_First_{login.encode('ascii', 'ignore').decode()}_{key}/{file}"
-            )
+            plain, key = login.encode("ascii", "ignore").decode(), desk.people[login][4]
+            return f"Abgaben/HW_12/Last_First_{plain}_{key}/{file}"
 
         return {
             path("ada", f"{desk.name}.ipynb"): notebook("an earlier attempt"),
@@ -394,7 +347,7 @@ class Ilias:
             path("김", "mine.ipynb"): notebook("김"),
         }
 
-    times = {"ben": b"2026-10-20 06:00:00 UTC\n"}
+    times: ClassVar = {"ben": b"2026-10-20 06:00:00 UTC\n"}
 
     def takes(self, desk, path):
         rows = desk.read(path, separator=";")

@@ -1,11 +1,13 @@
 """Archives: whose work it is, which attempt counts, and what a hostile one can't do."""
 
+import contextlib
 import stat
 import struct
 import zipfile
 
 import pytest
 
+from course_lib.errors import Refused
 from course_lib.grading.lms import archive as archives
 
 NAME = "03_attention"
@@ -379,9 +381,6 @@ def test_no_damaged_byte_ends_in_a_traceback(canvas, notebook):
     tables = [*range(64), *range(whole.index(b"PK\x01\x02"), len(whole))]
     for at in tables[::5]:
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
-        try:
-            with archives.opened(path) as archive:
-                for info in archives.entries(archive)[0].values():
-                    archives.content(archive, info)
-        except ValueError as error:
-            assert type(error).__name__ == "Refused", at
+        with contextlib.suppress(Refused), archives.opened(path) as archive:
+            for info in archives.entries(archive)[0].values():
+                archives.content(archive, info)

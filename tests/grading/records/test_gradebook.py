@@ -6,7 +6,6 @@ from datetime import datetime
 import pytest
 
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.gradebook import Entry
 
 NAME = "01_essay"
 
@@ -93,11 +92,10 @@ def test_writing_twice_is_writing_once_and_a_failure_writes_nothing(essay, dump)
     essay.row(score_by_hand)
     before = dump(essay.course)
     with gradebook.open_gradebook(essay.course) as book:
-        gradebook.write(book, NAME, "ada", [Entry("essay-why", None, False)])
+        gradebook.write(book, NAME, "ada", {"essay-why": None}, changed=[])
     assert dump(essay.course) == before
-    with gradebook.open_gradebook(essay.course) as book:
-        with pytest.raises(KeyError):
-            gradebook.write(book, NAME, "ben", [Entry("essay-why", 1.0), Entry("nothing", 1.0)])
+    with gradebook.open_gradebook(essay.course) as book, pytest.raises(KeyError):
+        gradebook.write(book, NAME, "ben", {"essay-why": 1.0, "nothing": 1.0}, changed=[])
     assert dump(essay.course) == before, "not even the student"
 
 

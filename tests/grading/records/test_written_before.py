@@ -12,7 +12,7 @@ from pathlib import Path
 from course_lib.experiments import load_record
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.verdict import read_verdict
+from course_lib.grading.judging.results import read_verdict
 from course_lib.grading.records import gradebook
 from course_lib.grading.records.folder import SEEDS
 

@@ -15,7 +15,7 @@ from course_lib.cli import main
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.records import roster
 from course_lib.grading.review import preflight
-from course_lib.grading.review.preflight import Place
+from course_lib.grading.review.preflight import CourseExchange
 
 NAME = "03_attention"
 NOW = datetime(2026, 3, 2, 12)
@@ -25,7 +25,9 @@ FORM = "%Y-%m-%d %H:%M:%S.%f UTC"
 @pytest.fixture
 def exchange(tmp_path):
     """An exchange into which a course has been released."""
-    place = Place(tmp_path / "exchange", "attention", False, tmp_path / "nbgrader_config.py")
+    place = CourseExchange(
+        tmp_path / "exchange", "attention", False, tmp_path / "nbgrader_config.py"
+    )
     inbound = place.root / "attention" / "inbound"
     inbound.mkdir(parents=True)
     place.root.chmod(0o777)
@@ -77,10 +79,10 @@ def test_where_all_is_well_nothing_is_wrong(exchange, course):
 
 
 def test_no_exchange_is_no_fault_and_no_course_id_is(tmp_path, course):
-    nowhere = Place(tmp_path / "none", "attention", False, tmp_path / "nbgrader_config.py")
+    nowhere = CourseExchange(tmp_path / "none", "attention", False, tmp_path / "nbgrader_config.py")
     wrong, (note,) = look(course, nowhere)
     assert wrong == [] and f"no exchange at {tmp_path / 'none'}" in note
-    (said,), _ = look(course, Place(tmp_path, "", False, tmp_path / "nbgrader_config.py"))
+    (said,), _ = look(course, CourseExchange(tmp_path, "", False, tmp_path / "nbgrader_config.py"))
     assert "set c.CourseDirectory.course_id" in said
 
 
@@ -119,7 +121,7 @@ def test_an_exchange_that_nobody_can_write_to_is_named(exchange, course):
     exchange.root.chmod(0o755)
     (said,), _ = look(course, exchange)
     assert "not writable for everybody" in said and f"chmod 1777 {exchange.root}" in said
-    assert look(course, Place(exchange.root, "attention", True, exchange.file))[0] == []
+    assert look(course, CourseExchange(exchange.root, "attention", True, exchange.file))[0] == []
     exchange.root.chmod(0o777)
     inbound = exchange.root / "attention" / "inbound"
     inbound.chmod(0o755)

@@ -102,4 +102,4 @@ def test_another_version_of_the_course_changes_nothing_by_itself(course, root):
     room = Classroom(course, root, NAME, LIMITS)
     room.engine = "another"
     assert not any(v.fresh for v in room.grade(["ben-partial"]))
-    assert room.verdict("ben-partial").engine != "another"
+    assert room.records.verdict("ben-partial").engine != "another"

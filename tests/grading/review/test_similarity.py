@@ -124,7 +124,7 @@ def test_what_is_released_is_nobodys(tmp_path, assignment):
 def test_what_many_have_weighs_less_than_what_two_have(tmp_path, assignment):
     first, second = assignment.exercises[:2]
     common = {first: first.alternatives[0].source}
-    rest = {e: None for e in assignment.exercises[2:]}
+    rest = dict.fromkeys(assignment.exercises[2:])
 
     def helper(n):
         terms = (f"a.{'abcdefgh'[(n * k + k) % 8]}{n}(b, {k})" for k in range(1, 6))

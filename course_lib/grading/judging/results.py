@@ -1,13 +1,16 @@
-"""What is asked and answered about one submission: plain data, which is also what is kept of it."""
+"""What is asked and answered about one hand-in: plain data, which is also what is kept of it."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from course_lib.grading.intake.exchange import ExchangeFiles
+
+# What a judge sends back beside a verdict: texts by the folder of nbgrader's layout that they go
+# to, ``feedback`` and, where there is a grade, ``autograded``.
+Files = dict[str, str]
 
 
 @dataclass
@@ -68,20 +71,15 @@ class Task:
     came_with: ExchangeFiles = field(default_factory=ExchangeFiles)
     modules: dict[str, str] = field(default_factory=dict)
 
-
-@dataclass
-class Result:
-    """What a judge sends back: plain data, for the one process that writes."""
-
-    verdict: Verdict
-    page: str
-    notebook: str = ""
+    @property
+    def handed_in(self) -> bytes:
+        """All that a sample's seed depends on: the notebook and what it may import."""
+        return self.content + "".join(map(repr, self.modules.items())).encode()
 
 
 def read_verdict(path: Path) -> Verdict | None:
     """The verdict in a file; None where there is none, or one of an older form."""
     try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return Verdict(**{**data, "fresh": False})
+        return Verdict(**{**json.loads(path.read_text(encoding="utf-8")), "fresh": False})
     except (OSError, ValueError, TypeError):
         return None

@@ -20,7 +20,7 @@ from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging import judge
 from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.verdict import Verdict
+from course_lib.grading.judging.results import Verdict
 from course_lib.grading.review import analysis, items
 
 NAME = "03_attention"

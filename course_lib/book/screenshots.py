@@ -1,4 +1,4 @@
-"""Pictures of screens for the pages, made small: ``python -m course_lib.book.pictures``.
+"""Pictures of screens for the pages, made small: ``python -m course_lib.book.screenshots``.
 
 Tests that drive a browser leave theirs as ``_build/WAY/NAME.png``; a page shows
 ``book/pictures/WAY-NAME.png``. Which pictures there are is decided by which lie there: run the

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from course_lib.book.printing import order, pdf
-from course_lib.book.survey import (
+from course_lib.book.page_survey import (
     DRAWN_AGAIN,
     EXCEPTED,
     MAX_FIRST_LOAD,
@@ -20,6 +19,7 @@ from course_lib.book.survey import (
     pages,
     survey,
 )
+from course_lib.book.printing import order, pdf
 from course_lib.plots import canvas
 
 pytestmark = pytest.mark.browser

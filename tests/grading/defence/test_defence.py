@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -22,7 +23,7 @@ from course_lib.grading import authoring, sample
 from course_lib.grading.defence import asking, bench, inputs, sheets, unit
 from course_lib.grading.intake import parsing
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NAMES = [source.stem for source in authoring.sources(ROOT)]
 # A verdict is about samples: those of the first draw and of the last.
 SEEDS = asking.SEEDS[0], asking.SEEDS[-1]
@@ -150,7 +151,7 @@ class Second:
             return local
 
         def outer(frame, event, value):
-            inner = frame.f_code.co_filename == "<sheet>" and not frame.f_code.co_name[0] == "<"
+            inner = frame.f_code.co_filename == "<sheet>" and frame.f_code.co_name[0] != "<"
             return local if inner else None
 
         function = self.names(self.code, "<sheet>")[self.exercise.function]
@@ -465,7 +466,7 @@ def test_a_class_has_sheets_of_which_no_two_beside_each_other_share_a_question(
     asked = [{json.dumps([q["text"], q["options"], q["exercise"]]) for q in data[s]["questions"]}
              for s in ("ada", "b<b>en", "cleo", "dan")]  # fmt: skip
     assert [len(own) for own in asked] == [5, 5, 5, 5]
-    assert not any(a & b for a, b in zip(asked, asked[1:], strict=False))
+    assert not any(a & b for a, b in pairwise(asked))
     kinds = {q["kind"] for q in data["ada"]["questions"]}
     assert kinds >= {"changed", "seen", "told apart"} and kinds & {"removed", "ran"}
     # An easy exercise is asked about only where harder ones do not give all kinds.

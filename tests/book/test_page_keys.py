@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.book.keys import _FENCE, files, page_keys
+from course_lib.book.page_keys import _FENCE, files, page_keys
 
 ROOT = Path(__file__).parents[2]
 

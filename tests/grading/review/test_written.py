@@ -18,12 +18,11 @@ from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import authoring, formgrader, rubrics
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.gradebook import Entry
 from course_lib.grading.review import written
 from course_lib.grading.review.agreement import agreement
-from course_lib.grading.review.written import Mark, Question, SecondLook
+from course_lib.grading.review.written import Question, SecondLook, WrittenMark
 
-NAMES = [source.stem for source in authoring.sources(Path(__file__).parents[2])]
+NAMES = [source.stem for source in authoring.sources(Path(__file__).parents[3])]
 NAME, CELL = "03_attention", "attention-saturates-written"
 FULL, NONE = (0.5, 0.5, 0.5, 0.5), (0.0, 0.0, 0.0, 0.0)
 # A formula to a spreadsheet, a terminal's command, lines, and letters of another alphabet.
@@ -50,7 +49,7 @@ def grade(course, assignment, student, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(authoring.text(handed_in(assignment, text)), encoding="utf-8")
     with gradebook.open_gradebook(course) as book:
-        gradebook.write(book, NAME, student, [Entry(CELL, None)])
+        gradebook.write(book, NAME, student, {CELL: None}, [CELL])
 
 
 @pytest.fixture(scope="session")
@@ -62,8 +61,8 @@ def read_by_nobody(tmp_path_factory, assignment, blank_gradebook):
         grade(course, assignment, student, text)
     with gradebook.open_gradebook(course) as book:
         # One who wrote nothing, one whose notebook could not be graded.
-        gradebook.write(book, NAME, "fay", [Entry(CELL, 0.0)], unanswered=[CELL])
-        gradebook.write(book, NAME, "gus", [Entry(CELL, None)])
+        gradebook.write(book, NAME, "fay", {CELL: 0.0}, [CELL], unanswered=[CELL])
+        gradebook.write(book, NAME, "gus", {CELL: None}, [CELL])
     return course
 
 
@@ -141,7 +140,8 @@ def test_marks_are_nbgraders_own_scores_and_comments(course, root, assignment):
     question = Question(course, root, NAME)
     before = rows(course)
     assert [a.student for a in question.answers()] == sorted(TEXTS)
-    assert question.write([Mark("ada", FULL), Mark("ben", (0.5, 0, 0, 0), "Which one?")]) == 2
+    given = [WrittenMark("ada", FULL), WrittenMark("ben", (0.5, 0, 0, 0), "Which one?")]
+    assert question.write(given) == 2
     after = rows(course)
     assert after["ada"][:2] == (2.0, False) and after["ben"][:2] == (0.5, False)
     assert (
@@ -151,43 +151,44 @@ def test_marks_are_nbgraders_own_scores_and_comments(course, root, assignment):
         s: r for s, r in before.items() if s not in ("ada", "ben")
     }
     # The same again is nothing new; another mark needs to be asked for.
-    assert question.write([Mark("ada", FULL)]) == 0
+    assert question.write([WrittenMark("ada", FULL)]) == 0
     with pytest.raises(Refused, match="ada: it has 2 points already"):
-        question.write([Mark("dan", NONE), Mark("ada", NONE)])
+        question.write([WrittenMark("dan", NONE), WrittenMark("ada", NONE)])
     assert rows(course) == after, "all of them or none"
-    assert question.write([Mark("ada", NONE)], again=True, dry_run=True) == 1
+    assert question.write([WrittenMark("ada", NONE)], again=True, dry_run=True) == 1
     assert rows(course) == after
-    assert question.write([Mark("ada", NONE)], again=True) == 1 and rows(course)["ada"][0] == 0
+    assert question.write([WrittenMark("ada", NONE)], again=True) == 1
+    assert rows(course)["ada"][0] == 0
     # Who hands in something else waits again, with the old marks to be seen.
     grade(course, assignment, "ben", "Because of the variance.")
     (ben,) = [a for a in question.answers() if a.student == "ben"]
     assert ben.waits and ben.given == (0.5, 0, 0, 0) and ben.comment == "Which one?"
-    assert question.write([Mark("ben", FULL, key=ben.key)]) == 1
+    assert question.write([WrittenMark("ben", FULL, key=ben.key)]) == 1
 
 
 @pytest.mark.parametrize(
     "mark, said",
     [
-        (Mark("nobody", FULL), "no such answer"),
-        (Mark("fay", FULL), "no such answer"),
-        (Mark("gus", FULL), "no such answer"),
-        (Mark("ada", (0.5,)), "points for 1 criteria, and there are 4"),
-        (Mark("ada", (1.0, 0, 0, 0)), "wanted 0 to 0.5 in halves"),
-        (Mark("ada", (0.25, 0, 0, 0)), "wanted 0 to 0.5 in halves"),
-        (Mark("ada", (float("nan"), 0, 0, 0)), "wanted 0 to 0.5 in halves"),
-        (Mark("ada", FULL, key="a0123456789"), "another text has been handed in"),
+        (WrittenMark("nobody", FULL), "no such answer"),
+        (WrittenMark("fay", FULL), "no such answer"),
+        (WrittenMark("gus", FULL), "no such answer"),
+        (WrittenMark("ada", (0.5,)), "points for 1 criteria, and there are 4"),
+        (WrittenMark("ada", (1.0, 0, 0, 0)), "wanted 0 to 0.5 in halves"),
+        (WrittenMark("ada", (0.25, 0, 0, 0)), "wanted 0 to 0.5 in halves"),
+        (WrittenMark("ada", (float("nan"), 0, 0, 0)), "wanted 0 to 0.5 in halves"),
+        (WrittenMark("ada", FULL, key="a0123456789"), "another text has been handed in"),
     ],
 )
 def test_what_cannot_be_given_is_refused_and_nothing_is_written(course, root, mark, said):
     before = rows(course)
     with pytest.raises(Refused, match=said):
-        Question(course, root, NAME).write([Mark("ben", FULL), mark])
+        Question(course, root, NAME).write([WrittenMark("ben", FULL), mark])
     assert rows(course) == before
 
 
 def test_a_score_changed_in_formgrader_is_not_taken_for_the_rubrics(course, root):
     question = Question(course, root, NAME)
-    question.write([Mark("ada", FULL, "Fine.")])
+    question.write([WrittenMark("ada", FULL, "Fine.")])
     with gradebook.open_gradebook(course) as book:
         book.find_grade(CELL, NAME, NAME, "ada").manual_score = 1.75
         book.db.commit()
@@ -296,7 +297,7 @@ def test_what_is_no_such_table_is_refused(course, tmp_path, capsys, content, sai
 def test_a_second_marker_sees_a_sample_and_no_marks(course, root, typing, capsys):
     question = Question(course, root, NAME)
     question.write(
-        [Mark(s, FULL if s in "ada dan" else NONE, "Mine.") for s in TEXTS if s != "zoë"]
+        [WrittenMark(s, FULL if s in "ada dan" else NONE, "Mine.") for s in TEXTS if s != "zoë"]
     )
     before = rows(course)
     typing("1 2 3 4", "Yours.")
@@ -310,11 +311,11 @@ def test_a_second_marker_sees_a_sample_and_no_marks(course, root, typing, capsys
     look.sample = 3
     assert not [a for a in look.answers() if a.waits]
     kept = {a.key for a in look.answers()}
-    question.write([Mark("zoë", FULL)])
+    question.write([WrittenMark("zoë", FULL)])
     look.sample = 2
     assert {a.key for a in look.answers()} == kept, "what has been read stays in the sample"
     look.sample = 20
-    look.write([Mark(a.student, FULL) for a in look.answers() if a.waits])
+    look.write([WrittenMark(a.student, FULL) for a in look.answers() if a.waits])
     first = {a.key: a.score for a in question.answers()}
     wanted = agreement([(first[a.key], a.score) for a in look.answers()])
     assert look.agreement() == wanted and wanted.n == 5
