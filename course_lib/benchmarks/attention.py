@@ -6,7 +6,7 @@ measured again.
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,29 +14,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter
 
-from course_lib.benchmarks.recording import speed_record
-from course_lib.benchmarks.timing import (
-    Ratio,
-    compare,
-    forward_pass,
-    peak_memory,
-    training_pass,
-)
+from course_lib.benchmarks.recording import kept, speed_record
+from course_lib.benchmarks.timing import Ratio, compare, forward_pass, peak_memory, training_pass
 from course_lib.errors import Refused
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.record import (
-    DataUse,
-    Record,
-    load_record,
-    record_name,
-    write_record,
-)
+from course_lib.experiments.record import DataUse, Record, write_record
 from course_lib.experiments.source import digest as digest_of
 from course_lib.parity import Mechanism, Row, floats, load_table, mechanisms
 
 EXPERIMENT = "attention-speed"
 _TABLE = Path(__file__).parents[1] / "parity" / "table.toml"
+_PASSES = (("forward", forward_pass), ("forward + backward", training_pass))
 _CPU = torch.device("cpu")
 # How the growth is measured: lengths, and calls at each.
 _LENGTHS, _REPEATS = (512, 1024, 2048, 4096), 5
@@ -106,21 +96,18 @@ def bench(
         if name not in known or (names and name not in names):
             continue
         digest = digest_of([(known[name].module, "*")])
-        path = results_dir / EXPERIMENT / record_name(_arm(name), "cpu", 0)
-        if not again and path.exists():
-            record = load_record(path)
-            if record.source_sha256 == digest and record.config["repeats"] >= repeats:
-                yield _from_record(name, record)
-                continue
+        arm = name.replace("_", "-")
+        old = None if again else kept(results_dir, EXPERIMENT, arm, digest)
+        if old and old.config["repeats"] >= repeats:
+            whose = {"name": name, "peer": old.config["peer"]}
+            yield TypeAdapter(Measured).validate_python(whose | old.results)
+            continue
         clock = Clock(_CPU)
         measured = _measure(known[name], row, repeats)
         config = {"repeats": repeats, "dtype": "float32", **asdict(row)}
-        write_record(_record(_arm(name), config, _as_results(measured), digest, clock), results_dir)
+        results = {k: v for k, v in asdict(measured).items() if k not in ("name", "peer")}
+        write_record(_record(arm, config, results, digest, clock), results_dir)
         yield measured
-
-
-def _arm(name: str) -> str:
-    return name.replace("_", "-")
 
 
 def _measure(mechanism: Mechanism, row: Row, repeats: int) -> Measured:
@@ -132,10 +119,7 @@ def _measure(mechanism: Mechanism, row: Row, repeats: int) -> Measured:
         reference = mechanism.peer(module, inputs) if mechanism.peer else None
         if reference:
             _agree(mechanism, module(*inputs), reference.call(*reference.inputs))
-        passes: list[tuple[str, Callable[..., Callable[[], object]]]] = [("forward", forward_pass)]
-        if mechanism.trains:
-            passes.append(("forward + backward", training_pass))
-        for label, prepare in passes:
+        for label, prepare in _PASSES[: 2 if mechanism.trains else 1]:
             key = f"{shape} {label}"
             ours = prepare(module, inputs)
             peak_bytes[f"{key} ours"] = peak_memory(ours)
@@ -158,18 +142,6 @@ def _agree(mechanism: Mechanism, ours: Any, theirs: Any) -> None:
             raise Refused(
                 f"{mechanism.name} differs from its peer by {difference:.2g}, wanted equality"
             )
-
-
-def _as_results(measured: Measured) -> dict[str, Any]:
-    values = asdict(measured)
-    return {key: values[key] for key in ("ratios", "peak_bytes", "seconds")}
-
-
-def _from_record(name: str, record: Record) -> Measured:
-    results = record.results
-    ratios = {key: Ratio(**values) for key, values in results["ratios"].items()}
-    peer = record.config["peer"]
-    return Measured(name, peer, ratios, results["peak_bytes"], results["seconds"])
 
 
 def _record(

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 
 from course_lib.benchmarks.recording import speed_record
 from course_lib.benchmarks.submissions import make
@@ -86,9 +87,7 @@ class Measured:
     @classmethod
     def of(cls, record: Record) -> Measured:
         """What a record of such a measurement holds."""
-        results = record.results
-        loads = [Load(**load) for load in results["loads"]]
-        return cls(results["students"], results["cores"], loads, results["others"])
+        return TypeAdapter(cls).validate_python(record.results)
 
     @property
     def driver(self) -> float:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -273,25 +274,24 @@ def _run(commands: Sequence[Sequence[str]], where: Path) -> None:
     # nbgrader calls `alembic`, which sits beside this interpreter.
     here = Path(sys.executable).parent
     environment["PATH"] = f"{here}{os.pathsep}{environment.get('PATH', '')}"
-    with tempfile.TemporaryDirectory() as folder:
-        logs = [Path(folder, str(number)) for number in range(len(commands))]
-        processes = []
-        for command, log in zip(commands, logs, strict=True):
-            with log.open("wb") as file:
-                processes.append(
-                    subprocess.Popen(
-                        command,
-                        cwd=where,
-                        env=environment,
-                        stdin=subprocess.DEVNULL,
-                        stdout=file,
-                        stderr=file,
-                    )
-                )
-        for process, command, log in zip(processes, commands, logs, strict=True):
-            if process.wait() != 0:
-                said = log.read_text(errors="replace")[-3000:]
-                raise Refused(f"{' '.join(command[1:])} ended with {process.returncode}\n{said}")
+
+    def run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            cwd=where,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+
+    with ThreadPoolExecutor() as pool:
+        for command, done in zip(commands, pool.map(run, commands), strict=True):
+            if done.returncode:
+                said = done.stdout[-3000:]
+                raise Refused(f"{' '.join(command[1:])} ended with {done.returncode}\n{said}")
 
 
 @contextmanager
@@ -328,13 +328,10 @@ def _processor_time() -> Iterator[list[float]]:
 def _record(comparison: Comparison, students: int, blocks: int, clock: provenance.Clock) -> Record:
     scores = repr(comparison.runs[0].scores)
     numbers = {
-        f"{grader} {what}": value
+        f"{grader} {what}": round(value, 4)
         for grader in ("stock", "tuned stock", "ours")
-        for what, value in (
-            ("seconds", comparison.each(grader)),
-            ("cpu", comparison.cpu(grader)),
-        )
-        if value is not None
+        for what, of in (("seconds", comparison.each), ("cpu", comparison.cpu))
+        if (value := of(grader)) is not None
     }
     return speed_record(
         EXPERIMENT,
@@ -345,7 +342,7 @@ def _record(comparison: Comparison, students: int, blocks: int, clock: provenanc
         digest_of([("course_lib.grading.classroom", "*")]),
         clock,
         {"nbgrader": version("nbgrader")},
-        {key: round(value, 4) for key, value in numbers.items()},
+        numbers,
     )
 
 

@@ -10,25 +10,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from pydantic import TypeAdapter
 
-from course_lib.benchmarks.recording import speed_record
-from course_lib.benchmarks.timing import (
-    Ratio,
-    compare,
-    forward_pass,
-    peak_memory,
-    training_pass,
-)
+from course_lib.benchmarks.recording import kept, speed_record
+from course_lib.benchmarks.timing import Ratio, compare, forward_pass, peak_memory, training_pass
 from course_lib.errors import Refused
 from course_lib.experiments.generated import sha256_of
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.record import (
-    DataUse,
-    Record,
-    load_record,
-    record_name,
-    write_record,
-)
+from course_lib.experiments.record import DataUse, write_record
 from course_lib.experiments.source import digest as digest_of
 from course_lib.parity.growth import D_MODEL, N_HEADS, VARIANTS, Variant
 
@@ -115,12 +104,11 @@ def bench_growth(
             "clock": "processor", "against": variant.against, "power": variant.power,
             "causal": variant.causal,
         }  # fmt: skip
-        path = results_dir / EXPERIMENT / record_name(name, "cpu", 0)
-        if not again and path.exists():
-            record = load_record(path)
-            if (record.source_sha256, record.config) == (digest, config):
-                yield _read(name, record)
-                continue
+        old = None if again else kept(results_dir, EXPERIMENT, name, digest)
+        if old and old.config == config:
+            known = {"name": name, "against": variant.against}
+            yield TypeAdapter(Growth).validate_python(known | old.results)
+            continue
         clock = Clock(torch.device("cpu"))
         growth = _measure(variant, lengths, repeats)
         results = {k: v for k, v in asdict(growth).items() if k not in ("name", "against")}
@@ -149,15 +137,3 @@ def _measure(variant: Variant, lengths: Sequence[int], repeats: int) -> Growth:
             peaks[key], peaks_against[key] = peak_memory(first), peak_memory(second)
     seconds = {key: ratio.seconds for key, ratio in ratios.items()}
     return Growth(variant.name, variant.against, ratios, seconds, peaks, peaks_against)
-
-
-def _read(name: str, record: Record) -> Growth:
-    results = record.results
-    return Growth(
-        name,
-        record.config["against"],
-        {key: Ratio(**values) for key, values in results["ratios"].items()},
-        results["seconds"],
-        results["peak_bytes"],
-        results["peak_against"],
-    )

@@ -2,12 +2,31 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from course_lib.experiments.provenance import Clock, hardware, parent_commit, versions
-from course_lib.experiments.record import DataUse, Record
+from course_lib.experiments.record import DataUse, Record, load_record, record_name
+
+
+def kept(results_dir: Path, experiment: str, arm: str, digest: str) -> Record | None:
+    """The record of an earlier measurement; none if there is none of the same source.
+
+    Args:
+        results_dir: Folder of the records.
+        experiment: Folder of the record in it.
+        arm: Its name there.
+        digest: Of the source that is to be measured.
+
+    Example:
+        >>> kept(Path("nowhere"), "speed", "fast", "0" * 64) is None
+        True
+    """
+    path = results_dir / experiment / record_name(arm, "cpu", 0)
+    record = load_record(path) if path.exists() else None
+    return record if record and record.source_sha256 == digest else None
 
 
 def speed_record(

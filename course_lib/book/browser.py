@@ -67,12 +67,15 @@ def launched(playwright: Any, name: str) -> Iterator[Any]:
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
-    """A headless Chromium alone.
+def chromium(running: Any = None) -> Iterator[Any]:
+    """A headless Chromium alone, or the one that is running.
 
     Raises:
         NoBrowser: It or playwright is not there.
     """
+    if running:
+        yield running
+        return
     with driver() as playwright, launched(playwright, "chromium") as browser:
         yield browser
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ _WRITE = """(model, given) => {
 }"""
 _CLASSIFY = "(model, given) => model.classify(given)"
 _FORECAST = "(model, given) => model.forecast(given)"
+_ONCE = "(model, given) => {{ ({})(model, given); return 1; }}"
 _LEARN = """(mirror, given) => {
     const model = mirror(given);
     const losses = given.rates.map((rate, n) => model.learn(given.batches[n].flat(), rate));
@@ -250,19 +251,9 @@ class Live:
 
 FIGURES = {
     "live-translator": Live("translator", _TRANSLATE, _WRITE, live_translator, draw_sentences),
-    "live-vit": Live(
-        "vit",
-        _CLASSIFY,
-        f"(model, given) => {{ ({_CLASSIFY})(model, given); return 1; }}",
-        live_vit.live_vit,
-        draw_pictures,
-    ),
+    "live-vit": Live("vit", _CLASSIFY, _ONCE.format(_CLASSIFY), live_vit.live_vit, draw_pictures),
     "live-forecast": Live(
-        "forecast",
-        _FORECAST,
-        f"(model, given) => {{ ({_FORECAST})(model, given); return 1; }}",
-        live_forecast.live_forecast,
-        draw_series,
+        "forecast", _FORECAST, _ONCE.format(_FORECAST), live_forecast.live_forecast, draw_series
     ),
     "live-training": Live(
         "mirror",
@@ -314,20 +305,15 @@ def live(html_dir: Path, browser: Any = None) -> dict[str, dict[str, Any]]:
     Raises:
         NoBrowser: If there is none.
     """
-    texts = {
-        path.relative_to(html_dir).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(html_dir.rglob("*.html"))
-    }
     shown = {
-        name: page
-        for page, text in reversed(texts.items())
-        for name in FIGURES
-        if f'data-figure="{name}"' in text
+        name: path.relative_to(html_dir).as_posix()
+        for path in sorted(html_dir.rglob("*.html"), reverse=True)
+        for name in re.findall(r'data-figure="([\w-]+)"', path.read_text(encoding="utf-8"))
+        if name in FIGURES
     }
     if not shown:
         return {}
-    opened = nullcontext(browser) if browser else chromium()
-    with opened as window, serving(html_dir) as address:
+    with chromium(browser) as window, serving(html_dir) as address:
         return {
             name: {"page": page} | _measure(name, window, address, page, html_dir)
             for name, page in shown.items()

@@ -4,7 +4,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -153,7 +152,7 @@ def survey(
     smallest: dict[str, float] = {}
     broken: dict[str, dict[str, Any]] = {}
     kinds: dict[str, int] = {}
-    with serving(html_dir) as address, nullcontext(browser) if browser else chromium() as browser:
+    with serving(html_dir) as address, chromium(browser) as browser:
         for page in only if only is not None else pages(html_dir):
             say(page)
             # A context of its own each: an empty cache.

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable, Collection, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ def pdf(
     writer = PdfWriter()
     parts: dict[str, Any] = {}
     starts: dict[str, int] = {}
-    with serving(html) as address, nullcontext(browser) if browser else chromium() as browser:
+    with serving(html) as address, chromium(browser) as browser:
         window = browser.new_page(color_scheme="light")
         window.emulate_media(media="print", color_scheme="light")
         for part, page in entries:

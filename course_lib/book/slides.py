@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -124,7 +123,7 @@ def print_deck(source: Path, target: Path, browser: Any = None) -> None:
     Raises:
         NoBrowser: Chromium or playwright is not there.
     """
-    with nullcontext(browser) if browser else chromium() as browser:
+    with chromium(browser) as browser:
         window = browser.new_page(color_scheme="light")
         window.goto(source.resolve().as_uri() + "?print-pdf")
         window.wait_for_selector("html.deck-printable", state="attached")
