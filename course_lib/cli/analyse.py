@@ -38,9 +38,8 @@ def run_analyse(arguments: argparse.Namespace) -> int:
         course, root, arguments.assignment, beside=arguments.beside, no_names=arguments.no_names
     )
     page = None if arguments.dry_run else analysis.write(course, facts)
-    for line in [] if arguments.json else analysis.lines(facts):
-        print(plain(line))
     done = f"page {page}, tables beside it" if page else "nothing written yet"
     many = f"{len(facts['students'])} students, {len(facts['requirements'])} requirements"
-    emit(arguments, {**facts, "page": page and str(page)}, f"{many}; {done}")
+    facts["page"] = page and str(page)
+    emit(arguments, facts, *map(plain, analysis.lines(facts)), f"{many}; {done}")
     return 0

@@ -4,8 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import course_lib
-from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit
+from course_lib.cli.common import FOUND_WRONG, add_json, emit, sources
 from course_lib.errors import Refused
 
 
@@ -29,19 +28,12 @@ def run_check(arguments: argparse.Namespace) -> int:
 
     if arguments.seconds < 1:
         raise Refused(f"--seconds {arguments.seconds}: wanted at least 1")
-    root: Path | None
-    try:
-        root = checkout()
-    except Refused:
-        # Elsewhere, what the library was installed from may tell what has been released.
-        root = Path(course_lib.__file__).parents[1]
-    silent = arguments.json
     try:
         result = rehearse(
             arguments.notebook,
-            root,
+            sources(),
             arguments.seconds,
-            (lambda text: None) if silent else (lambda text: print(f"{text}\n", flush=True)),
+            lambda text: None if arguments.json else print(f"{text}\n", flush=True),
         )
     except Unreadable as error:
         raise Refused(str(error)) from None

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import course_lib
 from course_lib.errors import Refused
 from course_lib.grading import MANIFEST
 
@@ -31,9 +32,28 @@ def checkout() -> Path:
     raise Refused(f"{here} is not inside a checkout of the course: change into one and try again")
 
 
-def emit(arguments: argparse.Namespace, data: dict[str, Any] | list[Any], line: str) -> None:
-    """End a report: as JSON where ``--json`` was given, else with its one summary line."""
-    text = json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else line
+def sources() -> Path:
+    """The checkout; elsewhere what the library was installed from, which may hold the releases."""
+    try:
+        return checkout()
+    except Refused:
+        return Path(course_lib.__file__).parents[1]
+
+
+def jobs(arguments: argparse.Namespace) -> int:
+    """How many are judged at a time: what ``--jobs`` says, else one for each core."""
+    many = len(os.sched_getaffinity(0)) if arguments.jobs is None else int(arguments.jobs)
+    if many < 1:
+        raise Refused(f"--jobs {many}: wanted at least 1")
+    return many
+
+
+def emit(arguments: argparse.Namespace, data: dict[str, Any] | list[Any], *lines: str) -> None:
+    """Print a report, or its end: as JSON where ``--json`` was given, else its lines.
+
+    The last line is the summary.
+    """
+    text = json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else "\n".join(lines)
     # A student's folder may be called by bytes that are no text.
     print(text.encode(errors="replace").decode())
 

@@ -61,9 +61,8 @@ def run_book(arguments: argparse.Namespace) -> int:
 
             target = root / "_build" / "attention-course.pdf"
             sheets = pdf(root, target, lambda page: echo(f"pdf: {page}"))
-            emit(
-                arguments, {"pdf": str(target), "sheets": sheets}, f"pdf {target}, {sheets} sheets"
-            )
+            facts = {"pdf": str(target), "sheets": sheets}
+            emit(arguments, facts, f"pdf {target}, {sheets} sheets")
         elif arguments.epub:
             book = epub(root, echo=echo)
             emit(arguments, {"epub": str(book)}, f"epub {book}")
@@ -94,11 +93,13 @@ def _links(arguments: argparse.Namespace, found: list[dict[str, Any]]) -> int:
             f"none of {len(silent)} links answered, so this machine seems to have no way out;"
             f" nothing is known of them. The first: {silent[0]['uri']} ({silent[0]['info'][-120:]})"
         )
-    if not arguments.json:
-        for link in silent:
-            print(f"  {link['filename']}:{link['lineno']} {link['uri']} ({link['info']})")
     says = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
-    emit(arguments, {"counts": dict(counts), "silent": silent}, f"links: {says}")
+    emit(
+        arguments,
+        {"counts": dict(counts), "silent": silent},
+        *(f"  {x['filename']}:{x['lineno']} {x['uri']} ({x['info']})" for x in silent),
+        f"links: {says}",
+    )
     return FOUND_WRONG if silent else 0
 
 
@@ -120,32 +121,26 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
         facts |= dict.fromkeys(("first_load_bytes", "screens", "smallest_text", "axe", "live"))
         facts["no_browser"] = str(absent)
     outside = facts["third_party"]
-    heavy = [p for p, n in (facts["first_load_bytes"] or {}).items() if n > MAX_FIRST_LOAD]
-    barred = {r: e for r, e in (facts["axe"] or {}).items() if not e["excepted"]}
-    if not arguments.json:
-        for item in facts["largest"]:
-            print(f"  {item['bytes'] / 1e6:7.2f} MB  {item['file']}")
-        for page, seconds in facts["execution"].items():
-            print(f"  {seconds:7.1f} s   {page}")
-        for item in outside:
-            print(f"  THIRD PARTY {item}")
-        for item in facts["broken_links"]:
-            print(f"  LEADS NOWHERE {item}")
-        for item in facts["missing_alt"]:
-            print(f"  NO ALT TEXT {item}")
-        for page in heavy:
-            print(f"  HEAVY {facts['first_load_bytes'][page] / 1e6:.2f} MB {page}")
-        for rule, entry in (facts["axe"] or {}).items():
-            count = sum(map(len, entry["elements"].values()))
-            says = "the theme's own" if entry["excepted"] else "AXE"
-            print(f"  {says} {rule}: {entry['help']}: {count} in {len(entry['elements'])} pages")
-        for name, found in (facts["live"] or {}).items():
-            print(
-                f"  {name}: {found['bytes'] / 1e3:.0f} KB, {found['seconds']} s to an answer, "
-                f"{found['steps']} steps a second, {found['largest_difference']:.0e} from torch"
-            )
-        if said := facts.get("no_browser"):
-            print(f"  not looked at in a browser: {said}")
+    loads, rules = facts["first_load_bytes"] or {}, facts["axe"] or {}
+    heavy = [page for page, size in loads.items() if size > MAX_FIRST_LOAD]
+    barred = {rule: entry for rule, entry in rules.items() if not entry["excepted"]}
+    lines = [f"  {item['bytes'] / 1e6:7.2f} MB  {item['file']}" for item in facts["largest"]]
+    lines += [f"  {seconds:7.1f} s   {page}" for page, seconds in facts["execution"].items()]
+    lines += [f"  THIRD PARTY {item}" for item in outside]
+    lines += [f"  LEADS NOWHERE {item}" for item in facts["broken_links"]]
+    lines += [f"  NO ALT TEXT {item}" for item in facts["missing_alt"]]
+    lines += [f"  HEAVY {loads[page] / 1e6:.2f} MB {page}" for page in heavy]
+    for rule, entry in rules.items():
+        count = sum(map(len, entry["elements"].values()))
+        says = "the theme's own" if entry["excepted"] else "AXE"
+        lines.append(f"  {says} {rule}: {entry['help']}: {count} in {len(entry['elements'])} pages")
+    for name, found in (facts["live"] or {}).items():
+        lines.append(
+            f"  {name}: {found['bytes'] / 1e3:.0f} KB, {found['seconds']} s to an answer, "
+            f"{found['steps']} steps a second, {found['largest_difference']:.0e} from torch"
+        )
+    if said := facts.get("no_browser"):
+        lines.append(f"  not looked at in a browser: {said}")
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in facts["claims"].items())
     counts = {
         "pages": len(facts["pages"]),
@@ -166,7 +161,7 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
         "execution s": facts["execution_seconds"],
     }
     line = ", ".join(f"{name} {number}" for name, number in counts.items())
-    emit(arguments, facts, line)
+    emit(arguments, facts, *lines, line)
     wrong = (outside, facts["broken_links"], facts["missing_alt"], barred, heavy)
     return FOUND_WRONG if any(wrong) else 0
 

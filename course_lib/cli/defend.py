@@ -1,11 +1,10 @@
 """``course defend``: five questions for each student on their own code, and the key."""
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli.common import add_json, checkout, emit
+from course_lib.cli.common import add_json, checkout, emit, jobs
 from course_lib.errors import Refused
 
 
@@ -36,9 +35,7 @@ def run_defend(arguments: argparse.Namespace) -> int:
     from course_lib.grading.defence.sheets import QUESTIONS, Defence
     from course_lib.grading.intake.parsing import plain
 
-    jobs = len(os.sched_getaffinity(0)) if arguments.jobs is None else arguments.jobs
-    if jobs < 1:
-        raise Refused(f"--jobs {jobs}: wanted at least 1")
+    many = jobs(arguments)
     if arguments.variants is not None and arguments.variants < 1:
         raise Refused(f"--variants {arguments.variants}: wanted at least 1")
     root = checkout()
@@ -52,10 +49,9 @@ def run_defend(arguments: argparse.Namespace) -> int:
     )
     todo = defence.todo()
     if arguments.dry_run:
-        for name in [] if arguments.json else todo:
-            print(f"  {plain(name)}")
         facts = {"to_make": todo, "stand": len(defence.tasks) - len(todo)}
-        emit(arguments, facts, f"{len(todo)} of {len(defence.tasks)} sheets to make")
+        line = f"{len(todo)} of {len(defence.tasks)} sheets to make"
+        emit(arguments, facts, *(f"  {plain(name)}" for name in todo), line)
         return 0
     tqdm.monitor_interval = 0  # its thread would be there when judges are forked
     with tqdm(total=len(todo), unit="sheet", disable=arguments.json) as bar:
@@ -64,13 +60,15 @@ def run_defend(arguments: argparse.Namespace) -> int:
             bar.update()
             arguments.interrupt.check()
 
-        sheets = defence.make(jobs, say)
+        sheets = defence.make(many, say)
     short = {n: s.reason for n, s in sheets.items() if len(s.questions) < QUESTIONS}
-    for name, why in {} if arguments.json else short.items():
-        print(f"  {plain(name)}: {len(sheets[name].questions)} questions; {plain(why)}")
+    lines = [
+        f"  {plain(name)}: {len(sheets[name].questions)} questions; {plain(why)}"
+        for name, why in short.items()
+    ]
     asked = sum(len(sheet.questions) for sheet in sheets.values())
     facts = {"sheets": len(sheets), "made": len(todo), "questions": asked, "fewer": short,
              "folder": str(defence.folder)}  # fmt: skip
     line = f"{len(sheets)} sheets, {asked} questions, made now {len(todo)}: {defence.folder}"
-    emit(arguments, facts, line)
+    emit(arguments, facts, *lines, line)
     return 0

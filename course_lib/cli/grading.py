@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit, say
+from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit, jobs, say
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
@@ -76,7 +75,6 @@ def register(commands: Any) -> None:
 
 
 def _add_class(parser: argparse.ArgumentParser) -> None:
-    """What is graded, and how."""
     parser.add_argument("assignment", help="such as 03_attention")
     parser.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
     parser.add_argument("--students", nargs="+", metavar="ID", help="only these")
@@ -153,10 +151,7 @@ def run_matrix(arguments: argparse.Namespace) -> int:
             tally = matrix(arguments.seeds, chosen, grader, say, models)
     else:
         tally = matrix(arguments.seeds, chosen, None, say, models)
-    if not arguments.json:
-        for fault in tally.faults:
-            print(f"FAULT {fault}")
-    emit(arguments, tally.data(), tally.line())
+    emit(arguments, tally.data(), *(f"FAULT {fault}" for fault in tally.faults), tally.line())
     return FOUND_WRONG if tally.faults else 0
 
 
@@ -169,14 +164,15 @@ def _print_points(arguments: argparse.Namespace, models: Mapping[str, Model]) ->
         name: kept(find(name), models[name].given) for name in arguments.exercise or identifiers()
     }
     wrong = [row for rows in found.values() for row in rows if row.fault]
-    for name, rows in {} if arguments.json else found.items():
-        shown = [row for row in rows if row.fault or arguments.exercise]
-        if shown:
-            print(f"{name}: {len(find(name).properties)} properties, {find(name).points:g} points")
-            print("\n".join(row.line() for row in shown))
+    lines: list[str] = []
+    for name, rows in found.items():
+        if shown := [row.line() for row in rows if row.fault or arguments.exercise]:
+            of = find(name)
+            lines += [f"{name}: {len(of.properties)} properties, {of.points:g} points", *shown]
     data = {name: [asdict(row) for row in rows] for name, rows in found.items()}
     total = sum(map(len, found.values()))
-    emit(arguments, data, f"answers {total}, with too few or too many points {len(wrong)}")
+    line = f"answers {total}, with too few or too many points {len(wrong)}"
+    emit(arguments, data, *lines, line)
     return FOUND_WRONG if wrong else 0
 
 
@@ -193,19 +189,12 @@ def run_grade(arguments: argparse.Namespace) -> int:
         return _grade(arguments, root, course, warm)
 
 
-def _jobs(arguments: argparse.Namespace) -> int:
-    jobs = arguments.jobs if arguments.jobs is not None else len(os.sched_getaffinity(0))
-    if jobs < 1:
-        raise Refused(f"--jobs {jobs}: wanted at least 1")
-    return int(jobs)
-
-
 def _warm(arguments: argparse.Namespace, course: Path) -> ForkServer | None:
     """Start the warm parent: it imports for seconds, and so does this process, at the same time.
 
     Where others judge, there is none.
     """
-    jobs = _jobs(arguments)
+    many = jobs(arguments)
     from course_lib.grading.judging import fast_imports, sandbox_package
     from course_lib.grading.judging.forkserver import ForkServer
 
@@ -216,7 +205,7 @@ def _warm(arguments: argparse.Namespace, course: Path) -> ForkServer | None:
         fast_imports.load("course_lib.grading.classroom")
         return None
     package = sandbox_package.build(course / ".kits")
-    forkserver = ForkServer(package, judges=jobs, walls=not arguments.unsafe)
+    forkserver = ForkServer(package, judges=many, walls=not arguments.unsafe)
     try:
         fast_imports.load("course_lib.grading.classroom")
     except BaseException:
@@ -240,14 +229,10 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warm: ForkSe
     chosen = classroom.choose(arguments.students)
     if arguments.dry_run:
         _, tasks = classroom.sort_out(chosen)
-        if not arguments.json:
-            for task in tasks:
-                print(f"  {task.student}")
-        emit(
-            arguments,
-            {"to_grade": [task.student for task in tasks], "graded": len(chosen) - len(tasks)},
-            f"{len(tasks)} of {len(chosen)} to grade",
-        )
+        todo = [task.student for task in tasks]
+        data = {"to_grade": todo, "graded": len(chosen) - len(todo)}
+        line = f"{len(todo)} of {len(chosen)} to grade"
+        emit(arguments, data, *(f"  {student}" for student in todo), line)
         return 0
     known = roster.students(course, db)
     verdicts = _with_bar(arguments, classroom, chosen, warm)
@@ -299,7 +284,7 @@ def _with_bar(
         return classroom.grade(
             chosen,
             say,
-            jobs=_jobs(arguments),
+            jobs=jobs(arguments),
             walls=not arguments.unsafe,
             warming=warm,
             cluster=_cluster(arguments),

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import course_lib
-from course_lib.cli.common import add_db, add_json, checkout, emit, say
+from course_lib.cli.common import add_db, add_json, checkout, emit, say, sources
 from course_lib.errors import Refused
 
 
@@ -109,16 +108,8 @@ def run_reset(arguments: argparse.Namespace) -> int:
 
     if arguments.all and arguments.cell:
         raise Refused("--all gives every cell back: leave out the name of one")
-    root: Path | None
-    try:
-        root = checkout()
-    except Refused:
-        root = Path(course_lib.__file__).parents[1]
-    plan = reset.plan(arguments.notebook, root, arguments.cell, every=arguments.all)
+    plan = reset.plan(arguments.notebook, sources(), arguments.cell, every=arguments.all)
     kept = None if arguments.dry_run else plan.write()
-    if not arguments.json:
-        for sentence in plan.done:
-            print(f"  {sentence}")
     facts = {"notebook": str(plan.path), "done": plan.done, "kept": str(kept) if kept else None}
     if not plan.done:
         line = f"{plan.path} has all that was handed out; nothing to put back"
@@ -126,5 +117,5 @@ def run_reset(arguments: argparse.Namespace) -> int:
         line = f"dry run: {len(plan.done)} changes to {plan.path}"
     else:
         line = f"{plan.path} is written; as it was it lies in {kept}. Reload it where it is open"
-    emit(arguments, facts, line)
+    emit(arguments, facts, *(f"  {sentence}" for sentence in plan.done), line)
     return 0

@@ -91,7 +91,6 @@ def _prepare(place: Place, root: Path, renew: bool) -> None:
 
 
 def _grader(place: Place, command: list[str]) -> int:
-    """Run a command in the grader's account."""
     from course_lib.hub import accounts
 
     if not accounts.is_root():

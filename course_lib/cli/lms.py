@@ -129,11 +129,11 @@ def _told(arguments: argparse.Namespace, report: dict[str, list[str]], line: str
     """Print what there is to say: in JSON whole, else a line each, and the summary."""
     from course_lib.grading.intake.parsing import plain
 
-    for title, lines in report.items():
-        if lines and not arguments.json:
-            print(f"{title.replace('_', ' ')}:")
-            print("\n".join(f"  {plain(one)}" for one in lines))
-    emit(arguments, {**report, "done": not arguments.dry_run, "says": line}, line)
+    told: list[str] = []
+    for title, items in report.items():
+        if items:
+            told += [f"{title.replace('_', ' ')}:", *(f"  {plain(item)}" for item in items)]
+    emit(arguments, {**report, "done": not arguments.dry_run, "says": line}, *told, line)
 
 
 def run_roster(arguments: argparse.Namespace) -> int:

@@ -178,11 +178,11 @@ def run_results(arguments: argparse.Namespace) -> int:
             raise Refused(f"no table of {arguments.document!r}, there are {', '.join(documents)}")
         printed = [entry for entry in printed if entry.document == arguments.document]
     found = rows(printed, records)
-    if not arguments.json:
-        for (document, table), members in by_table(found).items():
-            print(f"{document}, {table}")
-            print(_aligned([list(HEADINGS), *map(cells, members)]), end="\n\n")
-    emit(arguments, [row.data() for row in found], tally(found))
+    shown = [
+        f"{document}, {table}\n{_aligned([list(HEADINGS), *map(cells, members)])}\n"
+        for (document, table), members in by_table(found).items()
+    ]
+    emit(arguments, [row.data() for row in found], *shown, tally(found))
     return 0
 
 
@@ -194,11 +194,9 @@ def run_stale(arguments: argparse.Namespace, folder: Path) -> int:
     known = [r for r in records if r.experiment in experiments.EXPERIMENTS]
     found = experiments.stale(experiments.EXPERIMENTS, known)
     names = [f"{record.experiment}/{record.file_name}" for record in found]
-    if not arguments.json:
-        print(*names, sep="\n", end="\n" if names else "")
     told = sum(record.schema > 1 for record in known)
     line = f"stale {len(found)} of {told}; {len(known) - told} are older than such digests"
-    emit(arguments, {"stale": names, "told": told}, line)
+    emit(arguments, {"stale": names, "told": told}, *names, line)
     return FOUND_WRONG if found else 0
 
 
@@ -209,14 +207,13 @@ def run_verify(arguments: argparse.Namespace, folder: Path) -> int:
     name, _, run = arguments.verify.removesuffix(".json").partition("/")
     build = checkout() / "_build" / "verify"
     rows = experiments.verify(experiments.get(name), run, folder, build)
-    if not arguments.json:
-        head = ["metric", "recorded", "now", "standard deviations apart"]
-        print(_aligned([head, *(row.cells() for row in rows)]))
+    head = ["metric", "recorded", "now", "standard deviations apart"]
+    table = _aligned([head, *(row.cells() for row in rows)])
     equal = sum(row.recorded == row.now for row in rows)
     most = max((row.apart or 0.0 for row in rows), default=0.0)
     line = f"verified {name}/{run}: {equal} of {len(rows)} numbers equal"
     far = f"at most {most:.2g} standard deviations apart"
-    emit(arguments, [dataclasses.asdict(row) for row in rows], f"{line}, {far}")
+    emit(arguments, [dataclasses.asdict(row) for row in rows], table, f"{line}, {far}")
     return 0
 
 
@@ -229,14 +226,9 @@ def run_bench(arguments: argparse.Namespace) -> int:
     from course_lib.benchmarks import measure
 
     rows = measure()
-    if not arguments.json:
-        for row in rows:
-            print(f"  {row.ratio:8.2f} x  {row.says}")
-    emit(
-        arguments,
-        {"ratios": {row.name: row.ratio for row in rows}},
-        f"benchmarks {len(rows)}",
-    )
+    lines = [f"  {row.ratio:8.2f} x  {row.says}" for row in rows]
+    data = {"ratios": {row.name: row.ratio for row in rows}}
+    emit(arguments, data, *lines, f"benchmarks {len(rows)}")
     return 0
 
 
@@ -262,18 +254,17 @@ def bench_attention(arguments: argparse.Namespace) -> int:
             for key, seconds in row.seconds.items():
                 print(f"  {_bench_line(row, key, seconds)}", flush=True)
     growth = {} if arguments.mechanisms else exponents(results)
-    if not arguments.json:
-        for name, values in growth.items():
-            print(
-                f"{name}: time T^{values['time']:.2f} (theory {values['time in theory']:.1f}),"
-                f" memory T^{values['memory']:.2f} (theory {values['memory in theory']:.1f})"
-            )
+    lines = [
+        f"{name}: time T^{values['time']:.2f} (theory {values['time in theory']:.1f}),"
+        f" memory T^{values['memory']:.2f} (theory {values['memory in theory']:.1f})"
+        for name, values in growth.items()
+    ]
     data = {
         "bounds": {row.name: row.bound for row in found if row.ratios},
         "without peer": [row.name for row in found if not row.ratios],
         "exponents": growth,
     }
-    emit(arguments, data, worst(found))
+    emit(arguments, data, *lines, worst(found))
     return 0
 
 
@@ -326,15 +317,12 @@ def bench_grading(arguments: argparse.Namespace) -> int:
     }
     asked = found[arguments.students]
     differences = asked.differences()
-    if not arguments.json:
-        print(asked.table())
-        for students, comparison in found.items():
-            if arguments.growth:
-                print(f"class of {students}: {comparison.line()}")
-        for difference in differences:
-            print(f"DIFFERS {difference}")
+    lines = [asked.table()]
+    if arguments.growth:
+        lines += [f"class of {students}: {each.line()}" for students, each in found.items()]
+    lines += [f"DIFFERS {difference}" for difference in differences]
     data = {str(students): comparison.data() for students, comparison in found.items()}
-    emit(arguments, data, asked.line())
+    emit(arguments, data, *lines, asked.line())
     return FOUND_WRONG if differences else 0
 
 
@@ -350,9 +338,7 @@ def bench_cluster(arguments: argparse.Namespace) -> int:
 
     root, results = checkout(), _bench_folder(arguments)
     measured = cluster.bench(root, arguments.students, results_dir=results, say=say)
-    if not arguments.json:
-        print(measured.table())
-    emit(arguments, measured.data(), measured.line())
+    emit(arguments, measured.data(), measured.table(), measured.line())
     return 0
 
 

@@ -110,8 +110,6 @@ def run_syllabus(arguments: argparse.Namespace) -> int:
         due = {c.name: w.due.astimezone(UTC) for w in weeks for c in w.chapters
                if w.due and c.points}  # fmt: skip
         set_due(arguments.course or root, due, arguments.db)
-    if not arguments.json:
-        print(syllabus.table(weeks), end="\n\n")
     held = [c for week in weeks for c in week.chapters]
     deadlines = sum(any(c.points for c in week.chapters) for week in weeks)
     minutes = sum(c.total for c in held)
@@ -124,7 +122,8 @@ def run_syllabus(arguments: argparse.Namespace) -> int:
     }
     written = "; due dates are in the gradebook" if arguments.set_due else ""
     line = f"{len(held)} chapters, {deadlines} deadlines, {minutes / 60:.0f} hours of own work"
-    emit(arguments, facts, f"{line}, answers in writing not counted{written}")
+    line += f", answers in writing not counted{written}"
+    emit(arguments, facts, syllabus.table(weeks), "", line)
     return 0
 
 
@@ -151,13 +150,13 @@ def run_similar(arguments: argparse.Namespace) -> int:
     )
     page = similarity.write(report, course / "summary")
     pairs = [*report.pairs, *report.near_solution]
-    if not arguments.json:
-        for pair in pairs:
-            cells = ", ".join(m.exercise.removesuffix("-solution") for m in pair.matches)
-            names = " and ".join(map(plain, pair.students))
-            print(f"  {100 * pair.share:4.0f} %  {names}: {cells}")
-        for student, why in report.left_out.items():
-            print(f"  not compared: {plain(student)}: {plain(why)}")
+    lines = []
+    for pair in pairs:
+        cells = ", ".join(m.exercise.removesuffix("-solution") for m in pair.matches)
+        names = " and ".join(map(plain, pair.students))
+        lines.append(f"  {100 * pair.share:4.0f} %  {names}: {cells}")
+    for student, why in report.left_out.items():
+        lines.append(f"  not compared: {plain(student)}: {plain(why)}")
     facts = {
         "assignment": report.name,
         "compared": report.compared,
@@ -170,7 +169,7 @@ def run_similar(arguments: argparse.Namespace) -> int:
         "page": str(page),
     }  # fmt: skip
     line = f"{report.compared} compared, {len(pairs)} pairs to look at: {page}"
-    emit(arguments, facts, line)
+    emit(arguments, facts, *lines, line)
     return 0
 
 
@@ -181,12 +180,10 @@ def run_rename(arguments: argparse.Namespace) -> int:
 
     course = arguments.course or checkout()
     folders, rows = roster.rename(course, arguments.old, arguments.new, arguments.db)
-    if not arguments.json:
-        for folder in folders:
-            print(f"  {plain(folder)}")
     facts = {"old": arguments.old, "new": arguments.new, "folders": folders, "submissions": rows}
-    names = f"{plain(arguments.old)} is {plain(arguments.new)} now"
-    emit(arguments, facts, f"{names}: {len(folders)} folders, {rows} submissions in the gradebook")
+    line = f"{plain(arguments.old)} is {plain(arguments.new)} now: {len(folders)} folders, "
+    line += f"{rows} submissions in the gradebook"
+    emit(arguments, facts, *(f"  {plain(folder)}" for folder in folders), line)
     return 0
 
 

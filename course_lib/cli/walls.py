@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit
+from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit, jobs
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
@@ -58,21 +58,20 @@ def run_doctor(arguments: argparse.Namespace) -> int:
             refused = str(failed)
     escaped = [name for name, got_out in probes.items() if got_out]
     found = _premises(arguments, where) if where else []
-    if not arguments.json:
-        for name, value in facts.items():
-            print(f"  {name}: {value if isinstance(value, str) else 'yes' if value else 'no'}")
-        for name, got_out in probes.items():
-            print(f"  {'ESCAPED' if got_out else 'held':8} {name}")
-        if refused:
-            print(f"\n{refused}\n\n{ADVICE}")
-        for remark in found:
-            print(f"  {'WRONG' if remark.wrong else 'note':8} {remark.says}")
+    lines = [
+        f"  {name}: {value if isinstance(value, str) else 'yes' if value else 'no'}"
+        for name, value in facts.items()
+    ]
+    lines += [f"  {'ESCAPED' if out else 'held':8} {name}" for name, out in probes.items()]
+    if refused:
+        lines.append(f"\n{refused}\n\n{ADVICE}")
+    lines += [f"  {'WRONG' if remark.wrong else 'note':8} {remark.says}" for remark in found]
     held = len(probes) - len(escaped)
     line = f"walls {held}/{len(probes)} hold" if probes else "no walls here: grading refuses"
     wrong = [remark.says for remark in found if remark.wrong]
     notes = [remark.says for remark in found if not remark.wrong]
     data = {"facts": facts, "escaped": escaped, "refused": refused, "wrong": wrong, "notes": notes}
-    emit(arguments, data, line)
+    emit(arguments, data, *lines, line)
     return FOUND_WRONG if refused or escaped or wrong else 0
 
 
@@ -113,8 +112,7 @@ def run_attacks(arguments: argparse.Namespace) -> int:
     known = {attack.name: attack for attack in attacks.ATTACKS}
     if unknown := sorted(set(arguments.attack) - set(known)):
         raise Refused(f"no attack {', '.join(unknown)}; there are {', '.join(known)}")
-    if arguments.jobs < 1:
-        raise Refused(f"--jobs {arguments.jobs}: wanted at least 1")
+    many = jobs(arguments)
     chosen = [known[name] for name in arguments.attack] or list(attacks.ATTACKS)
     tqdm.monitor_interval = 0  # its thread would be there when judges are forked
     with (
@@ -125,13 +123,11 @@ def run_attacks(arguments: argparse.Namespace) -> int:
             root,
             Path(folder, "course"),
             attacks=chosen,
-            jobs=arguments.jobs,
+            jobs=many,
             say=lambda verdict: bar.update(),
         )
-    if not arguments.json:
-        for line in [*outcome.attacks, *outcome.honest]:
-            print(line.text())
-    emit(arguments, outcome.data(), outcome.summary())
+    lines = [case.text() for case in [*outcome.attacks, *outcome.honest]]
+    emit(arguments, outcome.data(), *lines, outcome.summary())
     return 0 if outcome.good else FOUND_WRONG
 
 

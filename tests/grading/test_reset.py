@@ -1,5 +1,6 @@
 """A student gets cells back, and keeps the rest."""
 
+import errno
 import json
 import os
 import re
@@ -171,7 +172,7 @@ def test_the_copy_comes_first(notebook, capsys, monkeypatch):
 
     def stop(part, path):
         if path == notebook.path:
-            raise OSError("the disk is full")
+            raise OSError(errno.ENOSPC, "the disk is full")
         replace(part, path)
 
     monkeypatch.setattr(os, "replace", stop)
