@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from course_lib.checks.compare import difference, kind
+from course_lib.checks.exercise import Exercise, Property
 from course_lib.checks.trial import Trial, Wrong
 
-__all__ = ["numbers", "tells_apart", "whole", "whole_numbers"]
+__all__ = ["counterexample", "numbers", "tells_apart", "whole", "whole_numbers"]
 
 # More than any input that is worth a point, and little enough for every function that it goes to.
 MOST = 2_000
@@ -74,3 +75,56 @@ def tells_apart(
         raise Wrong(f"{raised}. Find an input on which it returns a wrong value") from None
     same = f"`{wrong.__name__}` returns on your input what `{right.__name__}` returns"
     t.expect(difference(found, right(*given)) is not None, same)
+
+
+def counterexample(
+    identifier: str,
+    judge: Callable[..., None],
+    *,
+    given: tuple[Callable[..., Any], ...],
+    outcome: str,
+    apart: Mapping[str, tuple[str, str]],
+    unit: str,
+    within: Mapping[str, tuple[int, str]],
+    **told: Any,
+) -> Exercise:
+    """Make an exercise that asks for an input on which two given functions go wrong.
+
+    One point is given for each of the two, and half a point for both at once on an input that is
+    small enough.
+
+    Args:
+        identifier: Id of the exercise; behind the dot stands the function's name.
+        judge: ``judge(trial, *wrong, most=...)`` looks whether an answer leads these functions
+            astray, and is small enough.
+        given: What the notebook hands out; the last two are the functions that go wrong.
+        outcome: What is assessed.
+        apart: The properties for one function each, by their names: what it says, and its hint.
+        unit: What the size of an input is counted in.
+        within: The properties for both at once, by their names: the largest size, and its hint.
+        **told: What else an :class:`Exercise` has.
+    """
+    exercise = Exercise(
+        id=identifier,
+        function=identifier.partition(".")[2],
+        points=3,
+        example=lambda t: (),
+        outcomes=(outcome,),
+        given=given,
+        any_size=True,
+        **told,
+    )
+
+    def astray(*wrong: Callable[..., Any], **limit: int) -> Callable[[Trial], None]:
+        return lambda trial: judge(trial, *wrong, **limit)
+
+    wrong = given[-2:]
+    exercise.properties += [
+        Property(name, says, 1, hint, astray(function))
+        for function, (name, (says, hint)) in zip(wrong, apart.items(), strict=True)
+    ]
+    exercise.properties += [
+        Property(name, f"both, with at most {most} {unit}", 0.5, hint, astray(*wrong, most=most))
+        for name, (most, hint) in within.items()
+    ]
+    return exercise

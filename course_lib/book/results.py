@@ -195,16 +195,40 @@ def planned(
     for name, what in experiments.items():
         if size not in what.sizes:
             continue
-        wanted = what.committed(size)
-        there = [r for r in records if (r.experiment, r.size) == (name, size)]
-        there = [r for r in there if (r.arm, r.seed) in wanted]
+        there = _of_plan(what, records, size)
         minutes = sum(r.device_seconds for r in there) / 60
-        rows.append([name, what.title, _progress(there, wanted), f"{minutes:,.0f}"])
+        rows.append([name, what.title, _progress(what, there, size), f"{minutes:,.0f}"])
     return rows
 
 
-def _progress(there: Sequence[Record], wanted: Sequence[tuple[str, int]]) -> str:
+def larger_sizes(what: Experiment, records: Sequence[Record]) -> str:
+    """How much of an experiment has run at sizes ``day`` and ``full``, in a line of Markdown.
+
+    Args:
+        what: The experiment.
+        records: Of any experiments.
+
+    Returns:
+        A sentence for ``day``, and one for ``full`` where there is such a size.
+    """
+    said = {"day": "none planned"} | {
+        size: _progress(what, _of_plan(what, records, size), size)
+        for size in what.sizes
+        if size != "cpu"
+    }
+    return " ".join(f"`{what.name}` at size *{size}*, {runs}." for size, runs in said.items())
+
+
+def _of_plan(what: Experiment, records: Sequence[Record], size: str) -> list[Record]:
+    """The records of the runs that are planned at a size."""
+    wanted = what.committed(size)
+    there = [r for r in records if (r.experiment, r.size) == (what.name, size)]
+    return [r for r in there if (r.arm, r.seed) in wanted]
+
+
+def _progress(what: Experiment, there: Sequence[Record], size: str) -> str:
     """How many of the planned runs are there, and how many seeds each arm has."""
+    wanted = what.committed(size)
     if not there:
         return f"not run: 0 of {len(wanted)}"
     seeds = Counter(record.arm for record in there)

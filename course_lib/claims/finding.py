@@ -44,13 +44,17 @@ class Finding:
     def of_rule(cls, *named: Sequence[str]) -> Finding:
         """What the rule says of conclusions, each by its experiment and its key.
 
-        It is undecided as soon as one is, or as two of them differ.
+        Runs of another size than ``cpu`` are named as ``experiment@size``. It is undecided as soon
+        as one is, or as two of them differ.
         """
-        found = [decided(experiment, key) for experiment, key in named]
-        outcomes = {conclusion.verdict.outcome for conclusion in found}
+        found = []
+        for experiment, key in named:
+            name, _, size = experiment.partition("@")
+            found.append((decided(name, key, size or "cpu"), size and f" ({size})"))
+        outcomes = {conclusion.verdict.outcome for conclusion, _ in found}
         outcome = outcomes.pop() if len(outcomes) == 1 else "undecided"
         return cls(
             holds=HOLDS[outcome],
-            evidence="; ".join(f"{c.claim.rstrip('.')}: {c.verdict}" for c in found),
+            evidence="; ".join(f"{c.claim.rstrip('.')}{size}: {c.verdict}" for c, size in found),
             outcome=outcome,
         )

@@ -46,7 +46,8 @@ class Claim:
         show: Function in ``course_lib.claims`` that returns the :class:`Finding`, as
             ``module.function``.
         decided: Instead of a function the conclusions of experiments whose rule decides, each as
-            ``experiment/key``; neither only where the claim is not checkable.
+            ``experiment/key`` or ``experiment@size/key``; neither only where the claim is not
+            checkable.
         outcome: For a measured claim, what its experiment's rule says: key of :data:`HOLDS`.
 
     Raises:

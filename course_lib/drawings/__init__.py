@@ -9,15 +9,19 @@ import functools
 import html
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+
+from torch import Tensor
 
 from course_lib.drawings.sketch import Box, Sketch
 from course_lib.errors import Refused
 
 __all__ = ["Box", "Drawing", "Sketch", "drawing", "drawings"]
+
+_ENGINE = ("sketch", "letters", "style")
 
 
 @dataclass(frozen=True)
@@ -57,21 +61,26 @@ class Drawing:
     def files(self) -> list[Path]:
         """The modules that decide how it looks."""
         own = Path(inspect.getfile(self.draw))
-        return [own, *(Path(__file__).with_name(f"{name}.py") for name in ("sketch", "style"))]
+        return [own, *(Path(__file__).with_name(f"{name}.py") for name in _ENGINE)]
 
 
 def drawing(
-    alt: str, numbers: Callable[[], Iterable[float]] = tuple
+    alt: str, numbers: Callable[[], Iterable[float | Tensor]] = tuple
 ) -> Callable[[Callable[[Sketch], None]], Drawing]:
     """Make a function a drawing.
 
     Args:
         alt: What it teaches, in sentences, with the numbers in them; these are computed, too.
-        numbers: Gives numbers of the library that must stand in both layouts, rounded as there.
+        numbers: Gives numbers of the library, or tensors of them, that must stand in both
+            layouts, rounded as there.
     """
 
     def made(draw: Callable[[Sketch], None]) -> Drawing:
-        return Drawing(draw.__name__.replace("_", "-"), draw, " ".join(alt.split()), numbers)
+        def each() -> Iterator[float]:
+            for part in numbers():
+                yield from part.flatten().tolist() if isinstance(part, Tensor) else [part]
+
+        return Drawing(draw.__name__.replace("_", "-"), draw, " ".join(alt.split()), each)
 
     return made
 

@@ -41,10 +41,8 @@ def _line(s: Sketch, low: float, high: float, y: float, role: str) -> None:
     {said(BEFORE)}, is one difference, {said(GAPS)}. On a line beside the rows all four dots lie
     left of 0. Below them the mean {JUDGED.mean:.2f} stands with an interval from {JUDGED.low:.3f}
     to {JUDGED.high:.3f}, which does not hold 0.""",
-    numbers=lambda: [
-        *AFTER.tolist(), *BEFORE.tolist(), *GAPS.tolist(), JUDGED.mean, JUDGED.low, JUDGED.high,
-    ],
-)  # fmt: skip
+    numbers=lambda: [AFTER, BEFORE, GAPS, JUDGED.mean, JUDGED.low, JUDGED.high],
+)
 def pairs_of_runs(s: Sketch) -> None:
     """One change, the same seeds, a difference for each seed."""
     h, w = 28.0, 50.0
@@ -54,13 +52,13 @@ def pairs_of_runs(s: Sketch) -> None:
     columns = []
     for x, lines, numbers in zip(xs, heads, (AFTER, BEFORE), strict=False):
         model = s.layer(x + w / 2, 30, 72, 42, *lines)
-        column = s.cells(x, top, [[e] for e in numbers.tolist()], "state", w=w, h=h)
+        column = s.cells(x, top, numbers[:, None], "state", w=w, h=h)
         s.arrow((model.cx, model.bottom), (model.cx, top))
         columns.append(column)
     first, second = columns
     s.text(first.right - 14, 76, "errors", kind="small", at="start")
     s.text(xs[2] + 30, top - 12, "difference", role="value")
-    gaps = s.cells(xs[2], top, [[g] for g in GAPS.tolist()], "value", w=60, h=h, thick=True)
+    gaps = s.cells(xs[2], top, GAPS[:, None], "value", w=60, h=h, thick=True)
     for n in range(4):
         s.text(first.x - 8, first.cell(n).cy, f"seed {n}", kind="small", at="end")
         s.text((first.right + second.x) / 2, first.cell(n).cy, "−")
@@ -196,7 +194,7 @@ def one_change_a_step(s: Sketch) -> None:
     {said(STEPS, 0)}. Averaged with equal weights of a quarter, the values give
     {VALUES.mean().item():.2f}. The steps give {STEPS.mean().item():.2f}, which is the last value
     less the first, divided by four; the values between have dropped out.""",
-    numbers=lambda: [*VALUES.tolist(), *STEPS.tolist(), VALUES.mean().item(), STEPS.mean().item()],
+    numbers=lambda: [VALUES, STEPS, VALUES.mean().item(), STEPS.mean().item()],
 )
 def steps_for_values(s: Sketch) -> None:
     """What is averaged: values, or the steps between them."""
@@ -211,8 +209,7 @@ def steps_for_values(s: Sketch) -> None:
         s.text(values[-1].cx, tops[0] - 11, f"*v*_{{{n + 1}}}", role="value")
     for n in range(1, 4):
         minus = s.sign(values[n].cx, (tops[0] + h + tops[1]) / 2, "−", r=8)
-        s.arrow((values[n].cx, values[n].bottom), (minus.cx, minus.y))
-        s.arrow((minus.cx, minus.bottom), (minus.cx, moves[n].y))
+        s.flow(values[n], minus, moves[n])
         x = values[n - 1].cx + 14
         s.arrow((x, values[n - 1].bottom), (x, minus.cy), (minus.x, minus.cy))
     for boxes, name in ((values, "values"), (moves, "steps")):
@@ -228,9 +225,8 @@ def steps_for_values(s: Sketch) -> None:
     for boxes, name, mean in zip((values, moves), ("values", "steps"), means, strict=True):
         last = boxes[-1]
         pill = s.step(last.right + 68, last.cy, 82, h, "¼ of each", role="weight")
-        s.arrow((last.right, last.cy), (pill.x, last.cy))
         box = s.cells(pill.right + 28, last.y, [[mean]], "value", w=56, h=h, thick=True)
-        s.arrow((pill.right, last.cy), (box.x, last.cy))
+        s.flow(last, pill, box)
         s.text(box.cx, last.y - 12, f"mean of the {name}", kind="small")
         if name == "steps":
             s.text(box.cx, box.bottom + 14, "= (last − first) ÷ 4", kind="small quiet")

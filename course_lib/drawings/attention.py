@@ -29,7 +29,7 @@ WAYS: tuple[Kind, ...] = ("recurrent", "convolution", "self-attention")
     {said(SCALED[LOVE], 0)}, and the softmax, in which the three rows meet, makes them the weights
     {said(WEIGHTS[LOVE])}. Each weight multiplies the value of its word. The sum of the three rows
     is the output of love: {said(OUT[LOVE])}.""",
-    numbers=lambda: [*WEIGHTS[LOVE].tolist(), *OUT[LOVE].tolist()],
+    numbers=lambda: [WEIGHTS[LOVE], OUT[LOVE]],
 )
 def attention_by_hand(s: Sketch) -> None:
     """The word *love* asks, and three words answer."""
@@ -40,14 +40,14 @@ def attention_by_hand(s: Sketch) -> None:
 
     # The query stands above the keys, number over number, and comes down to all three.
     x = 40.0 if s.narrow else 52.0
-    keys = rows.column(x, [whole(k) for k in K], "key", c)
-    q = s.cells(x, keys[0].y - 76, [whole(Q[LOVE])], "query", w=c, h=h)
+    keys = rows.column(x, K, "key", c)
+    q = s.cells(x, keys[0].y - 76, Q[LOVE], "query", w=c, h=h)
     s.text(x - 8, q.cy, "love", kind="strong", at="end")
     s.name(q, "query *q*", "(4)", role="query")
     s.name(keys[0], "keys *K*", "(3, 4)", role="key")
     rows.words(x)
     x = keys[0].right + 52
-    scores = rows.column(x, [[e] for e in whole(SCORES[LOVE])], "step", 34)
+    scores = rows.column(x, SCORES[LOVE], "step", 34)
     rows.across(keys, scores)
     join = keys[0].right + 23
     s.arrow((q.right, q.cy), (join, q.cy), (join, ys[2]), tip=False)
@@ -56,7 +56,7 @@ def attention_by_hand(s: Sketch) -> None:
     s.text(join + 9, q.cy + 14, "*q* · *k*", kind="small quiet", at="start")
     s.name(scores[0], "scores *e*", "(3)")
     x = scores[0].right + 50
-    scaled = rows.column(x, [[e] for e in whole(SCALED[LOVE])], "step", 34)
+    scaled = rows.column(x, SCALED[LOVE], "step", 34)
     rows.across(scores, scaled)
     s.text((scores[0].right + x) / 2 - 3, ys[0] - 9, "÷ √4", kind="small quiet")
     s.name(scaled[0], "scaled", "(3)")
@@ -72,24 +72,11 @@ def attention_by_hand(s: Sketch) -> None:
         pill = s.step(scaled[0].right + 34, ys[1], 26, 3 * gap + 2, "softmax")
         x = pill.right + 22
         for box in scaled:
-            s.arrow((box.right, box.cy), (pill.x, box.cy))
+            s.flow(box, pill)
             s.arrow((pill.right, box.cy), (x, box.cy))
-    weights = rows.column(x, [[w] for w in WEIGHTS[LOVE].tolist()], "weight", 50, bars=True)
-    s.name(weights[0], "weights *α*", "(3)", role="weight")
-    times = [s.sign(weights[0].right + 17, y, "×") for y in ys]
-    values = rows.column(times[0].right + 8, [whole(v) for v in V], "value", c)
-    s.name(values[0], "values *V*", "(3, 2)", role="value")
-    parts = (WEIGHTS[LOVE][:, None] * V).tolist()
-    shares = rows.column(values[0].right + (38 if s.narrow else 30), parts, "value", 40)
-    rows.across(values, shares)
-    s.name(shares[0], "*α* · *v*", "(3, 2)", role="value")
-    total = s.sign(shares[2].cx, shares[2].bottom + 18, "+")
-    s.arrow((total.cx, shares[2].bottom), (total.cx, total.y), tip=False)
-    out = s.cells(
-        shares[0].x, total.bottom + 18, [OUT[LOVE].tolist()], "value", w=40, h=h, thick=True
-    )
-    s.arrow((total.cx, total.bottom), (total.cx, out.y))
-    s.name(out, "output *o* of love", "(2)", role="value", side="left")
+    gap = 38 if s.narrow else 30
+    names = "values *V*", "output *o* of love"
+    rows.weighted_sum(x, WEIGHTS[LOVE], V, w=c, gap=gap, names=names)
 
 
 @drawing(
@@ -98,7 +85,7 @@ def attention_by_hand(s: Sketch) -> None:
     by 3 scores. Divided by the root of 4, each of its rows passes a softmax of its own and becomes
     a row of weights: {said(WEIGHTS[0])} for I, {said(WEIGHTS[1])} for love, {said(WEIGHTS[2])} for
     you. The weights mix the values into one output for each word, 3 by 2.""",
-    numbers=lambda: [*WEIGHTS.flatten().tolist(), *OUT.flatten().tolist()],
+    numbers=lambda: [WEIGHTS, OUT],
 )
 def self_attention(s: Sketch) -> None:
     """A sentence asks itself: every word has a query, a key and a value."""
@@ -112,26 +99,25 @@ def self_attention(s: Sketch) -> None:
     )  # fmt: skip
 
     def words(box: Box) -> None:
-        for i, word in enumerate(WORDS):
-            s.text(box.x - 8, box.cell(i).cy, word, kind="strong", at="end")
+        s.name_rows(box, WORDS)
 
     words(x)
     s.name(x, "tokens *x*", "(3, 4)", side="right" if s.narrow else "above")
     boxes = []
     parts = zip("QKV", ("query", "key", "value"), (Q, K, V), places, strict=True)
     for letter, role, numbers, (left, top) in parts:
-        box = s.cells(left, top, [whole(row) for row in numbers], role, w=c, h=h)
+        box = s.cells(left, top, numbers, role, w=c, h=h)
         if s.narrow:
             w = s.layer(box.cx, 124, 40, 26, f"*W*_{{{letter}}}")
             s.arrow((x.cx, x.bottom), (x.cx, 96), (box.cx, 96), (box.cx, w.y))
-            s.arrow((box.cx, w.bottom), (box.cx, box.y))
+            s.flow(w, box)
             s.text(
                 box.cx, box.bottom + 12, f"*{letter}*  ({len(numbers)}, {box.columns})", role=role
             )
         else:
             w = s.layer(148, box.cy, 40, 26, f"*W*_{{{letter}}}")
             s.arrow((x.right, x.cy), (118, x.cy), (118, w.cy), (w.x, w.cy))
-            s.arrow((w.right, w.cy), (box.x, box.cy))
+            s.flow(w, box)
             name = {"Q": "queries", "K": "keys", "V": "values"}[letter]
             s.name(box, f"{name} *{letter}*", f"({len(numbers)}, {box.columns})", role=role)
         boxes.append(box)
@@ -144,13 +130,12 @@ def self_attention(s: Sketch) -> None:
         e = s.cells(dot.cx - 39, 286, scores, "step", w=26, h=h)
         pill = s.step(e.cx, e.bottom + 32, 124, 28, "÷ √4, softmax")
         a = s.cells(e.cx - 54, pill.bottom + 44, weights, "weight", w=36, h=h, bars=True)
-        s.arrow((dot.cx, dot.bottom), (dot.cx, e.y))
-        s.arrow((e.cx, e.bottom), (e.cx, pill.y))
+        s.flow(dot, e, pill)
         s.arrow((e.cx, pill.bottom), (e.cx, a.y - 33))
         times = s.sign(v.cx, a.cy, "×")
         s.arrow((v.cx, v.bottom + 22), (v.cx, times.y))
-        o = s.cells(v.cx - 38, a.bottom + 46, OUT.tolist(), "value", w=38, h=h, thick=True)
-        s.arrow((times.cx, times.bottom), (times.cx, o.y))
+        o = s.cells(v.cx - 38, a.bottom + 46, OUT, "value", w=38, h=h, thick=True)
+        s.flow(times, o)
         words(a)
         s.name(e, "scores *e*", "(3, 3)", side="right")
         s.name(o, "output *o*", "(3, 2)", role="value", side="left")
@@ -161,15 +146,13 @@ def self_attention(s: Sketch) -> None:
         e = s.cells(318, dot.cy - 33, scores, "step", w=22, h=h)
         pill = s.step(413, dot.cy, 26, 112, "÷ √4, softmax")
         a = s.cells(442, e.y, weights, "weight", w=34, h=h, bars=True)
-        s.arrow((dot.right, dot.cy), (e.x, e.cy))
-        s.arrow((e.right, e.cy), (pill.x, e.cy))
-        s.arrow((pill.right, e.cy), (a.x, a.cy))
+        s.flow(dot, e, pill, a)
         times = s.sign(a.right + 17, a.cy, "×")
         s.arrow((v.right, v.cy), (times.cx, v.cy), (times.cx, times.bottom))
-        o = s.cells(times.right + 8, a.y, OUT.tolist(), "value", w=36, h=h, thick=True)
+        o = s.cells(times.right + 8, a.y, OUT, "value", w=36, h=h, thick=True)
         s.name(e, "scores *e*", "(3, 3)")
         s.name(o, "output *o*", "(3, 2)", role="value")
-    s.arrow((a.right, a.cy), (times.x, times.cy))
+    s.flow(a, times)
     s.name(a, "weights *α*", "(3, 3)", role="weight")
 
 

@@ -74,7 +74,7 @@ def block_in_two_orders(s: Sketch) -> None:
             if pre:
                 norm = s.layer(px, start - 24, 64, 24, "norm", role="state")
                 s.arrow((x, start), below, (px, norm.bottom))
-                s.arrow((px, norm.y), (px, box.bottom))
+                s.flow(norm, box)
             else:
                 s.layer(x, start - 116, 52, 24, "norm", role="state")
                 s.arrow((x, start), below, (px, box.bottom))
@@ -87,7 +87,7 @@ def block_in_two_orders(s: Sketch) -> None:
     {VARIANCE:.0f}, which is {VARIANCE.sqrt():.0f}. The result is {said(NORMED)}. RMSNorm subtracts
     nothing. It divides by the root of the mean square {SQUARES:.0f}, which is {SQUARES.sqrt():.0f},
     and the result is {said(SCALED)}.""",
-    numbers=lambda: [*NORMED.tolist(), *SCALED.tolist(), *CENTRED.tolist(), float(MEAN)],
+    numbers=lambda: [NORMED, SCALED, CENTRED, float(MEAN)],
 )
 def norms_by_hand(s: Sketch) -> None:
     """The same token through LayerNorm and through RMSNorm, with every number."""
@@ -97,7 +97,7 @@ def norms_by_hand(s: Sketch) -> None:
     all_squared = " + ".join(f"{n:.0f}" for n in TOKEN.square())
     n = TOKEN.numel()
     if s.narrow:
-        x = s.cells(116, 24, [whole(TOKEN)], "state", w=28, h=h)
+        x = s.cells(116, 24, TOKEN, "state", w=28, h=h)
         s.name(x, "token *x*", role="state")
         notes = (("variance", f"({squared}) ÷ {n} = {VARIANCE:.0f}"),
                  ("mean square", f"({all_squared}) ÷ {n} = {SQUARES:.0f}"))  # fmt: skip
@@ -109,24 +109,23 @@ def norms_by_hand(s: Sketch) -> None:
             path = [(x.cx, x.bottom), (x.cx, bus), (down, bus)]
             if left == 0:
                 minus = s.step(mid, 122, 104, 26, f"− mean {MEAN:.0f}")
-                part = s.cells(mid - 64, 150, [whole(CENTRED)], "state", w=32, h=h)
+                part = s.cells(mid - 64, 150, CENTRED, "state", w=32, h=h)
                 s.arrow(*path, (down, minus.y))
-                s.arrow((mid, minus.bottom), (mid, part.y))
-                s.arrow((mid, part.bottom), (mid, pill.y))
+                s.flow(minus, part, pill)
             else:
                 s.arrow(*path, (down, pill.y))
-            out = s.cells(mid - 80, 240, [result.tolist()], "state", w=40, h=h, thick=True)
-            s.arrow((mid, pill.bottom), (mid, out.y))
+            out = s.cells(mid - 80, 240, result, "state", w=40, h=h, thick=True)
+            s.flow(pill, out)
             for line, text in enumerate(note):
                 s.text(mid, 284 + 15 * line, text, kind="small quiet")
         return
-    x = s.cells(4, 82, [whole(TOKEN)], "state", w=25, h=h)
+    x = s.cells(4, 82, TOKEN, "state", w=25, h=h)
     s.name(x, "token *x*", "(4)", role="state")
     rows = (60.0, 152.0)
     bus = x.right + 14
     minus = s.step(182, rows[0], 96, 28, f"− mean {MEAN:.0f}")
-    part = s.cells(248, rows[0] - h / 2, [whole(CENTRED)], "state", w=28, h=h)
-    s.arrow((minus.right, rows[0]), (part.x, rows[0]))
+    part = s.cells(248, rows[0] - h / 2, CENTRED, "state", w=28, h=h)
+    s.flow(minus, part)
     s.text(182, rows[0] - 34, "LayerNorm", kind="strong")
     s.text(182, rows[1] - 34, "RMSNorm", kind="strong")
     s.text(part.cx, part.bottom + 16, f"variance ({squared}) ÷ {n} = {VARIANCE:.0f}",
@@ -135,8 +134,8 @@ def norms_by_hand(s: Sketch) -> None:
            kind="small quiet")  # fmt: skip
     for y, step, result in ((rows[0], root, NORMED), (rows[1], mean_square, SCALED)):
         pill = s.step(434, y, 96, 28, step)
-        out = s.cells(502, y - h / 2, [result.tolist()], "state", w=41, h=h, thick=True)
-        s.arrow((pill.right, y), (out.x, y))
+        out = s.cells(502, y - h / 2, result, "state", w=41, h=h, thick=True)
+        s.flow(pill, out)
     s.arrow((x.right, x.cy), (bus, x.cy), (bus, rows[0]), (minus.x, rows[0]))
     s.arrow((x.right, x.cy), (bus, x.cy), (bus, rows[1]), (386, rows[1]))
     s.arrow((part.right, rows[0]), (386, rows[0]))
@@ -148,7 +147,7 @@ def norms_by_hand(s: Sketch) -> None:
     reads this, and its output {said(OUTPUT, 0)} is added: {said(ADDED, 0)}. In
     post-norm the part reads the token itself. Its output is added, and the sum {said(ADDED, 0)} is
     normalised on the thick line to {said(AFTER)}.""",
-    numbers=lambda: [*NORMED.tolist(), *AFTER.tolist(), *ADDED.tolist()],
+    numbers=lambda: [NORMED, AFTER, ADDED],
 )
 def part_by_hand(s: Sketch) -> None:
     """One token, one part, two orders, with every number."""
@@ -179,10 +178,9 @@ def _lying(s: Sketch) -> None:
             output = vector(s, 422, low, OUTPUT, 24)
             plus = s.sign(536, y, "+", r=10)
             out = vector(s, 564, y, ADDED, 24, thick=True)
-            s.arrow((norm.right, low), (read.x, low))
-            s.arrow((read.right, low), (part.x, low))
+            s.flow(norm, read, part)
             s.arrow((fork, y), (fork, low), (norm.x, low))
-            s.arrow((x.right, y), (out.x, y), stream=True)
+            s.flow(x, out, stream=True)
         else:
             part = s.layer(160, low, 46, 28, "part")
             output = vector(s, 197, low, OUTPUT, 24)
@@ -191,9 +189,8 @@ def _lying(s: Sketch) -> None:
             norm = s.layer(462, y, 46, 28, "norm", role="state")
             out = vector(s, 502, y, AFTER, 40, thick=True)
             s.arrow((fork, y), (fork, low), (part.x, low))
-            s.arrow((x.right, y), (total.x, y), stream=True)
-            s.arrow((total.right, y), (out.x, y), stream=True)
-        s.arrow((part.right, low), (output.x, low))
+            s.flow(x, total, out, stream=True)
+        s.flow(part, output)
         s.arrow((output.right, low), (plus.cx, low), (plus.cx, plus.bottom))
 
 
@@ -210,24 +207,22 @@ def _upright(s: Sketch) -> None:
             read = vector(s, px - 80, top + 140, NORMED, 40)
             part = s.layer(px, top + 180, 60, 26, "part")
             s.arrow((sx, fork), (px, fork), (px, norm.y))
-            s.arrow((px, norm.bottom), (px, read.y))
-            s.arrow((px, read.bottom), (px, part.y))
+            s.flow(norm, read, part)
             at = top + 218
         else:
             part = s.layer(px, top + 106, 60, 26, "part")
             s.arrow((sx, fork), (px, fork), (px, part.y))
             at = top + 146
         output = vector(s, px - 52, at, OUTPUT, 26)
-        s.arrow((px, part.bottom), (px, output.y))
         plus = s.sign(sx, at, "+", r=10)
-        s.arrow((output.x, at), (plus.right, at))
+        s.flow(part, output, plus)
         after = vector(s, 12, at + 40, ADDED, 24, thick=place == 0)
-        s.arrow((sx, x.bottom), (sx, after.y), stream=True)
+        s.flow(x, after, stream=True)
         if place == 1:
             norm = s.layer(sx, after.bottom + 32, 60, 26, "norm", role="state")
-            s.arrow((sx, after.bottom), (sx, norm.y), tip=False, stream=True)
+            s.flow(after, norm, tip=False, stream=True)
             out = vector(s, 150, norm.cy, AFTER, 40, thick=True)
-            s.arrow((norm.right, norm.cy), (out.x, norm.cy), stream=True)
+            s.flow(norm, out, stream=True)
 
 
 @drawing(
@@ -236,7 +231,7 @@ def _upright(s: Sketch) -> None:
     matrix W2 makes two numbers of each row again. The rows never meet. The row of
     bites is {said(X[BITES], 0)}, then {said(HIDDEN[BITES], 0)}, then {said(OPEN[BITES], 0)}, and
     then {said(OUT[BITES], 0)}.""",
-    numbers=lambda: [*OUT.flatten().tolist(), *HIDDEN.flatten().tolist()],
+    numbers=lambda: [OUT, HIDDEN],
 )
 def feed_forward_per_token(s: Sketch) -> None:
     """Three rows through the same two matrices, each on its own."""
@@ -246,7 +241,7 @@ def feed_forward_per_token(s: Sketch) -> None:
     def column(x: float, numbers: torch.Tensor, at: Sequence[float], thick: bool) -> list[Box]:
         return [
             s.cells(
-                x, y - h / 2, [whole(row)], "state", w=c, h=h, thick=thick,
+                x, y - h / 2, row, "state", w=c, h=h, thick=thick,
                 hatched=[(0, j) for j, n in enumerate(row.tolist()) if n == 0] * (numbers is OPEN),
             )
             for row, y in zip(numbers, at, strict=True)

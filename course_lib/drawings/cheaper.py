@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import said, whole
+from course_lib.drawings.rows import said
 from course_lib.efficient import Running, online_step, strided_mask
 from course_lib.masks import longformer_mask, sliding_window_mask
 
@@ -57,8 +57,7 @@ def _state(s: Sketch, x: float, y: float, seen: Running, *, thick: bool = False)
     """The three numbers that stay in the fast memory."""
     row: list[object] = [int(seen.largest.item()), seen.total.item(), seen.out.item()]
     box = s.cells(x, y, [row], "state", w=46, h=28, thick=thick)
-    for j, name in enumerate(("max *m*", "sum *z*", "out *o*")):
-        s.text(box.cell(0, j).cx, y - 10, name, kind="small")
+    s.name_columns(box, ("max *m*", "sum *z*", "out *o*"))
     return box
 
 
@@ -72,7 +71,7 @@ def _state(s: Sketch, x: float, y: float, seen: Running, *, thick: bool = False)
     the new ones are added: {BOTH.total.item():.2f} and {BOTH.out.item():.2f}. One division gives
     the result {OUT:.2f}, the only number that is written back.""",
     numbers=lambda: [
-        *SCORES.flatten().tolist(), *VALUES.flatten().tolist(), RESCALE, OUT,
+        SCORES, VALUES, RESCALE, OUT,
         FIRST.total.item(), FIRST.out.item(), BOTH.total.item(), BOTH.out.item(),
     ],
 )  # fmt: skip
@@ -93,45 +92,44 @@ def softmax_in_tiles(s: Sketch) -> None:
         # The tile where it is kept.
         x, y = (28.0 + 168 * n, 66.0) if s.narrow else (24.0, 82.0 + 126 * n)
         keys = s.cells(x, y, [[None] * 3] * 2, "key", w=18, h=h)
-        kept = s.cells(x + 66, y, [[int(v)] for v in values[:, 0]], "value", w=34, h=h)
+        kept = s.cells(x + 66, y, values, "value", w=34, h=h)
         s.text(x + 50, y - 29, f"tile {n + 1}", kind="strong")
         s.text(keys.cx, y - 11, "keys", role="key", kind="small")
         s.text(kept.cx, y - 11, "values", role="value", kind="small")
         # The same tile at work.
         left, top = (30.0, 232.0 + 140 * n) if s.narrow else (252.0, y)
-        found = s.cells(left, top, [[e] for e in whole(scores)], "step", w=34, h=h)
+        found = s.cells(left, top, scores[:, None], "step", w=34, h=h)
         s.text(found.cx, top - 11, "*q* · *k*", kind="small")
         powers = (scores - seen.largest[0]).exp()
-        share = s.cells(left + 82, top, [[w] for w in powers.tolist()], "weight", w=46, h=h)
+        share = s.cells(left + 82, top, powers[:, None], "weight", w=46, h=h)
         s.text(share.cx, top - 11, f"exp(*q* · *k* − {int(seen.largest)})", kind="small")
         for i in range(2):
             s.arrow((found.right, found.cell(i).cy), (share.x, share.cell(i).cy))
         at = (left + 154, top + 12) if s.narrow else (left + 246, top + 12)
         state = _state(s, *at, seen, thick=n == 1)
-        s.arrow((share.right, state.cy), (state.x, state.cy))
+        s.flow(share, state)
         if s.narrow:
             s.arrow(
                 (x + 50, kept.bottom), (x + 50, 148), (6, 148), (6, found.cy), (found.x, found.cy)
             )
         else:
-            s.arrow((kept.right, kept.cy), (found.x, kept.cy))
+            s.flow(kept, found)
         if before:
             factor = s.step(
                 before.cx, (before.bottom + state.y - 18) / 2, 156, 28,
                 f"× exp({int(FIRST.largest)} − {int(BOTH.largest)}) = {RESCALE:.2f}",
             )  # fmt: skip
-            s.arrow((factor.cx, before.bottom), (factor.cx, factor.y))
+            s.flow(before, factor)
             s.arrow((factor.cx, factor.bottom), (factor.cx, state.y - 20))
         before = state
     assert before is not None
     y = before.bottom + (50 if s.narrow else 52)
     divide = s.step(before.cx, y, 74, 28, "*o* ÷ *z*")
-    s.arrow((before.cx, before.bottom), (before.cx, divide.y))
     x = 60.0 if s.narrow else 90.0
     out = s.cells(x, y - 14, [[OUT]], "value", w=48, h=28, thick=True)
     s.text(out.cx if s.narrow else out.x - 8, out.y - 11 if s.narrow else out.cy, "output",
            role="value", at="middle" if s.narrow else "end")  # fmt: skip
-    s.arrow((divide.x, y), (out.right, y))
+    s.flow(before, divide, out)
 
 
 @drawing(
@@ -139,7 +137,7 @@ def softmax_in_tiles(s: Sketch) -> None:
     the value. Their sum is the state S, two by two, with the rows {said(STATE[0], 0)}, and
     {said(STATE[1], 0)}. The query {said(LINEAR_Q, 0)} times S is {said(READ, 0)}. Divided by the
     sum of the weights, {SUM:.0f}, the output is {said(READ / SUM, 0)}.""",
-    numbers=lambda: [*STATE.flatten().tolist(), *READ.tolist(), SUM, *(READ / SUM).tolist()],
+    numbers=lambda: [STATE, READ, SUM, READ / SUM],
 )
 def linear_state(s: Sketch) -> None:
     """A key and a value are written into a matrix, and a query reads it."""
@@ -148,14 +146,15 @@ def linear_state(s: Sketch) -> None:
     for n in range(2):
         top = 30.0 + (100 if s.narrow else 106) * n
         x = 4.0 if s.narrow else 10.0
-        key = s.cells(x, top + 14, [[e] for e in whole(LINEAR_K[n])], "key", w=c, h=h)
-        value = s.cells(key.right + 26, top + 28, [whole(LINEAR_V[n])], "value", w=c, h=h)
+        key = s.cells(x, top + 14, LINEAR_K[n, :, None], "key", w=c, h=h)
+        value = s.cells(key.right + 26, top + 28, LINEAR_V[n], "value", w=c, h=h)
         s.sign(key.right + 13, key.cy, "×", r=8)
         s.text(key.cx, key.y - 11, f"key {n + 1}", role="key")
         s.text(value.cx, value.y - 11, f"value {n + 1}", role="value")
-        part = s.cells(value.right + (36 if s.narrow else 46), top + 14,
-                       [whole(row) for row in PARTS[n]], "state", w=c, h=h)  # fmt: skip
-        s.arrow((value.right, value.cy), (part.x, part.cy))
+        part = s.cells(
+            value.right + (36 if s.narrow else 46), top + 14, PARTS[n], "state", w=c, h=h
+        )
+        s.flow(value, part)
         boxes.append(part)
     first, second = boxes
     middle = (first.cy + second.cy) / 2
@@ -164,39 +163,33 @@ def linear_state(s: Sketch) -> None:
         end = plus.y if box is first else plus.bottom
         s.arrow((box.right, box.cy), (plus.cx, box.cy), (plus.cx, end))
     if s.narrow:
-        state = s.cells(first.x, 262, [whole(row) for row in STATE], "state", w=c, h=h, thick=True)
+        state = s.cells(first.x, 262, STATE, "state", w=c, h=h, thick=True)
         lane = plus.right + 20
         s.arrow((plus.right, middle), (lane, middle), (lane, state.cy), (state.right, state.cy))
         s.text(state.cx, state.y - 11, "state *S*", role="state")
-        query = s.cells(x, 276, [whole(LINEAR_Q)], "query", w=c, h=h)
+        query = s.cells(x, 276, LINEAR_Q, "query", w=c, h=h)
         dot = s.sign((query.right + state.x) / 2, state.cy, "·")
-        s.arrow((query.right, query.cy), (dot.x, query.cy), tip=False)
-        s.arrow((dot.right, state.cy), (state.x, state.cy), tip=False)
-        read = s.cells(query.x, 370, [whole(READ)], "value", w=c, h=h)
+        s.flow(query, dot, state, tip=False)
+        read = s.cells(query.x, 370, READ, "value", w=c, h=h)
         s.arrow((dot.cx, dot.bottom), (dot.cx, 346), (read.cx, 346), (read.cx, read.y))
     else:
-        state = s.cells(plus.right + 40, middle - h, [whole(row) for row in STATE], "state",
-                        w=c, h=h, thick=True)  # fmt: skip
-        s.arrow((plus.right, middle), (state.x, middle))
+        state = s.cells(plus.right + 40, middle - h, STATE, "state", w=c, h=h, thick=True)
+        s.flow(plus, state)
         s.text(state.cx, state.y - 11, "state *S*", role="state")
-        query = s.cells(state.x, state.bottom + 42, [whole(LINEAR_Q)], "query", w=c, h=h)
-        read = s.cells(state.right + 40, state.cy - 14, [whole(READ)], "value", w=c, h=h)
+        query = s.cells(state.x, state.bottom + 42, LINEAR_Q, "query", w=c, h=h)
+        read = s.cells(state.right + 40, state.cy - 14, READ, "value", w=c, h=h)
         dot = s.sign(state.right + 20, state.cy, "·", r=8)
         s.arrow((query.right, query.cy), (dot.cx, query.cy), (dot.cx, dot.bottom))
-        s.arrow((dot.right, dot.cy), (read.x, dot.cy), tip=False)
+        s.flow(dot, read, tip=False)
     s.text(query.cx, query.y - 11, "query", role="query")
     s.text(read.cx, read.y - 11 if not s.narrow else read.bottom + 12, "*q S*", role="value")
     if s.narrow:
         divide = s.step(read.right + 62, read.cy, 56, 26, f"÷ {SUM:.0f}")
-        s.arrow((read.right, read.cy), (divide.x, read.cy))
-        out = s.cells(divide.right + 30, read.y, [whole(READ / SUM)], "value", w=c, h=h, thick=True)
-        s.arrow((divide.right, read.cy), (out.x, read.cy))
+        out = s.cells(divide.right + 30, read.y, READ / SUM, "value", w=c, h=h, thick=True)
+        s.flow(read, divide, out)
         s.text(out.cx, out.bottom + 12, "output", role="value")
     else:
         divide = s.step(read.cx, read.bottom + 38, 56, 26, f"÷ {SUM:.0f}")
-        s.arrow((read.cx, read.bottom), (read.cx, divide.y))
-        out = s.cells(
-            read.x, divide.bottom + 24, [whole(READ / SUM)], "value", w=c, h=h, thick=True
-        )
-        s.arrow((out.cx, divide.bottom), (out.cx, out.y))
+        out = s.cells(read.x, divide.bottom + 24, READ / SUM, "value", w=c, h=h, thick=True)
+        s.flow(read, divide, out)
         s.text(out.cx, out.bottom + 12, "output", role="value")

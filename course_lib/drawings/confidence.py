@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.drawings import Sketch, drawing
-from course_lib.drawings.rows import said, whole
+from course_lib.drawings.rows import said
 from course_lib.drawings.vit import BOAT, CLASSES
 
 SHOWN = 0  # the picture is a ship
@@ -32,22 +32,20 @@ def sure_and_wrong(s: Sketch) -> None:
     boat = s.pixels(10 if narrow else 2, 20, BOAT.tolist(), 8)
     s.name(boat, f"a {CLASSES[SHOWN]}")
     model = s.layer(boat.right + (66 if narrow else 54), boat.cy, 56, 30, "model")
-    s.arrow((boat.right, boat.cy), (model.x, boat.cy))
+    s.flow(boat, model)
     places = [(6.0, 156.0), (206.0, 156.0)] if narrow else [(176.0, boat.cy - 14), (176.0, 154.0)]
     boxes = []
     for (x, y), logits, shares, loss in zip(places, BOTH, SHARES, LOSSES, strict=True):
-        box = s.cells(x, y, [whole(logits)], "step", w=w, h=h)
+        box = s.cells(x, y, logits, "step", w=w, h=h)
         boxes.append(box)
         if narrow:
-            out = s.cells(x, y + 96, [shares.tolist()], "weight", w=v, h=h, bars=True)
+            out = s.cells(x, y + 96, shares, "weight", w=v, h=h, bars=True)
             soft = s.step(box.cx, y + 60, 70, 24, "softmax")
-            s.arrow((box.cx, box.bottom), (box.cx, soft.y))
-            s.arrow((box.cx, soft.bottom), (box.cx, out.y))
+            s.flow(box, soft, out)
         else:
             soft = s.step(box.right + 50, box.cy, 70, 24, "softmax")
-            out = s.cells(soft.right + 18, y, [shares.tolist()], "weight", w=v, h=h, bars=True)
-            s.arrow((box.right, box.cy), (soft.x, box.cy))
-            s.arrow((soft.right, box.cy), (out.x, box.cy))
+            out = s.cells(soft.right + 18, y, shares, "weight", w=v, h=h, bars=True)
+            s.flow(box, soft, out)
         for at in (box,) if narrow else (box, out):
             for i, name in enumerate(CLASSES):
                 strong = "small strong" if i == SHOWN else "small quiet"
@@ -65,7 +63,7 @@ def sure_and_wrong(s: Sketch) -> None:
     if narrow:
         s.arrow((model.right, model.cy), (down + 55, model.cy), (down + 55, 120), (down, 120),
                 (down, first.y))  # fmt: skip
-        s.arrow((first.right, first.cy), (second.x, second.cy), label=f"× {TIMES}")
+        s.flow(first, second, label=f"× {TIMES}")
     else:
-        s.arrow((model.right, model.cy), (first.x, first.cy))
+        s.flow(model, first)
         s.arrow((down, first.bottom), (down, second.y), label=f"× {TIMES}")

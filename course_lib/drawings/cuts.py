@@ -32,8 +32,7 @@ def cut_or_reshaped(s: Sketch) -> None:
 
     x = s.cells(36 if s.narrow else 32, 62 if s.narrow else 84, named(CHANNELS), "state", w=c, h=h)
     s.name(x, "four tokens", "(4, 4)")
-    for i, letter in enumerate(LETTERS):
-        s.text(x.x - 8, x.cell(i).cy, letter, kind="strong", at="end")
+    s.name_rows(x, LETTERS)
     panels = (
         ("right: reshape, transpose", CUT, "query"),
         ("wrong: reshape alone", RESHAPED, "mask"),

@@ -44,10 +44,8 @@ KEPT = informative_keys(2 * VOTES[None, None], torch.eye(4)[None, None], 2).flat
     token 1 meets these four keys and no others. Its scores are {said(SCORES, 0)}, its weights
     {said(WEIGHTS.flatten())}, and the weighted sum of the keys is {OUT.item():.2f}. Every other
     query of the map meets the same four keys.""",
-    numbers=lambda: [
-        *MAP.flatten().tolist(), *FUSED.flatten().tolist(), *WEIGHTS.flatten().tolist(), OUT.item()
-    ],
-)  # fmt: skip
+    numbers=lambda: [MAP, FUSED, WEIGHTS, OUT.item()],
+)
 def one_window_for_all(s: Sketch) -> None:
     """A map becomes four keys, and a query meets them."""
     c, gap = 30.0, 8.0
@@ -76,28 +74,24 @@ def one_window_for_all(s: Sketch) -> None:
     else:
         x, middle = one.right + 46, grid.cy
         s.arrow((one.right + 3, middle), (x - 17, middle))
-    keys = s.cells(x, middle - 2 * h, [[n] for n in whole(FUSED.flatten())], "key", w=34, h=h)
+    keys = s.cells(x, middle - 2 * h, FUSED.flatten()[:, None], "key", w=34, h=h)
     s.name(keys, "keys *k*", "(4, 1)", role="key")
-    for n, letter in enumerate(PLACES):
-        s.text(x - 8, keys.cell(n).cy, letter, kind="small strong", at="end", role="key")
+    s.name_rows(keys, PLACES, role="key", kind="small strong")
     dot = s.sign(keys.right + 24, middle, "·")
     query = s.cells(dot.cx - 15, keys.bottom + 12, [[int(QUERY)]], "query", w=30, h=h)
     s.name(query, "query *q*", side="right", role="query")
-    s.arrow((query.cx, query.y), (dot.cx, dot.bottom))
-    s.arrow((keys.right, middle), (dot.x, middle))
-    scores = s.cells(dot.right + 16, keys.y, [[e] for e in whole(SCORES)], "step", w=34, h=h)
+    s.flow(query, dot)
+    scores = s.cells(dot.right + 16, keys.y, SCORES[:, None], "step", w=34, h=h)
     s.name(scores, "scores")
-    s.arrow((dot.right, middle), (scores.x, middle))
     soft = s.step(scores.right + 30, middle, 26, 4 * h, "softmax")
-    s.arrow((scores.right, middle), (soft.x, middle))
-    weights = s.cells(soft.right + 18, keys.y, [[w] for w in WEIGHTS.flatten().tolist()], "weight",
-                      w=46, h=h, bars=True)  # fmt: skip
+    weights = s.cells(
+        soft.right + 18, keys.y, WEIGHTS.flatten()[:, None], "weight", w=46, h=h, bars=True
+    )
     s.name(weights, "weights", role="weight")
-    s.arrow((soft.right, middle), (weights.x, middle))
     out = s.cells(weights.right + 32, middle - h / 2, [[OUT.item()]], "value", w=48, h=h,
                   thick=True)  # fmt: skip
     s.name(out, "output", role="value")
-    s.arrow((weights.right, middle), (out.x, middle))
+    s.flow(keys, dot, scores, soft, weights, out)
 
 
 def _areas(s: Sketch, x: float, y: float, c: float, group: str) -> Box:
@@ -162,23 +156,22 @@ def three_groups(s: Sketch) -> None:
     official release puts all twelve numbers in one row and averages three at a time, 0, 1 and 2
     first, and gets {said(RELEASED, 0)}: these are means over channels, mostly of one window. Both
     results have four channels.""",
-    numbers=lambda: [*MEAN.tolist(), *RELEASED.tolist()],
+    numbers=lambda: [MEAN, RELEASED],
 )
 def a_wrong_axis(s: Sketch) -> None:
     """Two ways to leave four of twelve numbers."""
     c, h = 28.0, 24.0
     table = WINDOWS.flatten(0, 3).view(3, 4)
     x, y = (70.0, 48.0) if s.narrow else (66.0, 62.0)
-    box = s.cells(x, y, [whole(row) for row in table], "state", w=c, h=h)
+    box = s.cells(x, y, table, "state", w=c, h=h)
     s.name(box, "one place", "4 channels")
-    for i in range(3):
-        s.text(x - 8, box.cell(i).cy, f"window {i + 1}", kind="small", at="end")
+    s.name_rows(box, (f"window {i + 1}" for i in range(3)), kind="small")
     # Right: down each column.
     left, top = (0.0, 150.0) if s.narrow else (218.0, 0.0)
     s.panel(left, top, 344 if s.narrow else 176, 186, "right: over windows")
     x = left + (116 if s.narrow else 32)
-    again = s.cells(x, top + 40, [whole(row) for row in table], "state", w=c, h=h)
-    mean = s.cells(x, top + 146, [whole(MEAN)], "key", w=c, h=h, thick=True)
+    again = s.cells(x, top + 40, table, "state", w=c, h=h)
+    mean = s.cells(x, top + 146, MEAN, "key", w=c, h=h, thick=True)
     for j in range(4):
         s.arrow((again.cell(0, j).cx, again.bottom), (mean.cell(0, j).cx, mean.y))
     # As released: three in a row.
@@ -190,7 +183,7 @@ def a_wrong_axis(s: Sketch) -> None:
         at = row + n * (3 * w + gap)
         three = s.cells(at, top + 64, [[3 * n, 3 * n + 1, 3 * n + 2]], "state", w=w, h=h)
         got = s.cells(three.cx - c / 2, top + 146, [[int(number)]], "key", w=c, h=h, thick=True)
-        s.arrow((three.cx, three.bottom), (three.cx, got.y))
+        s.flow(three, got)
     if s.narrow:
         s.arrow((box.cx, box.bottom), (box.cx, 150))
     else:
@@ -204,16 +197,14 @@ def a_wrong_axis(s: Sketch) -> None:
     from uniform weights are {said(DECIDED)}. The two queries furthest from uniform, the second and
     the third, vote. The mean of their scores is {said(POOLED, 1)}, and the two keys with the
     highest mean, keys 1 and 3, stay.""",
-    numbers=lambda: [
-        *VOTES.flatten().tolist(), *SHARES.flatten().tolist(), *DECIDED.tolist(), *POOLED.tolist(),
-    ],
-)  # fmt: skip
+    numbers=lambda: [VOTES, SHARES, DECIDED, POOLED],
+)
 def keys_by_vote(s: Sketch) -> None:
     """Which queries vote, and which keys they keep."""
     h = 28.0
     x, y = (44.0, 58.0)
     w = 30.0 if not s.narrow else 28.0
-    scores = s.cells(x, y, [whole(row) for row in VOTES], "step", w=w, h=h)
+    scores = s.cells(x, y, VOTES, "step", w=w, h=h)
     s.name(scores, "scores", "(3, 4)")
     voters = VOTERS.tolist()
     for i in range(3):
@@ -221,18 +212,15 @@ def keys_by_vote(s: Sketch) -> None:
         s.text(x - 8, scores.cell(i).cy, f"*q*_{{{i + 1}}}", kind=kind, at="end", role="query")
     if s.narrow:
         soft = s.step(scores.cx, scores.bottom + 26, 110, 26, "softmax")
-        s.arrow((scores.cx, scores.bottom), (scores.cx, soft.y))
-        weights = s.cells(x, soft.bottom + 22, SHARES.tolist(), "weight", w=42, h=h, bars=True)
-        s.arrow((soft.cx, soft.bottom), (soft.cx, weights.y))
+        weights = s.cells(x, soft.bottom + 22, SHARES, "weight", w=42, h=h, bars=True)
+        s.flow(scores, soft, weights)
     else:
         soft = s.step(scores.right + 28, scores.cy, 26, 3 * h, "softmax")
-        s.arrow((scores.right, scores.cy), (soft.x, scores.cy))
-        weights = s.cells(soft.right + 16, y, SHARES.tolist(), "weight", w=46, h=h, bars=True)
+        weights = s.cells(soft.right + 16, y, SHARES, "weight", w=46, h=h, bars=True)
         s.name(weights, "weights", "(3, 4)", role="weight")
-        s.arrow((soft.right, scores.cy), (weights.x, scores.cy))
-    far = s.cells(weights.right + 34, weights.y, [[d] for d in DECIDED.tolist()], "state", w=46,
-                  h=h)  # fmt: skip
-    s.arrow((weights.right, weights.cy), (far.x, weights.cy))
+        s.flow(scores, soft, weights)
+    far = s.cells(weights.right + 34, weights.y, DECIDED[:, None], "state", w=46, h=h)
+    s.flow(weights, far)
     if s.narrow:
         s.text(far.cx, far.y - 24, "from", kind="small")
         s.text(far.cx, far.y - 10, "uniform", kind="small")
@@ -243,8 +231,7 @@ def keys_by_vote(s: Sketch) -> None:
         s.text(far.right + 8, far.cell(i).cy, "votes" if votes else "no vote", at="start",
                kind="small strong" if votes else "small quiet")  # fmt: skip
     y = weights.bottom + 56
-    pooled = s.cells(x, y, [POOLED.tolist()], "step", w=30.0 if s.narrow else 34.0, h=h,
-                     digits=1)  # fmt: skip
+    pooled = s.cells(x, y, POOLED, "step", w=30.0 if s.narrow else 34.0, h=h, digits=1)
     s.text(pooled.x, pooled.y - 14, "mean score of the voters", at="start", kind="small")
     w, left = (28.0, pooled.right + 58) if s.narrow else (34.0, pooled.right + 90)
     for j in range(4):

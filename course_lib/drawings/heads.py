@@ -64,7 +64,7 @@ def one_average(s: Sketch) -> None:
             for x, word in zip(places, sentence, strict=True):
                 s.text(x, top + 40, word, kind="strong")
             values = [
-                s.cells(x - c, top + 54, [whole(PAIR[word])], "value", w=c, h=22)
+                s.cells(x - c, top + 54, PAIR[word], "value", w=c, h=22)
                 for x, word in zip(places, sentence, strict=True)
             ]
             used = [BOTH] if across == 0 else [BEFORE, AFTER]
@@ -95,7 +95,7 @@ def one_average(s: Sketch) -> None:
     {said(WEIGHTS[0, SINGS])} in head 1 and {said(WEIGHTS[1, SINGS])} in head 2. The weights mix
     that head's half of the values. The two results, {said(HEADS[0, SINGS])} and
     {said(HEADS[1, SINGS])} for sings, stand side by side again, 2 by 4.""",
-    numbers=lambda: [*WEIGHTS.flatten().tolist(), *HEADS.flatten().tolist()],
+    numbers=lambda: [WEIGHTS, HEADS],
 )
 def heads_cut_and_joined(s: Sketch) -> None:
     """Two words, width 4, two heads of width 2, with every number."""
@@ -105,13 +105,11 @@ def heads_cut_and_joined(s: Sketch) -> None:
     parts = zip("QKV", ("query", "key", "value"), (Q, K, V), lefts, strict=True)
     grids = []
     for letter, role, numbers, left in parts:
-        box = s.cells(left, 36, rows(numbers), role, w=c, h=h, cut=2)
+        box = s.cells(left, 36, numbers, role, w=c, h=h, cut=2)
         name = {"Q": "queries", "K": "keys", "V": "values"}[letter]
         s.name(box, f"{name} *{letter}*", "(2, 4)", role=role)
         grids.append(box)
-    for i, word in enumerate(WORDS):
-        at = grids[0].cell(i)
-        s.text(at.x - 7, at.cy, word, kind="strong small", at="end")
+    s.name_rows(grids[0], WORDS, gap=7, kind="strong small")
     bus, middle = grids[0].bottom + 18, grids[1].cx
     for box in grids:
         if box is grids[1]:
@@ -121,9 +119,8 @@ def heads_cut_and_joined(s: Sketch) -> None:
     wide, high = (168.0, 194.0) if s.narrow else (328.0, 122.0)
     top = bus + 46
     joined = s.cells(
-        s.width / 2 - 2 * wider, top + high + 34, JOINED.tolist(), "value",
-        w=wider, h=h, cut=2, thick=True,
-    )  # fmt: skip
+        s.width / 2 - 2 * wider, top + high + 34, JOINED, "value", w=wider, h=h, cut=2, thick=True
+    )
     for head in (0, 1):
         left = head * (s.width - wide)
         into = left + wide / 2
@@ -137,9 +134,7 @@ def heads_cut_and_joined(s: Sketch) -> None:
         goal = joined.cell(0, 2 * head).right
         low = top + high + 16
         s.arrow((out.cx, out.bottom), (out.cx, low), (goal, low), (goal, joined.y))
-    for i, word in enumerate(WORDS):
-        at = joined.cell(i)
-        s.text(at.x - 8, at.cy, word, kind="strong small", at="end")
+    s.name_rows(joined, WORDS, kind="strong small")
     s.text(joined.right + 9, joined.cy - 7, "joined", at="start", role="value")
     s.text(joined.right + 9, joined.cy + 8, "(2, 4)", at="start", kind="small quiet")
 
@@ -159,13 +154,12 @@ def _lying(s: Sketch, head: int, left: float, top: float, n: float) -> Box:
     k = _part(s, q.right + 16, y, rows(K2[head]), f"*K*{low}", "key", c)
     s.sign(q.right + 8, q.cy, "·", r=7)
     pill = s.step(k.right + 17, k.cy, 20, 98, "÷ √2, softmax")
-    s.arrow((k.right, k.cy), (pill.x, k.cy))
     a = _part(s, pill.right + 9, y, WEIGHTS[head].tolist(), f"*α*{low}", "weight", n, bars=True)
-    s.arrow((pill.right, k.cy), (a.x, k.cy))
+    s.flow(k, pill, a)
     v = _part(s, a.right + 16, y, rows(V2[head]), f"*V*{low}", "value", c)
     s.sign(a.right + 8, a.cy, "×", r=7)
     o = _part(s, v.right + 13, y, HEADS[head].tolist(), f"*o*{low}", "value", n, thick=True)
-    s.arrow((v.right, v.cy), (o.x, o.cy))
+    s.flow(v, o)
     return o
 
 
@@ -178,13 +172,13 @@ def _upright(s: Sketch, head: int, left: float, top: float, n: float) -> Box:
     mid = left + 38
     pill = s.step(left + 55, q.bottom + 22, 100, 22, "÷ √2, softmax")
     s.arrow((mid, q.bottom), (mid, pill.y))
-    a = s.cells(left + 8, pill.bottom + 26, WEIGHTS[head].tolist(), "weight", w=n, h=22, bars=True)
-    s.arrow((mid, pill.bottom), (mid, a.y))
+    a = s.cells(left + 8, pill.bottom + 26, WEIGHTS[head], "weight", w=n, h=22, bars=True)
+    s.flow(pill, a)
     times, turn = s.sign(a.right + 14, a.cy, "×", r=7), pill.bottom + 8
-    o = s.cells(left + 102, a.y, HEADS[head].tolist(), "value", w=n, h=22, thick=True)
+    o = s.cells(left + 102, a.y, HEADS[head], "value", w=n, h=22, thick=True)
     s.arrow((v.cx, v.bottom), (v.cx, turn), (times.cx, turn), (times.cx, times.y))
-    s.arrow((a.right, a.cy), (times.x, times.cy), tip=False)
-    s.arrow((times.right, times.cy), (o.x, o.cy))
+    s.flow(a, times, tip=False)
+    s.flow(times, o)
     s.text(mid + 18, a.y - 9, f"*α*{low}", role="weight", at="start")
     s.text(o.cx + 8, o.y - 9, f"*o*{low}", role="value", at="start")
     return o
@@ -195,7 +189,7 @@ def _upright(s: Sketch, head: int, left: float, top: float, n: float) -> Box:
     two lower rows. What head 1 found, {said(HEADS[0, SINGS])}, meets the upper rows and adds
     {said(ADDED[0, SINGS])}. What head 2 found, {said(HEADS[1, SINGS])}, meets the lower rows and
     adds {said(ADDED[1, SINGS])}. The sum is the output, {said(OUT[SINGS])}.""",
-    numbers=lambda: [*ADDED[:, SINGS].flatten().tolist(), *OUT[SINGS].tolist()],
+    numbers=lambda: [ADDED[:, SINGS], OUT[SINGS]],
 )
 def heads_add_up(s: Sketch) -> None:
     """Each head meets rows of its own, and the two results are added."""
@@ -204,33 +198,29 @@ def heads_add_up(s: Sketch) -> None:
     added: list[Box] = []
     for head in (0, 1):
         low, y = f"_{{{head + 1}}}", 64 + head * 98
-        o = s.cells(8, y - h / 2, [HEADS[head, SINGS].tolist()], "value", w=n, h=h)
+        o = s.cells(8, y - h / 2, HEADS[head, SINGS], "value", w=n, h=h)
         s.name(o, f"*o*{low}", "(2)", role="value")
         s.sign(o.right + gaps[0] / 2, y, "×", r=7)
-        w = s.cells(o.right + gaps[0], y - h, rows(W_O[2 * head : 2 * head + 2]), "layer", w=c, h=h)
+        w = s.cells(o.right + gaps[0], y - h, W_O[2 * head : 2 * head + 2], "layer", w=c, h=h)
         s.text(w.cx, w.y - 12, f"*W*_{{O}}{low}  (2, 4)", kind="small")
-        box = s.cells(
-            w.right + gaps[1], y - h / 2, [ADDED[head, SINGS].tolist()], "value", w=n, h=h
-        )
+        box = s.cells(w.right + gaps[1], y - h / 2, ADDED[head, SINGS], "value", w=n, h=h)
         s.name(box, f"head {head + 1} adds", "(4)", role="value")
-        s.arrow((w.right, y), (box.x, y))
+        s.flow(w, box)
         added.append(box)
     if s.narrow:
         one, two = added
         plus = s.sign(two.cx, two.bottom + 20, "+")
         line = two.right + 8
         s.arrow((one.right, one.cy), (line, one.cy), (line, plus.cy), (plus.right, plus.cy))
-        s.arrow((two.cx, two.bottom), (two.cx, plus.y), tip=False)
-        out = s.cells(two.x, plus.bottom + 20, [OUT[SINGS].tolist()], "value", w=n, h=h, thick=True)
-        s.arrow((plus.cx, plus.bottom), (plus.cx, out.y))
+        s.flow(two, plus, tip=False)
+        out = s.cells(two.x, plus.bottom + 20, OUT[SINGS], "value", w=n, h=h, thick=True)
+        s.flow(plus, out)
         s.name(out, "output of sings", "(4)", role="value", side="left")
     else:
         one, two = added
         plus = s.sign(one.right + 44, (one.cy + two.cy) / 2, "+")
         s.arrow((one.right, one.cy), (plus.cx, one.cy), (plus.cx, plus.y))
         s.arrow((two.right, two.cy), (plus.cx, two.cy), (plus.cx, plus.bottom))
-        out = s.cells(
-            plus.right + 22, plus.cy - h / 2, [OUT[SINGS].tolist()], "value", w=n, h=h, thick=True
-        )
-        s.arrow((plus.right, plus.cy), (out.x, out.cy))
+        out = s.cells(plus.right + 22, plus.cy - h / 2, OUT[SINGS], "value", w=n, h=h, thick=True)
+        s.flow(plus, out)
         s.name(out, "output of sings", "(4)", role="value")

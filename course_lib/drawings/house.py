@@ -49,16 +49,16 @@ def processes_of_a_grade(s: Sketch) -> None:
         # Right of the panels' names.
         down = grade.cx + 26
         s.arrow((down, grade.bottom), (down, told.y), label="hand-in")
-        s.arrow((book.cx, asked.y), (book.cx, book.bottom), label="verdict, page", side="left")
+        s.flow(asked, book, label="verdict, page", side="left")
         s.arrow((down, told.bottom), (down, parent.y), label="a worker, please", side="left")
         left, right = asked.cx - 12, asked.cx + 12
         s.arrow((left, asked.bottom), (left, worker.y), label="arguments", side="left")
         s.arrow((right, worker.y), (right, asked.bottom), label="values")
-        s.arrow((parent.right, parent.cy), (worker.x, worker.cy), label="fork")
+        s.flow(parent, worker, label="fork")
         return
-    s.arrow((grade.right, grade.cy), (told.x, told.cy), label="hand-in")
-    s.arrow((asked.x, asked.cy), (book.right, book.cy), label="verdict, page")
-    s.arrow((told.right, told.cy), (parent.x, parent.cy), label="a worker, please")
+    s.flow(grade, told, label="hand-in")
+    s.flow(asked, book, label="verdict, page")
+    s.flow(told, parent, label="a worker, please")
     s.arrow((asked.right, asked.cy - 9), (worker.x, worker.cy - 9), label="arguments")
     s.arrow((worker.x, worker.cy + 9), (asked.right, asked.cy + 9), label="values", side="below")
-    s.arrow((parent.cx, parent.bottom), (worker.cx, worker.y), label="fork")
+    s.flow(parent, worker, label="fork")

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import Rows, said, whole
+from course_lib.drawings.rows import Rows, said
 from course_lib.informer import (
     PatchForecast,
     ProbSparse,
@@ -55,7 +55,7 @@ WINDOWS = torch.arange(FIRST - READ, LAST + 1).unfold(0, READ + AHEAD, 1).tolist
     {said(WEIGHTS[ACTIVE[1]])} for query {ACTIVE[1]}. The two lazy queries give every value the
     weight {WEIGHTS[1, 0]:.2f}. With the values
     {said(VALUES[:, 0], 0)} the outputs are {said(OUT)}.""",
-    numbers=lambda: [*MEASURE.tolist(), *WEIGHTS.flatten().tolist(), *OUT.tolist()],
+    numbers=lambda: [MEASURE, WEIGHTS, OUT],
 )
 def probsparse_by_hand(s: Sketch) -> None:
     """Two of four queries attend."""
@@ -71,9 +71,7 @@ def probsparse_by_hand(s: Sketch) -> None:
         line: list[object] = [int(e) if j in kept[i] else None for j, e in enumerate(SCORES[i])]
         gone = [(0, j) for j in range(4) if j not in kept[i]]
         shown.append(s.cells(x, y - h / 2, [line], "step", w=28, h=h, hatched=gone))
-    for j in range(4):
-        s.text(shown[0].cell(0, j).cx, top - 11, f"*k*_{{{j}}}",
-               kind="small", role="key")  # fmt: skip
+    s.name_columns(shown[0], (f"*k*_{{{j}}}" for j in range(4)), gap=11, role="key")
     s.text(shown[0].cx, top - 32, "1. scores with 2 keys", kind="strong quiet")
     x = shown[0].right + (44 if s.narrow else 36)
     measure = rows.column(x, [[m] for m in MEASURE.tolist()], "query", 44)
@@ -93,17 +91,16 @@ def probsparse_by_hand(s: Sketch) -> None:
         rows.words(x)
     else:
         x, w = measure[0].right + 100, 44.0
-    weights = rows.column(x, WEIGHTS.tolist(), "weight", w, bars=True)
+    weights = rows.column(x, WEIGHTS, "weight", w, bars=True)
     if not s.narrow:
         for a, b in zip(measure, weights, strict=True):
             s.arrow((a.right + 62, a.cy), (b.x, b.cy))
-    values = s.cells(x, top - 54 if not s.narrow else top - 56, [whole(VALUES[:, 0])], "value",
-                     w=w, h=24)  # fmt: skip
+    values = s.cells(x, top - 54 if not s.narrow else top - 56, VALUES[:, 0], "value", w=w, h=24)
     s.text(values.x - 8, values.cy, "values", role="value", at="end")
     s.text(weights[0].cx, top - 12, "3. weights", kind="strong quiet")
     for a in weights:
         s.arrow((a.right, a.cy), (a.right + 28, a.cy))
-    out = rows.column(weights[0].right + 28, [[o] for o in OUT.tolist()], "value", 46)
+    out = rows.column(weights[0].right + 28, OUT, "value", 46)
     s.text(out[0].cx, top - 12, "outputs", role="value")
 
 
@@ -140,7 +137,7 @@ def ranked_with_the_future(s: Sketch) -> None:
         ("four queries", "the 2 largest of 4", _best(4)),
         ("query 5 arrives", "the 2 largest of 5", _best(5)),
         ("each prefix by itself", "among those so far", BY_PREFIX),
-    )  # fmt: skip
+    )
     for i in range(5):
         s.text(x + i * w + (w - 8) / 2, 8, f"*q*_{{{i + 1}}}", role="query")
     for n, (story, rule, active) in enumerate(stories):
@@ -164,13 +161,13 @@ def ranked_with_the_future(s: Sketch) -> None:
     f"""Eight tokens, one channel of each: {said(CHANNEL, 0)}. Windows of three tokens, two apart,
     each keep their largest number, so four tokens are left: {said(HALF, 0)}. The first window
     has no token on its left.""",
-    numbers=lambda: [*CHANNEL.tolist(), *HALF.tolist()],
+    numbers=lambda: [CHANNEL, HALF],
 )
 def halving_by_hand(s: Sketch) -> None:
     """The largest of three, every second place."""
     w = 34.0 if s.narrow else 46.0
     x = 36.0 if s.narrow else 150.0
-    above = s.cells(x, 30, [whole(CHANNEL)], "state", w=w, h=28)
+    above = s.cells(x, 30, CHANNEL, "state", w=w, h=28)
     s.text(above.cx, 12, "8 tokens, after the convolution", kind="small")
     below = []
     for i, largest in enumerate(HALF.tolist()):
@@ -214,8 +211,7 @@ def informer_whole(s: Sketch) -> None:
         memory = _strip(s, left - 30, 362, 6, "state")
         s.text(left, 386, "memory")
         s.text(left, 400, "(48, *D*)", kind="small quiet")
-        for a, b in ((x, e1), (e1, e2), (e2, e3), (e3, e4), (e4, memory)):
-            s.arrow((left, a.bottom), (left, b.y))
+        s.flow(x, e1, e2, e3, e4, memory)
         d1 = s.layer(right, ys[0], 122, 44, "embed,", "add the calendar")
         d2 = s.layer(right, ys[1], 122, 44, "ProbSparse", "without future")
         d3 = s.layer(right, 362, 122, 44, "cross-", "attention")
@@ -223,9 +219,8 @@ def informer_whole(s: Sketch) -> None:
         out = _strip(s, right - 15, 486, 3, "value")
         s.name(out, "24 hours", "(24, 7)", side="left", role="value")
         s.arrow((right, zeros.bottom), (right, d1.y))
-        for a, b in ((d1, d2), (d2, d3), (d3, d4), (d4, out)):
-            s.arrow((right, a.bottom), (right, b.y))
-        s.arrow((memory.right, 362), (d3.x, 362))
+        s.flow(d1, d2, d3, d4, out)
+        s.flow(memory, d3)
         return
     up, low = 62.0, 196.0
     x = _strip(s, 4, up, 12, "state")
@@ -236,8 +231,7 @@ def informer_whole(s: Sketch) -> None:
     e4 = s.layer(482, up, 84, 44, "ProbSparse", "attention")
     memory = _strip(s, 560, up, 6, "state")
     s.name(memory, "memory", "(48, *D*)")
-    for a, b in ((x, e1), (e1, e2), (e2, e3), (e3, e4), (e4, memory)):
-        s.arrow((a.right, up), (b.x, up))
+    s.flow(x, e1, e2, e3, e4, memory)
     known = _strip(s, 4, low, 6, "state")
     zeros = s.cells(known.right, low - 11, [[0]], "mask", w=30, h=22)
     s.text(66, low - 35, "48 known, 24 zeros")
@@ -248,8 +242,7 @@ def informer_whole(s: Sketch) -> None:
     d4 = s.layer(538, low, 52, 28, "linear")
     out = _strip(s, 606, low, 3, "value")
     s.name(out, "24 hours", "(24, 7)", role="value")
-    for a, b in ((zeros, d1), (d1, d2), (d2, d3), (d3, d4), (d4, out)):
-        s.arrow((a.right, low), (b.x, low))
+    s.flow(zeros, d1, d2, d3, d4, out)
     s.arrow((memory.cx, memory.bottom), (memory.cx, 120), (d3.cx, 120), (d3.cx, d3.y))
 
 

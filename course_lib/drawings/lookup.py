@@ -4,7 +4,7 @@ import torch
 
 from course_lib.alignment import ideal_weights
 from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import Rows, said, whole
+from course_lib.drawings.rows import Rows, said
 from course_lib.seq2seq import attend, bahdanau, luong_dot, luong_general
 
 WORDS = ("guten", "abend", ".")
@@ -59,9 +59,9 @@ def decoder_looks_back(s: Sketch) -> None:
     def unit(x: float, letter: str, word: str, role: str) -> tuple[Box, Box]:
         cell = s.layer(x, y_cell, 46, 34, "RNN")
         state = s.cells(x - 20, y_state - 8, [[None] * 4], role, w=10, h=16)
-        s.arrow((x, cell.y), (x, state.bottom))
+        s.flow(cell, state)
         said = s.word(x, y_word, word)
-        s.arrow((x, said.y), (x, cell.bottom))
+        s.flow(said, cell)
         s.text(x + 30, y_state - 17, letter, role=role)
         return cell, state
 
@@ -73,23 +73,20 @@ def decoder_looks_back(s: Sketch) -> None:
     for i, (x, word) in enumerate(zip(xs, WORDS, strict=True)):
         cell, state = unit(x, f"*h*_{{{i + 1}}}", word, "key")
         if before:
-            s.arrow((before.right, y_cell), (cell.x, y_cell))
+            s.flow(before, cell)
         before = cell
         share = s.cells(
             x - 26, y_weight - 12, [[WEIGHTS[0, 0, i].item()]], "weight", w=52, h=24, bars=True
         )
-        s.arrow((x, state.y), (x, score.bottom))
-        s.arrow((x, score.y), (x, share.bottom))
-        s.arrow((x, share.y), (x, mixed.bottom))
+        s.flow(state, score, share, mixed)
     assert before is not None
     now, asks = unit(dx, "*s*_{2}", "good", "query")
     if s.narrow:
-        s.arrow((before.right, y_cell), (now.x, y_cell))
+        s.flow(before, now)
         s.text(234, y_cell - 12, "*s*_{1}", role="query")
     else:
         first, _ = unit(450, "*s*_{1}", "<bos>", "query")
-        s.arrow((before.right, y_cell), (first.x, y_cell))
-        s.arrow((first.right, y_cell), (now.x, y_cell))
+        s.flow(before, first, now)
     turn = dx - 38 if s.narrow else 366.0
     way = [(asks.x, y_state), (turn, y_state), (turn, y_score), (score.right, y_score)]
     if not s.narrow:
@@ -100,15 +97,12 @@ def decoder_looks_back(s: Sketch) -> None:
     context = s.cells(
         244 if s.narrow else 380, y_sum - 24, [[None]] * 4, "value", w=14, h=12, thick=True
     )
-    s.arrow((mixed.right, y_sum), (context.x, y_sum))
     s.text(context.cx - (6 if s.narrow else 0), context.y - 13, "context *c*_{2}", role="value")
     join = s.layer(dx, y_sum, 46, 28, "*W*_{c}")
-    s.arrow((context.right, y_sum), (join.x, y_sum))
-    s.arrow((dx, asks.y), (dx, join.bottom))
     line = s.layer(dx, 46, 46, 26, "linear")
-    s.arrow((dx, join.y), (dx, line.bottom))
     written = s.word(dx, 8, "evening")
-    s.arrow((dx, line.y), (dx, written.bottom))
+    s.flow(mixed, context, join)
+    s.flow(asks, join, line, written)
 
 
 @drawing(
@@ -117,7 +111,7 @@ def decoder_looks_back(s: Sketch) -> None:
     in which the three rows meet, makes them the weights {said(WEIGHTS[0, 0])}. Each weight
     multiplies the value of its word. The sum of the three rows is the context:
     {said(CONTEXT[0, 0])}.""",
-    numbers=lambda: [*SCORES.flatten().tolist(), *WEIGHTS.flatten().tolist(), *CONTEXT.flatten()],
+    numbers=lambda: [SCORES, WEIGHTS, CONTEXT],
 )
 def soft_lookup_by_hand(s: Sketch) -> None:
     """One query, three keys, three values."""
@@ -127,13 +121,13 @@ def soft_lookup_by_hand(s: Sketch) -> None:
     rows = Rows(s, ys, h, WORDS)
 
     x = 64.0
-    keys = rows.column(x, [whole(k) for k in KEYS[0]], "key", 30)
-    q = s.cells(x, keys[0].y - 76, [whole(STATE[0, 0])], "query", w=30, h=h)
+    keys = rows.column(x, KEYS[0], "key", 30)
+    q = s.cells(x, keys[0].y - 76, STATE[0, 0], "query", w=30, h=h)
     s.name(q, "query *q*", "(2)", role="query")
     s.name(keys[0], "keys *k*", "(3, 2)", role="key")
     rows.words(x)
     x = keys[0].right + 66
-    scores = rows.column(x, [[e] for e in whole(SCORES[0, 0])], "step", 40)
+    scores = rows.column(x, SCORES[0, 0], "step", 40)
     rows.across(keys, scores)
     join = keys[0].right + 28
     s.arrow((q.right, q.cy), (join, q.cy), (join, ys[2]), tip=False)
@@ -145,7 +139,7 @@ def soft_lookup_by_hand(s: Sketch) -> None:
     if s.narrow:
         pill = s.step(scores[0].right + 38, ys[1], 26, 3 * gap + 2, "softmax")
         for box in scores:
-            s.arrow((box.right, box.cy), (pill.x, box.cy))
+            s.flow(box, pill)
         x, turn = 64.0, ys[2] + 44
         ys = [ys[2] + 122 + i * gap for i in range(3)]
         rows.ys = ys
@@ -158,24 +152,11 @@ def soft_lookup_by_hand(s: Sketch) -> None:
         pill = s.step(scores[0].right + 40, ys[1], 26, 3 * gap + 2, "softmax")
         x = pill.right + 26
         for box in scores:
-            s.arrow((box.right, box.cy), (pill.x, box.cy))
+            s.flow(box, pill)
             s.arrow((pill.right, box.cy), (x, box.cy))
-    weights = rows.column(x, [[w] for w in WEIGHTS[0, 0].tolist()], "weight", 50, bars=True)
-    s.name(weights[0], "weights *α*", "(3)", role="weight")
-    times = [s.sign(weights[0].right + 17, y, "×") for y in ys]
-    values = rows.column(times[0].right + 8, [whole(v) for v in VALUES[0]], "value", 30)
-    s.name(values[0], "values *v*", "(3, 2)", role="value")
-    parts = (WEIGHTS[0, 0, :, None] * VALUES[0]).tolist()
-    shares = rows.column(values[0].right + (26 if s.narrow else 40), parts, "value", 40)
-    rows.across(values, shares)
-    s.name(shares[0], "*α* · *v*", "(3, 2)", role="value")
-    total = s.sign(shares[2].cx, shares[2].bottom + 18, "+")
-    s.arrow((total.cx, shares[2].bottom), (total.cx, total.y), tip=False)
-    out = s.cells(
-        shares[0].x, total.bottom + 18, [CONTEXT[0, 0].tolist()], "value", w=40, h=h, thick=True
-    )
-    s.arrow((total.cx, total.bottom), (total.cx, out.y))
-    s.name(out, "context *c*", "(2)", role="value", side="left")
+    gap = 26 if s.narrow else 40
+    names = "values *v*", "context *c*"
+    rows.weighted_sum(x, WEIGHTS[0, 0], VALUES[0], w=30, gap=gap, names=names)
 
 
 @drawing(
@@ -197,8 +178,8 @@ def three_scores(s: Sketch) -> None:
         s.panel(left, top, wide, tall, kind)
         a, b = left + wide / 2 - 52, left + wide / 2 + 52
         mid = (a + b) / 2
-        state = s.cells(a - 26, top + 54, [whole(STATE[0, 0])], "query", w=26)
-        key = s.cells(b - 26, top + 54, [whole(ONE[0, 0])], "key", w=26)
+        state = s.cells(a - 26, top + 54, STATE[0, 0], "query", w=26)
+        key = s.cells(b - 26, top + 54, ONE[0, 0], "key", w=26)
         s.name(state, "*s*", role="query")
         s.name(key, "*h*", role="key")
         ends = [state, key]
@@ -207,26 +188,25 @@ def three_scores(s: Sketch) -> None:
                 continue
             said = "*W*_{a}" if kind == "general" else ("*W*_{s}", "*W*_{h}")[i]
             layer = s.layer((a, b)[i], top + 108, 40, 26, said)
-            s.arrow(((a, b)[i], ends[i].bottom), ((a, b)[i], layer.y))
+            s.flow(ends[i], layer)
             found = STATE[0, 0] @ W_A if kind == "general" else (STATE, ONE)[i][0, 0] @ matrix.T
-            ends[i] = s.cells((a, b)[i] - 26, top + 140, [whole(found)], role, w=26)
-            s.arrow(((a, b)[i], layer.bottom), ((a, b)[i], ends[i].y))
+            ends[i] = s.cells((a, b)[i] - 26, top + 140, found, role, w=26)
+            s.flow(layer, ends[i])
         meet = s.sign(mid, ends[0].bottom + 24, "+" if kind == "additive" else "·")
         s.arrow((a, ends[0].bottom), (a, meet.cy), (meet.x, meet.cy))
         s.arrow((b, ends[1].bottom), (b, meet.cy), (meet.right, meet.cy))
         last = meet
         if kind == "additive":
-            added = s.cells(mid - 26, meet.bottom + 16, [whole(HIDDEN)], "state", w=26)
+            added = s.cells(mid - 26, meet.bottom + 16, HIDDEN, "state", w=26)
             tanh = s.step(mid, added.bottom + 28, 54, 24, "tanh")
-            bent = s.cells(mid - 40, tanh.bottom + 14, [HIDDEN.tanh().tolist()], "state", w=40)
+            bent = s.cells(mid - 40, tanh.bottom + 14, HIDDEN.tanh(), "state", w=40)
             last = s.sign(mid, bent.bottom + 22, "·")
             v = s.layer(mid + 62, last.cy, 34, 24, "*v*")
-            for one, two in ((meet, added), (added, tanh), (tanh, bent), (bent, last)):
-                s.arrow((mid, one.bottom), (mid, two.y))
-            s.arrow((v.x, v.cy), (last.right, last.cy))
+            s.flow(meet, added, tanh, bent, last)
+            s.flow(v, last)
         shown: object = score if kind == "additive" else int(score)
         end = s.cells(mid - 24, last.bottom + 18, [[shown]], "step", w=48, thick=True)
-        s.arrow((mid, last.bottom), (mid, end.y))
+        s.flow(last, end)
         s.name(end, "score *e*", side="left")
         if s.narrow:
             top += tall + 12
@@ -250,9 +230,7 @@ def alignment_patterns(s: Sketch) -> None:
         ideal = ideal_weights(links, len(source), len(target)).tolist()
         rows = [[weight or None for weight in row] for row in ideal]
         box = s.cells(left + 86, top + 54, rows, "weight", w=w, h=28, digits=1, bars=True)
-        for j, word in enumerate(source):
-            s.text(box.cell(0, j).cx, box.y - 10, word, role="key")
-        for i, word in enumerate(target):
-            s.text(box.x - 8, box.cell(i).cy, word, role="query", at="end")
+        s.name_columns(box, source, role="key", kind="")
+        s.name_rows(box, target, role="query", kind="")
         if s.narrow or place % 2:
             top += tall + 12

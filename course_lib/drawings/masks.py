@@ -50,10 +50,8 @@ def blank(mask: Tensor) -> list[list[object]]:
 
 def _words(s: Sketch, box: Box, rows: Sequence[str] = (), columns: Sequence[str] = ()) -> None:
     """Write the queries beside a table and the keys above it."""
-    for i, word in enumerate(rows):
-        s.text(box.x - 7, box.cell(i).cy, word, kind="small strong", at="end", role="query")
-    for j, word in enumerate(columns):
-        s.text(box.cell(0, j).cx, box.y - 10, word, kind="small strong", role="key")
+    s.name_rows(box, rows, gap=7, role="query", kind="small strong")
+    s.name_columns(box, columns, role="key", kind="small strong")
 
 
 @drawing(
@@ -62,7 +60,7 @@ def _words(s: Sketch, box: Box, rows: Sequence[str] = (), columns: Sequence[str]
     the and cat, sat may see all three. Where it is False, the score becomes minus infinity. The
     softmax of each row then gives hidden words the weight 0, and the visible ones share a weight of
     1: for cat these are {said(WEIGHTS[CAT])}.""",
-    numbers=lambda: [*SCORES.flatten().tolist(), *WEIGHTS.flatten().tolist()],
+    numbers=lambda: [SCORES, WEIGHTS],
 )
 def mask_by_hand(s: Sketch) -> None:
     """Scores and a mask, then scores with minus infinity, then weights."""
@@ -98,7 +96,7 @@ def mask_by_hand(s: Sketch) -> None:
         ready = grid(115, 232, filled, "step", "scores, masked")
         s.arrow((172, fill.bottom), (172, 193))
         soft = s.step(172, 342, 110, 28, "softmax")
-        s.arrow((172, ready.bottom), (172, soft.y))
+        s.flow(ready, soft)
         c = 42
         weights = grid(109, 414, shares, "weight", "weights", bars=True, thick=True)
         s.arrow((172, soft.bottom), (172, 375))
@@ -107,11 +105,11 @@ def mask_by_hand(s: Sketch) -> None:
     middle = (scores.cy + mask.cy) / 2
     fill = s.step(204, middle, 28, 178, "where False: −∞")
     for box in (scores, mask):
-        s.arrow((box.right, box.cy), (fill.x, box.cy))
+        s.flow(box, fill)
     ready = grid(294, middle - 39, filled, "step", "scores, masked")
     s.arrow((fill.right, middle), (ready.x - 36, middle))
     soft = s.step(446, middle, 28, 100, "softmax")
-    s.arrow((ready.right, middle), (soft.x, middle))
+    s.flow(ready, soft)
     c = 46
     weights = grid(524, middle - 39, shares, "weight", "weights", bars=True, thick=True)
     s.arrow((soft.right, middle), (weights.x - 36, middle))
@@ -145,7 +143,7 @@ def padding_in_a_batch(s: Sketch) -> None:
             causal.right + 28, causal.y, blank(both[0, 0]), "mask", w=c, h=h,
             hatched=hidden(both[0, 0]), thick=True,
         )  # fmt: skip
-        s.arrow((causal.right, causal.cy), (seen.x, causal.cy))
+        s.flow(causal, seen)
         s.text(seen.cx, pads.cy - 7, "padding (1, 4)", kind="small quiet")
         s.text(seen.cx, pads.cy + 9, "& causal (4, 4)", kind="small quiet")
         _words(s, seen, (), words)
@@ -157,7 +155,7 @@ def padding_in_a_batch(s: Sketch) -> None:
     False. The layer MultiheadAttention of PyTorch reads False, False, True, because there True
     means blocked. An additive mask holds 0, 0 and minus infinity, a tokenizer hands out 1, 1, 0,
     and a valid length is the number 2.""",
-    numbers=lambda: [*to_integers(KEPT).flatten().tolist(), int(to_lengths(KEPT))],
+    numbers=lambda: [to_integers(KEPT), int(to_lengths(KEPT))],
 )
 def meanings_of_true(s: Sketch) -> None:
     """The same mask, as six readers want it."""
@@ -198,7 +196,7 @@ def _signs(numbers: Tensor) -> list[object]:
     their sum, and a share would be 0 divided by 0. Filling with minus infinity and a plain softmax
     gives four times NaN, filling with minus a billion gives a quarter to each hidden key, and this
     course gives four times 0.""",
-    numbers=lambda: [*masked_softmax(torch.zeros(4), LEFT_SEES[0]).tolist(), 1 / 4],
+    numbers=lambda: [masked_softmax(torch.zeros(4), LEFT_SEES[0]), 1 / 4],
 )
 def hidden_row(s: Sketch) -> None:
     """A row without a visible key, and three answers to 0 divided by 0."""
@@ -210,7 +208,7 @@ def hidden_row(s: Sketch) -> None:
     _words(s, sees, LEFT, LEFT)
     x, y = (96.0, sees.bottom + 54) if s.narrow else (sees.right + 62, sees.y + 21)
     none = torch.full((4,), -math.inf).exp()
-    powers = s.cells(x, y, [whole(none)], "step", w=c, h=h)
+    powers = s.cells(x, y, none, "step", w=c, h=h)
     s.text(powers.cx, y - 13, "exponentials of the first row")
     first = sees.cell(0, 3)
     if s.narrow:

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import Rows, said, whole
+from course_lib.drawings.rows import Rows, said
 from course_lib.masks import causal_mask
 
 SENTENCE = ("the", "kings", "?", "cold")
@@ -80,7 +80,7 @@ def read_and_change(s: Sketch) -> None:
     else:
         head = s.layer(end + 36, ys[HIDDEN], 44, 24, "head")
         s.arrow((end, ys[HIDDEN]), (head.x, ys[HIDDEN]))
-        s.arrow((head.right, ys[HIDDEN]), (answer.x, ys[HIDDEN]))
+        s.flow(head, answer)
     low = blocks[0].bottom
     for at, word, gloss in (
         (blocks[0], "map", "where it looks"),
@@ -109,7 +109,7 @@ def read_and_change(s: Sketch) -> None:
     sign, to kings and to itself. Their values are 1, 0, then 6, 8, then 0, 2. Weight times value
     has the lengths {said(LENGTHS, 1)}, which are the shares {said(SHARES)}. So the start sign has
     most of the weight, and kings brings most of the output.""",
-    numbers=lambda: [*WEIGHTS.tolist(), *BROUGHT.flatten().tolist(), *SHARES.tolist()],
+    numbers=lambda: [WEIGHTS, BROUGHT, SHARES],
 )
 def row_by_hand(s: Sketch) -> None:
     """What a row of weights says, and what it brings."""
@@ -121,15 +121,14 @@ def row_by_hand(s: Sketch) -> None:
     place = rows.column(x, [[i] for i in range(3)], "position", 24)
     s.name(place[0], "place", role="position")
     weights = rows.column(
-        place[0].right + (18 if s.narrow else 30), [[w] for w in WEIGHTS.tolist()], "weight", 50,
-        bars=True,
-    )  # fmt: skip
+        place[0].right + (18 if s.narrow else 30), WEIGHTS, "weight", 50, bars=True
+    )
     s.name(weights[0], "weights *α*", role="weight")
     for y in ys:
         s.sign(weights[0].right + 14, y, "×", r=8)
-    values = rows.column(weights[0].right + 28, [whole(v) for v in VALUES], "value", 26)
+    values = rows.column(weights[0].right + 28, VALUES, "value", 26)
     s.name(values[0], "values *v*", role="value")
-    brought = rows.column(values[0].right + (20 if s.narrow else 30), BROUGHT.tolist(), "value", 38)
+    brought = rows.column(values[0].right + (20 if s.narrow else 30), BROUGHT, "value", 38)
     rows.across(values, brought)
     s.name(brought[0], "*α* · *v*", role="value")
     if s.narrow:
@@ -141,13 +140,11 @@ def row_by_hand(s: Sketch) -> None:
         x = 112.0
     else:
         x = brought[0].right + 34
-    lengths = rows.column(x, [[n] for n in LENGTHS.tolist()], "value", 50)
+    lengths = rows.column(x, LENGTHS, "value", 50)
     if not s.narrow:
         rows.across(brought, lengths)
     s.name(lengths[0], "length", role="value")
-    shares = rows.column(
-        lengths[0].right + 34, [[n] for n in SHARES.tolist()], "weight", 50, bars=True
-    )
+    shares = rows.column(lengths[0].right + 34, SHARES, "weight", 50, bars=True)
     rows.across(lengths, shares)
     s.name(shares[0], "share", role="weight")
 
@@ -158,14 +155,13 @@ def row_by_hand(s: Sketch) -> None:
     predicts love, with {ALIGNED[1, 1]:.2f} on liebe. The third reads love and predicts you, with
     {ALIGNED[2, 2]:.2f} on dich. So the word love owns the row that predicts it, not the row that
     reads it.""",
-    numbers=lambda: ALIGNED.flatten().tolist(),
+    numbers=lambda: [ALIGNED],
 )
 def whose_row(s: Sketch) -> None:
     """Each row of cross-attention has two words: one that is read, one that is predicted."""
     w, h = (44.0, 26.0) if s.narrow else (64.0, 28.0)
-    table = s.cells((s.width - 3 * w) / 2, 60, ALIGNED.tolist(), "weight", w=w, h=h, bars=True)
-    for j, word in enumerate(SOURCE):
-        s.text(table.cell(0, j).cx, table.y - 12, word, kind="strong", role="key")
+    table = s.cells((s.width - 3 * w) / 2, 60, ALIGNED, "weight", w=w, h=h, bars=True)
+    s.name_columns(table, SOURCE, gap=12, role="key", kind="strong")
     side = 26 if s.narrow else 40
     for i, (before, after) in enumerate(zip(READS, WRITES, strict=True)):
         y = table.cell(i).cy
@@ -226,7 +222,7 @@ def patching(s: Sketch) -> None:
     with what head 1 has brought. The scores are {said(SCORES[-1], 0)}, the weights
     {said(FOUND[-1])}. The largest weight is on the place after the first Anna, whose own word is
     Bell. So the model predicts Bell, with {NEXT[-1, 1]:.2f}.""",
-    numbers=lambda: [*SCORES[-1].tolist(), *FOUND[-1].tolist(), *NEXT[-1].tolist()],
+    numbers=lambda: [SCORES[-1], FOUND[-1], NEXT[-1]],
 )
 def induction_by_hand(s: Sketch) -> None:
     """The word before is copied; the last word finds its earlier self and takes what followed."""
@@ -248,7 +244,7 @@ def induction_by_hand(s: Sketch) -> None:
     asks = s.cells(before[0].x, low - h / 2, [["Anna"]], "query", w=w, h=h)
     s.name(asks, "asks", role="query", side="below")
     s.arrow((own[-1].cx, own[-1].bottom), (own[-1].cx, low), (asks.x, low))
-    scores = rows.column(before[0].right + 48, [[e] for e in whole(SCORES[-1])], "step", 30)
+    scores = rows.column(before[0].right + 48, SCORES[-1], "step", 30)
     rows.across(before, scores)
     join = before[0].right + 21
     s.arrow((asks.right, low), (join, low), (join, ys[0]), tip=False)
@@ -258,16 +254,16 @@ def induction_by_hand(s: Sketch) -> None:
     found = [[a] for a in FOUND[-1].tolist()]
     pill = s.step(scores[0].right + 30, (ys[0] + ys[-1]) / 2, 24, 3 * gap + h, "softmax")
     for box in scores:
-        s.arrow((box.right, box.cy), (pill.x, box.cy))
+        s.flow(box, pill)
     weights = rows.column(pill.right + 16, found, "weight", 46 if s.narrow else 54, bars=True)
     for box in weights:
-        s.arrow((pill.right, box.cy), (box.x, box.cy))
+        s.flow(pill, box)
     s.name(weights[0], "weights", role="weight")
     s.text((scores[0].x + weights[0].right) / 2, ys[0] - 44, "head 2", kind="small quiet")
     sums = [[name, share] for name, share in zip(NAMES, NEXT[-1].tolist(), strict=True)]
     if s.narrow:
         out = s.cells(weights[0].right - 2 * w, low + 14, sums, "value", w=w, h=h, thick=True)
-        s.arrow((weights[0].cx, weights[-1].bottom), (weights[0].cx, out.y))
+        s.flow(weights[-1], out)
         s.name(out, "next word", role="value", side="left")
         return
     values = rows.column(weights[0].right + 32, [[word] for word in MET], "value", w)

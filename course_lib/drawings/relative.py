@@ -54,7 +54,7 @@ def score(m: int, n: int) -> float:
     just before, 0 for the word itself, minus 1 elsewhere. In the sum, the row of sat is
     {said((SCORES + BIAS)[SAT], 0)}, so its largest score is now that of cat, the word before it.
     """.strip(),
-    numbers=lambda: [*BIAS.flatten().tolist(), *(SCORES + BIAS).flatten().tolist()],
+    numbers=lambda: [BIAS, SCORES + BIAS],
 )
 def bias_by_distance(s: Sketch) -> None:
     """Scores, a bias that is constant along diagonals, and their sum."""
@@ -64,7 +64,7 @@ def bias_by_distance(s: Sketch) -> None:
         x: float, y: float, numbers: Tensor, role: str, name: str, *, queries: bool = False,
         thick: bool = False,
     ) -> Box:  # fmt: skip
-        box = s.cells(x, y, [whole(row) for row in numbers], role, w=c, h=h, thick=thick)
+        box = s.cells(x, y, numbers, role, w=c, h=h, thick=thick)
         s.text(box.cx, y - 28, name, role=role if role != "step" else "")
         for j, word in enumerate(WORDS):
             s.text(box.cell(0, j).cx, y - 10, word, kind="small strong", role="key")
@@ -154,7 +154,7 @@ def _hand(s: Sketch, x: float, y: float, dx: float, dy: float, role: str) -> Non
     query needs distances 2, 1 and 0 for its three keys, the one before 1, 0 and minus 1, the first
     0, minus 1 and minus 2. What a row does not need is hatched. Moved to the left, the rows become
     the table of three queries and three keys.""",
-    numbers=lambda: relative_shift(DISTANCES.expand(3, 5)).flatten().tolist(),
+    numbers=lambda: [relative_shift(DISTANCES.expand(3, 5))],
 )
 def each_distance_once(s: Sketch) -> None:
     """Rows of all distances, and the same rows, each at its own keys."""
@@ -164,8 +164,7 @@ def each_distance_once(s: Sketch) -> None:
     every = s.cells(92 if s.narrow else 110, 48, rows, "position", w=c, h=h, hatched=dark)
     s.text(every.cx, 18, "one score for each distance")
     queries = ("query 0", "query 1", "query 2")
-    for i, name in enumerate(queries):
-        s.text(every.x - 10, every.cell(i).cy, name, kind="small strong", at="end", role="query")
+    s.name_rows(every, queries, gap=10, role="query", kind="small strong")
     left, top = (156.0, every.bottom + 86) if s.narrow else (every.right + 136, 48.0)
     shifted = [whole(row) for row in relative_shift(DISTANCES.expand(3, 5))]
     table = s.cells(left, top, shifted, "position", w=c, h=h, thick=True)
@@ -238,14 +237,12 @@ def four_terms_of_a_score(s: Sketch) -> None:
     for i, (role, letter, vector) in enumerate(
         (("query", "*x*_{m}", TOKENS[0]), ("position", "*p*_{m}", CODES[0]))
     ):
-        box = s.cells(
-            x - 16 - 2 * c, y + (i + 0.5) * rows - h / 2, [whole(vector[0])], role, w=c, h=h
-        )
+        box = s.cells(x - 16 - 2 * c, y + (i + 0.5) * rows - h / 2, vector[0], role, w=c, h=h)
         s.text(box.x - 8, box.cy, letter, role=role, at="end")
     for j, (role, letter, vector) in enumerate(
         (("key", "*x*_{n}", TOKENS[1]), ("position", "*p*_{n}", CODES[1]))
     ):
-        box = s.cells(x + (j + 0.5) * w - c, y - 16 - h, [whole(vector[0])], role, w=c, h=h)
+        box = s.cells(x + (j + 0.5) * w - c, y - 16 - h, vector[0], role, w=c, h=h)
         s.text(box.cx, box.y - 12, letter, role=role)
     names = (("tt", "tp"), ("pt", "pp"))
     grid = [[f"{name}: {TERMS[name]}".replace("-", "−") for name in row] for row in names]

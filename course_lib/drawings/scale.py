@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from course_lib.drawings import Sketch, drawing
-from course_lib.drawings.rows import said, whole
+from course_lib.drawings.rows import said
 
 NARROW, WIDE = 4, 64
 
@@ -47,25 +47,24 @@ def width_and_weights(s: Sketch) -> None:
     for name, scores, scaled in cases:
         below = 84.0 if s.narrow and scaled is not None else 0.0
         s.panel(0, top, s.width, 88 + below, name)
-        box = s.cells(14, top + 50, [whole(scores)], "step", w=c, h=h)
+        box = s.cells(14, top + 50, scores, "step", w=c, h=h)
         s.text(box.cx, box.y - 11, "scores", kind="small quiet")
         if scaled is not None:
             root = f"÷ √{WIDE}"
             if s.narrow:
                 pill = s.step(box.cx, box.bottom + 26, 70, 24, root)
-                s.arrow((box.cx, box.bottom), (box.cx, pill.y))
+                s.flow(box, pill)
                 start = (pill.cx, pill.bottom)
-                box = s.cells(8, top + 50 + below, [scaled.tolist()], "step", w=38, h=h)
+                box = s.cells(8, top + 50 + below, scaled, "step", w=38, h=h)
                 s.arrow(start, (pill.cx, box.y))
             else:
                 pill = s.step(box.right + 56, box.cy, 64, 26, root)
-                s.arrow((box.right, box.cy), (pill.x, pill.cy))
-                box = s.cells(pill.right + 24, box.y, [scaled.tolist()], "step", w=n, h=h)
-                s.arrow((pill.right, pill.cy), (box.x, box.cy))
+                s.flow(box, pill)
+                box = s.cells(pill.right + 24, box.y, scaled, "step", w=n, h=h)
+                s.flow(pill, box)
         soft = s.step(middle, box.cy, 66, 26, "softmax")
         weights = ((scores if scaled is None else scaled).softmax(-1)).tolist()
         out = s.cells(right, box.y, [weights], "weight", w=n, h=h, bars=True, thick=True)
         s.text(out.cx, out.y - 11, "weights", role="weight", kind="small")
-        s.arrow((box.right, box.cy), (soft.x, soft.cy))
-        s.arrow((soft.right, soft.cy), (out.x, out.cy))
+        s.flow(box, soft, out)
         top += 88 + below + 10

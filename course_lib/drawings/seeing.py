@@ -62,8 +62,8 @@ def parts_taken_out(s: Sketch) -> None:
         s.name(places, "positions", role="position")
         block = s.panel(0, 112, 344, 196)
         s.text(332, block.y + 15, "block, several times", kind="strong quiet", at="end")
-        s.arrow((tokens.right, tokens.cy), (plus.x, tokens.cy))
-        s.arrow((places.x, places.cy), (plus.right, places.cy))
+        s.flow(tokens, plus)
+        s.flow(places, plus)
         _badge(s, plus.cx, plus.y - 16, 1)
         x = plus.cx
         s.arrow((x, plus.bottom), (x, block.bottom + 22), stream=True)
@@ -73,7 +73,7 @@ def parts_taken_out(s: Sketch) -> None:
             work = s.layer(270, y, 84, 36, *part)
             add = s.sign(x, y + 40, "+")
             s.arrow((x, y), (norm.x, y))
-            s.arrow((norm.right, y), (work.x, y))
+            s.flow(norm, work)
             s.arrow((work.cx, work.bottom), (work.cx, add.cy), (add.right, add.cy))
             _badge(s, x - 22, y + 14, 3)
             _badge(s, norm.cx, norm.bottom + 13, 4)
@@ -91,8 +91,8 @@ def parts_taken_out(s: Sketch) -> None:
         places = s.cells(58, y + 50, rows, "position", w=9, h=11)
         s.name(places, "positions", role="position", side="below")
         block = s.panel(104, 8, 476, 168, "block, several times")
-        s.arrow((tokens.right, y), (plus.x, y))
-        s.arrow((plus.cx, places.y), (plus.cx, plus.bottom))
+        s.flow(tokens, plus)
+        s.flow(places, plus)
         s.arrow((plus.right, y), (604, y), stream=True)
         _badge(s, plus.cx, plus.y - 16, 1)
         for i, part in enumerate((("attention",), ("feed", "forward"))):
@@ -101,7 +101,7 @@ def parts_taken_out(s: Sketch) -> None:
             work = s.layer(x + 142, y + 58, 84, 40, *part)
             add = s.sign(x + 202, y, "+")
             s.arrow((x, y), (x, norm.cy), (norm.x, norm.cy))
-            s.arrow((norm.right, norm.cy), (work.x, work.cy))
+            s.flow(norm, work)
             s.arrow((work.right, work.cy), (add.cx, work.cy), (add.cx, add.bottom))
             _badge(s, x + 98, y - 20, 3)
             _badge(s, norm.cx, norm.bottom + 14, 4)
@@ -165,10 +165,8 @@ def pairs_by_hand(s: Sketch) -> None:
     {ROW[0]:.1f} to the class token and {said(ROW[1:], 1)} to the four patches. The class token is
     left out, and the rest is divided by its sum: {said(ALONE, 1)}. The patches lie
     {said(FAR, 1)} pixels away. The products sum to {DISTANCE:.2f} pixels.""",
-    numbers=lambda: [
-        *ROW.tolist(), *ALONE.tolist(), *FAR.tolist(), *(ALONE * FAR).tolist(), DISTANCE
-    ],
-)  # fmt: skip
+    numbers=lambda: [ROW, ALONE, FAR, ALONE * FAR, DISTANCE],
+)
 def distance_by_hand(s: Sketch) -> None:
     """Five weights become one number of pixels."""
     w, h = (46.0, 26.0) if s.narrow else (58.0, 28.0)
@@ -179,8 +177,8 @@ def distance_by_hand(s: Sketch) -> None:
         for n in range(4)
     ]  # fmt: skip
     first, right, under, across = patches
-    s.arrow((first.right, first.cy), (right.x, first.cy), label=f"{FAR[1]:.0f}")
-    s.arrow((first.cx, first.bottom), (first.cx, under.y), label=f"{FAR[2]:.0f}", side="left")
+    s.flow(first, right, label=f"{FAR[1]:.0f}")
+    s.flow(first, under, label=f"{FAR[2]:.0f}", side="left")
     s.arrow((first.right, first.bottom), (across.x, across.y))
     s.name(Box(first.x, first.y, across.right - first.x, across.bottom - first.y),
            "patch 0 looks", side="below")  # fmt: skip
@@ -211,7 +209,7 @@ def distance_by_hand(s: Sketch) -> None:
         end = s.cells(
             row.right - 72, row.bottom + 34, [[DISTANCE]], "value", w=72, h=28, thick=True
         )
-        s.arrow((end.cx, row.bottom), (end.cx, end.y), label="sum", side="left")
+        s.flow(row, end, label="sum", side="left")
     else:
         end = s.cells(row.right + 14, row.y + 50, [[DISTANCE]], "value", w=60, h=28, thick=True)
         s.arrow((row.right, row.cy), (end.cx, row.cy), (end.cx, end.y))
@@ -267,7 +265,7 @@ def convolution_and_attention(s: Sketch) -> None:
     token it answers for the label, {CLASSES[0]}, and from the distillation token for the teacher.
     The teacher's soft answer is {said(SOFT)} for {", ".join(CLASSES)}; its hard answer is
     {CLASSES[0]}. Each answer has its own loss, and the two are added.""",
-    numbers=lambda: SOFT.tolist(),
+    numbers=lambda: [SOFT],
 )
 def teacher_and_student(s: Sketch) -> None:
     """One picture, two networks, two losses."""
@@ -283,7 +281,7 @@ def teacher_and_student(s: Sketch) -> None:
         s.name(answer, "soft answer", side="below")
         by_teacher = s.step(282, 144, 112, 40, "loss with", "the teacher", role="weight")
         by_label = s.step(282, 250, 112, 40, "loss with", "the label", role="weight")
-        s.arrow((teacher.right, teacher.cy), (answer.x, teacher.cy))
+        s.flow(teacher, answer)
         s.arrow((answer.cx - 4, answer.bottom + 20), (answer.cx - 4, by_teacher.y))
         s.arrow((student.right, student.cy - 10), (198, student.cy - 10), (198, by_teacher.cy),
                 (by_teacher.x, by_teacher.cy))  # fmt: skip
@@ -301,13 +299,13 @@ def teacher_and_student(s: Sketch) -> None:
     s.arrow((boat.right, boat.cy), (turn, boat.cy), (turn, student.cy), (student.x, student.cy))
     answer = s.cells(330, 7, rows, "state", w=58, h=22)
     s.name(answer, "soft answer", side="below")
-    s.arrow((teacher.right, teacher.cy), (answer.x, answer.cy))
+    s.flow(teacher, answer)
     by_teacher = s.step(560, 108, 120, 42, "loss with", "the teacher", role="weight")
     by_label = s.step(560, 196, 120, 42, "loss with", "the label", role="weight")
     s.arrow((answer.right, answer.cy), (by_teacher.cx, answer.cy), (by_teacher.cx, by_teacher.y))
     s.arrow((student.right, student.cy - 12), (258, student.cy - 12), (258, by_teacher.cy),
             (by_teacher.x, by_teacher.cy))  # fmt: skip
-    s.arrow((student.right, by_label.cy), (by_label.x, by_label.cy))
+    s.flow(student, by_label)
     s.text(380, by_teacher.cy + 12, "distillation token answers", kind="small quiet")
     s.text(380, by_label.cy + 12, "class token answers", kind="small quiet")
     label = s.word(by_label.cx, 254, CLASSES[0], "label")

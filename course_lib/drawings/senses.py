@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 
 from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import said, whole
+from course_lib.drawings.rows import said
 from course_lib.multimodal import (
     interleaved_mask,
     interleaved_positions,
@@ -58,7 +58,7 @@ def _picture(colour: str, shape: str) -> list[list[tuple[float, float, float]]]:
     vectors of two numbers, too. A table holds the cosine of each picture with each caption, row
     after row: {said(COSINES[0], 1)}; {said(COSINES[1], 1)}; {said(COSINES[2], 1)}. The cosines of
     the three pairs stand on its diagonal.""",
-    numbers=lambda: COSINES.flatten().tolist(),
+    numbers=lambda: [COSINES],
 )
 def two_towers(s: Sketch) -> None:
     """Pictures come from the left, captions from above; they meet in a table of cosines."""
@@ -73,10 +73,9 @@ def two_towers(s: Sketch) -> None:
                     "image", "tower")  # fmt: skip
     for i, (thing, y) in enumerate(zip(THINGS, ys, strict=True)):
         seen = s.pixels(0, y - 4 * side, _picture(*thing), side)
-        s.arrow((seen.right, y), (tower.x, y))
         x = tower.right + (12 if narrow else 28)
-        vector = s.cells(x, y - high / 2, [whole(PICTURES[i])], "query", w=u, h=high)
-        s.arrow((tower.right, y), (vector.x, y))
+        vector = s.cells(x, y - high / 2, PICTURES[i], "query", w=u, h=high)
+        s.flow(seen, tower, vector)
         s.text(vector.cx, y - high / 2 - 10, f"*u*_{{{i + 1}}}", role="query")
         s.arrow((vector.right, y), (xs[0] - w / 2, y))
     reader = s.layer(xs[1], 48, 2 * step + w, 30, "text tower")
@@ -89,7 +88,7 @@ def two_towers(s: Sketch) -> None:
         s.arrow((x, low.bottom + 2), (x, reader.y))
         numbers = [[n] for n in CAPTIONS[j].tolist()]
         vector = s.cells(x - 18, 78, numbers, "key", w=36, h=20, digits=1)
-        s.arrow((x, reader.bottom), (x, vector.y))
+        s.flow(reader, vector)
         s.text(vector.x - 5, vector.cy, f"*v*_{{{j + 1}}}", role="key", at="end")
         s.arrow((x, vector.bottom), (x, ys[0] - 17))
         for i, y in enumerate(ys):
@@ -140,7 +139,7 @@ def asked_both_ways(s: Sketch) -> None:
         pill = s.step(scores.right + 22, y + 110, 24, 84, "softmax")
         weights = _table(s, pill.right + 18, y + 62, way, ASKED[way], "weight", 42)
         s.arrow((scores.right, 110 + y), (pill.x, 110 + y))
-        s.arrow((pill.right, 110 + y), (weights.x, 110 + y))
+        s.flow(pill, weights)
         terms = ", ".join(f"{x:.2f}" for x in LOST[way].abs())
         s.text(panel.cx, y + 180, f"−ln of the pairs: {terms}; mean {LOST[way].mean():.2f}")
 
@@ -151,7 +150,7 @@ def asked_both_ways(s: Sketch) -> None:
     cross-attention the words share a softmax and the patches share another: the words get
     {said(APART[:2])} and give {FOUND[0]:.2f}, the patches get {said(APART[2:])} and give
     {FOUND[1]:.2f}.""",
-    numbers=lambda: [*JOINED.tolist(), *APART.tolist(), OUT, *FOUND],
+    numbers=lambda: [JOINED, APART, OUT, *FOUND],
 )
 def one_softmax_or_two(s: Sketch) -> None:
     """The same four scores: all in one softmax, or words and patches each in their own."""
@@ -179,14 +178,13 @@ def one_softmax_or_two(s: Sketch) -> None:
                 score = s.cells(x, y - h / 2, [[int(LOOKS[i])]], "step", w=28, h=h)
                 weight = s.cells(x + 80, y - h / 2, [[w]], "weight", w=42, h=h, bars=True)
                 value = s.cells(x + 152, y - h / 2, [[int(VALUES[i])]], role, w=28, h=h)
-                s.arrow((score.right, y), (pill.x, y))
-                s.arrow((pill.right, y), (weight.x, y))
+                s.flow(score, pill, weight)
                 s.sign(x + 137, y, "×", r=7)
                 s.arrow((value.right, y), (sums.cx, y), (sums.cx, sums.y if y < middle
                         else sums.bottom), tip=False)  # fmt: skip
             out = s.cells(x + 218, middle - h / 2, [[FOUND[start // 2] if place else OUT]], "value",
                           w=42, h=h, thick=True)  # fmt: skip
-            s.arrow((sums.right, middle), (out.x, middle), tip=False)
+            s.flow(sums, out, tip=False)
 
 
 def _inputs(s: Sketch, left: float, y: float) -> tuple[Box, Box]:
@@ -218,15 +216,15 @@ def four_layouts(s: Sketch) -> None:
         if name == "one encoder":
             both = s.layer(left + 164, low - 16, 300, 44, "encoder: attention over all tokens")
             for box in (patches, words):
-                s.arrow((box.cx, box.y), (box.cx, both.bottom))
+                s.flow(box, both)
             out = s.text(left + 164, high - 8, "score", kind="strong")
-            s.arrow((left + 164, both.y), (left + 164, out.bottom))
+            s.flow(both, out)
             continue
         image = s.layer(a, low, 92, 32, "image tower" if name == "two towers" else "encoder")
-        s.arrow((a, patches.y), (a, image.bottom))
+        s.flow(patches, image)
         if name == "two towers":
             text = s.layer(b, low, 138, 32, "text tower")
-            s.arrow((b, words.y), (b, text.bottom))
+            s.flow(words, text)
             dot = s.sign((a + b) / 2, high, "·")
             s.arrow((a, image.y), (a, high), (dot.x, high))
             s.arrow((b, text.y), (b, high), (dot.right, high))
@@ -235,20 +233,17 @@ def four_layouts(s: Sketch) -> None:
         elif name == "looking across":
             own = s.layer(b, low, 138, 32, "self-attention")
             cross = s.layer(b, low - 54, 138, 32, "cross-attention")
-            s.arrow((b, words.y), (b, own.bottom))
-            s.arrow((b, own.y), (b, cross.bottom))
+            s.flow(words, own, cross)
             s.arrow((a, image.y), (a, cross.cy), (cross.x, cross.cy))
             out = s.text(b, cross.y - 20, "score", kind="strong")
-            s.arrow((b, cross.y), (b, out.bottom))
+            s.flow(cross, out)
         else:
             slots = s.cells(a - 22, mid - 25, [[None] * 2], "layer", w=22, h=22, thick=True)
-            s.arrow((a, image.y), (a, slots.bottom))
             s.text(slots.x - 6, slots.cy, "slots", kind="small", at="end")
             joint = s.layer(b, mid - 14, 138, 32, "encoder")
-            s.arrow((slots.right, slots.cy), (joint.x, slots.cy))
-            s.arrow((b, words.y), (b, joint.bottom))
             out = s.text(b, joint.y - 24, "score", kind="strong")
-            s.arrow((b, joint.y), (b, out.bottom))
+            s.flow(image, slots, joint)
+            s.flow(words, joint, out)
 
 
 @drawing(
@@ -272,7 +267,7 @@ def picture_in_a_sentence(s: Sketch) -> None:
     s.text(mask.cx, 10, "keys, in the same order", kind="small quiet")
     y = mask.bottom + (36.0 if s.narrow else 34.0)
     for name, row in PLACES.items():
-        told = s.cells(x, y, [whole(row)], "position", w=c, h=h)
+        told = s.cells(x, y, row, "position", w=c, h=h)
         s.text(x - 7, told.cy, name, kind="small", at="end", role="position")
         y += 42 if name == "in tokens" else h + 4
     s.text(mask.cx, mask.bottom + 20, "positions", kind="small quiet")

@@ -82,7 +82,7 @@ def translate_good_evening(s: Sketch) -> None:
         if t:
             s.text((before + cell.x) / 2 - 2, y - 12, f"*h*_{{{t}}}")
         vector = s.cells(x - 20, y + low, [[None] * 4], "state", w=10, h=13)
-        s.arrow((x, vector.y), (x, cell.bottom))
+        s.flow(vector, cell)
         s.word(x, y + low + 40, said, letters)
         s.text(x, y + low + 71, gloss, kind="small quiet")
         s.arrow((x, y + low + 31), (x, vector.bottom))
@@ -107,12 +107,11 @@ def translate_good_evening(s: Sketch) -> None:
         else:
             s.arrow(*start, (cell.x, dy))
         vector = s.cells(x - 20, dy + low, [[None] * 4], "state", w=10, h=13)
-        s.arrow((x, vector.y), (x, cell.bottom))
+        s.flow(vector, cell)
         s.arrow((x, dy + low + 31), (x, vector.bottom))
         line = s.layer(x, dy - 60, w, 26, "linear")
-        s.arrow((x, cell.y), (x, line.bottom))
         out = s.word(x, dy - 104, WRITTEN[t])
-        s.arrow((x, line.y), (x, out.bottom))
+        s.flow(cell, line, out)
         rows.append((out, s.word(x, dy + low + 40, ("<bos>", *WRITTEN)[t])))
     for t, ((out, _), (_, goal)) in enumerate(pairwise(rows)):
         between = (dx[t] + dx[t + 1]) / 2 + 5
@@ -131,7 +130,7 @@ def translate_good_evening(s: Sketch) -> None:
     the state {_said(STATES[0])}. The second word is (0, 1). W makes {_said(W @ WORDS[0, 1])} of it,
     U makes {_said(U @ STATES[0])} of the state, their sum is
     {_said(W @ WORDS[0, 1] + U @ STATES[0])}, and tanh gives the last state {_said(STATES[1])}.""",
-    numbers=lambda: STATES.flatten().tolist(),
+    numbers=lambda: [STATES],
 )
 def recurrent_by_hand(s: Sketch) -> None:
     """Word and state meet in a sum, and tanh makes the next state of it."""
@@ -148,22 +147,20 @@ def recurrent_by_hand(s: Sketch) -> None:
         mixed = s.layer(x + 16, y, 32, 26, "*U*")
         plus = s.sign(mixed.right + (82 if s.narrow else 84), y, "+")
         s.arrow(*way, (mixed.x, y))
-        s.arrow((mixed.right, y), (plus.x, y))
+        s.flow(mixed, plus)
         s.text((mixed.right + plus.x) / 2 - 2, y - 11, _said(U @ before), kind="small quiet")
         vector = s.cells(plus.cx - 26, y + 92, [[int(v) for v in word]], "state", w=26, h=h)
         layer = s.layer(plus.cx, y + 56, 32, 26, "*W*")
-        s.arrow((vector.cx, vector.y), (layer.cx, layer.bottom))
-        s.arrow((layer.cx, layer.y), (plus.cx, plus.bottom))
+        s.flow(vector, layer, plus)
         s.text(plus.cx + 8, y + 27, _said(W @ word), kind="small quiet", at="start")
         s.text(vector.cx, vector.bottom + 14, f"*x*_{{{t + 1}}}: {SOURCE[t][1]}")
         tanh = s.step(plus.right + 34, y, 44, 26, "tanh")
-        s.arrow((plus.right, y), (tanh.x, y))
         s.text(plus.cx, y - 26, _said(W @ word + U @ before), kind="small quiet")
         end = shown[t + 1]
         state = s.cells(
             tanh.right + 14, y - h / 2, [end], "state", w=36 if s.narrow else 42, h=h, thick=t == 1
         )
-        s.arrow((tanh.right, y), (state.x, y))
+        s.flow(plus, tanh, state)
         s.name(state, f"*h*_{{{t + 1}}}")
         way = [(state.right, y)]
         if s.narrow and not t:
@@ -194,8 +191,7 @@ def gradient_by_hand(s: Sketch) -> None:
         ]
         for i, factor in enumerate(factors):
             times = s.sign((xs[i] + xs[i + 1]) / 2, y, "×", r=8)
-            s.arrow((cells[i + 1].x, y), (times.right, y))
-            s.arrow((times.x, y), (cells[i].right, y))
+            s.flow(cells[i + 1], times, cells[i])
             s.text(times.cx, y - 18, f"{factor:.2f}", role=sign)
 
     states = [
@@ -205,7 +201,7 @@ def gradient_by_hand(s: Sketch) -> None:
     for i, box in enumerate(states):
         s.name(box, f"*h*_{{{i + 1}}}")
         if i:
-            s.arrow((states[i - 1].right, box.cy), (box.x, box.cy))
+            s.flow(states[i - 1], box)
     lane(132, SLOPES, "gradient, plain cell", "")
     lane(222, [KEEP] * 3, "gradient, gate that keeps", "weight")
 
@@ -247,7 +243,7 @@ def gate_as_valve(s: Sketch) -> None:
         end = s.cells(
             plus.right + 18, plus.cy - 13, [[_kept(gate)]], "state", w=54, h=26, thick=True
         )
-        s.arrow((plus.right, plus.cy), (end.x, end.cy))
+        s.flow(plus, end)
         s.name(end, "next *h′*")
 
 

@@ -6,7 +6,7 @@ import torch
 
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.drawings import Sketch, drawing
-from course_lib.drawings.rows import said, whole
+from course_lib.drawings.rows import said
 from course_lib.positions import shift_matrix, sinusoidal_encoding
 
 WORDS = ("dog", "bites", "man")
@@ -40,7 +40,7 @@ def _dial(s: Sketch, x: float, y: float, r: float, *angles: float) -> None:
     of four numbers. In both sentences the output of dog is {said(OUT[0])}, the output of bites is
     {said(OUT[1])} and the output of man is {said(OUT[2])}. The rows stand in another order, and no
     number is different.""",
-    numbers=lambda: OUT.flatten().tolist(),
+    numbers=lambda: [OUT],
 )
 def same_words_shuffled(s: Sketch) -> None:
     """Two sentences of the same three words, and the same three outputs."""
@@ -50,13 +50,10 @@ def same_words_shuffled(s: Sketch) -> None:
         pill = s.step(x + 110, middle, 24, 2 * gap + h, "attention")
         for i, word in enumerate(order):
             y = panel.y + 50 + i * gap
-            tokens = s.cells(x, y, [whole(X[word])], "state", w=20, h=h)
+            tokens = s.cells(x, y, X[word], "state", w=20, h=h)
             s.text(x - 7, tokens.cy, WORDS[word], kind="strong", at="end")
-            out = s.cells(
-                pill.right + 18, y, [OUT[word].tolist()], "value", w=32, h=h, thick=word == 0
-            )
-            s.arrow((tokens.right, tokens.cy), (pill.x, tokens.cy))
-            s.arrow((pill.right, out.cy), (out.x, out.cy))
+            out = s.cells(pill.right + 18, y, OUT[word], "value", w=32, h=h, thick=word == 0)
+            s.flow(tokens, pill, out)
             if not i:
                 s.text(tokens.cx, y - 10, "tokens *x*", kind="small")
                 s.text(out.cx, y - 10, "outputs *o*", kind="small", role="value")
@@ -68,7 +65,7 @@ def same_words_shuffled(s: Sketch) -> None:
     high its tip is, the sine, and how far to the right, the cosine. Position 0 has the code
     {said(CODES[0])}, position 1 {said(CODES[1])}, position 2 {said(CODES[2])}, position 3
     {said(CODES[3])}.""",
-    numbers=lambda: CODES.flatten().tolist(),
+    numbers=lambda: [CODES],
 )
 def clocks_of_positions(s: Sketch) -> None:
     """A fast and a slow hand at four positions, and what is written down of them."""
@@ -99,8 +96,7 @@ def clocks_of_positions(s: Sketch) -> None:
             s.text(12, 14, "*p*", role="position")
             for part, name in enumerate(names):
                 s.text(row.x + 44 + 88 * part, 14, name, kind="small strong")
-            for j, name in enumerate(("sin", "cos") * 2):
-                s.text(row.cell(0, j).cx, row.y - 10, name, kind="small quiet")
+            s.name_columns(row, ("sin", "cos") * 2, kind="small quiet")
         else:
             s.text(38, row.cy, "code *c*_{p}", role="position")
             for j, name in enumerate(("sin", "cos") * 2):
@@ -122,10 +118,10 @@ def _block(pair: int) -> list[list[float]]:
     {said(TURNS[2, 2:])}, then {said(TURNS[3, 2:])}, and {said(CODES[FIRST, 2:])} becomes
     {said(CODES[FIRST + SHIFT, 2:])}.""",
     numbers=lambda: [
-        *TURNS[:2, :2].flatten().tolist(),
-        *TURNS[2:, 2:].flatten().tolist(),
-        *CODES[FIRST].tolist(),
-        *CODES[FIRST + SHIFT].tolist(),
+        TURNS[:2, :2],
+        TURNS[2:, 2:],
+        CODES[FIRST],
+        CODES[FIRST + SHIFT],
     ],
 )
 def shift_turns_hands(s: Sketch) -> None:
@@ -170,7 +166,5 @@ def codes_along_an_axis(s: Sketch) -> None:
     for place, panel in enumerate(s.panels(("along the sentence", "along the batch"), 128)):
         rows = [[f"+ *c*_{{{row if place else word}}}" for word in range(3)] for row in range(2)]
         box = s.cells(panel.x + 108, panel.y + 58, rows, "position", w=c, h=h, thick=not place)
-        for row in range(2):
-            s.text(box.x - 9, box.cell(row).cy, f"sentence {row}", at="end", kind="small")
-        for word in range(3):
-            s.text(box.cell(0, word).cx, box.y - 11, f"word {word}", kind="small")
+        s.name_rows(box, (f"sentence {row}" for row in range(2)), gap=9, kind="small")
+        s.name_columns(box, (f"word {word}" for word in range(3)), gap=11)

@@ -8,27 +8,19 @@ ids: both layouts of a drawing stand in one page.
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
+from torch import Tensor
+
+from course_lib.drawings.letters import number, plain, written
 from course_lib.drawings.style import HANGUL, rules
 
 Point = tuple[float, float]
-
-# Arial's widths in thousandths; what is not named has 556, and Hangul 1000.
-_WIDTHS = {
-    191: "'", 222: "ijl", 260: "|", 278: " !,./:;I[\\]ft", 333: "()-`r{}·", 355: '"', 389: "*",
-    469: "^", 500: "Jckzsvxy", 584: "+<=>~−×÷", 611: "FTZ", 667: "&ABEKPSVXY", 713: "∞",
-    722: "CDHNRUw", 778: "GOQ", 833: "Mm", 889: "%", 944: "W", 1000: "→…", 1015: "@",
-}  # fmt: skip
-_WIDTH = {character: width for width, some in _WIDTHS.items() for character in some}
-# No letter is smaller, so that a phone, which shows 344 units in 342 pixels, shows it with nine.
-_LEAST = 9.12
-_PIECE = re.compile(r"\*(?P<math>[^*]+)\*|_\{(?P<low>[^}]*)\}|\^\{(?P<high>[^}]*)\}")
 
 
 @dataclass(frozen=True)
@@ -121,19 +113,7 @@ class Sketch:
         """
         size = (13.0, 12.0)[self.narrow]
         size += 2 * ("big" in kind) - 1.5 * ("small" in kind)
-        parts, wide, shift = "", 0.0, 0.0
-        for plain, form in _pieces(said):
-            part = size * (1.12 if form == "math" else 1)
-            if form in ("low", "high"):
-                part = max(0.76 * size, _LEAST)
-            move = {"low": 0.22, "high": -0.38}.get(form, 0.0) * size - shift
-            shift += move
-            how = f' dy="{move:.3g}"' if move else ""
-            how += f' font-size="{part:.4g}"' if form else ""
-            how += ' class="math"' if form == "math" else ""
-            parts += f"<tspan{how}>{html.escape(plain)}</tspan>" if how else html.escape(plain)
-            widths = sum(_WIDTH.get(c, 1000 if "가" <= c <= "힣" else 556) for c in plain)
-            wide += widths * part / 1000 * (1.07 if "strong" in kind else 1)
+        parts, wide = written(said, size, 1.07 if "strong" in kind else 1)
         names = " ".join(name for name in kind.split() if name not in ("small", "big"))
         how = f' class="{names}"' if names else ""
         how += f' transform="rotate(-90 {x:g} {y:g})"' if turn else ""
@@ -143,7 +123,7 @@ class Sketch:
         box = Box(left, y - size / 2, wide, size)
         if turn:
             box = Box(x - size / 2, y - wide / 2, size, wide)
-        self.texts.append((_PIECE.sub(lambda piece: piece[piece.lastgroup or 0], said), box))
+        self.texts.append((plain(said), box))
         return box
 
     def name(
@@ -160,6 +140,22 @@ class Sketch:
         self.text(x, y, said, role=role, at=at)
         if shape:
             self.text(x, y + gap, shape, kind="small quiet", at=at)
+
+    def name_rows(
+        self, box: Box, names: Iterable[object], *,
+        gap: float = 8, role: str = "", kind: str = "strong",
+    ) -> None:  # fmt: skip
+        """Write a name left of each row of a matrix, from the first one on."""
+        for i, said in enumerate(names):
+            self.text(box.x - gap, box.cell(i).cy, f"{said}", role=role, kind=kind, at="end")
+
+    def name_columns(
+        self, box: Box, names: Iterable[object], *,
+        gap: float = 10, role: str = "", kind: str = "small",
+    ) -> None:  # fmt: skip
+        """Write a name above each column of a matrix, from the first one on."""
+        for j, said in enumerate(names):
+            self.text(box.cell(0, j).cx, box.y - gap, f"{said}", role=role, kind=kind)
 
     def word(self, x: float, y: float, said: str, gloss: str = "", *, role: str = "") -> Box:
         """Write a word of a sentence, with its meaning below; x, y are its middle."""
@@ -199,8 +195,8 @@ class Sketch:
             yield self.panel(x, y, wide, high, name)
 
     def cells(
-        self, x: float, y: float, rows: Sequence[Sequence[object]], role: str, *,
-        w: float = 28, h: float = 24, digits: int = 2, bars: bool = False,
+        self, x: float, y: float, rows: Tensor | Sequence[Sequence[object]], role: str, *,
+        w: float = 28, h: float = 24, digits: int | None = None, bars: bool = False,
         hatched: Iterable[tuple[int, int]] = (), cut: int = 0, thick: bool = False,
     ) -> Box:  # fmt: skip
         """A vector or a matrix; x, y is its upper left corner.
@@ -208,16 +204,18 @@ class Sketch:
         Args:
             x: Its left edge.
             y: Its upper edge.
-            rows: Its numbers or words; None leaves a cell empty.
+            rows: Its numbers or words, of one row or of several; None leaves a cell empty.
             role: Its colour.
             w: Width of a cell.
             h: Height of a cell.
-            digits: How many a float has behind its point.
+            digits: How many a float has behind its point; if not given, a tensor of
+                whole numbers has none, and all others have two.
             bars: Whether cells are filled in proportion, as weights are.
             hatched: Which cells, row and column, are masked.
             cut: After which column a dotted line runs through.
             thick: Whether it is a result.
         """
+        rows = table(rows, points=bars or digits is not None)
         box = Box(x, y, len(rows[0]) * w, len(rows) * h, len(rows), len(rows[0]))
         masked = {place: box.cell(*place) for place in hatched}
         numbers = [(i, j, value) for i, row in enumerate(rows) for j, value in enumerate(row)]
@@ -244,7 +242,7 @@ class Sketch:
                 at = box.cell(i, j)
                 self.shapes.append(at)
                 under = (i, j) in masked
-                said = _number(value, digits)
+                said = number(value, 2 if digits is None else digits)
                 self.text(at.cx, at.cy, said, role="mask" if under else role, kind="halo" * under)
         return box
 
@@ -350,6 +348,23 @@ class Sketch:
                 y = (ay + by) / 2
             self.text(x, y, label, kind="small quiet", at=end)
 
+    def flow(self, *boxes: Box, **how: Any) -> None:
+        """A straight arrow from each box to the next: to the right or left, else down or up.
+
+        Args:
+            boxes: What is joined; of two, the smaller one says where the arrow runs.
+            **how: What :meth:`arrow` takes besides the points.
+        """
+        for a, b in pairwise(boxes):
+            if a.y < b.bottom and b.y < a.bottom:
+                y = min(a, b, key=lambda box: box.h).cy
+                start, end = (a.right, b.x) if a.x < b.x else (a.x, b.right)
+                self.arrow((start, y), (end, y), **how)
+            else:
+                x = min(a, b, key=lambda box: box.w).cx
+                start, end = (a.bottom, b.y) if a.y < b.y else (a.y, b.bottom)
+                self.arrow((x, start), (x, end), **how)
+
     # ------------------------------------------------------------------- reading
 
     def words(self) -> list[str]:
@@ -395,21 +410,16 @@ class Sketch:
         return box
 
 
-def _pieces(said: str) -> Iterable[tuple[str, str]]:
-    """A text cut where its form changes, each piece with its form."""
-    done = 0
-    for found in _PIECE.finditer(said):
-        yield said[done : found.start()], ""
-        form = found.lastgroup or ""
-        yield found[form], form
-        done = found.end()
-    yield said[done:], ""
-
-
-def _number(value: object, digits: int) -> str:
-    if isinstance(value, float):
-        value = f"{value:.{digits}f}" if math.isfinite(value) else f"{value:g}".replace("inf", "∞")
-    return str(value).replace("-", "−")
+def table(
+    numbers: Tensor | Sequence[Sequence[object]], *, points: bool = False
+) -> Sequence[Sequence[object]]:
+    """Rows as cells show them: numbers of a tensor that are all whole have no points."""
+    if not isinstance(numbers, Tensor):
+        return numbers
+    if not points and bool((numbers % 1 == 0).all()):
+        numbers = numbers.long()
+    rows: list[list[object]] = numbers.reshape(-1, numbers.shape[-1]).tolist()
+    return rows
 
 
 def _unit(a: Point, b: Point) -> Point:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import torch
 
 from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import painted, pixels, said, whole
+from course_lib.drawings.rows import painted, pixels, said
 from course_lib.positions import (
     axial_angles,
     multimodal_positions,
@@ -106,7 +106,7 @@ def grid_in_a_line(s: Sketch) -> None:
     column {PLACES[0][1]}, and the place in row {PLACES[1][0]} and column {PLACES[1][1]}. The code
     of the number 0 is {said(CODES[0])}, that of 2 is {said(CODES[2])}. Added, both places get
     {said(ADDED)}. Side by side, one gets {said(BESIDE[0])}, the other {said(BESIDE[1])}.""",
-    numbers=lambda: [*ADDED.tolist(), *BESIDE[0].tolist(), *BESIDE[1].tolist()],
+    numbers=lambda: [ADDED, BESIDE[0], BESIDE[1]],
 )
 def codes_of_two_places(s: Sketch) -> None:
     """The same two numbers in both orders, added and side by side."""
@@ -117,15 +117,14 @@ def codes_of_two_places(s: Sketch) -> None:
             y = panel.y + 56 + i * 38
             s.text(left + 48, y + h / 2, f"({r}, {c})", kind="strong", at="end")
             if beside:
-                both = s.cells(left + 104, y, [BESIDE[i].tolist()], "position", w=w, h=h, cut=2,
-                               thick=True)  # fmt: skip
+                both = s.cells(left + 104, y, BESIDE[i], "position", w=w, h=h, cut=2, thick=True)
                 heads = (both.cell(0, 1).x, both.cell(0, 3).x)
             else:
                 row = s.cells(left + 60, y, [CODES[r].tolist()], "position", w=w, h=h)
                 plus = s.sign(row.right + 13, row.cy, "+", r=7)
                 column = s.cells(plus.right + 6, y, [CODES[c].tolist()], "position", w=w, h=h)
                 s.text(column.right + 12, row.cy, "=", kind="big")
-                s.cells(column.right + 24, y, [ADDED.tolist()], "position", w=w, h=h, thick=True)
+                s.cells(column.right + 24, y, ADDED, "position", w=w, h=h, thick=True)
                 heads = (row.cx, column.cx)
             if not i:
                 for x, said_ in zip(heads, ("row", "column"), strict=True):
@@ -148,14 +147,14 @@ def _of_step(s: Sketch, box: Box, names: tuple[str, ...], upright: bool) -> None
     the query has in each cell the sum of its row's A and its column's B: {said(SCORES[0])} above,
     {said(SCORES[1])} in the query's row, {said(SCORES[2])} below. The two corners of one diagonal
     add up to {float(SCORES[0, 0] + SCORES[2, 2]):.2f}, and so do those of the other.""",
-    numbers=lambda: [*DOWN.tolist(), *RIGHT.tolist(), *SCORES.flatten().tolist()],
+    numbers=lambda: [DOWN, RIGHT, SCORES],
 )
 def scores_by_axis(s: Sketch) -> None:
     """Two pairs of channels, two numbers, and nine sums of them."""
     w, h = 44.0, 28.0
     x, y = (112.0, 38.0) if s.narrow else (84.0, 54.0)
-    query = s.cells(x, y, [whole(Q)], "query", w=30, h=26, cut=2)
-    key = s.cells(x, y + 52, [whole(K)], "key", w=30, h=26, cut=2)
+    query = s.cells(x, y, Q, "query", w=30, h=26, cut=2)
+    key = s.cells(x, y + 52, K, "key", w=30, h=26, cut=2)
     s.text(x - 8, query.cy, "*q*", at="end", role="query")
     s.text(x - 8, key.cy, "*k*", at="end", role="key")
     low = key.bottom + 42
@@ -164,7 +163,7 @@ def scores_by_axis(s: Sketch) -> None:
         step = s.step(at + (30 if pair else -30), low, 96, 26, f"turn by Δ*{'rc'[pair]}*")
         s.arrow((at, key.bottom), (at, low - 34), (step.cx, low - 34), (step.cx, step.y))
         dot = s.sign(step.cx, low + 36, "·", r=8)
-        s.arrow((step.cx, step.bottom), (dot.cx, dot.y))
+        s.flow(step, dot)
         s.text(step.cx, low + 62, f"*{part}*, for steps {way}")
         # The query's pair comes in from outside.
         side = x - 64 if not pair else query.right + 64
@@ -173,9 +172,9 @@ def scores_by_axis(s: Sketch) -> None:
                 (end, dot.cy))  # fmt: skip
     top = low + 150 if s.narrow else 96.0
     left = 112.0 if s.narrow else 430.0
-    a = s.cells(left, top, [[v] for v in DOWN.tolist()], "position", w=w, h=h)
+    a = s.cells(left, top, DOWN[:, None], "position", w=w, h=h)
     table_x = left + w + 18
-    b = s.cells(table_x, top - h - 18, [RIGHT.tolist()], "position", w=w, h=h)
+    b = s.cells(table_x, top - h - 18, RIGHT, "position", w=w, h=h)
     _of_step(s, a, ("1 up", "same row", "1 down"), upright=True)
     _of_step(s, b, ("1 left", "same", "1 right"), upright=False)
     s.text(a.cx, a.y - 11, "*A*", role="position")
@@ -200,7 +199,7 @@ def scores_by_axis(s: Sketch) -> None:
     middle of the picture is still at {float(STRETCHED.mean()):.1f}. Counting on: the
     {NEW} patches get the numbers 0 to {NEW - 1}, as if the picture went on to the right, and its
     middle is at {(NEW - 1) / 2}.""",
-    numbers=lambda: STRETCHED.tolist(),
+    numbers=lambda: [STRETCHED],
 )
 def stretched_places(s: Sketch) -> None:
     """A side of a picture in four patches and in six, numbered in two ways."""
@@ -233,16 +232,14 @@ def stretched_places(s: Sketch) -> None:
     has the same number three times, one more than the largest before it. All patches share their
     time, {int(IDS[0, 3])}, and count rows and columns from there. The next token would get
     {next_position(IDS)}.""",
-    numbers=lambda: IDS.flatten().tolist(),
+    numbers=lambda: [IDS],
 )
 def three_numbers(s: Sketch) -> None:
     """Nine tokens, and three numbers below each."""
     w, h = (32.0, 26.0) if s.narrow else (58.0, 28.0)
     x, y = (52.0, 70.0) if s.narrow else (100.0, 70.0)
-    table = s.cells(x, y, IDS.tolist(), "position", w=w, h=h)
-    for i, name in enumerate(AXES):
-        s.text(x - 8, table.cell(i).cy, name, at="end", role="position",
-               kind="small" if s.narrow else "")  # fmt: skip
+    table = s.cells(x, y, IDS, "position", w=w, h=h)
+    s.name_rows(table, AXES, role="position", kind="small" if s.narrow else "")
     corners = (1, 2, 5, 6)
     dot = 6.0
     for j, word in enumerate(SEQUENCE):

@@ -78,7 +78,7 @@ def _stations(s: Sketch, x: float, y: float, chapters: dict[int, str], pitch: fl
         box = s.cells(x, y + i * pitch, [[number]], "state", w=26, h=19, thick=core)
         s.text(x + 34, box.cy, said, kind="strong" if core else "", at="start")
         if before and core:
-            s.arrow((box.cx, before.bottom), (box.cx, box.y), tip=False)
+            s.flow(before, box, tip=False)
         before = box
 
 
@@ -155,13 +155,12 @@ def way_of_an_exercise(s: Sketch) -> None:
         x, y = 388.0, 60.0
     given = s.text(ask.cx, 14, "random inputs", kind="small quiet")
     s.arrow((ask.cx, given.bottom + 3), (ask.cx, ask.y))
-    s.arrow((mine.right, mine.cy), (ask.x, ask.cy))
     rows = [
         s.cells(x, y - 36 + 24 * i, [[said]], "key" if said == "FAIL" else "value", w=64, h=24)
         for i, said in enumerate(verdicts)
     ]
     s.text(rows[0].cx, rows[0].y - 10, "table", kind="strong")
-    s.arrow((ask.right, ask.cy), (rows[1].x, rows[1].cy))
+    s.flow(mine, ask, rows[1])
     if s.narrow:
         hint = s.layer(180, 134, 66, 28, "hint")
         s.arrow((rows[2].cx, rows[2].bottom), (rows[2].cx, hint.cy), (hint.right, hint.cy))
@@ -169,7 +168,7 @@ def way_of_an_exercise(s: Sketch) -> None:
         hint = s.layer(258, 134, 90, 28, "hint")
         s.arrow((rows[2].cx, rows[2].bottom), (rows[2].cx, hint.cy), (hint.right, hint.cy))
         after = s.layer(580, y, 120, 44, "next exercise")
-        s.arrow((rows[1].right, y), (after.x, y), label="all pass")
+        s.flow(rows[1], after, label="all pass")
     s.arrow((hint.x, hint.cy), (mine.cx, hint.cy), (mine.cx, mine.bottom), dashed=True)
     s.text((mine.cx + hint.x) / 2, hint.cy + 13, "mend it", kind="small quiet")
 
@@ -190,7 +189,7 @@ def _striped(
     and 4, 5 and 6 in its second, which is orange. Transposed, it has three rows; the first column
     holds 1, 2 and 3, and the second 4, 5 and 6. Reshaped to the same shape, its rows are 1 and 2,
     then 3 and 4, then 5 and 6, so that the middle row mixes both colours.""",
-    numbers=lambda: X.flatten().tolist(),
+    numbers=lambda: [X],
 )
 def same_shape(s: Sketch) -> None:
     """A transpose and a reshape have one shape and two contents."""
@@ -207,7 +206,7 @@ def same_shape(s: Sketch) -> None:
     are 0, 0 and 0, and so is the loss. On the right the targets stand in a column of shape 3 by 1.
     Each output meets each target, and the result is a table of nine differences with zeros on its
     diagonal only. The mean of their squares is {LOSS:.2f}.""",
-    numbers=lambda: [LOSS, *PAIRS.flatten().tolist()],
+    numbers=lambda: [LOSS, PAIRS],
 )
 def all_pairs(s: Sketch) -> None:
     """Three differences were meant, nine came."""
@@ -232,7 +231,7 @@ def all_pairs(s: Sketch) -> None:
     column = s.cells(x + 76, y + 76, [[number] for number in out], "key", w=w, h=h)
     s.text(column.x - 10, column.cell(0).cy, "y", role="key", at="end")
     s.text(column.x - 10, column.cell(1).cy, "(3, 1)", kind="small quiet", at="end")
-    table = s.cells(row.x, column.y, PAIRS.tolist(), "step", w=w, h=h)
+    table = s.cells(row.x, column.y, PAIRS, "step", w=w, h=h)
     s.text(table.right + 10, table.cell(0).cy, "out − y", at="start")
     s.text(table.right + 10, table.cell(1).cy, "(3, 3)", kind="small quiet", at="start")
     s.text(table.cx, table.bottom + 18, f"loss {LOSS:.2f}", kind="strong")

@@ -23,7 +23,7 @@ NORMED_SUMS = (_first, layer_norm(_first + OUTPUTS[1], eps=0.0))
     {said(SUMS[0], 0)} with variance 2 and then {said(SUMS[1], 0)} with variance 3. In post-norm a
     norm on the thick line divides after each plus sign. The token becomes {said(NORMED_SUMS[0])}
     and then {said(NORMED_SUMS[1])}, and its variance stays 1.""",
-    numbers=lambda: [*SUMS[0].tolist(), *SUMS[1].tolist(), *NORMED_SUMS[1].tolist()],
+    numbers=lambda: [SUMS[0], SUMS[1], NORMED_SUMS[1]],
 )
 def stream_by_hand(s: Sketch) -> None:
     """The stream grows in pre-norm; in post-norm each norm makes it as small as before."""
@@ -49,15 +49,15 @@ def _along(s: Sketch, top: float, tokens: Sequence[torch.Tensor], post: bool) ->
         plus = s.sign(box.right + (24 if post else 88), y, "+", r=10)
         output = vector(s, plus.cx - 46, low, OUTPUTS[i], 23)
         s.text(output.right + 8, low, f"part {i + 1}", at="start", kind="small quiet")
-        s.arrow((plus.cx, output.y), (plus.cx, plus.bottom))
+        s.flow(output, plus)
         if post:
             norm = s.layer(plus.right + 33, y, 46, 28, "norm", role="state")
             after = vector(s, norm.right + 17, y, token, 42, thick=last)
-            s.arrow((norm.right, y), (after.x, y), stream=True)
-            s.arrow((box.right, y), (norm.x, y), tip=False, stream=True)
+            s.flow(norm, after, stream=True)
+            s.flow(box, norm, tip=False, stream=True)
         else:
             after = vector(s, plus.right + 78, y, token, 23, thick=last)
-            s.arrow((box.right, y), (after.x, y), stream=True)
+            s.flow(box, after, stream=True)
         s.text(after.cx, after.bottom + 14, _variance(token), kind="small quiet")
         box = after
 
@@ -71,14 +71,14 @@ def _down(s: Sketch, top: float, tokens: Sequence[torch.Tensor], post: bool) -> 
         plus = s.sign(sx, box.bottom + 42, "+", r=10)
         output = vector(s, 196, plus.cy, OUTPUTS[i], 24)
         s.text(output.right + 8, plus.cy, f"part {i + 1}", at="start", kind="small quiet")
-        s.arrow((output.x, plus.cy), (plus.right, plus.cy))
+        s.flow(output, plus)
         down = plus.bottom + (72 if post else 32)
         after = vector(s, 12, down + 13, token, 40 if post else 24, thick=last)
         if post:
             norm = s.layer(sx, plus.bottom + 32, 60, 26, "norm", role="state")
-            s.arrow((sx, norm.bottom), (sx, after.y), stream=True)
-            s.arrow((sx, box.bottom), (sx, norm.y), tip=False, stream=True)
+            s.flow(norm, after, stream=True)
+            s.flow(box, norm, tip=False, stream=True)
         else:
-            s.arrow((sx, box.bottom), (sx, after.y), stream=True)
+            s.flow(box, after, stream=True)
         s.text(196, after.cy, _variance(token), at="start", kind="small quiet")
         box = after

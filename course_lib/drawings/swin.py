@@ -107,7 +107,7 @@ def _window(s: Sketch, x: float, y: float, numbers: Tensor, told: Tensor, c: flo
     {listed(CUT[CHOSEN])}; of these {ROUND[0]} and {ROUND[1]} have come round from the left edge of
     the picture. Its mask lets 7 and 11 see each other, and 4 and 8 see each other, and hides the
     other pairs. In window D each of {listed(CUT[3])} sees itself alone.""",
-    numbers=lambda: [*GRID.flatten().tolist(), *ROLLED.flatten().tolist()],
+    numbers=lambda: [GRID, ROLLED],
 )
 def shift_by_hand(s: Sketch) -> None:
     """Sixteen numbers are rolled and cut, and two windows get their masks."""
@@ -181,7 +181,7 @@ def end_to_end(s: Sketch) -> None:
     {int(INDEX.max())}, so the table of biases has {int(INDEX.max()) + 1} rows. The pairs of the
     window get their numbers, query by key: {"; ".join(map(listed, INDEX))}. Marked is query c with
     key b: one down, one to the left, number {int(INDEX[QUERY, KEY])}.""",
-    numbers=lambda: INDEX.flatten().tolist(),
+    numbers=lambda: [INDEX],
 )
 def offsets_by_hand(s: Sketch) -> None:
     """The nine offsets of a small window, and the number of every pair."""
@@ -257,9 +257,9 @@ def merging_four_patches(s: Sketch) -> None:
         s.arrow((long.cx, long.bottom), (long.cx, turn), (norm.cx, turn), (norm.cx, norm.y))
     else:
         norm = s.layer(long.right + 48, middle, 50, 34, "norm")
-        s.arrow((long.right, middle), (norm.x, middle))
+        s.flow(long, norm)
     matrix = s.layer(norm.right + 50, middle, 46, 46, "*W*")
-    s.arrow((norm.right, middle), (matrix.x, middle))
+    s.flow(norm, matrix)
     s.text(matrix.cx, matrix.bottom + 12, "(4*D*, 2*D*)", kind="small quiet")
     new = Box(matrix.right + 36, middle - 34, 68, 68)
     for n in range(4):
@@ -277,5 +277,5 @@ def merging_four_patches(s: Sketch) -> None:
         box = s.step(gap * (n + 0.5), top, gap - (18 if s.narrow else 60), 28, f"{side} × {side}")
         s.text(box.cx, box.bottom + 13, f"width {width}", kind="small")
         if blocks:
-            s.arrow((blocks[-1].right, top), (box.x, top))
+            s.flow(blocks[-1], box)
         blocks.append(box)

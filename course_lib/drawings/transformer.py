@@ -28,7 +28,7 @@ def _sublayer(
     side = plus.right if left else plus.x
     s.arrow((middle, box.y), (middle, plus.cy), (side, plus.cy))
     norm = s.layer(stream, y - 56, 44, 20, "norm")
-    s.arrow((stream, plus.y), (stream, norm.bottom), stream=True, tip=False)
+    s.flow(plus, norm, stream=True, tip=False)
     return box, norm.y
 
 
@@ -75,7 +75,7 @@ def whole_transformer(s: Sketch) -> None:
         embed = s.layer(middle, 610, 112, 28, "embedding *E*")
         s.arrow((middle, 643), (middle, embed.bottom), label=f"({n})")
         plus = s.sign(middle, 568, "+")
-        s.arrow((middle, embed.y), (middle, plus.bottom))
+        s.flow(embed, plus)
         places = s.step(middle + out * (-62 if s.narrow else 80), 568, 72, 24, "positions",
                         role="position")  # fmt: skip
         near = places.cx > middle
@@ -109,7 +109,7 @@ def whole_transformer(s: Sketch) -> None:
     s.text(stream, end.y - 74, f"({T}, {D})", kind="small quiet")
     line = s.layer(middle, end.y - 100, 112, 28, "linear *E*^{⊤}")
     pill = s.step(middle, line.y - 40, 84, 26, "softmax")
-    s.arrow((middle, line.y), (middle, pill.bottom), label=f"({T}, {V:,})")
+    s.flow(line, pill, label=f"({T}, {V:,})")
     out_words = s.text(middle, pill.y - 30, "  ".join(ASKED),
                   kind="strong small" if s.narrow else "strong")  # fmt: skip
     s.arrow((middle, pill.y), (middle, out_words.bottom + 2))
@@ -158,10 +158,8 @@ def teacher_or_own_words(s: Sketch) -> None:
         if way == 0:
             s.text(left + 12, top + 40, "the loss compares, place by place", kind="small quiet",
                    at="start")  # fmt: skip
-            s.text(panel.cx, top + 236, "the true words, whatever it says",
-                   kind="small quiet")  # fmt: skip
+            s.text(panel.cx, top + 236, "the true words, whatever it says", kind="small quiet")
         else:
             s.text(left + 12, top + 58, "no true word is there: nothing corrects it",
                    kind="small quiet", at="start")  # fmt: skip
-            s.text(panel.cx, top + 236, "its own words, right or wrong",
-                   kind="small quiet")  # fmt: skip
+            s.text(panel.cx, top + 236, "its own words, right or wrong", kind="small quiet")

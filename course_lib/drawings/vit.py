@@ -62,7 +62,7 @@ def patches_to_tokens(s: Sketch) -> None:
         left, top = x + 44 * (n % 2), boat.y - 4 + 44 * (n // 2)
         s.pixels(left, top, pixels(patch), side)
     around = Box(x, boat.y - 4, 80, 80)
-    s.arrow((boat.right, boat.cy), (around.x, boat.cy), label="cut" if s.narrow else "")
+    s.flow(boat, around, label="cut" if s.narrow else "")
     s.name(around, f"{N} patches", f"({N}, {CHANNELS}, {SIDE}, {SIDE})")
     # The rows of all tables from here on: the class token, then the patches.
     top = around.bottom + 84 if s.narrow else around.cy - 3 * h
@@ -76,14 +76,14 @@ def patches_to_tokens(s: Sketch) -> None:
         s.arrow((around.cx, around.bottom), (around.cx, around.bottom + 20),
                 (flat.cx, around.bottom + 20), (flat.cx, flat.y - 36))  # fmt: skip
     else:
-        s.arrow((around.right, flat.cy), (flat.x, flat.cy))
+        s.flow(around, flat)
     s.name(flat, "lines", f"({N}, {LONG})")
     e = s.layer(flat.right + (26 if s.narrow else 30), flat.cy, 28, flat.h, "*E*")
     x = e.right + (24 if s.narrow else 26)
     tokens = s.cells(x, top + h, [[None] * 4] * N, "state", w=w, h=h)
     first = s.cells(tokens.x, top, [[None] * 4], "layer", w=w, h=h)
     for line, y in zip(lines, ys[1:], strict=True):
-        s.arrow((line.right, y), (e.x, y))
+        s.flow(line, e)
         s.arrow((e.right, y), (tokens.x, y))
     s.text(first.x - 8, first.cy, "class token", at="end")
     s.text(e.cx, e.bottom + 12, f"({LONG}, *D*)", kind="small quiet")
@@ -95,11 +95,11 @@ def patches_to_tokens(s: Sketch) -> None:
     if s.narrow:
         z = s.cells(plus.cx - 2 * w, table.bottom + 46, [[None] * 4] * (N + 1), "state", w=w, h=22,
                     thick=True)  # fmt: skip
-        s.arrow((plus.cx, plus.bottom), (plus.cx, z.y))
+        s.flow(plus, z)
         s.name(z, "input *z*_{0}", f"({N + 1}, *D*)", side="left")
     else:
         z = s.cells(table.right + 30, top, [[None] * 4] * (N + 1), "state", w=w, h=h, thick=True)
-        s.arrow((table.right, table.cy), (z.x, z.cy))
+        s.flow(table, z)
         s.name(z, "input *z*_{0}", f"({N + 1}, *D*)")
 
 
@@ -113,7 +113,7 @@ def _role(n: int) -> str:
     rows of a matrix. Multiplied by a matrix of 4 by 3 whose numbers are 1 and minus 1, they become
     four tokens of width 3: {"; ".join(listed(row) for row in TOKENS)}. The row of patch {CHOSEN} is
     marked all the way.""",
-    numbers=lambda: [*FLAT.flatten().tolist(), *TOKENS.flatten().tolist()],
+    numbers=lambda: [FLAT, TOKENS],
 )
 def patches_by_hand(s: Sketch) -> None:
     """Sixteen numbers become four tokens."""
@@ -121,14 +121,14 @@ def patches_by_hand(s: Sketch) -> None:
     x, y = (24.0, 40.0) if s.narrow else (4.0, 60.0)
     for n, row in enumerate(FLAT):
         place = x + n % 2 * 2 * c, y + n // 2 * 2 * h
-        s.cells(*place, whole(row.view(2, 2)), "state", w=c, h=h, thick=True)
+        s.cells(*place, row.view(2, 2), "state", w=c, h=h, thick=True)
     picture = Box(x, y, 4 * c, 4 * h)
     s.name(picture, "picture", "(4, 4)")
     x = picture.right + (68 if s.narrow else 40)
     patches = []
     for n, row in enumerate(FLAT):
         left, top = x + (n % 2) * (2 * c + 14), picture.y - 8 + (n // 2) * (2 * h + 16)
-        patch = s.cells(left, top, whole(row.view(2, 2)), _role(n), w=c, h=h, thick=n == CHOSEN)
+        patch = s.cells(left, top, row.view(2, 2), _role(n), w=c, h=h, thick=n == CHOSEN)
         patches.append(patch)
     around = Box(x, patches[0].y, 4 * c + 14, 4 * h + 16)
     s.arrow((picture.right + 2, picture.cy), (around.x, picture.cy))
@@ -138,9 +138,7 @@ def patches_by_hand(s: Sketch) -> None:
     first = around.bottom + 88 if s.narrow else around.cy - 2 * pitch + (pitch - h) / 2
     lines, tokens = [], []
     for n, row in enumerate(FLAT):
-        line = s.cells(
-            x, first + n * pitch, whole(row[None]), _role(n), w=c, h=h, thick=n == CHOSEN
-        )
+        line = s.cells(x, first + n * pitch, row[None], _role(n), w=c, h=h, thick=n == CHOSEN)
         s.text(line.x - 7, line.cy, f"patch {n}", kind="small quiet", at="end")
         lines.append(line)
     s.name(lines[0], "lines", "(4, 4)")
@@ -149,12 +147,12 @@ def patches_by_hand(s: Sketch) -> None:
         turn = around.bottom + 22
         s.arrow((around.cx, around.bottom), (around.cx, turn), (lines[0].cx, turn),
                 (lines[0].cx, lines[0].y - 36))  # fmt: skip
-        matrix = s.cells(lines[0].x, lines[-1].bottom + 62, whole(PROJECTION), "layer", w=c, h=h)
+        matrix = s.cells(lines[0].x, lines[-1].bottom + 62, PROJECTION, "layer", w=c, h=h)
         s.name(matrix, "matrix *E*", "(4, 3)", side="left")
         x = lines[0].right + 66
     else:
         s.arrow((around.right, middle), (lines[0].x - 52, middle))
-        matrix = s.cells(lines[0].right + 46, middle - 2 * h, whole(PROJECTION), "layer", w=c, h=h)
+        matrix = s.cells(lines[0].right + 46, middle - 2 * h, PROJECTION, "layer", w=c, h=h)
         s.name(matrix, "matrix *E*", "(4, 3)")
         x = matrix.right + 32
     times = s.sign(lines[0].right + 24, middle, "×")
@@ -163,14 +161,14 @@ def patches_by_hand(s: Sketch) -> None:
     s.arrow((times.cx, lines[0].cy), (times.cx, times.y), tip=False)
     s.arrow((times.cx, lines[-1].cy), (times.cx, times.bottom), tip=False)
     for n, row in enumerate(TOKENS):
-        at = s.cells(x, lines[n].y, whole(row[None]), _role(n), w=32, h=h, thick=n == CHOSEN)
+        at = s.cells(x, lines[n].y, row[None], _role(n), w=32, h=h, thick=n == CHOSEN)
         tokens.append(at)
     s.name(tokens[0], "tokens", "(4, 3)")
     if s.narrow:
         s.arrow((matrix.right, matrix.y + h), (times.cx, matrix.y + h), (times.cx, times.bottom))
         s.arrow((times.right, times.cy), (tokens[0].x, times.cy))
     else:
-        s.arrow((times.right, times.cy), (matrix.x, times.cy), tip=False)
+        s.flow(times, matrix, tip=False)
         s.arrow((matrix.right, times.cy), (tokens[0].x, times.cy))
 
 
@@ -187,19 +185,12 @@ def vision_transformer(s: Sketch) -> None:
     rows: list[list[object]] = [[None] * 4] * (N + 1)
     narrow = s.narrow
     dot, w, h = 5.0, 9.0, 11.0
-    if narrow:
-        boat = s.pixels(40, 40, BOAT.tolist(), dot)
-        e = s.layer(142, boat.cy, 62, 44, "patches,", "*E*")
-        plus = s.sign(204, boat.cy, "+")
-        z = s.cells(268, boat.cy - 2.5 * h, rows, "state", w=w, h=h)
-    else:
-        boat = s.pixels(2, 40, BOAT.tolist(), dot)
-        e = s.layer(94, boat.cy, 62, 44, "patches,", "*E*")
-        plus = s.sign(148, boat.cy, "+")
-        z = s.cells(172, boat.cy - 2.5 * h, rows, "state", w=w, h=h)
-    s.arrow((boat.right, boat.cy), (e.x, e.cy))
-    s.arrow((e.right, e.cy), (plus.x, e.cy))
-    s.arrow((plus.right, e.cy), (z.x, e.cy))
+    xs = (40, 142, 204, 268) if narrow else (2, 94, 148, 172)
+    boat = s.pixels(xs[0], 40, BOAT.tolist(), dot)
+    e = s.layer(xs[1], boat.cy, 62, 44, "patches,", "*E*")
+    plus = s.sign(xs[2], boat.cy, "+")
+    z = s.cells(xs[3], boat.cy - 2.5 * h, rows, "state", w=w, h=h)
+    s.flow(boat, e, plus, z)
     s.name(z, "*z*_{0}", f"({N + 1}, *D*)")
     added = s.text(plus.cx, plus.bottom + 34, "class token,", kind="small", role="position")
     s.text(plus.cx, added.cy + 15, "positions", kind="small", role="position")
@@ -216,7 +207,7 @@ def vision_transformer(s: Sketch) -> None:
             work = s.layer(238, at, 104, 28, part)
             add = s.sign(x, at + 40, "+")
             s.arrow((x, at), (norm.x, at))
-            s.arrow((norm.right, at), (work.x, at))
+            s.flow(norm, work)
             s.arrow((work.cx, work.bottom), (work.cx, add.cy), (add.right, add.cy))
         last = s.layer(x, block.bottom + 54, 52, 28, "norm")
         out = s.cells(112, last.cy - 2.5 * h, rows[1:], "state", w=w, h=h)
@@ -229,22 +220,19 @@ def vision_transformer(s: Sketch) -> None:
             work = s.layer(x + 36, 142, 70, 38, *said)
             add = s.sign(x + 88, z.cy, "+")
             s.arrow((x - 6, z.cy), (x - 6, 100), (norm.x, 100))
-            s.arrow((norm.cx, norm.bottom), (norm.cx, work.y))
+            s.flow(norm, work)
             s.arrow((work.right, work.cy), (add.cx, work.cy), (add.cx, add.bottom))
         last = s.layer(489, z.cy, 48, 28, "norm")
         out = s.cells(530, z.cy - 1.5 * h, rows[1:], "state", w=w, h=h)
     first = s.cells(out.x, out.y - h, rows[:1], "value", w=w, h=h, thick=True)
-    s.arrow((last.right, last.cy), (out.x, last.cy))
+    s.flow(last, out)
     s.name(first, "class token", role="value")
     head = s.layer(first.right + (50 if narrow else 48), first.cy, 46, 28, "head")
-    s.arrow((first.right, first.cy), (head.x, head.cy))
+    s.flow(first, head)
     words = [[name] for name in CLASSES]
     logits = s.cells(
         head.right + (36 if narrow else -47), head.cy - 12 if narrow else head.bottom + 34,
         words, "value", w=48, h=22,
     )  # fmt: skip
-    if narrow:
-        s.arrow((head.right, head.cy), (logits.x, head.cy))
-    else:
-        s.arrow((head.cx, head.bottom), (head.cx, logits.y))
+    s.flow(head, logits)
     s.name(logits, "logits", side="below")

@@ -4,7 +4,7 @@ import torch
 
 from course_lib.decoding import beam_search, keep_top_p
 from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import said, whole
+from course_lib.drawings.rows import said
 
 WORDS = ("good", "nice", "fine")
 LOGITS = torch.tensor([2.0, 1.0, 0.0])
@@ -15,9 +15,9 @@ KEPT = {name: keep_top_p(LOGITS / tau, P).isfinite().tolist() for name, tau in H
 
 # Of the words good, nice, evening and eos: what follows each, and what comes first.
 NEXT = ("good", "nice", "evening", "<eos>")
-FOLLOWS = torch.tensor(
-    [[0, 1, 6, 3], [0, 0, 8, 2], [2, 2, 0, 6], [0, 0, 0, 10], [5, 3, 0, 2]]
-) / 10.0  # fmt: skip
+FOLLOWS = (
+    torch.tensor([[0, 1, 6, 3], [0, 0, 8, 2], [2, 2, 0, 6], [0, 0, 0, 10], [5, 3, 0, 2]]) / 10.0
+)
 START, END = 4, 3
 
 
@@ -51,15 +51,14 @@ def three_temperatures(s: Sketch) -> None:
     """The same logits, divided by three temperatures, and what top-p leaves of each."""
     h, w = 28, 58 if s.narrow else 84
     left = 46 if s.narrow else 62
-    logits = s.cells(left + 2, 60, [[e] for e in whole(LOGITS)], "step", w=30, h=h)
+    logits = s.cells(left + 2, 60, LOGITS[:, None], "step", w=30, h=h)
     s.name(logits, "logits")
     for i, word in enumerate(WORDS):
         s.text(left - 4, logits.cell(i).cy, word, kind="strong", at="end")
     for j, (name, shares) in enumerate(SHARES.items()):
         x = left + (76 if s.narrow else 130) + j * (w + (20 if s.narrow else 72))
         hatched = [(i, 0) for i, kept in enumerate(KEPT[name]) if not kept]
-        box = s.cells(x, 60, [[p] for p in shares.tolist()], "weight", w=w, h=h, bars=True,
-                      hatched=hatched)  # fmt: skip
+        box = s.cells(x, 60, shares[:, None], "weight", w=w, h=h, bars=True, hatched=hatched)
         s.name(box, f"*τ* = {name}", role="weight")
     first = left + (76 if s.narrow else 130)
     s.arrow((logits.right, logits.cy), (first, logits.cy))
@@ -103,10 +102,8 @@ def beam_by_hand(s: Sketch) -> None:
         if ends:
             continue
         two = node(2, y, first, 2)
-        three = node(3, y, first, 2, END, role="value" if first == 0 else "state",
-                     thick=first == 0)  # fmt: skip
-        s.arrow((box.right, y), (two.x, y))
-        s.arrow((two.right, y), (three.x, y))
+        three = node(3, y, first, 2, END, role="value" if first == 0 else "state", thick=first == 0)
+        s.flow(box, two, three)
     x = x0 + step + w / 2 + 10
     s.text(x, ys[2] - 8, "a beam of 2 drops this beginning,", kind="small quiet", at="start")
     s.text(x, ys[2] + 9, "a beam of 3 keeps it", kind="small quiet", at="start")

@@ -16,15 +16,11 @@ _LINKS = ((0,), (1, 6), (2,), (3,), (4,), (4,), (5,))
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """What the figure shows at first, as :func:`alignment_reader` takes it, and:
 
     Attributes:
         source: The words that are looked at, S of them.
         target: The words that look, T of them.
-        scores: Scores ``(T, S)`` before the softmax; by default 1 where a target word renders a
-            source word and 0 elsewhere.
-        row: The target word that is read first, from 0.
-        sharpness: What the scores are multiplied by; 1 leaves given scores as they are.
     """
 
     title = "Reading an alignment."
@@ -48,9 +44,6 @@ class Options(Figure):
             wanted = (len(self.target), len(self.source))
             raise ValueError(f"scores have shape {shape}, wanted one for each pair: {wanted}")
         super().__post_init__()
-
-    def find(self) -> dict[str, Any]:
-        return alignment_reader(self.scores, self.row, self.sharpness)
 
     def say(self, found: dict[str, Any]) -> str:
         ranked = sorted(range(len(self.source)), key=lambda s: -found["weights"][s])[:3]

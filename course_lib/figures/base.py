@@ -2,10 +2,12 @@
 
 import html
 import json
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.resources import files
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -115,9 +117,15 @@ class Figure(ABC):
         for name, control in self.controls().items():
             control.at(self).check(name, getattr(self, name))
 
-    @abstractmethod
     def find(self) -> Any:
-        """Compute what the state shows, by the function that the page's script repeats."""
+        """Compute what the state shows, by the function that the page's script repeats.
+
+        Unless a figure says otherwise, it is the function with the name of its module, and takes
+        the fields that have the names of its parameters.
+        """
+        module = sys.modules[type(self).__module__]
+        compute = getattr(module, module.__name__.rpartition(".")[2])
+        return compute(**{name: getattr(self, name) for name in signature(compute).parameters})
 
     @abstractmethod
     def say(self, found: Any) -> str:

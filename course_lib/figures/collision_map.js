@@ -1,4 +1,4 @@
-(root, data, { element, control, speaker }) => {
+(root, data, { element, control, speaker, walk }) => {
   const state = {
     scheme: data.scheme, rows: data.rows, columns: data.columns, row: data.row, column: data.column,
   };
@@ -65,13 +65,7 @@
     draw();
   }
 
-  table.addEventListener("keydown", (event) => {
-    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    const move = moves[event.key];
-    if (!move) return;
-    event.preventDefault();
-    cells[state.row + move[0]]?.[state.column + move[1]]?.focus();
-  });
+  walk(table, () => cells);
 
   function draw() {
     const found = compute();

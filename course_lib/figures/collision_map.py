@@ -24,15 +24,7 @@ _SAME = 1e-5
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    Attributes:
-        scheme: Key of :data:`SCHEMES`.
-        rows: Height of the grid, from 2 to 12.
-        columns: Its width, from 2 to 12.
-        row: The place that is picked.
-        column: The place that is picked.
-    """
+    """What the figure shows at first, as :func:`collision_map` takes it."""
 
     title = "Who has the same code?"
     use = (
@@ -46,9 +38,6 @@ class Options(Figure):
     columns: int = slider(8, "columns", 2, 12)
     row: int = slider(2, "row", 0, lambda now: now.rows - 1)
     column: int = slider(5, "column", 0, lambda now: now.columns - 1)
-
-    def find(self) -> dict[str, Any]:
-        return collision_map(self.scheme, self.rows, self.columns, self.row, self.column)
 
     def say(self, found: dict[str, Any]) -> str:
         same = ", ".join(f"({r}, {c})" for r, c in found["same"]) or "no other place"

@@ -69,6 +69,22 @@ window.courseFigure ??= (() => {
     });
   }
 
+  // Lets the arrow keys move the focus over the rows that `cells` returns; `moved` is told from where to where.
+  function walk(table, cells, moved = () => {}) {
+    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    table.addEventListener("keydown", (event) => {
+      const from = document.activeElement;
+      const row = cells().findIndex((several) => several.includes(from));
+      if (!(event.key in moves) || row < 0) return;
+      event.preventDefault();
+      const [down, right] = moves[event.key];
+      const to = cells()[row + down]?.[cells()[row].indexOf(from) + right];
+      if (!to) return;
+      moved(from, to);
+      to.focus();
+    });
+  }
+
   // Where an event happened, in the coordinates of the drawing.
   function place(svg, event) {
     const point = new DOMPoint(event.clientX, event.clientY);
@@ -126,5 +142,5 @@ window.courseFigure ??= (() => {
     };
   }
 
-  return { element, control, slider, place, speaker, loader, mulberry32 };
+  return { element, control, slider, walk, place, speaker, loader, mulberry32 };
 })();

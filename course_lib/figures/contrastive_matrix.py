@@ -23,14 +23,7 @@ _COSINES = (
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    Attributes:
-        cosines: Cosine of each picture (row) with each caption (column); pairs on the diagonal.
-        cooling: From 0 to 20; the temperature is 1 at 0 and 0.01 at 20.
-        asked: Who is asked, ``pictures`` or ``captions``.
-        hub: Whether the first picture is nearer to every caption than its cosines say.
-    """
+    """What the figure shows at first, as :func:`contrastive_matrix` takes it."""
 
     title = "The exam of a batch."
     use = (
@@ -42,9 +35,6 @@ class Options(Figure):
     cooling: int = slider(5, "cooling", 0, 20)
     asked: str = choice("pictures", "who is asked", {n: n for n in ("pictures", "captions")})
     hub: bool = switch(False, "picture 1 is a hub")
-
-    def find(self) -> dict[str, Any]:
-        return contrastive_matrix(self.cosines, self.cooling, self.asked, self.hub)
 
     def say(self, found: dict[str, Any]) -> str:
         n = len(found["weights"])

@@ -12,15 +12,7 @@ __all__ = ["Options", "cost_calculator"]
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    Attributes:
-        length: A power of 2 from 64 to 131,072.
-        d_model: Width, a power of 2 from 64 to 1,024.
-        n_heads: A power of 2 from 1 to 16.
-        radius: Of window and Longformer, a power of 2 from 1 to 1,024.
-        rank: Mixtures of Linformer and features of Performer, a power of 2 from 16 to 1,024.
-    """
+    """What the figure shows at first, as :func:`cost_calculator` takes it."""
 
     title = "What does a layer cost?"
     use = (
@@ -33,9 +25,6 @@ class Options(Figure):
     n_heads: int = choice(8, "heads", [1, 2, 4, 8, 16])
     radius: int = choice(64, "radius of the window", [2**power for power in range(11)])
     rank: int = choice(128, "rank or features", [2**power for power in range(4, 11)])
-
-    def find(self) -> dict[str, Any]:
-        return cost_calculator(self.length, self.d_model, self.n_heads, self.radius, self.rank)
 
     def say(self, found: dict[str, Any]) -> str:
         work, held = found["multiplications"], found["numbers"]

@@ -81,11 +81,9 @@ def try_maps() -> tuple[Trial, ...]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """What the figure shows at first, as :func:`deletion_test` takes it, and:
 
     Attributes:
-        chosen: Number of the map.
-        step: How many steps of four patches have been taken, from 0 to 16.
         trials: All maps with their curves; the last is by chance.
         pixels: Number of the colour of each pixel, row after row.
         colours: They, as ``#rrggbb``.
@@ -102,9 +100,6 @@ class Options(Figure):
     trials: Sequence[Trial] = field(default_factory=try_maps)
     pixels: str = "".join(map(str, ship().flatten().tolist()))
     colours: Sequence[str] = _COLOURS
-
-    def find(self) -> dict[str, Any]:
-        return deletion_test(self.chosen, self.step)
 
     def say(self, found: dict[str, Any]) -> str:
         return (

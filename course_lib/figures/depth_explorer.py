@@ -43,13 +43,9 @@ def _sweep() -> Sweep:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """What the figure shows at first, as :func:`depth_explorer` takes it, and:
 
     Attributes:
-        arrangement: What surrounds each part, a key of :data:`FORMULAS`.
-        depth: Number of blocks, one of :data:`DEPTHS`.
-        quantity: What is drawn, one of :data:`QUANTITIES`.
-        layer: The place that is read, from 0, the entrance, to the depth.
         sweep: All curves, measured when the figure is made; nothing to choose.
     """
 
@@ -65,9 +61,6 @@ class Options(Figure):
     quantity: str = choice("gradient", "measured", _LABELS)
     layer: int = slider(0, "behind block", 0, lambda now: now.depth)
     sweep: Sweep = field(default_factory=_sweep)
-
-    def find(self) -> dict[str, Any]:
-        return depth_explorer(self.arrangement, self.depth, self.quantity, self.layer)
 
     def say(self, found: dict[str, Any]) -> str:
         place = f"behind block {self.layer}" if self.layer else "at the entrance"

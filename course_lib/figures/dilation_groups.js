@@ -1,4 +1,4 @@
-(root, data, { element, control, speaker }) => {
+(root, data, { element, control, speaker, walk }) => {
   const state = { dilation: data.dilation, around: data.around, row: data.row, column: data.column };
   const side = 15;
   const window_ = 3;
@@ -54,15 +54,7 @@
     draw();
   }
 
-  table.addEventListener("keydown", (event) => {
-    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    const move = moves[event.key];
-    const r = cells.findIndex((row) => row.includes(document.activeElement));
-    if (!move || r < 0) return;
-    event.preventDefault();
-    const c = cells[r].indexOf(document.activeElement);
-    cells[r + move[0]]?.[c + move[1]]?.focus();
-  });
+  walk(table, () => cells);
 
   function draw() {
     const found = compute();

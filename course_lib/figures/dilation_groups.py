@@ -21,14 +21,7 @@ DILATIONS = (1, 2, 4)
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    Attributes:
-        dilation: One of :data:`DILATIONS`.
-        around: Whether a 3 x 3 convolution has looked around each sample.
-        row: The token that is picked.
-        column: The token that is picked.
-    """
+    """What the figure shows at first, as :func:`dilation_groups` takes it."""
 
     title = "Windows with holes."
     use = (
@@ -41,9 +34,6 @@ class Options(Figure):
     around: bool = switch(False, "look around")
     row: int = slider(0, "row", 0, SIDE - 1)
     column: int = slider(4, "column", 0, SIDE - 1)
-
-    def find(self) -> dict[str, Any]:
-        return dilation_groups(self.dilation, self.around, self.row, self.column)
 
     def say(self, found: dict[str, Any]) -> str:
         if mine := found["places"][self.row][self.column]:

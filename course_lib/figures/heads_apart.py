@@ -15,13 +15,7 @@ WORDS, MOST = ("Anna", "sings"), 4
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    Attributes:
-        query: Four numbers from -4 to 4; the first two belong to head 1.
-        keys: Four numbers for each word.
-        values: Four numbers for each word.
-    """
+    """What the figure shows at first, as :func:`heads_apart` takes it."""
 
     title = "Two questions, or one?"
     use = (
@@ -38,9 +32,6 @@ class Options(Figure):
         super().__post_init__()
         if len(self.query) != 4:
             raise ValueError(f"query is {self.query}, wanted four numbers")
-
-    def find(self) -> dict[str, Any]:
-        return heads_apart(self.query, self.keys, self.values)
 
     def say(self, found: dict[str, Any]) -> str:
         (left, _), (right, _) = found["two"]["weights"]

@@ -1,4 +1,4 @@
-(root, data, { element, control, speaker }) => {
+(root, data, { element, control, speaker, walk }) => {
   const state = {
     length: data.length, causal: data.causal, side: data.side,
     real: data.real ?? data.length, radius: data.radius ?? data.length,
@@ -38,18 +38,9 @@
     element("thead", {}, header),
     element("tbody", {}, ...indices.map((i) =>
       element("tr", {}, element("th", { scope: "row" }, String(i + 1)), ...cells[i]))));
-  table.addEventListener("keydown", (event) => {
-    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    const move = moves[event.key];
-    const i = cells.findIndex((row) => row.includes(document.activeElement));
-    if (!move || i < 0) return;
-    event.preventDefault();
-    const j = cells[i].indexOf(document.activeElement);
-    const next = cells[i + move[0]]?.[j + move[1]];
-    if (!next) return;
-    cells[i][j].tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
+  walk(table, () => cells, (from, to) => {
+    from.tabIndex = -1;
+    to.tabIndex = 0;
   });
 
   function draw() {

@@ -28,14 +28,9 @@ CONVENTIONS = {
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """What the figure shows at first, as :func:`mask_builder` takes it, and:
 
     Attributes:
-        length: Number of positions.
-        causal: Whether a query sees only itself and what comes before.
-        real: How many positions are real tokens, all if not given; the rest is padding.
-        side: Where the padding stands, ``right`` or ``left``.
-        radius: How far a query sees to both sides, all the way if not given.
         convention: Key of :data:`CONVENTIONS`.
     """
 
@@ -51,9 +46,6 @@ class Options(Figure):
     side: str = choice("right", "padding", {side: side for side in ("right", "left")})
     radius: int | None = slider(None, "radius", 0, lambda now: now.length)
     convention: str = choice("may attend", "written as", CONVENTIONS)
-
-    def find(self) -> dict[str, Any]:
-        return mask_builder(self.length, self.causal, self.real, self.side, self.radius)
 
     def say(self, found: dict[str, Any]) -> str:
         rows = ", ".join(map(str, found["empty"])) or "none"

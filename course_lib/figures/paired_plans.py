@@ -20,14 +20,7 @@ PLANS, SHOWN, MOST = 1000, 24, 20
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    Attributes:
-        difference: The true one, from 0 to 0.1.
-        spread: Standard deviation of the differences of pairs, from 0.01 to 0.1.
-        pairs: From 2 to 20.
-        quantiles: Of Student's t for 2 pairs, 3 pairs and so on.
-    """
+    """What the figure shows at first, as :func:`paired_plans` takes it."""
 
     title = "How often does a plan find what is there?"
     use = (
@@ -39,9 +32,6 @@ class Options(Figure):
     spread: float = slider(0.04, "spread", 0.01, 0.1, 0.005)
     pairs: int = slider(5, "pairs", 2, MOST)
     quantiles: Sequence[float] = tuple(t_quantile(0.975, n - 1) for n in range(2, MOST + 1))
-
-    def find(self) -> dict[str, Any]:
-        return paired_plans(self.difference, self.spread, self.pairs, self.quantiles)
 
     def say(self, found: dict[str, Any]) -> str:
         here = found["found"][self.pairs - 2]

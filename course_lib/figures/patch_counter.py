@@ -48,11 +48,9 @@ def config_of(patch_size: int, d_model: int) -> ViTConfig:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """What the figure shows at first, as :func:`patch_counter` takes it, and:
 
     Attributes:
-        patch_size: Side of a patch, one of :data:`PATCHES`.
-        d_model: Width of the tokens, one of :data:`WIDTHS`.
         picture: What is cut, as :data:`SHIP`.
         costs: What :func:`patch_counter` finds for every choice; nothing to choose.
     """
@@ -69,9 +67,6 @@ class Options(Figure):
     costs: Costs = field(
         default_factory=lambda: {f"{p} {d}": patch_counter(p, d) for p in PATCHES for d in WIDTHS}
     )
-
-    def find(self) -> dict[str, Any]:
-        return patch_counter(self.patch_size, self.d_model)
 
     def say(self, found: dict[str, Any]) -> str:
         work = found["multiplications"]

@@ -134,17 +134,11 @@ def patch_shuffler(
     shown = here if telling == "positions" else list(order)
     told = {"together": list(order), "patches": here, "positions": list(order), "none": [-1] * n}
     places = told[telling]
+    before = _pooled(patches, here, here if telling != "none" else places)
     return {
         "tokens": [list(pair) for pair in zip(shown, places, strict=True)],
         "moved": sum(place not in (-1, patch) for patch, place in zip(shown, places, strict=True)),
-        "change": float(
-            (
-                _pooled(patches, shown, places)
-                - _pooled(patches, here, here if telling != "none" else places)
-            )
-            .abs()
-            .max()
-        ),
+        "change": float((_pooled(patches, shown, places) - before).abs().max()),
     }
 
 

@@ -1,4 +1,4 @@
-(root, data, { element, control, speaker }) => {
+(root, data, { element, control, speaker, walk }) => {
   const state = { factor: data.factor, by: data.by, query: data.query };
   const { scores, order } = data;
   const length = scores.length;
@@ -72,15 +72,7 @@
     draw();
   }
 
-  table.addEventListener("keydown", (event) => {
-    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    const move = moves[event.key];
-    const y = cells.findIndex((row) => row.includes(document.activeElement));
-    if (!move || y < 0) return;
-    event.preventDefault();
-    const x = cells[y].indexOf(document.activeElement);
-    cells[y + move[0]]?.[x + move[1]]?.focus();
-  });
+  walk(table, () => cells);
 
   function draw() {
     const found = compute();

@@ -46,12 +46,9 @@ ORDER = _order()
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """What the figure shows at first, as :func:`probsparse_ranking` takes it, and:
 
     Attributes:
-        factor: Constant c, from 1 to 4.
-        by: What the ranking is by, a key of :data:`MEASURES`.
-        query: The query that is read out.
         scores: Scores of each query with each key.
         order: In which order each query draws its keys.
     """
@@ -69,9 +66,6 @@ class Options(Figure):
     query: int = slider(0, "query", 0, LENGTH - 1)
     scores: tuple[tuple[float, ...], ...] = SCORES
     order: tuple[tuple[int, ...], ...] = ORDER
-
-    def find(self) -> dict[str, Any]:
-        return probsparse_ranking(self.factor, self.by, self.query)
 
     def say(self, found: dict[str, Any]) -> str:
         chosen = "chosen" if self.query in found["chosen"] else "not chosen"

@@ -20,12 +20,9 @@ KEY = (1.0, 0.1, 0.6, -0.7, 0.5, 0.8, -0.8, 0.4)
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """What the figure shows at first, as :func:`rope_rotation` takes it, and:
 
     Attributes:
-        query: Where the query stands, up to :data:`LAST`.
-        key: Where the key stands, up to :data:`LAST`.
-        base: A power of 10 from 10 to 10,000.
         together: Whether the key moves along when the query is moved.
     """
 
@@ -40,9 +37,6 @@ class Options(Figure):
     key: int = slider(17, "key", 0, LAST)
     base: int = choice(100, "base", [10, 100, 1_000, 10_000])
     together: bool = switch(False, "both move together")
-
-    def find(self) -> dict[str, Any]:
-        return rope_rotation(self.query, self.key, self.base)
 
     def say(self, found: dict[str, Any]) -> str:
         parts = ", ".join(f"{part:.2f}" for part in found["parts"])

@@ -12,13 +12,7 @@ from course_lib.recurrence import gru_step, unroll
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    Attributes:
-        words: Length of the sentence, from 2 to 20.
-        keep: How much of its state the valve keeps at each word, from 0.05 to 0.95.
-        wanted: The word that is to be translated, from 1 to the last.
-    """
+    """What the figure shows at first, as :func:`shared_state` takes it."""
 
     title = "How much of the card does a word get?"
     use = (
@@ -29,9 +23,6 @@ class Options(Figure):
     words: int = slider(8, "words", 2, 20)
     keep: float = slider(0.5, "kept", 0.05, 0.95, 0.05)
     wanted: int = slider(1, "wanted word", 1, lambda now: now.words)
-
-    def find(self) -> dict[str, Any]:
-        return shared_state(self.words, self.keep, self.wanted)
 
     def say(self, found: dict[str, Any]) -> str:
         last, after = (100 * found[name][self.wanted - 1] for name in ("last", "after"))

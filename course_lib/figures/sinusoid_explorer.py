@@ -14,15 +14,7 @@ SPAN = 64
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    Attributes:
-        position: Where the first token stands, up to 64.
-        distance: How far behind it the second one stands, up to :data:`SPAN`.
-        d_model: Width of a code: 4, 8, 16 or 32.
-        base: A power of 10 from 10 to 10,000.
-        cosines: Whether a code has its cosines; without them, only the heights of the hands.
-    """
+    """What the figure shows at first, as :func:`sinusoid_explorer` takes it."""
 
     title = "Clocks for two positions."
     use = (
@@ -36,11 +28,6 @@ class Options(Figure):
     d_model: int = choice(16, "width", [4, 8, 16, 32])
     base: int = choice(10_000, "base", [10, 100, 1_000, 10_000])
     cosines: bool = switch(True, "with cosines")
-
-    def find(self) -> dict[str, Any]:
-        return sinusoid_explorer(
-            self.position, self.distance, self.d_model, self.base, self.cosines
-        )
 
     def say(self, found: dict[str, Any]) -> str:
         return (

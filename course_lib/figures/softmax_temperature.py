@@ -12,14 +12,7 @@ from course_lib.figures.base import Figure, bars, choice, slider, switch
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    Attributes:
-        scores: One score per key as it would be at head width 1: numbers of unit variance.
-        d_head: Head width, a power of 4 up to 1024; it multiplies the scores by its square root.
-        scaled: Whether the scores are divided by that square root again.
-        temperature: A further divisor.
-    """
+    """What the figure shows at first, as :func:`softmax_temperature` takes it."""
 
     title = "From scores to weights."
     use = (
@@ -31,9 +24,6 @@ class Options(Figure):
     d_head: int = choice(64, "head width", [4**i for i in range(6)])
     scaled: bool = switch(True, "divide by its root")
     temperature: float = slider(1.0, "temperature", 0.1, 4, 0.1)
-
-    def find(self) -> dict[str, Any]:
-        return softmax_temperature(self.scores, self.d_head, self.scaled, self.temperature)
 
     def say(self, found: dict[str, Any]) -> str:
         weights = found["weights"]

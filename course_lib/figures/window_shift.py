@@ -20,14 +20,10 @@ _COLOURS = ("59,130,196", "217,119,6", "5,150,105", "147,51,234", "190,24,93", "
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """What the figure shows at first, as :func:`window_shift` takes it, and:
 
     Attributes:
-        shift: By how much the windows are moved, from 0 to 3.
-        masked: Whether the mask is applied.
         rolled: Whether the grid is drawn as it lies in memory, after the roll.
-        row: The token that is picked.
-        column: The token that is picked.
     """
 
     title = "Windows that move."
@@ -42,9 +38,6 @@ class Options(Figure):
     rolled: bool = switch(False, "after the roll")
     row: int = slider(0, "row", 0, ROWS - 1)
     column: int = slider(0, "column", 0, COLUMNS - 1)
-
-    def find(self) -> dict[str, Any]:
-        return window_shift(self.shift, self.masked, self.row, self.column)
 
     def say(self, found: dict[str, Any]) -> str:
         name = chr(ord("A") + found["windows"][self.row][self.column])

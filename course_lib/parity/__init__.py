@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from course_lib.parity.contract import Calls, Mechanism, Reference, floats
+from course_lib.parity.contract import Lambda, Mechanism, Reference, floats
 
-__all__ = ["Calls", "Mechanism", "Reference", "Row", "floats", "load_table", "mechanisms"]
+__all__ = ["Lambda", "Mechanism", "Reference", "Row", "floats", "load_table", "mechanisms"]
 
 
 @dataclass(frozen=True)

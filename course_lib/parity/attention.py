@@ -20,15 +20,16 @@ from course_lib.parity.contract import (
     built,
     called,
 )
+from course_lib.parity.copying import copy_weights, packed_qkv
 
 
 def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
     """Give ``nn.MultiheadAttention``, which keeps three maps in one matrix, our weights."""
-    maps = (ours.q_proj, ours.k_proj, ours.v_proj)
+    weight, bias = packed_qkv(ours)
     with torch.no_grad():
-        theirs.in_proj_weight.copy_(torch.cat([part.weight for part in maps]))
-        theirs.in_proj_bias.copy_(torch.cat([part.bias for part in maps]))
-    theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
+        theirs.in_proj_weight.copy_(weight)
+        theirs.in_proj_bias.copy_(bias)
+    copy_weights(theirs.out_proj, ours.out_proj)
 
 
 def torch_multi_head(attend: MultiHeadAttention) -> nn.MultiheadAttention:

@@ -9,15 +9,15 @@ import torch
 from torch import Tensor, nn
 
 
-class Calls(nn.Module):
-    """A function as a module without weights.
+class Lambda(nn.Module):
+    """A function as a module without weights, a lambda layer.
 
     Args:
         function: Called with what the module is called with.
         fixed: Keyword arguments of every call.
 
     Example:
-        >>> Calls(torch.add, alpha=2)(torch.tensor(1.0), torch.tensor(3.0))
+        >>> Lambda(torch.add, alpha=2)(torch.tensor(1.0), torch.tensor(3.0))
         tensor(7.)
     """
 
@@ -72,7 +72,7 @@ def called(
     explicit: Callable[..., tuple[Tensor, Tensor]],
     *names: str,
     **fixed: Any,
-) -> Callable[..., Calls]:
+) -> Callable[..., Lambda]:
     """Make the builder of a function of queries, keys and values.
 
     Args:
@@ -82,9 +82,9 @@ def called(
         **fixed: Arguments that no size sets.
     """
 
-    def build(*, fast: bool, **sizes: int) -> Calls:
+    def build(*, fast: bool, **sizes: int) -> Lambda:
         function = fused if fast else lambda *qkv, **options: explicit(*qkv, **options)[0]
-        return Calls(function, **_named(names, sizes), **fixed)
+        return Lambda(function, **_named(names, sizes), **fixed)
 
     return build
 

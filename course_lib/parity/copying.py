@@ -1,6 +1,9 @@
 """Giving two modules the same weights, and weights that tell them apart."""
 
-from torch import nn
+from typing import Any
+
+import torch
+from torch import Tensor, nn
 
 
 def copy_weights(target: nn.Module, source: nn.Module) -> None:
@@ -19,6 +22,33 @@ def copy_weights(target: nn.Module, source: nn.Module) -> None:
     target.load_state_dict(dict(zip(theirs, ours.values(), strict=True)))
     dtype = next(x.dtype for x in ours.values() if x.is_floating_point())
     target.to(dtype).train(source.training)
+
+
+def copy_submodules(target: nn.Module, source: nn.Module, pairs: str) -> None:
+    """Copy the weights of submodules to those of another module.
+
+    Args:
+        target: Its submodules are changed, as by :func:`copy_weights`.
+        source: Where they come from.
+        pairs: ``theirs=ours``, separated by white space: names of a submodule of ``target`` and
+            of the one of ``source`` that it gets the weights of.
+
+    Example:
+        >>> peer, ours = nn.ModuleDict({"fc": nn.Linear(2, 1)}), nn.Sequential(nn.Linear(2, 1))
+        >>> copy_submodules(peer, ours, "fc=0")
+        >>> bool((peer["fc"].weight == ours[0].weight).all())
+        True
+    """
+    for pair in pairs.split():
+        theirs, ours = pair.split("=")
+        copy_weights(target.get_submodule(theirs), source.get_submodule(ours))
+
+
+def packed_qkv(attend: Any) -> tuple[Tensor, Tensor]:
+    """Weight and bias of the maps to queries, keys and values, for a peer that has one map."""
+    maps = (attend.q_proj, attend.k_proj, attend.v_proj)
+    weights, biases = zip(*((part.weight, part.bias) for part in maps), strict=True)
+    return torch.cat(weights), torch.cat(biases)
 
 
 def settled(module: nn.Module) -> nn.Module:

@@ -16,6 +16,7 @@ from course_lib.efficient.performer import RandomFeatureAttention
 from course_lib.efficient.strided import fused_strided_attention, strided_attention
 from course_lib.efficient.tiled import online_attention, tiled_attention
 from course_lib.parity.contract import HEADS, TOKENS, Mechanism, Reference, built, called
+from course_lib.parity.copying import copy_submodules
 
 
 def _linformer_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
@@ -25,12 +26,9 @@ def _linformer_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
         attend.d_model, attend.length, k=attend.rank, heads=attend.n_heads
     ).to(inputs[0])
     with torch.no_grad():
-        peer.to_q.weight.copy_(attend.q_proj.weight)
-        peer.to_k.weight.copy_(attend.k_proj.weight)
-        peer.to_v.weight.copy_(attend.v_proj.weight)
         peer.proj_k.copy_(attend.mix_keys.T)
         peer.proj_v.copy_(attend.mix_values.T)
-    peer.to_out.load_state_dict(attend.out_proj.state_dict())
+    copy_submodules(peer, attend, "to_q=q_proj to_k=k_proj to_v=v_proj to_out=out_proj")
     return Reference(peer.eval(), inputs)
 
 
@@ -88,8 +86,7 @@ def _bigbird_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
         max_position_embeddings=attend.length,
     )
     peer = BigBirdBlockSparseAttention(config).to(x).eval()
-    for theirs, ours in (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj")):
-        getattr(peer, theirs).load_state_dict(getattr(attend, ours).state_dict())
+    copy_submodules(peer, attend, "query=q_proj key=k_proj value=v_proj")
     # In evaluation it draws nothing and counts block 0 once more for each block it should draw.
     peer._bigbird_block_rand_mask_with_head = lambda **_: list(blocks)  # type: ignore[method-assign]
     of_blocks, band, of_queries, of_keys = BigBirdModel.create_masks_for_block_sparse_attn(

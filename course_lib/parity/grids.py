@@ -12,7 +12,7 @@ from course_lib.efficient.convolutional import (
     ReducedAttention,
 )
 from course_lib.parity.contract import Mechanism, Reference, built, drawn
-from course_lib.parity.copying import copy_weights, settled
+from course_lib.parity.copying import copy_submodules, copy_weights, settled
 
 
 def _cvt(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
@@ -58,15 +58,12 @@ def _pvt_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
 
     config = PvtConfig(layer_norm_eps=attend.norm.eps, qkv_bias=True)
     peer = PvtAttention(config, attend.d_model, attend.n_heads, attend.reduction)
-    for theirs, ours in (
-        (peer.self.query, attend.q_proj),
-        (peer.self.key, attend.k_proj),
-        (peer.self.value, attend.v_proj),
-        (peer.self.sequence_reduction, attend.reduce),
-        (peer.self.layer_norm, attend.norm),
-        (peer.output.dense, attend.out_proj),
-    ):
-        copy_weights(theirs, ours)
+    copy_submodules(
+        peer,
+        attend,
+        "self.query=q_proj self.key=k_proj self.value=v_proj output.dense=out_proj"
+        " self.sequence_reduction=reduce self.layer_norm=norm",
+    )
     return _on_grid(peer.eval(), inputs)
 
 

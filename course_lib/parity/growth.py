@@ -152,11 +152,19 @@ class _Slots(nn.Module):
         return self.across(self.among(self.slots), x)
 
 
+def _by_head(attend: Callable[..., Tensor], **fixed: Any) -> Callable[[int, Generator], nn.Module]:
+    return lambda length, generator: _ByHead(attend, **fixed)
+
+
 def _blocks(length: int, generator: Generator) -> nn.Module:
     return BlockSparseAttention(
         D_MODEL, N_HEADS, length=length, block_size=_BLOCK,
         n_random=min(3, max(length // _BLOCK - 5, 0)), generator=generator,
     )  # fmt: skip
+
+
+def _explicit(length: int, generator: Generator) -> nn.Module:
+    return MultiHeadAttention(D_MODEL, N_HEADS, fused=False)
 
 
 def _performer(causal: bool) -> Callable[[int, Generator], nn.Module]:
@@ -175,27 +183,17 @@ VARIANTS: dict[str, Variant] = {
     variant.name: variant
     for variant in (
         Variant(FULL, lambda T, g: MultiHeadAttention(D_MODEL, N_HEADS), _line, 2),
-        Variant(
-            "full-explicit",
-            lambda T, g: MultiHeadAttention(D_MODEL, N_HEADS, fused=False),
-            _line,
-            2,
-        ),
-        Variant("tiled", lambda T, g: _ByHead(tiled_attention), _line, 2),
-        Variant("window", lambda T, g: _ByHead(fused_banded_attention, radius=_RADIUS), _line, 1),
+        Variant("full-explicit", _explicit, _line, 2),
+        Variant("tiled", _by_head(tiled_attention), _line, 2),
+        Variant("window", _by_head(fused_banded_attention, radius=_RADIUS), _line, 1),
         Variant(
             "dilated-window",
-            lambda T, g: _ByHead(fused_banded_attention, radius=_RADIUS // 2, dilation=2),
+            _by_head(fused_banded_attention, radius=_RADIUS // 2, dilation=2),
             _line,
             1,
         ),
         Variant("longformer", lambda T, g: _OneGlobal(), _line, 1),
-        Variant(
-            "blocks",
-            lambda T, g: _ByHead(fused_block_diagonal_attention, block_size=_KEYS),
-            _line,
-            1,
-        ),
+        Variant("blocks", _by_head(fused_block_diagonal_attention, block_size=_KEYS), _line, 1),
         Variant("block-sparse", _blocks, _line, 1),
         Variant("strided", _strided(None), _line, 1.5, causal=True),
         Variant("fixed", _strided(1), _line, 1.5, causal=True),

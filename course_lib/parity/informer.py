@@ -20,8 +20,10 @@ from course_lib.informer import (
     SparseRules,
 )
 from course_lib.parity.contract import TOKENS, Mechanism, Reference, drawn
+from course_lib.parity.copying import copy_submodules
 
 _DRAW = 20211
+_MAPS = ("q_proj", "k_proj", "v_proj", "out_proj")
 
 
 class _Judged(nn.Module):
@@ -100,22 +102,15 @@ def _layer_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
         sampling_factor=attend.sparse.rules.factor,
         attention_type="prob",
         activation_function="gelu",
-        dropout=0.0,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
     )
     peer = PeerLayer(config).to(inputs[0]).eval()
-    for theirs, ours in {
-        "self_attn.q_proj": attend.q_proj,
-        "self_attn.k_proj": attend.k_proj,
-        "self_attn.v_proj": attend.v_proj,
-        "self_attn.out_proj": attend.out_proj,
-        "self_attn_layer_norm": layer.attention_norm,
-        "fc1": layer.feed_forward.in_proj,
-        "fc2": layer.feed_forward.out_proj,
-        "final_layer_norm": layer.feed_forward_norm,
-    }.items():
-        peer.get_submodule(theirs).load_state_dict(ours.state_dict())
+    attention = " ".join(f"self_attn.{part}=attention.{part}" for part in _MAPS)
+    copy_submodules(
+        peer,
+        layer,
+        f"{attention} self_attn_layer_norm=attention_norm fc1=feed_forward.in_proj"
+        " fc2=feed_forward.out_proj final_layer_norm=feed_forward_norm",
+    )
     return Reference(_repeat_draw(peer), inputs)
 
 

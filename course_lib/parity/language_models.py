@@ -6,6 +6,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.parity.contract import Mechanism, Reference, configured
+from course_lib.parity.copying import copy_submodules, packed_qkv
 from course_lib.transformer import DecoderOnly, DecoderOnlyConfig
 
 
@@ -28,9 +29,6 @@ def _gpt2(model: DecoderOnly) -> Any:
             n_head=config.n_heads,
             n_inner=config.d_ff,
             activation_function="gelu",
-            resid_pdrop=0.0,
-            embd_pdrop=0.0,
-            attn_pdrop=0.0,
             bos_token_id=None,
             eos_token_id=None,
             tie_word_embeddings=config.tied,
@@ -46,25 +44,22 @@ def _gpt2(model: DecoderOnly) -> Any:
             peer.lm_head.weight.copy_(model.head.weight)
         for ours, theirs in zip(model.blocks.blocks, body.h, strict=True):
             _copy_gpt2_block(ours, theirs)
-    body.ln_f.load_state_dict(model.blocks.norm.state_dict())
+    copy_submodules(body, model, "ln_f=blocks.norm")
     return peer
 
 
 def _copy_gpt2_block(ours: Any, theirs: Any) -> None:
-    attention = ours.attention
-    maps = (attention.q_proj, attention.k_proj, attention.v_proj)
+    feed_forward = ours.feed_forward
     # Their maps are written x W, with W the transpose of what a linear layer holds.
-    theirs.attn.c_attn.weight.copy_(torch.cat([part.weight for part in maps]).T)
-    theirs.attn.c_attn.bias.copy_(torch.cat([part.bias for part in maps]))
-    for mine, other in (
-        (attention.out_proj, theirs.attn.c_proj),
-        (ours.feed_forward.in_proj, theirs.mlp.c_fc),
-        (ours.feed_forward.out_proj, theirs.mlp.c_proj),
+    for (weight, bias), other in (
+        (packed_qkv(ours.attention), theirs.attn.c_attn),
+        (ours.attention.out_proj.parameters(), theirs.attn.c_proj),
+        (feed_forward.in_proj.parameters(), theirs.mlp.c_fc),
+        (feed_forward.out_proj.parameters(), theirs.mlp.c_proj),
     ):
-        other.weight.copy_(mine.weight.T)
-        other.bias.copy_(mine.bias)
-    theirs.ln_1.load_state_dict(ours.attention_norm.state_dict())
-    theirs.ln_2.load_state_dict(ours.feed_forward_norm.state_dict())
+        other.weight.copy_(weight.T)
+        other.bias.copy_(bias)
+    copy_submodules(theirs, ours, "ln_1=attention_norm ln_2=feed_forward_norm")
 
 
 def _gpt2_peer(model: Any, inputs: tuple[Any, ...]) -> Reference:

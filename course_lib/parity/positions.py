@@ -7,6 +7,7 @@ from torch import Generator, Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.parity.contract import TOKENS, Mechanism, Reference, built
+from course_lib.parity.copying import copy_submodules, copy_weights
 from course_lib.positions import (
     Alibi,
     ClippedRelativeAttention,
@@ -42,22 +43,14 @@ def _t5_peer(module: Any, inputs: _Inputs) -> Reference:
     from transformers.models.t5.modeling_t5 import T5Attention
 
     ours = module.attend
-    config = T5Config(
-        d_model=ours.d_model,
-        d_kv=ours.d_head,
-        num_heads=ours.n_heads,
-        dropout_rate=0.0,
-    )
+    config = T5Config(d_model=ours.d_model, d_kv=ours.d_head, num_heads=ours.n_heads)
     config._attn_implementation = "sdpa"
     peer: Any = T5Attention(config, has_relative_attention_bias=True).to(ours.q_proj.weight)
     with torch.no_grad():
         # T5 leaves the scores as they are; the factor goes into the queries.
         peer.q.weight.copy_(ours.q_proj.weight * ours.d_head**-0.5)
-        peer.k.weight.copy_(ours.k_proj.weight)
-        peer.v.weight.copy_(ours.v_proj.weight)
-        peer.o.weight.copy_(ours.out_proj.weight)
         peer.relative_attention_bias.weight.copy_(module.bias.table)
-    peer.eval()
+    copy_submodules(peer.eval(), ours, "k=k_proj v=v_proj o=out_proj")
     return Reference(lambda x: peer(x)[0], inputs)
 
 
@@ -101,23 +94,17 @@ def _xlnet_peer(module: Any, inputs: _Inputs) -> Reference:
     from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
     ours = module.attend
-    config = XLNetConfig(
-        d_model=ours.d_model, n_head=ours.n_heads, dropout=0.0, layer_norm_eps=module.norm.eps
-    )
+    config = XLNetConfig(d_model=ours.d_model, n_head=ours.n_heads, layer_norm_eps=module.norm.eps)
     peer = XLNetRelativeAttention(config).to(ours.u)
     shape = (ours.d_model, ours.n_heads, ours.d_head)
     with torch.no_grad():
-        for name, part in (
-            ("q", ours.q_proj),
-            ("k", ours.k_proj),
-            ("v", ours.v_proj),
-            ("r", ours.distance_proj),
-        ):
-            getattr(peer, name).copy_(part.weight.T.reshape(shape))
+        for name, part in (("q", "q"), ("k", "k"), ("v", "v"), ("r", "distance")):
+            weight = getattr(ours, f"{part}_proj").weight
+            getattr(peer, name).copy_(weight.T.reshape(shape))
         peer.o.copy_(ours.out_proj.weight.view(shape))
         peer.r_w_bias.copy_(ours.u)
         peer.r_r_bias.copy_(ours.v)
-    peer.layer_norm.load_state_dict(module.norm.state_dict())
+    copy_weights(peer.layer_norm, module.norm)
     peer.eval()
     x, codes = inputs
 

@@ -6,7 +6,13 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.parity.contract import IMAGES, Mechanism, Reference
+from course_lib.parity.copying import copy_submodules, copy_weights
 from course_lib.swin import Layout, Swin, SwinConfig, WindowAttention, window_mask
+
+_BLOCK = (
+    "layernorm_before=attention_norm layernorm_after=feed_forward_norm"
+    " mlp.fc1=feed_forward.in_proj mlp.fc2=feed_forward.out_proj"
+)
 
 
 def _window_attention(
@@ -88,21 +94,17 @@ def transformers_swin(model: Swin) -> Any:
     shape = (-1, ours.n_channels, ours.patch_size, ours.patch_size)
     patches = peer.swin.embeddings.patch_embeddings.projection
     patches.load_state_dict({"weight": weight.view(shape), "bias": model.patch_proj.bias})
-    peer.swin.embeddings.norm.load_state_dict(model.patch_norm.state_dict())
     layers: Any = peer.swin.encoder.layers
     stages: Any = model.stages
     for i, stage in enumerate(stages):
         if i:
-            layers[i - 1].downsample.norm.load_state_dict(stage.merge.norm.state_dict())
-            layers[i - 1].downsample.reduction.load_state_dict(stage.merge.proj.state_dict())
+            copy_submodules(layers[i - 1].downsample, stage.merge, "norm=norm reduction=proj")
         for theirs, block in zip(layers[i].blocks, stage.blocks, strict=True):
             _copy_attention(theirs.attention, block.attention)
-            theirs.layernorm_before.load_state_dict(block.attention_norm.state_dict())
-            theirs.layernorm_after.load_state_dict(block.feed_forward_norm.state_dict())
-            theirs.mlp.fc1.load_state_dict(block.feed_forward.in_proj.state_dict())
-            theirs.mlp.fc2.load_state_dict(block.feed_forward.out_proj.state_dict())
-    peer.swin.layernorm.load_state_dict(model.norm.state_dict())
-    peer.classifier.load_state_dict(model.head.state_dict())
+            copy_submodules(theirs, block, _BLOCK)
+    copy_submodules(
+        peer, model, "swin.embeddings.norm=patch_norm swin.layernorm=norm classifier=head"
+    )
     return peer
 
 
@@ -129,7 +131,7 @@ def _copy_attention(peer: Any, ours: WindowAttention) -> None:
     )
     for part, weight, bias in maps:
         part.load_state_dict({"weight": weight, "bias": bias})
-    peer.o_proj.load_state_dict(ours.out_proj.state_dict())
+    copy_weights(peer.o_proj, ours.out_proj)
     with torch.no_grad():
         peer.relative_position_bias.relative_position_bias_table.copy_(ours.bias.table)
 

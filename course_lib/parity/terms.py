@@ -7,7 +7,8 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.parity.contract import TOKENS, Calls, Mechanism, Reference, built, drawn
+from course_lib.parity.contract import TOKENS, Lambda, Mechanism, Reference, built, drawn
+from course_lib.parity.copying import copy_submodules, copy_weights
 from course_lib.positions.delta import DeltaValueAttention
 from course_lib.positions.legendre import legendre_polynomials
 from course_lib.positions.terms import (
@@ -103,22 +104,17 @@ def _deberta_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
         relative_attention=True,
         max_relative_positions=module.span,
         pos_att_type=["c2p", "p2c"],
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
     )
     peer = DisentangledSelfAttention(config).to(inputs[0]).eval()
-    names = {
-        "query_proj": "q_proj",
-        "key_proj": "k_proj",
-        "value_proj": "v_proj",
-        "pos_query_proj": "position_q_proj",
-        "pos_key_proj": "position_k_proj",
-    }
-    for theirs, ours in names.items():
-        getattr(peer, theirs).load_state_dict(getattr(module, ours).state_dict())
+    copy_submodules(
+        peer,
+        module,
+        "query_proj=q_proj key_proj=k_proj value_proj=v_proj"
+        " pos_query_proj=position_q_proj pos_key_proj=position_k_proj",
+    )
     # There the last projection belongs to the next module, together with a norm.
     out_proj = nn.Linear(module.d_model, module.d_model).to(inputs[0])
-    out_proj.load_state_dict(module.out_proj.state_dict())
+    copy_weights(out_proj, module.out_proj)
     B, T, _ = inputs[0].shape
     mask = torch.ones(B, 1, T, T, dtype=torch.bool)
 
@@ -153,7 +149,7 @@ MECHANISMS = (
     Mechanism(
         name="legendre",
         source="Aggarwal (2024), equations 14 and 15",
-        build=built(partial(Calls, legendre_polynomials), "degree=length"),
+        build=built(partial(Lambda, legendre_polynomials), "degree=length"),
         inputs=_points,
         tiny={"length": 12, "d_model": 9},
         peer=_numpy_legendre,

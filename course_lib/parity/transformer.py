@@ -4,16 +4,14 @@ from typing import Any
 
 from torch import Generator, Tensor, nn
 
-from course_lib.layers import FeedForward, Norm
+from course_lib.layers import Norm
 from course_lib.masks import causal_mask, to_blocked
 from course_lib.parity.attention import copy_attention
 from course_lib.parity.contract import TOKENS, WITH_MEMORY, Mechanism, Reference, built
+from course_lib.parity.copying import copy_submodules
 from course_lib.transformer import Decoder, Encoder
 
-
-def _copy_feed_forward(ours: FeedForward, theirs: Any) -> None:
-    theirs.linear1.load_state_dict(ours.in_proj.state_dict())
-    theirs.linear2.load_state_dict(ours.out_proj.state_dict())
+_FEED_FORWARD = "linear1=feed_forward.in_proj linear2=feed_forward.out_proj norm1=attention_norm"
 
 
 def _torch_sizes(block: Any) -> dict[str, Any]:
@@ -32,11 +30,6 @@ def _final_norm(stack: Encoder | Decoder) -> nn.Module | None:
     return stack.norm if isinstance(stack.norm, nn.LayerNorm) else None
 
 
-def _pairs(ours: Any, theirs: Any) -> Any:
-    """Our blocks beside theirs."""
-    return zip(ours, theirs, strict=True)
-
-
 def torch_encoder(encoder: Encoder) -> nn.TransformerEncoder:
     """``nn.TransformerEncoder`` with the same weights."""
     block: Any = encoder.blocks[0]
@@ -46,11 +39,10 @@ def torch_encoder(encoder: Encoder) -> nn.TransformerEncoder:
         norm=_final_norm(encoder),
         enable_nested_tensor=False,
     )
-    for ours, theirs in _pairs(encoder.blocks, peer.layers):
+    blocks: Any = zip(encoder.blocks, peer.layers, strict=True)
+    for ours, theirs in blocks:
         copy_attention(ours.attention, theirs.self_attn)
-        _copy_feed_forward(ours.feed_forward, theirs)
-        theirs.norm1.load_state_dict(ours.attention_norm.state_dict())
-        theirs.norm2.load_state_dict(ours.feed_forward_norm.state_dict())
+        copy_submodules(theirs, ours, f"{_FEED_FORWARD} norm2=feed_forward_norm")
     return peer.to(block.feed_forward.in_proj.weight).eval()
 
 
@@ -59,13 +51,12 @@ def torch_decoder(decoder: Decoder) -> nn.TransformerDecoder:
     block: Any = decoder.blocks[0]
     layer = nn.TransformerDecoderLayer(**_torch_sizes(block))
     peer = nn.TransformerDecoder(layer, len(decoder.blocks), norm=_final_norm(decoder))
-    for ours, theirs in _pairs(decoder.blocks, peer.layers):
+    blocks: Any = zip(decoder.blocks, peer.layers, strict=True)
+    for ours, theirs in blocks:
         copy_attention(ours.attention, theirs.self_attn)
         copy_attention(ours.cross_attention, theirs.multihead_attn)
-        _copy_feed_forward(ours.feed_forward, theirs)
-        theirs.norm1.load_state_dict(ours.attention_norm.state_dict())
-        theirs.norm2.load_state_dict(ours.cross_attention_norm.state_dict())
-        theirs.norm3.load_state_dict(ours.feed_forward_norm.state_dict())
+        norms = "norm2=cross_attention_norm norm3=feed_forward_norm"
+        copy_submodules(theirs, ours, f"{_FEED_FORWARD} {norms}")
     return peer.to(block.feed_forward.in_proj.weight).eval()
 
 

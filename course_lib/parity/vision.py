@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
 from course_lib.parity.contract import IMAGES, Mechanism, Reference, configured, drawn
-from course_lib.parity.copying import copy_weights, settled
+from course_lib.parity.copying import copy_submodules, copy_weights, settled
 from course_lib.resnet import ResNetStage
 from course_lib.vit import DistilledViT, ViT, ViTConfig
 
@@ -39,13 +39,10 @@ def _copy_encoder(peer: Any, model: Any) -> None:
         kernel.bias.copy_(model.patch_proj.bias)
     for theirs, ours in zip(peer.layers, model.blocks, strict=True):
         # Both define the parts of attention, and of the feed-forward part, in the same order.
-        for target, source in (
-            (theirs.layernorm_before, ours.attention_norm),
-            (theirs.attention, ours.attention),
-            (theirs.layernorm_after, ours.feed_forward_norm),
-            (theirs.mlp, ours.feed_forward),
-        ):
-            copy_weights(target, source)
+        copy_submodules(theirs, ours, "attention=attention mlp=feed_forward")
+        copy_submodules(
+            theirs, ours, "layernorm_before=attention_norm layernorm_after=feed_forward_norm"
+        )
     copy_weights(peer.layernorm, model.norm)
 
 

@@ -14,6 +14,7 @@ from course_lib.efficient.block_diagonal import (
 from course_lib.efficient.longformer import LongformerAttention
 from course_lib.masks import block_mask, dilated_window_mask, longformer_mask
 from course_lib.parity.contract import HEADS, Mechanism, Reference, called
+from course_lib.parity.copying import copy_submodules
 
 
 def _dense_window(module: Any, inputs: tuple[Any, ...]) -> Reference:
@@ -67,13 +68,14 @@ def _transformers_longformer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
         num_attention_heads=attend.n_heads,
         num_hidden_layers=1,
         attention_window=[2 * attend.radius],
-        attention_probs_dropout_prob=0.0,
     )
     peer = LongformerSelfAttention(config, layer_id=0)
-    for ours, theirs in (("q", "query"), ("k", "key"), ("v", "value")):
-        for kind, suffix in (("proj", ""), ("global", "_global")):
-            weights = getattr(attend, f"{ours}_{kind}").state_dict()
-            getattr(peer, theirs + suffix).load_state_dict(weights)
+    copy_submodules(
+        peer,
+        attend,
+        "query=q_proj key=k_proj value=v_proj"
+        " query_global=q_global key_global=k_global value_global=v_global",
+    )
     x, positions = inputs
     peer = peer.to(x).eval()
     is_global = torch.zeros(x.shape[:2], dtype=torch.bool, device=x.device)

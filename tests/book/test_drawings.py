@@ -45,7 +45,7 @@ def test_a_page_holds_both_layouts_and_one_style(tmp_path: Path) -> None:
 def test_a_changed_module_makes_the_page_anew(tmp_path: Path) -> None:
     app = made(tmp_path, "html")
     watched = {Path(app.srcdir, path).name for path in app.env.dependencies["index"]}
-    assert {"attention.py", "sketch.py", "style.py"} <= watched
+    assert {"attention.py", "letters.py", "sketch.py", "style.py"} <= watched
 
 
 def test_an_epub_holds_a_picture(tmp_path: Path) -> None:

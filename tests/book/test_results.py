@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from course_lib.book.reported import Reported
-from course_lib.book.results import by_size, planned, ran, scalar_table, summary, tables
+from course_lib.book.results import (
+    by_size,
+    larger_sizes,
+    planned,
+    ran,
+    scalar_table,
+    summary,
+    tables,
+)
 from course_lib.experiments import EXPERIMENTS, SHIPPED_RESULTS, DataUse, Record, Size, load_record
 
 EXPERIMENT = EXPERIMENTS["seq2seq-bottleneck"]
@@ -112,3 +120,17 @@ def test_the_plan_of_a_size_says_what_has_run_and_what_has_not() -> None:
         by_size([*RECORDS, *whole])
         == "Runs so far: 3 of size cpu, 4 of size day, none of size full."
     )
+
+
+def test_a_chapter_says_which_larger_sizes_have_run() -> None:
+    arms = {name: EXPERIMENT.arms[name] for name in ARMS}
+    plan = Size({"epochs": 1}, (0, 1), 90, "a core")
+    what = replace(EXPERIMENT, arms=arms, sizes={"cpu": plan, "day": plan})
+    told = f"`{what.name}` at size *{{}}*, {{}}."
+    assert larger_sizes(what, RECORDS) == told.format("day", "not run: 0 of 4")
+    days = [replace(each, size="day") for each in RECORDS]
+    some = f"3 of 4: 2 seeds of {ARMS[0]}; 1 seed of {ARMS[1]}"
+    assert larger_sizes(what, days) == told.format("day", some)
+    small = replace(what, sizes={"cpu": plan, "full": plan})
+    none = [told.format("day", "none planned"), told.format("full", "not run: 0 of 4")]
+    assert larger_sizes(small, RECORDS) == " ".join(none)

@@ -129,7 +129,8 @@ def test_a_function_that_does_not_exist_is_named() -> None:
 
 
 def test_a_conclusion_that_does_not_exist_is_named() -> None:
-    for one, said in (("norm-depth/nothing", "nothing"), ("nowhere/nothing", "nowhere")):
+    missing = ("norm-depth/nothing", "nowhere/nothing", "norm-depth@night/deep")
+    for one, said in zip(missing, ("nothing", "nowhere", "night"), strict=True):
         measured = {"verdict": "measured here", "note": "n", "outcome": "stands"}
         with pytest.raises((KeyError, ValueError), match=said):
             shown(entry(show="", decided=[one], **measured))

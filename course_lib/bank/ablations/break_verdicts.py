@@ -5,8 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from course_lib.bank.inputs import numbers
-from course_lib.checks.exercise import Exercise
+from course_lib.bank.inputs import counterexample, numbers
 from course_lib.checks.trial import Trial, Wrong
 from course_lib.experiments.verdict import verdict
 
@@ -29,22 +28,6 @@ def best_run(first, second):
 def reference() -> tuple[list[float], list[float]]:
     """Four seeds in favour of the first arm, and the best one just against it."""
     return [0.7, 0.72, 0.74, 0.76, 0.602], [0.72, 0.74, 0.76, 0.78, 0.6]
-
-
-exercise = Exercise(
-    id="ablations.break_verdicts",
-    function="break_verdicts",
-    reference=reference,
-    points=3,
-    minutes=15,
-    difficulty=3,
-    chapter="18_ablations.html#ablations-rule",
-    outcomes=("ablations.decide",),
-    given=(bars_apart, best_run),
-    returns=("first", "second"),
-    any_size=True,
-    example=lambda t: (),
-)
 
 
 def _decided(t: Trial) -> tuple[Tensor, Tensor, str]:
@@ -74,41 +57,36 @@ def _misjudged(t: Trial, *others: Callable[..., str], most: int = MOST) -> None:
     t.expect(len(first) <= most, f"there are {len(first)} pairs")
 
 
-@exercise.prop(
-    "the rule decides, and `bars_apart` says something else",
-    points=1,
-    hint="Bars are long where seeds differ much. What does the rule take off before it looks?",
+exercise = counterexample(
+    "ablations.break_verdicts",
+    _misjudged,
+    reference=reference,
+    given=(bars_apart, best_run),
+    returns=("first", "second"),
+    minutes=15,
+    difficulty=3,
+    chapter="18_ablations.html#ablations-rule",
+    outcome="ablations.decide",
+    apart={
+        "bars": (
+            "the rule decides, and `bars_apart` says something else",
+            "Bars are long where seeds differ much. What does the rule take off before it looks?",
+        ),
+        "best": (
+            "the rule decides, and `best_run` says something else",
+            "In one pair the other arm must win, and by little. How many pairs does the rule need"
+            " in order to forgive that?",
+        ),
+    },
+    unit="pairs",
+    within={
+        "small": (6, "Which differences make a narrow interval? Let all but one be equal."),
+        "fewest": (
+            5,
+            "Four differences of -1 and one of x > 0: up to which x does the rule decide?",
+        ),
+    },
 )
-def bars(t: Trial) -> None:
-    _misjudged(t, bars_apart)
-
-
-@exercise.prop(
-    "the rule decides, and `best_run` says something else",
-    points=1,
-    hint="In one pair the other arm must win, and by little. How many pairs does the rule need in"
-    " order to forgive that?",
-)
-def best(t: Trial) -> None:
-    _misjudged(t, best_run)
-
-
-@exercise.prop(
-    "both, with at most 6 pairs",
-    points=0.5,
-    hint="Which differences make a narrow interval? Let all but one be equal.",
-)
-def small(t: Trial) -> None:
-    _misjudged(t, bars_apart, best_run, most=6)
-
-
-@exercise.prop(
-    "both, with at most 5 pairs",
-    points=0.5,
-    hint="Four differences of -1 and one of x > 0: up to which x does the rule decide?",
-)
-def fewest(t: Trial) -> None:
-    _misjudged(t, bars_apart, best_run, most=5)
 
 
 @exercise.mistake("What does the rule say of your pairs, and how wide is its interval?")

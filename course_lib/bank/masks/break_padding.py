@@ -6,8 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from course_lib.bank.inputs import numbers, tells_apart, whole_numbers
-from course_lib.checks.exercise import Exercise
+from course_lib.bank.inputs import counterexample, numbers, tells_apart, whole_numbers
 from course_lib.checks.trial import Trial, Wrong
 
 
@@ -36,22 +35,6 @@ def reference() -> tuple[Tensor, Tensor]:
     return torch.zeros(2, 2, 2), torch.tensor([2, 1])
 
 
-exercise = Exercise(
-    id="masks.break_padding",
-    function="break_padding",
-    reference=reference,
-    points=3,
-    minutes=10,
-    difficulty=2,
-    chapter="05_masks.html#masks-heads",
-    outcomes=("masks.axes",),
-    given=(sentence_by_sentence, one_length, one_table),
-    returns=("scores", "lengths"),
-    any_size=True,
-    example=lambda t: (),
-)
-
-
 def _input(t: Trial) -> tuple[Tensor, Tensor]:
     scores, lengths = t.values(t.call())
     scores = numbers(scores, 3, "scores")
@@ -71,41 +54,36 @@ def _break(t: Trial, *wrong: Callable[..., Tensor], most: int | None = None) -> 
     t.expect(most is None or scores.numel() <= most, f"there are {scores.numel()} scores")
 
 
-@exercise.prop(
-    "`one_length` returns other weights",
-    points=1,
-    hint="Whose length does it use for all sentences? In which batch is that no mistake?",
+exercise = counterexample(
+    "masks.break_padding",
+    _break,
+    reference=reference,
+    given=(sentence_by_sentence, one_length, one_table),
+    returns=("scores", "lengths"),
+    minutes=10,
+    difficulty=2,
+    chapter="05_masks.html#masks-heads",
+    outcome="masks.axes",
+    apart={
+        "another length": (
+            "`one_length` returns other weights",
+            "Whose length does it use for all sentences? In which batch is that no mistake?",
+        ),
+        "another axis": (
+            "`one_table` returns other weights, and doesn't raise",
+            "`keep` is (B, T) and the scores are (B, T, T). Line the shapes up from the right:"
+            " which axis of the scores does B meet? For which B can it?",
+        ),
+    },
+    unit="scores",
+    within={
+        "small": (27, "Count all scores, B · T · T of them. Does your input need every sentence?"),
+        "smallest": (
+            8,
+            "How many sentences do two lengths take, and how many words does a padded one?",
+        ),
+    },
 )
-def another_length(t: Trial) -> None:
-    _break(t, one_length)
-
-
-@exercise.prop(
-    "`one_table` returns other weights, and doesn't raise",
-    points=1,
-    hint="`keep` is (B, T) and the scores are (B, T, T). Line the shapes up from the right: which"
-    " axis of the scores does B meet? For which B can it?",
-)
-def another_axis(t: Trial) -> None:
-    _break(t, one_table)
-
-
-@exercise.prop(
-    "both, with at most 27 scores",
-    points=0.5,
-    hint="Count all scores, B · T · T of them. Does your input need every sentence?",
-)
-def small(t: Trial) -> None:
-    _break(t, one_length, one_table, most=27)
-
-
-@exercise.prop(
-    "both, with at most 8 scores",
-    points=0.5,
-    hint="How many sentences do two lengths take, and how many words does a padded one?",
-)
-def smallest(t: Trial) -> None:
-    _break(t, one_length, one_table, most=8)
 
 
 @exercise.mistake("With one sentence, whose length do both functions use?")

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Callable
 
-from course_lib.bank.inputs import tells_apart, whole
-from course_lib.checks.exercise import Exercise
+from course_lib.bank.inputs import counterexample, tells_apart, whole
 from course_lib.checks.trial import Trial
 
 MOST = 100
@@ -33,22 +32,6 @@ def reference() -> tuple[int, int, int, int]:
     return 2, 3, 2, 6
 
 
-exercise = Exercise(
-    id="seeing.break_distance",
-    function="break_distance",
-    reference=reference,
-    points=3,
-    minutes=10,
-    difficulty=2,
-    chapter="13_looking.html#seeing-distance",
-    outcomes=("seeing.distance",),
-    given=(patch_distance, by_rows, from_zero),
-    returns=("rows", "columns", "query", "key"),
-    any_size=True,
-    example=lambda t: (),
-)
-
-
 def _break(t: Trial, *wrong: Callable[..., float], most: int = MOST) -> None:
     rows, columns, query, key = t.values(t.call())
     rows, columns = whole(rows, 1, MOST, "rows"), whole(columns, 1, MOST, "columns")
@@ -59,41 +42,36 @@ def _break(t: Trial, *wrong: Callable[..., float], most: int = MOST) -> None:
     t.expect(n <= most, f"the grid has {n} patches")
 
 
-@exercise.prop(
-    "`by_rows` gives another distance",
-    points=1,
-    hint="Where does the number of rows stand in place of the number of columns? For which grids"
-    " is that the same?",
+exercise = counterexample(
+    "seeing.break_distance",
+    _break,
+    reference=reference,
+    given=(patch_distance, by_rows, from_zero),
+    returns=("rows", "columns", "query", "key"),
+    minutes=10,
+    difficulty=2,
+    chapter="13_looking.html#seeing-distance",
+    outcome="seeing.distance",
+    apart={
+        "rows and columns": (
+            "`by_rows` gives another distance",
+            "Where does the number of rows stand in place of the number of columns? For which"
+            " grids is that the same?",
+        ),
+        "class token": (
+            "`from_zero` gives another distance",
+            "Every place is moved on by one. For which patches is that no step to the right?",
+        ),
+    },
+    unit="patches",
+    within={
+        "small": (12, "Count all patches of the grid. Where do its lines have to break for both?"),
+        "smallest": (
+            6,
+            "Which is the smallest grid that is not square and has more than one row and column?",
+        ),
+    },
 )
-def rows_and_columns(t: Trial) -> None:
-    _break(t, by_rows)
-
-
-@exercise.prop(
-    "`from_zero` gives another distance",
-    points=1,
-    hint="Every place is moved on by one. For which patches is that no step to the right?",
-)
-def class_token(t: Trial) -> None:
-    _break(t, from_zero)
-
-
-@exercise.prop(
-    "both, with at most 12 patches",
-    points=0.5,
-    hint="Count all patches of the grid. Where do its lines have to break for both?",
-)
-def small(t: Trial) -> None:
-    _break(t, by_rows, from_zero, most=12)
-
-
-@exercise.prop(
-    "both, with at most 6 patches",
-    points=0.5,
-    hint="Which is the smallest grid that is not square and has more than one row and column?",
-)
-def smallest(t: Trial) -> None:
-    _break(t, by_rows, from_zero, most=6)
 
 
 @exercise.mistake("How do rows and columns of your grid differ?")

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from course_lib.bank.inputs import numbers, tells_apart, whole_numbers
-from course_lib.checks.exercise import Exercise
+from course_lib.bank.inputs import counterexample, numbers, tells_apart, whole_numbers
 from course_lib.checks.trial import Trial, Wrong
 
 
@@ -44,22 +43,6 @@ def reference() -> tuple[Tensor, list[int]]:
     return scores, [1, 2]
 
 
-exercise = Exercise(
-    id="senses.break_recall",
-    function="break_recall",
-    reference=reference,
-    points=3,
-    minutes=15,
-    difficulty=2,
-    chapter="19_senses.html#senses-matches",
-    outcomes=("senses.matches",),
-    given=(recall, equal_counts, best_score),
-    returns=("scores", "counts"),
-    any_size=True,
-    example=lambda t: (),
-)
-
-
 def _input(t: Trial) -> tuple[Tensor, list[int]]:
     scores, counts = t.values(t.call())
     scores, found = numbers(scores, 2, "scores"), numbers(counts, 1, "counts")
@@ -78,41 +61,33 @@ def _break(t: Trial, *wrong: Callable[..., float], most: int | None = None) -> N
     t.expect(most is None or scores.numel() <= most, f"there are {scores.numel()} scores")
 
 
-@exercise.prop(
-    "`equal_counts` gives another share",
-    points=1,
-    hint="Which captions does it give to the wrong picture? At least one of them has to find its"
-    " own, or to be found by a wrong one.",
+exercise = counterexample(
+    "senses.break_recall",
+    _break,
+    reference=reference,
+    given=(recall, equal_counts, best_score),
+    returns=("scores", "counts"),
+    minutes=15,
+    difficulty=2,
+    chapter="19_senses.html#senses-matches",
+    outcome="senses.matches",
+    apart={
+        "unequal": (
+            "`equal_counts` gives another share",
+            "Which captions does it give to the wrong picture? At least one of them has to find"
+            " its own, or to be found by a wrong one.",
+        ),
+        "draws": (
+            "`best_score` gives another share",
+            "Whose score is a maximum without beating anything?",
+        ),
+    },
+    unit="scores",
+    within={
+        "small": (12, "Count pictures times captions. Which of them does neither function need?"),
+        "smallest": (6, "How many captions do two pictures have at least, if not equally many?"),
+    },
 )
-def unequal(t: Trial) -> None:
-    _break(t, equal_counts)
-
-
-@exercise.prop(
-    "`best_score` gives another share",
-    points=1,
-    hint="Whose score is a maximum without beating anything?",
-)
-def draws(t: Trial) -> None:
-    _break(t, best_score)
-
-
-@exercise.prop(
-    "both, with at most 12 scores",
-    points=0.5,
-    hint="Count pictures times captions. Which of them does neither function need?",
-)
-def small(t: Trial) -> None:
-    _break(t, equal_counts, best_score, most=12)
-
-
-@exercise.prop(
-    "both, with at most 6 scores",
-    points=0.5,
-    hint="How many captions do two pictures have at least, if not equally many?",
-)
-def smallest(t: Trial) -> None:
-    _break(t, equal_counts, best_score, most=6)
 
 
 @exercise.mistake("With your counts, which caption goes to a wrong picture?")

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from course_lib.bank.inputs import tells_apart, whole
-from course_lib.checks.exercise import Exercise
+from course_lib.bank.inputs import counterexample, tells_apart, whole
 from course_lib.checks.trial import Trial
 
 MOST = 40
@@ -35,22 +34,6 @@ def reference() -> tuple[int, int]:
     return 3, 1
 
 
-exercise = Exercise(
-    id="swin.break_windows",
-    function="break_windows",
-    reference=reference,
-    points=3,
-    minutes=10,
-    difficulty=2,
-    chapter="15_swin.html#swin-sizes",
-    outcomes=("swin.windows",),
-    given=(number_windows, whole_across, whole_down),
-    returns=("rows", "columns"),
-    any_size=True,
-    example=lambda t: (),
-)
-
-
 def _break(t: Trial, *wrong: Callable[..., list[int]], most: int = MOST**2) -> None:
     rows, columns = t.values(t.call())
     rows, columns = whole(rows, 1, MOST, "rows"), whole(columns, 1, MOST, "columns")
@@ -59,41 +42,33 @@ def _break(t: Trial, *wrong: Callable[..., list[int]], most: int = MOST**2) -> N
     t.expect(rows * columns <= most, f"the grid has {rows * columns} tokens")
 
 
-@exercise.prop(
-    "`whole_across` gives other numbers",
-    points=1,
-    hint="When do `columns // 2` and `math.ceil(columns / 2)` differ? In which row of windows is"
-    " the number of windows across used for the first time?",
+exercise = counterexample(
+    "swin.break_windows",
+    _break,
+    reference=reference,
+    given=(number_windows, whole_across, whole_down),
+    returns=("rows", "columns"),
+    minutes=10,
+    difficulty=2,
+    chapter="15_swin.html#swin-sizes",
+    outcome="swin.windows",
+    apart={
+        "across": (
+            "`whole_across` gives other numbers",
+            "When do `columns // 2` and `math.ceil(columns / 2)` differ? In which row of windows"
+            " is the number of windows across used for the first time?",
+        ),
+        "down": (
+            "`whole_down` gives other numbers",
+            "Which row of windows is the last for it? When is there one more?",
+        ),
+    },
+    unit="tokens",
+    within={
+        "small": (9, "Three rows are needed. How many columns?"),
+        "smallest": (3, "Which is the smallest odd number? May it be a side of a grid?"),
+    },
 )
-def across(t: Trial) -> None:
-    _break(t, whole_across)
-
-
-@exercise.prop(
-    "`whole_down` gives other numbers",
-    points=1,
-    hint="Which row of windows is the last for it? When is there one more?",
-)
-def down(t: Trial) -> None:
-    _break(t, whole_down)
-
-
-@exercise.prop(
-    "both, with at most 9 tokens",
-    points=0.5,
-    hint="Three rows are needed. How many columns?",
-)
-def small(t: Trial) -> None:
-    _break(t, whole_across, whole_down, most=9)
-
-
-@exercise.prop(
-    "both, with at most 3 tokens",
-    points=0.5,
-    hint="Which is the smallest odd number? May it be a side of a grid?",
-)
-def smallest(t: Trial) -> None:
-    _break(t, whole_across, whole_down, most=3)
 
 
 @exercise.mistake("What is cut at the edge of your grid?")

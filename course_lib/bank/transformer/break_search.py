@@ -5,8 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from course_lib.bank.inputs import numbers
-from course_lib.checks.exercise import Exercise
+from course_lib.bank.inputs import counterexample, numbers
 from course_lib.checks.trial import Trial, Wrong
 
 LEAD = 0.01
@@ -36,22 +35,6 @@ def reference() -> tuple[Tensor, Tensor]:
     return first, then
 
 
-exercise = Exercise(
-    id="transformer.break_search",
-    function="break_search",
-    reference=reference,
-    points=3,
-    minutes=15,
-    difficulty=2,
-    chapter="09_transformer.html#transformer-decoding",
-    outcomes=("transformer.decode",),
-    given=(likeliest, greedy, beam_of_two),
-    returns=("first", "then"),
-    any_size=True,
-    example=lambda t: (),
-)
-
-
 def _chances(t: Trial) -> tuple[Tensor, Tensor]:
     first, then = t.values(t.call())
     first, then = numbers(first, 1, "first"), numbers(then, 2, "then")
@@ -78,40 +61,33 @@ def _misses(t: Trial, *searches: Callable[..., tuple[int, int]], most: int | Non
     t.expect(most is None or size <= most, f"there are {size} probabilities")
 
 
-@exercise.prop(
-    "`greedy` misses the likeliest sentence by 0.01 or more",
-    points=1,
-    hint="After which first word is one word nearly certain, and after which is everything open?",
+exercise = counterexample(
+    "transformer.break_search",
+    _misses,
+    reference=reference,
+    given=(likeliest, greedy, beam_of_two),
+    returns=("first", "then"),
+    minutes=15,
+    difficulty=2,
+    chapter="09_transformer.html#transformer-decoding",
+    outcome="transformer.decode",
+    apart={
+        "greedy misses": (
+            "`greedy` misses the likeliest sentence by 0.01 or more",
+            "After which first word is one word nearly certain, and after which is everything"
+            " open?",
+        ),
+        "beam misses": (
+            "`beam_of_two` misses it, too",
+            "Which first words does it keep? The likeliest sentence must begin with none of them.",
+        ),
+    },
+    unit="probabilities",
+    within={
+        "small": (20, "A vocabulary of V words has V + V² probabilities."),
+        "smallest": (12, "How many first words must there be so that a beam of two drops one?"),
+    },
 )
-def greedy_misses(t: Trial) -> None:
-    _misses(t, greedy)
-
-
-@exercise.prop(
-    "`beam_of_two` misses it, too",
-    points=1,
-    hint="Which first words does it keep? The likeliest sentence must begin with none of them.",
-)
-def beam_misses(t: Trial) -> None:
-    _misses(t, beam_of_two)
-
-
-@exercise.prop(
-    "both, with at most 20 probabilities",
-    points=0.5,
-    hint="A vocabulary of V words has V + V² probabilities.",
-)
-def small(t: Trial) -> None:
-    _misses(t, greedy, beam_of_two, most=20)
-
-
-@exercise.prop(
-    "both, with at most 12 probabilities",
-    points=0.5,
-    hint="How many first words must there be so that a beam of two drops one?",
-)
-def smallest(t: Trial) -> None:
-    _misses(t, greedy, beam_of_two, most=12)
 
 
 @exercise.mistake("How many first words does a beam of two drop, if there are two?")

@@ -1,7 +1,13 @@
 """Two modalities: towers, fusions, videos, queries, pages."""
 
-from course_lib.parity.multimodal import fusion, places, towers
+from course_lib.parity.multimodal import fusion, layout, query, towers, video
 
 __all__ = ["MECHANISMS"]
 
-MECHANISMS = (*towers.MECHANISMS, *fusion.MECHANISMS, *places.MECHANISMS)
+MECHANISMS = (
+    *towers.MECHANISMS,
+    *fusion.MECHANISMS,
+    *video.MECHANISMS,
+    *query.MECHANISMS,
+    *layout.MECHANISMS,
+)

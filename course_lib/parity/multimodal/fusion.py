@@ -15,7 +15,15 @@ from course_lib.multimodal import (
     UnifiedEncoder,
 )
 from course_lib.parity.contract import WITH_MEMORY, Mechanism, Reference, built, configured
-from course_lib.parity.multimodal.shared import Inputs, copy_weights, draw_texts
+from course_lib.parity.copying import copy_submodules
+from course_lib.parity.multimodal.shared import Inputs, draw_texts
+
+_BLOCK = """
+    attention.attention.query=attention.q_proj attention.attention.key=attention.k_proj
+    attention.attention.value=attention.v_proj attention.output.dense=attention.out_proj
+    layernorm_before=attention_norm layernorm_after=feed_forward_norm
+    intermediate.dense=feed_forward.in_proj output.dense=feed_forward.out_proj
+"""
 
 # --------------------------------------------------------------------------- fusion
 
@@ -101,19 +109,11 @@ def _vilt(model: UnifiedEncoder, inputs: Inputs) -> Reference:
             num_attention_heads=config.n_heads,
             intermediate_size=config.d_ff,
             layer_norm_eps=1e-5,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
         )
     )
     blocks: Any = model.blocks
     for ours, layer in zip(blocks, peer.layer, strict=True):
-        for name, part in (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj")):
-            copy_weights(getattr(layer.attention.attention, name), getattr(ours.attention, part))
-        copy_weights(layer.attention.output.dense, ours.attention.out_proj)
-        copy_weights(layer.layernorm_before, ours.attention_norm)
-        copy_weights(layer.layernorm_after, ours.feed_forward_norm)
-        copy_weights(layer.intermediate.dense, ours.feed_forward.in_proj)
-        copy_weights(layer.output.dense, ours.feed_forward.out_proj)
+        copy_submodules(layer, ours, _BLOCK)
     peer = peer.to(model.kinds).eval()
     side, width = config.image_size // config.patch_size, config.patch_size
 

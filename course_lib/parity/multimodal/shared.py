@@ -8,11 +8,6 @@ from torch import Generator, Tensor
 Inputs = tuple[Any, ...]
 
 
-def copy_weights(target: Any, source: Any) -> None:
-    """Give a part of a peer the weights of ours, which have the same names."""
-    target.load_state_dict(source.state_dict())
-
-
 def draw_texts(
     generator: Generator, batch: int, length: int, n_words: int, *, first: int, end: int, pad: int
 ) -> Tensor:

@@ -12,7 +12,21 @@ from course_lib.multimodal import (
     DualEncoderConfig,
 )
 from course_lib.parity.contract import Mechanism, Reference, configured
-from course_lib.parity.multimodal.shared import Inputs, copy_weights, draw_texts
+from course_lib.parity.copying import copy_submodules
+from course_lib.parity.multimodal.shared import Inputs, draw_texts
+
+_CLIP_BLOCK = """
+    self_attn.q_proj=attention.q_proj self_attn.k_proj=attention.k_proj
+    self_attn.v_proj=attention.v_proj self_attn.out_proj=attention.out_proj
+    layer_norm1=attention_norm layer_norm2=feed_forward_norm
+    mlp.fc1=feed_forward.in_proj mlp.fc2=feed_forward.out_proj
+"""
+_BERT_BLOCK = """
+    attention.self.query=attention.q_proj attention.self.key=attention.k_proj
+    attention.self.value=attention.v_proj attention.output.dense=attention.out_proj
+    attention.output.LayerNorm=attention_norm output.LayerNorm=feed_forward_norm
+    intermediate.dense=feed_forward.in_proj output.dense=feed_forward.out_proj
+"""
 
 # --------------------------------------------------------------------------- dual encoder
 
@@ -82,7 +96,8 @@ def _clip(model: DualEncoder, inputs: Inputs) -> Reference:
             projection_dim=config.d_embedding,
         )
     )
-    seen, read = model.image_tower, model.text_tower
+    seen: Any = model.image_tower
+    read: Any = model.text_tower
     vision, words = peer.vision_model, peer.text_model
     with torch.no_grad():
         kernel = vision.embeddings.patch_embedding.weight
@@ -92,19 +107,12 @@ def _clip(model: DualEncoder, inputs: Inputs) -> Reference:
         words.embeddings.token_embedding.weight.copy_(read.embedding.weight)
         words.embeddings.position_embedding.weight.copy_(read.positions)
         peer.logit_scale.copy_(model.temperature.log_factor)
-    copy_weights(vision.pre_layrnorm, seen.in_norm)
-    copy_weights(vision.post_layernorm, seen.out_norm)
-    copy_weights(words.final_layer_norm, read.out_norm)
-    copy_weights(peer.visual_projection, model.image_proj)
-    copy_weights(peer.text_projection, model.text_proj)
+    copy_submodules(vision, seen, "pre_layrnorm=in_norm post_layernorm=out_norm")
+    copy_submodules(words, read, "final_layer_norm=out_norm")
+    copy_submodules(peer, model, "visual_projection=image_proj text_projection=text_proj")
     for tower, other in ((seen, vision), (read, words)):
-        blocks: Any = tower.blocks
-        for block, layer in zip(blocks, other.encoder.layers, strict=True):
-            copy_weights(layer.self_attn, block.attention)
-            copy_weights(layer.layer_norm1, block.attention_norm)
-            copy_weights(layer.layer_norm2, block.feed_forward_norm)
-            copy_weights(layer.mlp.fc1, block.feed_forward.in_proj)
-            copy_weights(layer.mlp.fc2, block.feed_forward.out_proj)
+        for block, layer in zip(tower.blocks, other.encoder.layers, strict=True):
+            copy_submodules(layer, block, _CLIP_BLOCK)
     peer = peer.to(model.image_proj.weight).eval()
 
     def call(images: Tensor, tokens: Tensor) -> Tensor:
@@ -145,18 +153,10 @@ def _bert(model: BertText, inputs: Inputs) -> Reference:
         tables.word_embeddings.weight.copy_(model.embedding.weight)
         tables.position_embeddings.weight.copy_(model.positions)
         tables.token_type_embeddings.weight.copy_(model.segments.weight)
-    copy_weights(tables.LayerNorm, model.in_norm)
-    copy_weights(peer.pooler.dense, model.summary_proj)
-    blocks: Any = model.blocks
-    for ours, layer in zip(blocks, peer.encoder.layer, strict=True):
-        attend = layer.attention
-        for name, part in (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj")):
-            copy_weights(getattr(attend.self, name), getattr(ours.attention, part))
-        copy_weights(attend.output.dense, ours.attention.out_proj)
-        copy_weights(attend.output.LayerNorm, ours.attention_norm)
-        copy_weights(layer.intermediate.dense, ours.feed_forward.in_proj)
-        copy_weights(layer.output.dense, ours.feed_forward.out_proj)
-        copy_weights(layer.output.LayerNorm, ours.feed_forward_norm)
+    copy_submodules(peer, model, "embeddings.LayerNorm=in_norm pooler.dense=summary_proj")
+    blocks: Any = zip(model.blocks, peer.encoder.layer, strict=True)
+    for ours, layer in blocks:
+        copy_submodules(layer, ours, _BERT_BLOCK)
     peer = peer.to(model.summary_proj.weight).eval()
 
     def call(tokens: Tensor, keep: Tensor, segments: Tensor) -> tuple[Tensor, Tensor]:
