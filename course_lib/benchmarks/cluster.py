@@ -128,10 +128,7 @@ class Measured:
     def data(self) -> dict[str, Any]:
         """All of it as plain data."""
         return {
-            "students": self.students,
-            "cores": self.cores,
-            "others": self.others,
-            "loads": [asdict(load) for load in self.loads],
+            **asdict(self),
             "seconds": {f"by {load.workers}": load.each for load in self.loads},
             "driver_seconds": self.driver,
             "most_workers": self.most_workers,
@@ -206,7 +203,7 @@ def bench(
     first: dict[str, dict[str, float | None]] = {}
     with tempfile.TemporaryDirectory(prefix="course-bench-") as place:
         folder = Path(place)
-        assignment = authoring.load(root / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.md", root)
+        assignment = authoring.named(root, ASSIGNMENT)
         make(folder / "class", assignment, students)
         for count in workers:
             course = folder / f"by-{count}"

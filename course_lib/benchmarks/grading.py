@@ -122,13 +122,9 @@ class Comparison:
 
     def data(self) -> dict[str, Any]:
         """Everything but the scores themselves, as plain data."""
-        runs = []
-        for run in self.runs:
-            values = asdict(run)
-            del values["scores"]
-            runs.append(_rounded(values))
+        runs = [{k: v for k, v in asdict(run).items() if k != "scores"} for run in self.runs]
         return {
-            "runs": runs,
+            "runs": [_rounded(run) for run in runs],
             "ratio": _rounded(self.ratio()),
             "ratio to tuned stock": _rounded(self.ratio("tuned stock")),
             "scores differ": self.differences(),
@@ -193,7 +189,7 @@ def bench(
     clock = provenance.Clock(torch.device("cpu"))
     comparison = Comparison([])
     with tempfile.TemporaryDirectory(prefix="course-bench-") as folder:
-        assignment = authoring.load(root / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.md", root)
+        assignment = authoring.named(root, ASSIGNMENT)
         made = make(Path(folder, "class"), assignment, students)
         say(f"class of {students}: " + ", ".join(f"{n} {kind}" for kind, n in made.items()))
         order = ["ours", "stock", "ours"] if stock else ["ours"]

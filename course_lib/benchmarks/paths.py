@@ -11,8 +11,6 @@ from course_lib.attention import fused_attention, scaled_dot_product_attention
 from course_lib.benchmarks.timing import compare
 from course_lib.masks import causal_mask
 
-__all__ = ["Comparison", "measure"]
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -23,25 +21,24 @@ class Comparison:
     ratio: float
 
 
-def ratio(
+def _ratio(
     name: str, says: str, slow: Callable[[], object], fast: Callable[[], object]
 ) -> Comparison:
-    """Compare two ways, briefly."""
     return Comparison(name, says, compare(slow, fast, repeats=7).ratio)
 
 
 def measure() -> list[Comparison]:
     """All benchmarks."""
-    return [*attention_paths(), *transports()]
+    return [*_attention_paths(), *_transports()]
 
 
-def attention_paths() -> Iterator[Comparison]:
+def _attention_paths() -> Iterator[Comparison]:
     """Explicit against fused attention, as sequences grow."""
     generator = torch.Generator().manual_seed(0)
     for length in (64, 256, 1024):
         x = torch.randn(4, 8, length, 32, generator=generator)
         keep = causal_mask(length)
-        yield ratio(
+        yield _ratio(
             f"explicit-over-fused-{length}",
             f"explicit over fused causal attention, {length} tokens",
             lambda x=x, keep=keep: scaled_dot_product_attention(x, x, x, keep),  # type: ignore[misc]
@@ -49,7 +46,7 @@ def attention_paths() -> Iterator[Comparison]:
         )
 
 
-def transports() -> Iterator[Comparison]:
+def _transports() -> Iterator[Comparison]:
     """What it costs to grade an answer outside the grader's process."""
     from course_lib.checks.exercise import find
     from course_lib.checks.report import grade_source
@@ -58,7 +55,7 @@ def transports() -> Iterator[Comparison]:
     exercise = find("attention.scaled_dot_product")
     source = exercise.alternatives[0].source
     with tempfile.TemporaryDirectory() as folder, worker_grader(Path(folder)) as over_worker:
-        yield ratio(
+        yield _ratio(
             "worker-over-local",
             "one exercise over a worker process, over the same in this process",
             lambda: over_worker(exercise, source, "1"),

@@ -97,12 +97,11 @@ def build(
     return index
 
 
-def epub(root: Path, out: Path | None = None, *, echo: Callable[[str], None] = print) -> Path:
+def epub(root: Path, *, echo: Callable[[str], None] = print) -> Path:
     """Make an EPUB of the same pages; outputs of cells come from the cache where they hold.
 
     Args:
         root: The checkout.
-        out: Where ``_build/`` goes; the checkout if not given.
         echo: Receives one line of progress at a time.
 
     Returns:
@@ -111,7 +110,7 @@ def epub(root: Path, out: Path | None = None, *, echo: Callable[[str], None] = p
     Raises:
         BuildError: As for :func:`build`.
     """
-    folder = (out or root) / "_build"
+    folder = root / "_build"
     _drop_stale(root, folder, force=False)
     bound = folder / "epub" / "attention-course.epub"
     _run(root, folder, echo, "epub", bound.name)
@@ -119,14 +118,11 @@ def epub(root: Path, out: Path | None = None, *, echo: Callable[[str], None] = p
     return bound
 
 
-def links(
-    root: Path, out: Path | None = None, *, echo: Callable[[str], None] = print
-) -> list[dict[str, Any]]:
+def links(root: Path, *, echo: Callable[[str], None] = print) -> list[dict[str, Any]]:
     """Ask every link that leads out of the book whether it still answers.
 
     Args:
         root: The checkout.
-        out: Where ``_build/`` goes; the checkout if not given.
         echo: Receives one line of progress at a time.
 
     Returns:
@@ -136,7 +132,7 @@ def links(
     Raises:
         BuildError: The pages could not be read.
     """
-    folder = (out or root) / "_build"
+    folder = root / "_build"
     found = folder / "linkcheck" / "output.json"
     found.unlink(missing_ok=True)
     _drop_stale(root, folder, force=False)
@@ -219,7 +215,6 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
 
 
 def _forget(cache: Path, pages: Iterable[Path]) -> None:
-    """Drop the outputs of some pages."""
     from jupyter_cache import get_cache  # type: ignore[import-untyped]
 
     if cache.exists():

@@ -17,7 +17,6 @@ _NAME = re.compile(r"fa-[\w-]+")
 _RULE = re.compile(r'((?:\.fa-[\w-]+::?before,?)+)\{content:"[^"]*"\}')
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{2,6})")
 _SECOND_CHOICE = re.compile(r',url\([^)]*\.ttf\) format\("truetype"\)')
-_PRIVATE = range(0xE000, 0xF900)
 
 
 def cut_icons(html_dir: Path) -> None:

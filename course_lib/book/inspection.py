@@ -39,7 +39,7 @@ def report(html_dir: Path) -> dict[str, Any]:
     files = sorted(path for path in html_dir.rglob("*") if path.is_file())
     sizes = {path.relative_to(html_dir).as_posix(): path.stat().st_size for path in files}
     execution = noted(html_dir.parent / EXECUTION_FILE)
-    pages = _read(html_dir)
+    pages = {path: _Page(path) for path in sorted(html_dir.resolve().rglob("*.html"))}
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:10]
     return {
         "pages": {name: size for name, size in sizes.items() if name.endswith(".html")},
@@ -71,11 +71,6 @@ def noted(path: Path) -> dict[str, float]:
     """
     found: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
     return found
-
-
-def _read(html_dir: Path) -> dict[Path, "_Page"]:
-    paths = sorted(html_dir.resolve().rglob("*.html"))
-    return {path: _Page(path, path.read_text(encoding="utf-8")) for path in paths}
 
 
 def _broken_links(html_dir: Path, pages: dict[Path, "_Page"]) -> Iterator[dict[str, str]]:
@@ -113,9 +108,9 @@ def _finding(html_dir: Path, path: Path, element: str, url: str) -> dict[str, st
 class _Page(HTMLParser):
     """Collects what a page loads without being asked, its links, figures and textless pictures."""
 
-    def __init__(self, path: Path, text: str) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__()
-        self.path, self.text = path, text
+        self.path, self.text = path, path.read_text(encoding="utf-8")
         self.tags: Counter[str] = Counter()
         self.classes: Counter[str] = Counter()
         self.loaded: list[tuple[str, str]] = []
@@ -123,7 +118,7 @@ class _Page(HTMLParser):
         self.links: list[str] = []
         self.ids: set[str] = set()
         self.missing_alt: list[dict[str, str]] = []
-        self.feed(text)
+        self.feed(self.text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}

@@ -10,7 +10,6 @@ cannot smuggle markup into a page.
 import html
 import re
 import unicodedata
-from collections.abc import Iterator
 from xml.etree.ElementTree import Element, tostring
 
 from latex2mathml.converter import Converter
@@ -244,8 +243,7 @@ def _name(element: Element) -> None:
 
 def _takes_limits(base: Element) -> bool:
     text = base.text or ""
-    named = base.tag == "mo" and (base.get("movablelimits") == "true" or text in _LIMITS)
-    return named or (base.tag == "mo" and text in _BIG)
+    return base.tag == "mo" and (base.get("movablelimits") == "true" or text in _LIMITS | _BIG)
 
 
 def _styled(letter: str, style: str) -> str:
@@ -267,19 +265,13 @@ def _named(element: Element) -> bool:
     return element.tag in ("mi", "mo") and len(re.findall(r"[A-Za-z]", element.text or "")) > 1
 
 
-def _neighbours(parent: Element) -> Iterator[tuple[Element | None, Element, Element | None]]:
-    children = list(parent)
-    for i, child in enumerate(children):
-        after = children[i + 1] if i + 1 < len(children) else None
-        yield (children[i - 1] if i else None), child, after
-
-
 def _space(parent: Element) -> None:
     """Set the spaces that TeX sets: around function names, signs and bars."""
     if parent.tag in {*_SCRIPTS, *_SCRIPTS.values(), "mfrac", "mroot", "mtable", "mtr"}:
         return
     spaced: list[Element] = []
-    for before, child, after in _neighbours(parent):
+    beside = zip((None, *parent), parent, (*parent[1:], None), strict=False)
+    for before, child, after in beside:
         text = child.text or ""
         if child.tag == "mo" and text in ("|", "‖", "/", "…", "⋯"):
             child.set("lspace", "0")

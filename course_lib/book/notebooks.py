@@ -101,6 +101,7 @@ class Site:
     def papers(self) -> dict[str, tuple[str, str]]:
         """Who wrote a paper, and when, by its key."""
         from pybtex.database import parse_file
+        from pybtex.richtext import Text
 
         found = {}
         for key, entry in parse_file(str(self.root / "book" / "references.bib")).entries.items():
@@ -108,7 +109,7 @@ class Site:
                 " ".join([*person.prelast_names, *person.last_names])
                 for person in entry.persons["author"]
             ]
-            names = [re.sub(r"[{}]", "", _accents(name)) for name in names]
+            names = [re.sub(r"[{}]", "", str(Text.from_latex(name))) for name in names]
             who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
             found[key] = (who, entry.fields["year"])
         return found
@@ -299,9 +300,3 @@ class _Page:
 
 def _quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
-
-
-def _accents(latex: str) -> str:
-    from pybtex.richtext import Text
-
-    return str(Text.from_latex(latex))

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -174,13 +173,12 @@ def survey(
                     found = axe.run(window, {"include": "[data-measured]"}, _CONTRAST)
                     violations += found.response["violations"]
             for rule in violations:
-                entry = broken.setdefault(
-                    rule["id"], {"help": rule["help"], "elements": defaultdict(list)}
-                )
+                entry = broken.setdefault(rule["id"], {"help": rule["help"], "elements": {}})
+                marked = entry["elements"].setdefault(page, [])
                 for node in rule["nodes"]:
                     target = " ".join(map(str, node["target"]))
-                    if target not in entry["elements"][page]:
-                        entry["elements"][page].append(target)
+                    if target not in marked:
+                        marked.append(target)
             look(page, window)
             window.set_viewport_size({"width": 390, "height": 844})
             sizes = [window.evaluate(_SMALLEST)]
@@ -189,7 +187,6 @@ def survey(
             smallest[page] = round(min(sizes), 1)
             context.close()
     for name, entry in broken.items():
-        entry["elements"] = dict(entry["elements"])
         meant = EXCEPTED.get(name, ())
         every = {e for elements in entry["elements"].values() for e in elements}
         entry["excepted"] = all(e.startswith(meant) for e in every) if meant else False
@@ -202,5 +199,4 @@ def survey(
 
 
 def _file(html_dir: Path, url: str) -> Path:
-    """What is served under an address."""
     return html_dir / unquote(urlsplit(url).path).lstrip("/")

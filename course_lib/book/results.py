@@ -11,11 +11,6 @@ from course_lib.book.reported import OUTCOMES, Reported, Row
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Conclusion, Experiment, Record
 
-__all__ = [
-    "HEADINGS", "PLAN_HEADINGS", "by_size", "by_table", "cells", "interval", "larger_sizes",
-    "number", "outcome_of", "planned", "ran", "scalar_table", "summary", "tables", "tally",
-]  # fmt: skip
-
 HEADINGS = (
     "Row",
     "Number",
@@ -96,7 +91,7 @@ def cells(row: Row) -> list[str]:
         theirs = f"{row.difference:+.3g}, {'inside' if row.inside else 'outside'} the interval"
     return [
         printed.row,
-        words(printed.metric),
+        _words(printed.metric),
         claimed,
         ours,
         compared,
@@ -269,24 +264,16 @@ def scalar_table(
                 continue
             values = [float(record.results[metric]) for record in runs]
             # One number may stand in several tables.
-            said = {
-                f"{number(p.value)} ({DOCUMENTS[p.document]}: {p.setting})": None
+            said = dict.fromkeys(
+                f"{number(p.value)} ({DOCUMENTS[p.document]}: {p.setting})"
                 for p in printed
                 if (p.experiment, p.arm, p.metric) == (experiment.name, arm, metric)
                 and p.value is not None
-            }
+            )
             low, high = number(min(values)), number(max(values))
             spread = "" if low == high else f"{low} to {high}"
             seeds = ", ".join(str(record.seed) for record in runs)
-            cells = [
-                arm,
-                words(metric),
-                number(mean(values)),
-                spread,
-                seeds,
-                "; ".join(dict.fromkeys(said)),
-            ]
-            rows.append(cells)
+            rows.append([arm, _words(metric), number(mean(values)), spread, seeds, "; ".join(said)])
     return rows
 
 
@@ -320,7 +307,7 @@ def _nested(results: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, 
     """The numbers of each nested result, by its name, however deep it lies."""
     for key, value in results.items():
         if isinstance(value, Mapping):
-            name = f"{above}, {key}" if above else words(key)
+            name = f"{above}, {key}" if above else _words(key)
             numbers = {str(k): float(v) for k, v in value.items() if isinstance(v, int | float)}
             if numbers:
                 yield name, numbers
@@ -350,17 +337,11 @@ def summary(records: Sequence[Record]) -> str:
     )
 
 
-def words(name: str) -> str:
-    """Turn a key of a record into words.
-
-    Args:
-        name: Such as ``n_parameters``.
-
-    Returns:
-        Such as "number of parameters"; a name within a nested result comes behind a comma.
+def _words(name: str) -> str:
+    """A key of a record in words; a name within a nested result comes behind a comma.
 
     Example:
-        >>> words("n_parameters"), words("exact_by_length.3")
+        >>> _words("n_parameters"), _words("exact_by_length.3")
         ('number of parameters', 'exact by length, 3')
     """
     name = re.sub("^n_", "number of ", name).replace("_", " ")

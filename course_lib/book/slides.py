@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,8 @@ def _slides(article: Tag, advice: list[Tag]) -> Iterator[_Slide]:
         made: list[_Slide] = []
         said: list[str] = []
         if head is not None and head.name == "h1":
-            opening = [c for c in _until_shown(children) if c.name == "p"]
+            before = takewhile(lambda c: c.name != "section" and not _chosen(c), children)
+            opening = [c for c in before if c.name == "p"]
             if opening[1:] and opening[-1].get_text().endswith(":"):  # it leads to what follows
                 opening.pop()
             body = "".join(map(str, opening[1:]))
@@ -189,13 +191,6 @@ def _slides(article: Tag, advice: list[Tag]) -> Iterator[_Slide]:
         yield from made
 
 
-def _until_shown(children: Iterable[Tag]) -> Iterator[Tag]:
-    for child in children:
-        if child.name == "section" or _chosen(child):
-            return
-        yield child
-
-
 def _chosen(child: Tag) -> list[Tag]:
     """What of a section's child becomes slides; nothing of another section's."""
     if child.name == "section":
@@ -214,7 +209,6 @@ def _open(part: Tag) -> bool:
 
 
 def _show(part: Tag, heading: str, advice: list[Tag]) -> _Slide:
-    """One slide for one element."""
     classes = part.get_attribute_list("class")
     if part.name == "form":
         return _vote(part, heading, advice)
