@@ -12,7 +12,7 @@ WATTS_PER_GPU = 700.0
 
 GFLOPS_PER_CORE = 100.0
 """Assumed speed of a core in training, in billions of float32 operations a second. Networks for
-pictures have 50 to 180 where a record is of size ``day``, and 15 to 30 in most of size ``cpu``."""
+pictures have 50 to 200 where a record is of size ``day``, and 15 to 30 in most of size ``cpu``."""
 
 GFLOPS_PER_GPU, GFLOPS_PROMISED = 20_000.0, 67_000.0
 """Assumed speed of a data-centre GPU of 2023 (H100, SXM), and what its data sheet promises, both in

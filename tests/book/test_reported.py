@@ -227,8 +227,8 @@ def test_the_trained_size_stands_beside_the_small_one() -> None:
     printed = [p for p in load_reported(BOOK / "results.yml") if p.experiment == "image-models"]
     assert {p.arm for p in printed} == {*EXPERIMENTS["image-models"].arms}
     assert {row.verdict for row in rows(printed, [])} == {"not run"}
-    resnet = load_record(BOOK / "results" / "image-recipes" / "resnet-0-day-0.json")
-    alone = rows(printed, [replace(resnet, experiment="image-models", arm="resnet")])
+    trained = load_record(BOOK / "results" / "vit-ablations" / "whole-day-0.json")
+    alone = rows(printed, [replace(trained, experiment="image-models", arm="resnet")])
     assert [(row.verdict, row.n) for row in alone] == [("not run", 1)] + [("not run", 0)] * 3
 
 
