@@ -236,6 +236,7 @@ def two_way_interval(differences: Tensor, block: int = 1) -> tuple[float, float]
     Example:
         Seeds agree, and still another test set might say something else.
 
+        >>> import torch
         >>> low, high = two_way_interval(torch.tensor([[1.0, 0.0, 0.0, 1.0]] * 3))
         >>> round(low, 2), round(high, 2)
         (-0.74, 1.74)

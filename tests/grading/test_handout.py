@@ -1,6 +1,7 @@
 """What students get: it runs, names their mistakes, and holds no answer."""
 
 import ast
+import errno
 import json
 import os
 import shutil
@@ -305,7 +306,7 @@ class TestTheFolder:
         (folder / "news.md").write_text("Room 3.")
 
         def stop(*args, **kwargs):
-            raise OSError("the disk is full")
+            raise OSError(errno.ENOSPC, "the disk is full")
 
         with monkeypatch.context() as patch:
             if at == "lay_out":
