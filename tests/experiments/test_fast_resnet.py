@@ -68,3 +68,24 @@ def test_offsets_learn_faster_and_do_not_decay(monkeypatch: pytest.MonkeyPatch, 
     loss.backward()
     # Products in bfloat16, weights and gradients not.
     assert loss.dtype == model.head.weight.grad.dtype == torch.float32
+
+
+def test_a_picture_and_its_mirror_image_are_classified_together(tmp_path) -> None:
+    class Left(torch.nn.Module):
+        """Class 1 if the left edge is bright: of a picture or, with half its weight, of another."""
+
+        def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+            bright = pictures[:, 0, 0, 0] - 0.5 * pictures[:, 0, 0, -1]
+            return torch.stack([torch.zeros_like(bright), bright], dim=1)
+
+    pictures = torch.zeros(3, 3, 4, 4)
+    pictures[0, :, :, 0] = pictures[1, :, :, -1] = pictures[2] = 1
+    labels = torch.tensor([1, 1, 0])
+    found = {}
+    for arm in ("resnet", "vit-plain"):
+        settings = image_models.EXPERIMENT.config(arm, "day")
+        job = Job(arm, settings, 0, torch.device("cpu"), tmp_path / "none", False)
+        found[arm] = Training(job, ModelRun(**settings)).after(Left(), pictures, labels)
+    assert found["vit-plain"] == {}
+    # The second picture is dark on the left, and its mirror image bright.
+    assert found["resnet"] == {"mirrored_accuracy": pytest.approx(2 / 3)}
