@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -35,20 +36,28 @@ pytestmark = pytest.mark.browser
 CLOSE = {name: 1e-7 if name == "live-training" else 1e-9 for name in FIGURES}
 
 
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of each figure below a folder, as in the book, and the files of their models."""
-    monkeypatch.setenv("COURSE_BOOK", "1")
-    write_models(tmp_path / "_static" / "live")
-    (tmp_path / "chapters").mkdir()
-    for name, measured in FIGURES.items():
-        (tmp_path / "chapters" / f"{measured.model}.html").write_text(
-            '<!doctype html><html lang="en" data-content_root="../"><meta charset="utf-8">'
-            '<link rel="icon" href="data:,"><title>t</title>'
-            f"<main>{figure(name)._repr_html_()}</main>",
-            encoding="utf-8",
-        )
-    return tmp_path
+    folder = tmp_path_factory.mktemp("drawn")
+    write_models(folder / "_static" / "live")
+    (folder / "chapters").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COURSE_BOOK", "1")
+        for name, measured in FIGURES.items():
+            (folder / "chapters" / f"{measured.model}.html").write_text(
+                '<!doctype html><html lang="en" data-content_root="../"><meta charset="utf-8">'
+                '<link rel="icon" href="data:,"><title>t</title>'
+                f"<main>{figure(name)._repr_html_()}</main>",
+                encoding="utf-8",
+            )
+    return folder
+
+
+@pytest.fixture
+def site(drawn: Path, tmp_path: Path) -> Path:
+    """These pages and files, for one test to change."""
+    return shutil.copytree(drawn, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture
