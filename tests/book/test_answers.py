@@ -31,6 +31,7 @@ jupytext = pytest.importorskip("jupytext")
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "book").rglob("*.md"))
 ENOUGH = 0.75
+SECONDS = 2  # of processor time for an example; a reference that needs more fails here
 LISTING = re.compile(r"```\{literalinclude\} (\S+)\n(?:\S.*\n)*?:pyobject: (\S+)")
 
 
@@ -84,7 +85,8 @@ def example(identifier: str) -> tuple[Exercise, tuple[Any, ...], Any]:
     exercise = find(identifier)
     trial = Trial(exercise, AnswerProxy.local({}), sample_seed("07", identifier, "example"))
     arguments = exercise.example(trial)
-    return exercise, arguments, trial.want(*arguments)
+    with at_most(SECONDS):
+        return exercise, arguments, trial.want(*arguments)
 
 
 def agrees(shown: Shown, identifier: str) -> bool:
@@ -97,7 +99,7 @@ def agrees(shown: Shown, identifier: str) -> bool:
     with quiet():
         # Given another's arguments it may raise what it likes, or train for a minute: no answer.
         try:
-            with at_most(2):
+            with at_most(SECONDS):
                 return not difference(shown.function(*arguments), want, dtype=False)
         except (Exception, Endless):
             return False
