@@ -15,12 +15,15 @@ Products of matrices are computed in bfloat16, weights and sums kept in float32:
 have such products an epoch takes 0.6 of the time.
 """
 
+import json
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -28,9 +31,11 @@ from course_lib.data.cifar import PIXEL_STD, Cifar10, load_cifar10, normalise
 from course_lib.experiments.fast_resnet import FastResNet
 from course_lib.experiments.questions import Question, learned
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size
-from course_lib.experiments.vit_ablations import Seeing, SeeingRun, as_config
+from course_lib.experiments.vit_ablations import Seeing, SeeingRun, as_config, make_model
 from course_lib.experiments.vit_cifar10 import augment
+from course_lib.experiments.vit_rivals import RESULTS
 from course_lib.training import accuracy, seeded_generator
+from course_lib.vit import ViT
 
 
 @dataclass(frozen=True)
@@ -275,6 +280,31 @@ EXPERIMENT = Experiment(
     _train,
     QUESTIONS,
 )
+
+
+def load_vit(path: Path = RESULTS / "image-models" / "vit-day-0.safetensors") -> ViT:
+    """The transformer of seed 0 as its training left it, in half precision.
+
+    Args:
+        path: What ``course run image-models --arms vit --seeds 0 --size day`` keeps.
+
+    Returns:
+        In evaluation mode; it wants ``normalise(pictures, std=PIXEL_STD)`` and has no class token.
+
+    Example:
+        >>> model = load_vit()
+        >>> model.config.n_layers, tuple(model.positions.shape)
+        (6, (64, 128))
+    """
+    with safe_open(path, framework="pt") as file:
+        weights = {name: file.get_tensor(name) for name in file.keys()}
+        settings = ModelRun(**json.loads(file.metadata()["config"]))
+    model = make_model(settings, seed=0)
+    assert isinstance(model, ViT)
+    model.load_state_dict(weights)
+    return model.eval()
+
+
 _SHARES = {1: 0.02, 5: 0.1, 20: 0.4, 50: 1.0}
 
 
