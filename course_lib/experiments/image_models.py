@@ -3,7 +3,8 @@
 The CIFAR-10 report's table of models comes from 300 epochs on a GPU. Here every network has at
 most about an hour and a half of one processor core: a residual network, a transformer over patches
 of 4 pixels with and without shifted and flipped pictures, and a transformer behind a convolutional
-stem. What counts is accuracy over core-minutes, and the accuracy after the last epoch.
+stem. What counts is accuracy over core-minutes, and the accuracy after the last epoch. One more run
+of the residual network, ``resnet-long``, takes two hours.
 
 A learning rate that suits one network is unfair to another. So ``image-recipes`` tries some for
 each, on 12,500 training pictures, and looks at 5,000 other *training* pictures; the test pictures
