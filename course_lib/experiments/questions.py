@@ -38,7 +38,8 @@ class Question:
         key: Its short name, unique within the experiment.
         claim: The claim, in the course's words.
         document: Who makes it; ``"control"`` for a difference known to be there.
-        arm: Whose number it is; ``"*"`` for the mean over all arms, so that a seed counts once.
+        arm: Whose number it is; ``"*"`` for the mean over all arms that the experiment's questions
+            name (all its arms, if they name none), so that a seed counts once.
         other: Whose number is subtracted; the same arm's if left out.
         metric: The number.
         minus: What is subtracted, if not the same number of the other arm.
@@ -207,7 +208,10 @@ def answers(questions: Sequence[Question], records: Sequence[Record]) -> list[Co
         questions: What is asked; those about arms without records are left out.
         records: Of one experiment and size.
     """
-    return [conclusion for question in questions for conclusion in _ask(question, records)]
+    named = {arm for question in questions for arm in question.arms} - {ALL}
+    # A run that is compared with nothing must not keep a control from the seeds of all others.
+    asked = [r for r in records if r.arm in named] if named else records
+    return [conclusion for question in questions for conclusion in _ask(question, asked)]
 
 
 def _ask(question: Question, records: Sequence[Record]) -> Iterator[Conclusion]:

@@ -68,6 +68,7 @@ def test_numbers_can_come_from_one_arm_from_none_or_from_all() -> None:
         c.key: c.verdict.mean
         for c in answers(
             [
+                BIG,
                 replace(BIG, key="constant", other="", minus=0.25),
                 replace(BIG, key="within", other="", minus="other"),
                 replace(BIG, key="made", other="", metric=learned("right"), minus=0.0),
@@ -77,7 +78,8 @@ def test_numbers_can_come_from_one_arm_from_none_or_from_all() -> None:
              record("small", 1, 0.2, other=0.1), record("big", 1, 0.4, other=0.1)],
         )
     }  # fmt: skip
-    assert found == pytest.approx({"constant": 0.15, "within": 0.3, "made": 0.4, "all": 0.3})
+    others = {"constant": 0.15, "within": 0.3, "made": 0.4, "all": 0.3}
+    assert found == pytest.approx({"big": 0.2, **others})
 
 
 def test_a_seed_counts_once_however_many_arms_have_it() -> None:
@@ -144,6 +146,16 @@ def test_a_control_of_one_seed_decides_nothing_and_is_told_of() -> None:
     assert judged.verdict.outcome == "stands" and said not in found.verdict.remarks
     (alone,) = conclusions(toy(BIG), runs(0.2), "cpu")
     assert not alone.verdict.remarks
+
+
+def test_a_run_that_no_question_compares_does_not_hold_up_a_control_over_all_arms() -> None:
+    control = Question("learns", "It learns.", "control", ALL, metric=learned("right"), minus=0.0)
+    aside = record("aside", 0, 0.9)
+    big, judged = conclusions(toy(BIG, control), [*runs(0.2), aside], "cpu")
+    assert judged.seeds == (0, 1, 2) and judged.ours[0] == pytest.approx(0.4)
+    assert judged.verdict.outcome == "stands" and not big.verdict.remarks
+    (alone,) = answers([control], [*runs(0.2), aside])
+    assert alone.seeds == (0,)
 
 
 def test_a_single_pair_is_no_test_of_its_family() -> None:
