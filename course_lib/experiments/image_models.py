@@ -320,7 +320,7 @@ def _curve_arms() -> dict[str, dict[str, Any]]:
     return {
         f"{name}-{n}": {
             **NETWORKS[name], "learning_rate": RATES[name], "share": share, **shared,
-            # Few pictures have many short epochs: looking at 2,000 after each takes 2/5 of the time.
+            # 250 short epochs: looking at 2,000 pictures after each would take 2/5 of the time.
             **({"n_watched": 200} if n == 1 else {}),
         }
         for name in ("resnet", "vit")
