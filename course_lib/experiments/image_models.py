@@ -343,6 +343,8 @@ CURVE = Experiment(
     _train,
     (
         *map(_curve_question, _SHARES),
+        Question("gap", "With 50 times the pictures the convolutional network's lead is smaller.",
+                 _REPORT, "resnet-1", "vit-1", beyond=("resnet-50", "vit-50"), margin=0.02),
         Question("vit-50/vit-1", "More pictures make the transformer more accurate.", "control",
                  "vit-50", "vit-1"),
     ),
