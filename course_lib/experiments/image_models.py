@@ -178,8 +178,9 @@ class Training(Seeing):
         """Cross-entropy with label smoothing, of logits in mixed precision where that is faster."""
         smoothing, kind = self.settings.label_smoothing, pictures.device.type
         mixed = multiplies_bfloat16(pictures.device)
-        # On a processor the fused attention's way back takes longer than plain products do.
-        plain = sdpa_kernel(SDPBackend.MATH) if kind == "cpu" else nullcontext()
+        # On a processor, the fused attention's way back takes longer than plain products do in
+        # bfloat16, and less long in float32.
+        plain = sdpa_kernel(SDPBackend.MATH) if mixed and kind == "cpu" else nullcontext()
         with torch.autocast(kind, torch.bfloat16, enabled=mixed), plain:
             logits = model(pictures)
         return F.cross_entropy(logits.float(), labels, label_smoothing=smoothing)
