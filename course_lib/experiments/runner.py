@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from course_lib.experiments import provenance
 from course_lib.experiments.record import (
     Record,
     load_record,
+    load_records,
     pack_items,
     record_name,
     write_record,
@@ -42,30 +44,30 @@ class Bill:
         size: Its size.
         todo: Arms and seeds still to be run.
         done: Arms and seeds whose records are there.
+        each: Minutes that a run is expected to take, by arm: what the arm's records of that size
+            took in computing, or else what the experiment says.
     """
 
     experiment: Experiment
     size: str
     todo: list[tuple[str, int]]
     done: list[tuple[str, int]]
+    each: dict[str, float]
 
     @property
     def minutes(self) -> float:
         """Expected time for what is still to be run."""
-        return len(self.todo) * self.experiment.sizes[self.size].minutes
+        return sum(self.each[arm] for arm, _ in self.todo)
 
     def __str__(self) -> str:
-        size = self.experiment.sizes[self.size]
         lines = [f"{self.experiment.name} ({self.size}): {self.experiment.title}"]
         for arm in dict.fromkeys(arm for arm, _ in sorted(self.todo + self.done)):
             todo = [str(seed) for name, seed in self.todo if name == arm]
             done = [str(seed) for name, seed in self.done if name == arm]
             seeds = f"seeds {', '.join(todo) or '-'}; done: {', '.join(done) or '-'}"
-            lines.append(f"  {arm:<20} to run: {seeds}")
-        lines.append(
-            f"  {len(self.todo)} runs x {size.minutes:g} min = {self.minutes:g} min "
-            f"on {size.machine}"
-        )
+            lines.append(f"  {arm:<20} to run: {seeds}; {self.each[arm]:.3g} min each")
+        machine = self.experiment.sizes[self.size].machine
+        lines.append(f"  {len(self.todo)} runs, about {self.minutes:.3g} min on {machine}")
         return "\n".join(lines)
 
 
@@ -91,8 +93,13 @@ def bill(
 
     Raises:
         ValueError: If there is no such size or arm, or a seed is negative.
+        RecordError: If a record is not valid.
     """
     code = code_of(experiment) if stale else None
+    took: dict[str, list[float]] = {}
+    for record in load_records(results_dir, experiment.name):
+        if record.size == size:
+            took.setdefault(record.arm, []).append(record.device_seconds / 60)
     todo: list[tuple[str, int]] = []
     done: list[tuple[str, int]] = []
     # Seed by seed, so that an interrupted series leaves complete pairs.
@@ -110,7 +117,9 @@ def bill(
         config = experiment.config(arm, size)
         path = results_dir / experiment.name / record_name(arm, size, seed)
         (done if _is_done(path, config, code) else todo).append((arm, seed))
-    return Bill(experiment, size, todo, done)
+    usual = [experiment.sizes[size].minutes]
+    each = {arm: mean(took.get(arm, usual)) for arm, _ in todo + done}
+    return Bill(experiment, size, todo, done, each)
 
 
 def run(

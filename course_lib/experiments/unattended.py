@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 from types import FrameType
 
 import torch
 
 from course_lib.errors import Refused
-from course_lib.experiments.record import load_records
 from course_lib.experiments.registry import Experiment
 from course_lib.experiments.runner import RESULTS_DIR, RUNS_DIR, bill, run_one
 
@@ -71,9 +69,6 @@ def missing(
 ) -> list[Missing]:
     """What the committed sets lack: by the steps of their sizes, in a step the cheapest first.
 
-    An arm is expected to take what its records of that size took in computing, or else what its
-    experiment says.
-
     Args:
         experiments: By name; those without that size are left out.
         size: ``"cpu"``, ``"day"`` or ``"full"``.
@@ -93,13 +88,8 @@ def missing(
         known = ", ".join(dict.fromkeys(s for e in experiments.values() for s in e.sizes))
         raise Refused(f"no experiment has the size {size!r}, wanted one of {known}")
     for experiment in having:
-        usual = experiment.sizes[size].minutes
-        took: dict[str, list[float]] = {}
-        for record in load_records(results_dir, experiment.name):
-            if record.size == size:
-                took.setdefault(record.arm, []).append(record.device_seconds / 60)
-        for arm, seed in bill(experiment, size, results_dir=results_dir, stale=stale).todo:
-            found.append(Missing(experiment, arm, seed, mean(took.get(arm, [usual]))))
+        due = bill(experiment, size, results_dir=results_dir, stale=stale)
+        found += [Missing(experiment, arm, seed, due.each[arm]) for arm, seed in due.todo]
     return sorted(found, key=lambda run: _turn(run, run.experiment.sizes[size].step))
 
 
@@ -188,7 +178,7 @@ def _bill(todo: Sequence[Missing], minutes: float, size: str) -> Iterator[str]:
         arms.setdefault((run.experiment.name, run.arm), []).append(run)
     for (name, arm), runs in arms.items():
         seeds = ", ".join(str(run.seed) for run in runs)
-        yield f"  {name} {arm}: seeds {seeds}, {runs[0].minutes:.2g} min each"
+        yield f"  {name} {arm}: seeds {seeds}, {runs[0].minutes:.3g} min each"
     total, fitting = 0.0, 0
     for run in todo:
         total += run.minutes

@@ -119,13 +119,15 @@ def test_dry_run_prints_the_bill_and_runs_nothing(tmp_path: Path) -> None:
     said: list[str] = []
     run(toy(calls), results_dir=tmp_path / "results", dry_run=True, report=said.append)
     assert calls == []
-    assert "4 runs x 2.5 min = 10 min on a desk" in said[0]
-    assert "big                  to run: seeds 1, 2; done: 0" in said[0]
+    # What a run took counts more than what was expected of it.
+    assert "big                  to run: seeds 1, 2; done: 0; 0.0333 min each" in said[0]
+    assert "4 runs, about 0.133 min on a desk" in said[0]
 
 
 def test_seeds_and_arms_can_be_chosen(tmp_path: Path) -> None:
     made = bill(toy([]), seeds=[7], arms=["big"], results_dir=tmp_path)
     assert made.todo == [("big", 7)] and made.minutes == 2.5
+    assert "1 runs, about 2.5 min on a desk" in str(made)
 
 
 @pytest.mark.parametrize(
