@@ -15,9 +15,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import torch
 
 from course_lib import experiments
 from course_lib.cli import main, parser
+from course_lib.cli.common import checkout
 from course_lib.cli.interrupt import SAYS, Interrupt
 from course_lib.errors import Refused
 
@@ -149,13 +151,18 @@ def test_a_record_is_run_again(capsys, tmp_path):
     path = tmp_path / "extrapolation" / record.file_name
     path.parent.mkdir()
     wrong = record.results | {"test_loss": record.results["test_loss"] + 1}
-    path.write_text(dataclasses.replace(record, results=wrong).to_json())
+    on_three = record.hardware | {"threads": 3}
+    path.write_text(dataclasses.replace(record, results=wrong, hardware=on_three).to_json())
+    threads = torch.get_num_threads()
     asked = ["results", "--results", str(tmp_path), "--verify", "extrapolation/alibi-cpu-0"]
     assert main([*asked, "--json"]) == 0
     rows = {row["metric"]: row for row in json.loads(capsys.readouterr().out)}
     near = {m for m, row in rows.items() if math.isclose(row["recorded"], row["now"], rel_tol=0.05)}
     assert list(rows) == list(experiments.numbers(record.results))
     assert rows.keys() - near == {"test_loss"}
+    again = experiments.load_records(checkout() / "_build" / "verify", "extrapolation")
+    assert {r.hardware["threads"] for r in again if r.file_name == record.file_name} == {3}
+    assert torch.get_num_threads() == threads
     path.write_text(dataclasses.replace(record, config={"other": 1}).to_json())
     assert "other settings now" in refused(capsys, *asked)
     assert "no record 'none' of extrapolation" in refused(capsys, *asked[:-1], "extrapolation/none")

@@ -4,6 +4,8 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from course_lib.errors import Refused
 from course_lib.experiments.record import load_record, load_records, measured, numbers
 from course_lib.experiments.registry import Experiment
@@ -35,7 +37,7 @@ class Again:
 
 
 def verify(experiment: Experiment, run: str, results_dir: Path, build: Path) -> list[Again]:
-    """Train once more what a record holds, with its arm, size and seed.
+    """Train once more what a record holds, with its arm, size, seed and number of threads.
 
     Args:
         experiment: The experiment.
@@ -54,7 +56,13 @@ def verify(experiment: Experiment, run: str, results_dir: Path, build: Path) -> 
     kept = found[run]
     if not bill(experiment, kept.size, [kept.seed], [kept.arm], results_dir).done:
         raise Refused(f"{experiment.name} has other settings now than {run} was made with")
-    path, _ = run_one(experiment, kept.arm, kept.seed, kept.size, build, build / "runs")
+    # Another number of threads adds up in another order.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(int(kept.hardware.get("threads", threads)))
+    try:
+        path, _ = run_one(experiment, kept.arm, kept.seed, kept.size, build, build / "runs")
+    finally:
+        torch.set_num_threads(threads)
     again = load_record(path)
     of_arm = [r for r in records if (r.arm, r.size) == (kept.arm, kept.size)]
     rows = []
