@@ -18,7 +18,6 @@ from course_lib.errors import Refused
 from course_lib.experiments import provenance
 from course_lib.experiments.record import (
     Record,
-    load_record,
     load_records,
     pack_items,
     record_name,
@@ -96,8 +95,9 @@ def bill(
         RecordError: If a record is not valid.
     """
     code = code_of(experiment) if stale else None
+    records = {record.file_name: record for record in load_records(results_dir, experiment.name)}
     took: dict[str, list[float]] = {}
-    for record in load_records(results_dir, experiment.name):
+    for record in records.values():
         if record.size == size:
             took.setdefault(record.arm, []).append(record.device_seconds / 60)
     todo: list[tuple[str, int]] = []
@@ -115,8 +115,8 @@ def bill(
         if seed < 0:
             raise Refused(f"seeds must not be negative, got {seed}")
         config = experiment.config(arm, size)
-        path = results_dir / experiment.name / record_name(arm, size, seed)
-        (done if _is_done(path, config, code) else todo).append((arm, seed))
+        made = records.get(record_name(arm, size, seed))
+        (done if made and _is_done(made, config, code) else todo).append((arm, seed))
     usual = [experiment.sizes[size].minutes]
     each = {arm: mean(took.get(arm, usual)) for arm, _ in todo + done}
     return Bill(experiment, size, todo, done, each)
@@ -274,10 +274,7 @@ def _record(
     return record, outcome.weights
 
 
-def _is_done(path: Path, config: dict[str, Any], code: str | None) -> bool:
-    if not path.exists():
-        return False
-    record = load_record(path)
+def _is_done(record: Record, config: dict[str, Any], code: str | None) -> bool:
     same = record.config == json.loads(_canonical(config))
     return same and (code is None or _made_by(record, code))
 
