@@ -85,6 +85,10 @@ _CPU = _run(
     swin_window=4,
     n_test=2_000,
 )
+# Four times the weights, eight times the pictures, four times as often.
+_DAY = replace(
+    _CPU, stage_widths=(64, 128), n_train=20_000, epochs=12, batch_size=100, n_test=10_000
+)
 _FULL = _run(
     replace(
         FULL,
@@ -235,6 +239,7 @@ class _Enlarged(nn.Module):
     arms=ARMS,
     sizes={
         "cpu": Size(as_config(_CPU), (0, 1, 2, 3, 4), 0.2, "one CPU core"),
+        "day": Size(as_config(_DAY), (0, 1, 2), 15, "one CPU core", step=7),
         "full": Size(as_config(_FULL), (0, 1, 2), 600, "one GPU"),
     },
     questions=QUESTIONS,

@@ -12,7 +12,7 @@ from course_lib.experiments import vit_study
 from course_lib.experiments.questions import Question, learned
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size, experiment
 from course_lib.experiments.vit_ablations import CPU, FULL, Seeing, SeeingRun, as_config
-from course_lib.experiments.vit_study import STUDY_CPU, STUDY_FULL
+from course_lib.experiments.vit_study import STUDY_CPU, STUDY_DAY, STUDY_FULL
 from course_lib.vit import Positions
 
 ARMS: dict[str, dict[str, Any]] = {name: {"positions": name} for name in get_args(Positions)}
@@ -41,6 +41,7 @@ EXPERIMENT = Experiment(
     ARMS,
     {
         "cpu": Size(as_config(STUDY_CPU), (0, 1, 2, 3, 4), 0.15, "one CPU core"),
+        "day": Size(as_config(STUDY_DAY), (0, 1, 2), 10, "one CPU core", step=7),
         "full": Size(as_config(STUDY_FULL), (0, 1, 2), 60, "one GPU"),
     },
     vit_study.EXPERIMENT.train,

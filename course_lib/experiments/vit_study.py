@@ -53,6 +53,17 @@ class StudyRun(SeeingRun):
 STUDY_CPU = StudyRun(
     **vars(replace(CPU, n_train=2_500, n_watched=200, epochs=4)), n_test=2_000, n_mapped=50
 )
+# Four times the weights, eight times the pictures, and ten times the steps.
+STUDY_DAY = replace(
+    STUDY_CPU,
+    d_model=128,
+    d_ff=256,
+    n_train=20_000,
+    epochs=10,
+    batch_size=100,
+    learning_rate=1e-3,
+    n_test=10_000,
+)
 STUDY_FULL = StudyRun(**vars(FULL))
 ARMS: dict[str, dict[str, Any]] = {
     "whole": {},
@@ -170,6 +181,7 @@ class Studying(Seeing):
     arms=ARMS,
     sizes={
         "cpu": Size(as_config(STUDY_CPU), (0, 1, 2, 3, 4), 0.4, "one CPU core"),
+        "day": Size(as_config(STUDY_DAY), (0, 1, 2), 10, "one CPU core", step=7),
         "full": Size(as_config(STUDY_FULL), (0, 1, 2), 60, "one GPU"),
     },
     questions=QUESTIONS,
