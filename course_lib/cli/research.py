@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit, say
+from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit, jobs, say
 from course_lib.errors import Refused
 
 
@@ -28,6 +28,10 @@ def register(commands: Any) -> None:
         help="minutes on one core, hours on one core, or as the documents have it; cpu",
     )
     run.add_argument("--threads", type=int, default=1, metavar="N", help="of torch; 1")
+    run.add_argument("--jobs", type=int, default=1, metavar="N", help="runs side by side; 1")
+    run.add_argument(
+        "--device", choices=("cpu", "cuda"), help="a GPU if there is one, but for --size cpu"
+    )
     run.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="only these")
     run.add_argument("--arms", nargs="+", metavar="ARM", help="only these")
     run.add_argument("--dry-run", action="store_true", help="only say what it would take")
@@ -109,6 +113,9 @@ def run_experiment(arguments: argparse.Namespace) -> int:
 
     if arguments.threads < 1:
         raise Refused(f"--threads is {arguments.threads}, wanted at least 1")
+    jobs(arguments)
+    if arguments.device == "cuda" and not torch.cuda.is_available():
+        raise Refused("--device cuda: torch finds no GPU")
     torch.set_num_threads(arguments.threads)
     if arguments.all or arguments.minutes is not None:
         return run_unattended(arguments)
@@ -127,7 +134,9 @@ def run_experiment(arguments: argparse.Namespace) -> int:
         results_dir=results,
         runs_dir=root / "_build" / "runs",
         dry_run=arguments.dry_run,
+        device=arguments.device,
         stale=arguments.stale,
+        jobs=arguments.jobs,
     )
     if not arguments.dry_run:
         records = experiments.load_records(results)
@@ -150,7 +159,9 @@ def run_unattended(arguments: argparse.Namespace) -> int:
         results_dir=arguments.results or root / "book" / "results",
         runs_dir=root / "_build" / "runs",
         dry_run=arguments.dry_run,
+        device=arguments.device,
         stale=arguments.stale,
+        jobs=arguments.jobs,
         report=functools.partial(print, flush=True),
     )  # fmt: skip
     print(done)

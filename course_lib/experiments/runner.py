@@ -3,7 +3,10 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +31,8 @@ from course_lib.experiments.source import ROOT, digest
 from course_lib.training import write_tensors
 
 Weights = tuple[Mapping[str, Tensor], Mapping[str, str]]
+Work = tuple[Experiment, str, int]
+"""Experiment, arm and seed."""
 
 RESULTS_DIR = Path("book/results")
 # Beside the package, which is the checkout's _build wherever one stands in it.
@@ -134,11 +139,12 @@ def run(
     device: torch.device | str | None = None,
     report: Callable[[str], None] = print,
     stale: bool = False,
+    jobs: int = 1,
 ) -> list[Path]:
     """Run what is not done yet.
 
     Interrupt it whenever you like: finished runs have their records, and a run that was cut off
-    goes on from its last epoch.
+    goes on from its last epoch. Of several side by side, one that fails lets the others end first.
 
     Args:
         experiment: The experiment.
@@ -152,6 +158,7 @@ def run(
         device: Where to compute: a GPU if there is one, except for ``"cpu"``.
         report: Takes the lines that tell how it goes.
         stale: Whether to run again, too, what has other code now.
+        jobs: How many runs side by side, each in a process of its own.
 
     Returns:
         Paths of the records written now.
@@ -167,12 +174,109 @@ def run(
     if dry_run:
         return []
     written: list[Path] = []
-    for i, (arm, seed) in enumerate(to_pay.todo):
-        report(f"[{i + 1}/{len(to_pay.todo)}] {experiment.name} {arm} {size} seed {seed}")
-        path, said = run_one(experiment, arm, seed, size, results_dir, runs_dir, device, progress)
-        written.append(path)
-        report(f"    {said} -> {path}")
+    failed: list[Exception] = []
+
+    def begun(i: int, work: Work) -> None:
+        report(f"[{i}/{len(to_pay.todo)}] {experiment.name} {work[1]} {size} seed {work[2]}")
+
+    todo = [(experiment, arm, seed) for arm, seed in to_pay.todo]
+    for _, made in each(todo, jobs, begun, size, results_dir, runs_dir, device, progress):
+        if isinstance(made, Exception):
+            if jobs == 1:
+                raise made
+            report(f"    FAILED {type(made).__name__}: {made}")
+            failed.append(made)
+        else:
+            written.append(made[0])
+            report(f"    {made[1]} -> {made[0]}")
+    if failed:
+        raise failed[0]
     return written
+
+
+def each(
+    todo: Sequence[Work],
+    jobs: int,
+    begun: Callable[[int, Work], None],
+    size: str,
+    results_dir: Path,
+    runs_dir: Path,
+    device: torch.device | str | None,
+    progress: bool,
+) -> Iterator[tuple[Work, tuple[Path, str] | Exception]]:
+    """Do runs in turn, or several side by side.
+
+    Whatever ends it before its end (Ctrl-C, the time, a caller that has enough) ends the runs under
+    way; their checkpoints stay.
+
+    Args:
+        todo: What is to be run. Side by side, only experiments that have their name in
+            ``EXPERIMENTS``: a process of its own finds them by it.
+        jobs: How many at a time.
+        begun: Takes number and run before each; side by side, before each that has ended.
+        size: As in :func:`run`, like what follows; side by side, progress is not shown.
+        results_dir: Folder of the records.
+        runs_dir: Folder of the checkpoints.
+        device: Where to compute.
+        progress: Whether to show progress.
+
+    Yields:
+        Each run as it ends, and what :func:`run_one` returned or what was raised.
+
+    Raises:
+        ValueError: If ``jobs`` is below 1.
+    """
+    if jobs < 1:
+        raise Refused(f"jobs is {jobs}, wanted at least 1")
+    if jobs == 1:
+        for i, work in enumerate(todo, 1):
+            begun(i, work)
+            try:
+                made: tuple[Path, str] | Exception = run_one(
+                    *work, size, results_dir, runs_dir, device, progress
+                )
+            except Exception as error:
+                made = error
+            yield work, made
+        return
+    others = multiprocessing.active_children()
+    # Not forked: neither torch's threads nor a GPU outlive that.
+    pool = ProcessPoolExecutor(
+        jobs, multiprocessing.get_context("spawn"), _prepare, (torch.get_num_threads(),)
+    )
+    try:
+        waiting = {
+            pool.submit(_by_name, what.name, arm, seed, size, results_dir, runs_dir, device): (
+                what, arm, seed,
+            )
+            for what, arm, seed in todo
+        }  # fmt: skip
+        for i, future in enumerate(as_completed(waiting), 1):
+            begun(i, waiting[future])
+            error = future.exception()
+            if error is not None and not isinstance(error, Exception):
+                raise error
+            yield waiting[future], error or future.result()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - set(others):
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _prepare(threads: int) -> None:
+    # Ctrl-C reaches all processes of a terminal: a child ends without a word, its parent tells.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    torch.set_num_threads(threads)
+
+
+def _by_name(name: str, *arguments: Any) -> tuple[Path, str]:
+    # Questions are functions, which don't travel.
+    from course_lib.experiments import get
+
+    return run_one(get(name), *arguments, progress=False)
 
 
 def run_one(

@@ -3,18 +3,18 @@
 import signal
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import format_exception
 from types import FrameType
 
 import torch
 
 from course_lib.errors import Refused
 from course_lib.experiments.registry import Experiment
-from course_lib.experiments.runner import RESULTS_DIR, RUNS_DIR, bill, run_one
+from course_lib.experiments.runner import RESULTS_DIR, RUNS_DIR, Work, bill, each
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,7 @@ def run_all(
     device: torch.device | str | None = None,
     report: Callable[[str], None] = print,
     stale: bool = False,
+    jobs: int = 1,
 ) -> Report:
     """Do what is missing until the time is up.
 
@@ -128,6 +129,7 @@ def run_all(
         device: Where to compute, as in :func:`course_lib.experiments.run`.
         report: Takes the lines that tell how it goes.
         stale: Whether to run again, too, what has other code now.
+        jobs: How many runs side by side, each in a process of its own.
 
     Returns:
         What was written, what failed, what is left.
@@ -147,28 +149,34 @@ def run_all(
         return Report(written, failed, len(todo), cut_off=False)
     started = time.monotonic()
     cut_off = False
+
+    def gone() -> float:
+        return (time.monotonic() - started) / 60
+
+    def begun(i: int, work: Work) -> None:
+        report(f"[{i}/{len(todo)}, {gone():.1f} of {minutes:g} min] {_name(work, size)}")
+
+    runs = [(run.experiment, run.arm, run.seed) for run in todo]
     try:
         with _alarm(60 * minutes):
-            for i, run in enumerate(todo, 1):
-                gone = (time.monotonic() - started) / 60
-                if gone >= minutes:
-                    raise _TimeIsUp
-                name = f"{run.experiment.name} {run.arm} {size} seed {run.seed}"
-                report(f"[{i}/{len(todo)}, {gone:.1f} of {minutes:g} min] {name}")
-                try:
-                    path, said = run_one(
-                        run.experiment, run.arm, run.seed, size, results_dir, runs_dir, device,
-                        progress,
-                    )  # fmt: skip
-                except Exception as error:
-                    failed.append(f"{name}: {type(error).__name__}: {error}")
-                    report(f"    FAILED {failed[-1]}\n{traceback.format_exc()}")
+            for work, made in each(
+                runs, jobs, begun, size, results_dir, runs_dir, device, progress
+            ):  # fmt: skip
+                if isinstance(made, Exception):
+                    failed.append(f"{_name(work, size)}: {type(made).__name__}: {made}")
+                    report(f"    FAILED {failed[-1]}\n{''.join(format_exception(made))}")
                 else:
-                    written.append(path)
-                    report(f"    {said} -> {path}")
+                    written.append(made[0])
+                    report(f"    {made[1]} -> {made[0]}")
+                if gone() >= minutes and len(written) + len(failed) < len(todo):
+                    raise _TimeIsUp
     except _TimeIsUp:
         cut_off = True
     return Report(written, failed, len(todo) - len(written), cut_off)
+
+
+def _name(work: Work, size: str) -> str:
+    return f"{work[0].name} {work[1]} {size} seed {work[2]}"
 
 
 def _bill(todo: Sequence[Missing], minutes: float, size: str) -> Iterator[str]:
