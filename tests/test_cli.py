@@ -161,7 +161,8 @@ def test_a_record_is_run_again(capsys, tmp_path):
     assert list(rows) == list(experiments.numbers(record.results))
     assert rows.keys() - near == {"test_loss"}
     again = experiments.load_records(checkout() / "_build" / "verify", "extrapolation")
-    assert {r.hardware["threads"] for r in again if r.file_name == record.file_name} == {threads + 1}
+    verified = {r.hardware["threads"] for r in again if r.file_name == record.file_name}
+    assert verified == {threads + 1}
     assert torch.get_num_threads() == threads
     path.write_text(dataclasses.replace(record, config={"other": 1}).to_json())
     assert "other settings now" in refused(capsys, *asked)
