@@ -20,6 +20,7 @@ import course_lib
 from course_lib.attention import check_heads
 from course_lib.data.translation import Vocabulary
 from course_lib.layers import xavier_init
+from course_lib.seq2seq import Seq2Seq
 from course_lib.transformer import Encoder, EncoderDecoder, PositionedEmbedding, TransformerConfig
 
 __all__ = [
@@ -197,7 +198,7 @@ class TrainedTranslator:
 
 
 def pack_weights(
-    model: Reader | EncoderDecoder, **vocabularies: Vocabulary
+    model: Reader | EncoderDecoder | Seq2Seq, **vocabularies: Vocabulary
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
     """What a checkpoint holds: weights in half precision, and as text all else that is needed.
 
