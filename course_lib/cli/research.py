@@ -32,6 +32,13 @@ def register(commands: Any) -> None:
     run.add_argument(
         "--device", choices=("cpu", "cuda"), help="a GPU if there is one, but for --size cpu"
     )
+    run.add_argument(
+        "--products",
+        choices=("float32", "tf32", "bfloat16"),
+        default="float32",
+        help="on a GPU, those of matrices in training; records say it; float32",
+    )
+    run.add_argument("--compiled", action="store_true", help="compile blocks, on a GPU; faster")
     run.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="only these")
     run.add_argument("--arms", nargs="+", metavar="ARM", help="only these")
     run.add_argument("--dry-run", action="store_true", help="only say what it would take")
@@ -110,6 +117,7 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     import torch
 
     from course_lib import experiments
+    from course_lib.training import graphed
 
     if arguments.threads < 1:
         raise Refused(f"--threads is {arguments.threads}, wanted at least 1")
@@ -117,6 +125,7 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     if arguments.device == "cuda" and not torch.cuda.is_available():
         raise Refused("--device cuda: torch finds no GPU")
     torch.set_num_threads(arguments.threads)
+    graphed.use(graphed.Manner(arguments.products, arguments.compiled))
     if arguments.all or arguments.minutes is not None:
         return run_unattended(arguments)
     if arguments.experiment is None:

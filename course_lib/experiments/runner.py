@@ -28,7 +28,7 @@ from course_lib.experiments.record import (
 )
 from course_lib.experiments.registry import Experiment, Job
 from course_lib.experiments.source import ROOT, digest
-from course_lib.training import write_tensors
+from course_lib.training import graphed, write_tensors
 
 Weights = tuple[Mapping[str, Tensor], Mapping[str, str]]
 Work = tuple[Experiment, str, int]
@@ -99,7 +99,7 @@ def bill(
         ValueError: If there is no such size or arm, or a seed is negative.
         RecordError: If a record is not valid.
     """
-    code = code_of(experiment) if stale else None
+    code = _Codes(experiment) if stale else None
     records = {record.file_name: record for record in load_records(results_dir, experiment.name)}
     took: dict[str, list[float]] = {}
     for record in records.values():
@@ -242,7 +242,10 @@ def each(
     others = multiprocessing.active_children()
     # Not forked: neither torch's threads nor a GPU outlive that.
     pool = ProcessPoolExecutor(
-        jobs, multiprocessing.get_context("spawn"), _prepare, (torch.get_num_threads(),)
+        jobs,
+        multiprocessing.get_context("spawn"),
+        _prepare,
+        (torch.get_num_threads(), graphed.manner()),
     )
     try:
         waiting = {
@@ -266,10 +269,11 @@ def each(
         pool.shutdown()
 
 
-def _prepare(threads: int) -> None:
+def _prepare(threads: int, manner: graphed.Manner) -> None:
     # Ctrl-C reaches all processes of a terminal: a child ends without a word, its parent tells.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     torch.set_num_threads(threads)
+    graphed.use(manner)
 
 
 def _by_name(name: str, *arguments: Any) -> tuple[Path, str]:
@@ -304,7 +308,7 @@ def run_one(
     return write_record(record, results_dir), _summary(record)
 
 
-def code_of(experiment: Experiment, root: Path = ROOT) -> str:
+def code_of(experiment: Experiment, root: Path = ROOT, device: str = "cpu") -> str:
     """SHA-256 of the definitions that training reaches; the settings are in the record itself.
 
     Of an experiment that stands outside the library its function alone is looked at.
@@ -312,12 +316,34 @@ def code_of(experiment: Experiment, root: Path = ROOT) -> str:
     Args:
         experiment: Whose training.
         root: The folder that holds ``course_lib``.
+        device: The kind of device that computes.
     """
     train = experiment.train
     if train.__module__.partition(".")[0] != "course_lib":
         return hashlib.sha256(inspect.getsource(train).encode()).hexdigest()
     name = train.__qualname__.partition(".")[0]
-    return digest([(train.__module__, name if name.isidentifier() else "*")], root)
+    return digest([(train.__module__, name if name.isidentifier() else "*")], root, device)
+
+
+class _Codes(dict[str, str]):
+    """The code of an experiment by the kind of device, found when it is asked for."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+
+    def __missing__(self, device: str) -> str:
+        self[device] = code_of(self.experiment, device=device)
+        return self[device]
+
+    def made(self, record: Record) -> bool:
+        """Whether it made a record; of one of schema 1 that can't be told, and it may have.
+
+        A GPU may have run the plain loop, which is what runs on a CPU.
+        """
+        if record.schema == 1 or record.source_sha256 == self["cpu"]:
+            return True
+        device = record.hardware.get("device", "cpu")
+        return bool(device != "cpu" and record.source_sha256 == self[device])
 
 
 def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> list[Record]:
@@ -328,9 +354,8 @@ def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> l
         records: Of any experiments. Those of schema 1 can't be told and are left out.
     """
     told = [r for r in records if r.schema > 1 and r.experiment in experiments]
-    names = {r.experiment for r in told}
-    now = {name: code_of(experiments[name]) for name in names}
-    return [r for r in told if not _made_by(r, now[r.experiment])]
+    now = {name: _Codes(experiments[name]) for name in {r.experiment for r in told}}
+    return [r for r in told if not now[r.experiment].made(r)]
 
 
 def _record(
@@ -344,9 +369,11 @@ def _record(
 ) -> tuple[Record, Weights | None]:
     config = experiment.config(arm, size)
     # Before training: what is edited meanwhile is not what runs.
-    commit, clean, source = provenance.parent_commit(), provenance.is_clean(), code_of(experiment)
+    commit, clean = provenance.parent_commit(), provenance.is_clean()
+    source, manner = code_of(experiment, device=device.type), graphed.told(device)
     # A checkpoint of other settings or of other code must not be taken up.
-    key = hashlib.sha256(f"{_canonical(config)}{source}".encode()).hexdigest()[:12]
+    of = f"{_canonical(config)}{source}{_canonical(manner) if manner else ''}"
+    key = hashlib.sha256(of.encode()).hexdigest()[:12]
     name = record_name(arm, size, seed).removesuffix(".json")
     checkpoint = runs_dir / experiment.name / f"{name}-{key}.safetensors"
     try:
@@ -366,7 +393,7 @@ def _record(
         results=outcome.results,
         wall_seconds=round(sum(row["wall_seconds"] for row in outcome.metrics), 1),
         device_seconds=round(sum(row["device_seconds"] for row in outcome.metrics), 1),
-        hardware=provenance.hardware(device),
+        hardware=provenance.hardware(device) | manner,
         versions=provenance.versions(),
         commit=commit,
         source_sha256=source,
@@ -378,14 +405,9 @@ def _record(
     return record, outcome.weights
 
 
-def _is_done(record: Record, config: dict[str, Any], code: str | None) -> bool:
+def _is_done(record: Record, config: dict[str, Any], code: _Codes | None) -> bool:
     same = record.config == json.loads(_canonical(config))
-    return same and (code is None or _made_by(record, code))
-
-
-def _made_by(record: Record, code: str) -> bool:
-    """Whether this code made a record; of one of schema 1 that can't be told, and it may have."""
-    return record.schema == 1 or record.source_sha256 == code
+    return same and (code is None or code.made(record))
 
 
 def _canonical(config: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ No import walker known to us (grimp, modulegraph) looks below modules.
 import ast
 import copy
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,6 +24,12 @@ ROOT = Path(course_lib.__file__).resolve().parent.parent
 Symbol = tuple[str, str]
 """Module and name; the name is ``"*"`` for all that a module defines."""
 
+MOVED = {"course_lib.training.loop.fit": "course_lib.training.graphed.fit"}
+"""Modules and definitions that have another name now, by the name under which digests hold them.
+
+What stands under both names runs under the old one on a CPU, and under the new one elsewhere.
+"""
+
 
 @dataclass
 class _Module:
@@ -32,13 +39,16 @@ class _Module:
     imported: dict[str, Symbol] = field(default_factory=dict)
 
 
-def reached(start: Iterable[Symbol], root: Path = ROOT) -> dict[Symbol, str]:
+def reached(
+    start: Iterable[Symbol], root: Path = ROOT, device: str = "cpu"
+) -> dict[Symbol, str]:
     """Follow names from where they are used to where they are defined.
 
     Args:
         start: Modules of ``course_lib`` and names in them, ``"*"`` for all of a module.
             Decorators of the first definitions are left out: they register and do not run.
         root: The folder that holds ``course_lib``.
+        device: The kind of device that computes.
 
     Returns:
         For each definition that was reached, its code without comments and docstrings.
@@ -55,7 +65,7 @@ def reached(start: Iterable[Symbol], root: Path = ROOT) -> dict[Symbol, str]:
         ...     [("course_lib.training", "seeded_generator")])
         True
     """
-    begin = [_resolve(symbol, root) for symbol in start]
+    begin = [_resolve(_now(symbol, root, device), root) for symbol in start]
     found: dict[Symbol, str] = {}
     waiting = list(begin)
     while waiting:
@@ -69,18 +79,39 @@ def reached(start: Iterable[Symbol], root: Path = ROOT) -> dict[Symbol, str]:
         for name in names:
             for node in module.defined[name]:
                 mentioned = set(_mentioned(node, module, root, bare=symbol in begin))
-                waiting += [s for m in mentioned if (s := _follow(m, root)) is not None]
+                follow = (_follow(m, root) for m in mentioned)
+                waiting += [_now(s, root, device) for s in follow if s is not None]
                 text.append(_plain(node, bare=symbol in begin))
         found[symbol] = "\n".join(text)
     return found
 
 
-def digest(start: Iterable[Symbol], root: Path = ROOT) -> str:
+def digest(start: Iterable[Symbol], root: Path = ROOT, device: str = "cpu") -> str:
     """SHA-256 over all that :func:`reached` finds; arguments and errors as there."""
+    found = {
+        tuple(map(_before, symbol)): _before(text)
+        for symbol, text in reached(start, root, device).items()
+    }
     made = hashlib.sha256()
-    for (module, name), text in sorted(reached(start, root).items()):
+    for (module, name), text in sorted(found.items()):
         made.update(f"{module} {name}\n{text}\n".encode())
     return made.hexdigest()
+
+
+def _now(symbol: Symbol, root: Path, device: str) -> Symbol:
+    """What runs on a device where a name stands for two definitions."""
+    for old, new in MOVED.items():
+        if ".".join(symbol) == new and device == "cpu":
+            module, _, name = old.rpartition(".")
+            return _follow((module, name), root) or symbol
+    return symbol
+
+
+def _before(text: str) -> str:
+    """Text with the names that moved modules had."""
+    for old, new in MOVED.items():
+        text = re.sub(rf"\b{re.escape(new)}\b", old, text)
+    return text
 
 
 def _resolve(symbol: Symbol, root: Path) -> Symbol:

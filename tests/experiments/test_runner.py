@@ -100,7 +100,7 @@ def test_what_other_code_made_is_run_again_if_asked_for(
     go(what, tmp_path, seeds=[0])
     results = tmp_path / "results"
     assert go(what, tmp_path, seeds=[0], stale=True) == []
-    monkeypatch.setattr(runner, "code_of", lambda _: "1" * 64)
+    monkeypatch.setattr(runner, "code_of", lambda *_, **__: "1" * 64)
     # Of an older record the code can't be told.
     (older,) = (r for r in load_records(results) if r.arm == "small")
     write_record(dataclasses.replace(older, schema=1), results)
@@ -253,7 +253,7 @@ def test_stale_records_are_those_whose_training_changed(
     run(what, seeds=[0], results_dir=tmp_path, runs_dir=tmp_path, progress=False)
     records = load_records(tmp_path)
     assert experiments.stale({what.name: what}, records) == []
-    monkeypatch.setattr(runner, "code_of", lambda _: "0" * 64)
+    monkeypatch.setattr(runner, "code_of", lambda *_, **__: "0" * 64)
     assert experiments.stale({what.name: what}, records) == records
     older = [dataclasses.replace(record, schema=1) for record in records]
     assert experiments.stale({what.name: what}, older) == []
