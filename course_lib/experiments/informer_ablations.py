@@ -175,6 +175,8 @@ _BESIDE = "beside the report"
 # The runs of full attention are in many questions: these get them in two parts, so that one lucky
 # run does not decide all.
 _FIRST, _SECOND, _THIRD = range(10, 30), range(30, 50), range(50, 65)
+# Of two whose answers were closed by a margin younger than their seeds.
+_FOURTH = range(65, 75)
 QUESTIONS = (
     *compare("delta-values", "full-attention", 1, _REPORT,
              "Steps between values don't replace positions and times."),
@@ -185,7 +187,7 @@ QUESTIONS = (
     *compare("delta-deep", "full-attention", -1, _REPORT,
              "Steps between values and a deep MLP make forecasts better.", _FIRST),
     *compare("delta-deep", "deep", -1, _BESIDE,
-             "With a deep MLP on both sides, steps between values make forecasts better."),
+             "With a deep MLP on both sides, steps between values make forecasts better.", _FOURTH),
     *compare("legendre", "full-attention", 1, _REPORT,
              "Legendre positions forecast worse than sinusoidal ones.", _SECOND),
     *compare("legendre-delta", "full-attention", 1, _REPORT,
@@ -200,7 +202,8 @@ QUESTIONS = (
     *compare("cross", "every-layer", 1, _REPORT,
              "The two cross terms alone forecast worse than all four.", _THIRD),
     *compare("cross-even", "every-layer-even", 1, _BESIDE,
-             "At the same temperature the two cross terms alone forecast worse than all four."),
+             "At the same temperature the two cross terms alone forecast worse than all four.",
+             _FOURTH),
     *compare("position-only", "every-layer", 1, _REPORT,
              "The position-position term alone forecasts worse than all four.", _THIRD),
     *compare("position-only", "every-layer-even", 1, _BESIDE,

@@ -35,7 +35,7 @@ _ETTM1_QUESTIONS = (
              "On ETTm1, weights that don't look at what is read forecast better than full "
              "attention."),
     *compare("full-attention", "vanilla", -1, "beside the report",
-             "On ETTm1, full attention forecasts better than ProbSparse attention."),
+             "On ETTm1, full attention forecasts better than ProbSparse attention.", range(25, 35)),
     *compare("linear", "vanilla", -1, "Zeng et al. (2023)",
              "On ETTm1, a linear map forecasts better than an Informer."),
     beats_last_value("vanilla", "repeat-last"),

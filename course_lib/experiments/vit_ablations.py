@@ -180,7 +180,7 @@ QUESTIONS = (
     Question("whole/coarse", "Larger patches cost accuracy.", _REPORT, "whole", "coarse",
              margin=0.02),
     Question("mean/whole", "The mean of the patches classifies better than a class token.",
-             "a guess", "mean", "whole", margin=0.02),
+             "a guess", "mean", "whole", margin=0.02, fresh=range(10, 20)),
     Question("whole/quarter", "Shown a quarter of each picture, the model is less accurate.",
              "control", "whole", "quarter"),
 )  # fmt: skip
