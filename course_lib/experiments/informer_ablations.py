@@ -175,7 +175,7 @@ _BESIDE = "beside the report"
 # The runs of full attention are in many questions: these get them in two parts, so that one lucky
 # run does not decide all.
 _FIRST, _SECOND, _THIRD = range(10, 30), range(30, 50), range(50, 65)
-# Of two whose answers were closed by a margin younger than their seeds.
+# Of those whose margin, or which themselves, are younger than the seeds that closed them.
 _FOURTH = range(65, 75)
 QUESTIONS = (
     *compare("delta-values", "full-attention", 1, _REPORT,
@@ -208,7 +208,7 @@ QUESTIONS = (
              "The position-position term alone forecasts worse than all four.", _THIRD),
     *compare("position-only", "every-layer-even", 1, _BESIDE,
              "At the same temperature the position-position term alone forecasts worse than all "
-             "four."),
+             "four.", _FOURTH),
     *compare("no-positions", "full-attention", 1, _REPORT,
              "Without positions forecasts are worse.", _SECOND),
     *compare("no-positions-sparse", "vanilla", 1, _REPORT,

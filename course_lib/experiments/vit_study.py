@@ -107,7 +107,7 @@ QUESTIONS = (
     Question("few-2/few-4", "Patches of 2 are more accurate than patches of 4.", _REPORT,
              "few-2", "few-4", margin=0.01, floor=0.6),
     Question("few-4/share-20", "Patches of 4 are more accurate than patches of 8.", _REPORT,
-             "few-4", "share-20", margin=0.02),
+             "few-4", "share-20", margin=0.02, fresh=range(10, 20)),
     Question("few-4-shifted/few-4", "Pictures that are shifted anew each time help.", _REPORT,
              "few-4-shifted", "few-4", margin=0.01, floor=0.6),
     Question("whole/share-20", "With 20 % of the pictures accuracy is lower than with all.",
