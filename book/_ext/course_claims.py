@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from course_lib.claims import Claim, contradiction, load_claims, shown
+from course_lib.claims import Claim, Finding, contradiction, load_claims, shown
 from course_lib.claims.ledger import DOCUMENTS, VERDICTS
 
 LOGGER = logging.getLogger(__name__)
@@ -26,11 +26,12 @@ class ClaimsTable(SphinxDirective):
         path = Path(self.env.srcdir) / "book" / "claims.yml"
         self.env.note_dependency(str(path))
         claims = load_claims(path)
-        out: list[nodes.Node] = [self.counts(claims), self.choice(claims)]
+        found = {claim.id: shown(claim) for claim in claims}
+        out = [self.counts(claims), small(found.values()), self.choice(claims)]
         for chapter in sorted({claim.chapter for claim in claims}):
             section = nodes.section(ids=[f"claims-of-chapter-{chapter}"])
             section += nodes.title("", "", *self.chapter_title(chapter))
-            rows = [self.row(claim) for claim in claims if claim.chapter == chapter]
+            rows = [self.row(c, found[c.id]) for c in claims if c.chapter == chapter]
             section += table(HEADINGS, rows, (45, 55), "claims")
             out.append(section)
         return out
@@ -78,16 +79,15 @@ class ClaimsTable(SphinxDirective):
         docname = next((name for name in pages if (tasks / Path(name).name).is_dir()), pages[0])
         return [page_link(docname, self.env.docname, f"Chapter {chapter}", explicit=False)]
 
-    def row(self, claim: Claim) -> nodes.row:
-        """Run one claim; a verdict that does not fit is a warning, and so ends the build."""
-        finding = shown(claim)
+    def row(self, claim: Claim, finding: Finding | None) -> nodes.row:
+        """Tell one claim; a verdict that does not fit is a warning, and so ends the build."""
         if fault := contradiction(claim, finding):
             LOGGER.warning("%s", fault, location=self.get_location(), type="course")
         name = f"claim-{claim.id.lower()}"
         std = self.env.get_domain("std")
         std.note_hyperlink_target(name, self.env.docname, name, f"claim {claim.id}")
-        outcome = {"": "", "does not": ": does not stand"}.get(claim.outcome, f": {claim.outcome}")
-        badge = nodes.inline("", claim.verdict + outcome)
+        told = f": {finding.told}" if finding is not None and finding.told else ""
+        badge = nodes.inline("", claim.verdict + told)
         badge["classes"] = ["verdict", f"verdict-{slug(claim.verdict)}"]
         head = nodes.paragraph(classes=["claim-head"])
         head += nodes.strong("", f"Claim {claim.id}")
@@ -105,6 +105,17 @@ class ClaimsTable(SphinxDirective):
             shows.append(source)
         classes = ["claim", f"document-{slug(claim.document)}", f"verdict-{slug(claim.verdict)}"]
         return row([[stated], shows], classes)
+
+
+def small(found: Iterable[Finding | None]) -> nodes.paragraph:
+    """How many claims are measured, and how many of them by a small run alone."""
+    told = [finding.told for finding in found if finding is not None and finding.told]
+    alone = sum(not said.endswith(("setting", "agree")) for said in told)
+    return nodes.paragraph(
+        "",
+        f"{len(told)} statements are measured by trained models: {alone} of them at a small size "
+        "alone, which neither confirms nor corrects a document. They are marked so.",
+    )
 
 
 class ClaimRole(SphinxRole):

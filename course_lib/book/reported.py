@@ -1,7 +1,7 @@
 """The documents' tables: what each row says, and which of our records stands beside it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from math import isclose
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import yaml
 from pydantic import Field
 
-from course_lib.book.energy import cost
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.errors import Refused
 from course_lib.experiments import (
@@ -20,25 +19,23 @@ from course_lib.experiments import (
     Experiment,
     Record,
     RecordError,
-    conclusions,
+    Settled,
     load_records,
     measured,
+    settle,
 )
+from course_lib.experiments.reach import Reach
 from course_lib.strict import Number, strict
 
 BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed")
 """Folders of records that `course bench` writes: measurements of speed, no experiments."""
 
-OUTCOMES = {
-    "stands": "stands",
-    "does not": "does not stand",
-    "no difference": "no difference larger than the margin",
-    "undecided": "undecided at this size",
-    "not testable": "not testable at this size",
-    "reference": "printed for comparison, not judged",
-    "not run": "not run",
+WORDS = {
+    "holds": "as claimed",
+    "fails": "the other way round",
+    "no difference": "no difference seen",
 }
-"""What can be said of a row, and how it is put to a reader."""
+"""What a row says of a size that is not the document's, and with which no other agrees."""
 
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -85,8 +82,8 @@ class Row:
         std: Standard deviation over the seeds; None for fewer than two.
         n: Number of runs.
         size: Size of the runs; nothing where there are none.
-        verdict: Key of :data:`OUTCOMES`.
-        conclusion: What decides; none where nothing does.
+        settled: What all sizes say of the row's question; none where nothing does.
+        setting: Whether the size is the document's own.
         difference: The difference that the document prints, in the direction of the question's.
         runs: Those that the mean is of.
         missing: Arms that the question needs and that have not run at this size.
@@ -97,21 +94,44 @@ class Row:
     std: float | None
     n: int
     size: str
-    verdict: str
-    conclusion: Conclusion | None = None
+    settled: Settled | None = None
+    setting: bool = False
     difference: float | None = None
     runs: tuple[Record, ...] = ()
     missing: tuple[str, ...] = ()
 
     @property
-    def inside(self) -> bool | None:
-        """Whether the document's difference lies in our interval; None if there is none.
+    def conclusion(self) -> Conclusion | None:
+        """What this size says."""
+        return self.settled.found.get(self.size) if self.settled else None
 
-        A single pair has none.
+    @property
+    def reach(self) -> Reach:
+        """How far it reaches; what nobody has run reaches no document."""
+        if self.settled and self.conclusion:
+            return self.settled.reach_of(self.size)
+        return "own" if self.setting else "small"
+
+    @property
+    def verdict(self) -> str:
+        """The outcome: only what reaches the document *holds* or *fails*."""
+        if self.conclusion is None:
+            if not self.n or self.missing:
+                return "not run"
+            return "undecided" if self.printed.conclusion else "reference"
+        outcome = self.conclusion.verdict.outcome
+        return WORDS.get(outcome, outcome) if self.reach == "small" else outcome
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the document's difference, which is one pair, lies where one more of ours would.
+
+        None where there is none, or no two pairs.
         """
-        if self.conclusion is None or self.difference is None or self.conclusion.verdict.n == 1:
+        if self.conclusion is None or self.difference is None or self.conclusion.verdict.n < 2:
             return None
-        return self.conclusion.verdict.low <= self.difference <= self.conclusion.verdict.high
+        low, high = self.conclusion.verdict.prediction_interval
+        return low <= self.difference <= high
 
     @property
     def compared_with(self) -> tuple[str, float | None]:
@@ -127,8 +147,8 @@ class Row:
         return sides[1], mean(found.theirs)
 
     def data(self) -> dict[str, Any]:
-        """The row as JSON knows it; what a run has cost is that of :class:`Cost`, by its names."""
-        printed = self.printed
+        """The row as JSON knows it."""
+        printed, runs = self.printed, self.runs
         return {
             "document": printed.document,
             "table": printed.table,
@@ -144,7 +164,11 @@ class Row:
             "size": self.size,
             "verdict": self.verdict,
             "missing": list(self.missing),
-            **asdict(cost(self.runs)),
+            "reach": self.reach,
+            "away": self.settled.away.get(self.size, "") if self.settled else "",
+            "n_weights": runs[0].results.get("n_parameters") if runs else None,
+            "n_seen": _seen(runs[0]) if runs else None,
+            "core_minutes": sum(r.device_seconds for r in runs) / 60 / len(runs) if runs else None,
             **self._decided(),
         }
 
@@ -153,13 +177,19 @@ class Row:
         found, other = self.conclusion, self.compared_with
         judged = found.verdict if found else None
         # A single pair has no interval.
-        ends = (judged.low, judged.high) if judged and judged.n > 1 else (None, None)
+        several = judged is not None and judged.n > 1
+        ends = (judged.low, judged.high) if judged and several else (None, None)
         return {
             "compared_with": other[0],
             "compared_mean": other[1],
             "difference": judged.mean if judged else None,
             "low": ends[0],
             "high": ends[1],
+            "prediction_interval": judged.prediction_interval if judged and several else None,
+            "claim": found.claim if found else "",
+            "settled": f"{self.settled.word} {self.settled.where}" if self.settled else "",
+            "differs": list(found.differs) if found else [],
+            "converged": found.converged if found else None,
             "margin": judged.margin if judged else None,
             "remarks": list(judged.remarks) if judged else [],
             "document_difference": self.difference,
@@ -251,19 +281,22 @@ def rows(
     """
 
     @cache
-    def decided(name: str, size: str) -> dict[str, Conclusion]:
-        return {c.key: c for c in conclusions(experiments[name], records, size)}
+    def settled(name: str) -> dict[str, Settled]:
+        return {s.question.key: s for s in settle(experiments[name], records)}
 
     made: list[Row] = []
     for entry in printed:
-        runs = [r for r in records if (r.experiment, r.arm) == (entry.experiment, entry.arm)]
+        runs = [
+            r
+            for r in records
+            if (r.experiment, r.arm) == (entry.experiment, entry.arm) and _reaches(r, entry.metric)
+        ]
+        what = settled(entry.experiment).get(entry.conclusion) if entry.experiment else None
         for size in sorted({run.size for run in runs}):
-            found = decided(entry.experiment, size).get(entry.conclusion)
+            found = what.found.get(size) if what else None
             of_size = [run for run in runs if run.size == size]
             used = [run for run in of_size if found is None or run.seed in found.seeds]
             values = [measured(run, entry.metric) for run in used]
-            missing = _missing(entry, experiments, records, size)
-            verdict = "not run" if missing else "undecided" if entry.conclusion else "reference"
             made.append(
                 Row(
                     entry,
@@ -271,16 +304,33 @@ def rows(
                     stdev(values) if len(values) > 1 else None,
                     len(values),
                     size,
-                    found.verdict.outcome if found else verdict,
-                    found,
+                    what,
+                    experiments[entry.experiment].sizes[size].own,
                     _difference(entry, found, printed) if found else None,
                     tuple(used),
-                    missing,
+                    _missing(entry, experiments, records, size),
                 )
             )
         if not runs:
-            made.append(Row(entry, None, None, 0, "", "not run"))
+            made.append(Row(entry, None, None, 0, "", what))
     return made
+
+
+def _reaches(record: Record, metric: str) -> bool:
+    """Whether a run was as long as its number is late."""
+    return len(record.metrics) >= int(metric.partition("@")[2] or 0)
+
+
+def _seen(record: Record) -> int | None:
+    """How many training examples a network saw, each as often as it came, if the settings tell."""
+    config, epochs = record.config, len(record.metrics)
+    if "n_parameters" not in record.results:
+        return None
+    if "steps" in config:
+        return epochs * config["steps"] * config["batch_size"] if "batch_size" in config else None
+    if "n_train" in config:
+        return epochs * round(config["n_train"] * config.get("share", 1))
+    return None
 
 
 def _missing(
@@ -348,7 +398,8 @@ def _unknown(
     if printed.arm not in experiment.arms:
         yield f"arm is {printed.arm!r}, {experiment.name} has {[*experiment.arms]}"
     for run in records:
-        if (run.experiment, run.arm) == (experiment.name, printed.arm):
+        mine = (run.experiment, run.arm) == (experiment.name, printed.arm)
+        if mine and _reaches(run, printed.metric):
             try:
                 measured(run, printed.metric)
             except ValueError as error:

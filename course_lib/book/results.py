@@ -1,32 +1,60 @@
-"""The results page as data: what the records say, and what a document said before."""
+"""The results as sentences: what a document claims, and what the records of all sizes say."""
 
 import re
+import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import mean
-from typing import Any
 
-from course_lib.book.energy import cost, gpu_seconds, short, watt_hours
-from course_lib.book.reported import OUTCOMES, Reported, Row
+from course_lib.book.reported import Row
 from course_lib.claims.ledger import DOCUMENTS
-from course_lib.experiments import Conclusion, Experiment, Record
+from course_lib.experiments import Conclusion, Experiment, Record, Settled, settle
 
-HEADINGS = (
-    "Row",
-    "Number",
-    "The document's",
-    "Ours",
-    "Compared with",
-    "Outcome",
-    "Difference and 95 % interval",
-    "The document's difference",
-    "p, adjusted",
-    "What was run",
-)
-"""Of the cells that :func:`cells` makes."""
+OTHERS = "others"
+"""The page of questions that no document asks: those of papers, guesses and the course's own."""
 
-PLAN_HEADINGS = ("Experiment", "What for", "Runs there, of those planned", "Core-minutes so far")
-"""Of the cells that :func:`planned` makes."""
+_PLACES = {
+    "own": "at the document's setting",
+    "two sizes": "at two sizes that agree",
+    "small": "at a small size only",
+}
+_OUTCOMES = ("holds", "fails", "no difference", "undecided", "not testable")
+_WIDE = 98
+
+
+@dataclass(frozen=True)
+class Card:
+    """A claim with all that there is about it.
+
+    Attributes:
+        experiment: Which asks.
+        settled: What all sizes say.
+        rows: What a document prints of it, at each size.
+        also: The same claim by another measure.
+    """
+
+    experiment: str
+    settled: Settled
+    rows: tuple[Row, ...] = ()
+    also: tuple[Settled, ...] = ()
+
+    @property
+    def document(self) -> str:
+        """Key of the page on which it stands."""
+        asked = self.settled.question.document.removeprefix("beside ")
+        return next((key for key, name in DOCUMENTS.items() if name == asked), OTHERS)
+
+    @property
+    def difference(self) -> float | None:
+        """The difference that the document prints."""
+        return next((row.difference for row in self.rows if row.difference is not None), None)
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether that lies where one more pair of the best size would."""
+        best = [row.inside for row in self.rows if row.size == self.settled.best]
+        return next((inside for inside in best if inside is not None), None)
 
 
 def number(value: float) -> str:
@@ -45,85 +73,133 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:.4g}"
 
 
-def by_table(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    """Rows of the same table together, in the order in which tables are first met.
+def cards(
+    experiments: Sequence[Experiment], records: Sequence[Record], rows: Sequence[Row]
+) -> dict[str, list[Card]]:
+    """Every claim that has records, on the page of its document, best evidence first.
 
     Args:
-        rows: Rows of any documents.
-
-    Returns:
-        Rows by document and table, both as a reader calls them.
+        experiments: Whose questions are asked; their controls are no claims.
+        records: Of any experiments.
+        rows: What documents print.
     """
-    found: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        key = DOCUMENTS[row.printed.document], row.printed.table
-        found.setdefault(key, []).append(row)
+    found: dict[str, list[Card]] = {}
+    for experiment in experiments:
+        settled = {s.question.key: s for s in settle(experiment, records)}
+        printed: dict[str, list[Row]] = {}
+        for row in rows:
+            if row.printed.experiment == experiment.name and row.n:
+                printed.setdefault(row.printed.conclusion, []).append(row)
+        for key, one in settled.items():
+            # The absolute error's questions are those of the squared one again.
+            if one.question.document == "control" or key.partition(", mae")[1]:
+                continue
+            also = [settled[k] for k in (f"{key}, mae",) if k in settled]
+            its = (row for k in (key, f"{key}, mae") for row in printed.get(k, ()))
+            card = Card(experiment.name, one, tuple(its), tuple(also))
+            found.setdefault(card.document, []).append(card)
+    for members in found.values():
+        members.sort(key=_rank)
     return found
 
 
-def cells(row: Row) -> list[str]:
-    """A row of a document's table as text.
-
-    Args:
-        row: The row.
-
-    Returns:
-        Cells under :data:`HEADINGS`; what nothing has measured stays empty.
-
-    Example:
-        >>> printed = Reported("lecture", "Table 1", "plain", "mse", 0.5, "", "toy", "small")
-        >>> cells(Row(printed, 0.25, 0.125, 3, "cpu", "reference"))[:4]
-        ['plain', 'mse', '0.5', '0.25 ± 0.12']
-    """
-    printed, found = row.printed, row.conclusion
-    claimed = "" if printed.value is None else number(printed.value)
-    ours = "" if row.mean is None else number(row.mean)
-    if row.std:
-        ours += f" ± {row.std:.2g}"
-    name, other = row.compared_with
-    compared = name if other is None or name == number(other) else f"{name}: {number(other)}"
-    outcome = OUTCOMES[row.verdict]
-    if row.missing:
-        outcome += f": no record of {', '.join(row.missing)}"
-    if row.inside is None:
-        theirs = ""
-    else:
-        theirs = f"{row.difference:+.3g}, {'inside' if row.inside else 'outside'} the interval"
-    return [
-        printed.row,
-        _words(printed.metric),
-        claimed,
-        ours,
-        compared,
-        outcome_of(found) if found else outcome,
-        interval(found) if found else "",
-        theirs,
-        f"{found.p_adjusted:.2g}" if found else "",
-        ran(row.runs) if row.runs else "",
-    ]
+def _rank(card: Card) -> tuple[int, int]:
+    return [*_PLACES].index(card.settled.reach), _OUTCOMES.index(card.settled.outcome)
 
 
-def outcome_of(conclusion: Conclusion) -> str:
-    """The outcome for a reader, with the margin and what has to be known beside it."""
-    judged = conclusion.verdict
-    said = OUTCOMES[judged.outcome].replace("the margin", f"{judged.margin or 0:g}")
-    return "; ".join([said, *judged.remarks])
+def outcome_of(found: Settled) -> str:
+    """The outcome for a reader, how far it reaches, and what has to be known beside it."""
+    said = f"{found.word}, {found.where}"
+    return "; ".join([said, *filter(None, [found.remark]), *found.conclusion.verdict.remarks])
 
 
 def interval(conclusion: Conclusion) -> str:
-    """The mean difference and its interval, over seeds and, where kept, over test items, too."""
+    """The mean difference and its interval, and that with other test items, if kept."""
     judged = conclusion.verdict
+    if judged.n == 0:
+        return f"{judged.mean:+.3g}, without chance"
     if judged.n == 1:
         return f"{judged.mean:+.3g}, one pair"
     said = f"{judged.mean:+.3g} ({judged.low:+.3g} to {judged.high:+.3g}), {judged.n} pairs"
     if conclusion.over_items:
         low, high = conclusion.over_items
-        said += f"; over test items, too: {low:+.3g} to {high:+.3g}"
+        zero = judged.outcome in ("holds", "fails") and low <= 0 <= high
+        said += f"; with other test items drawn as well: {low:+.3g} to {high:+.3g}"
+        said += " (0 comes in)" if zero else ""
     return said
 
 
+def aside(found: Settled) -> Iterator[str]:
+    """What the other sizes say, each in a few words."""
+    for size, conclusion in found.found.items():
+        if size != found.best:
+            away = found.away.get(size)
+            far = f" ({away} of the document's)" if away else ""
+            yield f"size {size}{far}: {interval(conclusion)}"
+
+
+def theirs(card: Card) -> str:
+    """What the document prints of it, and where that lies; nothing where it prints nothing."""
+    if card.difference is None:
+        return ""
+    lies = {None: "", True: ", where one more pair of ours would lie"}
+    told = lies.get(card.inside, ", outside of where one more pair of ours would lie")
+    return f"The document: {card.difference:+.3g}{told}"
+
+
+def details(card: Card) -> Iterator[tuple[str, str]]:
+    """All else, as headings and texts."""
+    found, judged = card.settled, card.settled.conclusion.verdict
+    question = found.question
+    yield "Asked by", question.document
+    if judged.n > 1:
+        low, high = judged.prediction_interval
+        yield "One more pair of ours", f"{low:+.3g} to {high:+.3g} (prediction interval, 95 %)"
+        adjusted = f"{found.conclusion.p_adjusted:.2g} among the questions of {question.family}"
+        yield "p", f"{judged.p:.2g}; adjusted, {adjusted}"
+    if question.margin is not None:
+        yield "Margin", f"{question.margin:g}"
+    if differs := found.conclusion.differs:
+        yield "The arms differ in", ", ".join(name.replace("_", " ") for name in differs)
+    for other in card.also:
+        yield "By absolute error", f"{outcome_of(other)}: {interval(other.conclusion)}"
+    for row in card.rows:
+        value = "" if row.printed.value is None else f"{number(row.printed.value)}; "
+        ours = "" if row.mean is None else f"ours {number(row.mean)}"
+        ours += f" ± {row.std:.2g}" if row.std else ""
+        yield (
+            f"{row.printed.table}, {row.printed.row}",
+            (f"{_words(row.printed.metric)}: {value}{ours} ({ran(row.runs)})"),
+        )
+
+
+def text(card: Card) -> str:
+    """A claim in some lines of at most 100 columns."""
+    found = card.settled
+    said = [
+        f"{outcome_of(found)}: {interval(found.conclusion)}",
+        theirs(card),
+        *aside(found),
+        *(f"by absolute error, {outcome_of(o)}: {interval(o.conclusion)}" for o in card.also),
+    ]
+    lines = textwrap.wrap(found.question.claim, _WIDE, initial_indent="  ", subsequent_indent="  ")
+    for part in filter(None, said):
+        lines += textwrap.wrap(part, _WIDE, initial_indent="    ", subsequent_indent="      ")
+    return "\n".join(lines)
+
+
+def beside(row: Row) -> str:
+    """A document's number beside ours, in a line."""
+    claimed = "" if row.printed.value is None else number(row.printed.value)
+    ours = "not run" if row.mean is None else number(row.mean)
+    ours += f" ± {row.std:.2g}" if row.std else ""
+    where = f" ({row.n} x {row.size}, {row.reach})" if row.n else ""
+    name = f"{row.printed.row}, {_words(row.printed.metric)}".removesuffix(", ")
+    return f"{name}: {claimed or 'no number'}; {ours}{where}"
+
+
 def ran(records: Sequence[Record]) -> str:
-    """What was run: how large a model, on how much, how long, how often, and what one run cost.
+    """What was run: how large a model, on how much, how long, how often, and how long one took.
 
     Args:
         records: The runs of one arm and size, at least one.
@@ -131,10 +207,9 @@ def ran(records: Sequence[Record]) -> str:
     record, n = records[0], len(records)
     config = record.config
     share = config.get("share", 1)
-    spent = cost(records)
     parts = []
-    if spent.n_weights is not None:
-        parts.append(f"{number(spent.n_weights)} weights")
+    if "n_parameters" in record.results:
+        parts.append(f"{number(record.results['n_parameters'])} weights")
     if "n_train" in config:
         kind = "pictures" if record.data[0].name == "cifar10" else "examples"
         parts.append(f"{number(config['n_train'] * share)} {kind}")
@@ -143,62 +218,25 @@ def ran(records: Sequence[Record]) -> str:
     if "steps" in config:
         each = " each" if "epochs" in config or "rounds" in config else ""
         parts.append(f"{number(config['steps'])} steps{each}")
-    if spent.n_seen is not None:
-        parts.append(f"{number(spent.n_seen)} seen in all")
-    name = f"{record.experiment} {record.arm}"
-    runs = f"{n} run{'s' * (n > 1)}, {record.size}; one takes {spent}"
-    return f"{name}: {', '.join(parts)}; {runs}" if parts else f"{name}; {runs}"
+    minutes = mean(r.device_seconds for r in records) / 60
+    on = "GPU" if "gpu" in record.hardware else "core"
+    parts.append(f"{n} run{'s' * (n > 1)} of size {record.size}, {minutes:.2g} {on}-minutes each")
+    return f"{record.experiment} {record.arm}: {', '.join(parts)}"
 
 
-def tally(rows: Sequence[Row]) -> str:
-    """How many rows have which outcome.
+def tally(members: Sequence[Card]) -> str:
+    """How many claims there are, and what the records say of them, in a sentence.
 
-    Args:
-        rows: Rows of any tables.
-
-    Returns:
-        A line.
+    Example:
+        >>> tally([])
+        '0 claims.'
     """
-    counts = Counter(row.verdict for row in rows)
-    said = [f"{OUTCOMES[key]} {counts[key]}" for key in OUTCOMES if counts[key]]
-    return f"rows {len(rows)}: {', '.join(said)}" if rows else "rows 0"
-
-
-def by_size(records: Sequence[Record]) -> str:
-    """How many runs of each size there are, in a sentence.
-
-    Args:
-        records: Of experiments, without those of benchmarks.
-    """
-    counts = Counter(record.size for record in records)
-    said = [
-        f"{number(counts[size]) if counts[size] else 'none'} of size {size}"
-        for size in ("cpu", "day", "full")
-    ]
-    return f"Runs so far: {', '.join(said)}."
-
-
-def planned(
-    experiments: Mapping[str, Experiment], records: Sequence[Record], size: str
-) -> list[list[str]]:
-    """How much of the runs that are planned at a size has been done, by experiment.
-
-    Args:
-        experiments: By their names; those without that size are left out.
-        records: Of any experiments.
-        size: Which.
-
-    Returns:
-        Rows of the cells under :data:`PLAN_HEADINGS`.
-    """
-    rows = []
-    for name, what in experiments.items():
-        if size not in what.sizes:
-            continue
-        there = _of_plan(what, records, size)
-        minutes = sum(r.device_seconds for r in there) / 60
-        rows.append([name, what.title, _progress(what, there, size), f"{minutes:,.0f}"])
-    return rows
+    counts = Counter((card.settled.reach, card.settled.word) for card in members)
+    parts = []
+    for reach, where in _PLACES.items():
+        said = [f"{n} {word}" for (of, word), n in counts.items() if of == reach]
+        parts += [f"{where}: {', '.join(said)}"] if said else []
+    return "; ".join([f"{len(members)} claims", *parts]) + "."
 
 
 def larger_sizes(what: Experiment, records: Sequence[Record]) -> str:
@@ -242,101 +280,6 @@ def _progress(what: Experiment, there: Sequence[Record], size: str) -> str:
     return f"{len(there)} of {len(wanted)}: {'; '.join(said)}"
 
 
-def scalar_table(
-    experiment: Experiment, records: Sequence[Record], printed: Sequence[Reported]
-) -> list[list[str]]:
-    """One row per arm and number: ours over the seeds, the document's beside it.
-
-    Args:
-        experiment: The experiment.
-        records: Its records of one size, at least one.
-        printed: Numbers of documents.
-
-    Returns:
-        Rows of the cells: arm, number, mean, lowest to highest, seeds, the document's.
-    """
-    rows = []
-    for arm in (arm for arm in experiment.arms if any(r.arm == arm for r in records)):
-        runs = [record for record in records if record.arm == arm]
-        for metric, first in runs[0].results.items():
-            # What is nested has its own table, and a name has no mean.
-            if not isinstance(first, int | float):
-                continue
-            values = [float(record.results[metric]) for record in runs]
-            # One number may stand in several tables.
-            said = dict.fromkeys(
-                f"{number(p.value)} ({DOCUMENTS[p.document]}: {p.setting})"
-                for p in printed
-                if (p.experiment, p.arm, p.metric) == (experiment.name, arm, metric)
-                and p.value is not None
-            )
-            low, high = number(min(values)), number(max(values))
-            spread = "" if low == high else f"{low} to {high}"
-            seeds = ", ".join(str(record.seed) for record in runs)
-            rows.append([arm, _words(metric), number(mean(values)), spread, seeds, "; ".join(said)])
-    return rows
-
-
-def tables(experiment: Experiment, records: Sequence[Record]) -> dict[str, list[list[str]]]:
-    """The nested results, such as an accuracy for each length, as means over the seeds.
-
-    Args:
-        experiment: The experiment.
-        records: Its records of one size, at least one.
-
-    Returns:
-        For each nested result a table whose first row holds the arms; names are left out.
-    """
-    arms = [arm for arm in experiment.arms if any(r.arm == arm for r in records)]
-    runs = [(record.arm, dict(_nested(record.results))) for record in records]
-    made = {}
-    for name, first in runs[0][1].items():
-        table = [["of", *arms]]
-        for key in first:
-            cells = []
-            for arm in arms:
-                found = [groups.get(name, {}) for its, groups in runs if its == arm]
-                values = [numbers[key] for numbers in found if key in numbers]
-                cells.append(number(mean(values)) if values else "")
-            table.append([key, *cells])
-        made[name] = table
-    return made
-
-
-def _nested(results: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, dict[str, float]]]:
-    """The numbers of each nested result, by its name, however deep it lies."""
-    for key, value in results.items():
-        if isinstance(value, Mapping):
-            name = f"{above}, {key}" if above else _words(key)
-            numbers = {str(k): float(v) for k, v in value.items() if isinstance(v, int | float)}
-            if numbers:
-                yield name, numbers
-            yield from _nested(value, name)
-
-
-def summary(records: Sequence[Record]) -> str:
-    """How many runs there are, how long they took and on what, and what a GPU would take.
-
-    Args:
-        records: Records of one experiment and size, at least one.
-
-    Returns:
-        Some sentences.
-    """
-    # Wall time tells as much about what else ran on the machine.
-    minutes = sum(record.device_seconds for record in records) / 60
-    machines = sorted({_machine(record.hardware) for record in records})
-    data = sorted({f"{use.name} ({use.variant})" for record in records for use in record.data})
-    shown = data if len(data) <= 3 else [re.sub(r", seed \d+", "", data[0]), "and other seeds"]
-    gpu = gpu_seconds(records)
-    least = "" if gpu is None else f", and on a GPU at least {short(gpu / 60)} minutes"
-    return (
-        f"{len(records)} runs, together {minutes:,.0f} minutes of computing on "
-        f"{'; '.join(machines)}. Estimated: {short(watt_hours(records))} Wh{least}. "
-        f"Data: {', '.join(shown)}."
-    )
-
-
 def _words(name: str) -> str:
     """A key of a record in words; a name within a nested result comes behind a comma.
 
@@ -346,11 +289,3 @@ def _words(name: str) -> str:
     """
     name = re.sub("^n_", "number of ", name).replace("_", " ")
     return name.replace(".", ", ", 1)
-
-
-def _machine(hardware: Mapping[str, Any]) -> str:
-    if "gpu" in hardware:
-        return str(hardware["gpu"])
-    cores = hardware.get("threads", hardware.get("cores", ""))
-    threads = "1 thread" if cores == 1 else f"{cores} threads"
-    return f"{threads} of {hardware.get('processor', hardware.get('device'))}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from course_lib.experiments import decided
+from course_lib.experiments import settled
+from course_lib.experiments.reach import SEEN
 
 # What each outcome of course_lib.experiments.verdict says of a claim.
 HOLDS: dict[str, bool | None] = {
-    "stands": True,
-    "does not": False,
+    "holds": True,
+    "fails": False,
     "no difference": None,
     "undecided": None,
     "not testable": None,
@@ -28,33 +29,36 @@ class Finding:
         corrected: Whether the corrected statement of the ledger was seen to hold; ``None`` if
             there is none.
         outcome: What an experiment's rule says, key of :data:`HOLDS`; nothing where none decides.
+        told: The same in a reader's words, and how far it reaches.
 
     Example:
         >>> rows = 0.72 + 0.15 + 0.13
-        >>> Finding(holds=abs(rows - 1) < 1e-9, evidence=f"the weights add up to {rows:.2f}")
-        Finding(holds=True, evidence='the weights add up to 1.00', corrected=None, outcome='')
+        >>> found = Finding(holds=abs(rows - 1) < 1e-9, evidence=f"they add up to {rows:.2f}")
+        >>> found.holds, found.evidence
+        (True, 'they add up to 1.00')
     """
 
     holds: bool | None
     evidence: str
     corrected: bool | None = None
     outcome: str = ""
+    told: str = ""
 
     @classmethod
     def of_rule(cls, *named: Sequence[str]) -> Finding:
-        """What the rule says of conclusions, each by its experiment and its key.
+        """What the rule says of an experiment's questions, over all sizes that have run.
 
-        Runs of another size than ``cpu`` are named as ``experiment@size``. It is undecided as soon
-        as one is, or as two of them differ.
+        It is undecided as soon as one is, or as two of them differ; and where one was seen at a
+        small size alone, nothing holds or fails.
         """
-        found = []
-        for experiment, key in named:
-            name, _, size = experiment.partition("@")
-            found.append((decided(name, key, size or "cpu"), size and f" ({size})"))
-        outcomes = {conclusion.verdict.outcome for conclusion, _ in found}
+        found = [settled(*one) for one in named]
+        outcomes = {one.outcome for one in found}
         outcome = outcomes.pop() if len(outcomes) == 1 else "undecided"
+        least = max(found, key=lambda one: ("own", "two sizes", "small").index(one.reach))
+        small = least.reach == "small"
         return cls(
-            holds=HOLDS[outcome],
-            evidence="; ".join(f"{c.claim.rstrip('.')}{size}: {c.verdict}" for c, size in found),
+            holds=None if small else HOLDS[outcome],
+            evidence="; ".join(f"{one.question.claim.rstrip('.')}: {one}" for one in found),
             outcome=outcome,
+            told=f"{SEEN[outcome] if small else outcome}, {least.where}",
         )

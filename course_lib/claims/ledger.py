@@ -8,7 +8,7 @@ from typing import Annotated
 import yaml
 from pydantic import BeforeValidator
 
-from course_lib.claims.finding import HOLDS, Finding
+from course_lib.claims.finding import Finding
 from course_lib.errors import Refused
 from course_lib.strict import strict
 
@@ -46,9 +46,7 @@ class Claim:
         show: Function in ``course_lib.claims`` that returns the :class:`Finding`, as
             ``module.function``.
         decided: Instead of a function the conclusions of experiments whose rule decides, each as
-            ``experiment/key`` or ``experiment@size/key``; neither only where the claim is not
-            checkable.
-        outcome: For a measured claim, what its experiment's rule says: key of :data:`HOLDS`.
+            ``experiment/key``; neither only where the claim is not checkable.
 
     Raises:
         ValueError: If a field does not fit, or the claim could not be shown.
@@ -62,7 +60,6 @@ class Claim:
     note: str = ""
     show: str = ""
     decided: Sequence[str] = ()
-    outcome: str = ""
 
     def __post_init__(self) -> None:
         if self.document not in DOCUMENTS:
@@ -73,11 +70,8 @@ class Claim:
             raise Refused("wanted a function or conclusions, unless it is not checkable")
         if not self.note and self.verdict != "holds":
             raise Refused(f"wanted a note that says why it is {self.verdict}")
-        if (self.outcome in HOLDS) != (self.verdict == "measured here"):
-            raise Refused(
-                f"outcome {self.outcome!r}, wanted one of {[*HOLDS]} if it is measured here, "
-                "and none otherwise"
-            )
+        if self.verdict == "measured here" and not self.decided:
+            raise Refused("wanted the conclusions by which it is measured here")
 
 
 def load_claims(path: Path) -> list[Claim]:
@@ -148,11 +142,6 @@ def contradiction(claim: Claim, finding: Finding | None) -> str | None:
     if finding is None:
         return None
     holds, corrected = VERDICTS[claim.verdict]
-    if claim.verdict == "measured here" and claim.outcome != finding.outcome:
-        return (
-            f"claim {claim.id}: the ledger says {claim.outcome!r}, the rule {finding.outcome!r} "
-            f"({finding.evidence})"
-        )
     if holds is not ... and finding.holds is not holds:
         return (
             f"claim {claim.id} is called {claim.verdict}, but the code found "

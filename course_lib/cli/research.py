@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import os
 from pathlib import Path
+from textwrap import fill, shorten
 from typing import Any
 
 from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit, jobs, say
@@ -149,8 +150,9 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     )
     if not arguments.dry_run:
         records = experiments.load_records(results)
-        for conclusion in experiments.conclusions(experiment, records, arguments.size):
-            print(conclusion)
+        for found in experiments.settle(experiment, records):
+            if arguments.size in found.found:
+                print(f"{found.question.document}: {found.question.claim}\n    {found}")
     return 0
 
 
@@ -180,7 +182,9 @@ def run_unattended(arguments: argparse.Namespace) -> int:
 def run_results(arguments: argparse.Namespace) -> int:
     """Print each table, or all rows as JSON."""
     from course_lib.book.reported import load_known, load_reported, rows
-    from course_lib.book.results import HEADINGS, by_table, cells, tally
+    from course_lib.book.results import OTHERS, beside, cards, tally, text
+    from course_lib.claims.ledger import DOCUMENTS
+    from course_lib.experiments import EXPERIMENTS
 
     book = checkout() / "book"
     folder = arguments.results or book / "results"
@@ -198,11 +202,15 @@ def run_results(arguments: argparse.Namespace) -> int:
             raise Refused(f"no table of {arguments.document!r}, there are {', '.join(documents)}")
         printed = [entry for entry in printed if entry.document == arguments.document]
     found = rows(printed, records)
-    shown = [
-        f"{document}, {table}\n{_aligned([list(HEADINGS), *map(cells, members)])}\n"
-        for (document, table), members in by_table(found).items()
-    ]
-    emit(arguments, [row.data() for row in found], *shown, tally(found))
+    shown = []
+    for key, members in cards(EXPERIMENTS.values(), records, found).items():
+        if arguments.document in (None, key) and (key in documents or key == OTHERS):
+            head = f"{DOCUMENTS.get(key, key)}: {tally(members)}"
+            shown += [fill(head, 100), *map(text, members), ""]
+    printed_alone = [row for row in found if row.conclusion is None]
+    shown += ["printed, and compared with nothing here:"] if printed_alone else []
+    shown += [shorten(f"  {beside(row)}", 100) for row in printed_alone]
+    emit(arguments, [row.data() for row in found], *shown, f"rows {len(found)}")
     return 0
 
 

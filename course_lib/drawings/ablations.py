@@ -97,8 +97,8 @@ def _answer(low: float, high: float) -> str:
     found = verdict(gaps.tolist(), claimed_sign=1, margin=MARGIN)
     assert abs(found.low - low) < 1e-3 and abs(found.high - high) < 1e-3
     said = {
-        "stands": "the claim stands",
-        "does not": "the claim does not stand",
+        "holds": "the claim holds",
+        "fails": "the claim fails",
         "no difference": "no difference larger than the margin",
         "undecided": "undecided",
     }[found.outcome]

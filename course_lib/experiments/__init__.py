@@ -7,6 +7,7 @@ from pathlib import Path
 import course_lib
 from course_lib.errors import Refused
 from course_lib.experiments.questions import Conclusion, Question, conclusions
+from course_lib.experiments.reach import Settled, settle
 from course_lib.experiments.record import (
     DataUse,
     Record,
@@ -94,7 +95,7 @@ def decided(
 
     Example:
         >>> decided("no-positions", "collapse").verdict.outcome
-        'does not'
+        'fails'
     """
     found = conclusions(get(name), load_records(results_dir, name), size)
     for conclusion in found:
@@ -106,9 +107,24 @@ def decided(
     )
 
 
+def settled(name: str, key: str, results_dir: Path = SHIPPED_RESULTS) -> Settled:
+    """What all sizes together say of one of an experiment's questions; arguments as above.
+
+    Example:
+        >>> settled("no-positions", "control").reach
+        'small'
+    """
+    what = get(name)
+    for found in settle(what, load_records(results_dir, name)):
+        if found.question.key == key:
+            return found
+    raise Refused(f"no record of {name} in {results_dir} is about {key!r}: `course run {name}`")
+
+
 __all__ = [
     "EXPERIMENTS", "SHIPPED_RESULTS", "Bill", "Conclusion", "DataUse", "Experiment", "Question",
-    "Record", "RecordError", "Size", "Verdict", "bill", "conclusions", "decided", "get",
-    "load_record", "load_records", "measured", "numbers", "pair_by_seed", "run", "run_all", "stale",
+    "Record", "RecordError", "Settled", "Size", "Verdict", "bill", "conclusions", "decided", "get",
+    "load_record", "load_records", "measured", "numbers", "pair_by_seed", "run", "run_all",
+    "settle", "settled", "stale",
     "unpack_items", "validate", "verdict", "verify",
 ]  # fmt: skip

@@ -253,7 +253,8 @@ def recall(model: nn.Module, test: Batch, reach: int) -> dict[str, float]:
 
 QUESTIONS = (
     *(
-        Question(f"full/{arm}", claim, "the course", "full", arm, "recall_far", margin=0.05)
+        Question(f"full/{arm}", claim, "the course", "full", arm, "recall_far", margin=0.05,
+                 differs="kind")
         for arm, claim in (
             ("window",
              "Full attention answers more questions about facts far back than a window."),

@@ -252,7 +252,7 @@ def rise(record: Record) -> float:
 QUESTIONS = (
     *(
         Question(f"{less}/{more}", f"Beyond the trained length, {claim}.", document, more, less,
-                 rise, margin=0.05)
+                 rise, margin=0.05, differs="positions")
         for document, more, less, claim in (
             ("Vaswani et al. (2017)", "learned", "sinusoidal",
              "sinusoids lose less than learned positions"),

@@ -112,17 +112,17 @@ _REPORT = "the ablation report"
 _FRESH = range(10, 25)
 QUESTIONS = (
     Question("prob-sparse/max", "Sampled keys are more accurate than the maximum.", _REPORT,
-             "prob-sparse", "max", margin=0.01, fresh=_FRESH),
+             "prob-sparse", "max", margin=0.01, fresh=_FRESH, differs="operator"),
     Question("max/mean", "The maximum is more accurate than the mean.", _REPORT,
-             "max", "mean", margin=0.01, fresh=_FRESH),
+             "max", "mean", margin=0.01, fresh=_FRESH, differs="operator"),
     Question("pointwise/linear", "A pointwise operator is more accurate than a linear one.",
-             _REPORT, "pointwise", "linear", margin=0.01, fresh=_FRESH),
+             _REPORT, "pointwise", "linear", margin=0.01, fresh=_FRESH, differs="operator"),
     Question("mean/linear", "The mean is more accurate than a linear operator.", _REPORT,
-             "mean", "linear", margin=0.01, fresh=_FRESH),
+             "mean", "linear", margin=0.01, fresh=_FRESH, differs="operator"),
     Question("mean/released", "The mean is more accurate than the mean as released.", "a guess",
-             "mean", "released", margin=0.01),
+             "mean", "released", margin=0.01, differs="pool_channels"),
     Question("mean/swin", "At equal budget FaViT is more accurate than Swin.", _REPORT,
-             "mean", "swin", margin=0.01, floor=0.6),
+             "mean", "swin", margin=0.01, floor=0.6, differs="family"),
     Question("control", "FaViT is more accurate than a guess at one class of ten.", "control",
              "mean", minus=0.1),
 )  # fmt: skip
@@ -240,7 +240,7 @@ class _Enlarged(nn.Module):
     sizes={
         "cpu": Size(as_config(_CPU), (0, 1, 2, 3, 4), 0.2, "one CPU core"),
         "day": Size(as_config(_DAY), (0, 1, 2), 15, "one CPU core", step=7),
-        "full": Size(as_config(_FULL), (0, 1, 2), 600, "one GPU"),
+        "full": Size(as_config(_FULL), (0, 1, 2), 600, "one GPU", own=True),
     },
     questions=QUESTIONS,
 )

@@ -82,22 +82,23 @@ _ESSAY = "the sequence-and-space essay"
 _WITHOUT = ("both-ways", "both-ways-none")
 QUESTIONS = (
     Question("forwards", "Without positions a model that reads forwards guesses worse.", _ESSAY,
-             "forwards", "forwards-none", margin=0.01),
+             "forwards", "forwards-none", margin=0.01, differs="positions"),
     Question("collapse", "Without positions it loses more than 30 % of its right guesses.", _ESSAY,
              "forwards-none", "forwards",
              minus=lambda record: 0.7 * record.results["accuracy"], sign=-1, margin=0.01,
-             versus="70 % of what it guesses with positions"),
+             versus="70 % of what it guesses with positions", differs="positions"),
     Question("both ways", "Without positions a model that reads both ways guesses worse.", _ESSAY,
-             *_WITHOUT, margin=0.01),
+             *_WITHOUT, margin=0.01, differs="positions"),
     Question("more", "A model that reads both ways loses more than one that reads forwards.",
-             "a guess", *_WITHOUT, beyond=("forwards", "forwards-none"), margin=0.01),
+             "a guess", *_WITHOUT, beyond=("forwards", "forwards-none"), margin=0.01,
+             differs="causal positions"),
     Question("counts",
              "Untold, a model that reads forwards knows more of places than one that sees all.",
-             "a guess", "forwards-none", "both-ways-none", "place", margin=0.05),
+             "a guess", "forwards-none", "both-ways-none", "place", margin=0.05, differs="causal"),
     Question("control",
              "A model that is told positions knows more of places than one that is not and sees "
              "all.",
-             "control", *_WITHOUT, "place"),
+             "control", *_WITHOUT, "place", differs="positions"),
 )  # fmt: skip
 """What is lost without positions, which places are known all the same, and a control."""
 

@@ -180,7 +180,8 @@ def right(model: nn.Module, tokens: Tensor, answers: Tensor) -> float:
 
 _ESSAY, _GUESS = "the sequence-and-space essay", "a guess"
 QUESTIONS = tuple(
-    Question(arm.replace("-", " "), claim, document, arm, f"{arm}-none", margin=0.02, bound=1.0)
+    Question(arm.replace("-", " "), claim, document, arm, f"{arm}-none", margin=0.02, bound=1.0,
+             differs="positions")
     for arm, document, claim in (
         ("copy-both-ways", _GUESS, "A model that reads both ways copies worse without positions."),
         ("reverse-both-ways", "control",

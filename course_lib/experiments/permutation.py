@@ -74,7 +74,10 @@ def _robust(grid: int) -> Question:
         f"A shuffle of {grid} x {grid} tiles costs a convolutional network more than a vision "
         "transformer."
     )
-    return Question(f"robust/{grid}", claim, _ESSAY, "resnet", "vit", _drop(grid), margin=0.02)
+    arms = "resnet", "vit"
+    return Question(
+        f"robust/{grid}", claim, _ESSAY, *arms, _drop(grid), margin=0.02, differs="kind"
+    )
 
 
 _RESNET, _VIT = ("resnet", "resnet-one-order"), ("vit", "vit-one-order")
@@ -86,12 +89,12 @@ QUESTIONS = (
     *map(_robust, GRIDS),
     Question("one-order/resnet",
              "One order for all pictures costs a convolutional network accuracy.",
-             "a guess", *_RESNET, margin=0.02),
+             "a guess", *_RESNET, margin=0.02, differs="shuffled"),
     Question("one-order/vit", "One order for all pictures costs a vision transformer accuracy.",
-             "a guess", *_VIT, margin=0.02),
+             "a guess", *_VIT, margin=0.02, differs="shuffled"),
     Question("one-order",
              "One order for all pictures costs a convolutional network more than a transformer.",
-             "a guess", *_RESNET, beyond=_VIT, margin=0.02),
+             "a guess", *_RESNET, beyond=_VIT, margin=0.02, differs="kind shuffled"),
     Question("control",
              "A convolutional network is less accurate on pictures of 256 shuffled tiles.",
              "control", "resnet", metric=_drop(16), minus=0.0),

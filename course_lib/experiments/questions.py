@@ -3,8 +3,9 @@
 A margin is the largest difference that still counts as none. It is a tenth of the error that the
 ablation report prints for its unchanged model; one point of accuracy where a document builds on
 differences of one or two, else two points; a tenth where shares of attention are compared. Margins
-were named when five seeds had been looked at, and before any seed of a question's ``fresh`` ones
-was run: once those are there, they alone decide.
+were named when five seeds had been looked at: a margin closes no question by a run that is older
+than it, nor does a question that was asked later than its runs. ``fresh`` seeds were named before
+any of them was run: once they are there, they alone decide.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,8 +15,10 @@ from typing import Protocol
 
 import torch
 
+from course_lib.experiments.doubts import MARGINS_NAMED, differing, moving, older
 from course_lib.experiments.record import Record, measured, unpack_items
-from course_lib.experiments.verdict import Verdict, adjust, two_way_interval, verdict
+from course_lib.experiments.verdict import CONFIDENCE, Verdict, adjust, two_way_interval, verdict
+from course_lib.experiments.verdict import fact as without_chance
 
 __all__ = ["Conclusion", "Measure", "Question", "answers", "conclusions", "learned"]
 
@@ -54,6 +57,9 @@ class Question:
         fresh: Seeds that alone decide once all of them are there; named before they were run.
         family: Of which family it is, if not of its experiment's.
         versus: What is subtracted, in words, where no arm and no number says it.
+        differs: The settings in which its arms may differ, with spaces between; a test holds them
+            complete.
+        asked: When it was asked, where that was after runs of its arms: those don't count.
     """
 
     key: str
@@ -73,6 +79,8 @@ class Question:
     fresh: Sequence[int] = ()
     family: str = ""
     versus: str = ""
+    differs: str = ""
+    asked: str = ""
 
     @property
     def sides(self) -> tuple[tuple[str, Measure], tuple[str, Measure]]:
@@ -104,6 +112,8 @@ class Conclusion:
         theirs: Of each seed, what is subtracted.
         p_adjusted: The p-value among all questions of its family.
         over_items: A 95 % interval over seeds and test items, where records keep these.
+        differs: The settings in which the records' arms differ.
+        converged: Whether no curve moves any more when training ends; None where there is none.
     """
 
     question: Question
@@ -113,6 +123,8 @@ class Conclusion:
     theirs: tuple[float, ...]
     p_adjusted: float = 1.0
     over_items: tuple[float, float] | None = None
+    differs: tuple[str, ...] = ()
+    converged: bool | None = None
 
     @property
     def key(self) -> str:
@@ -161,10 +173,12 @@ class Asking(Protocol):
 
 
 _UNCONTROLLED = "no control of this size has two seeds yet"
+_MOVING = "not trained to the end: a curve still moves by more than the margin"
+_LATE = "the margin is younger than these runs"
 
 
 def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> list[Conclusion]:
-    """What the records of one experiment and size decide: nothing, where a control does not stand.
+    """What the records of one experiment and size decide: nothing, where a control fails.
 
     Args:
         experiment: Whose questions are asked; those about arms without records are left out.
@@ -184,21 +198,34 @@ def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> lis
         if not conclusion.control:
             families.setdefault(conclusion.question.family or name, []).append(i)
     for family, places in families.items():
-        # A single pair is no test and makes no other one less likely.
-        tested = [i for i in places if found[i].verdict.n > 1]
+        # A single pair, a fact and what cannot be tested are no tests: no other is less likely.
+        tested = [i for i in places if _is_test(found[i].verdict)]
         p_adjusted = dict(zip(tested, adjust([found[i].verdict.p for i in tested]), strict=True))
         for i in places:
             question = replace(found[i].question, family=family)
-            found[i] = replace(found[i], question=question, p_adjusted=p_adjusted.get(i, 1.0))
+            p = p_adjusted.get(i, 1.0)
+            judged = _after_adjustment(found[i].verdict, p) if i in tested else found[i].verdict
+            found[i] = replace(found[i], question=question, verdict=judged, p_adjusted=p)
     controls = [c for c in found if c.control and c.verdict.n > 1]
-    if any(c.verdict.outcome != "stands" for c in controls):
-        failed = "a control does not stand"
+    if any(c.verdict.outcome != "holds" for c in controls):
+        failed = "a control fails"
         return [c if c.control else replace(c, verdict=_untested(c.verdict, failed)) for c in found]
     if controls or not any(question.document == "control" for question in experiment.questions):
         return found
     return [
-        c if c.control else replace(c, verdict=_remarked(c.verdict, _UNCONTROLLED)) for c in found
+        c if c.control else replace(c, verdict=c.verdict.remarked(_UNCONTROLLED)) for c in found
     ]
+
+
+def _is_test(judged: Verdict) -> bool:
+    return judged.n > 1 and judged.outcome != "not testable"
+
+
+def _after_adjustment(judged: Verdict, p_adjusted: float) -> Verdict:
+    if judged.outcome not in ("holds", "fails") or p_adjusted < 1 - CONFIDENCE:
+        return judged
+    told = f"undecided after adjustment: p {judged.p:.2g}, adjusted {p_adjusted:.2g}"
+    return judged.remarked(told, outcome="undecided")
 
 
 def answers(questions: Sequence[Question], records: Sequence[Record]) -> list[Conclusion]:
@@ -224,15 +251,39 @@ def _ask(question: Question, records: Sequence[Record]) -> Iterator[Conclusion]:
         more, less = (_by_seed(records, arm, metric) for arm in question.beyond)
         seeds &= more.keys() & less.keys()
         lead = {seed: more[seed] - less[seed] for seed in seeds}
+    asked = [r for r in records if r.arm in question.arms or ALL in question.arms]
+    seeds -= older(asked, question.asked)
     fresh = set(question.fresh)
     chosen = sorted(fresh if fresh and fresh <= seeds else seeds - fresh)
     if not chosen:
         return
-    differences = [ours[seed] - theirs[seed] - lead[seed] for seed in chosen]
-    judged = verdict(differences, question.sign, question.margin)
+
+    def judge(seeds: Sequence[int]) -> Verdict:
+        sides = [[side[seed] for seed in seeds] for side in (ours, theirs)]
+        differences = [a - b - lead[s] for a, b, s in zip(*sides, seeds, strict=True)]
+        if len(seeds) > 1 and all(len({*s}) == 1 for s in sides) and differences[0]:
+            return without_chance(differences[0], question.sign)
+        return verdict(differences, question.sign, question.margin)
+
+    judged = judge(chosen)
+    if judged.outcome == "no difference":
+        late = older(asked, max(MARGINS_NAMED, question.asked))
+        if late & {*chosen}:
+            chosen = [seed for seed in chosen if seed not in late] or chosen
+            judged = judge(chosen)
+            if late & {*chosen}:
+                judged = judged.remarked(_LATE, outcome="undecided")
     values = [mean(side[seed] for seed in chosen) for side in (ours, theirs)]
     for doubt in _doubts(question, values):
         judged = _untested(judged, doubt)
+    used = [r for r in asked if r.seed in chosen]
+    by_arm = {r.arm: [s for s in used if s.arm == r.arm] for r in used}
+    # Where any difference counts, a tenth of ours does.
+    unit = question.margin or abs(judged.mean) / 10
+    moves = [moving(runs, question.metric, unit) for runs in by_arm.values()]
+    if any(moves) and question.document != "control":
+        judged = judged.remarked(_MOVING)
+    compared = [] if ALL in question.arms else [runs[0].config for runs in by_arm.values()]
     yield Conclusion(
         question,
         judged,
@@ -240,6 +291,8 @@ def _ask(question: Question, records: Sequence[Record]) -> Iterator[Conclusion]:
         tuple(ours[seed] for seed in chosen),
         tuple(theirs[seed] for seed in chosen),
         over_items=_over_items(question, records, chosen),
+        differs=differing(compared),
+        converged=None if not moves or set(moves) == {None} else not any(moves),
     )
 
 
@@ -262,12 +315,7 @@ def _doubts(question: Question, means: Sequence[float]) -> Iterator[str]:
 
 def _untested(judged: Verdict, why: str) -> Verdict:
     # A single pair is undecided whatever the arms do.
-    outcome = judged.outcome if judged.n == 1 else "not testable"
-    return replace(_remarked(judged, why), outcome=outcome)
-
-
-def _remarked(judged: Verdict, why: str) -> Verdict:
-    return replace(judged, remarks=(*judged.remarks, why))
+    return judged.remarked(why, outcome=None if judged.n == 1 else "not testable")
 
 
 def _by_seed(records: Sequence[Record], arm: str, measure: Measure) -> Mapping[int, float]:

@@ -274,6 +274,7 @@ def measured(record: Record, metric: str) -> float:
     Args:
         record: The record.
         metric: Key of its results; a dot leads into a nested one, whose keys may hold dots, too.
+            ``column@10`` is what a column of the metrics holds after 10 epochs.
 
     Raises:
         ValueError: If there is no such number.
@@ -284,7 +285,9 @@ def measured(record: Record, metric: str) -> float:
         >>> measured(record, "n_by_length.3") == record.results["n_by_length"]["3"]
         True
     """
-    value = _dig(record.results, metric)
+    column, _, epoch = metric.partition("@")
+    row = record.metrics[int(epoch) - 1 : int(epoch)] if epoch else [record.results]
+    value = _dig(row[0], column) if row else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         known = ", ".join(record.results)
         raise Refused(

@@ -24,6 +24,7 @@ class Size:
         machine: On what that time is expected.
         step: When its turn is in ``course run --all``: small steps come first.
         arms: The arms of the committed set; all if not given.
+        own: Whether this is the setting of the document that the experiment repeats.
     """
 
     config: Mapping[str, Any]
@@ -32,6 +33,7 @@ class Size:
     machine: str
     step: int = 0
     arms: tuple[str, ...] = ()
+    own: bool = False
 
 
 @dataclass(frozen=True)

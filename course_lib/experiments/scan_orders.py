@@ -24,7 +24,7 @@ ARMS: dict[str, dict[str, Any]] = {scan: {"scan": scan} for scan in get_args(Sca
 _ESSAY = "the sequence-and-space essay"
 QUESTIONS = tuple(
     Question(f"{better}/{worse}", claim, document, worse, better, "packed_share", margin=0.01,
-             fresh=range(10, 30) if worse == "spiral" else ())
+             fresh=range(10, 30) if worse == "spiral" else (), differs="scan")
     for better, worse, claim, document in (
         ("raster", "column", "Rows pack better than columns.", _ESSAY),
         ("raster", "hilbert", "Rows pack better than Hilbert's curve.", _ESSAY),

@@ -25,20 +25,22 @@ ARMS: dict[str, dict[str, Any]] = {
 _ESSAY, _SMALL, _LARGE = "the sequence-and-space essay", "at_32", "at_48"
 QUESTIONS = (
     Question("where", "Positions help to say where.", "control",
-             "learned", "none", f"{_SMALL}.where"),
+             "learned", "none", f"{_SMALL}.where", differs="positions"),
     Question("left of", "Positions help to say left of.", _ESSAY,
-             "learned", "none", f"{_SMALL}.left of", margin=0.05),
+             "learned", "none", f"{_SMALL}.left of", margin=0.05, differs="positions"),
     Question("what", "Positions help to say what.", _ESSAY,
-             "learned", "none", f"{_SMALL}.what", margin=0.05, fresh=range(20, 50)),
+             "learned", "none", f"{_SMALL}.what", margin=0.05, fresh=range(20, 50),
+             differs="positions"),
     Question("resampled/fixed",
              "On a finer grid, a resampled table says better where than sinusoids that go on.",
-             "a guess", "learned", "fixed", f"{_LARGE}.where", margin=0.05),
+             "a guess", "learned", "fixed", f"{_LARGE}.where", margin=0.05, differs="positions"),
     Question("resampled/axial",
              "On a finer grid, a resampled table says better where than rotations that go on.",
-             "a guess", "learned", "axial", f"{_LARGE}.where", margin=0.05),
+             "a guess", "learned", "axial", f"{_LARGE}.where", margin=0.05, differs="positions"),
     Question("mixed/axial",
              "On a finer grid, mixed rotations say better where than axial ones.",
-             "the paper on mixed rotations", "mixed", "axial", f"{_LARGE}.where", margin=0.05),
+             "the paper on mixed rotations", "mixed", "axial", f"{_LARGE}.where", margin=0.05,
+             differs="positions"),
 )  # fmt: skip
 """Questions with and without positions, schemes on a finer grid, and a control."""
 

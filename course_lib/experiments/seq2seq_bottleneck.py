@@ -191,10 +191,10 @@ QUESTIONS = (
              versus="its long sentences"),
     Question("attention",
              "On long sentences attention translates better than one context vector.",
-             "the lecture", "gru-attention", "gru", _long, margin=0.02),
+             "the lecture", "gru-attention", "gru", _long, margin=0.02, differs="attention"),
     Question("bottleneck", "With attention, less is lost from short to long sentences.",
              "the lecture", "gru", "gru-attention", lambda record: _short(record) - _long(record),
-             margin=0.02),
+             margin=0.02, differs="attention"),
     Question("learns", "Attention after the last epoch is better than after the first.",
              "control", "gru-attention", metric=learned("exact"), minus=0.0),
 )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Does a conclusion stand? The rule, fixed before the runs that it judges."""
+"""Does a claim hold? The rule, fixed before the runs that it judges."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
 from typing import Literal
@@ -13,7 +13,8 @@ from torch import Tensor
 
 CONFIDENCE = 0.95
 
-Outcome = Literal["stands", "does not", "no difference", "undecided", "not testable"]
+Outcome = Literal["holds", "fails", "no difference", "undecided", "not testable"]
+FACT = "a fact: nothing in it is drawn by chance"
 
 
 @dataclass(frozen=True)
@@ -21,13 +22,13 @@ class Verdict:
     """What paired runs say about a claimed difference.
 
     Args:
-        outcome: ``"stands"``, ``"does not"``, ``"no difference"`` (none larger than the margin),
-            ``"undecided"`` or ``"not testable"`` (at this size).
+        outcome: What pairs of one size say: ``"holds"``, ``"fails"``, ``"no difference"`` (none
+            larger than the margin), ``"undecided"`` or ``"not testable"`` (at this size).
         mean: Mean of the differences.
         low: Lower end of the 95 % interval.
         high: Upper end.
-        n: Number of pairs.
-        p: Two-sided, of the paired t-test; 1 for a single pair.
+        n: Number of pairs; 0 for a fact without chance.
+        p: Two-sided, of the paired t-test; 1 for a fact and for a single pair.
         margin: The largest difference that counts as none, fixed before the runs; none if any
             difference counts.
         remarks: What has to be known beside the outcome.
@@ -43,7 +44,9 @@ class Verdict:
     remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        numbers = f"{self.mean:+.3g} [{self.low:+.3g}, {self.high:+.3g}], {self.n} pairs"
+        numbers = f"{self.mean:+.3g}"
+        if self.n:
+            numbers += f" [{self.low:+.3g}, {self.high:+.3g}], {self.n} pairs"
         return "; ".join([f"{self.said}: {numbers}", *self.remarks])
 
     @property
@@ -51,6 +54,19 @@ class Verdict:
         """The outcome with its margin."""
         larger = f" larger than {self.margin:g}" if self.margin is not None else ""
         return self.outcome + (larger if self.outcome == "no difference" else "")
+
+    def remarked(self, *remarks: str, outcome: Outcome | None = None) -> "Verdict":
+        """With something more to be known, and with another outcome if that is why."""
+        return replace(self, remarks=(*self.remarks, *remarks), outcome=outcome or self.outcome)
+
+    @property
+    def prediction_interval(self) -> tuple[float, float]:
+        """Where one more pair of the same arms would lie in 95 of 100 cases.
+
+        What a document prints is one such pair, and no mean.
+        """
+        half = self.half_width * math.sqrt(self.n + 1)
+        return self.mean - half, self.mean + half
 
     @property
     def half_width(self) -> float:
@@ -164,8 +180,8 @@ def verdict(
 ) -> Verdict:
     """Judge a claim by a paired t-interval.
 
-    Two arms run with the same seeds; each seed gives one difference. The claim *stands* if the
-    95 % interval of the mean difference excludes 0 on the claimed side, it *does not* if it
+    Two arms run with the same seeds; each seed gives one difference. The claim *holds* if the
+    95 % interval of the mean difference excludes 0 on the claimed side, it *fails* if it
     excludes 0 on the other. Where the interval holds 0 and lies within the margin, there is *no
     difference* larger than that; else the claim is *undecided*. One pair alone never decides. Where
     all pairs are equal, the task can't tell the arms apart: *not testable*.
@@ -182,7 +198,7 @@ def verdict(
 
     Example:
         >>> print(verdict([0.30, 0.34, 0.29, 0.33, 0.31], claimed_sign=1))
-        stands: +0.314 [+0.288, +0.34], 5 pairs
+        holds: +0.314 [+0.288, +0.34], 5 pairs
         >>> print(verdict([0.02, -0.01, 0.03], claimed_sign=1))
         undecided: +0.0133 [-0.0384, +0.065], 3 pairs
         >>> print(verdict([0.02, -0.01, 0.03], claimed_sign=1, margin=0.1))
@@ -207,13 +223,24 @@ def verdict(
     remarks: tuple[str, ...] = ()
     within = margin is not None and -margin <= low and high <= margin
     if low > 0 or high < 0:
-        outcome = "stands" if (low > 0) == (claimed_sign > 0) else "does not"
+        outcome = "holds" if (low > 0) == (claimed_sign > 0) else "fails"
         remarks = (f"no more than {margin:g}",) if within else ()
     elif error == 0:
         outcome, remarks = "not testable", ("all pairs are equal",)
     elif within:
         outcome = "no difference"
     return Verdict(outcome, mean, low, high, n, p, margin, remarks)
+
+
+def fact(difference: float, claimed_sign: int) -> Verdict:
+    """Judge what is the same for every seed, such as a number of parameters: no pairs, no test.
+
+    Example:
+        >>> print(fact(3.0, claimed_sign=1))
+        holds: +3; a fact: nothing in it is drawn by chance
+    """
+    outcome: Outcome = "holds" if difference * claimed_sign > 0 else "fails"
+    return Verdict(outcome, difference, difference, difference, 0, 1.0, remarks=(FACT,))
 
 
 def two_way_interval(differences: Tensor, block: int = 1) -> tuple[float, float]:

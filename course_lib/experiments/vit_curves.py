@@ -86,7 +86,8 @@ QUESTIONS = (
     Question("calibration",
              "The calibration error is higher after the last epoch than after epoch 100.",
              "a guess", "whole", metric=f"validation_calibration_error.{EPOCHS[-1]}",
-             minus="validation_calibration_error.100", margin=0.02),
+             minus="validation_calibration_error.100", margin=0.02,
+             asked="2026-11-21T23:16:25+00:00"),
     Question("learns", "After the last epoch the training loss is lower than after epoch 10.",
              "control", "whole", metric=f"training_loss.{EPOCHS[-1]}",
              minus=f"training_loss.{EPOCHS[0]}", sign=-1),
@@ -109,7 +110,7 @@ class Calibrated(Seeing):
     arms={"whole": {}},
     sizes={
         "cpu": Size(as_config(CPU), (0, 1, 2, 3, 4), 4, "one CPU core"),
-        "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU"),
+        "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU", own=True),
     },
     questions=QUESTIONS,
 )

@@ -19,17 +19,18 @@ ARMS: dict[str, dict[str, Any]] = {name: {"positions": name} for name in get_arg
 _ESSAY = "the sequence-and-space essay"
 QUESTIONS = (
     Question("fixed/learned", "Fixed codes are more accurate than learned ones.", "a guess",
-             "fixed", "learned", margin=0.02),
+             "fixed", "learned", margin=0.02, differs="positions"),
     Question("fixed/sinusoid", "Row and column are more accurate than the patch's number.", _ESSAY,
-             "fixed", "sinusoid", margin=0.02, fresh=range(10, 30)),
+             "fixed", "sinusoid", margin=0.02, fresh=range(10, 30), differs="positions"),
     Question("fixed/added", "Codes side by side are more accurate than their sum.", "a guess",
-             "fixed", "added", margin=0.02, fresh=range(30, 40)),
+             "fixed", "added", margin=0.02, fresh=range(30, 40), differs="positions"),
     Question("axial/fixed", "Axial rotations are more accurate than codes that are added.",
-             "a guess", "axial", "fixed", margin=0.02, fresh=range(30, 40)),
+             "a guess", "axial", "fixed", margin=0.02, fresh=range(30, 40), differs="positions"),
     Question("mixed/axial", "Mixed rotations are more accurate than axial ones.",
-             "the paper on mixed rotations", "mixed", "axial", margin=0.02, fresh=range(30, 40)),
+             "the paper on mixed rotations", "mixed", "axial", margin=0.02, fresh=range(30, 40),
+             differs="positions"),
     Question("fixed/none", "Positions make the model more accurate.", "the CIFAR-10 report",
-             "fixed", "none", margin=0.02, fresh=range(10, 30)),
+             "fixed", "none", margin=0.02, fresh=range(10, 30), differs="positions"),
     Question("learns", "After the last epoch the model is better than after the first.",
              "control", "*", metric=learned("accuracy"), minus=0.0),
 )  # fmt: skip
@@ -42,7 +43,7 @@ EXPERIMENT = Experiment(
     {
         "cpu": Size(as_config(STUDY_CPU), (0, 1, 2, 3, 4), 0.15, "one CPU core"),
         "day": Size(as_config(STUDY_DAY), (0, 1, 2), 10, "one CPU core", step=7),
-        "full": Size(as_config(STUDY_FULL), (0, 1, 2), 60, "one GPU"),
+        "full": Size(as_config(STUDY_FULL), (0, 1, 2), 60, "one GPU", own=True),
     },
     vit_study.EXPERIMENT.train,
     QUESTIONS,
@@ -68,11 +69,11 @@ def _first(settings: SeeingRun) -> dict[str, Any]:
         "cpu": Size(
             _first(replace(CPU, n_train=20_000, batch_size=100)), (0, 1, 2), 3, "two CPU cores"
         ),
-        "full": Size(_first(FULL), (0, 1, 2), 60, "one GPU"),
+        "full": Size(_first(FULL), (0, 1, 2), 60, "one GPU", own=True),
     },
     questions=(
         Question("positions", "A vision transformer without positional encoding is less accurate.",
-                 "the CIFAR-10 report", "fixed", "none", margin=0.02),
+                 "the CIFAR-10 report", "fixed", "none", margin=0.02, differs="positions"),
         Question("learns", "After the last epoch the model is better than after the first.",
                  "control", "fixed", metric=learned("accuracy"), minus=0.0),
     ),

@@ -30,8 +30,8 @@ ARMS: dict[str, dict[str, object]] = {
 QUESTIONS = (
     *(
         Question(f"{arm}/whole", f"{arm} is more accurate than whole.", "a question", arm, "whole",
-                 margin=0.02)
-        for arm in ARMS
+                 margin=0.02, differs=" ".join(sorted(changed)))
+        for arm, changed in ARMS.items()
         if arm != "whole"
     ),
     Question("learns", "After the last epoch the model is better than after the first.",

@@ -30,11 +30,12 @@ _REPORT = "the CIFAR-10 report"
 _FEW = ("resnet-few", "vit-few")
 QUESTIONS = (
     Question("few", "On few images a transformer is less accurate than a convolutional network.",
-             _REPORT, *_FEW, margin=0.02, floor=0.6),
+             _REPORT, *_FEW, margin=0.02, floor=0.6, differs="kind"),
     Question("gap", "With five times the images the convolutional network's lead is smaller.",
-             _REPORT, *_FEW, beyond=("resnet", "vit"), margin=0.02, floor=0.6),
+             _REPORT, *_FEW, beyond=("resnet", "vit"), margin=0.02, floor=0.6,
+             differs="kind share"),
     Question("more", "Five times the images make the transformer more accurate.", "control",
-             "vit", "vit-few"),
+             "vit", "vit-few", differs="share"),
 )  # fmt: skip
 """Which network leads on few images, whether more images close the gap, and a control."""
 
@@ -46,7 +47,7 @@ EXPERIMENT = Experiment(
         "cpu": Size(
             as_config(replace(CPU, n_train=5_000, epochs=4)), tuple(range(5)), 0.5, "one CPU core"
         ),
-        "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU"),
+        "full": Size(as_config(FULL), (0, 1, 2), 60, "one GPU", own=True),
     },
     vit_ablations.EXPERIMENT.train,
     QUESTIONS,

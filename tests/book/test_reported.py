@@ -12,11 +12,10 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from docutils import nodes
 
 from course_lib.benchmarks import attention, cluster, grading, growth
-from course_lib.book.energy import assumptions
-from course_lib.book.forest import forest
+from course_lib.book.cards import TICKS, claims, place, scale
+from course_lib.book.cards import numbers as folded_numbers
 from course_lib.book.reported import (
     BENCHMARKS,
     Reported,
@@ -24,7 +23,7 @@ from course_lib.book.reported import (
     load_reported,
     rows,
 )
-from course_lib.book.results import by_table, cells, tally
+from course_lib.book.results import beside, cards, outcome_of, tally, text
 from course_lib.experiments import (
     EXPERIMENTS,
     Experiment,
@@ -47,11 +46,21 @@ PLAIN = CARD | {"metric": "score", "experiment": "toy", "arm": "small"}
 
 def record(arm: str, seed: int, score: float, size: str = "cpu") -> Record:
     results = {"score": score, "by": {"1.2": {"a": 0.25}}, "right": True}
-    return replace(KEPT, experiment="toy", arm=arm, size=size, seed=seed, results=results)
+    return replace(
+        KEPT,
+        experiment="toy",
+        arm=arm,
+        size=size,
+        seed=seed,
+        config={"epochs": 1, "d_model": {"cpu": 8, "day": 16, "full": 64}[size]},
+        metrics=[{"epoch": i, "score": score} for i in (1, 2)],
+        results=results,
+        finished="2026-11-25T00:00:00+00:00",
+    )
 
 
-def toy(control: float = 0.0) -> dict[str, Experiment]:
-    """An experiment whose control asks for more than so much."""
+def toy(control: float = 0.0, document: str = "the lecture") -> dict[str, Experiment]:
+    """An experiment whose control asks for more than so much; ``full`` is a report's own size."""
 
     def train(job: Job) -> Outcome:
         raise NotImplementedError
@@ -60,11 +69,14 @@ def toy(control: float = 0.0) -> dict[str, Experiment]:
         return 1 + 0.01 * record.seed
 
     questions = (
-        Question("big", "Big is better.", "the lecture", "big", "small", "score", margin=0.1),
+        Question("big", "Big is better.", document, "big", "small", "score", margin=0.1),
         Question("part", "Big has more of a.", "the lecture", "big", "small", "by.1.2.a"),
         Question("learns", "It learns.", "control", "*", metric=learned, minus=control),
     )
-    sizes = {size: Size({"epochs": 1}, (0, 1, 2), 1, "a desk") for size in ("cpu", "full")}
+    sizes = {
+        size: Size({"epochs": 1, "d_model": d}, (0, 1, 2), 1, "a desk", own=size == "full")
+        for size, d in (("cpu", 8), ("day", 16), ("full", 64))
+    }
     return {"toy": Experiment("toy", "a toy", {"small": {}, "big": {}}, sizes, train, questions)}
 
 
@@ -87,7 +99,7 @@ def test_a_row_gets_mean_spread_and_the_rules_verdict(tmp_path: Path) -> None:
     printed = load_reported(put(tmp_path, PLAIN, big, CARD), RUNS, toy())
     small, large, nobody = rows(printed, RUNS, toy())
     assert (small.verdict, small.printed.value, small.n) == ("reference", None, 3)
-    assert (large.verdict, large.size, large.n) == ("stands", "cpu", 3)
+    assert (large.verdict, large.size, large.n) == ("as claimed", "cpu", 3)
     assert large.mean == pytest.approx(1.11) and large.std == pytest.approx(0.11)
     assert (nobody.verdict, nobody.mean, nobody.std, nobody.n) == ("not run", None, None, 0)
     data = large.data()
@@ -95,10 +107,11 @@ def test_a_row_gets_mean_spread_and_the_rules_verdict(tmp_path: Path) -> None:
     assert data["family"] == "toy" and data["seeds"] == [0, 1, 2] and data["margin"] == 0.1
     assert data["difference"] == pytest.approx(1.01) and data["low"] < 1.01 < data["high"]
     assert 0 < data["p"] <= data["p_adjusted"] < 0.05 and data["remarks"] == []
-    assert (
-        data["core_minutes"] == pytest.approx(RUNS[0].device_seconds / 60)
-        and data["n_weights"] is None
-    )
+    assert (data["reach"], data["differs"], data["converged"]) == ("small", [], True)
+    low, high = data["prediction_interval"]
+    assert low < data["low"] and data["high"] < high
+    assert data["core_minutes"] == pytest.approx(RUNS[0].device_seconds / 60)
+    assert data["n_weights"] is None
     assert nobody.data()["core_minutes"] is None and nobody.data().keys() == data.keys()
     assert nobody.data()["compared_with"] == "" and nobody.data()["p_adjusted"] is None
     json.dumps(data)
@@ -125,23 +138,92 @@ def test_a_row_tells_what_it_is_compared_with_and_where_the_documents_difference
     assert none.difference is None and none.inside is None
 
 
-def test_the_picture_has_each_question_once_and_says_what_it_shows() -> None:
-    own = [Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big")
+def test_a_documents_number_is_held_against_one_more_pair() -> None:
+    """It is one run: inside of the interval of the mean lie few of our own pairs."""
+    own = [
+        Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
+        for arm, value in (("small", 0.5), ("big", 1.54))
+    ]
+    _, row = rows(own, RUNS, toy())
+    assert row.conclusion is not None
+    judged = row.conclusion.verdict
+    assert row.difference == pytest.approx(1.04) and judged.high < 1.04
+    assert row.inside is True
+
+
+def card_of(runs: list[Record], **more: Any) -> Any:
+    own = [Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
            for arm, value in (("small", 0.5), ("big", 1.5))]  # fmt: skip
-    drawn = forest([*rows(own, RUNS, toy()), *rows([Reported(**CARD)], [], toy())])
-    tree = ElementTree.fromstring(drawn)
-    assert tree.get("role") == "group" and "stands 2, not run 1" in tree.get("aria-label", "")
-    (asked,) = tree.findall("g")
-    assert asked.get("class") == "stands" and asked.findtext("text") == "big"
-    assert "Big is better." in asked.findtext("title", "")
-    assert [part.get("class") for part in asked.findall("path")] == ["interval", "document"]
+    what = toy(**more)
+    found = cards([*what.values()], runs, rows(own, runs, what))
+    (card,) = [c for page in found.values() for c in page if c.settled.question.key == "big"]
+    return card
+
+
+FULL = [replace(run, size="full") for run in RUNS]
+REPORT = "the ablation report"
+
+
+def test_only_the_documents_setting_or_two_sizes_say_that_a_claim_holds() -> None:
+    small = card_of(RUNS, document=REPORT)
+    assert "seen as claimed, not tested at the document's size" in text(small)
+    assert "holds" not in text(small) and "weights" not in text(small)
+    own = card_of([*RUNS, *FULL], document=REPORT)
+    assert "holds, at the document's setting" in text(own)
+    assert "size cpu (weights 1.6 % of the document's)" in text(own)
+    # Without a setting of its own a claim holds by two sizes.
+    assert "holds, at two sizes that agree" in text(card_of([*RUNS, *FULL]))
+
+
+def test_a_card_is_a_sentence_a_strip_and_all_else_folded() -> None:
+    card = card_of([*RUNS, *FULL], document=REPORT)
+    (made,) = claims([card])
+    tree = ElementTree.fromstring(made)
+    assert tree.tag == "details" and tree.get("class") == "result reach-own"
+    summary = tree[0]
+    assert summary.findtext("span[@class='result-claim']") == "Big is better."
+    drawn = summary.find("svg")
+    assert drawn is not None and "strip-holds" in drawn.get("class", "")
+    classes = [part.get("class") for part in drawn]
+    assert {"margin", "interval", "predicted", "other", "document"} <= {*classes}
+    folded = " ".join(tree.find("dl").itertext())  # type: ignore[union-attr]
+    assert "prediction interval" in folded and "adjusted" in folded
+    # In no colour of an answer, where a small size is all there is.
+    (grey,) = claims([card_of(RUNS, document=REPORT)])
+    assert "strip-small" in grey and "strip-holds" not in grey
+
+
+def test_the_scale_has_its_ticks_where_strips_have_them() -> None:
+    ticks = [t for t in ElementTree.fromstring(scale()).findall("text") if t.get("y") == "24"]
+    places = {t.text: float(t.get("x", "")) for t in ticks}
+    assert places == {
+        f"{sign}{tick}": pytest.approx(place(unit * tick), abs=0.1)
+        for tick in TICKS
+        for sign, unit in (("−", -1), ("+", 1))
+    }
+
+
+def test_the_words_of_a_row_say_what_has_to_be_known() -> None:
+    untrained = [
+        replace(r, metrics=[{"epoch": 1, "score": 0.0}, {"epoch": 2, "score": 1.0}]) for r in RUNS
+    ]
+    card = card_of(untrained)
+    assert "not trained to the end" in outcome_of(card.settled) + text(card)
+    assert "Not trained to the end" in next(claims([card]))
+
+
+def test_numbers_of_a_document_are_beside_ours_and_folded() -> None:
+    plain = Reported("lecture", "Table 1", "plain", "score", 0.5, "s", "toy", "small")
+    found = rows([plain, Reported(**CARD)], RUNS, toy())
+    assert beside(found[0]) == "plain, score: 0.5; 0.1 ± 0.1 (3 x cpu, small)"
+    assert "no number; not run" in beside(found[1]) and "<h4>Table 1</h4>" in folded_numbers(found)
 
 
 def test_every_size_has_its_own_row_and_verdict() -> None:
     printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
     more = [*RUNS, record("big", 0, 0.5, "full"), record("small", 0, 0.9, "full")]
     found = {row.size: (row.verdict, row.n, row.std is None) for row in rows(printed, more, toy())}
-    assert found == {"cpu": ("stands", 3, False), "full": ("undecided", 1, True)}
+    assert found == {"cpu": ("as claimed", 3, False), "full": ("undecided", 1, True)}
 
 
 def test_nothing_is_decided_where_a_control_fails_or_no_seed_is_shared() -> None:
@@ -150,7 +232,7 @@ def test_nothing_is_decided_where_a_control_fails_or_no_seed_is_shared() -> None
     apart = [run for run in RUNS if (run.arm == "big") == (run.seed == 0)]
     assert [row.verdict for row in rows(printed, apart, toy())] == ["undecided"]
     down = [record(r.arm, r.seed, -r.results["score"]) for r in RUNS]
-    assert [row.verdict for row in rows(printed, down, toy())] == ["does not"]
+    assert [row.verdict for row in rows(printed, down, toy())] == ["the other way round"]
 
 
 def test_a_question_without_one_of_its_arms_is_not_run() -> None:
@@ -159,12 +241,11 @@ def test_a_question_without_one_of_its_arms_is_not_run() -> None:
     alone = [run for run in RUNS if run.arm == "big"] + [record("small", 0, 0.5, "full")]
     (row,) = rows(printed, alone, toy())
     assert (row.verdict, row.missing, row.n, row.conclusion) == ("not run", ("small",), 3, None)
-    assert "not run: no record of small" in cells(row) and row.data()["missing"] == ["small"]
-    assert tally([row]) == "rows 1: not run 1"
+    assert row.data()["missing"] == ["small"] and row.data()["reach"] == "small"
     (reference,) = rows([replace(printed[0], conclusion="")], alone, toy())
     assert (reference.verdict, reference.missing) == ("reference", ())
     (whole,) = rows(printed, RUNS, toy())
-    assert (whole.verdict, whole.missing) == ("stands", ())
+    assert (whole.verdict, whole.missing) == ("as claimed", ())
 
 
 def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
@@ -229,7 +310,8 @@ def test_the_trained_size_stands_beside_the_small_one() -> None:
     assert {row.verdict for row in rows(printed, [])} == {"not run"}
     trained = load_record(BOOK / "results" / "vit-ablations" / "whole-day-0.json")
     alone = rows(printed, [replace(trained, experiment="image-models", arm="resnet")])
-    assert [(row.verdict, row.n) for row in alone] == [("not run", 1)] + [("not run", 0)] * 3
+    assert {row.verdict for row in alone} == {"not run"}
+    assert sum(row.n for row in alone) == 1
 
 
 def table_of(document: str, table: str) -> dict[str, dict[str, float | None]]:
@@ -271,7 +353,9 @@ def test_tables_have_all_their_rows_as_printed() -> None:
 def directive(page: Any, name: str, srcdir: Path) -> tuple[Any, list[str]]:
     """A directive of the page, and the files that it watches."""
     watched: list[str] = []
-    env = SimpleNamespace(srcdir=str(srcdir), note_dependency=watched.append)
+    env = SimpleNamespace(
+        srcdir=str(srcdir), note_dependency=watched.append, docname="book/results"
+    )
     made = getattr(page, name).__new__(getattr(page, name))
     made.state = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=env)))
     return made, watched
@@ -303,9 +387,11 @@ def test_a_record_that_is_not_as_it_should_be_fails_the_page(
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(values))
     (tmp_path / "book" / "results.yml").write_text("[]")
-    for name in ("ResultsTable", "DocumentTables", "EnergyTable"):
+    for name in ("DocumentResults", "ResultsSummary"):
+        made, _ = directive(page, name, tmp_path)
+        made.arguments = ["lecture"]
         with pytest.raises(RecordError, match=message):
-            directive(page, name, tmp_path)[0].run()
+            made.run()
 
 
 def test_records_of_benchmarks_are_known() -> None:
@@ -314,37 +400,51 @@ def test_records_of_benchmarks_are_known() -> None:
     assert load_known(BOOK / "results") == RECORDS
 
 
-def test_the_page_has_a_section_for_every_experiment(page: Any) -> None:
-    sections = directive(page, "ResultsTable", BOOK.parent)[0].run()
-    assert [s["ids"] for s in sections] == [[f"results-{name}"] for name in EXPERIMENTS]
-    (costs,) = directive(page, "EnergyTable", BOOK.parent)[0].run()
-    shown = [
-        [entry.astext() for entry in row.findall(nodes.entry)] for row in costs.findall(nodes.row)
-    ]
-    assert shown[0][-1] == "Minutes on a GPU, at least" and shown[-1][:2] == [
-        "all",
-        f"{len(RECORDS)}",
-    ]
-    assert {cells[0] for cells in shown if not cells[-1]} == {*BENCHMARKS, "scan-orders"}
-    counts, plan = directive(page, "SizesTable", BOOK.parent)[0].run()
-    assert counts.astext().startswith("Runs so far: ")
-    names = [next(row.findall(nodes.entry)).astext() for row in plan.findall(nodes.row)]
-    assert names == ["Experiment", *(n for n, what in EXPERIMENTS.items() if "day" in what.sizes)]
-    (said,) = directive(page, "CostAssumptions", BOOK.parent)[0].run()
-    assert said.astext() == assumptions()
+def test_no_row_of_the_book_says_more_than_its_runs_reach() -> None:
+    found = [row.data() for row in rows(load_reported(BOOK / "results.yml", RECORDS), RECORDS)]
+    assert {row["reach"] for row in found} <= {"own", "two sizes", "small"}
+    assert not [r for r in found if r["reach"] == "small" and r["verdict"] in ("holds", "fails")]
+    tabled = [r for r in found if r["table"].startswith(("Table", "V."))]
+    assert sum(row["reach"] != "small" for row in tabled) >= 25
 
 
-def test_the_page_shows_the_rows_of_the_command(page: Any) -> None:
-    tables, watched = directive(page, "DocumentTables", BOOK.parent)
-    said, *sections = tables.run()
-    found = rows(load_reported(BOOK / "results.yml", RECORDS), RECORDS)
-    assert said.astext().lower() == tally(found) + "."
-    (drawn,) = directive(page, "ResultsPicture", BOOK.parent)[0].run()
-    assert drawn.astext() == forest(found)
-    assert len(sections) == len(by_table(found)) and watched == [str(BOOK / "results.yml")]
-    shown = [
-        [entry.astext() for entry in row.findall(nodes.entry)]
-        for section in sections
-        for row in next(section.findall(nodes.tbody)).findall(nodes.row)
-    ]
-    assert shown == [cells(row) for rows_ in by_table(found).values() for row in rows_]
+def test_a_curve_of_a_run_at_the_documents_setting_stands_beside_its_table() -> None:
+    printed = load_reported(BOOK / "results.yml", RECORDS)
+    own = {
+        (row.printed.row, row.printed.metric): row
+        for row in rows(printed, RECORDS)
+        if row.printed.table == "V.B Training dynamics" and row.reach == "own"
+    }
+    last = own["epoch 300", "loss@300"], own["epoch 300", "test_loss@300"]
+    assert [row.printed.value for row in last] == [0.043, 0.421]
+    assert [row.n for row in last] == [1, 1] and all(row.verdict == "reference" for row in last)
+    # A shorter run has no such number.
+    assert len([row for row in rows(printed, RECORDS) if row.printed.metric == "loss@300"]) == 1
+
+
+def test_every_claim_has_one_row_on_the_page_of_its_document(page: Any) -> None:
+    printed = rows(load_reported(BOOK / "results.yml", RECORDS), RECORDS)
+    by_page = cards([*EXPERIMENTS.values()], RECORDS, printed)
+    toc = (BOOK.parent / "_toc.yml").read_text()
+    for key, members in by_page.items():
+        name = page.page_of(key)
+        assert f"- file: {name}\n" in toc
+        shown = (BOOK.parent / f"{name}.md").read_text()
+        assert f"```{{document-results}} {key}\n" in shown
+        made, watched = directive(page, "DocumentResults", BOOK.parent)
+        made.arguments = [key]
+        said, raw = made.run()
+        assert said.astext() == tally(members) and watched == [str(BOOK / "results.yml")]
+        # Twelve screens hold about eighty rows.
+        assert raw.astext().count('<details class="result ') == len(members) < 80
+    asked = {
+        (e.name, q.key)
+        for e in EXPERIMENTS.values()
+        for q in e.questions
+        if q.document != "control" and ", mae" not in q.key
+        if any(r.experiment == e.name for r in RECORDS)
+    }
+    shown_keys = {(c.experiment, c.settled.question.key) for m in by_page.values() for c in m}
+    assert shown_keys <= asked
+    ran = {(row.printed.experiment, row.printed.conclusion) for row in printed if row.conclusion}
+    assert {(e, k) for e, k in ran if ", mae" not in k} <= shown_keys

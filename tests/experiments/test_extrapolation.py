@@ -106,10 +106,10 @@ def test_conclusions_about_longer_texts_follow_the_numbers() -> None:
     assert rise(records[0]) == 3.0
     found = {c.key: c.verdict.outcome for c in answers(extrapolation.QUESTIONS, records)}
     assert found == {
-        "sinusoidal/learned": "does not",
-        "alibi/sinusoidal": "stands",
-        "alibi/rotary": "stands",
-        "learns": "stands",
+        "sinusoidal/learned": "fails",
+        "alibi/sinusoidal": "holds",
+        "alibi/rotary": "holds",
+        "learns": "holds",
     }
 
 
@@ -123,10 +123,10 @@ def test_conclusions_about_depth_follow_the_numbers() -> None:
     ]
     found = {c.key: c.verdict.outcome for c in answers(norm_depth.QUESTIONS, records)}
     assert found == {
-        "deep": "stands",
-        "wider": "stands",
+        "deep": "holds",
+        "wider": "holds",
         "warmup": "undecided",
-        "learns": "stands",
+        "learns": "holds",
     }
 
 

@@ -75,7 +75,8 @@ def test_every_question_is_about_two_arms_and_is_judged() -> None:
         made = object.__new__(Record)
         fields = {
             "arm": arm, "seed": seed, "size": "cpu", "items": {},
-            "results": {"mse": mse, "mae": mse},
+            "results": {"mse": mse, "mae": mse}, "metrics": [{"epoch": 1}],
+            "config": {"arm": arm}, "finished": "2026-11-25T00:00:00+00:00",
         }  # fmt: skip
         for name, value in fields.items():
             object.__setattr__(made, name, value)
@@ -92,9 +93,9 @@ def test_every_question_is_about_two_arms_and_is_judged() -> None:
     )
     assert len(found) == len(ablations.QUESTIONS) == len({c.key for c in found})
     outcomes = {c.claim: c.verdict.outcome for c in found}
-    assert outcomes["An Informer beats the last value."] == "stands"
-    assert outcomes["Without positions forecasts are worse."] == "stands"
-    assert outcomes["Rotary positions forecast better than sinusoidal ones."] == "does not"
+    assert outcomes["An Informer beats the last value."] == "holds"
+    assert outcomes["Without positions forecasts are worse."] == "holds"
+    assert outcomes["Rotary positions forecast better than sinusoidal ones."] == "fails"
 
 
 def test_training_with_patience_ends_early_and_keeps_the_best_round(

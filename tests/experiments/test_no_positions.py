@@ -87,6 +87,6 @@ def test_what_is_lost_is_judged() -> None:
         for seed in range(3)
     ]
     said = {c.key: c.verdict.outcome for c in answers(no_positions.QUESTIONS, records)}
-    assert said.pop("collapse") == "does not"
-    assert len(said) == 5 and set(said.values()) == {"stands"}
+    assert said.pop("collapse") == "fails"
+    assert len(said) == 5 and set(said.values()) == {"holds"}
     assert answers(no_positions.QUESTIONS, []) == []

@@ -103,7 +103,7 @@ def test_the_rule_asks_each_task_of_each_reader() -> None:
         for seed in range(3)
     ]  # fmt: skip
     found = answers(order_tasks.QUESTIONS, records)
-    assert len(found) == 6 and all(c.verdict.outcome == "stands" for c in found)
+    assert len(found) == 6 and all(c.verdict.outcome == "holds" for c in found)
     assert [c.key for c in found if c.control] == ["reverse both ways"]
     assert {c.verdict.n for c in found} == {3}
     assert answers(order_tasks.QUESTIONS, records[:3]) == []

@@ -35,6 +35,7 @@ def record(arm: str, seed: int, score: float, size: str = "cpu", **results: floa
         seed=seed,
         metrics=[{"epoch": 1, "right": 0.1}, {"epoch": 2, "right": 0.1 + score}],
         results={"score": score, **results},
+        finished="2026-11-25T00:00:00+00:00",
     )
 
 
@@ -57,7 +58,7 @@ def toy(*questions: Question) -> Experiment:
 
 def test_a_difference_is_taken_seed_by_seed() -> None:
     (found,) = answers([BIG], [*runs(0.2), record("big", 9, 5.0)])
-    assert found.seeds == (0, 1, 2) and found.verdict.outcome == "stands"
+    assert found.seeds == (0, 1, 2) and found.verdict.outcome == "holds"
     assert found.ours == pytest.approx((0.5, 0.511, 0.522))
     assert found.theirs == pytest.approx((0.3, 0.31, 0.32))
     assert answers([BIG], [r for r in runs(0.2) if r.arm == "big"]) == []
@@ -101,9 +102,9 @@ def test_fresh_seeds_decide_alone_and_only_together() -> None:
     old, fresh = runs(0.2), runs(-0.2, range(5, 8))
     for records in (old, old + fresh[:-1]):
         (found,) = answers([asked], records)
-        assert (found.verdict.outcome, found.seeds) == ("stands", (0, 1, 2))
+        assert (found.verdict.outcome, found.seeds) == ("holds", (0, 1, 2))
     (found,) = answers([asked], old + fresh)
-    assert (found.verdict.outcome, found.seeds) == ("does not", (5, 6, 7))
+    assert (found.verdict.outcome, found.seeds) == ("fails", (5, 6, 7))
 
 
 def test_arms_that_have_met_the_bound_can_not_be_told_apart() -> None:
@@ -113,7 +114,7 @@ def test_arms_that_have_met_the_bound_can_not_be_told_apart() -> None:
     assert found.verdict.outcome == "not testable"
     assert "a ceiling: both arms are within 0.1 of 1" in str(found)
     (low,) = answers([near], runs(0.2))
-    assert low.verdict.outcome == "stands"
+    assert low.verdict.outcome == "holds"
 
 
 def test_a_claim_about_trained_models_wants_trained_models() -> None:
@@ -121,18 +122,18 @@ def test_a_claim_about_trained_models_wants_trained_models() -> None:
     (found,) = answers([trained], runs(0.2))
     assert found.verdict.outcome == "not testable" and "accuracy 0.51" in str(found)
     (good,) = answers([trained], runs(0.2, base=0.5))
-    assert good.verdict.outcome == "stands"
+    assert good.verdict.outcome == "holds"
     (single,) = answers([trained], runs(0.2, range(1)))
     assert single.verdict.outcome == "undecided"
 
 
-def test_nothing_can_be_tested_where_a_control_does_not_stand() -> None:
+def test_nothing_can_be_tested_where_a_control_fails() -> None:
     control = Question("more", "More is seen.", "control", "small", metric="score", minus=0.2)
     found = conclusions(toy(BIG, control), runs(0.2), "cpu")
-    assert [c.verdict.outcome for c in found] == ["stands", "stands"]
+    assert [c.verdict.outcome for c in found] == ["holds", "holds"]
     failed = conclusions(toy(BIG, replace(control, minus=0.5)), runs(0.2), "cpu")
-    assert [c.verdict.outcome for c in failed] == ["not testable", "does not"]
-    assert "not testable: +0.201" in str(failed[0]) and "a control does not" in str(failed[0])
+    assert [c.verdict.outcome for c in failed] == ["not testable", "fails"]
+    assert "not testable: +0.201" in str(failed[0]) and "a control fails" in str(failed[0])
 
 
 def test_a_control_of_one_seed_decides_nothing_and_is_told_of() -> None:
@@ -140,10 +141,10 @@ def test_a_control_of_one_seed_decides_nothing_and_is_told_of() -> None:
     said = "no control of this size has two seeds yet"
     for more in ([], [record("third", 0, 0.9)]):
         found, *_ = conclusions(toy(BIG, control), [*runs(0.2), *more], "cpu")
-        assert found.verdict.outcome == "stands" and said in found.verdict.remarks
+        assert found.verdict.outcome == "holds" and said in found.verdict.remarks
     both = [record("third", s, 0.9) for s in range(3)]
     found, judged = conclusions(toy(BIG, control), [*runs(0.2), *both], "cpu")
-    assert judged.verdict.outcome == "stands" and said not in found.verdict.remarks
+    assert judged.verdict.outcome == "holds" and said not in found.verdict.remarks
     (alone,) = conclusions(toy(BIG), runs(0.2), "cpu")
     assert not alone.verdict.remarks
 
@@ -153,7 +154,7 @@ def test_a_run_that_no_question_compares_does_not_hold_up_a_control_over_all_arm
     aside = record("aside", 0, 0.9)
     big, judged = conclusions(toy(BIG, control), [*runs(0.2), aside], "cpu")
     assert judged.seeds == (0, 1, 2) and judged.ours[0] == pytest.approx(0.4)
-    assert judged.verdict.outcome == "stands" and not big.verdict.remarks
+    assert judged.verdict.outcome == "holds" and not big.verdict.remarks
     (alone,) = answers([control], [*runs(0.2), aside])
     assert alone.seeds == (0,)
 

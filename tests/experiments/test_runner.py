@@ -151,7 +151,7 @@ def test_conclusions_come_from_the_records(tmp_path: Path) -> None:
     go(what, tmp_path)
     (found,) = conclusions(what, load_records(tmp_path / "results"), "cpu")
     assert conclusions(what, load_records(tmp_path / "results"), "full") == []
-    assert found.verdict.outcome == "stands" and "Big is better" in str(found)
+    assert found.verdict.outcome == "holds" and "Big is better" in str(found)
 
 
 def test_fresh_seeds_of_a_question_belong_to_the_committed_set(tmp_path: Path) -> None:

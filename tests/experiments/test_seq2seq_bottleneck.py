@@ -93,6 +93,7 @@ def record(arm: str, seed: int, short: float, long: float) -> Record:
             "exact_by_length": {"4": short, "8": 0.5, "12": long, "16": long},
             "n_by_length": {"4": 10, "8": 10, "12": 10, "16": 30},
         },
+        finished="2026-11-25T00:00:00+00:00",
     )
 
 
@@ -109,8 +110,8 @@ def test_conclusions_follow_the_numbers() -> None:
         records += [record("gru-attention", s, 0.95, 0.1 + gain + 0.01 * s) for s in range(5)]
         return [c.verdict.outcome for c in answers(bottleneck.QUESTIONS, records)]
 
-    assert outcomes(0.6) == ["stands", "stands", "stands", "stands"]
-    assert outcomes(-0.09)[1] == "does not"
+    assert outcomes(0.6) == ["holds", "holds", "holds", "holds"]
+    assert outcomes(-0.09)[1] == "fails"
     assert outcomes(-0.02)[1] == "no difference"
     assert outcomes(-0.01)[1] == "undecided"
 

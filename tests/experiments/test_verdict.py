@@ -5,6 +5,7 @@ import torch
 
 from course_lib.experiments.verdict import (
     adjust,
+    fact,
     p_value,
     runs_needed,
     t_quantile,
@@ -45,10 +46,10 @@ CLEAR = [0.30, 0.34, 0.29, 0.33, 0.31]
 
 
 def test_a_clear_difference_stands_or_does_not_by_its_sign() -> None:
-    assert verdict(CLEAR, 1).outcome == "stands"
-    assert verdict(CLEAR, -1).outcome == "does not"
-    assert verdict([-d for d in CLEAR], -1).outcome == "stands"
-    assert verdict([-d for d in CLEAR], 1).outcome == "does not"
+    assert verdict(CLEAR, 1).outcome == "holds"
+    assert verdict(CLEAR, -1).outcome == "fails"
+    assert verdict([-d for d in CLEAR], -1).outcome == "holds"
+    assert verdict([-d for d in CLEAR], 1).outcome == "fails"
 
 
 def test_the_interval_by_hand() -> None:
@@ -64,7 +65,7 @@ def test_the_half_width_is_the_border_for_the_mean() -> None:
     """The same scatter around a mean just above half the width stands."""
     spread = [-0.02, 0.0, 0.02]
     border = verdict(spread, 1).half_width
-    assert verdict([border * 1.01 + s for s in spread], 1).outcome == "stands"
+    assert verdict([border * 1.01 + s for s in spread], 1).outcome == "holds"
     assert verdict([border * 0.99 + s for s in spread], 1).outcome == "undecided"
 
 
@@ -91,7 +92,7 @@ def test_an_interval_within_the_margin_shows_no_difference_larger_than_it() -> N
 
 def test_what_is_decided_stays_so_however_small_and_it_is_said() -> None:
     small = verdict(CLEAR, 1, margin=0.5)
-    assert small.outcome == "stands" and small.remarks == ("no more than 0.5",)
+    assert small.outcome == "holds" and small.remarks == ("no more than 0.5",)
     assert verdict(CLEAR, 1, margin=0.3).remarks == ()
 
 
@@ -151,8 +152,31 @@ def test_one_pair_never_decides() -> None:
     assert got.outcome == "undecided" and got.half_width == math.inf
 
 
+def test_one_more_pair_lies_in_the_prediction_interval_and_seldom_in_that_of_the_mean() -> None:
+    """A document's number is one pair: 95 of 100 of them, and one in three of five lies outside."""
+    draw = torch.Generator().manual_seed(0)
+    inside = {"mean": 0, "pair": 0}
+    for _ in range(400):
+        *pairs, new = (1 + torch.randn(6, generator=draw, dtype=torch.float64)).tolist()
+        found = verdict(pairs, 1)
+        low, high = found.prediction_interval
+        inside["mean"] += found.low <= new <= found.high
+        inside["pair"] += low <= new <= high
+    assert 0.92 < inside["pair"] / 400 < 0.98 and inside["mean"] / 400 < 0.75
+    # By hand: differences 1, 2, 3 have deviation 1.
+    low, high = verdict([1, 2, 3], 1).prediction_interval
+    assert high - 2 == pytest.approx(4.30265 * (1 + 1 / 3) ** 0.5, abs=1e-4) == 2 - low
+    assert verdict([5.0], 1).prediction_interval == (-math.inf, math.inf)
+
+
+def test_a_fact_has_no_pairs_and_no_test() -> None:
+    found = fact(-3.0, 1)
+    assert (found.outcome, found.n, found.p, found.low, found.high) == ("fails", 0, 1.0, -3.0, -3.0)
+    assert fact(-3.0, -1).outcome == "holds" and "pairs" not in str(found)
+
+
 def test_equal_differences() -> None:
-    assert verdict([0.1, 0.1, 0.1], 1).outcome == "stands"
+    assert verdict([0.1, 0.1, 0.1], 1).outcome == "holds"
     assert verdict([0.0, 0.0, 0.0], 1).outcome == "not testable"
 
 

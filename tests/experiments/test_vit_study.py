@@ -54,7 +54,8 @@ def record(arm: str, seed: int, accuracy: float) -> Record:
         {"epoch": 2, "accuracy": accuracy, "distance_1": 12.0, "distance_2": 12.5 + 0.01 * seed,
          "entropy_1": 0.9 - 0.01 * seed},
     ]  # fmt: skip
-    return replace(KEPT, arm=arm, seed=seed, metrics=rows, results={"accuracy": accuracy})
+    run = replace(KEPT, arm=arm, seed=seed, metrics=rows, results={"accuracy": accuracy})
+    return replace(run, finished="2026-11-25T00:00:00+00:00")
 
 
 def test_layers_are_watched_after_every_epoch(shapes_as_cifar: None, tmp_path: Path) -> None:
@@ -118,13 +119,13 @@ def test_studies_are_judged_in_pairs() -> None:
         for seed in range(3)
     ]
     said = {c.key: c for c in answers(vit_study.QUESTIONS, records)}
-    assert len(said) == 13 and said["few-4/share-20"].verdict.outcome == "stands"
+    assert len(said) == 13 and said["few-4/share-20"].verdict.outcome == "holds"
     for key in ("few-2/few-4", "few-resnet/few-4", "few-4-shifted/few-4"):
         # The report compares trained networks.
         assert said[key].verdict.outcome == "not testable"
-    assert said["hard-teacher/soft-teacher"].verdict.outcome == "does not"
+    assert said["hard-teacher/soft-teacher"].verdict.outcome == "fails"
     assert said["deeper"].verdict.mean == pytest.approx(0.51)
-    assert said["sharper"].verdict.outcome == "stands"
+    assert said["sharper"].verdict.outcome == "holds"
     assert [key for key, c in said.items() if c.control] == ["whole/share-20"]
     assert answers(vit_study.QUESTIONS, []) == []
 
@@ -138,6 +139,6 @@ def test_positions_are_judged_in_pairs() -> None:
         for seed in range(3)
     ]
     said = answers(vit_positions.QUESTIONS, records)
-    assert {c.verdict.outcome for c in said} == {"stands"} and len(said) == 7
+    assert {c.verdict.outcome for c in said} == {"holds"} and len(said) == 7
     assert [c.key for c in said if c.control] == ["learns"]
     assert answers(vit_positions.QUESTIONS, []) == []
