@@ -135,11 +135,12 @@ _CHANGES = {
 }  # fmt: skip
 QUESTIONS = (
     *(Question(f"{arm}/vit", f"The transformer is more accurate with {what}.",
-               "beside the report", arm, "vit", margin=0.01, floor=0.6)
+               "beside the CIFAR-10 report", arm, "vit", margin=0.01, floor=0.6,
+               differs=" ".join(sorted(ARMS[arm])))
       for arm, what in _CHANGES.items()),
     Question("long", "With registers fewer patches are longer than twice the median.",
              "the paper on registers", "registers", "vit", "patch_norms.above_2", sign=-1,
-             margin=0.01),
+             margin=0.01, differs="registers"),
     Question("learns", "After the last epoch the model is better than after the first.",
              "control", "*", metric=learned("accuracy"), minus=0.0),
 )  # fmt: skip
