@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 
 from course_lib.checks import seeds
+from course_lib.checks.probe import out_of_memory
 from course_lib.grading import authoring
 from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake import parsing
-from course_lib.grading.judging import feedback
+from course_lib.grading.judging import feedback, sandbox
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
 from course_lib.grading.judging.judge import Judged, judge_notebook
@@ -43,9 +44,13 @@ class Marker:
         self.answered = {id_of(c) for c in released if marks(c).get("solution")}
 
     def judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
-        """In a judge's process: everything but writing."""
+        """In a judge's process: everything but writing, within a cap on memory."""
         if task.reason:
             return self.failed(task, task.reason)
+        with sandbox.capped():
+            return self._judge(task, forkserver, judge)
+
+    def _judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         seed = seeds.of_hand_in(self.seed, task.student, task.handed_in)
         try:
             tries: list[Judged] = []
@@ -65,6 +70,12 @@ class Marker:
         except (WorkerFailed, ForkServerLost):
             raise
         except Exception as error:
+            if out_of_memory(error):
+                return self.failed(
+                    task,
+                    f"Judging it takes more than {sandbox.JUDGING // 2**20:,} MiB of memory. Clear"
+                    " all outputs, save, submit again.",
+                )
             # One submission never stops a class; the instructor sees what happened.
             why = f"The grader itself failed: {type(error).__name__}: {error}"
             return self.failed(task, why, again=True)
