@@ -18,6 +18,8 @@ from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, Wo
 from course_lib.grading.judging.judge import Judged, judge_notebook
 from course_lib.grading.judging.results import Files, Task, Verdict
 
+# Bytes that judging one hand-in may take beyond what a judge has already.
+MOST_MEMORY = 2**30
 # How often a submission is judged whose worker was killed: by somebody, or by its own doing?
 TRIES = 2
 
@@ -47,7 +49,7 @@ class Marker:
         """In a judge's process: everything but writing, within a cap on memory."""
         if task.reason:
             return self.failed(task, task.reason)
-        with sandbox.capped():
+        with sandbox.capped(MOST_MEMORY):
             return self._judge(task, forkserver, judge)
 
     def _judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
@@ -73,7 +75,7 @@ class Marker:
             if out_of_memory(error):
                 return self.failed(
                     task,
-                    f"Judging it takes more than {sandbox.JUDGING // 2**20:,} MiB of memory. Clear"
+                    f"Judging it takes more than {MOST_MEMORY // 2**20:,} MiB of memory. Clear"
                     " all outputs, save, submit again.",
                 )
             # One submission never stops a class; the instructor sees what happened.

@@ -36,8 +36,6 @@ _RANGE = 65536
 _FIRST_HOST_USER = 1_000_000
 _FIRST_USER, _USERS = 1000, 60_000
 
-# What judging one hand-in may take beyond what a judge has already, in bytes.
-JUDGING = 2**30
 SCRATCH = "/scratch"
 # Where the sandbox package is seen: its own place would tell the path of the course.
 KIT = "/kit"
@@ -336,7 +334,7 @@ def _install(program: list[tuple[int, int, int, int]]) -> None:
 
 
 @contextlib.contextmanager
-def capped(more: int = JUDGING) -> Iterator[None]:
+def capped(more: int) -> Iterator[None]:
     """Give this process so many bytes of address space beyond what it has, while this lasts."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     before = resource.getrlimit(resource.RLIMIT_AS)
