@@ -99,7 +99,7 @@ class AnswerHost:
         return during([kind for kind in self.refuse if kind not in besides], self.exercise)
 
     def probe(self, request: dict[str, Any]) -> bytes:
-        """A call within caps on memory and time; of what it returns, only a slice crosses."""
+        """A call within caps on memory and time; of what it returns, only slices cross."""
         caps = request["caps"]
 
         def call() -> bytes:
@@ -107,7 +107,8 @@ class AnswerHost:
                 with self.refusing(), self.hiding(self.namespace), eager():
                     arguments = [self.resolve(value) for value in request["args"]]
                     value = self.call(request["name"], arguments, request["kwargs"])
-                    return pack({"value": part(value, caps["keep"]), "error": None, "after": []})
+                    parts = [part(value, place) for place in caps["keep"]]
+                    return pack({"value": parts, "error": None, "after": []})
             except BaseException as error:
                 if out_of_memory(error):
                     raise MemoryError from None

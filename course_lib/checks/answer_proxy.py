@@ -118,16 +118,17 @@ class AnswerProxy:
     def probe(
         self, name: str, args: Sequence[Any], *, memory: int, cpu: int, keep: Sequence[Any]
     ) -> Reply:
-        """Call a function within caps, see :mod:`course_lib.checks.probe`; a slice comes back.
+        """Call a function within caps, see :mod:`course_lib.checks.probe`; slices come back.
 
         Args:
             name: The function.
             args: Its arguments; large ones are fixtures.
             memory: MiB it may take.
             cpu: Seconds of processor time it may take.
-            keep: First and one past the last index of each leading axis of what comes back.
+            keep: The slices that come back, each of one or more leading axes.
         """
-        caps = {"memory": memory, "cpu": cpu, "keep": [list(pair) for pair in keep]}
+        pairs = [[[axis.start, axis.stop] for axis in place] for place in keep]
+        caps = {"memory": memory, "cpu": cpu, "keep": pairs}
         return self._ask("probe", name, args, {}, caps=caps)
 
     def build(self, name: str, *args: Any, **kwargs: Any) -> Reply:

@@ -43,6 +43,7 @@ class Forbidden:
             that it matches is refused on a CPU, where all ways to it end.
         functions: Full names of the functions written in Python that are refused.
         names: Last parts of the names by which an answer's source shows that it uses them.
+        allied: Names that stand for something allowed as well.
         gradients: Whether :func:`for_good` also keeps every operator from being recorded, so that
             no way of calling the engine finds anything to differentiate.
     """
@@ -52,6 +53,7 @@ class Forbidden:
     operators: str = "$^"
     functions: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    allied: tuple[str, ...] = ()
     gradients: bool = False
 
 
@@ -96,12 +98,17 @@ FORBIDDEN: Mapping[str, Forbidden] = {
     "norm": Forbidden(
         "`F.layer_norm`, `nn.LayerNorm` and the other norms of the library",
         "write the norm with means, squares and a root of your own",
-        # A norm over groups, batches or without a mean becomes this one with a line around it.
-        operators=r"\w*(layer|group|batch|instance|rms)_norm",
+        # A norm over groups, batches or without a mean becomes this one with a line around it;
+        # what is left, `norm` and those of `linalg`, is a length, a root of squares.
+        operators=r"(?!linalg|norm|frobenius|nuclear|_foreach)\w*norm(?!al)",
+        functions=(
+            "torch.nn.functional.normalize",
+            "torch.nn.functional.local_response_norm",
+        ),
         names=(
             "layer_norm", "LayerNorm", "native_layer_norm", "rms_norm", "RMSNorm", "group_norm",
             "GroupNorm", "batch_norm", "BatchNorm1d", "BatchNorm2d", "instance_norm",
-            "InstanceNorm1d",
+            "InstanceNorm1d", "normalize", "local_response_norm", "LocalResponseNorm",
         ),
     ),
     "interpolate": Forbidden(
@@ -123,6 +130,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
             "Unfold", "im2col", "pixel_unshuffle", "PixelUnshuffle", "conv1d", "conv2d", "conv3d",
             "Conv1d", "Conv2d", "Conv3d",
         ),
+        allied=("unfold", "fold"),
     ),
 }  # fmt: skip
 

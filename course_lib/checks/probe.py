@@ -51,6 +51,10 @@ class CannotCap(Unanswered):
     """Nothing was run, since this system has no caps that hold."""
 
 
+# Ends of a call that tell nothing of what it would have taken.
+UNTOLD = tuple(kind.__name__ for kind in (OutOfTime, Starved, CannotCap))
+
+
 def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
     """What ``compute`` returns, if that can be had within the caps.
 
@@ -245,6 +249,29 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY)
     )
+
+
+def places(
+    draw: Callable[[int, int], int], axes: Sequence[tuple[int, ...]], number: int
+) -> list[tuple[slice, ...]]:
+    """Slices of a large tensor, as :meth:`course_lib.checks.trial.Trial.slices` gives them.
+
+    Args:
+        draw: Draws an integer, both bounds included.
+        axes: Of each leading axis its length, how much of it a slice has, and steps.
+        number: How many.
+
+    Example:
+        >>> places(max, [(8, 8), (9, 2, 3)], 2)
+        [(slice(0, 8, None), slice(6, 8, None)), (slice(0, 8, None), slice(6, 8, None))]
+    """
+
+    def one(length: int, wide: int, step: int = 1) -> slice:
+        first = step * draw(0, (length - wide) // step)
+        return slice(first, first + wide)
+
+    many = number if any(length > wide for length, wide, *_ in axes) else 1
+    return [tuple(one(*axis) for axis in axes) for _ in range(many)]
 
 
 def part(value: Any, keep: Sequence[Sequence[int]]) -> Any:

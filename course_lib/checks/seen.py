@@ -4,6 +4,7 @@
 the model answers of all exercises run; ``python -m course_lib.grading.everyday`` adds to it.
 """
 
+import threading
 from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,18 @@ class Recorder(TorchDispatchMode):
         """Nothing yet."""
         super().__init__()
         self.names: set[str] = set()
+
+    def in_threads(self) -> None:
+        """Keep those of every thread that this process starts from now on, too."""
+        begin = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+        def recorded(thread: threading.Thread) -> None:
+            its_own = Recorder()
+            its_own.names = self.names
+            with its_own:
+                begin(thread)
+
+        threading.Thread._bootstrap_inner = recorded  # type: ignore[attr-defined]
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None

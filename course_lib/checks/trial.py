@@ -14,7 +14,7 @@ from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure, Gra
 from course_lib.checks.compare import difference, kind, misfit, name
 from course_lib.checks.example import Example, Pair, example, first_pair
 from course_lib.checks.idle import Call
-from course_lib.checks.probe import CannotCap, OutOfTime, Starved, TooMuchMemory
+from course_lib.checks.probe import UNTOLD, OutOfTime, TooMuchMemory, places
 from course_lib.checks.protocol import Fixture, Handle
 from course_lib.checks.recorded import Unrecorded
 
@@ -87,6 +87,16 @@ class Trial:
         if mask.all() and shape[-1] > 1:
             mask.scatter_(-1, (first + 1) % shape[-1], False)
         return mask
+
+    def slices(self, *axes: tuple[int, ...], number: int = 3) -> list[tuple[slice, ...]]:
+        """Slices of a large result, to be compared: nobody knows beforehand which.
+
+        Args:
+            axes: Of each leading axis its length, how much of it a slice has, and, if not 1, the
+                steps in which it may begin.
+            number: How many; one where it would be the same each time.
+        """
+        return places(self.integer, axes, number)
 
     # The answer.
 
@@ -168,14 +178,14 @@ class Trial:
     def size_probe(
         self,
         *args: Any,
-        want: Any,
-        keep: Sequence[tuple[int, int]],
+        want: Sequence[Any],
+        keep: Sequence[tuple[slice, ...]],
         memory: int,
         cpu: int,
         why: str,
         timed: bool = False,
     ) -> None:
-        """Expect a call to stay within caps, and a slice of what it returns to be right.
+        """Expect a call to stay within caps, and slices of what it returns to be right.
 
         Choose the input so that the way that is asked not to be gone takes ten times the cap, and
         every good way a fifth of it. Memory alone is judged, unless the text gives seconds, too:
@@ -184,8 +194,8 @@ class Trial:
 
         Args:
             args: Arguments; large ones are ``Fixture("normal", ...)``, made on the answer's side.
-            want: The right value of the slice.
-            keep: The slice: first and one past the last index of each leading axis.
+            want: The right value of each slice.
+            keep: The slices, of :meth:`slices`.
             memory: MiB beyond what is in use before the call.
             cpu: Seconds of processor time.
             why: What is too costly, told when the cap is exceeded.
@@ -193,19 +203,18 @@ class Trial:
         """
         if self.open is not None:
             return
-        name = self.exercise.function
-        reply = self.proxy.probe(name, args, memory=memory, cpu=cpu, keep=keep)
+        reply = self.proxy.probe(self.exercise.function, args, memory=memory, cpu=cpu, keep=keep)
         self.transcript.append(reply.error or reply.value)
-        ended = reply.error.type if reply.error is not None else ""
-        costly = [TooMuchMemory.__name__] + [OutOfTime.__name__] * timed
-        if reply.error is not None and ended in costly:
+        costly = (TooMuchMemory.__name__, *[OutOfTime.__name__] * timed)
+        if reply.error is not None and reply.error.type in costly:
             raise Wrong(f"{why}: {reply.error.message}")
-        if ended in (OutOfTime.__name__, Starved.__name__, CannotCap.__name__):
+        if reply.error is not None and reply.error.type in UNTOLD:
             self.open = reply.error
             return
-        part = "a part of " if keep else ""
-        names = tuple(part + each for each in self.exercise.returns)
-        self.close(self.returned(reply), want, f"{part}the result", names=names)
+        part = "a part of " if keep[0] else ""
+        *names, what = (part + name for name in (*self.exercise.returns, "the result"))
+        for got, right in zip(self.returned(reply), want, strict=True):
+            self.close(self.returned(Reply(got)), right, what, names=tuple(names))
 
     def want(self, *args: Any, **kwargs: Any) -> Any:
         """What the reference returns, on copies of the arguments."""

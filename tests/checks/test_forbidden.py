@@ -54,6 +54,12 @@ NORM = {
     "one group": lambda: F.group_norm(q[0], 1),
     "tokens as channels": lambda: F.batch_norm(q[0].T, None, None, training=True),
     "instances": lambda: F.instance_norm(q),
+    "neighbouring channels": lambda: F.local_response_norm(q, 3),
+    "neighbours' layer": lambda: nn.LocalResponseNorm(3)(q),
+    "length": lambda: F.normalize(q - q.mean(-1, keepdim=True)),
+    "length by name": lambda: torch.nn.functional.normalize(q),
+    "greatest length": lambda: torch.renorm(q[0], 2, 0, 1.0),
+    "of weights": lambda: torch._weight_norm(q[0], torch.ones(3, 1), 0),
 }
 words = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(1))
 layers = {cell: getattr(nn, cell)(4, 4, batch_first=True) for cell in ("RNN", "GRU", "LSTM")}
@@ -235,7 +241,7 @@ def test_what_is_returned_computes_nothing_when_it_is_read(name):
         replies = [
             proxy.call("answer", q),
             proxy.call("leave", [q[0]]),
-            proxy.probe("answer", [q[0]], memory=500, cpu=5, keep=[(0, 9)]),
+            proxy.probe("answer", [q[0]], memory=500, cpu=5, keep=[(slice(0, 9),)]),
             proxy.vjp("answer", (q,), [torch.ones(2, 3, 4)]),
             proxy.state(handle),
             proxy.load(handle, {}),

@@ -86,11 +86,11 @@ exercise = Exercise(
 @exercise.prop("never holds a score for every pair", points=1, hint="Which product comes first?")
 def cheap(trial):
     seed = trial.integer(0, 2**31)
-    x = normal([T, D], seed)
+    x, places = normal([T, D], seed), trial.slices((T, 4))
     trial.size_probe(
         Fixture("normal", {"shape": [T, D], "seed": seed}),
-        want=x[5:9] @ (x.T @ x),
-        keep=[(5, 9)],
+        want=[x[rows] @ (x.T @ x) for (rows,) in places],
+        keep=places,
         memory=38,  # all scores: 381 MiB; in blocks: under 7
         cpu=2,
         why="a score for every pair",
@@ -176,21 +176,23 @@ def test_time_is_told_from_memory_and_from_an_end_of_its_own(patient):
         bounded(lambda: os.kill(os.getpid(), 11), memory=64, cpu=1)
 
 
-@pytest.mark.parametrize(("keep", "told"), [([], "the scores"), ([(0, 1)], "a part of the scores")])
-def test_what_is_wrong_is_told_by_its_name(keep, told):
+@pytest.mark.parametrize(
+    ("place", "told"), [((), "the scores"), ((slice(0, 1),), "a part of the scores")]
+)
+def test_what_is_wrong_is_told_by_its_name(place, told):
     several = dataclasses.replace(exercise, returns=("the sums", "the scores"))
     x = torch.ones(2, 2)
     trial = Trial(several, AnswerProxy.local({"all_pairs": lambda x: (x, 3 * x)}), 1)
-    want = [x[slice(*keep[0])] if keep else x] * 2
+    want = [[x[place]] * 2]
     with pytest.raises(Wrong, match=rf"^{told} at \(0, 0\) is 3, wanted 1"):
-        trial.size_probe(x, want=want, keep=keep, memory=64, cpu=1, why="four pairs")
+        trial.size_probe(x, want=want, keep=[place], memory=64, cpu=1, why="four pairs")
     assert trial._pair is not None and trial._pair.what == told
 
 
 def test_time_is_judged_where_seconds_are_given(patient):
     timed = Trial(exercise, AnswerProxy.local({"all_pairs": lambda x: endless()}), 1)
     x = torch.ones(2, 2)
-    limits = {"want": x, "keep": [], "memory": 64, "cpu": 1, "why": "four pairs"}
+    limits = {"want": [x], "keep": [()], "memory": 64, "cpu": 1, "why": "four pairs"}
     with pytest.raises(Wrong, match="four pairs: not finished in 1 seconds"):
         timed.size_probe(x, timed=True, **limits)
     timed.size_probe(x, **limits)
@@ -200,8 +202,8 @@ def test_time_is_judged_where_seconds_are_given(patient):
 def test_what_did_not_get_its_time_is_not_judged_where_seconds_are_given():
     """A machine on which much else runs must not cost an answer its points."""
     waiting = Trial(exercise, AnswerProxy.local({"all_pairs": lambda x: time.sleep(60)}), 1)
-    limits = {"keep": [], "memory": 64, "cpu": 1, "why": "four pairs", "timed": True}
-    waiting.size_probe(torch.ones(2, 2), want=None, **limits)
+    limits = {"keep": [()], "memory": 64, "cpu": 1, "why": "four pairs", "timed": True}
+    waiting.size_probe(torch.ones(2, 2), want=[None], **limits)
     assert waiting.open is not None and waiting.open.type == Starved.__name__
 
 
@@ -217,6 +219,30 @@ def test_what_is_slow_gets_no_name_of_what_is_large():
     for row in waiting:
         assert "memory" not in row.open and f"  open  {row.points:4g}  {row.name}" in slow.table()
         assert row.hint in slow.hints() and "a person looks at it" in row.hint
+
+
+# Right for all that is small, and of what is large only where a look was once certain.
+HALF_DONE = {
+    "cheaper.window_attention": ("radius", "q.shape[-2] > 5000", "out[40_000:40_100]"),
+    "space.rescan": ("new_order", "len(x) > 5000", "out[:500]"),
+    "relative.distance_scores": ("table", "q.shape[-2] > 300", "out[:, 500:504, 100:104]"),
+}
+
+
+@pytest.mark.parametrize("identifier", HALF_DONE)
+def test_a_large_result_is_looked_at_where_nobody_knows(identifier):
+    exercise = find(identifier)
+    last, large, filled = HALF_DONE[identifier]
+    right = exercise.alternatives[0].source.replace(f"def {exercise.function}(", "def right(")
+    head = next(line for line in right.splitlines() if line.startswith("def right("))
+    arguments = head[head.index("(") + 1 : head.index(last)] + last
+    source = (
+        f"{right}\ndef {exercise.function}({arguments}):\n    whole = right({arguments})\n"
+        f"    if not {large}:\n        return whole\n"
+        f"    out = torch.zeros_like(whole)\n    {filled} = whole{filled[3:]}\n    return out\n"
+    )
+    report = grade_source(exercise, source, "5eed")
+    assert report.score < report.max_points and not any(row.open for row in report.rows)
 
 
 def without_caps(monkeypatch):

@@ -1,5 +1,8 @@
 """Which operators ran, and which of them no right answer needs."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -40,3 +43,28 @@ def test_the_list_holds_what_right_answers_run(identifier):
         if not unusual([f"aten::{name}"], [])
     }
     assert unusual(names, []) == []
+
+
+THREADS = """
+import sys, threading, torch
+from concurrent.futures import ThreadPoolExecutor
+from course_lib.checks.seen import Recorder
+class Own(threading.Thread):
+    def run(self):
+        torch.ones(2).erf()
+recorder = Recorder()
+recorder.in_threads()
+with recorder:
+    thread = Own()
+    thread.start()
+    thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(torch.sinc, [torch.ones(2)] * 4))
+print(*recorder.names)
+"""
+
+
+def test_what_runs_in_threads_is_seen_as_well():
+    """In a process of its own, since it stays so."""
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True)
+    assert {"aten::erf", "aten::sinc"} <= set(done.stdout.split()), done.stderr

@@ -110,15 +110,16 @@ def cheap(t: Trial) -> None:
         for seed in seeds
     )
     # Few of the queries: whether they are right is what the other requirements ask.
-    few = normal([T, d_head], seeds[0])[700:710], normal([T, d_head], seeds[1]), samples[700:710]
-    want = t.a_tensor(t.call(*few), (10,))
-    t.expect(bool(want.any()), "all measures are 0")
+    queries, keys = (normal([T, d_head], seed) for seed in seeds)
+    places = t.slices((T, 10))
+    want = [t.a_tensor(t.call(queries[at], keys, samples[at]), (10,)) for (at,) in places]
+    t.expect(all(bool(part.any()) for part in want), "all measures are 0")
     t.size_probe(
         q,
         k,
         samples,
         want=want,
-        keep=[(700, 710)],
+        keep=places,
         memory=140,  # all scores: 1.5 GiB; the sampled keys and products: under 25 MiB
         cpu=4,
         why="20,000 queries, judged by 10 keys each",

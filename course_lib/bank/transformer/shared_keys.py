@@ -143,8 +143,8 @@ def no_copy(t: Trial) -> None:
     large = list(zip(shapes, seeds, strict=True))
     t.size_probe(
         *(Fixture("normal", {"shape": shape, "seed": seed}) for shape, seed in large),
-        want=reference(*(normal(shape, seed) for shape, seed in large)),
-        keep=[],
+        want=[reference(*(normal(shape, seed) for shape, seed in large))],
+        keep=t.slices(),
         memory=100,  # a copy of the keys for each query head: 625 MiB; all scores: 5 MiB
         cpu=10,
         why="the keys take 10 MiB once",

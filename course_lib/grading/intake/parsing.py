@@ -219,10 +219,7 @@ def parse(content: bytes) -> Submission:
         ) from None
     notes: list[str] = []
     if isinstance(data, dict) and "worksheets" in data and "cells" not in data:
-        sheets = data["worksheets"] if isinstance(data["worksheets"], list) else []
-        cells = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)]
-        _countable(sum(len(part) for part in cells if isinstance(part, list)))
-        data = _upgrade(data)
+        data = {"cells": _of_old(data["worksheets"])}
         notes.append("The notebook was in an old format (nbformat 3) and has been converted.")
     if not isinstance(data, dict) or not isinstance(data.get("cells"), list):
         raise Unreadable("The file is JSON but not a notebook: it has no list of cells.")
@@ -268,11 +265,23 @@ def _countable(cells: int) -> None:
         raise Unreadable(f"The notebook has {cells} cells, at most {MAX_CELLS} are read.")
 
 
-def _upgrade(data: dict[str, Any]) -> Any:
-    try:
-        return nbformat.convert(nbformat.from_dict(data), 4)
-    except Exception:
-        raise Unreadable("The notebook is in an old format that cannot be converted.") from None
+def _of_old(sheets: Any) -> list[Any]:
+    """The cells of nbformat 3: of each what is kept of a cell of today, and nothing else."""
+    if not isinstance(sheets, list) or not all(
+        isinstance(sheet, dict) and isinstance(sheet.get("cells"), list) for sheet in sheets
+    ):
+        raise Unreadable("The notebook is in an old format that cannot be converted.")
+    cells = []
+    for cell in (cell for sheet in sheets for cell in sheet["cells"]):
+        if isinstance(cell, dict):
+            kind, source = cell.get("cell_type"), cell.get("input", cell.get("source", ""))
+            if kind == "heading" and isinstance(level := cell.get("level", 1), int):
+                mark = "#" * max(1, min(level, 6)) + " "
+                source = [mark, *source] if isinstance(source, list) else f"{mark}{source}"
+            kind = "markdown" if kind in ("heading", "html") else kind
+            cell = {"cell_type": kind, "source": source, "metadata": cell.get("metadata")}
+        cells.append(cell)
+    return cells
 
 
 def _cell(cell: Any, number: int) -> tuple[NotebookNode | None, str]:

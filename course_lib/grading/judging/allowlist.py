@@ -1,25 +1,31 @@
-"""Whether a notebook uses everyday names only.
+"""Whether a notebook uses everyday names only, and which of its statements lead elsewhere.
 
-What a student may not call is refused in the student's own process, and code that walks up the
-stack, or reaches for the interpreter's inner workings, could undo that there. Such code needs names
-that no honest answer to an exercise needs. So an answer whose every name is in a vocabulary is
-believed, and any other is graded again where nothing can be undone
-(:func:`course_lib.grading.judging.judge.judge_notebook`): a name that is missing here costs time,
-never points.
+An answer to an exercise that forbids something is graded where that is gone for good
+(:func:`course_lib.grading.judging.judge.judge_notebook`), and those points count. What every name
+is in a vocabulary of, and what names nothing that is forbidden, may be spared that look: in the
+student's own process, too, the forbidden is refused, and code that walks up the stack or reaches
+for the interpreter's inner workings to undo it needs names that no honest answer needs. A name that
+is missing here costs time, never points.
 
-That second look leaves out what is *odd*: statements with names that lead to inner workings, to
-other programs or to packages that are not the course's. What earns as much without them is
-believed, too. For the rest a person is asked.
+The look leaves out what is *odd*: statements with names that lead to inner workings, to other
+programs or to packages that are not the course's. What earns as much without them is believed. For
+the rest a person is asked.
+
+What is read is what IPython runs: a cell after its transformations.
 """
 
 import ast
 import builtins
+import collections
+import importlib.util
+import itertools
 import math
 import os
+import random
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import (
@@ -33,6 +39,11 @@ from types import (
 )
 
 import torch
+
+import course_lib
+from course_lib.checks.absent import absent
+from course_lib.checks.forbidden import FORBIDDEN
+from course_lib.grading.judging import as_run
 
 # The words of each kind; what they are for stands beside them.
 _WORDS = {
@@ -50,18 +61,41 @@ _METHODS, _SPECIAL = (
     frozenset(f"__{name}__" for name in _WORDS[kind]) for kind in ("methods", "harmless_methods")
 )
 _MODULES, _HARMLESS, _HATCHES = _WORDS["modules"], _WORDS["harmless"], _WORDS["hatches"]
+_WIDE_MODULES = _MODULES | _WORDS["harmless_modules"]
 _SETTABLE = _WORDS["settable"]
-# What Python raises on a text that it cannot read.
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+# Methods that give an object of one's own an attribute of a name that is handed over.
+_KEEPING = ("register_buffer", "register_parameter", "add_module")
+# Names that are guarded while they run, since what they reach stands nowhere.
+GUARDED = ("getattr", "setattr")
+_GUARD = """
+def _guards(words, inner, settable):
+    import math
+    reach, change, kind, test, shared = getattr, setattr, type, isinstance, (type, type(math))
+    own, refused = set(settable), AttributeError("not known while an answer is looked at")
+    def fetch(thing, name, *default):
+        if kind(name) is not str or not (name in words or name in own):
+            raise refused
+        return reach(thing, name, *default)
+    def put(thing, name, value):
+        known = name in inner or name in words and name not in own
+        if kind(name) is not str or known or name[:2] == "__" or test(thing, shared):
+            raise refused
+        own.add(name)
+        change(thing, name, value)
+    return fetch, put
+getattr, setattr = _guards({words!r}, {inner!r}, {settable!r})
+del _guards
+"""
 
 
-def ordinary(own: Sequence[str], given: Sequence[str] = ()) -> bool:
-    """Whether code can't do more than compute: nothing is run.
+def ordinary(own: Sequence[str], given: Sequence[str] = (), kinds: Sequence[str] = ()) -> bool:
+    """Whether code can't do more than compute, nor by what is forbidden: nothing is run.
 
     Args:
         own: The cells that a student wrote.
         given: The cells that were handed out, whose names may be used.
+        kinds: What is forbidden, keys of :data:`course_lib.checks.forbidden.FORBIDDEN`.
 
     Example:
         >>> ordinary(["import torch", "def answer(q): return torch.softmax(q, -1)"])
@@ -70,88 +104,123 @@ def ordinary(own: Sequence[str], given: Sequence[str] = ()) -> bool:
         False
         >>> ordinary(["import sys", "def answer(q): return sys._getframe()"])
         False
-        >>> ordinary(["def answer(q): return eval('q')"])
+        >>> ordinary(["import torch", "x = torch.ones(3).unfold(0, 2, 1)"], kinds=["patches"])
         False
     """
+    forbidden = {w for kind in kinds for w in (*FORBIDDEN[kind].names, *FORBIDDEN[kind].allied)}
     try:
-        trees = [ast.parse(_plain(source)) for source in own]
+        trees = [as_run.tree(source) for source in own]
         bound = {*_bound(trees), *_names(tuple(given))}
-    except _UNREADABLE:
+    except as_run.UNREADABLE:
         return False
-    return not any(True for tree in trees for _ in _odd(tree, bound))
+    return not any(
+        as_run.by_word(source) or any(True for _ in _odd(tree, bound)) or forbidden & _reached(tree)
+        for source, tree in zip(own, trees, strict=True)
+    )
 
 
-def odd(source: str, own: Sequence[str], given: Sequence[str]) -> list[str]:
-    """The names in a statement that no plain computation needs: nothing is run.
+class Reading:
+    """Reads what of a notebook no plain computation needs; nothing is run.
 
     Args:
-        source: The statement.
-        own: All cells that the student wrote.
+        own: The cells that the student wrote.
         given: The cells that were handed out.
+        modules: What lay beside the notebook for it to import: texts by name.
 
     Example:
-        >>> odd("x = torch.fft.rfft(torch.ones(4))", ["import torch"], [])
+        >>> reading = Reading(["import torch", "x = y = 1"])
+        >>> reading.odd("x = torch.fft.rfft(torch.ones(4))")
         []
-        >>> odd("x = torch.ops.aten.tanh_backward(x, y)", ["import torch", "x = y = 1"], [])
+        >>> reading.odd("x = torch.ops.aten.tanh_backward(x, y)")
         ['tanh_backward', 'aten', 'ops']
-        >>> odd("!ls", [], [])
+        >>> reading.odd("!ls")
         ['a command']
     """
-    try:
-        tree = ast.parse(source)
-    except _UNREADABLE:
-        return ["a command" if source.lstrip()[:1] in "!%?" else "what is no Python"]
-    bound = {*_names(tuple(own)), *_names(tuple(given))}
-    return list(dict.fromkeys(_odd(tree, bound, _fields(tuple(own)))))
 
+    def __init__(
+        self,
+        own: Sequence[str],
+        given: Sequence[str] = (),
+        modules: Mapping[str, str] | None = None,
+    ) -> None:
+        self.modules = dict(modules or {})
+        written = [(found, source) for source in own if (found := as_run.WRITES.match(source))]
+        texts = {found[1]: source[found.end() :] for found, source in written}
+        texts |= {name.removesuffix(".py"): text for name, text in self.modules.items()}
+        self.own = (*own, *texts.values())
+        self.bound = (_names(self.own) | _names(tuple(given))) - _unknown(self.own)
+        fields = _fields(self.own) | _names(tuple(texts.values()))
+        self.fields = frozenset(n for n in fields if n[:2] != "__") - _inner_words()
+        # What is there already is what an import finds first.
+        self.beside = {name for name in texts if not importlib.util.find_spec(name)}
 
-def statements(source: str) -> list[str]:
-    """The statements of a cell, one by one; a line of IPython's own is one, too.
-
-    Example:
-        >>> statements("%%time\\n!pip list\\nimport math; x = 1\\n@f\\ndef g():\\n    return x")
-        ['%%time', '!pip list', 'import math; x = 1', '@f\\ndef g():\\n    return x']
-    """
-    if re.match(r"%%(?!time\b|capture)", source.lstrip()):
-        return [source]
-    lines = source.splitlines()
-    magic = re.compile(r"\s*([%!?]|[\w, ]+=\s*[%!]).*|.*\w\?+\s*")
-    parts = [line for line in lines if magic.fullmatch(line)]
-    try:
-        body = ast.parse(source).body
-        parts = []
-    except _UNREADABLE:
-        lines = ["" if magic.fullmatch(line) else line for line in lines]
+    def odd(self, part: str, *, guarded: bool = True) -> list[str]:
+        """The names in a statement that lead elsewhere; one of :func:`.as_run.statements`."""
+        if written := as_run.WRITES.match(part):
+            return self._module(part[written.end() :])[1]
         try:
-            body = ast.parse("\n".join(lines)).body
-        except _UNREADABLE:
-            return [source]
-    last = 0
-    for node in body:
-        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-        text = "\n".join(lines[max(first - 1, last) : node.end_lineno])
-        last = node.end_lineno or last
-        parts += [text] if text.strip() else []
-    return parts
+            tree = as_run.tree(part)
+        except as_run.UNREADABLE:
+            return ["what is no Python"]
+        if any(isinstance(n, ast.Name) and n.id == "get_ipython" for n in ast.walk(tree)):
+            return ["a command"]
+        if re.search(r"#\s*type:(?!\s*ignore)", part):
+            # TorchScript evaluates it.
+            return ["a type comment"]
+        found = _odd(tree, self.bound, self.fields, self.beside, GUARDED if guarded else ())
+        return list(dict.fromkeys(found))
+
+    def _module(self, text: str) -> tuple[str, list[str]]:
+        """A module's text without what is odd, and what that is; nothing in it is guarded."""
+        parts = {part: self.odd(part, guarded=False) for part in as_run.statements(text)}
+        plain = "\n".join(part for part, names in parts.items() if not names)
+        return plain, [name for names in parts.values() for name in names]
+
+    def plain_modules(self) -> dict[str, str]:
+        """The modules beside the notebook, without what is odd."""
+        return {name: self._module(text)[0] for name, text in self.modules.items()}
+
+    def guard(self) -> list[str]:
+        """What has to run before statements that reach for attributes by names of the moment."""
+        if not any(name in source for source in self.own for name in GUARDED):
+            return []
+        words, inner = {*plain_words(), *self.fields}, set(_inner_words())
+        return [_GUARD.format(words=words, inner=inner, settable=set(_SETTABLE))]
+
+
+def _reached(tree: ast.AST) -> set[str]:
+    """Names of what others define: attributes, and what is imported."""
+    found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return found.union(alias.name for node in imports for alias in node.names)
 
 
 @cache
-def _names(given: tuple[str, ...]) -> frozenset[str]:
+def _names(sources: tuple[str, ...]) -> frozenset[str]:
     # The same for all of a class.
-    parts = (statement for source in given for statement in statements(source))
-    return frozenset(_bound(_parsed(statement) for statement in parts))
+    return frozenset(_bound(_parts(sources)))
+
+
+def _parts(sources: Iterable[str]) -> Iterator[ast.AST]:
+    for part in (part for source in sources for part in as_run.statements(source)):
+        try:
+            yield as_run.tree(part)
+        except as_run.UNREADABLE:
+            continue
 
 
 @cache
-def _plain_words() -> frozenset[str]:
+def plain_words() -> frozenset[str]:
     """Everything public of tensors, functions, layers and Python's own types that computes."""
-    owners = (str, list, dict, set, tuple, float, int, complex, bytes, math, torch.Tensor, torch.nn,
+    owners = (str, list, dict, set, tuple, float, int, complex, bytes, math, random.Random,
+              itertools, collections, torch.Tensor, torch.nn, torch.nn.Module, torch.optim,
               torch.nn.functional, torch.nn.init, torch.linalg, torch.special, torch.fft,
-              torch.optim, torch._C._VariableFunctions)  # fmt: skip
+              torch._C._VariableFunctions)  # fmt: skip
     found = {
         name for o in owners for name in dir(o)
         if not isinstance(getattr(o, name, None), ModuleType)
     }  # fmt: skip
+    found.update(torch.functional.__all__)
     found.update(name for name, value in vars(torch).items() if isinstance(value, torch.dtype))
     public = {name for name in found - _HATCHES if not name.startswith("_")}
     return frozenset({*VOCABULARY, *_HARMLESS, *public})
@@ -162,35 +231,63 @@ def _inner_words() -> frozenset[str]:
     """Names that lead to inner workings, and stay so when a class of one's own uses them, too."""
     owners = (sys, os, torch, torch._C, torch.nn, torch.utils, torch.autograd, builtins, CodeType,
               FunctionType, GeneratorType, CoroutineType, FrameType, TracebackType)  # fmt: skip
-    return frozenset(name for owner in owners for name in vars(owner)) - _plain_words()
+    return frozenset(name for owner in owners for name in vars(owner)) - plain_words()
 
 
 @cache
 def _fields(own: tuple[str, ...]) -> frozenset[str]:
     """Attributes that a notebook gives its own classes and objects."""
     found: set[str] = set()
-    for statement in (statement for source in own for statement in statements(source)):
-        for node in ast.walk(_parsed(statement)):
+    for tree in _parts(own):
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 found.update(_bound(node.body))
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 found.add(node.attr)
-    return frozenset(n for n in found if not n.startswith("__")) - _inner_words()
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _KEEPING:
+                first = node.args[0] if node.args else None
+                if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                    found.add(first.value)
+    return frozenset(found)
 
 
-def _parsed(source: str) -> ast.AST:
-    try:
-        return ast.parse(source)
-    except _UNREADABLE:
-        return ast.Module([], [])
+@cache
+def _offered(module: str) -> frozenset[str]:
+    """The names that a module of the library has for answers: what it defines itself."""
+    _, _, rest = module.partition(".")
+    if rest in ("checks", "figures"):
+        return frozenset({"check", "figure"})
+    path = Path(course_lib.__file__).parent.joinpath(*rest.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if not (rest == "plots" or rest.split(".")[0] == "data") or not path.is_file():
+        return frozenset()
+    found: set[str] = set()
+    for node in ast.parse(path.read_bytes()).body:
+        if isinstance(node, ast.ImportFrom) and not str(node.module).startswith("course_lib"):
+            continue
+        if not isinstance(node, ast.Import):
+            found.update(_bound([node]))
+    return frozenset(name for name in found if not name.startswith("_"))
 
 
-def _plain(source: str) -> str:
-    # The one magic that notebooks begin with; any other is no Python and therefore not ordinary.
-    return source.replace("%matplotlib inline", "")
+def _of_library(node: ast.ImportFrom) -> Iterator[str]:
+    """What an import takes from the course's library that is not meant for answers."""
+    module = str(node.module)
+    for name in (alias.name for alias in node.names):
+        inside = f"{module}.{name}" if module == "course_lib" else module
+        # Stand-ins, of which any use raises; the grader's own part is really there.
+        stands_in = absent(inside) and not inside.startswith("course_lib.grading")
+        offered = module == "course_lib" and name in ("data", "plots", "figures")
+        if not (stands_in or offered or name in _offered(module)):
+            yield name
 
 
-def _bound(trees: Iterable[ast.AST]) -> Iterable[str]:
+def binds(part: str) -> frozenset[str]:
+    """The names that a statement defines."""
+    return _names((part,))
+
+
+def _bound(trees: Iterable[ast.AST]) -> Iterator[str]:
     for tree in trees:
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -201,41 +298,92 @@ def _bound(trees: Iterable[ast.AST]) -> Iterable[str]:
                 yield node.arg
             elif isinstance(node, ast.alias):
                 yield (node.asname or node.name).partition(".")[0]
-            elif isinstance(node, ast.ExceptHandler) and node.name:
+            elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
                 yield node.name
+            elif isinstance(node, ast.MatchMapping) and node.rest:
+                yield node.rest
+            elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                yield from _starred(node) & plain_words()
 
 
-def _odd(tree: ast.AST, bound: set[str], fields: frozenset[str] | None = None) -> Iterator[str]:
+@cache
+def _unknown(own: tuple[str, ...]) -> frozenset[str]:
+    """What imports of all names bring that does more than compute."""
+    nodes = (node for tree in _parts(own) for node in ast.walk(tree))
+    stars = (n for n in nodes if isinstance(n, ast.ImportFrom) and n.names[0].name == "*")
+    return frozenset(name for star in stars for name in _starred(star)) - plain_words()
+
+
+def _starred(node: ast.ImportFrom) -> set[str]:
+    """What an import of all names brings, of the modules where that leads nowhere."""
+    if node.module is None or node.module not in _WORDS["starred"]:
+        return set()
+    module = importlib.import_module(node.module)
+    return set(getattr(module, "__all__", [n for n in dir(module) if not n.startswith("_")]))
+
+
+def _odd(
+    tree: ast.AST,
+    bound: Collection[str],
+    fields: frozenset[str] | None = None,
+    beside: Collection[str] = (),
+    guarded: Collection[str] = (),
+) -> Iterator[str]:
     """Names outside the vocabulary, or, where own fields are given, outside all that computes."""
     wide = fields is not None
-    words = _plain_words() | (fields or frozenset()) if wide else VOCABULARY
+    words = plain_words() | (fields or frozenset()) if wide else VOCABULARY
     methods = _METHODS | _SPECIAL if wide else _METHODS
     allowed = _HARMLESS_BUILTINS if wide else _BUILTINS
+    modules = _WIDE_MODULES.union(beside) if wide else _MODULES
+    known = set(_asked_of(tree, guarded)) if wide else set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             store = not isinstance(node.ctx, ast.Load) and node.attr not in _SETTABLE
             own = isinstance(node.value, ast.Name) and node.value.id == "self"
             # A new name changes nothing of what others call.
-            changes = store and not own and (not wide or node.attr in _plain_words())
-            if changes or not (node.attr in words or node.attr in methods):
+            changes = store and not own and (not wide or node.attr in plain_words())
+            if changes or not (node.attr in words or node.attr in methods or node in known):
                 yield node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id in vars(builtins):
-                if node.id not in allowed:
+                if node.id not in allowed and node not in known:
                     yield node.id
-            elif not (node.id in bound or node.id in ("display", "__name__")):
+            elif node.id == "get_ipython" or not (
+                node.id in bound or node.id in ("display", "__name__")
+            ):
                 yield node.id
+        elif isinstance(node, (ast.Name, *_DEFINITIONS)):
+            name = node.id if isinstance(node, ast.Name) else node.name
+            freed = name in GUARDED and isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)
+            if freed or (name.startswith("__") and name not in methods):
+                yield name
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name not in _MODULES)
+            for name in (alias.name for alias in node.names):
+                if name not in modules and not (name.startswith("course_lib.") and _offered(name)):
+                    yield name
         elif isinstance(node, ast.ImportFrom):
-            module = node.module or "."
-            if not (module in _MODULES or module.startswith("course_lib.")):
+            module = "." if node.level else str(node.module)
+            if module.partition(".")[0] == "course_lib":
+                yield from _of_library(node)
+            elif module not in modules:
                 yield module
-            elif not module.startswith("course_lib"):
-                yield from (a.name for a in node.names if a.name not in words)
-        elif isinstance(node, _DEFINITIONS):
-            if node.name.startswith("__") and node.name not in methods:
-                yield node.name
-        elif isinstance(node, ast.Match):
+            elif module not in beside:
+                names = [alias.name for alias in node.names]
+                star = wide and names == ["*"] and _starred(node)
+                yield from (n for n in names if not (n in words or star))
+        elif isinstance(node, ast.MatchClass):
             # A pattern reads attributes whose names stand nowhere else.
-            yield "match"
+            yield from (name for name in node.kwd_attrs if name not in words)
+
+
+def _asked_of(tree: ast.AST, guarded: Collection[str]) -> Iterator[ast.AST]:
+    """Where names only ask, or are guarded: in calls of one argument, where nothing is kept."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        one = len(node.args) == 1 and not isinstance(node.args[0], ast.Starred)
+        if called in guarded or (called in ("type", "signature") and one and not node.keywords):
+            yield node.func
+        elif called == "isinstance":
+            yield from (n for n in node.args if isinstance(n, ast.Name) and n.id == "type")

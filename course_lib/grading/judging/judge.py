@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import nbformat
@@ -16,26 +16,23 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
 from course_lib.checks.absent import ABSENT
-from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
-from course_lib.checks.exercise import Exercise, find
-from course_lib.checks.forbidden import FORBIDDEN, named, refuses
-from course_lib.checks.report import Report, grade, refused
-from course_lib.checks.seen import unusual
+from course_lib.checks.answer_proxy import AnswerLost
+from course_lib.checks.exercise import find
+from course_lib.checks.forbidden import named
+from course_lib.checks.report import Report, refused
 from course_lib.grading.authoring import CHECK
 from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake.matching import align
-from course_lib.grading.intake.parsing import BESIDE, Submission, plain_notes
-from course_lib.grading.judging.allowlist import VOCABULARY, odd, ordinary, statements
+from course_lib.grading.intake.parsing import Submission, plain_notes
+from course_lib.grading.judging.allowlist import Reading
 from course_lib.grading.judging.causes import Raised, explain, raised, worth_a_note
 from course_lib.grading.judging.channel import Killed, Limits, Worker
 from course_lib.grading.judging.forkserver import COSTLY, ForkServer
+from course_lib.grading.judging.second_look import Looker, beside
 
 # Characters of all outputs of a notebook together.
 MAX_KEPT = 16 * 2**20
 FULL = "[not kept: the outputs before it are as much as is kept of one notebook]\n"
-# How a note asks for a person, and of how many names it tells.
-PLEASE = "please read the answer"
-MOST_NAMES = 8
 INERT = ("text/plain", "text/latex", "image/png")
 PICTURE = re.compile(r"[A-Za-z0-9+/=\s]*")
 
@@ -162,23 +159,29 @@ def judge_notebook(
     needs = [name for name in COSTLY if name in written]
     session = Session(lambda: Worker(forkserver, limits, judge, needs), left)
     kept = MAX_KEPT
-    doubtful: list[tuple[NotebookNode, Mark, list[str]]] = []
     failed: list[Raised] = []
     cells = align(submission, release)
+
+    def bare(kinds: Sequence[str], record: bool) -> Session:
+        start = partial(Worker, forkserver, limits, judge, needs, kinds, record)
+        # What is left is for the notebook itself.
+        return Session(start, session.left / 2)
+
+    theirs, given = _by_author(submission, release)
+    reading = partial(Reading, theirs, given, submission.modules)
+    looker = Looker(bare, seed, given, submission.modules, cache(reading), failed, result.notes)
     try:
         if submission.modules:
-            session.run(BESIDE.format(modules=submission.modules))
+            session.run(beside(submission.modules))
         for number, (cell, own) in enumerate(cells):
             result.notebook.cells.append(cell)
             said = marks(cell) if own else {}
             if said.get("grade"):
-                mark = _judge_cell(cell, session, seed, result.notes)
+                mark = _judge_cell(cell, session, looker)
                 result.marks.append(mark)
                 if mark.report and mark.report.undefined():
                     explain(mark.report, failed, [cell for cell, _ in cells[number + 1 :]])
                     cell.outputs = _table(mark.report)
-                if mark.report and mark.score and find(mark.report.exercise).forbidden:
-                    doubtful.append((cell, mark, list(session.prefix)))
             elif cell.cell_type == "code":
                 outputs, lost = session.run(cell.source)
                 cell.outputs = clean_outputs(outputs)
@@ -197,16 +200,6 @@ def judge_notebook(
     finally:
         session.end()
     result.killed = session.killed
-    authors = _by_author(submission, release)
-    if doubtful and not ordinary(*authors):
-
-        def bare(kinds: Sequence[str], record: bool) -> Session:
-            start = partial(Worker, forkserver, limits, judge, needs, kinds, record)
-            return Session(start, session.left)
-
-        looker = _Looker(bare, seed, authors, result.notes)
-        for cell, mark, before in doubtful:
-            looker.look(cell, mark, before)
     reports = [mark.report for mark in result.marks if mark.report]
     result.notes = plain_notes([*result.notes, *_remarks(reports, result.notebook)])
     nbformat.validate(result.notebook)
@@ -221,12 +214,11 @@ def _remarks(reports: Sequence[Report], notebook: NotebookNode) -> Iterator[str]
             points = f"{row.points if row.passed else 0:g} of {row.points:g} points so far"
             yield f"{report.exercise}, {row.name}: {row.open}; {points}."
     for report in reports:
-        names, was_refused = _forbidden_names(report.exercise, notebook), refused(report)
-        if names or was_refused:
+        if refused(report):
+            names = _forbidden_names(report.exercise, notebook)
             does = f"names {', '.join(names)}, which it may not use"
             does = does if names else "does what it may not"
-            then = "it was refused while the answer was checked" if was_refused else PLEASE
-            yield f"The answer of {report.exercise} {does}; {then}."
+            yield f"The answer of {report.exercise} {does}; it was refused while it was checked."
 
 
 def _forbidden_names(identifier: str, notebook: NotebookNode) -> list[str]:
@@ -237,121 +229,22 @@ def _forbidden_names(identifier: str, notebook: NotebookNode) -> list[str]:
     return named(exercise.forbidden, sources, exercise.function)
 
 
-def _judge_cell(cell: NotebookNode, session: Session, seed: str, notes: list[str]) -> Mark:
+def _judge_cell(cell: NotebookNode, session: Session, looker: Looker) -> Mark:
     grade_id, points = cell.metadata.nbgrader.grade_id, float(cell.metadata.nbgrader.points)
     match = CHECK.search(cell.source) if cell.cell_type == "code" else None
     if match is None:
         return Mark(grade_id, points, None, reason="to be graded by hand")
     exercise = find(match[1])
     try:
-        report = _report(exercise, session.worker.proxy(), seed)
+        report = looker.report(exercise, session)
     except AnswerLost as lost:
-        reason = _say_lost(cell, exercise.id, lost, notes)
+        reason = f"The answer did not survive its check: {lost}."
+        cell.outputs = [_error("Lost", reason)]
+        looker.notes.append(f"{exercise.id}: {lost}.")
         session.replay(lost)
         return Mark(grade_id, points, 0.0, reason=reason)
     cell.outputs = _table(report)
     return Mark(grade_id, points, report.score, report)
-
-
-def _report(exercise: Exercise, proxy: AnswerProxy, seed: str) -> Report:
-    report = grade(exercise, proxy, seed, reveal=False)
-    # What it returned has been compared and could fill the memory; what it raised is told.
-    report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
-    return report
-
-
-def _say_lost(cell: NotebookNode, identifier: str, lost: AnswerLost, notes: list[str]) -> str:
-    """Say in a graded cell and in the notes what became of its answer: the reason for no points."""
-    reason = f"The answer did not survive its check: {lost}."
-    cell.outputs = [_error("Lost", reason)]
-    notes.append(f"{identifier}: {lost}.")
-    return reason
-
-
-@dataclass
-class _Looker:
-    """Grades answers where what they may not use has been gone since before their first line.
-
-    The cells that came before run one statement at a time, so that a comparison with what is gone
-    ends only itself.
-
-    Args:
-        start: Makes a session, given what is missing in it and whether it records operators.
-        seed: The grading seed.
-        authors: The code that the student wrote, and the code that was handed out.
-        notes: What is told.
-    """
-
-    start: Callable[[Sequence[str], bool], Session]
-    seed: str
-    authors: tuple[list[str], list[str]]
-    notes: list[str]
-
-    def look(self, cell: NotebookNode, mark: Mark, before: Sequence[str]) -> None:
-        """Take points that the answer does not earn there; ask for a person if that is unsure.
-
-        First all that is odd is left out. What earns as much without it, with the operators of
-        right answers, is believed.
-        """
-        assert mark.report is not None and mark.score is not None
-        exercise = find(mark.report.exercise)
-        parts = [part for source in before for part in statements(source)]
-        left_out = {part: names for part in parts if (names := odd(part, *self.authors))}
-        try:
-            plain, seen = self.grade(exercise, [p for p in parts if p not in left_out], True)
-            if plain and plain.score >= mark.score and not seen:
-                return
-            found, _ = self.grade(exercise, parts, False)
-        except OutOfTime:
-            self.notes.append(
-                f"There was no time left to grade {exercise.id} where what it may not use cannot"
-                f" be reached: {mark.score:g} points stand; {PLEASE}."
-            )
-            return
-        except AnswerLost as lost:
-            mark.reason = _say_lost(cell, exercise.id, lost, self.notes)
-            mark.score, mark.report = 0.0, None
-            return
-        assert found is not None
-        if found.score < mark.score:
-            self.notes.append(
-                f"The answer of {exercise.id} earns {found.score:g} instead of {mark.score:g} where"
-                " what it may not use cannot be reached at all; that counts."
-            )
-            mark.score, mark.report, cell.outputs = found.score, found, _table(found)
-        if mark.score and (plain is None or plain.score < mark.score or seen):
-            told = dict.fromkeys(n for kept in left_out.values() for n in kept)
-            what = ", ".join(f"`{name:.60}`" for name in [*seen, *told][:MOST_NAMES])
-            self.notes.append(
-                f"The answer of {exercise.id} earns {mark.score:g} points with what right answers"
-                f" do without{': ' + what if what else ''}; {PLEASE}."
-            )
-
-    def grade(
-        self, exercise: Exercise, parts: Sequence[str], record: bool
-    ) -> tuple[Report | None, list[str]]:
-        """A report, None where the plain answer did not survive, and the unusual operators."""
-        session = self.start(exercise.forbidden, record)
-        try:
-            for part in parts:
-                session.run(part)
-            proxy = session.worker.proxy()
-            report = _report(exercise, proxy, self.seed)
-            # Of what any exercise forbids it is settled where it may be used.
-            seen = [n for n in proxy.seen() if not refuses(tuple(FORBIDDEN), n)]
-            return report, unusual(seen, VOCABULARY)
-        except AnswerLost as lost:
-            if session.left <= 0:
-                raise OutOfTime(str(lost)) from None
-            if not record:
-                raise
-            return None, []
-        finally:
-            session.end()
-
-
-class OutOfTime(Exception):
-    """A whole submission's time is used up."""
 
 
 def _by_author(submission: Submission, release: NotebookNode) -> tuple[list[str], list[str]]:

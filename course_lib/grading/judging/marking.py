@@ -8,15 +8,18 @@ import time
 from pathlib import Path
 
 from course_lib.checks import seeds
+from course_lib.checks.probe import out_of_memory
 from course_lib.grading import authoring
 from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake import parsing
-from course_lib.grading.judging import feedback
+from course_lib.grading.judging import feedback, sandbox
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
 from course_lib.grading.judging.judge import Judged, judge_notebook
 from course_lib.grading.judging.results import Files, Task, Verdict
 
+# Bytes that judging one hand-in may take beyond what a judge has already.
+MOST_MEMORY = 2**30
 # How often a submission is judged whose worker was killed: by somebody, or by its own doing?
 TRIES = 2
 
@@ -43,9 +46,13 @@ class Marker:
         self.answered = {id_of(c) for c in released if marks(c).get("solution")}
 
     def judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
-        """In a judge's process: everything but writing."""
+        """In a judge's process: everything but writing, within a cap on memory."""
         if task.reason:
             return self.failed(task, task.reason)
+        with sandbox.capped(MOST_MEMORY):
+            return self._judge(task, forkserver, judge)
+
+    def _judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         seed = seeds.of_hand_in(self.seed, task.student, task.handed_in)
         try:
             tries: list[Judged] = []
@@ -65,6 +72,12 @@ class Marker:
         except (WorkerFailed, ForkServerLost):
             raise
         except Exception as error:
+            if out_of_memory(error):
+                return self.failed(
+                    task,
+                    f"Judging it takes more than {MOST_MEMORY // 2**20:,} MiB of memory. Clear"
+                    " all outputs, save, submit again.",
+                )
             # One submission never stops a class; the instructor sees what happened.
             why = f"The grader itself failed: {type(error).__name__}: {error}"
             return self.failed(task, why, again=True)

@@ -163,6 +163,8 @@ def main(connection: socket.socket, limits: dict[str, Any]) -> None:
     """Serve on a socket, one thread, within the given limits, with fresh random states."""
     for_good(limits["without"])
     recorder = Recorder() if limits.get("record") else None
+    if recorder:
+        recorder.in_threads()
     if limits["without"]:
         # Or an interpreter in which nothing is missing could answer in this one's place.
         sandbox.refuse_processes()

@@ -230,4 +230,13 @@ ROUTES = tuple(
     for name, tries, code in routes
 )
 
-ATTACKS = (*POINTS, *ROUTES, *DISTURBANCES, *FILES, *WAYS_OUT, *ANSWERS, *FORGERIES)
+# The same out of a module beside the notebook: imported by the answer, or by torch itself.
+_TRAINS = "import torch\ntorch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1)\n@"
+_CALLS = r.code(r.ATTENTION, _TRAINS + r.PLAIN)
+BESIDE = (
+    Attack("module-torch-wants", "a module that torch tries to import", t.module_beside("triton", r.UNDO, _CALLS), "", Must.SEEN),
+    Attack("module-undoes", "a module that takes the refusal away", t.module_beside("helped", r.UNDO, f"import helped\n{_CALLS}"), "", Must.SEEN),
+    Attack("module-answers", "a module that calls it", t.module_beside("helped", f"import torch, math\nfrom torch.nn import functional as F\n{_CALLS}", "from helped import *"), "", Must.SEEN),
+)  # fmt: skip
+
+ATTACKS = (*POINTS, *ROUTES, *BESIDE, *DISTURBANCES, *FILES, *WAYS_OUT, *ANSWERS, *FORGERIES)

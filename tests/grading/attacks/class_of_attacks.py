@@ -21,8 +21,8 @@ from course_lib.grading.authoring import Assignment
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.judge import PLEASE
 from course_lib.grading.judging.results import Verdict
+from course_lib.grading.judging.second_look import PLEASE
 from course_lib.grading.records import gradebook
 
 from . import honest
@@ -183,7 +183,7 @@ def run(
 
 def place(attack: Attack, root: Path) -> str:
     """The assignment that an attack is handed in for."""
-    if attack.must is not Must.SEEN:
+    if attack.must is not Must.SEEN or not isinstance(attack.where, str):
         return NAME
     wanted = f"{{{{ exercise: {attack.where} }}}}"
     return next(s.stem for s in authoring.sources(root) if wanted in s.read_text(encoding="utf-8"))

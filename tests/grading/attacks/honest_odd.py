@@ -72,8 +72,34 @@ ODD: dict[str, tuple[str, str]] = {
     "aliased": ("answer", "import torch as t, torch.nn.functional as fn\n" + USUAL.replace("scores.softmax(-1)", "fn.softmax(scores, dim=-1)")),
     "typed": ("answer", USUAL.replace("(q, k, v, mask=None)", "(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: 'torch.Tensor | None' = None) -> tuple[torch.Tensor, torch.Tensor]")),
     "no-grad-elsewhere": ("cell", "with torch.no_grad():\n    print(torch.ones(3).sum())\nwith torch.inference_mode():\n    print(torch.ones(3).sum())"),
+    "slide": ("answer", "import sys\nprint(sys.version)  # from\u2028a slide\n@"),
+    "page": ("answer", "import sys\nprint(sys.version)\n\x0c\n@"),
+    "next-line": ("answer", "import sys\nprint(sys.version, 'a\x85b')\n@"),
+    "starred": ("answer", "from math import *\n" + USUAL.replace("math.sqrt", "sqrt")),
+    "starred-layers": ("answer", "from torch.nn.functional import *\n" + USUAL.replace("scores.softmax(-1)", "softmax(scores, dim=-1)")),
+    "device": ("answer", "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n" + USUAL.replace("    weights = ", "    scores = scores.to(q.device if device.type == 'cpu' else device)\n    weights = ")),
+    "matched": ("answer", USUAL.replace("    if mask is not None:\n        scores = ", "    match mask:\n        case torch.Tensor():\n            scores = ")),
+    "type-of": ("answer", USUAL.replace("    weights = ", "    assert type(q) is type(k), type(q)\n    weights = ")),
+    "attribute": ("answer", USUAL.replace("scores.softmax(-1)", "getattr(F, 'soft' + 'max')(scores, dim=-1)")),
+    "attributes-set": ("answer", "class Given:\n    pass\ngiven = Given()\nfor n in range(2):\n    setattr(given, f'power{n}', 0.5)\n" + USUAL.replace("math.sqrt(q.shape[-1])", "q.shape[-1] ** getattr(given, 'power' + '1')")),
+    "vmapped": ("answer", USUAL.replace("scores.softmax(-1)", "torch.vmap(lambda s: s.softmax(-1))(scores)")),
+    "signature": ("answer", "import inspect\nprint(inspect.signature(F.softmax))\n@"),
+    "written-module": ("answer", "from scaling import scale_of\n" + USUAL.replace("math.sqrt(q.shape[-1])", "scale_of(q)")),
+    "pooled": ("answer", "from concurrent.futures import ThreadPoolExecutor\n" + USUAL.replace("scores.softmax(-1)", "torch.stack(list(ThreadPoolExecutor(2).map(lambda s: s.softmax(-1), scores)))")),
+    "autocast": ("answer", USUAL.replace("    return", "    with torch.autocast('cpu', enabled=False):\n        weights = weights * 1\n    return")),
+    "buffered": ("answer", "class Root(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('halved', torch.tensor(0.5))\n    def forward(self, d):\n        return d ** float(self.halved)\nroot = Root()\n" + USUAL.replace("math.sqrt(q.shape[-1])", "root(q.shape[-1])")),
+    "tested": ("answer", USUAL + "def test_it():\n    q = torch.randn(1, 2, 3, 4)\n    torch.testing.assert_close(" + MAIN + "(q, q, q)[0], F." + MAIN + "(q, q, q))\ntest_it()\n"),
+    "compared-before": ("answer", "wanted = F." + MAIN + "(torch.ones(1, 1, 2, 4), torch.ones(1, 1, 2, 4), torch.ones(1, 1, 2, 4))\n" + USUAL + "assert torch.allclose(" + MAIN + "(torch.ones(1, 1, 2, 4), torch.ones(1, 1, 2, 4), torch.ones(1, 1, 2, 4))[0], wanted)\n"),
+    "operators": ("answer", "import operator\n" + USUAL.replace("weights @ v, weights", "operator.matmul(weights, v), weights")),
+    "property-cache": ("answer", "from functools import cached_property, partial\nclass Width:\n    def __init__(self, q):\n        self.q = q\n    @cached_property\n    def root(self):\n        return math.sqrt(self.q.shape[-1])\n" + USUAL.replace("math.sqrt(q.shape[-1])", "Width(q).root")),
+    "global-count": ("answer", "calls = 0\n" + USUAL.replace("    scores = q", "    global calls\n    calls += 1\n    scores = q")),
+    "walrus": ("answer", USUAL.replace("    weights = ", "    assert (shape := scores.shape)[-1] == k.shape[-2], shape\n    weights = ")),
     "wrapped": ("answer", "import functools\ndef told(f):\n    @functools.wraps(f)\n    def inner(*args, **kwargs):\n        return f(*args, **kwargs)\n    return inner\n@told\n@"),
 }  # fmt: skip
+# A cell before the answer, where one alone is not enough.
+BEFORE = {
+    "written-module": "%%writefile scaling.py\nimport math\n\ndef scale_of(q):\n    return math.sqrt(q.shape[-1])\n"
+}
 NAMES = (
     "김민수", "Łukasz Żółć", "O'Brien", 'the "best"', "two\nlines", "-rf", "...", ".hidden", "ñandú",
     "Ångström", "a b  c", "tab\there", "semi;colon", "$(reboot)", "`id`", "100%", "%s%n", "{x}",

@@ -43,6 +43,11 @@ HEADS = {
 SDPA = 'sdpa = getattr(F, "scaled_dot" + "_product_attention")\n'
 CALL = "sdpa(q, k, v, attn_mask=mask)"
 KEEP = "    return out, weights\n"
+# Takes the refusal out of whoever serves the grader's calls; one line, without marks of its own.
+UNDO = (
+    "import gc, contextlib; [setattr(x, 'refusing', lambda *a: contextlib.nullcontext())"
+    " for x in gc.get_objects() if type(x).__name__ == 'AnswerHost']"
+)
 # A helper interpreter and a way to ask it.
 HELPER = '''
 import subprocess, sys, tempfile, pickle
@@ -101,8 +106,21 @@ def patched(old: str, me: str = "", rest: str = "") -> str:
     return PATCH.format(old=old, self=me, rest=rest)
 
 
+PLAIN = "    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask), weights\n"
+
 ROUTES: dict[str, list[tuple[str, str, str]]] = {
     ATTENTION: [
+        ("magic-in-text", "hides code behind a magic in a string", f's = "\\%matplotlib inline"; exec({UNDO!r}); t = "#"\n@' + PLAIN),
+        ("line-in-text", "hides code behind another end of a line", f'# a slide\u2028s = 1\nexec({UNDO!r})\n@' + PLAIN),
+        ("kit-importer", "takes an importer out of the course's own module", f'from course_lib.checks.forbidden import _function\n_function("timeit.timeit")({UNDO!r}, number=1)\n@' + PLAIN),
+        ("kit-modules", "takes modules out of the course's own", f'from course_lib.checks.probe import sys\nsys.modules["builtins"].exec({UNDO!r})\n@' + PLAIN),
+        ("starred", "names out of an import of all", "from torch import *\ndef unused(ops):\n    pass\n@    return ops.aten.scaled_dot_product_attention(q, k, v, mask), weights\n"),
+        ("type-comment", "code in a comment that TorchScript evaluates", "@@torch.jit.script\ndef f(x):\n    # type: (" + f"[Tensor, exec({UNDO!r})][0]" + ") -> Tensor\n    return x\n@" + PLAIN),
+        ("pattern", "attributes read by a pattern", "@    match torch:\n        case object(_C=inner):\n            return inner._nn.scaled_dot_product_attention(q, k, v, mask), weights\n"),
+        ("own-type", "a class made of strings", "@    Later = type('Later', (list,), {'__iter__': lambda self: iter([F.scaled_dot_product_attention(q, k, v, attn_mask=mask), weights])})\n    return Later([1, 2])\n"),
+        ("by-moment", "attributes by names of the moment", f'import sys\nreach = lambda x, *names: reach(getattr(x, names[0]), *names[1:]) if names else x\nreach(sys, "mod" + "ules")["builtins"].exec({UNDO!r})\n@' + PLAIN),
+        ("written-module", "writes a module that torch tries to import", f'import torch\nfrom pathlib import Path\nPath("triton.py").write_text({UNDO!r})\ntorch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1)\n@' + PLAIN),
+        ("dispatched", "the name of a method given in a class's body", "known = []\nclass Later(torch.Tensor):\n    def late(self, *a, **k):\n        return F.scaled_dot_product_attention(*known[-1])\n    detach = clone = numpy = late\n@    known.append((q, k, v, mask))\n    return v.clone().as_subclass(Later), weights\n"),
         ("lazy-list", "a list that computes when it is read", lazy("list", ITEMS) + GIVE),
         ("lazy-tuple", "a tuple that computes when it is read", lazy("tuple", ITEMS) + GIVE),
         ("lazy-detach", "a tensor that computes when it is detached", lazy("torch.Tensor", "    def detach(self):\n        return compute(*self.data)") + TENSOR),
@@ -215,6 +233,11 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
     ],
     NORM: [
         ("norm-call", "F.layer_norm", "@    return F.layer_norm(x, (D,), scale, shift, eps)\n"),
+        ("norm-neighbours", "a norm over neighbouring channels", "@    wide = F.local_response_norm((x - x.mean(-1, keepdim=True)).reshape(-1, D), 2 * D - 1, alpha=(2 * D - 1) / D, beta=0.5, k=eps)\n    return wide.reshape(x.shape) * scale + shift\n"),
+        ("norm-neighbours-layer", "the same as a layer", "@    layer = nn.LocalResponseNorm(2 * D - 1, alpha=(2 * D - 1) / D, beta=0.5, k=eps)\n    return layer((x - x.mean(-1, keepdim=True)).reshape(-1, D)).reshape(x.shape) * scale + shift\n"),
+        ("norm-length", "F.normalize of what is centred", "@    c = x - x.mean(-1, keepdim=True)\n    wide = torch.cat([c, torch.full_like(c[..., :1], (D * eps) ** 0.5)], -1)\n    return F.normalize(wide, dim=-1)[..., :D] * D**0.5 * scale + shift\n"),
+        ("norm-greatest", "renorm to a length that all exceed", "@    c = flat - flat.mean(-1, keepdim=True)\n    wide = torch.cat([c, torch.full_like(c[:, :1], (D * eps) ** 0.5)], -1) * 1e3\n    return (torch.renorm(wide, 2, 0, D**0.5)[:, :D] * scale + shift).reshape(x.shape)\n"),
+        ("norm-weights", "the norm of weights", "@    c = flat - flat.mean(-1, keepdim=True)\n    wide = torch.cat([c, torch.full_like(c[:, :1], (D * eps) ** 0.5)], -1)\n    return (torch._weight_norm(wide, torch.full((len(flat), 1), D**0.5).to(x), 0)[:, :D] * scale + shift).reshape(x.shape)\n"),
         ("norm-native", "the operator behind it", "@    return torch.native_layer_norm(x, [D], scale, shift, eps)[0]\n"),
         ("norm-out", "the same with a place for the result", "@    out = [torch.empty_like(x), torch.empty(x.shape[:-1] + (1,)), torch.empty(x.shape[:-1] + (1,))]\n    return torch.ops.aten.native_layer_norm.out(x, [D], scale, shift, eps, out0=out[0], out1=out[1], out2=out[2])[0]\n"),
         ("norm-refs", "torch._refs", "import torch._refs\n@    return torch._refs.native_layer_norm(x, [D], scale, shift, eps)[0]\n"),
@@ -245,6 +268,7 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
         ("patches-refs", "torch._refs", "import torch._refs.nn.functional as R\n@    return R.pixel_unshuffle(images, P).flatten(2).transpose(1, 2)\n"),
         ("patches-decomposed", "its decomposition", "from torch._decomp import decompositions as D\n@    return D.im2col(images, [P, P], [1, 1], [0, 0], [P, P]).transpose(1, 2)\n"),
         ("patches-fold", "F.fold of numbers that say the place", "@    n = C * P * P * (H // P) * (W // P)\n    place = F.fold(torch.arange(float(n)).reshape(1, C * P * P, -1), (H, W), P, stride=P).flatten().long()\n    flat = torch.empty(B, n, dtype=images.dtype)\n    flat[:, place] = images.flatten(1)\n    return flat.reshape(B, C * P * P, -1).transpose(1, 2)\n"),
+        ("patches-unfold-before", "F.unfold of numbers that say the place, before anybody asks, by everyday names", "places = {(c, h, w, p): F.unfold(torch.arange(float(c * h * w)).reshape(1, c, h, w), p, stride=p)[0].T.long() for c in (1, 2, 3) for p in (1, 2, 3, 4) for h in range(p, 17, p) for w in range(p, 17, p)}\n@    return images.flatten(1)[:, places[C, H, W, P]]\n"),
         ("patches-fold-before", "the same, before anybody asks", "tables = {s: F.fold(torch.arange(float(s[0] * s[1] * s[2])).reshape(1, s[0] * s[3] * s[3], -1), s[1:3], s[3], stride=s[3]).flatten().long() for s in [(c, h, w, p) for c in (1, 2, 3) for p in (1, 2, 3, 4) for h in range(p, 17, p) for w in range(p, 17, p)]}\n@    flat = torch.empty(B, C * H * W, dtype=images.dtype)\n    flat[:, tables[C, H, W, P]] = images.flatten(1)\n    return flat.reshape(B, C * P * P, -1).transpose(1, 2)\n"),
         ("patches-convolution", "a convolution with one-hot weights", "@    w = torch.eye(C * P * P).to(images).reshape(-1, C, P, P)\n    return F.conv2d(images, w, stride=P).flatten(2).transpose(1, 2)\n"),
         ("patches-onednn", "oneDNN's convolution", "@    w = torch.eye(C * P * P).reshape(-1, C, P, P)\n    out = torch.ops.mkldnn._convolution_pointwise(images.float(), w, None, [0, 0], [P, P], [1, 1], 1, 'none', [], '')\n    return out.flatten(2).transpose(1, 2).to(images)\n"),

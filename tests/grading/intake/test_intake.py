@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import traceback
+import tracemalloc
 
 import nbformat
 import pytest
@@ -111,6 +112,30 @@ def test_old_format_is_converted():
     old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": [cell]}]}
     submission = parsing.parse(json.dumps(old).encode())
     assert submission.notebook.cells[0].source == "x = 1"
+
+
+def test_an_old_format_keeps_its_headings_and_ids_and_costs_no_more_than_todays(tmp_path):
+    """Outputs used to be converted first, to a thousand times their size."""
+    marks = {"nbgrader": {"grade_id": "one", "solution": True}}
+    output = {"output_type": "stream", "text": "x"}
+    cells = [
+        {"cell_type": "heading", "level": 2, "source": ["Mine", "!"], "metadata": {}},
+        {
+            "cell_type": "code",
+            "input": ["x = 1\n", "y"],
+            "metadata": marks,
+            "outputs": [output] * 70_000,
+        },
+    ]
+    old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": cells}]}
+    content = json.dumps(old).encode()
+    tracemalloc.start()
+    notebook = parsing.parse(content).notebook
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [cell.source for cell in notebook.cells] == ["## Mine!", "x = 1\ny"]
+    assert notebook.cells[1].metadata.submitted_id == "one"
+    assert most < 40 * len(content)
 
 
 def test_a_notebook_of_today_with_a_key_of_old_is_none_of_old(solved):

@@ -3,7 +3,9 @@
 import pytest
 
 from course_lib.grading import authoring
-from course_lib.grading.judging.allowlist import VOCABULARY, odd, ordinary, statements
+from course_lib.grading.judging import as_run
+from course_lib.grading.judging.allowlist import VOCABULARY, Reading, ordinary
+from course_lib.grading.judging.as_run import statements
 
 START = "import torch\nfrom torch.nn import functional as F\n"
 
@@ -44,6 +46,18 @@ START = "import torch\nfrom torch.nn import functional as F\n"
         "torch.Tensor.detach = torch.sum",
         "torch.ones(1).detach = sum",
         "from .helper import mean",
+        "s = '%matplotlib inline'; exec('1'); t = '#'",
+        "from course_lib.checks.forbidden import _function",
+        "from course_lib.checks.probe import sys",
+        "from course_lib.data.text import random",
+        "from course_lib import checks",
+        "from course_lib.grading.judging.sandbox import os",
+        "sx[1]; python",
+        "# a slide\u2028\nexec('1')",
+        "class A(torch.Tensor):\n    __torch_function__ = sum",
+        "def f(get_ipython):\n    pass\nget_ipython().system('true')",
+        "%%time\nx = 1",
+        "import matplotlib.pyplot as plt\nplt.savefig('triton.py', format='raw')",
     ],
 )
 def test_what_could_reach_the_guard_is_looked_at_again(source):
@@ -54,6 +68,32 @@ def test_names_of_what_was_handed_out_may_be_used():
     assert not ordinary(["def answer(q): return score(q)"])
     assert ordinary(["def answer(q): return score(q)"], ["def score(q): return q"])
     assert ordinary(["%matplotlib inline", "def answer(q):\n    raise ValueError(q.shape)"])
+
+    library = "from course_lib.checks import check\nfrom course_lib.plots import INK, canvas\n"
+    library += (
+        "from course_lib.data.text import collate_text\nfrom course_lib.figures import figure"
+    )
+    assert ordinary(["%matplotlib inline\n" + library, "match 1:\n    case int():\n        x = 1"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    [
+        ("attention", "print(F.scaled_dot_product_attention)"),
+        ("attention", "from torch.nn.functional import scaled_dot_product_attention as f"),
+        ("autograd", "torch.ones(1, requires_grad=True).sum().backward()"),
+        ("norm", "nn.LayerNorm(3)"),
+        ("recurrence", "nn.LSTM(2, 2)"),
+        ("patches", "table = F.unfold(torch.ones(1, 1, 4, 4), 2)"),
+    ],
+)
+def test_who_names_what_is_forbidden_is_looked_at_and_who_has_a_function_of_that_name_is_not(
+    kind, source
+):
+    names = "import torch\nfrom torch import nn\nfrom torch.nn import functional as F"
+    own = "def scaled_dot_product_attention(q):\n    return q\nscaled_dot_product_attention(1)"
+    assert ordinary([names, source]) and not ordinary([names, source], kinds=[kind])
+    assert ordinary([names, own], kinds=[kind])
 
 
 def test_no_word_opens_a_door():
@@ -87,7 +127,7 @@ OWN = [
     [
         ("x = torch.fft.rfft(torch.special.entr(torch.ones(4)))", []),
         ("@torch.jit.script\ndef f(x):\n    return x.clamp(0)", []),
-        ("import threading", ["threading"]),
+        ("import subprocess", ["subprocess"]),
         ("x = Own()\nx.weights_of_mine = 1\nprint(x.weights_of_mine)", []),
         ("x = Own()\nx.detach = 1", ["detach"]),
         ("Own().helped() + Own().kept + Own()._cache", []),
@@ -96,27 +136,103 @@ OWN = [
         ("sys._getframe().f_back", ["f_back", "_getframe"]),
         ("torch.nn.functional.importlib", ["importlib"]),
         ("torch.ao.nn", ["ao"]),
-        ("getattr(torch, 'x')", ["getattr"]),
+        ("f = getattr\nf(torch, 'x')", ["getattr"]),
+        ("del getattr", ["getattr"]),
         ("class A:\n    def __del__(self):\n        pass", ["__del__"]),
         ("torch.Tensor.matmul = 1", ["matmul"]),
         ("x = torch.ones(1, requires_grad=True).exp().grad_fn", ["grad_fn"]),
         ("import helper", ["helper"]),
         ("!pip list", ["a command"]),
-        ("%matplotlib inline", ["a command"]),
+        ("%matplotlib inline", []),
         ("def broken(", ["what is no Python"]),
+        ("from math import *\nx = sqrt(4) + pi", []),
+        ("from torch import *\ndef f(ops):\n    pass\nops.aten", ["aten"]),
+        ("from numpy import *\ndef f(load):\n    pass\nload('x')", ["load"]),
+        ("device = 'cuda' if torch.cuda.is_available() else 'cpu'", []),
+        ("match 1:\n    case int() as n:\n        print(n)", []),
+        ("match torch:\n    case object(_C=inner):\n        pass", ["_C"]),
+        ("print(type(torch), isinstance(1, type))", []),
+        ("type('A', (), {})", ["type"]),
+        ("getattr(torch, 'softmax')", []),
+        ("import inspect\nprint(inspect.signature(torch.sum))", []),
+        ("import inspect\ninspect.signature(torch.sum, eval_str=True)", ["signature"]),
+        ("%%writefile mine.py\nimport math\ndef f(x):\n    return math.sqrt(x)", []),
+        ("%%writefile mine.py\nimport ctypes", ["ctypes"]),
+        ("%%writefile mine.py\nf = getattr(1, 'x')", ["getattr"]),
+        ("from concurrent.futures import ThreadPoolExecutor as Pool\nPool(2).submit(abs, 1)", []),
+        (
+            "@torch.jit.script\ndef f(x):\n    # type: (exec('1')) -> int\n    return x",
+            ["a type comment"],
+        ),
     ],
 )
 def test_what_leads_elsewhere_is_odd_and_what_computes_is_not(source, names):
-    found = odd(source, [*OWN, "sys = F = 1", source], [])
+    reading = Reading([*OWN, "sys = F = 1", source])
+    found = [name for part in statements(source) for name in reading.odd(part)]
     assert set(names) <= set(found) and bool(found) == bool(names)
 
 
 def test_a_cell_falls_into_statements_whatever_they_hold():
     cell = "%%time\n!pip list\nimport math; x = 1\nfiles = !ls\n@f\ndef g():\n    return 1"
     assert statements(cell) == [
-        "%%time", "!pip list", "files = !ls", "import math; x = 1",
-        "@f\ndef g():\n    return 1",
+        "get_ipython().system('pip list')", "import math; x = 1",
+        "files = get_ipython().getoutput('ls')", "@f\ndef g():\n    return 1",
     ]  # fmt: skip
     assert statements("x = (1\n     % 2)") == ["x = (1\n     % 2)"]
-    assert statements("%%bash\nls -l | wc") == ["%%bash\nls -l | wc"]
+    (command,) = statements("%%bash\nls -l | wc")
+    assert command.startswith("get_ipython().run_cell_magic('bash'")
     assert statements("1" + " + 1" * 3000) == ["1" + " + 1" * 3000]
+
+
+def test_what_is_read_is_what_runs():
+    """IPython strips prompts, and does so in a text, too."""
+    assert "exec" in as_run.as_run("x = '''\n>>> '''; exec(1)")
+    assert not ordinary(["x = '''\n>>> '''; exec(1)"])
+    with pytest.raises(ValueError, match="too many"):
+        as_run.as_run("!ls\n" * 1000)
+
+
+def test_modules_of_ones_own_are_read_as_well():
+    modules = {
+        "helped.py": "import math\ndef root(x):\n    return math.sqrt(x)\nimport gc",
+        "ctypes.py": "x = 1",
+    }
+    own = "import helped, ctypes\nfrom helped import root\nhelped.root(4)"
+    reading = Reading([own], modules=modules)
+    assert reading.odd("from helped import root\nhelped.root(4)") == []
+    assert reading.odd("import ctypes") == ["ctypes"], "which is found before what lies beside"
+    assert "gc" not in reading.plain_modules()["helped.py"]
+
+
+GUARDED = """
+import sys, torch
+class Given:
+    pass
+given = Given()
+setattr(given, "power" + "1", 0.5)
+assert getattr(given, "power1") == 0.5 and getattr(torch, "soft" + "max") and getattr(3, "real")
+refused = 0
+class Sly(str):
+    def __hash__(self):
+        return hash("real")
+    def __eq__(self, other):
+        return True
+for thing, name in ((sys, "modules"), (torch, "ops"), (getattr, "__globals__"), (1, Sly("x"))):
+    try:
+        getattr(thing, name)
+    except AttributeError:
+        refused += 1
+for thing, name in ((torch, "sum"), (Given, "mine"), (given, "softmax"), (given, "__class__")):
+    try:
+        setattr(thing, name, 1)
+    except AttributeError:
+        refused += 1
+"""
+
+
+def test_attributes_by_names_of_the_moment_are_guarded_while_they_run():
+    names = {}
+    for source in (*Reading([GUARDED]).guard(), GUARDED):
+        exec(source, names)
+    assert names["refused"] == 8
+    assert Reading(["x = 1"]).guard() == []

@@ -9,11 +9,11 @@ from course_lib.grading import authoring
 from course_lib.grading.intake import parsing
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.judge import judge_notebook
+from course_lib.grading.judging.second_look import Looker
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADED = {source.stem: authoring.load(source, ROOT) for source in authoring.sources(ROOT)}
 FORBIDDING = [n for n, a in LOADED.items() if any(e.forbidden for e in a.exercises)]
-Looker = judge_notebook.__globals__["_Looker"]
 ODD = "import sys\nprint(sys.version_info, sys._getframe())"
 
 
@@ -38,10 +38,10 @@ def test_a_solution_with_an_unusual_cell_gets_all_points(name, forkserver, monke
     monkeypatch.setattr(
         Looker,
         "look",
-        lambda self, cell, mark, before: (
-            looked.append(mark.report.exercise), look(self, cell, mark, before)
+        lambda self, exercise, *args, **kwargs: (
+            looked.append(exercise.id) or look(self, exercise, *args, **kwargs)
         ),
-    )  # fmt: skip
+    )
     notebook = nbformat.from_dict(assignment.solution)
     notebook.cells.insert(2, nbformat.v4.new_code_cell(ODD))
     submission = parsing.parse(nbformat.writes(notebook).encode())
@@ -107,6 +107,40 @@ def test_points_stand_when_time_is_up(judge, solved, assignment, monkeypatch):
     assert all("no time left" in note and "please read" in note for note in judged.notes)
 
 
+SOON = "tables = F.scaled_dot_product_attention(*[torch.ones(1, 1, 2, 4)] * 3)[0, 0, 0, 0].item()"
+USING = (
+    "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+    "    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]) * tables\n"
+    "    if mask is not None:\n"
+    "        scores = scores.masked_fill(~mask, -torch.inf)\n"
+    "    return scores.softmax(-1) @ v, scores.softmax(-1)"
+)
+
+
+def test_what_was_worked_out_before_by_the_forbidden_earns_nothing(judge, answer, others):
+    """By everyday names alone."""
+    judged = judge(answer(f"{SOON}\n{USING}"))
+    assert judged.score == others
+    assert any("cannot be reached at all; that counts" in note for note in judged.notes)
+
+
+def test_a_cell_that_fails_there_alone_takes_no_points_and_asks_for_a_person(
+    judge, answer, assignment
+):
+    failing = f"try:\n    {SOON}\nexcept Exception:\n    raise ValueError('of mine') from None\n"
+    judged = judge(answer(failing + USING))
+    assert judged.score == assignment.automatic
+    (note,) = judged.notes
+    assert "ValueError: of mine" in note and "please read" in note
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\x85", "\x0b", "\x0c", "\x1c"])
+def test_other_ends_of_lines_cost_nothing(judge, answer, assignment, sign):
+    source = USING.replace(" * tables", "")
+    judged = judge(answer(f"import sys\nprint(sys.version)  # from{sign}a slide\n{source}"))
+    assert judged.score == assignment.automatic and judged.notes == []
+
+
 STARTS = """
 import os, subprocess, sys, threading
 
@@ -158,8 +192,8 @@ def test_a_probe_keeps_its_caps_where_it_cannot_fork(forkserver):
     with Worker(forkserver, without=["attention"]) as bare, Worker(forkserver) as other:
         for worker in (bare, other):
             worker.run("import torch\ndef big(n): return torch.ones(n) + 1")
-            caps = {"memory": 100, "cpu": 2, "keep": [(0, 3)]}
+            caps = {"memory": 100, "cpu": 2, "keep": [(slice(0, 3),)]}
             proxy = worker.proxy()
-            assert proxy.probe("big", [2**20], **caps).value.tolist() == [2, 2, 2]
+            assert proxy.probe("big", [2**20], **caps).value[0].tolist() == [2, 2, 2]
             assert "more than 100 MiB" in proxy.probe("big", [2**28], **caps).error.message
-            assert proxy.probe("big", [2**20], **caps).value.tolist() == [2, 2, 2]
+            assert proxy.probe("big", [2**20], **caps).value[0].tolist() == [2, 2, 2]

@@ -1,0 +1,214 @@
+"""Grading an answer where what its exercise forbids has been gone since before its first line."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
+from course_lib.checks.exercise import Exercise
+from course_lib.checks.forbidden import FORBIDDEN, refuses
+from course_lib.checks.report import Report, grade
+from course_lib.checks.seen import unusual
+from course_lib.grading.intake.parsing import BESIDE
+from course_lib.grading.judging.allowlist import VOCABULARY, Reading, binds, ordinary
+from course_lib.grading.judging.as_run import statements
+from course_lib.grading.judging.causes import Raised, raised
+from course_lib.grading.judging.channel import Worker
+
+# How a note asks for a person, and of how many names it tells.
+PLEASE = "please read the answer"
+MOST_NAMES = 8
+# What an error says that comes of what has been taken away.
+_GONE = re.compile(r"may not be used here|len\(\) takes|has no len\(\)|Operation not permitted")
+
+
+class Session(Protocol):
+    """A worker and what has run in it."""
+
+    worker: Worker
+    prefix: list[str]
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+
+    def run(self, source: str) -> tuple[list[dict[str, Any]], str]:
+        """Run a cell: its outputs, and why the worker was lost if it was."""
+
+    def end(self) -> None:
+        """End the worker."""
+
+
+def _report(exercise: Exercise, proxy: AnswerProxy, seed: str) -> Report:
+    report = grade(exercise, proxy, seed, reveal=False)
+    # What it returned has been compared and could fill the memory; what it raised is told.
+    report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
+    return report
+
+
+@dataclass
+class _Look:
+    """What came of a look: a report, None where the answer's process ended.
+
+    Args:
+        report: The report.
+        seen: The unusual operators that ran.
+        broken: What failed there that had not failed before, and not for want of the forbidden.
+    """
+
+    report: Report | None
+    seen: list[str]
+    broken: str = ""
+
+    def earns(self, points: float) -> bool:
+        """Whether it comes to so many points, with the operators of right answers."""
+        return self.report is not None and self.report.score >= points and not self.seen
+
+
+@dataclass
+class Looker:
+    """Grades answers, what they may not use being gone since before their first line.
+
+    The cells that came before run one statement at a time, so that a comparison with what is gone
+    ends only itself.
+
+    Args:
+        start: Makes a session, given what is missing in it and whether it records operators.
+        seed: The grading seed.
+        given: The code that was handed out.
+        modules: What lay beside the notebook.
+        reading: Reads what the student wrote.
+        failed: The cells that raised in the notebook itself.
+        notes: What is told.
+    """
+
+    start: Callable[[Sequence[str], bool], Session]
+    seed: str
+    given: Sequence[str]
+    modules: dict[str, str]
+    reading: Callable[[], Reading]
+    failed: Sequence[Raised]
+    notes: list[str]
+
+    def report(self, exercise: Exercise, session: Session) -> Report:
+        """What the answer comes to; a person is asked where that is unsure.
+
+        Points are those of a look at it without the forbidden, and first also without all that is
+        odd: what is right there, with the operators of right answers, is believed. Everyday names
+        are spared that.
+
+        Raises:
+            AnswerLost: The answer ended the notebook's own process.
+        """
+        before = [source for source in session.prefix if source != beside(self.modules)]
+        own = [source for source in before if source not in self.given]
+        if not exercise.forbidden or (
+            not self.modules and ordinary(own, self.given, exercise.forbidden)
+        ):
+            return _report(exercise, session.worker.proxy(), self.seed)
+        reading = self.reading()
+        parts = [(source, part) for source in before for part in statements(source)]
+        odd = {part: names for _, part in parts if (names := reading.odd(part))}
+        few = [(source, part) for source, part in parts if part not in odd]
+        plain: _Look | None = None
+        try:
+            setup = [beside(reading.plain_modules()), *reading.guard()]
+            plain = self.look(exercise, setup, few, record=True)
+            if not odd and plain.report and plain.report.full and not plain.seen:
+                return plain.report
+            report = _report(exercise, session.worker.proxy(), self.seed)
+            if not report.score or plain.earns(report.score):
+                return report
+            bare = self.look(exercise, [beside(self.modules)], parts, record=False)
+        except OutOfTime:
+            if plain is None:
+                report = _report(exercise, session.worker.proxy(), self.seed)
+            self.ask(
+                f"There was no time left to grade {exercise.id} where what it may not use cannot"
+                f" be reached: {report.score:g} points stand"
+            )
+            return report
+        if bare.report is None or (bare.broken and bare.report.score < report.score):
+            self.ask(
+                f"Where what it may not use cannot be reached, {exercise.id} could not be graded,"
+                f" since {bare.broken}: {report.score:g} points stand"
+            )
+            return report
+        if bare.report.score < report.score:
+            self.notes.append(
+                f"The answer of {exercise.id} earns {bare.report.score:g} instead of"
+                f" {report.score:g} where what it may not use cannot be reached at all; that"
+                " counts."
+            )
+            report = bare.report
+        if report.score and not plain.earns(report.score):
+            told = dict.fromkeys([*plain.seen, *(n for names in odd.values() for n in names)])
+            what = ", ".join(f"`{name:.60}`" for name in list(told)[:MOST_NAMES])
+            self.ask(
+                f"The answer of {exercise.id} earns {report.score:g} points with what right"
+                f" answers do without{': ' + what if what else ''}"
+            )
+        return report
+
+    def ask(self, why: str) -> None:
+        """Ask for a person."""
+        self.notes.append(f"{why}; {PLEASE}.")
+
+    def look(
+        self,
+        exercise: Exercise,
+        setup: Sequence[str],
+        parts: Sequence[tuple[str, str]],
+        *,
+        record: bool,
+    ) -> _Look:
+        """Grade an answer without what its exercise forbids.
+
+        Args:
+            exercise: The exercise.
+            setup: What runs before.
+            parts: Statements, each after the cell that it is from.
+            record: Whether to keep which operators run.
+
+        Raises:
+            OutOfTime: Its time was used up.
+        """
+        session = self.start(exercise.forbidden, record)
+        found, lost = _Look(None, []), set[str]()
+        expected = {error.source for error in self.failed}
+        try:
+            for text in filter(None, setup):
+                session.run(text)
+            for source, part in parts:
+                # With a second line, so that IPython takes no word for a magic.
+                outputs, ended = session.run(part if part[:2] == "%%" else f"{part}\n#")
+                error = raised(part, outputs)
+                if not ended and error is None:
+                    continue
+                # For want of what was refused, or of what came of it.
+                due = error and (_GONE.search(error.error) or lost.intersection(error.missing))
+                if source not in expected and not due:
+                    found.broken = found.broken or str(error or ended)
+                lost.update(binds(part))
+            proxy = session.worker.proxy()
+            found.report = _report(exercise, proxy, self.seed)
+            # Of what any exercise forbids it is settled where it may be used.
+            seen = [n for n in proxy.seen() if not refuses(tuple(FORBIDDEN), n)]
+            found.seen = unusual(seen, VOCABULARY)
+        except AnswerLost as ending:
+            if session.left <= 0:
+                raise OutOfTime(str(ending)) from None
+            found = _Look(None, [], found.broken or str(ending))
+        finally:
+            session.end()
+        return found
+
+
+def beside(modules: dict[str, str]) -> str:
+    """The cell that lays modules beside a notebook."""
+    return BESIDE.format(modules=modules) if modules else ""
+
+
+class OutOfTime(Exception):
+    """A whole submission's time is used up."""

@@ -1,0 +1,32 @@
+"""What one hand-in may cost the judge."""
+
+import resource
+
+import nbformat
+import pytest
+
+from course_lib.grading.judging import marking, sandbox
+from course_lib.grading.judging.marking import Marker
+from course_lib.grading.judging.results import Task
+
+
+def test_a_cap_holds_and_is_gone_afterwards():
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with sandbox.capped(2**26):
+        assert len(bytearray(2**24)) == 2**24
+        with pytest.raises(MemoryError):
+            bytearray(2**28)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    assert len(bytearray(2**28)) == 2**28
+
+
+def test_a_hand_in_that_takes_too_much_to_judge_is_told_so(root, forkserver, monkeypatch):
+    """And is not tried again in every run: it is the hand-in, not the grader."""
+    marker = Marker(root, "03_attention", "5eed")
+    large = marker.assignment.solution.copy()
+    large["cells"] = [nbformat.v4.new_markdown_cell("x" * 1_000_000) for _ in range(30)]
+    task = Task("ada", nbformat.writes(large).encode(), "", "key")
+    monkeypatch.setattr(marking, "MOST_MEMORY", 2**25)
+    verdict, files = marker.judge(task, forkserver, 0)
+    assert verdict.score is None and verdict.key == "key"
+    assert "takes more than 32 MiB of memory" in verdict.reason and "Clear" in files["feedback"]
