@@ -101,6 +101,62 @@ def test_a_name_that_holds_numbers_is_not_taken_for_a_student(canvas, notebook):
     assert work(canvas) == {"ada", "ben"}
 
 
+@pytest.fixture
+def pair(desk):
+    """Two students, as each system calls them."""
+    for header, *rows in (
+        [["Last Name", "First Name", "Username", "Student ID"],
+         ["Love", "Ada", "ada", "7"], ["Roe", "Ben", "ben", "8"]],
+        [["usr_id", "login", "lastname", "firstname"],
+         ["101", "ada", "Love", "Ada"], ["102", "ben", "Roe", "Ben"]],
+    ):  # fmt: skip
+        desk.run("roster", "import", desk.file("list.csv", [header, *rows]))
+    return desk
+
+
+@pytest.mark.parametrize(
+    "system, path",
+    [
+        ("blackboard", "HW_3_ben_attempt_2026-09-24-21-26-05_x_ada_attempt_2026-09-25-00-00-00_{}"),
+        # His own name, and an early date.
+        ("blackboard", "HW_3_ben_attempt_2026-12-24-21-26-05_ben_attempt_2026-09-01-00-00-00_{}"),
+        ("moodle", "Ben Roe_52_assignsubmission_file_Ada Love_51_assignsubmission_file_{}"),
+        ("moodle", "Ada Love_51_assignsubmission_file_Ben Roe_52_assignsubmission_file/{}"),
+        ("brightspace", "39-102 - X - Ada Love - Sep 24, 2026 926 PM/{}"),
+        ("brightspace", "39-102 - Ben Roe - Sep 24, 2026 926 PM/39-101 - Ada Love - Sep 1/{}"),
+        ("brightspace", "39-102 - Ben Roe - Sep 24, 2026 926 PM - Ada Love - Sep 1, 2026/{}"),
+        ("ilias", "Sheet/HW/Roe_Ben_ben_102/x_101/{}"),
+    ],
+)
+def test_no_name_of_a_file_or_a_student_hands_in_for_somebody_else_or_earlier(
+    pair, notebook, system, path
+):
+    path = path.format(f"{NAME}.ipynb")
+    said = collect(pair, {path: notebook("x")}, "--from", system, "--assignment", NAME, wanted=1)
+    assert not pair.submitted() and said["not_collected"][0].startswith(path)
+
+
+def test_a_receipt_settles_whose_a_file_is_and_none_is_forged(pair, notebook):
+    mark, mine = "_attempt_2026-09-24-21-26-05", "_attempt_2026-09-25-00-00-00"
+    files = {
+        f"HW_3_ben{mark}.txt": b"Name: Ben Roe (ben)\n",
+        f"HW_3_ben{mark}_x_ada{mine}.txt": b"Name: Ada Love (ada)\n",
+        f"HW_3_ben{mark}_x_ada{mine}_{NAME}.ipynb": notebook("ben"),
+    }
+    collect(pair, files, "--assignment", NAME)
+    assert work(pair) == {"ben"}
+    stamp = pair.submitted()[f"ben/{NAME}/timestamp.txt"]
+    assert stamp == b"2026-09-24 21:26:05 UTC\n"
+
+
+def test_a_name_with_thousands_of_marks_is_left_out(canvas, notebook):
+    long = f"doeada{'_1_1' * 4000}_{NAME}.ipynb"
+    said = collect(
+        canvas, {long: notebook("x")}, "--from", "canvas", "--assignment", NAME, wanted=1
+    )
+    assert "more than" in said["not_collected"][0]
+
+
 def test_anonymous_work_is_left_out(canvas, notebook):
     said = collect(canvas, {f"anon_Kx3fQ_55_{NAME}.ipynb": notebook("x")}, "--from", "canvas",
                    "--assignment", NAME, wanted=1)  # fmt: skip
