@@ -64,6 +64,8 @@ READINGS = 12
 # By these a person is known, the most telling first; a name is none of them.
 KEYS = ("key", "number", "login", "email")
 NOBODY = "not known here"
+# How many points there are, by any locale.
+_MOST = r"(?P<most>\d(?:[\d.,'’\s]*\d)?)"
 
 SYSTEMS = {
     "canvas": System(
@@ -122,7 +124,7 @@ SYSTEMS = {
         # `attempt` is translated. The receipt of an attempt has no file's name.
         before=re.compile("(?P<name>[^/]+)"),
         entry=re.compile(r"(?=_[^\W\d_]+_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>[^/]+)|\.txt)$)"),
-        score=re.compile(r"(?P<title>.*?) \[(?:[^\]\d]*)(?P<most>[\d.,]+)[^\]]*\] ?\|\d+"),
+        score=re.compile(r"(?P<title>.*?) \[(?:[^\]\d]*)" + _MOST + r"[^\]]*\] ?\|\d+"),
     ),
     "brightspace": System(
         title="Brightspace",
@@ -139,7 +141,7 @@ SYSTEMS = {
         entry=re.compile(
             r"(?<= - )(?=(?P<name>[^/]+) - (?P<when>(?:(?! - )[^/])+)/(?:.*/)?(?P<file>[^/]+)$)"
         ),
-        score=re.compile(r"(?P<title>.*) Points Grade(?: <.*?MaxPoints:(?P<most>[\d.,]+).*>)?"),
+        score=re.compile(r"(?P<title>.*) Points Grade(?: <.*?MaxPoints:" + _MOST + r".*>)?"),
         # Whether a file that the student did not hand in comes through is unsure.
         page="{home}/{assignment}.html",
     ),

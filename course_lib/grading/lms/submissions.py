@@ -32,6 +32,7 @@ class ArchiveFile:
         order: A later one has a higher number.
         home: Its folder, or what stands before its own name.
         group: The group that handed it in.
+        number: The system's number of who did, for this assignment.
         said: When it was handed in, in the system's words.
     """
 
@@ -42,6 +43,7 @@ class ArchiveFile:
     order: int
     home: str
     group: str
+    number: str
     said: str
 
     @property
@@ -192,6 +194,7 @@ class Submissions:
             order=int(told.get("order") or 0),
             home=parent if parent != "." else told["head"],
             group=group,
+            number=told.get("participant", ""),
             said=told.get("when") or row.get("when", ""),
         )
         self.titles.add(entry.title)

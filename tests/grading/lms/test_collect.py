@@ -9,6 +9,7 @@ import pytest
 
 from course_lib.errors import Refused
 from course_lib.grading.lms import archive as archives
+from course_lib.grading.records import roster
 
 NAME = "03_attention"
 
@@ -134,6 +135,14 @@ def test_no_name_of_a_file_or_a_student_hands_in_for_somebody_else_or_earlier(
     path = path.format(f"{NAME}.ipynb")
     said = collect(pair, {path: notebook("x")}, "--from", system, "--assignment", NAME, wanted=1)
     assert not pair.submitted() and said["not_collected"][0].startswith(path)
+
+
+def test_two_participants_who_are_called_alike_are_left_out(pair, notebook):
+    """One of them may have taken the other's name since the roster was imported."""
+    files = {f"Ada Love_{n}_assignsubmission_file/{NAME}.ipynb": notebook(str(n)) for n in (51, 52)}
+    said = collect(pair, files, wanted=1)
+    assert not pair.submitted()
+    assert "2 participants are called so; --worksheet" in said["not_collected"][0]
 
 
 def test_a_receipt_settles_whose_a_file_is_and_none_is_forged(pair, notebook):
@@ -325,6 +334,26 @@ def test_broken_off_between_two_students_the_same_command_goes_on(canvas, notebo
     before = canvas.everything()
     collect(canvas, files)
     assert canvas.everything() == before
+
+
+def test_killed_before_it_was_written_down_it_is_written_by_the_next_run(
+    canvas, notebook, monkeypatch
+):
+    """Else the first version, handed in again, would be taken for nothing new."""
+    first = {f"doeada_1_44_{NAME}.ipynb": notebook("first")}
+    second = {f"doeada_1_55_{NAME}.ipynb": notebook("second")}
+    collect(canvas, first)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(roster, "keep", killed)
+        collect(canvas, second, wanted=130)
+    collect(canvas, second)
+    said = collect(canvas, first)
+    assert said["kept_in_replaced"] == ["ada"]
+    assert canvas.submitted()[f"ada/{NAME}/{NAME}.ipynb"] == notebook("first")
 
 
 def entry(name, *, mode=0):
