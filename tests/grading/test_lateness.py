@@ -216,6 +216,5 @@ def test_a_clock_that_is_put_back_costs_no_day(day, hour, minute, days):
     zone = ZoneInfo("Europe/Berlin")
     due = datetime(2026, 10, 24, 20, tzinfo=zone).timestamp()
     late = datetime(2026, 10, day, hour, minute, tzinfo=zone).timestamp() - due
-    assert lateness.DailyPenalty(share=0.1).late_submission_penalty(
-        "ada", 10.0, late
-    ) == pytest.approx(days)
+    plugin = lateness.DailyPenalty(share=0.1)
+    assert plugin.late_submission_penalty("ada", 10.0, late) == pytest.approx(days)
