@@ -14,11 +14,13 @@ window.courseProgress = (() => {
   function checked(found) {
     const whole = (value) => value && typeof value === "object" && !Array.isArray(value);
     const all = (entries, fits) => entries === undefined || (whole(entries)
-      && Object.values(entries).every((entry) => whole(entry) && /^\d{4}-\d\d-\d\d$/.test(entry.on) && fits(entry)));
+      && Object.values(entries).every((entry) => whole(entry) && dated(entry.on) && fits(entry)));
+    const dated = (on) => /^\d{4}-\d\d-\d\d$/.test(on) && !Number.isNaN(Date.parse(`${on}T12:00`));
     if (!whole(found) || found.version !== 1
       || !all(found.questions, ({ box, right }) => Number.isInteger(box) && box >= 0 && typeof right === "boolean")
       || !all(found.exercises, ({ points, of }) => Number.isFinite(points) && of > 0)) throw new Error("not a file of progress");
-    return { version: 1, place: found.place, questions: found.questions ?? {}, exercises: found.exercises ?? {} };
+    const place = [found.place?.page, found.place?.title].every((part) => typeof part === "string") ? found.place : undefined;
+    return { version: 1, place, questions: found.questions ?? {}, exercises: found.exercises ?? {} };
   }
 
   function read() {

@@ -30,7 +30,8 @@ def idle(calls: Sequence[Call], reference: Callable[..., Any]) -> str:
         ''
     """
     found = _common((args, kwargs, value) for args, kwargs, value in calls)
-    if not found:
+    # Where nothing is given, as for an input that is asked for, every answer is always the same.
+    if not found or not any(args or kwargs for args, kwargs, _ in calls):
         return ""
     with contextlib.suppress(Exception):
         if _common((a, k, reference(*a, **k)) for a, k, _ in calls):

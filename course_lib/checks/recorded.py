@@ -151,7 +151,8 @@ class Records:
     """What is known of one exercise.
 
     Args:
-        calls: Calls of the reference: sketches of arguments, and what came back, by their form.
+        calls: Calls of the reference, and of what else answers: sketches of the function's name
+            and arguments, and what came back, by their form.
         mistakes: Of each seed and mistake, for each property the verdict, None where there was
             none, and the sketch of what was returned to it.
     """
@@ -159,20 +160,20 @@ class Records:
     calls: dict[str, list[tuple[Sketch, Any]]] = field(default_factory=lambda: defaultdict(list))
     mistakes: dict[tuple[str, str], list[tuple[bool | None, Sketch]]] = field(default_factory=dict)
 
-    def keep(self, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> None:
-        """Record a call of the reference, once."""
-        asked = Sketch.of([list(args), dict(kwargs)])
+    def keep(self, called: str, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> None:
+        """Record a call of a function, once."""
+        asked = Sketch.of([called, list(args), dict(kwargs)])
         known = self.calls[asked.form]
         if not any(torch.equal(asked.sums, sketch.sums) for sketch, _ in known):
             known.append((asked, copy.deepcopy(value)))
 
-    def value(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What the reference returned on these arguments.
+    def value(self, called: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What a function returned on these arguments.
 
         Raises:
             Unrecorded: It never had them.
         """
-        asked = Sketch.of([list(args), dict(kwargs)])
+        asked = Sketch.of([called, list(args), dict(kwargs)])
         # Arguments a millionth apart are asked for, too, where gradients are measured.
         near = min(self.calls.get(asked.form, ()), key=lambda e: asked.far(e[0]), default=None)
         if near is None or not asked.fits(near[0]):
@@ -251,6 +252,6 @@ def recorded(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def known(*args: Any, **kwargs: Any) -> Any:
-        return records(module).value(args, kwargs)
+        return records(module).value(function.__name__, args, kwargs)
 
     return known

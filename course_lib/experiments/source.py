@@ -11,7 +11,7 @@ import ast
 import copy
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -37,10 +37,15 @@ class _Module:
     # The top-level statements that bind a name; of imports, where the name comes from.
     defined: dict[str, list[ast.stmt]] = field(default_factory=dict)
     imported: dict[str, Symbol] = field(default_factory=dict)
+    # Of definitions that were asked for: their code, and what they mention.
+    uses: dict[tuple[str, bool], tuple[str, set[Symbol]]] = field(default_factory=dict)
 
 
 def reached(
-    start: Iterable[Symbol], root: Path = ROOT, device: str = "cpu"
+    start: Iterable[Symbol],
+    root: Path = ROOT,
+    device: str = "cpu",
+    closed: Collection[Symbol] = (),
 ) -> dict[Symbol, str]:
     """Follow names from where they are used to where they are defined.
 
@@ -49,6 +54,7 @@ def reached(
             Decorators of the first definitions are left out: they register and do not run.
         root: The folder that holds ``course_lib``.
         device: The kind of device that computes.
+        closed: Definitions that are reached and not followed any further.
 
     Returns:
         For each definition that was reached, its code without comments and docstrings.
@@ -72,18 +78,38 @@ def reached(
         symbol = waiting.pop()
         if symbol in found:
             continue
-        module = _load(symbol[0], root)
-        assert module is not None
-        names = module.defined if symbol[1] == "*" else (symbol[1],)
-        text = []
-        for name in names:
-            for node in module.defined[name]:
-                mentioned = set(_mentioned(node, module, root, bare=symbol in begin))
-                follow = (_follow(m, root) for m in mentioned)
-                waiting += [_now(s, root, device) for s in follow if s is not None]
-                text.append(_plain(node, bare=symbol in begin))
-        found[symbol] = "\n".join(text)
+        found[symbol], mentioned = _uses(symbol, root, bare=symbol in begin)
+        if symbol not in closed:
+            followed = (follow(m, root) for m in mentioned)
+            waiting += [_now(s, root, device) for s in followed if s is not None]
     return found
+
+
+def _uses(symbol: Symbol, root: Path, *, bare: bool) -> tuple[str, set[Symbol]]:
+    """The code of a definition, and the names of the library in it."""
+    module = _load(symbol[0], root)
+    assert module is not None
+    if (symbol[1], bare) not in module.uses:
+        names = module.defined if symbol[1] == "*" else (symbol[1],)
+        nodes = [node for name in names for node in module.defined[name]]
+        mentioned = {m for node in nodes for m in _mentioned(node, module, root, bare=bare)}
+        text = "\n".join(_plain(node, bare=bare) for node in nodes)
+        module.uses[symbol[1], bare] = text, mentioned
+    return module.uses[symbol[1], bare]
+
+
+def statements(symbol: Symbol, root: Path = ROOT) -> list[ast.stmt]:
+    """The statements that define a name, as :func:`follow` has found it; none for ``"*"``."""
+    module = _load(symbol[0], root)
+    return module.defined.get(symbol[1], []) if module else []
+
+
+def mentioned(node: ast.stmt, module: str, root: Path = ROOT) -> set[Symbol]:
+    """The definitions of the library that a statement of a module uses."""
+    of = _load(module, root)
+    assert of is not None
+    found = (follow(symbol, root) for symbol in _mentioned(node, of, root, bare=False))
+    return {symbol for symbol in found if symbol is not None}
 
 
 def digest(start: Iterable[Symbol], root: Path = ROOT, device: str = "cpu") -> str:
@@ -103,7 +129,7 @@ def _now(symbol: Symbol, root: Path, device: str) -> Symbol:
     for old, new in MOVED.items():
         if ".".join(symbol) == new and device == "cpu":
             module, _, name = old.rpartition(".")
-            return _follow((module, name), root) or symbol
+            return follow((module, name), root) or symbol
     return symbol
 
 
@@ -115,13 +141,13 @@ def _before(text: str) -> str:
 
 
 def _resolve(symbol: Symbol, root: Path) -> Symbol:
-    found = _follow(symbol, root)
+    found = follow(symbol, root)
     if found is None:
         raise ValueError(f"{symbol[0]} has no {symbol[1]}")
     return found
 
 
-def _follow(symbol: Symbol, root: Path) -> Symbol | None:
+def follow(symbol: Symbol, root: Path = ROOT) -> Symbol | None:
     """From a name to where it is defined; nothing if that is not in the library."""
     name, attribute = symbol
     seen = set()

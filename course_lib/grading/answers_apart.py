@@ -1,35 +1,47 @@
 """The bank as students get it: what is asked, without any code that answers it.
 
-Alternatives are left out, mistakes and references lose their bodies, and so does every helper that
-only these used. What a check needs of them is measured here and written into records
-(:mod:`course_lib.checks.recorded`).
+Alternatives are left out, mistakes and references lose their bodies, functions of the library that
+answer are not imported, and every helper goes that only these used. What a check needs of them is
+measured here and written into records (:mod:`course_lib.checks.recorded`). That takes minutes; it
+is kept, and measured again where what it depends on has changed.
 """
 
 import ast
 import contextlib
+import copy
 import functools
+import hashlib
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
+
+import course_lib
 from course_lib.checks.exercise import BANK, Exercise, find
 from course_lib.checks.matrix import stubs
 from course_lib.checks.recorded import SEEDS, SUFFIX, Records, Sketch
 from course_lib.checks.report import grade_source
+from course_lib.experiments.source import Symbol, follow, reached, statements
+from course_lib.grading.library_apart import answers
+from course_lib.grading.records.folder import save
 
 REFERENCE = "reference"
 _DEFINITION = (ast.FunctionDef, ast.ClassDef)
 _IMPORT = (ast.Import, ast.ImportFrom)
 
 
-def without_answers(source: str, wanted: Sequence[str] = ()) -> str:
+def without_answers(
+    source: str, wanted: Sequence[str] = (), emptied: Collection[Symbol] = ()
+) -> str:
     """The source of a bank's module without what answers its exercise.
 
     Args:
         source: The module's.
         wanted: Names in it that other modules of the bank import.
+        emptied: Functions of the library that answer exercises.
 
     Example:
         >>> print(without_answers('''
@@ -56,7 +68,8 @@ def without_answers(source: str, wanted: Sequence[str] = ()) -> str:
         exercise.records = records(__file__)
     """
     tree = ast.parse(source)
-    body = [emptied for node in tree.body if (emptied := _emptied(node)) is not None]
+    body = [kept for node in tree.body for kept in (*_stand_ins(node, emptied), _emptied(node))
+            if kept is not None]  # fmt: skip
     optional = {name: node for node in body for name in _gives(node)}
     used = [node for node in body if not _gives(node) or _asked(node)]
     used += [optional[name] for name in wanted if name in optional]
@@ -78,6 +91,8 @@ def without_answers(source: str, wanted: Sequence[str] = ()) -> str:
 
 def _emptied(node: ast.stmt) -> ast.stmt | None:
     """A statement without an answer; None if it is nothing else."""
+    if isinstance(node, ast.ImportFrom) and not node.names:
+        return None
     if not isinstance(node, _DEFINITION):
         return node
     kinds = [ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list]
@@ -85,16 +100,44 @@ def _emptied(node: ast.stmt) -> ast.stmt | None:
         return None
     if "exercise.mistake" in kinds:
         node.body = node.body[:1]  # what it says
-    elif node.name == REFERENCE:
-        node.decorator_list = [ast.Name("recorded", ast.Load())]
-        node.body = ast.parse("raise NotImplementedError").body
+    elif node.name == REFERENCE and isinstance(node, ast.FunctionDef):
+        return _stand_in(node)
     return node
+
+
+def _stand_ins(node: ast.stmt, emptied: Collection[Symbol]) -> Iterator[ast.stmt]:
+    """Functions without bodies in the place of those that answer; they are imported no more."""
+    if isinstance(node, ast.ImportFrom):
+        for alias in list(node.names):
+            symbol = follow((node.module or "", alias.name))
+            if symbol in emptied and symbol is not None:
+                node.names.remove(alias)
+                function = copy.deepcopy(statements(symbol)[-1])
+                assert isinstance(function, ast.FunctionDef)
+                function.name, function.returns = alias.asname or alias.name, None
+                for argument in ast.walk(function.args):
+                    if isinstance(argument, ast.arg):
+                        argument.annotation = None
+                # What they are said to be when nothing is given is another module's name at times.
+                function.args.defaults = [ast.Constant(...) for _ in function.args.defaults]
+                function.args.kw_defaults = [
+                    d and ast.Constant(...) for d in function.args.kw_defaults
+                ]
+                yield _stand_in(function)
+
+
+def _stand_in(function: ast.FunctionDef) -> ast.stmt:
+    function.decorator_list = [ast.Name("recorded", ast.Load())]
+    function.body = ast.parse("raise NotImplementedError").body
+    return function
 
 
 def _asked(node: ast.stmt) -> bool:
     """Whether a statement registers something, or stands for the reference."""
     decorators = map(ast.unparse, getattr(node, "decorator_list", ()))
-    return any(text.startswith("exercise.") or text == "recorded" for text in decorators)
+    return getattr(node, "name", "") == REFERENCE or any(
+        text.startswith("exercise.") for text in decorators
+    )
 
 
 def _gives(node: ast.stmt) -> list[str]:
@@ -114,13 +157,17 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def files(
-    library: Path, identifiers: Sequence[str], say: Callable[[str], None] = lambda text: None
+    library: Path,
+    identifiers: Sequence[str],
+    kept: Path,
+    say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, bytes]:
     """The bank's files, by their path in the library: modules without answers, and records.
 
     Args:
         library: The folder of ``course_lib``.
         identifiers: The exercises; only their topics are there.
+        kept: A folder for records that were measured.
         say: Called with each exercise as it is recorded.
     """
     bank = library / "bank"
@@ -134,67 +181,116 @@ def files(
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(BANK)
         for alias in node.names
     ]
+    emptied = answers(identifiers)
     found: dict[str, bytes] = {}
     for path, text in trees.items():
         exercise = f"{path.parent.name}.{path.stem}" in identifiers
         if exercise or path.stem in ("__init__", "inputs"):
-            plain = without_answers(text, wanted) if exercise else text
+            plain = without_answers(text, wanted, emptied) if exercise else text
             found[path.relative_to(library).as_posix()] = (plain + "\n" * exercise).encode()
-    for identifier, known in record(identifiers, say).items():
-        found[f"bank/{identifier.replace('.', '/')}{SUFFIX}"] = known.write()
+    stand_ins = {
+        identifier: _stood_in(found[f"bank/{identifier.replace('.', '/')}.py"])
+        for identifier in identifiers
+    }
+    for identifier, content in recorded_once(stand_ins, kept, say).items():
+        found[f"bank/{identifier.replace('.', '/')}{SUFFIX}"] = content
     return found
 
 
-def record(
-    identifiers: Sequence[str], say: Callable[[str], None] = lambda text: None
-) -> dict[str, Records]:
+def _stood_in(source: bytes) -> list[str]:
+    """The functions of a module of which only records are left."""
+    decorated = {
+        node.name: list(map(ast.unparse, node.decorator_list))
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    return sorted(name for name, decorators in decorated.items() if "recorded" in decorators)
+
+
+def recorded_once(
+    stand_ins: Mapping[str, Sequence[str]],
+    kept: Path,
+    say: Callable[[str], None] = lambda text: None,
+) -> dict[str, bytes]:
+    """The records of exercises, measured unless they lie in a folder.
+
+    Args:
+        stand_ins: Of each exercise the functions whose calls are recorded.
+        kept: The folder. What is there has a digest of all that it depends on in its name.
+        say: Called with each exercise that is measured.
+    """
+    checks = Path(course_lib.__file__).parent / "checks"
+    engine = [(f"course_lib.checks.{path.stem}", "*") for path in sorted(checks.glob("[!_]*.py"))]
+    same = reached([*engine, (__name__, "record")])
+    found = {}
+    for identifier, names in stand_ins.items():
+        own = reached([(f"{BANK}.{identifier}", "*")], closed=same)
+        facts = [torch.__version__, SEEDS, names, sorted(own.items()), sorted(same.items())]
+        key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+        path = kept / f"{identifier}-{key}{SUFFIX}"
+        if not path.is_file():
+            say(identifier)
+            content = record(identifier, names).write()
+            for older in kept.glob(f"{identifier}-*{SUFFIX}"):
+                older.unlink()
+            save(path, content)
+        found[identifier] = path.read_bytes()
+    return found
+
+
+def record(identifier: str, names: Sequence[str]) -> Records:
     """Grade all known mistakes and right answers under the known seeds, and keep what is asked.
 
-    Returns:
-        For each exercise the calls of its reference, and its mistakes.
+    Args:
+        identifier: The exercise.
+        names: The functions of its module whose calls are kept.
     """
-    found = {identifier: Records() for identifier in identifiers}
-    with contextlib.ExitStack() as stack:
-        for identifier in identifiers:
-            stack.enter_context(_listening(identifier, found[identifier]))
-        for identifier in identifiers:
-            say(identifier)
-            exercise = find(identifier)
-            for seed in SEEDS:
-                # Right and wrong answers alike: some properties ask the reference for what comes
-                # after an answer's own values.
-                for source in (
-                    *stubs(exercise).values(),
-                    *(a.source for a in exercise.alternatives),
-                ):
-                    grade_source(exercise, source, seed)
-                for mistake in exercise.mistakes:
-                    report = grade_source(exercise, mistake.source, seed)
-                    outcomes = zip(*report.outcomes(), strict=True)
-                    found[identifier].mistakes[seed, mistake.name] = [
-                        (passed, Sketch.of(returned)) for passed, returned in outcomes
-                    ]
+    found = Records()
+    with _listening(identifier, names, found):
+        exercise = find(identifier)
+        for seed in SEEDS:
+            # Right and wrong answers alike: some properties ask the reference for what comes
+            # after an answer's own values.
+            for source in (*stubs(exercise).values(), *(a.source for a in exercise.alternatives)):
+                grade_source(exercise, source, seed)
+            for mistake in exercise.mistakes:
+                report = grade_source(exercise, mistake.source, seed)
+                outcomes = zip(*report.outcomes(), strict=True)
+                found.mistakes[seed, mistake.name] = [
+                    (passed, Sketch.of(returned)) for passed, returned in outcomes
+                ]
     return found
 
 
 @contextlib.contextmanager
-def _listening(identifier: str, records: Records) -> Iterator[None]:
-    """Keep what an exercise's own reference returns, whoever calls it; the library's is public."""
+def _listening(identifier: str, names: Sequence[str], records: Records) -> Iterator[None]:
+    """Keep what functions of an exercise's module return when its properties call them."""
     module: ModuleType = importlib.import_module(f"{BANK}.{identifier}")
     exercise: Exercise = module.exercise
-    reference = exercise.reference
-    if vars(module).get(REFERENCE) is not reference:
-        yield
-        return
+    reference, inside = exercise.reference, False
 
-    @functools.wraps(reference)
-    def listening(*args: Any, **kwargs: Any) -> Any:
-        value = reference(*args, **kwargs)
-        records.keep(args, kwargs, value)
-        return value
+    def listening(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal inside
+            outer, inside = not inside, True
+            try:
+                value = function(*args, **kwargs)
+            finally:
+                inside = not outer
+            # What nothing was given for is the answer itself, such as an input that breaks.
+            if outer and (args or kwargs):
+                records.keep(name, args, kwargs, value)
+            return value
 
-    module.reference = exercise.reference = listening  # type: ignore[attr-defined]
+        return call
+
+    own = {name: vars(module)[name] for name in names}
+    heard = {name: listening(name, function) for name, function in own.items()}
+    vars(module).update(heard)
+    exercise.reference = next((heard[n] for n in names if own[n] is reference), reference)
     try:
         yield
     finally:
-        module.reference = exercise.reference = reference  # type: ignore[attr-defined]
+        vars(module).update(own)
+        exercise.reference = reference

@@ -26,13 +26,18 @@ from typing import Any
 import jupytext
 import nbformat
 from nbformat import NotebookNode
+from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import (
     CheckCellMetadata,
+    ClearHiddenTests,
+    ClearMarkScheme,
     ClearOutput,
     ClearSolutions,
     ComputeChecksums,
+    InstantiateTests,
     LockCells,
 )
+from nbgrader.utils import find_all_files
 from traitlets.config.loader import PyFileConfigLoader
 
 import course_lib
@@ -115,7 +120,8 @@ def load(source: Path, root: Path) -> Assignment:
     name = source.stem
     if source.parent.name != name:
         raise AuthoringError(f"{source}: wanted {name}/{name}.md, so that file and folder agree")
-    notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="md:myst")
+    notebook = _read(source)
+    _hides(notebook, name, nbgrader_config(root))
     notebook.metadata = NotebookNode(
         kernelspec=NotebookNode(KERNEL), language_info=NotebookNode(name="python")
     )
@@ -128,6 +134,28 @@ def load(source: Path, root: Path) -> Assignment:
     title = title.partition("\n")[0].strip("# ")
     beside = assistants.files(rule, title, exercises)
     return Assignment(name, solution, release, exercises, beside)
+
+
+def _read(source: Path) -> NotebookNode:
+    # Some editors write a mark before the first letter.
+    return jupytext.reads(source.read_text(encoding="utf-8-sig"), fmt="md:myst")
+
+
+def _hides(notebook: NotebookNode, name: str, config: Any) -> None:
+    """Refuse what nbgrader takes out of a release, and this does not: here nothing is hidden."""
+    hidden = ClearHiddenTests(config=config), ClearMarkScheme(config=config)
+    signs = {
+        hidden[0].begin_test_delimeter, hidden[0].end_test_delimeter,
+        hidden[1].begin_mark_scheme_delimeter, hidden[1].end_mark_scheme_delimeter,
+        InstantiateTests(config=config).autotest_delimiter,
+    }  # fmt: skip
+    for number, cell in enumerate(notebook.cells, 1):
+        if found := sorted(sign for sign in signs if sign in cell.source):
+            raise AuthoringError(
+                f"{name}, cell {number}: `{found[0]}` would stand in the release as it is. A check"
+                " is a property of the exercise's bank, and what a written answer earns points for"
+                " stands in the rubrics"
+            )
 
 
 def _mark(notebook: NotebookNode, name: str, url: str, sentence: str) -> tuple[Exercise, ...]:
@@ -294,7 +322,7 @@ def answers(root: Path) -> dict[str, Model]:
         before: list[str] = []
         parts: list[str] = []
         given: list[str] = []
-        notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="md:myst")
+        notebook = _read(source)
         for cell in (c for c in notebook.cells if c.cell_type == "code"):
             if BEGIN in cell.source:
                 parts.append(cell.source)
@@ -356,6 +384,11 @@ def generate(root: Path, into: Path, say: Callable[[str], None] = print) -> list
     stale, names = [], set()
     for source in sources(root):
         assignment = load(source, root)
+        if more := released_beside(assignment, source, root):
+            raise AuthoringError(
+                f"{more[0]}: nbgrader would copy it to students; move it elsewhere, or name it in"
+                " c.CourseDirectory.ignore"
+            )
         run_solution(assignment)
         names.add(assignment.name)
         source.with_suffix(".ipynb").write_text(text(assignment.solution), encoding="utf-8")
@@ -376,6 +409,17 @@ def generate(root: Path, into: Path, say: Callable[[str], None] = print) -> list
     return stale
 
 
+def released_beside(assignment: Assignment, source: Path, root: Path) -> list[Path]:
+    """The files beside a source that ``nbgrader generate_assignment`` copies and no student gets.
+
+    nbgrader's configuration says what is ignored, and so does nbgrader's own rule.
+    """
+    ignored = CourseDirectory(config=nbgrader_config(root)).ignore
+    found = map(Path, find_all_files(str(source.parent), ignored))
+    known = {source.parent / file for file in assignment.files()}
+    return sorted(path for path in found if path not in known and path != source)
+
+
 def engine_hash(root: Path, *more: Path) -> str:
     """A hash of all that decides a grade: the library, the sources of the assignments, and more."""
     digest = hashlib.sha256()
@@ -383,5 +427,6 @@ def engine_hash(root: Path, *more: Path) -> str:
     kinds = (".py", ".html", ".css", ".toml", ".txt")
     own = [path for path in library.rglob("*") if path.suffix in kinds]
     for path in sorted([*own, *sources(root), *more]):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        place = path.relative_to(library if path.is_relative_to(library) else root).as_posix()
+        digest.update(place.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

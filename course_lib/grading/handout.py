@@ -1,7 +1,8 @@
-"""What students get: a tree that runs, with exercises, library and checks, and without answers.
+"""What students get: a tree that runs, with exercises and checks, and without answers.
 
-Left out are solutions, the answers of the bank (:mod:`course_lib.grading.answers_apart`), grading,
-the book's and the hub's machinery. What else lies in the folder stays there.
+Of the library there is what these notebooks and their checks import, and of that no function that
+one of their exercises asks for (:mod:`course_lib.grading.library_apart`); the bank has no answers
+(:mod:`course_lib.grading.answers_apart`). What else lies in the folder stays there.
 """
 
 import hashlib
@@ -14,14 +15,16 @@ from pathlib import Path
 import course_lib
 from course_lib.checks.exercise import identifiers
 from course_lib.errors import Refused
-from course_lib.grading import MANIFEST, answers_apart, assistants, authoring
+from course_lib.grading import MANIFEST, answers_apart, assistants, authoring, library_apart
 from course_lib.grading.judging.sandbox_package import lay_out, parts
 from course_lib.grading.records.folder import recover, replaced
 
-# Rooms of the library that no student's notebook needs, and the bank, which is made anew.
-LEFT_OUT = ("bank", "benchmarks", "book", "claims", "drawings", "grading", "hub", "parity")
+# What checks and the command need whole.
+ENGINE = ("__init__.py", "checks", "cli", "errors.py", "py.typed")
 # Tries an exercise on its own answers.
 FOR_AUTHORS = ("checks/matrix.py",)
+# Records that were measured, in the checkout.
+KEPT = "_build/records"
 # Of the grader only what reads a student's own notebook, for `course check` and `course reset`.
 OWN_NOTEBOOK = (
     "grading/__init__.py",
@@ -52,6 +55,8 @@ Then `.venv/bin/jupyter lab`, and open a notebook below `exercises`. In a termin
 - `.venv/bin/course reset NOTEBOOK` puts back what is missing of it, and
   `.venv/bin/course reset NOTEBOOK EXERCISE` gives the cells of an exercise back as they were handed
   out. A copy of the notebook is kept.
+
+The library in here is what these notebooks need. The whole of it is in the course's repository.
 """
 
 
@@ -163,20 +168,22 @@ def files(
 ) -> dict[str, bytes]:
     """Everything that students get, by its path in the folder."""
     library = Path(course_lib.__file__).parent
-    rooms = [p.name for p in library.iterdir() if p.name not in (*LEFT_OUT, "__pycache__")]
-    found = parts(library, [*sorted(rooms), *OWN_NOTEBOOK])
+    found = parts(library, [*ENGINE, *OWN_NOTEBOOK])
     found = {name: data for name, data in found.items() if name not in FOR_AUTHORS}
-    found |= answers_apart.files(library, plan.exercises, say)
+    bank = answers_apart.files(library, plan.exercises, root / KEPT, say)
+    needed = [data.decode() for name, data in bank.items() if name.endswith(".py")]
     rule = assistants.rule(authoring.nbgrader_config(root))
     texts = assistants.files(rule, "The exercises of the course")
     for name in plan.assignments:
-        beside = authoring.named(root, name).files()
+        assignment = authoring.named(root, name)
+        needed += [c.source for c in assignment.release.cells if c.cell_type == "code"]
+        beside = assignment.files()
         found[f"released/{name}.ipynb"] = beside[f"{name}.ipynb"].encode()
         texts |= {f"exercises/{name}/{file}": text for file, text in beside.items()}
+    start = set().union(*map(library_apart.imported, needed))
+    found |= bank | library_apart.files(start, library_apart.answers(plan.exercises))
     content = {f"course_lib/{name}": data for name, data in found.items()}
     content |= {name: text.encode() for name, text in texts.items()}
-    for path in sorted((root / "book" / "results").rglob("*.safetensors")):
-        content[path.relative_to(root).as_posix()] = path.read_bytes()
     content |= {name: (root / name).read_bytes() for name in BESIDE}
     content["README.md"] = README.encode()
     return content

@@ -17,11 +17,14 @@ from traitlets import Float, TraitError
 from course_lib.errors import Refused
 from course_lib.grading.authoring import nbgrader_config
 
-DAY, MINUTE = 24 * 60 * 60, 60
+DAY, HOUR, MINUTE = 24 * 60 * 60, 60 * 60, 60
 
 
 class DailyPenalty(LateSubmissionPlugin):  # type: ignore[misc]
     """A share of the score for each day begun, after some minutes of grace.
+
+    A day ends an hour later than the clock says: so much is added when clocks are put back, and
+    nbgrader tells how many seconds it is late and not since when.
 
     In ``nbgrader_config.py``::
 
@@ -30,7 +33,7 @@ class DailyPenalty(LateSubmissionPlugin):  # type: ignore[misc]
 
     Example:
         >>> plugin = DailyPenalty(share=0.1, most=0.5)
-        >>> round(plugin.late_submission_penalty("ada", 8.0, 25 * 60 * 60), 6)
+        >>> round(plugin.late_submission_penalty("ada", 8.0, 26 * 60 * 60), 6)
         1.6
         >>> plugin.late_submission_penalty("ada", 8.0, 60)  # within the grace
         0.0
@@ -48,7 +51,8 @@ class DailyPenalty(LateSubmissionPlugin):  # type: ignore[misc]
         """What is taken from a score; nbgrader's name and arguments."""
         if total_seconds_late <= self.grace * MINUTE:
             return 0.0
-        return score * min(self.most, self.share * math.ceil(total_seconds_late / DAY))
+        days = max(1, math.ceil((total_seconds_late - HOUR) / DAY))
+        return score * min(self.most, self.share * days)
 
 
 def plugin(course: Path, root: Path) -> Any:

@@ -154,8 +154,10 @@ def test_without_storage_questions_work_and_the_page_says_so(visit: Any) -> None
 
 
 def test_a_storage_that_holds_something_else_is_no_trouble(visit: Any) -> None:
-    page = visit(INTRO)
-    for text in ("{", "[]", '{"version": 1, "questions": {"a": {"on": "never"}}}'):
+    page = visit(PROGRESS)
+    entry = '{"version": 1, "questions": {"%s": {"on": "%s", "box": 1, "right": true}}}'
+    name = page.locator(".progress-entry[data-kind=question]").first.get_attribute("data-name")
+    for text in ("{", "[]", entry % (name, "never"), entry % (name, "2026-13-45")):
         page.evaluate("(t) => localStorage.setItem('course-progress', t)", text)
         page = visit(PROGRESS)
         assert "Known: 0 of " in page.locator("#progress").inner_text()

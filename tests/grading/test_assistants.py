@@ -74,7 +74,7 @@ def test_a_handout_tells_it_in_its_root_and_beside_each_notebook(
     root, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(root)
-    monkeypatch.setattr(answers_apart, "record", lambda identifiers, say: {})
+    monkeypatch.setattr(answers_apart, "recorded_once", lambda *asked: {})
     folder = tmp_path / "course"
     assert main(["handout", str(folder), "03", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["written"]

@@ -243,3 +243,52 @@ def test_an_address_that_is_reserved_for_examples_is_no_link(tmp_path):
     assert "](https://ada.io/book/chapters/" in authoring.card(exercise, "https://ada.io/book")
     bare = authoring.card(exercise, "")
     assert f"`chapters/{exercise.chapter}`" in bare and "](" not in bare
+
+
+@pytest.fixture
+def written(root, tmp_path):
+    """A checkout with one source, and a way to change it."""
+    folder = tmp_path / "solutions" / "03_attention"
+    folder.mkdir(parents=True)
+    for name in ("nbgrader_config.py", "pyproject.toml"):
+        shutil.copy(root / name, tmp_path)
+    text = (root / "solutions/03_attention/03_attention.md").read_text(encoding="utf-8")
+
+    def load(change=lambda text: text, encoding="utf-8"):
+        path = folder / "03_attention.md"
+        path.write_text(change(text), encoding=encoding)
+        return authoring.load(path, tmp_path), path
+
+    return load
+
+
+CHECK = 'check("attention.scaled_dot_product")'
+
+
+@pytest.mark.parametrize("sign", [
+    "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS", "### BEGIN MARK SCHEME", "### AUTOTEST x",
+])  # fmt: skip
+def test_what_nbgrader_would_hide_is_refused(written, sign):
+    with pytest.raises(authoring.AuthoringError, match=r"cell \d+: .* would stand in the release"):
+        written(lambda text: text.replace(CHECK, f"{sign}\nassert answer == 42\n{CHECK}"))
+
+
+def test_a_mark_before_the_first_letter_changes_nothing(written):
+    plain, marked = written()[0], written(encoding="utf-8-sig")[0]
+    assert authoring.text(plain.release) == authoring.text(marked.release)
+    assert plain.points == marked.points > 0
+
+
+@pytest.mark.parametrize("name", [
+    "AGENDA.md", "CLASSROOM_NOTES.md", "answers.json", "data/key.csv", "draft.ipynb",
+])  # fmt: skip
+def test_what_nbgrader_would_copy_to_students_is_refused_by_name(written, tmp_path, name):
+    assignment, path = written()
+    for quiet in ("notes.md", "helper.py", "__pycache__/x.pyc", "AGENTS.md", "03_attention.ipynb"):
+        (path.parent / quiet).parent.mkdir(exist_ok=True)
+        (path.parent / quiet).write_text("x")
+    assert authoring.released_beside(assignment, path, tmp_path) == []
+    (path.parent / name).parent.mkdir(exist_ok=True)
+    (path.parent / name).write_text("x")
+    with pytest.raises(authoring.AuthoringError, match=f"{name}: nbgrader would copy it"):
+        authoring.generate(tmp_path, tmp_path / "exercises", say=lambda text: None)

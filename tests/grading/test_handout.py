@@ -2,11 +2,13 @@
 
 import ast
 import errno
+import inspect
 import json
 import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import nbformat
@@ -15,7 +17,7 @@ import pytest
 import course_lib
 from course_lib.checks import seeds
 from course_lib.checks.exercise import BANK, find, identifiers
-from course_lib.checks.recorded import SEEDS
+from course_lib.checks.recorded import SEEDS, Records
 from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import MANIFEST, answers_apart, authoring, handout
@@ -63,6 +65,62 @@ def handed(root, tmp_path_factory):
     plan = handout.plan(root, tmp_path_factory.mktemp("students") / "course", SAMPLE)
     handout.write(root, plan)
     return plan
+
+
+def body(function):
+    """What a function does, as text: without its name, types and docstring."""
+    node = function
+    if not isinstance(node, ast.AST):
+        node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    return [ast.unparse(n) for n in node.body if not isinstance(n, ast.Expr | ast.Pass)]
+
+
+def called(function):
+    """The library's functions that a function of the bank calls."""
+    values = map(function.__globals__.get, function.__code__.co_names)
+    own = (f"{BANK}.", "course_lib.checks.", "torch", "math")
+    return [f for f in values if inspect.isfunction(f) and not f.__module__.startswith(own)]
+
+
+def test_no_function_that_an_exercise_asks_for_is_whole_in_it(root, monkeypatch):
+    """Of all exercises: neither the reference, nor what it only calls, in library or notebooks."""
+    monkeypatch.setattr(answers_apart, "recorded_once", lambda *asked: {})
+    plan = handout.plan(root, root / "_build/no-handout")
+    there = set()
+    for name, content in handout.files(root, plan).items():
+        texts = [content.decode()] if name.endswith(".py") else []
+        if name.startswith("exercises/") and name.endswith(".ipynb"):
+            cells = nbformat.reads(content.decode(), as_version=4).cells
+            texts = [c.source for c in cells if c.cell_type == "code" and "\n%" not in c.source]
+        nodes = (node for text in texts for node in ast.walk(ast.parse(text)))
+        there |= {"\n".join(body(n)) for n in nodes if isinstance(n, ast.FunctionDef)}
+    found, looked_at = [], 0
+    for identifier in plan.exercises:
+        reference = find(identifier).reference
+        answers = [reference]
+        if reference.__module__.startswith(BANK) and len(body(reference)) <= 2:
+            answers = called(reference)
+        looked_at += len(answers)
+        found += [f"{identifier}: {f.__name__}" for f in answers if "\n".join(body(f)) in there]
+    assert not found and looked_at > 100
+
+
+def test_what_was_recorded_is_recorded_once(root, tmp_path, monkeypatch):
+    """Again where the exercise has changed, and not where another one has."""
+    measured = []
+
+    def record(identifier, names):
+        measured.append(identifier)
+        return Records()
+
+    monkeypatch.setattr(answers_apart, "record", record)
+    asked = {"masks.leak_gap": ["reference"], "masks.causal_mask": ["causal_mask"]}
+    for wanted in (list(asked), []):
+        assert answers_apart.recorded_once(asked, tmp_path).keys() == asked.keys()
+        assert measured == wanted
+        measured.clear()
+    answers_apart.recorded_once({**asked, "masks.leak_gap": ["other", "reference"]}, tmp_path)
+    assert measured == ["masks.leak_gap"] and len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +206,12 @@ def test_no_answer_is_in_it(given, root, tmp_path):
         tried, graded(given.folder, tried, tmp_path), strict=True
     ):
         assert score < find(identifier).points, f"{identifier}: {alias.rpartition(' import ')[2]}"
+    for identifier in given.exercises:
+        records = given.folder / f"course_lib/bank/{identifier.replace('.', '/')}.records"
+        # An input that is asked for has no arguments: what is told of it would be the answer.
+        asked = [sketch for calls in Records.read(records.read_bytes()).calls.values()
+                 for sketch, _ in calls]  # fmt: skip
+        assert not (asked and find(identifier).any_size)
     parts = {path.relative_to(given.folder).parts for path in text}
     assert not any(part[0] in ("solutions", "tests") for part in parts)
     assert not {"equivalent.toml", "sample.py", "gradebook.py", "judge.py"} & {p[-1] for p in parts}
@@ -229,7 +293,7 @@ class TestTheFolder:
 
     @pytest.fixture(autouse=True)
     def quick(self, monkeypatch):
-        monkeypatch.setattr(answers_apart, "record", lambda identifiers, say: {})
+        monkeypatch.setattr(answers_apart, "recorded_once", lambda *asked: {})
 
     def run(self, capsys, *arguments):
         code = main(["handout", *map(str, arguments)])

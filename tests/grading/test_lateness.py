@@ -1,6 +1,7 @@
 """Due dates, extensions and penalties: nbgrader's plugin is honoured, and a person's word more."""
 
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -205,3 +206,15 @@ def test_what_stock_nbgrader_says_is_the_same(late):
         submission = book.find_submission(NAME, "ada")
         assert lateness.seconds_late(submission) == 26 * 60 * 60
         assert submission.duedate == datetime(2026, 3, 1, 10)
+
+
+@pytest.mark.parametrize("day, hour, minute, days", [
+    (25, 19, 30, 1), (25, 20, 30, 2), (26, 20, 30, 3), (26, 19, 30, 2), (24, 20, 10, 0),
+])  # fmt: skip
+def test_a_clock_that_is_put_back_costs_no_day(day, hour, minute, days):
+    """Due on Saturday at 20:00; at night summer time ends, so that Sunday has 25 hours."""
+    zone = ZoneInfo("Europe/Berlin")
+    due = datetime(2026, 10, 24, 20, tzinfo=zone).timestamp()
+    late = datetime(2026, 10, day, hour, minute, tzinfo=zone).timestamp() - due
+    plugin = lateness.DailyPenalty(share=0.1)
+    assert plugin.late_submission_penalty("ada", 10.0, late) == pytest.approx(days)

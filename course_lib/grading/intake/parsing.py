@@ -6,6 +6,7 @@ claims to be something else than the released one, the instructor is told.
 """
 
 import contextlib
+import html
 import json
 import os
 import re
@@ -47,6 +48,11 @@ _PICTURE = re.compile(
 _TAG = re.compile(
     r"<(?!/?(?:b|br|code|details|div|em|h[1-6]|hr|i|kbd|li|ol|p|pre|span|strong|sub|summary|sup"
     r"|table|tbody|td|th|thead|tr|ul)\s*/?>|https?://[^\s<>\"']*>)(?=[A-Za-z/!?])"
+)
+# Targets of links, in the text or below it; what is behind them does not matter.
+_LINK = re.compile(r"\](?P<mark>[(:])(?P<target>\s{0,9}[^)\n]{0,400})")
+_ALIVE = re.compile(
+    r"[^:/?#]*(?:[/?#]|$)|(?:https?|mailto):|data:image/(?:png|jpeg|gif|webp);", re.I
 )
 # Writes what lay beside the notebook into the worker's folder, which is searched last.
 BESIDE = """import pathlib as _pathlib, sys as _sys
@@ -92,15 +98,35 @@ def inert(markdown: str) -> str:
     Example:
         >>> inert("<img src=x> and ![it](http://example.org/x.png)")
         '&lt;img src=x> and \\\\![it](http://example.org/x.png)'
+        >>> inert("[here](java&#115;cript:alert(1)) and [there](https://example.org)")
+        '[here]\\\\(java&#115;cript:alert(1)) and [there](https://example.org)'
     """
-    return _TAG.sub("&lt;", _PICTURE.sub(r"\1\\!", markdown))
+    return _TAG.sub("&lt;", _LINK.sub(_dead, _PICTURE.sub(r"\1\\!", markdown)))
+
+
+def _dead(link: re.Match[str]) -> str:
+    """A link, as text where it leads to anything else than a page, a letter or a heading."""
+    # As a browser reads it: without what it skips, and after Markdown has taken out its own.
+    target = re.sub(r"\\(?=\W)|[\s<\x00-\x20]", "", html.unescape(link["target"]))
+    return link[0] if _ALIVE.match(target) else f"]\\{link['mark']}{link['target']}"
+
+
+def unmarked(text: str) -> str:
+    """A stranger's name without the signs that a page takes for markup.
+
+    Example:
+        >>> unmarked("<b>Zoë</b> O'Neil")
+        "bZoë/b O'Neil"
+    """
+    return re.sub(r'[<>&"`\\]', "", text)
 
 
 def nameable(student: str) -> None:
     """Do nothing for a name that can be written down.
 
     Raises:
-        Unreadable: The student's folder is called by bytes that are no text.
+        Unreadable: The student's folder is called by bytes that are no text, or by signs that run
+            in Formgrader's pages.
     """
     try:
         student.encode()
@@ -108,6 +134,10 @@ def nameable(student: str) -> None:
         raise Unreadable(
             f"The folder `{plain(student)}` has a name that is no text; rename it."
         ) from None
+    if unmarked(student) != student:
+        raise Unreadable(
+            f"The folder `{plain(student)}` has a name that a page takes for markup; rename it."
+        )
 
 
 def is_there(path: Path) -> bool | None:

@@ -21,9 +21,6 @@ from course_lib.grading.lms.submissions import ArchiveFile, Submissions
 from course_lib.grading.records import roster
 from course_lib.grading.records.folder import lock
 
-# Hand-ins that others have taken the place of, by assignment and student.
-REPLACED = "replaced"
-
 
 @dataclass
 class HandIn:
@@ -90,6 +87,10 @@ class Collector:
             raise Refused(
                 f"handed in by {' and '.join(plain(g) or 'the student alone' for g in groups)}:"
                 " import a list of groups that has the student in one, and collect again"
+            )
+        if len(numbers := {e.number for e in entries}) > 1:
+            raise Refused(
+                f"{len(numbers)} participants are called so: --worksheet tells them apart"
             )
         times = {e.attempt: self._time(e.said) for e in entries}
         if len(times) > 1 and None in times.values():
@@ -194,14 +195,15 @@ class Collector:
                 there = self.course / "submitted" / student / self.name
                 there.parent.mkdir(parents=True, exist_ok=True)
                 if os.path.lexists(there):
-                    old = self.course / REPLACED / self.name / student
+                    old = self.course / roster.REPLACED / self.name / student
                     old.mkdir(parents=True, exist_ok=True)
                     there.rename(old / str(1 + len(list(old.iterdir()))))
                 (staged / student).rename(there)
             known = roster.facts(self.course)
             kept = known["collected"].setdefault(self.name, {})
             for student, hand_in in self.hand_ins.items():
-                if student in self.fresh or student not in kept:
+                # Also what a run has put there that was ended before it wrote this down.
+                if kept.get(student, {}).get("digest") != hand_in.digest:
                     kept[student] = {"system": self.work.system, "home": hand_in.notebook.home,
                                      "digest": hand_in.digest}  # fmt: skip
             roster.keep(self.course, known)

@@ -20,12 +20,14 @@ from course_lib.grading.lms import formats, sheet
 from course_lib.grading.lms.formats import KEYS, SYSTEMS
 from course_lib.grading.lms.importing import TEST_STUDENT
 from course_lib.grading.lms.people import People, sections
-from course_lib.grading.lms.sheet import fold, number
+from course_lib.grading.lms.sheet import Numbers, fold
 from course_lib.grading.records import gradebook, roster
 from course_lib.grading.records.folder import lock, save
 
 # Systems show two decimals; a smaller difference is none.
 NEAR = 0.005
+# But `Needs Grading(3.00)`, which Blackboard writes itself.
+_DIGITS = re.compile(r"\d(?![\d.,]*\)$)")
 # Any of these says who a row is about.
 TOLD = ("name", "last", "first", *KEYS)
 
@@ -71,6 +73,7 @@ class Change:
     line: int
     before: str
     after: str
+    points: float
 
 
 class Exporter:
@@ -121,16 +124,20 @@ class Exporter:
         rows = self._rows()
         for assignment, column in self._columns(sorted(scores)).items():
             given = scores[assignment]
-            cells = (self.table.values(n)[column] for n in range(self.head, len(self.table.rows)))
-            self.comma = any(re.fullmatch(r"\d+,\d+", cell) for cell in cells)
+            cells = [self.table.values(n)[column] for n in range(self.head, len(self.table.rows))]
+            told = [self._told(column, said) for _, said in rows.values()]
+            title = self.table.header[column]
+            self.read = Numbers(f"{self.table.path}, {title!r}", [*cells, *told])
             before = known["sent"].get(f"{system} {assignment}", {})
             for student in sorted(set(given) & set(rows)):
                 line, said = rows[student]
                 if not (given[student].finished or options.unfinished):
                     self.report["waiting_for_a_person"].append(f"{student}: {assignment}")
                     continue
-                after = self._points(given[student], column, said)
-                change = Change(student, assignment, line, self.table.values(line)[column], after)
+                points = self._points(given[student], column, said)
+                after = f"{points:.2f}".rstrip("0").rstrip(".").replace(".", self.read.mark)
+                before_it = self.table.values(line)[column]
+                change = Change(student, assignment, line, before_it, after, round(points, 2))
                 sent = before.get(student, {})
                 self._decide(change, column, sent.get("scores", []))
                 if options.feedback:
@@ -197,13 +204,20 @@ class Exporter:
                           f" --assignment NAME=TITLE with one of: {among}")  # fmt: skip
         return found
 
-    def _points(self, score: Score, column: int, said: Mapping[str, str]) -> str:
-        """A score as the system writes numbers, in its points."""
-        title = self.form.score.fullmatch(self.table.header[column])
-        told = (title.groupdict().get("most") if title else "") or said.get("most", "")
+    def _told(self, column: int, said: Mapping[str, str]) -> str:
+        """What the system says of how many points there are."""
         if self.head > 1:
-            told = self.table.values(self.head - 1)[column]
-        most, points = number(told), score.points
+            return self.table.values(self.head - 1)[column]
+        title = self.form.score.fullmatch(self.table.header[column])
+        return (title.groupdict().get("most") if title else "") or said.get("most", "")
+
+    def _points(self, score: Score, column: int, said: Mapping[str, str]) -> float:
+        """A score in the system's points."""
+        told = self._told(column, said)
+        most, points = self.read(told), score.points
+        if most is None and any(letter.isdecimal() for letter in told):
+            raise Refused(f"{self.table.path}: {self.table.header[column]!r} has {plain(told)!r}"
+                          " points there, which is no number")  # fmt: skip
         if most is not None and abs(most - score.most) > NEAR:
             if not (self.options.scale and most > 0 and score.most > 0):
                 raise Refused(
@@ -212,16 +226,17 @@ class Exporter:
                     " --scale"
                 )
             points *= most / score.most
-        text = f"{points:.2f}".rstrip("0").rstrip(".")
-        return text.replace(".", ",") if self.comma or re.search(r"\d,\d", told) else text
+        return points
 
     def _decide(self, change: Change, column: int, sent: list[float]) -> None:
         """Fill a cell, unless it says so already or a person has decided otherwise there."""
-        stands, new = number(change.before), number(change.after) or 0.0
+        stands, new = self.read(change.before), change.points
         if stands is not None and abs(stands - new) < NEAR:
             return
         ours = stands is None or any(abs(stands - one) < NEAR for one in sent)
-        decided = fold(change.before) in map(fold, self.form.kept)
+        # A percentage, say: what has digits and is no number was not written here.
+        odd = stands is None and _DIGITS.search(change.before)
+        decided = odd or fold(change.before) in map(fold, self.form.kept)
         if decided or not (ours or self.options.overwrite):
             self.report["entered_there_and_left"].append(
                 f"{change.student}: {change.assignment}: {change.before} there, {new:g} here"
@@ -270,22 +285,26 @@ class Exporter:
             raise Refused(f"{out}: that is the file that was exported; it stays as it is")
         written = []
         with lock(self.course):
+            known = roster.facts(self.course)
+            for change in self.changes:
+                sent = self._sent(known, change.assignment, change.student)
+                if change.points not in (scores := sent.setdefault("scores", [])):
+                    scores.append(change.points)
+            # Scores before they are written, since what is there counts as ours only if it is
+            # known; pages afterwards, since those that are known are not packed again.
+            roster.keep(self.course, known)
             if self.changes:
                 lines = {*range(self.head), *(change.line for change in self.changes)}
                 save(out, self.table.encoded(sorted(lines)))
                 written.append(out)
             for assignment, pages in self.pages.items():
-                target = _free(out.with_name(f"{out.stem}-feedback-{assignment}.zip"))
                 archive = io.BytesIO()
                 with zipfile.ZipFile(archive, "w") as packed:
                     for name, page in sorted(pages.items()):
                         packed.write(page, name, zipfile.ZIP_DEFLATED)
-                save(target, archive.getvalue())
-                written.append(target)
-            known = roster.facts(self.course)
-            for change in self.changes:
-                sent = self._sent(known, change.assignment, change.student)
-                sent.setdefault("scores", []).append(number(change.after))
+                target = out.with_name(f"{out.stem}-feedback-{assignment}.zip")
+                written.append(_free(target, archive.getvalue()))
+                save(written[-1], archive.getvalue())
             for assignment, digests in self.packed.items():
                 for student, digest in digests.items():
                     self._sent(known, assignment, student)["page"] = digest
@@ -319,7 +338,7 @@ def _scores(course: Path, db: str, wanted: Mapping[str, str]) -> dict[str, dict[
         }
 
 
-def _free(path: Path) -> Path:
-    """A name that nothing has: what was packed before may not have been handed back yet."""
+def _free(path: Path, content: bytes) -> Path:
+    """A name that nothing else has: what was packed before may not have been handed back yet."""
     again = (path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, 1000))
-    return path if not path.exists() else next(p for p in again if not p.exists())
+    return next(p for p in (path, *again) if not p.exists() or p.read_bytes() == content)

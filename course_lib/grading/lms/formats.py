@@ -21,8 +21,9 @@ class System:
         title: Its name.
         marks: Sets of headers; a file that has all of one set is this system's.
         headers: Under which headers a field stands.
-        entry: A path in its archive of submissions. Of Canvas's, whose names may hold numbers
-            themselves, what stands before the match is the name.
+        before: What stands before a mark in a path of its archive of submissions.
+        entry: The mark, empty itself, and what stands behind it. Students choose a part of a path,
+            so that there may be several marks: none is better than another.
         column: The column of the scores, where it is always the same one.
         score: The header of a column of scores: its title, and perhaps how many points there are.
         points: Whether rows below the header say how many points there are.
@@ -33,6 +34,7 @@ class System:
     title: str
     marks: tuple[tuple[str, ...], ...]
     headers: Mapping[str, tuple[str, ...]]
+    before: re.Pattern[str]
     entry: re.Pattern[str]
     column: str = ""
     score: re.Pattern[str] = re.compile("(?P<title>.+)")
@@ -40,10 +42,30 @@ class System:
     kept: tuple[str, ...] = ()
     page: str = ""
 
+    def readings(self, path: str) -> list[dict[str, str]]:
+        """All ways to take a path apart: one too many, where there are more than anybody reads.
 
+        Example:
+            >>> [one["name"] for one in SYSTEMS["canvas"].readings("a_1_2_x_3_4_y.ipynb")]
+            ['a', 'a_1_2_x']
+        """
+        found = []
+        for mark in self.entry.finditer(path):
+            if before := self.before.fullmatch(path, 0, mark.start()):
+                told = {**before.groupdict(""), **mark.groupdict("")}
+                found.append({"head": path[: mark.start("file")], **told})
+            if len(found) > READINGS:
+                break
+        return found
+
+
+# Ways to read a path.
+READINGS = 12
 # By these a person is known, the most telling first; a name is none of them.
 KEYS = ("key", "number", "login", "email")
 NOBODY = "not known here"
+# How many points there are, by any locale.
+_MOST = r"(?P<most>\d(?:[\d.,'’\s]*\d)?)"
 
 SYSTEMS = {
     "canvas": System(
@@ -60,6 +82,7 @@ SYSTEMS = {
             "section": ("Section", "sections"),
             "group": ("group_name",),
         },
+        before=re.compile("(?P<name>.*)"),
         entry=re.compile(r"(?=(?P<late>_LATE)?_(?P<key>\d+)_(?P<order>\d+)_(?P<file>[^/]+)$)"),
         # Totals end without a number, and are read-only.
         score=re.compile(r"(?P<title>.*) \(\d+\)"),
@@ -83,10 +106,8 @@ SYSTEMS = {
             "most": ("Maximum grade",),
         },
         # The folder's name ended in `_` before Moodle 4.1; without folders a file follows it.
-        entry=re.compile(
-            r"^(?P<name>[^/]*?)(?:_(?P<participant>\d+))?_assignsubmission_[a-z]+(?:_?/|_)"
-            r"(?:.*/)?(?P<file>[^/]+)$"
-        ),
+        before=re.compile(r"(?P<name>[^/]*?)(?:_(?P<participant>\d+))?"),
+        entry=re.compile(r"(?=_assignsubmission_[a-z]+(?:_?/|_)(?:.*/)?(?P<file>[^/]+)$)"),
         column="Grade",
         page="{name}_{participant}_assignsubmission_file/{assignment}.html",
     ),
@@ -101,10 +122,9 @@ SYSTEMS = {
             "section": ("Child Course ID",),
         },
         # `attempt` is translated. The receipt of an attempt has no file's name.
-        entry=re.compile(
-            r"^(?P<name>[^/]+)_[^\W\d_]+_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>[^/]+)|\.txt)$"
-        ),
-        score=re.compile(r"(?P<title>.*?) \[(?:[^\]\d]*)(?P<most>[\d.,]+)[^\]]*\] ?\|\d+"),
+        before=re.compile("(?P<name>[^/]+)"),
+        entry=re.compile(r"(?=_[^\W\d_]+_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>[^/]+)|\.txt)$)"),
+        score=re.compile(r"(?P<title>.*?) \[(?:[^\]\d]*)" + _MOST + r"[^\]]*\] ?\|\d+"),
     ),
     "brightspace": System(
         title="Brightspace",
@@ -117,11 +137,11 @@ SYSTEMS = {
             "first": ("First Name",),
             "section": ("Sections",),
         },
+        before=re.compile(r"(?:.*/)?\d+-\d+ - (?:(?P<group>[^/]+) - )?"),
         entry=re.compile(
-            r"^(?:[^/]+/)?\d+-\d+ - (?:(?P<group>[^/]+?) - )?(?P<name>[^/]+?) - (?P<when>[^/]+)/"
-            r"(?:.*/)?(?P<file>[^/]+)$"
+            r"(?<= - )(?=(?P<name>[^/]+) - (?P<when>(?:(?! - )[^/])+)/(?:.*/)?(?P<file>[^/]+)$)"
         ),
-        score=re.compile(r"(?P<title>.*) Points Grade(?: <.*?MaxPoints:(?P<most>[\d.,]+).*>)?"),
+        score=re.compile(r"(?P<title>.*) Points Grade(?: <.*?MaxPoints:" + _MOST + r".*>)?"),
         # Whether a file that the student did not hand in comes through is unsure.
         page="{home}/{assignment}.html",
     ),
@@ -137,9 +157,10 @@ SYSTEMS = {
             "update": ("update",),
         },
         # What marks a late file is translated; other languages' words stay part of its name.
+        before=re.compile(r"(?:.*?/)??(?:(?P<group>Team \d+)/)?"),
         entry=re.compile(
-            r"^(?:[^/]+/)*?(?:(?P<group>Team \d+)/)?(?P<name>[^/]+)_(?P<key>\d+)/"
-            r"(?P<late>(?i:late|verspät)[^/]*? - )?(?P<file>[^/]+)$"
+            r"(?<![^/])(?=(?P<name>[^/]+)_(?P<key>\d+)/(?:.*/)?"
+            r"(?P<late>(?i:late|verspät)[^/]*? - )?(?P<file>[^/]+)$)"
         ),
         # ILIAS itself takes no scores back; this is the list of a plugin, ExerciseStatusFile.
         column="mark",

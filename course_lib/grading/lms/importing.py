@@ -10,7 +10,7 @@ from typing import Any
 from nbgrader.api import Student
 
 from course_lib.errors import Refused
-from course_lib.grading.intake.parsing import plain
+from course_lib.grading.intake.parsing import plain, unmarked
 from course_lib.grading.lms import formats, sheet
 from course_lib.grading.lms.formats import KEYS, NOBODY
 from course_lib.grading.lms.people import People, sections, squeezed
@@ -68,15 +68,14 @@ def plan(
     report = sections("new", "changed", "known_here_and_not_on_the_list", "look_at")
     found = Import(system, {}, report)
     lines: dict[str, int] = {}
+    taken = {fold(student) for student in {**people.students, **people.gradebook}}
     for line, said in _rows(table, headers).items():
         student, how = people.find(said, by_name=False)
         if not student and how != NOBODY:
             raise Refused(f"{path}, row {line + 1}: {how}. Nothing was imported")
         if not student:
             student = _folder(path, line, said, named)
-            taken = [s for s in {**people.students, **people.gradebook, **found.students}
-                     if fold(s) == fold(student)]  # fmt: skip
-            if taken:
+            if fold(student) in taken:
                 raise Refused(
                     f"{path}, row {line + 1}: {plain(student)} is somebody else here already; call"
                     " new students by another field, such as --id email"
@@ -87,6 +86,7 @@ def plan(
                 " Nothing was imported"
             )
         lines[student] = line
+        taken.add(fold(student))
         old = people.students.get(student, {})
         found.students[student] = person = _person(old, said, system)
         if old != person:
@@ -140,8 +140,10 @@ def _folder(path: Path, line: int, said: Mapping[str, Any], named: str) -> str:
         why = f"has no {named or 'id'}"
     elif student in (".", "..") or "/" in student or not student.isprintable():
         why = f"{plain(student)!r} is no name of a folder"
-    elif len(student) > LONGEST:
-        why = f"{plain(student, 40)!r} is longer than {LONGEST} letters"
+    elif len(student.encode(errors="replace")) > LONGEST:
+        why = f"{plain(student, 40)!r} is longer than {LONGEST} bytes"
+    elif unmarked(student) != student:
+        why = f"{plain(student)!r} has signs that a page takes for markup"
     elif cell(student) != student:
         why = f"{plain(student)!r} is a formula to a spreadsheet"
     if why:
@@ -206,7 +208,8 @@ def apply(course: Path, found: Import, db: str = "") -> None:
                          own.get("key") or own.get("number", ""))  # fmt: skip
                 for column, value in zip(roster.ABOUT, about, strict=True):
                     if value:
-                        # nbgrader writes tables without quotes, and spreadsheets run formulas.
-                        setattr(row, column, cell(value)[:LONGEST])
+                        # nbgrader writes tables without quotes, and spreadsheets run formulas;
+                        # Formgrader writes names into its pages as they are.
+                        setattr(row, column, unmarked(cell(value))[:LONGEST])
         known["students"].update(found.students)
         roster.keep(course, known)

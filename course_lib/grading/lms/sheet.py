@@ -5,7 +5,6 @@ to be the system's own file.
 """
 
 import codecs
-import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,19 +37,62 @@ def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", shown).split())
 
 
-def number(cell: str) -> float | None:
-    """What a cell says, if it says a number; the last of `.` and `,` is the decimal mark.
+class Numbers:
+    """How the numbers of a column are meant: every locale has marks of its own.
+
+    Args:
+        where: What the column is called in a complaint.
+        cells: All its cells; one of them tells the decimal mark of all.
+
+    Raises:
+        Refused: Some are written with a decimal comma, others with a point.
 
     Example:
-        >>> number(" 12,5"), number("1,234.50"), number("EX")
-        (12.5, 1234.5, None)
+        >>> Numbers("x", ["12,5", ""])("1.234"), Numbers("x", ["1 234.50"])("1,234")
+        (1234.0, 1234.0)
+        >>> [Numbers("x", [])(cell) for cell in ("7", "EX", "85 %", "1e1", "1’234", "1_000")]
+        [7.0, None, None, 10.0, 1234.0, None]
     """
-    whole, mark, rest = cell.strip().replace(",", ".").rpartition(".")
-    try:
-        value = float(whole.replace(".", "") + mark + rest)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+
+    def __init__(self, where: str, cells: Iterable[str]) -> None:
+        self.where = where
+        sure = {next(iter(found)): cell for cell in cells if len(found := _readings(cell)) == 1}
+        if len(sure) > 1:
+            raise Refused(f"{where}: {' and '.join(sure.values())} have different decimal marks")
+        # As it is written, where nothing tells.
+        self.told, self.mark = bool(sure), next(iter(sure), ".")
+
+    def __call__(self, cell: str) -> float | None:
+        """What a cell says, if it says a number.
+
+        Raises:
+            Refused: It may be two numbers, and no cell of the column tells which.
+        """
+        found = _readings(cell)
+        if not self.told and len(set(found.values())) > 1:
+            both = " or ".join(f"{value:g}" for value in found.values())
+            raise Refused(f"{self.where}: {cell} may be {both}, and no other cell tells which")
+        return found.get(self.mark)
+
+
+def _readings(cell: str) -> dict[str, float]:
+    """The number that a cell says by each decimal mark; one mark only if just that one fits."""
+    text = cell.strip().replace("−", "-").replace("٫", ",").replace("٬", "'")
+    found = {}
+    for mark, other in (".,", ",."):
+        if fits := re.fullmatch(_NUMBER.format(mark=re.escape(mark), other=re.escape(other)), text):
+            whole = re.sub(r"[^\d]", "", fits["whole"] or "")
+            found[mark] = float(f"{fits['sign']}{whole or 0}.{fits['rest'] or 0}{fits['power']}")
+    return found
+
+
+# Between thousands stands the other mark, a blank or an apostrophe, always the same one; in India
+# there are groups of two before the last.
+_NUMBER = (
+    r"(?P<sign>[+-]?)(?=[{mark}]?\d)"
+    r"(?P<whole>[1-9]\d{{0,2}}(?P<gap>[{other}\s'’])(?:\d{{2,3}}(?P=gap))*\d{{3}}|\d*)"
+    r"(?:{mark}(?P<rest>\d*))?(?P<power>(?:[eE][+-]?\d+)?)"
+)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms import archive as archives
 from course_lib.grading.lms import formats, sheet
-from course_lib.grading.lms.formats import NOBODY, SYSTEMS
+from course_lib.grading.lms.formats import NOBODY, READINGS, SYSTEMS
 from course_lib.grading.lms.people import People, endings, sections, squeezed
 from course_lib.grading.lms.sheet import fold
 
@@ -32,6 +32,7 @@ class ArchiveFile:
         order: A later one has a higher number.
         home: Its folder, or what stands before its own name.
         group: The group that handed it in.
+        number: The system's number of who did, for this assignment.
         said: When it was handed in, in the system's words.
     """
 
@@ -42,6 +43,7 @@ class ArchiveFile:
     order: int
     home: str
     group: str
+    number: str
     said: str
 
     @property
@@ -103,7 +105,6 @@ class Submissions:
         if not self.people.students and not self.people.gradebook:
             raise Refused(f"{course}: nobody is known here; `course roster import` comes first")
         self.rows = self._participants(worksheet, headers or {})
-        self.pattern = SYSTEMS[self.system].entry
         self.receipts = self._receipts() if self.system == "blackboard" else {}
         self.entries: dict[str, list[ArchiveFile]] = defaultdict(list)
         self.titles: set[str] = set()
@@ -111,8 +112,7 @@ class Submissions:
             self._take(name)
 
     def _system(self) -> str:
-        count = {name: sum(bool(s.entry.search(path)) for path in self.files)
-                 for name, s in SYSTEMS.items()}  # fmt: skip
+        count = {n: sum(map(bool, map(s.readings, self.files))) for n, s in SYSTEMS.items()}
         most = [name for name in count if count[name] == max(count.values())]
         if len(most) != 1:
             raise Refused(
@@ -140,27 +140,43 @@ class Submissions:
         """Who handed in, by the first line that Blackboard writes for each attempt."""
         found = {}
         for path, info in self.files.items():
-            place = self.pattern.search(path)
-            if not place or place["file"]:
+            readings = SYSTEMS[self.system].readings(path)
+            # A file of a student's has the mark of its attempt before its own.
+            if len(readings) != 1 or readings[0]["file"]:
                 continue
             # Without a receipt the file's name has to do.
             with contextlib.suppress(Refused):
                 text = archives.content(self.archive, info)[:4096].decode("utf-8-sig", "replace")
                 if login := re.search(r"\(([^()\n]+)\)\s*$", text.partition("\n")[0]):
-                    found[place["name"], place["when"]] = login[1]
+                    found[readings[0]["name"], readings[0]["when"]] = login[1]
         return found
 
     def _take(self, path: str) -> None:
-        places = list(self.pattern.finditer(path))
-        if not places and path.endswith(".ipynb"):
-            title = SYSTEMS[self.system].title
-            self.report["not_collected"].append(f"{path}: not named as {title} names files")
-        if not places or places[0]["file"] is None:
-            return
-        owners = [self._owners(path, place) for place in places]
-        # A name may hold numbers, and so may the file's: what stands before has to be a name.
-        known = next((n for n, one in enumerate(owners) if one.students and not one.guess), 0)
-        place, (students, group, guess, why) = places[known].groupdict(), owners[known]
+        system = SYSTEMS[self.system]
+        readings = system.readings(path)
+        left_out = self.report["not_collected"]
+        if not readings and path.endswith(".ipynb"):
+            left_out.append(f"{path}: not named as {system.title} names files")
+        elif len(readings) > READINGS:
+            left_out.append(f"{plain(path)}: its name can be read in more than {READINGS} ways")
+        elif readings and readings[0]["file"]:
+            told = [one for one in readings if self._receipt(one)] or readings
+            owners = [self._owners(one) for one in told]
+            # A student may be called by numbers, and may call a file as the system calls files.
+            sure = [n for n, one in enumerate(owners) if one.students and not one.guess]
+            meant = {(*sorted(owners[n].students), told[n].get("when", "")) for n in sure}
+            if len(meant) > 1:
+                said = " or ".join(sorted(" ".join(filter(None, parts)) for parts in meant))
+                left_out.append(f"{path}: its name can be read as that of {said}")
+            else:
+                at = sure[0] if sure else 0
+                self._keep(path, told[at], owners[at])
+
+    def _keep(self, path: str, told: Mapping[str, str], owners: Owners) -> None:
+        students, group, guess, why = owners
+        if students and guess and not told.get("key"):
+            # A name alone may be chosen so that it ends in somebody else's.
+            students, why = set(), f"if {plain(guess)} is a group, import a list of its members"
         if not students:
             self.report["not_collected"].append(f"{path}: {why}")
         elif guess and not students.isdisjoint(self.people.students):
@@ -169,26 +185,29 @@ class Submissions:
                 f" collected for {' and '.join(sorted(students))} alone"
             )
         parent = str(PurePosixPath(path).parent)
-        row = self.rows.get(place.get("participant") or "", {})
+        row = self.rows.get(told.get("participant", ""), {})
         entry = ArchiveFile(
             path=path,
-            file=place["file"],
-            attempt=place.get("when") or "",
-            late=bool(place.get("late")),
-            order=int(place.get("order") or 0),
-            home=parent if parent != "." else path[: places[known].start("file")],
+            file=told["file"],
+            attempt=told.get("when", ""),
+            late=bool(told.get("late")),
+            order=int(told.get("order") or 0),
+            home=parent if parent != "." else told["head"],
             group=group,
-            said=place.get("when") or row.get("when", ""),
+            number=told.get("participant", ""),
+            said=told.get("when") or row.get("when", ""),
         )
         self.titles.add(entry.title)
         for student in students:
             self.entries[student].append(entry)
 
-    def _owners(self, path: str, place: re.Match[str]) -> Owners:
-        told = place.groupdict()
-        name = told["name"] if "name" in told else path[: place.start()]
-        row = self.rows.get(told.get("participant") or "", {})
-        receipt = self.receipts.get((name, told.get("when") or ""), "")
+    def _receipt(self, told: Mapping[str, str]) -> str:
+        return self.receipts.get((told["name"], told.get("when", "")), "")
+
+    def _owners(self, told: Mapping[str, str]) -> Owners:
+        name = told["name"]
+        row = self.rows.get(told.get("participant", ""), {})
+        receipt = self._receipt(told)
         names = map(squeezed, (row.get("name", ""), row.get("first", "") + row.get("last", "")))
         candidates: list[Mapping[str, str]] = [{"name": one} for one in endings(name)]
         if self.system == "blackboard":
@@ -199,17 +218,19 @@ class Submissions:
             # A team's folder has a number, too, and it is another participant's.
             candidates = [row]
         found = [self.people.find(said) for said in candidates]
-        student = next((student for student, _ in found if student), "")
-        why = next((how for _, how in found if how != NOBODY), NOBODY)
-        named = [guess] if (guess := told.get("group") or "") else []
-        if "name" not in told:
+        students = {student for student, _ in found if student}
+        why = next((how for student, how in found if not student and how != NOBODY), NOBODY)
+        if len(students) > 1:
+            # The title of an assignment, or a group's name, may end in a name.
+            return Owners(set(), "", "", f"it may be {' or '.join(sorted(students))}'s")
+        named = [guess] if (guess := told.get("group", "")) else []
+        if self.system == "canvas":
             # Canvas has a group's name in the place of the student's.
-            guess = "" if self.people.is_named(student, name) else name
+            guess = "" if any(self.people.is_named(one, name) for one in students) else name
             named = [guess]
-        elif not student and not told.get("key"):
+        elif not students and not told.get("key"):
             named += [receipt] if receipt else endings(name)
         group = next((g for g in named if squeezed(g) in self.people.groups), "")
-        students = {student} if student else set()
         if group:
             return Owners(students | self.people.groups[squeezed(group)], group, "", why)
         return Owners(students, "", guess, why)

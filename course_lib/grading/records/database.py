@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from nbgrader import api
 from nbgrader.api import Base, Gradebook
 from sqlalchemy import Connection, create_engine, func, inspect, make_url, select, text
 from sqlalchemy.exc import (
@@ -22,6 +23,7 @@ from sqlalchemy.exc import (
 )
 
 from course_lib.errors import Refused
+from course_lib.grading.judging.fast_imports import newest_schema
 from course_lib.grading.records.folder import lock
 
 # The key of the lock that graders take on a server; any number that nothing else there uses.
@@ -83,11 +85,20 @@ def explained(address: str) -> Iterator[None]:
         said = " ".join(str(error.orig).split())
         if isinstance(error, (IntegrityError, DataError)) or not file_of(address):
             raise
-        raise ValueError(
+        raise Refused(
             f"{shown(address)}: {said}. The file is damaged or no gradebook: put a copy of it back"
             " from a backup, since scores and comments that people gave stand nowhere else; without"
             " one, move it away, and `course grade` makes a new one"
         ) from None
+
+
+@contextlib.contextmanager
+def opened(address: str) -> Iterator[Gradebook]:
+    """A gradebook, created when it is not there; errors are those of :func:`explained`."""
+    # nbgrader asks another program for it, which is in the PATH of an activated environment only.
+    api.get_alembic_version = newest_schema
+    with explained(address), Gradebook(address) as gradebook:
+        yield gradebook
 
 
 @contextlib.contextmanager
@@ -157,9 +168,10 @@ def migrate(source: str, target: str) -> dict[str, int]:
         explained(target),
     ):
         version = _version(reading, source)
-        with Gradebook(target):
+        with opened(target):
             pass  # Its tables are made.
         with create_engine(target).begin() as writing:
+            _stamp(writing)
             if (there := _version(writing, target)) != version:
                 raise Refused(
                     f"{shown(source)} has nbgrader's version {version}, {shown(target)} has"
@@ -172,6 +184,14 @@ def migrate(source: str, target: str) -> dict[str, int]:
                     f"{shown(target)} does not take what {shown(source)} holds: {error.orig}."
                     " Nothing was copied"
                 ) from None
+
+
+def _stamp(connection: Connection) -> None:
+    """Say of which version tables are that were just made, if who made them was ended before."""
+    if "alembic_version" not in inspect(connection).get_table_names():
+        connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
+        insert = text("INSERT INTO alembic_version VALUES (:version)")
+        connection.execute(insert, {"version": newest_schema()})
 
 
 def _version(connection: Connection, address: str) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +13,16 @@ from course_lib.checks import seeds
 from course_lib.errors import Refused
 
 SEEDS = ".grading-seeds.json"
+# What a student is called and shall be called, while that is being changed.
+RENAMING = ".renaming.json"
 
 
 @contextlib.contextmanager
-def lock(course: Path) -> Iterator[None]:
+def lock(course: Path, *, renaming: bool = False) -> Iterator[None]:
     """One grader at a time for a course folder.
 
     Raises:
-        ValueError: Another one is at work.
+        Refused: Another one is at work, or somebody has one name here and another there.
     """
     course.mkdir(parents=True, exist_ok=True)
     with (course / ".grading.lock").open("w") as file:
@@ -30,7 +33,22 @@ def lock(course: Path) -> Iterator[None]:
             raise Refused(
                 f"{course}: another `course grade` is at work here; wait for it, or end it"
             ) from None
+        if not renaming and (names := half_renamed(course)):
+            raise Refused(
+                f"{course}: `course rename {shlex.join(names)}` broke off, and some files have the"
+                " one name and some the other: run it again, it goes on from there"
+            )
         yield
+
+
+def half_renamed(course: Path) -> list[str]:
+    """The old and the new name of a student, if changing it broke off."""
+    try:
+        return list(map(str, json.loads((course / RENAMING).read_text(encoding="utf-8"))))
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise Refused(f"{course / RENAMING} is damaged ({error}): put a copy of it back") from None
 
 
 def save(path: Path, content: str | bytes, *, private: bool = False) -> None:
@@ -91,7 +109,7 @@ def known_seeds(course: Path) -> dict[str, str]:
         said = "it is not one object with a text for each assignment"
     except ValueError as error:
         said = str(error)
-    raise ValueError(
+    raise Refused(
         f"{path}: {said}. The file is damaged: put a copy of it back from a backup; without one,"
         " move it away, and the next run draws new samples and grades everybody again"
     )

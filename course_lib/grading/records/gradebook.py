@@ -6,8 +6,6 @@ penalties belong to people.
 """
 
 import contextlib
-import os
-import sys
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
@@ -43,14 +41,9 @@ def open_gradebook(course: Path, db: str = "") -> Iterator[Gradebook]:
     Raises:
         ValueError: It cannot be opened, or another program holds it.
     """
-    # nbgrader stamps a new database by calling `alembic`, which sits beside this interpreter.
-    here = str(Path(sys.executable).parent)
-    if here not in os.environ.get("PATH", "").split(os.pathsep):
-        os.environ["PATH"] = here + os.pathsep + os.environ.get("PATH", "")
-    address = url(course, db)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with database.explained(address), Gradebook(address) as gradebook:
+        with database.opened(url(course, db)) as gradebook:
             yield gradebook
 
 

@@ -5,6 +5,8 @@ What other systems call a student, and what came from there and went back, is in
 """
 
 import json
+import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ from nbgrader.api import Student
 from sqlalchemy import create_engine, inspect, select
 
 from course_lib.errors import Refused
-from course_lib.grading.intake.parsing import plain
+from course_lib.grading.intake.parsing import nameable, plain
 from course_lib.grading.records import database, gradebook
-from course_lib.grading.records.folder import lock, save
+from course_lib.grading.records.folder import RENAMING, half_renamed, lock, save
 
 # What a course keeps of a student, in nbgrader's layout.
 FOLDERS = ("submitted", "autograded", "feedback")
+# Hand-ins that others have taken the place of, by assignment and student.
+REPLACED = "replaced"
 # What the gradebook says of a person.
 ABOUT = ("first_name", "last_name", "email", "lms_user_id")
 FILE = "roster.json"
@@ -79,7 +83,7 @@ def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], i
     """Put all that a course has of a student under another name.
 
     Names, scores, comments and penalties go along. Broken off at any point, it goes on when asked
-    again.
+    again, and nothing else is done in the course folder until then.
 
     Args:
         course: The course folder.
@@ -97,32 +101,43 @@ def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], i
     for name in (old, new):
         if not name or name in (".", "..") or "/" in name or "\0" in name:
             raise Refused(f"{name!r} is no student's name: wanted that of a folder")
+    nameable(new)
     if old == new:
         raise Refused(f"{old!r} is called so already")
-    with lock(course), database.alone(gradebook.url(course, db), course):
-        known = old in students(course, db)
-        there = [course / kind / old for kind in FOLDERS if (course / kind / old).is_dir()]
-        if not known and not there:
-            raise Refused(
-                f"neither {course} nor its gradebook knows a student {plain(old)!r}: the old name"
-                " comes first"
-            )
-        if both := sorted(_assignments(course, old, db) & _assignments(course, new, db)):
-            raise Refused(
-                f"{plain(old)} and {plain(new)} both have {', '.join(both)}: which one counts?"
-                f" Move the other folder out of {course / 'submitted'}, and delete its row in"
-                " Formgrader. Nothing was renamed"
-            )
+    journal = course / RENAMING
+    with lock(course, renaming=True), database.alone(gradebook.url(course, db), course):
+        if (names := half_renamed(course)) and names != [old, new]:
+            raise Refused(f"`course rename {shlex.join(names)}` broke off and comes first")
+        if not names:
+            _may_rename(course, old, new, db)
+            save(journal, json.dumps([old, new]))
         moved = _move(course, old, new)
         known_there = facts(course)
         tables = [known_there["students"], *known_there["collected"].values(),
                   *known_there["sent"].values()]  # fmt: skip
-        if any(old in table for table in tables):
-            for table in tables:
-                if old in table:
-                    table[new] = {**table.pop(old), **table.get(new, {})}
+        for table in tables:
+            if old in table:
+                table[new] = {**table.pop(old), **table.get(new, {})}
+        if any(new in table for table in tables):
             keep(course, known_there)
-        return moved, _rewrite(course, old, new, db) if known else 0
+        changed = _rewrite(course, old, new, db) if old in students(course, db) else 0
+        journal.unlink()
+    return moved, changed
+
+
+def _may_rename(course: Path, old: str, new: str, db: str) -> None:
+    there = [kind for kind in FOLDERS if (course / kind / old).is_dir()]
+    if not there and old not in students(course, db):
+        raise Refused(
+            f"neither {course} nor its gradebook knows a student {plain(old)!r}: the old name"
+            " comes first"
+        )
+    if both := sorted(_assignments(course, old, db) & _assignments(course, new, db)):
+        raise Refused(
+            f"{plain(old)} and {plain(new)} both have {', '.join(both)}: which one counts? Give the"
+            f" other a name of its own first, such as `course rename {shlex.quote(new)}"
+            f" {shlex.quote(new + '-2')}`; nothing of either is lost. Nothing was renamed"
+        )
 
 
 def _assignments(course: Path, student: str, db: str) -> set[str]:
@@ -136,22 +151,48 @@ def _assignments(course: Path, student: str, db: str) -> set[str]:
 
 
 def _move(course: Path, old: str, new: str) -> list[str]:
+    """Move folders one by one; what is moved already is not there any more."""
     moved = []
     for kind in FOLDERS:
-        source, target = course / kind / old, course / kind / new
-        if not source.is_dir():
-            continue
-        target.mkdir(exist_ok=True)
-        for folder in sorted(source.iterdir()):
+        source = course / kind / old
+        for folder in sorted(source.iterdir()) if source.is_dir() else ():
             verdict = folder / "verdict.json"
             if verdict.is_file():
                 facts = json.loads(verdict.read_text(encoding="utf-8"))
                 facts["student"] = new
                 save(verdict, json.dumps(facts, indent=1, ensure_ascii=False))
-            folder.rename(target / folder.name)
-            moved.append(str((target / folder.name).relative_to(course)))
-        source.rmdir()
+            moved.append(_into(folder, course / kind / new / folder.name, course))
+        if source.is_dir():
+            source.rmdir()
+    for source in sorted(course.glob(f"{REPLACED}/*/*")):
+        for folder in sorted(source.iterdir()) if source.name == old else ():
+            target = source.with_name(new)
+            number = 1 + (len(list(target.iterdir())) if target.is_dir() else 0)
+            moved.append(_into(folder, target / str(number), course))
+        if source.name == old:
+            source.rmdir()
+    for path in sorted(course.glob("defence/*/sheets.json")):
+        try:
+            sheets = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise Refused(f"{path} is damaged ({error}): remove {path.parent}") from None
+        for page in path.parent.glob("*/*.html"):
+            if page.stem == old:
+                moved.append(_into(page, page.with_name(f"{new}.html"), course))
+        if old in sheets:
+            sheets = {new if name == old else name: sheet for name, sheet in sheets.items()}
+            sheets[new]["student"] = new
+            save(path, json.dumps(sheets, indent=1), private=True)
     return moved
+
+
+def _into(source: Path, target: Path, course: Path) -> str:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # What is no assignment may be there twice, and both stay.
+    while os.path.lexists(target):
+        target = target.with_name(f"{target.name}-2")
+    source.rename(target)
+    return str(target.relative_to(course))
 
 
 def _rewrite(course: Path, old: str, new: str, db: str) -> int:

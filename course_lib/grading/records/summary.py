@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import statistics
 import textwrap
 from collections import Counter
@@ -19,6 +20,10 @@ from course_lib.grading.judging.results import Verdict
 from course_lib.grading.records.folder import save
 
 BAR, BINS, WIDTH = 24, 10, 100
+# Where a spreadsheet may begin a cell, also one that knows other separators and no quotes, and what
+# it takes for the beginning of a formula there.
+_BEGINS = r"((?:^|[;\t])[\s\"']*)"
+_FORMULA = r"(?=[=+\-@＝＋－＠])"
 # A class up to this size is listed student by student; of a larger one the CSV file has the list.
 LISTED = 20
 
@@ -154,11 +159,20 @@ def cell(value: str) -> str:
     """A stranger's word as a spreadsheet may have it: no formula, no control character.
 
     Example:
-        >>> cell("=HYPERLINK(1)"), cell("ada"), cell("-rf")
-        ("'=HYPERLINK(1)", 'ada', "'-rf")
+        >>> cell("=HYPERLINK(1)"), cell("ada"), cell("a;=1")
+        ("'=HYPERLINK(1)", 'ada', "a;'=1")
     """
-    shown = plain(value)
-    return f"'{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
+    return guarded(plain(value))
+
+
+def guarded(text: str) -> str:
+    """The same of a text of several lines."""
+    return re.sub(_BEGINS + _FORMULA, r"\1'", text, flags=re.MULTILINE)
+
+
+def bare(text: str) -> str:
+    """What :func:`guarded` was given."""
+    return re.sub(_BEGINS + "'" + _FORMULA, r"\1", text, flags=re.MULTILINE)
 
 
 def as_json(facts: dict[str, Any]) -> str:

@@ -9,13 +9,12 @@ from pathlib import Path
 
 from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
-from course_lib.grading.lms.sheet import number
+from course_lib.grading.lms.sheet import Numbers
+from course_lib.grading.records.summary import bare, guarded
 from course_lib.grading.review.written import Answer, Question, WrittenMark
 from course_lib.grading.rubrics import Rubric
 
 KEY, STUDENT, ANSWER, COMMENT = "key", "student", "answer", "comment"
-# What a spreadsheet takes for the beginning of a formula.
-FORMULA = ("=", "+", "-", "@", "\t")
 LONGEST = 30_000
 
 
@@ -65,17 +64,23 @@ def read(path: Path, question: Question, *, again: bool = False) -> list[Written
     if missing := [name for name in wanted if header.count(name) != 1]:
         raise Refused(f"{path}: wanted one column {missing[0]!r}, which `--csv` writes")
     places = [header.index(name) for name in wanted]
-    answers = {answer.key: answer for answer in question.answers()}
+    answers = {key: answer for answer in question.answers() for key in (answer.key, answer.former)}
+    filled = [[row[at].strip() if at < len(row) else "" for at in places] for row in rows[1:]]
+    columns_of = [[row[n] for row in filled] for n in range(1, len(wanted) - 1)]
+    numbers = [
+        Numbers(f"{path}, {name!r}", column)
+        for name, column in zip(wanted[1:-1], columns_of, strict=True)
+    ]
     marks: dict[str, WrittenMark] = {}
     faults = []
-    for line, row in enumerate(rows[1:], 2):
-        key, *cells, comment = (row[at].strip() if at < len(row) else "" for at in places)
+    for line, (key, *cells, comment) in enumerate(filled, 2):
         if not any((*cells, comment)):
             continue
-        points = [number(cell) for cell in cells]
+        points = [read(cell) for read, cell in zip(numbers, cells, strict=True)]
         given = tuple(value for value in points if value is not None)
         answer = answers.get(key)
-        mark = WrittenMark(answer.student if answer else "", given, _bare(comment), key)
+        key = answer.key if answer else key
+        mark = WrittenMark(answer.student if answer else "", given, bare(comment), key)
         if key in marks:
             fault = f"{key} is there twice"
         elif None in points:
@@ -95,9 +100,4 @@ def read(path: Path, question: Question, *, again: bool = False) -> list[Written
 def _guarded(text: str) -> str:
     """A stranger's text as a spreadsheet may have it, line by line: no formula, no control."""
     lines = "\n".join(plain(line.expandtabs(4), LONGEST) for line in text.splitlines())
-    return f"'{lines}" if lines.startswith(FORMULA) else lines
-
-
-def _bare(text: str) -> str:
-    """The same as it was."""
-    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
+    return guarded(lines)

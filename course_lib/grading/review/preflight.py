@@ -22,7 +22,7 @@ from nbgrader.utils import parse_utc
 
 from course_lib.grading.authoring import nbgrader_config
 from course_lib.grading.intake.exchange import TIMESTAMP, read_exchange_files
-from course_lib.grading.intake.parsing import plain
+from course_lib.grading.intake.parsing import plain, unmarked
 
 # What has to be free: a class that hands in at once, with pictures in its notebooks.
 ROOM, ENTRIES = 500 * 2**20, 5000
@@ -136,6 +136,11 @@ def of_class(
             f"{course / 'submitted'}: {_list(shut)} cannot be entered by this account: give it"
             " read access, for instance `chmod -R u+rX`, or hand it over with `chown -R`"
         )
+    if marked := [p.name for p in people if unmarked(p.name) != p.name]:
+        yield Remark(
+            f"{course / 'submitted'}: {_list(marked)} would run in Formgrader's pages as markup:"
+            " call the folder otherwise before Formgrader is opened"
+        )
     here = [p for p in people if p.name not in shut]
     for assignment in sorted(assignments):
         handed_in = [p.name for p in here if (p / assignment).is_dir()]
@@ -203,7 +208,13 @@ def _exchange(
         return
     if not exchange.shared and inbound.stat().st_mode & _OTHERS != _OTHERS:
         yield Remark(f"students cannot hand in: `chmod o+wx {inbound}`")
+    if not exchange.shared and inbound.stat().st_mode & stat.S_IROTH:
+        yield Remark(f"{inbound} can be listed by everybody, so students find and read each other's"
+                     f" submissions: `chmod o-r {inbound}`")  # fmt: skip
     found, odd = handed_in(inbound)
+    if loose := [h.path.name for h in found if any(map(_writable, (h.path, *h.path.iterdir())))]:
+        yield Remark(f"{inbound}: {_list(loose)} can be changed by everybody: `chmod -R o-w`, and"
+                     " ask whoever it belongs to whether it is theirs")  # fmt: skip
     if odd:
         yield Remark(f"{inbound}: {_list(odd)} is no submission's name, and `nbgrader collect` ends"
                      " there: move it away")  # fmt: skip
@@ -316,6 +327,11 @@ def _room(folder: Path, what: str) -> Iterator[Remark]:
 def _may(path: Path, how: int) -> bool:
     """Whether this account may, under the name it acts by."""
     return os.access(path, how, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _writable(path: Path) -> bool:
+    """Whether everybody may write there, who gets there."""
+    return not path.is_symlink() and bool(path.stat().st_mode & stat.S_IWOTH)
 
 
 def _owner(path: Path) -> str:

@@ -51,13 +51,14 @@ class Answer:
     """What one student wrote.
 
     Args:
-        key: Stands for student and text.
+        key: Stands for a row of the gradebook, which only who has that can name, and for the text.
         student: Whose it is.
         text: The answer, and texts of the student's own that stand beside it.
         waits: Whether somebody has to mark it: it is new, or another text than before.
         score: What a person gave last.
         given: The same by criterion; None if it did not come from the rubric.
         comment: The words that came with it.
+        former: Its key of before, which stood for the student's name.
     """
 
     key: str
@@ -67,6 +68,7 @@ class Answer:
     score: float | None = None
     given: tuple[float, ...] | None = None
     comment: str = ""
+    former: str = ""
 
 
 def questions(root: Path, name: str) -> dict[str, rubrics.Rubric]:
@@ -195,9 +197,9 @@ class Question:
         given, comment = self.rubric.given(remark or "")
         if given is not None and sum(given) != grade.manual_score:
             given = None
-        key = "a" + _digest(self.cell, student, text)[:10]
+        key, former = ("a" + _digest(self.cell, who, text)[:10] for who in (grade.id, student))
         return Answer(
-            key, student, text, grade.needs_manual_grade, grade.manual_score, given, comment
+            key, student, text, grade.needs_manual_grade, grade.manual_score, given, comment, former
         )
 
     def _save(self, book: Gradebook, new: Sequence[tuple[WrittenMark, Grade]]) -> None:
@@ -220,17 +222,17 @@ class SecondLook(Question):
 
     def agreement(self) -> Agreement:
         """How far both agree, over all answers that both have marked."""
-        theirs = self._theirs()
         with gradebook.open_gradebook(self.course, self.db) as book:
             first = [answer for answer, _ in super()._read(book).values()]
+        theirs = self._theirs(first)
         both = [(a.score or 0.0, sum(theirs[a.key].given)) for a in first if a.key in theirs]
         return agreement(both)
 
     def _read(
         self, book: Gradebook, only: Collection[str] | None = None
     ) -> dict[str, tuple[Answer, Grade]]:
-        theirs = self._theirs()
         first = [(a, g) for a, g in super()._read(book).values() if not a.waits]
+        theirs = self._theirs([answer for answer, _ in first])
         # What has been read stays in the sample, whoever is marked later.
         first.sort(key=lambda one: (one[0].key not in theirs, _digest(one[0].key)))
         count = max(self.sample, sum(a.key in theirs for a, _ in first))
@@ -257,9 +259,11 @@ class SecondLook(Question):
     def _file(self) -> dict[str, dict[str, dict[str, Any]]]:
         return json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
 
-    def _theirs(self) -> dict[str, WrittenMark]:
+    def _theirs(self, answers: Sequence[Answer] = ()) -> dict[str, WrittenMark]:
+        """Marks by key; what was marked under a former key has the present one."""
+        now = {answer.former: answer.key for answer in answers}
         try:
-            rows = self._file().get(self.cell, {})
+            rows = {now.get(k, k): row for k, row in self._file().get(self.cell, {}).items()}
             return {k: WrittenMark("", tuple(r["given"]), r["comment"], k) for k, r in rows.items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Refused(

@@ -423,3 +423,15 @@ def test_a_notebook_without_any_metadata_counts(judge, solved, assignment):
     for cell in solved.cells:
         cell.metadata = {}
     assert judge(solved).score == assignment.automatic
+
+
+@pytest.mark.parametrize("target", [
+    "javascript:x", " JavaScript:x", "<java\tscript:x>", "java&#115;cript:x", "javascript&colon;x",
+    "java&Tab;script:x", "javascript\\:x", "\x01javascript:x", "data:text/html,x", "vbscript:x",
+])  # fmt: skip
+def test_a_link_leads_to_pages_and_nowhere_else(target):
+    """As nbconvert shows it, which is what Formgrader does."""
+    for text in (f"[see here]({target})", f"[see here][a]\n\n[a]: {target}"):
+        shown = markdown2html(parsing.inert(text))
+        assert "see here" in shown and "href" not in shown
+    assert 'href="https://x.org/b:c"' in markdown2html(parsing.inert("[a](https://x.org/b:c)"))

@@ -9,6 +9,7 @@ import pytest
 
 from course_lib.errors import Refused
 from course_lib.grading.lms import archive as archives
+from course_lib.grading.records import roster
 
 NAME = "03_attention"
 
@@ -99,6 +100,70 @@ def test_a_name_that_holds_numbers_is_not_taken_for_a_student(canvas, notebook):
     said = collect(canvas, {f"poecy_99_55_{NAME}.ipynb": notebook("x")}, wanted=1)
     assert said["not_collected"] == [f"poecy_99_55_{NAME}.ipynb: not known here"]
     assert work(canvas) == {"ada", "ben"}
+
+
+@pytest.fixture
+def pair(desk):
+    """Two students, as each system calls them."""
+    for header, *rows in (
+        [["Last Name", "First Name", "Username", "Student ID"],
+         ["Love", "Ada", "ada", "7"], ["Roe", "Ben", "ben", "8"]],
+        [["usr_id", "login", "lastname", "firstname"],
+         ["101", "ada", "Love", "Ada"], ["102", "ben", "Roe", "Ben"]],
+    ):  # fmt: skip
+        desk.run("roster", "import", desk.file("list.csv", [header, *rows]))
+    return desk
+
+
+@pytest.mark.parametrize(
+    "system, path",
+    [
+        ("blackboard", "HW_3_ben_attempt_2026-09-24-21-26-05_x_ada_attempt_2026-09-25-00-00-00_{}"),
+        # His own name, and an early date.
+        ("blackboard", "HW_3_ben_attempt_2026-12-24-21-26-05_ben_attempt_2026-09-01-00-00-00_{}"),
+        ("moodle", "Ben Roe_52_assignsubmission_file_Ada Love_51_assignsubmission_file_{}"),
+        ("moodle", "Ada Love_51_assignsubmission_file_Ben Roe_52_assignsubmission_file/{}"),
+        ("brightspace", "39-102 - X - Ada Love - Sep 24, 2026 926 PM/{}"),
+        ("brightspace", "39-102 - Ben Roe - Sep 24, 2026 926 PM/39-101 - Ada Love - Sep 1/{}"),
+        ("brightspace", "39-102 - Ben Roe - Sep 24, 2026 926 PM - Ada Love - Sep 1, 2026/{}"),
+        ("ilias", "Sheet/HW/Roe_Ben_ben_102/x_101/{}"),
+    ],
+)
+def test_no_name_of_a_file_or_a_student_hands_in_for_somebody_else_or_earlier(
+    pair, notebook, system, path
+):
+    path = path.format(f"{NAME}.ipynb")
+    said = collect(pair, {path: notebook("x")}, "--from", system, "--assignment", NAME, wanted=1)
+    assert not pair.submitted() and said["not_collected"][0].startswith(path)
+
+
+def test_two_participants_who_are_called_alike_are_left_out(pair, notebook):
+    """One of them may have taken the other's name since the roster was imported."""
+    files = {f"Ada Love_{n}_assignsubmission_file/{NAME}.ipynb": notebook(str(n)) for n in (51, 52)}
+    said = collect(pair, files, wanted=1)
+    assert not pair.submitted()
+    assert "2 participants are called so; --worksheet" in said["not_collected"][0]
+
+
+def test_a_receipt_settles_whose_a_file_is_and_none_is_forged(pair, notebook):
+    mark, mine = "_attempt_2026-09-24-21-26-05", "_attempt_2026-09-25-00-00-00"
+    files = {
+        f"HW_3_ben{mark}.txt": b"Name: Ben Roe (ben)\n",
+        f"HW_3_ben{mark}_x_ada{mine}.txt": b"Name: Ada Love (ada)\n",
+        f"HW_3_ben{mark}_x_ada{mine}_{NAME}.ipynb": notebook("ben"),
+    }
+    collect(pair, files, "--assignment", NAME)
+    assert work(pair) == {"ben"}
+    stamp = pair.submitted()[f"ben/{NAME}/timestamp.txt"]
+    assert stamp == b"2026-09-24 21:26:05 UTC\n"
+
+
+def test_a_name_with_thousands_of_marks_is_left_out(canvas, notebook):
+    long = f"doeada{'_1_1' * 4000}_{NAME}.ipynb"
+    said = collect(
+        canvas, {long: notebook("x")}, "--from", "canvas", "--assignment", NAME, wanted=1
+    )
+    assert "more than" in said["not_collected"][0]
 
 
 def test_anonymous_work_is_left_out(canvas, notebook):
@@ -269,6 +334,26 @@ def test_broken_off_between_two_students_the_same_command_goes_on(canvas, notebo
     before = canvas.everything()
     collect(canvas, files)
     assert canvas.everything() == before
+
+
+def test_killed_before_it_was_written_down_it_is_written_by_the_next_run(
+    canvas, notebook, monkeypatch
+):
+    """Else the first version, handed in again, would be taken for nothing new."""
+    first = {f"doeada_1_44_{NAME}.ipynb": notebook("first")}
+    second = {f"doeada_1_55_{NAME}.ipynb": notebook("second")}
+    collect(canvas, first)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(roster, "keep", killed)
+        collect(canvas, second, wanted=130)
+    collect(canvas, second)
+    said = collect(canvas, first)
+    assert said["kept_in_replaced"] == ["ada"]
+    assert canvas.submitted()[f"ada/{NAME}/{NAME}.ipynb"] == notebook("first")
 
 
 def entry(name, *, mode=0):

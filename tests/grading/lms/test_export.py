@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from course_lib.grading.records import gradebook
+from course_lib.grading.records import gradebook, roster
 
 NAME = "03_attention"
 HEADER = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Essay (5)", "Final Score"]
@@ -137,6 +137,53 @@ def test_a_comma_is_written_where_the_system_writes_one(canvas):
     canvas.score("ben", 4.5)
     export(canvas, sheet(canvas, {"ada": "", "ben": "4,5"}, separator=";"))
     assert upload(canvas, separator=";") == {"ada": "4,5"}
+
+
+def test_what_is_no_number_of_points_is_somebody_else_s_and_nothing_is_scaled_in_silence(canvas):
+    canvas.score("ada", 6)
+    said = export(canvas, sheet(canvas, {"ada": "85 %"}), wanted=1)
+    assert said["entered_there_and_left"] == [f"ada: {NAME}: 85 % there, 6 here"]
+    said = export(canvas, sheet(canvas, {"ada": "Needs Grading(3.00)"}))
+    assert said["scores"] == [f"ada: {NAME}: Needs Grading(3.00) -> 6"]
+    for most, why in (("30 %", "is no number"), ("1.030", "may be 1.03 or 1030")):
+        assert why in export(canvas, sheet(canvas, {"ada": ""}, most=most), "--scale", wanted=2)
+    blackboard = {"Username": "ada", f"{NAME} [Total Pts: 1 030,00 Score] |92376": ""}
+    header = ["Last Name", "Student ID", "Availability", *blackboard]
+    path = canvas.file("b.csv", [header, ["Doe", "7", "Yes", *blackboard.values()]])
+    said = canvas.run("export", "--for", "blackboard", path, wanted=2)
+    assert "has 1030 points there and 30 here" in said
+
+
+def test_killed_before_it_was_written_down_the_next_run_comes_to_the_same(canvas, monkeypatch):
+    canvas.score("ada", 6, page="<p>first</p>")
+    canvas.run(
+        "roster",
+        "import",
+        canvas.file("list.csv", [HEADER[:5], ["Doe, Ada", "1", "7", "ada", "A"]]),
+    )
+    known = canvas.facts()
+    known["collected"][NAME] = {"ada": {"system": "canvas", "home": "doeada_1_5_", "digest": ""}}
+    roster.keep(canvas.course, known)
+    keep, calls = roster.keep, []
+
+    def killed(*args):
+        calls.append(1)
+        if len(calls) == killed.at:
+            raise KeyboardInterrupt
+        keep(*args)
+
+    path = sheet(canvas, {"ada": ""})
+    for killed.at in (1, 2):
+        calls.clear()
+        monkeypatch.setattr(roster, "keep", killed)
+        export(canvas, path, "--feedback", wanted=130)
+        monkeypatch.setattr(roster, "keep", keep)
+    export(canvas, path, "--feedback")
+    assert upload(canvas) == {"ada": "6"}
+    (packed,) = canvas.folder.glob("*.zip")
+    assert packed.name == f"gradebook-upload-feedback-{NAME}.zip"
+    (sent,) = canvas.facts()["sent"].values()
+    assert sent["ada"]["scores"] == [6.0] and sent["ada"]["page"]
 
 
 def test_which_column_has_to_be_clear(canvas):

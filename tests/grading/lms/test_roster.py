@@ -1,9 +1,16 @@
 """Lists of a class: who is who, what is refused, and what nothing is guessed from."""
 
+import json
+import sys
+
 import pytest
 from nbgrader.api import Student
 
+from course_lib.grading.lms import importing
 from course_lib.grading.records import gradebook, roster
+from course_lib.grading.records.folder import RENAMING
+
+NAME = "03_attention"
 
 CANVAS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
 
@@ -113,6 +120,87 @@ def test_what_is_unclear_is_refused_whole(desk, rows, says):
     before = desk.everything()
     assert says in desk.run("roster", "import", canvas(desk, *rows), wanted=2)
     assert desk.everything() == before
+
+
+def test_a_class_of_twice_as_many_takes_twice_the_work(desk):
+    def work(many):
+        rows = [[f"Doe, A{n}", str(n), f"7{n}", f"login{n}", "A"] for n in range(many)]
+        path, calls = canvas(desk, *rows), 0
+
+        def count(frame, event, argument):
+            nonlocal calls
+            calls += event == "call"
+
+        sys.setprofile(count)
+        try:
+            importing.plan(desk.course, path)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    assert work(240) < 2.3 * work(120)
+
+
+def test_a_name_cannot_run_in_formgrader_and_a_login_that_would_is_refused(desk):
+    row = ["<img src=x onerror=1>&, O'Neil", "1", "7", "ada", "A"]
+    desk.run("roster", "import", canvas(desk, row))
+    assert students(desk)["ada"][:2] == ("O'Neil", "img src=x onerror=1")
+    for login, why in (
+        ("<b>", "takes for markup"), ('a"b', "takes for markup"), ("a\\", "takes for markup"),
+        ("\ud55c" * 43, "longer than 128 bytes"),
+    ):  # fmt: skip
+        said = desk.run("roster", "import", canvas(desk, ["B, B", "2", "8", login, "A"]), wanted=2)
+        assert why in said
+    desk.run("roster", "import", canvas(desk, ["B, B", "2", "8", "\ud55c" * 42, "A"]))
+
+
+@pytest.mark.parametrize("at", [1, 2, 4, 5, 6, 8, 9, 11, 12, 15, 18, 19, 20])
+def test_a_name_that_is_changed_halfway_is_changed_by_the_next_run(desk, monkeypatch, at):
+    """Wherever it ends: at each file that is moved or written, and at each step of the database."""
+    desk.run("roster", "import", canvas(desk, ["Doe, Ada", "1", "7", "ada", "A"]))
+    desk.score("ada", 6)
+    for place in (f"submitted/ada/{NAME}", "submitted/ada/04_heads", f"replaced/{NAME}/ada/1"):
+        (desk.course / place).mkdir(parents=True)
+        (desk.course / place / "x.ipynb").write_text("x")
+    for place in (f"replaced/{NAME}/new/1/x.ipynb", f"defence/{NAME}/students/ada.html"):
+        (desk.course / place).parent.mkdir(parents=True)
+        (desk.course / place).write_text("page")
+    sheets = desk.course / "defence" / NAME / "sheets.json"
+    sheets.write_text('{"ada": {"student": "ada"}}')
+    left = at
+
+    def ended(function):
+        def call(*args, **kwargs):
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+            return function(*args, **kwargs)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        path = type(desk.course)
+        for owner, name in ((path, "rename"), (path, "rmdir"), (path, "unlink"),
+                            (roster, "save"), (roster, "_rewrite")):  # fmt: skip
+            patch.setattr(owner, name, ended(getattr(owner, name)))
+        desk.run("rename", "ada", "new", wanted=130 if at < 20 else 0)
+    if (desk.course / RENAMING).exists():
+        assert "`course rename ada new`" in desk.run("rename", "cy", "dan", wanted=2)
+        assert "`course rename ada new`" in desk.run(
+            "roster", "import", canvas(desk, ["Doe, Ada", "1", "7", "ada", "A"]), wanted=2
+        )
+    if at < 20:
+        desk.run("rename", "ada", "new")
+    assert set(students(desk)) == set(desk.facts()["students"]) == {"new"}
+    assert not [p for p in desk.course.rglob("*") if "ada" in p.name or "renaming" in p.name]
+    assert desk.submitted() == {f"new/{NAME}/x.ipynb": b"x", "new/04_heads/x.ipynb": b"x"}
+    kept = desk.course / "replaced" / NAME / "new"
+    assert {p.name: (p / "x.ipynb").read_text() for p in kept.iterdir()} == {"1": "page", "2": "x"}
+    assert json.loads(sheets.read_text()) == {"new": {"student": "new"}}
+    with gradebook.open_gradebook(desk.course) as book:
+        assert book.find_submission(NAME, "new").score == 6
+    assert desk.run("rename", "ada", "new", wanted=2)
 
 
 def test_two_keys_that_name_two_people_are_refused(desk):

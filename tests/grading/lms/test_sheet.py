@@ -70,6 +70,34 @@ def test_bytes_that_are_no_text_and_unequal_rows_are_refused(tmp_path):
         written(tmp_path, "a,b\n1,2\n3\n")
 
 
-@pytest.mark.parametrize("cell", ["nan", "inf", "EX", "", "-", "1/2"])
+@pytest.mark.parametrize(
+    "cell", ["nan", "inf", "EX", "", "-", "1/2", "85 %", "1_000", "1 2", "1,2,3", "--1", "1,23,4"]
+)
 def test_what_is_no_number(cell):
-    assert sheet.number(cell) is None
+    assert sheet.Numbers("x", [cell])(cell) is None
+
+
+# How 1234.5 and 12 are written in Germany, England, France, Switzerland, India, Arabic, by Excel.
+@pytest.mark.parametrize(
+    "cell, other",
+    [
+        ("1.234,5", "12,00"), ("1,234.5", "12.00"), ("1\u202f234,5", "12"), ("1 234,5", "12"),
+        ("1\u2019234.5", "12."), ("1,234.50", "+12"),
+        ("\u0661\u0662\u0663\u0664\u066b\u0665", "12"),
+        ("1,2345E+03", "1,2E+01"), ("1234.5", "1.2e1"), ("\xa01234,5 ", "12"),
+    ],
+)  # fmt: skip
+def test_numbers_of_every_locale_are_what_they_say(cell, other):
+    read = sheet.Numbers("x", [cell, other, ""])
+    assert [read(cell), read(other), read("")] == [1234.5, 12, None]
+    # What may be two numbers is what the column says it is.
+    assert read("2.000") == (2.0 if read.mark == "." else 2000.0)
+
+
+@pytest.mark.parametrize("cell", ["1.234", "1,234", "12,000"])
+def test_a_number_that_may_be_two_is_refused(cell):
+    read = sheet.Numbers("points", ["7", cell])
+    with pytest.raises(ValueError, match="points: .* may be .*, and no other cell tells which"):
+        read(cell)
+    with pytest.raises(ValueError, match="different decimal marks"):
+        sheet.Numbers("points", ["1,5", "2.5"])

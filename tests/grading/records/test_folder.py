@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading.records.folder import recover, replaced
+from course_lib.cli import main
+from course_lib.grading.records.folder import SEEDS, recover, replaced
 
 
 @pytest.fixture
@@ -44,3 +45,33 @@ def test_a_run_that_ended_between_the_last_steps(folder: Path, new_is_there: boo
     recover(folder)
     assert (folder / "a").exists() != new_is_there
     assert [path.name for path in folder.parent.iterdir()] == ["sheets"]
+
+
+@pytest.mark.parametrize(
+    "file, content",
+    [
+        (SEEDS, "{"),
+        (SEEDS, "[1]"),
+        ("gradebook.db", "x" * 5000),
+        ("gradebook.db", "SQLite format 3\0" + "\1" * 99),
+    ],
+)
+def test_a_broken_file_of_the_course_ends_in_a_sentence(
+    tmp_path: Path,
+    file: str,
+    content: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    root: Path,
+) -> None:
+    monkeypatch.chdir(root)
+    folder = tmp_path / "submitted" / "ada" / "03_attention"
+    folder.mkdir(parents=True)
+    (folder / "03_attention.ipynb").write_text("{}")
+    (tmp_path / file).write_text(content)
+    asked = ["grade", "03_attention", "--course", str(tmp_path), "--dry-run"]
+    if file != SEEDS:
+        asked = ["rename", "ada", "ben", "--course", str(tmp_path)]
+    assert main(asked) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "damaged" in said and "from a backup" in said

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import pytest
 
+from course_lib.cli import main
 from course_lib.grading.records import gradebook
 
 NAME = "01_essay"
@@ -120,3 +121,19 @@ def test_a_database_that_is_held_is_said_to_be(essay, monkeypatch):
         essay.grade()
     holder.close()
     assert essay.grade().fresh
+
+
+def test_a_gradebook_moves_where_no_environment_is_activated(tmp_path, monkeypatch, essay, capsys):
+    """nbgrader asks `alembic` in the PATH how a new gradebook is marked; here nothing is asked."""
+    essay.hand_in("Because.")
+    essay.grade()
+    monkeypatch.setenv("PATH", "")
+    source, target = str(essay.course / "gradebook.db"), tmp_path / "new.db"
+    # A run that was ended before has made the tables, and not said of which version.
+    with sqlite3.connect(source) as old, sqlite3.connect(target) as new:
+        for (made,) in old.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"):
+            if "alembic" not in made:
+                new.execute(made)
+    for address in (f"sqlite:///{target}", f"sqlite:///{tmp_path / 'other.db'}"):
+        assert main(["migrate", source, address]) == 0
+        assert "rows copied to" in capsys.readouterr().out

@@ -67,6 +67,23 @@ def look(course, place, known=(), now=NOW):
     return [r.says for r in found if r.wrong], [r.says for r in found if not r.wrong]
 
 
+def test_an_exchange_in_which_everybody_reads_and_changes_everything_is_named(exchange, course):
+    mine = hand_in(exchange, "ada", NOW - timedelta(days=1))
+    hand_in(exchange, "ben", NOW - timedelta(days=1))
+    inbound = exchange.root / "attention" / "inbound"
+    inbound.chmod(0o777)
+    (mine / f"{NAME}.ipynb").chmod(0o666)
+    wrong, _ = look(course, exchange)
+    assert len(wrong) == 2 and f"`chmod o-r {inbound}`" in wrong[0]
+    assert "ada+" in wrong[1] and "ben+" not in wrong[1] and "chmod -R o-w" in wrong[1]
+
+
+def test_a_folder_called_by_markup_is_named(exchange, course):
+    (course / "submitted" / "<img src=x>" / NAME).mkdir(parents=True)
+    (said,) = look(course, exchange)[0]
+    assert "<img src=x> would run in Formgrader's pages" in said
+
+
 def test_where_all_is_well_nothing_is_wrong(exchange, course):
     hand_in(exchange, "ada", NOW - timedelta(days=1))
     wrong, notes = look(course, exchange)
@@ -124,7 +141,7 @@ def test_an_exchange_that_nobody_can_write_to_is_named(exchange, course):
     assert look(course, CourseExchange(exchange.root, "attention", True, exchange.file))[0] == []
     exchange.root.chmod(0o777)
     inbound = exchange.root / "attention" / "inbound"
-    inbound.chmod(0o755)
+    inbound.chmod(0o711)
     (said,), _ = look(course, exchange)
     assert f"chmod o+wx {inbound}" in said
     shutil.rmtree(exchange.root)
@@ -297,7 +314,8 @@ def test_a_renamed_student_keeps_everything(crowd, grading, tmp_path, capsys, du
     assert roster.students(course) == {"s0", "s1"}
     asked = ["--course", str(course)]
     assert main(["rename", "s0", "s1", *asked]) == 2
-    assert f"s0 and s1 both have {NAME}" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"s0 and s1 both have {NAME}" in said and "`course rename s1 s1-2`" in said
     assert main(["rename", "s9", "new", *asked]) == 2
     assert "knows a student 's9'" in capsys.readouterr().err
     for bad in ("..", "a/b", "", "s0"):

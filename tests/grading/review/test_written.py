@@ -1,6 +1,7 @@
 """Answers in writing: rubrics that fit the cells, marks that nbgrader keeps, markers who agree."""
 
 import csv
+import hashlib
 import io
 import json
 import shutil
@@ -17,8 +18,8 @@ from course_lib.book.teaching import tasks
 from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import authoring, formgrader, rubrics
-from course_lib.grading.records import gradebook
-from course_lib.grading.review import written
+from course_lib.grading.records import gradebook, summary
+from course_lib.grading.review import marksheet, written
 from course_lib.grading.review.agreement import agreement
 from course_lib.grading.review.written import Question, SecondLook, WrittenMark
 
@@ -281,6 +282,44 @@ def test_a_table_goes_out_and_comes_in(course, tmp_path, capsys, root):
     assert run(course, "--read", path) == 2
     assert "points already" in capsys.readouterr().err and rows(course) == marked
     assert run(course, "--read", path, "--again") == 0 and rows(course)["dan"][0] == 0
+
+
+def test_who_has_the_list_of_the_class_cannot_tell_whose_a_row_of_a_blind_table_is(
+    course, root, tmp_path
+):
+    """Keys of before could be had from names and texts; tables and marks with them still count."""
+    before = {
+        "a" + hashlib.sha256("\0".join((CELL, a.student, a.text)).encode()).hexdigest()[:10]: a
+        for a in Question(course, root, NAME).answers()
+    }
+    path = tmp_path / "marks.csv"
+    assert run(course, "--csv", path, "--blind") == 0
+    text = path.read_text("utf-8-sig")
+    assert not [key for key in before if key in text]
+    for key, answer in before.items():
+        text = text.replace(f"{answer.key},", f"{key},")
+    header, *lines = csv.reader(io.StringIO(text))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *([*line[:2], *"0000", ""] for line in lines)])
+    assert run(course, "--read", path) == 0 and rows(course)["ben"][:2] == (0, False)
+    second = course / written.SECOND / f"{NAME}.json"
+    second.parent.mkdir()
+    marks = {key: {"given": NONE, "comment": ""} for key in before}
+    second.write_text(json.dumps({CELL: marks}))
+    assert SecondLook(course, root, NAME).agreement().n == len(before)
+
+
+def test_no_cell_of_a_table_begins_a_formula_wherever_a_spreadsheet_cuts_it(course, root):
+    hostile = "x;=cmd|'/C calc'!A0\n=1\n\t@x; \"=2\u2028+3\n\uff1d4;-5"
+    rubric = Question(course, root, NAME).rubric
+    answer = written.Answer("a1", "=ada;=1", hostile, given=FULL, comment="-x;+y\n=z;'=w")
+    text = marksheet.table(rubric, [answer], blind=False)
+    for line in text.lstrip("\ufeff").splitlines():
+        for separator in ";\t":
+            cells = [*line.split(separator), *next(csv.reader([line], delimiter=separator))]
+            assert not [c for c in cells if c.lstrip('" ')[:1] in tuple("=+-@\uff1d")], line
+    cells = next(csv.reader(io.StringIO(text.partition("\n")[2])))
+    assert summary.bare(cells[-1]) == "-x;+y\n=z;'=w"
 
 
 @pytest.mark.parametrize("content, said", [
