@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 __all__ = [
@@ -34,7 +35,7 @@ class Decoded(NamedTuple, Generic[State]):
         scores: What hypotheses are ranked by, of the same shape; the log-probability itself,
             unless a beam search weighs it by length.
         state: Of the model after the last step, in the order of ``tokens`` (a beam's K sequences
-            follow one another).
+            follow one another). It says nothing of a sequence that has ended.
 
     Example:
         >>> uniform = torch.full((1, 4), 0.25).log()
@@ -290,8 +291,9 @@ def beam_search(
     """Follow the best K hypotheses at once.
 
     At every step each hypothesis is extended by all tokens and the K best of all extensions stay.
-    One that has ended keeps its place and its score, so that it competes with the others until it
-    is pushed out. A beam of 1 is :func:`greedy`; a beam that holds all sequences finds the best.
+    One that has ended competes with them by the score it has. Pushed out, it is set aside and
+    ranked again in the end: no whole sentence that the beam held is lost to a worse hypothesis.
+    A beam of 1 is :func:`greedy`; a beam that holds all sequences finds the best.
 
     Source: Sutskever et al., Sequence to Sequence Learning with Neural Networks (2014), section
     3.2; Wu et al. (2016), section 7, for the weight of the length.
@@ -339,6 +341,7 @@ def beam_search(
     done = torch.zeros_like(lengths, dtype=torch.bool)
     total = scores = torch.zeros(B, 1, device=start.device)
     last = start
+    aside: list[tuple[Tensor, Tensor, Tensor]] = []
     for _ in range(max_len):
         log_probs, state = step(last, state)
         _check_log_probs(log_probs, B * K)
@@ -354,8 +357,11 @@ def beam_search(
         ranked = extended / length_norm(longer.to(extended), length_penalty)[..., None]
         first_row = torch.arange(B, device=start.device)[:, None] * K
         K = min(beam_size, K * V)
-        scores, best = ranked.flatten(1).topk(K)
+        before, (scores, best) = scores, ranked.flatten(1).topk(K)
         parent, token = best // V, best % V
+        pushed_out = done.scatter(1, parent, False)
+        if pushed_out.any():
+            aside.append((before.masked_fill(~pushed_out, -torch.inf), total, tokens))
         total = extended.flatten(1).gather(1, best)
         lengths, done = longer.gather(1, parent), done.gather(1, parent)
         tokens = tokens.gather(1, parent[..., None].expand(-1, -1, tokens.shape[-1]))
@@ -366,6 +372,18 @@ def beam_search(
             done = done | (token == end)
             if (done | (total == -torch.inf)).all():
                 break
+    if aside:
+        length = tokens.shape[-1]
+        aside = [(s, t, F.pad(x, (0, length - x.shape[-1]), value=pad)) for s, t, x in aside]
+        all_scores, totals, texts = (
+            torch.cat(parts, dim=1) for parts in zip((scores, total, tokens), *aside, strict=True)
+        )
+        # Equal ones in the order in which they came, the beam's own first.
+        order = all_scores.sort(dim=1, descending=True, stable=True).indices[:, :K]
+        scores, total = all_scores.gather(1, order), totals.gather(1, order)
+        tokens = texts.gather(1, order[..., None].expand(-1, -1, length))
+        first_row = torch.arange(B, device=start.device)[:, None] * K
+        state = reorder(state, (first_row + order.clamp(max=K - 1)).flatten())
     return Decoded(tokens, total, scores, state)
 
 

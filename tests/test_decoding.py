@@ -104,7 +104,11 @@ def test_a_beam_of_one_is_greedy(seed):
 def test_a_beam_is_the_beam_written_with_lists(seed, beam_size, alpha):
     tree = Tree(seed)
     start, state = begin(0)
-    hypotheses = [((), 0.0, torch.tensor([0]), False)]
+    hypotheses, aside = [((), 0.0, torch.tensor([0]), False)], []
+
+    def score(hypothesis):
+        return hypothesis[1] / ((5 + len(hypothesis[0])) / 6) ** alpha
+
     for _ in range(DEPTH):
         extended = []
         for tokens, total, node, done in hypotheses:
@@ -114,14 +118,34 @@ def test_a_beam_is_the_beam_written_with_lists(seed, beam_size, alpha):
             log_probs, after = tree.step(torch.tensor([(0, *tokens)[-1]]), node)
             for v in range(V):
                 extended.append(((*tokens, v), total + float(log_probs[0, v]), after, v == END))
-        extended.sort(key=lambda h: h[1] / ((5 + len(h[0])) / 6) ** alpha, reverse=True)
-        hypotheses = extended[:beam_size]
+        best = sorted(extended, key=score, reverse=True)[:beam_size]
+        aside += [h for h in hypotheses if h[3] and h[0] not in [tokens for tokens, *_ in best]]
+        hypotheses = best
     beam = beam_search(
         tree.step, start, state, reorder=tree.reorder, beam_size=beam_size, max_len=DEPTH, end=END,
         length_penalty=alpha,
     )  # fmt: skip
     found = beam.tokens[0][beam.scores[0] > -math.inf]
-    assert [cut(row) for row in found] == [h[0] for h in hypotheses]
+    ranked = sorted(hypotheses + aside, key=score, reverse=True)[:beam_size]
+    assert [cut(row) for row in found] == [h[0] for h in ranked]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_a_sentence_that_ended_is_not_lost_to_worse_ones(alpha):
+    # After word 0 comes 0 or 1, then any of five words, then the end: no such sentence is likely.
+    end, table = 5, torch.zeros(4, 6, 6)
+    table[0, 4] = torch.tensor([0.65, 0.05, 0, 0, 0, 0.3])
+    table[1, :, :2] = 0.5
+    table[2, :, :5] = 0.2
+    table[3, :, end] = 1.0
+    beam = beam_search(
+        lambda tokens, step: (table[step[0], tokens].log(), step + 1), torch.tensor([4, 4]),
+        torch.zeros(2, dtype=torch.long), reorder=lambda step, indices: step[indices], beam_size=2,
+        max_len=6, end=end, length_penalty=alpha,
+    )  # fmt: skip
+    assert beam.tokens[:, 0].tolist() == 2 * [[end, end, end, end]]
+    assert beam.log_probs[0].exp().tolist() == pytest.approx([0.3, 0.065])
+    assert (beam.scores[:, 0] >= beam.scores[:, 1]).all() and beam.state.shape == (4,)
 
 
 def test_log_probs_of_a_beam_are_those_of_its_tokens_and_the_state_follows_them():

@@ -173,9 +173,11 @@ def _prepare(latex: str, display: bool) -> str:
 
 
 def _unescape(root: Element) -> None:
-    """The parser writes character references into its tree; make them characters."""
+    """The parser writes character references into its tree, and leaves escapes within text."""
     for element in root.iter():
         element.text = html.unescape(element.text) if element.text else element.text
+        if element.tag == "mtext" and element.text:
+            element.text = re.sub(r"\\([_%#&{}])", r"\1", element.text)
 
 
 def _check(root: Element, latex: str) -> None:
@@ -187,6 +189,8 @@ def _check(root: Element, latex: str) -> None:
         if element.get("linebreak"):
             raise _refuse(latex, "a line break outside of an environment")
         text = element.text or ""
+        if element.tag == "mtext" and "\\" in text:
+            raise _refuse(latex, f"a command inside \\text{{{text}}}")
         if element.tag != "mtext" and (text.startswith("\\") and len(text) > 1):
             raise _refuse(latex, f"unknown command {text}")
         if element.tag != "mtext" and text == "&":

@@ -81,18 +81,24 @@ window.courseRuntime.translator = (base64) => {
     return resume([], [], maps);
   }
 
-  // The best beginnings: each is extended by every word, and the best of all extensions stay.
+  // The best beginnings: each is extended by every word, and the best of all extensions stay. What has
+  // ended and is pushed out counts again in the end.
   function search(given) {
     let best = [{ reading: read(given), last: "<bos>", words: [], score: 0 }];
+    const ranked = (some) => some.sort((a, b) => b.score - a.score).slice(0, given.beam);
+    const aside = [];
     for (let t = 0; t < given.length; t++) {
-      best = best.flatMap((one) => {
+      const longer = ranked(best.flatMap((one) => {
         if (one.last === "<eos>") return [one];
         const reading = one.reading.fork();
         const shares = softmax(reading.write(one.last));
         return target.map((last, i) => (
           { reading, last, words: [...one.words, last], score: one.score + Math.log(shares[i]) }));
-      }).sort((a, b) => b.score - a.score).slice(0, given.beam);
+      }));
+      aside.push(...best.filter((one) => one.last === "<eos>" && !longer.includes(one)));
+      best = longer;
     }
+    best = ranked([...best, ...aside]);
     return { words: best.map(({ words }) => words), scores: best.map(({ score }) => score) };
   }
 

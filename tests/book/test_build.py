@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -272,11 +273,56 @@ FAULTS = """# Hello
 
 $\\softmax x$ and {claim}`99`
 
+| norm | after |
+|---|---|
+| $|x|$ | kept |
+
 ```{question} Bad_Name
 stem: What?
 options: []
 ```
 """
+
+
+SHOWN = """---
+file_format: mystnb
+kernelspec: {name: python3}
+---
+# Shown
+
+A step $\\text{learning\\_rate}$ of $\\text{50\\%}$.
+
+| norm | after it |
+|---|---|
+| $\\vert x \\vert$ | kept |
+
+```{code-cell}
+from IPython.display import Markdown
+Markdown("made by a cell: $y = x^2$\\n\\n| a | b |\\n|---|---|\\n| 1 | 2 |")
+```
+"""
+
+
+@pytest.mark.slow
+def test_formulas_are_shown_wherever_they_stand(tmp_path: Path) -> None:
+    root = tmp_path / "small"
+    shutil.copytree(ROOT / "book" / "_ext", root / "book" / "_ext")
+    (root / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")
+    whole = yaml.safe_load((ROOT / "_config.yml").read_text())
+    config = {
+        name: whole["sphinx"]["config"][name]
+        for name in ("html_math_renderer", "nb_render_markdown_format")
+    }
+    extensions = {"course_math": "book/_ext", "course_lost": "book/_ext"}
+    small = {"title": "Small", "only_build_toc_files": True, "parse": whole["parse"],
+             "sphinx": {"local_extensions": extensions, "config": config}}  # fmt: skip
+    (root / "_config.yml").write_text(yaml.safe_dump(small))
+    (root / "book" / "intro.md").write_text(SHOWN)
+    build(root, echo=quiet)
+    page = (root / "_build" / "html" / "book" / "intro.html").read_text()
+    assert "<mtext>learning_rate</mtext>" in page and "<mtext>50%</mtext>" in page
+    assert re.search(r"made by a cell: <math[^>]*>.*?<msup>", page)
+    assert len(re.findall("<td>", page)) == 4 and "$" not in page.partition("<article")[2]
 
 
 HUNGRY = """---
@@ -288,6 +334,12 @@ execution_budget: 0.2
 
 ```{code-cell}
 sum(i for i in range(20_000_000))
+```
+
+```{code-cell}
+from IPython.display import display
+widget = {"model_id": "a", "version_major": 2, "version_minor": 0}
+display({"application/vnd.jupyter.widget-view+json": widget, "text/plain": "here"}, raw=True)
 ```
 """
 
@@ -306,7 +358,8 @@ def test_the_frame_refuses_what_readers_should_not_meet(tmp_path: Path) -> None:
     (root / "_config.yml").write_text(
         "title: Small\nonly_build_toc_files: true\nsphinx:\n  local_extensions:\n"
         + "".join(
-            f"    course_{name}: book/_ext\n" for name in ("site", "math", "question", "claims")
+            f"    course_{name}: book/_ext\n"
+            for name in ("site", "math", "lost", "question", "claims")
         )
         + "  config: {html_math_renderer: mathml}\n"
     )
@@ -325,6 +378,8 @@ def test_the_frame_refuses_what_readers_should_not_meet(tmp_path: Path) -> None:
         "claim-99",
         f"claim {claim.id} is called holds, but the code found holds=False",
         "seconds of processor time, its budget is 0",
+        "intro.md:9: WARNING: a table: 4 cells in 2 columns",
+        "a widget, which does nothing without a kernel",
     ):
         assert said in str(caught.value)
 

@@ -59,6 +59,7 @@ def test_formulas_of_the_course_come_out_without_remains_of_latex(
         (r"a & b", "an & outside of an environment"),
         (r"\newcommand{\x}{y} \x", "define no macros"),
         (r"\text{if $x$}", "a dollar sign inside"),
+        (r"\text{a \bf word}", "a command inside"),
         (r"a \tag{1}", "number an equation with a label"),
         (r"\cancel{x}", "MathML Core has no strikes"),
         (r"\begin{array}{c|c} a & b \end{array}", "ruled columns"),
@@ -71,6 +72,10 @@ def test_what_cannot_be_shown_is_refused_with_the_formula(latex: str, part: str)
         mathml(latex)
     assert part in str(caught.value)
     assert " ".join(latex.split()) in str(caught.value)
+
+
+def test_escapes_inside_text_are_the_characters_themselves() -> None:
+    assert text(tree(r"\text{learning\_rate}, \text{50\%\&\#1}")) == "learning_rate,50%&#1"
 
 
 def test_markup_in_a_formula_stays_text() -> None:
