@@ -77,7 +77,7 @@ class RecallConfig:
     n_features: int = 32
     n_test: int = 100
     batch_size: int = 8
-    epochs: int = 20
+    epochs: int = 10
     steps: int = 60
     learning_rate: float = 5e-3
 
@@ -298,7 +298,7 @@ QUESTIONS = (
     "what cheaper attention gives up: recall of facts far back after the same training",
     arms={arm: {"kind": kind} for arm, kind in ARMS.items()},
     sizes={
-        "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.4, "one CPU core"),
+        "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.2, "one CPU core"),
         "full": Size(asdict(FULL), (0, 1, 2, 3, 4), 30, "one GPU"),
     },
     questions=QUESTIONS,

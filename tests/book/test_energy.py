@@ -55,7 +55,7 @@ def test_without_a_network_there_is_no_time_on_a_gpu() -> None:
 
 
 def test_examples_are_counted_as_often_as_they_come() -> None:
-    assert n_seen(STEPS) == 20 * 60 * 8
+    assert n_seen(STEPS) == 10 * 60 * 8
     assert n_seen(WHOLE) == 15 * 20_000
     few = load_record(SHIPPED_RESULTS / "vit-study" / "few-2-cpu-0.json")
     assert few.config["share"] == 0.2 and n_seen(few) == 20 * 500
