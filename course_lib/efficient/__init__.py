@@ -34,6 +34,7 @@ from course_lib.efficient.costs import (
     longformer_pairs,
     window_pairs,
 )
+from course_lib.efficient.delta import GatedDeltaAttention, gated_delta
 from course_lib.efficient.keys import expand_key_mask
 from course_lib.efficient.linformer import LinformerAttention, linformer_attention
 from course_lib.efficient.longformer import LongformerAttention
@@ -55,13 +56,14 @@ from course_lib.efficient.tiled import Running, online_attention, online_step, t
 
 __all__ = [
     "KINDS", "BlockSparseAttention", "ConvolutionalAttention", "Cost", "CrossShapedAttention",
-    "LinformerAttention", "LongformerAttention", "PerformerAttention", "RandomFeatureAttention",
-    "ReducedAttention", "Running", "attention_costs", "band_average", "band_offsets",
-    "band_to_dense", "band_weights", "banded_attention", "block_diagonal_attention", "block_layout",
-    "block_sparse_attention", "expand_key_mask", "fixed_mask", "fused_banded_attention",
-    "fused_block_diagonal_attention", "fused_block_sparse_attention", "fused_strided_attention",
-    "largest_tensor", "layout_mask", "linformer_attention", "longformer_pairs", "online_attention",
-    "online_step", "orthogonal_features", "performer_attention", "performer_linear_attention",
-    "random_blocks", "softmax_features", "strided_attention", "strided_mask", "stripe_masks",
-    "tiled_attention", "window_pairs",
+    "GatedDeltaAttention", "LinformerAttention", "LongformerAttention", "PerformerAttention",
+    "RandomFeatureAttention", "ReducedAttention", "Running", "attention_costs", "band_average",
+    "band_offsets", "band_to_dense", "band_weights", "banded_attention", "block_diagonal_attention",
+    "block_layout", "block_sparse_attention", "expand_key_mask", "fixed_mask",
+    "fused_banded_attention", "fused_block_diagonal_attention", "fused_block_sparse_attention",
+    "fused_strided_attention", "gated_delta", "largest_tensor", "layout_mask",
+    "linformer_attention", "longformer_pairs", "online_attention", "online_step",
+    "orthogonal_features", "performer_attention", "performer_linear_attention", "random_blocks",
+    "softmax_features", "strided_attention", "strided_mask", "stripe_masks", "tiled_attention",
+    "window_pairs",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Recall far back: the texts, the five kinds of attention, and the rule."""
+"""Recall far back: the texts, the kinds of attention and their sums, and the rule."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from course_lib.attention import MultiHeadAttention
+from course_lib.efficient import PerformerAttention
 from course_lib.experiments import SHIPPED_RESULTS, cost, load_record
-from course_lib.experiments.cost import KINDS, RecallConfig, RecallModel, recall, texts
+from course_lib.experiments.cost import ARMS, RecallConfig, RecallModel, recall, texts
 from course_lib.experiments.questions import answers
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job
@@ -41,7 +43,7 @@ def test_the_answer_stands_in_the_text_where_the_distance_says() -> None:
     assert tokens.max() < K * V + K + config.n_noise
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ARMS.values())
 def test_an_arm_is_trained_and_measured(kind: str, tmp_path: Path) -> None:
     outcome = cost.EXPERIMENT.train(job(tmp_path, kind))
     assert [row["epoch"] for row in outcome.metrics] == [1, 2]
@@ -65,6 +67,31 @@ def test_a_window_knows_nothing_of_what_is_beyond_its_blocks() -> None:
     assert torch.allclose(window(moved), window(tokens), atol=1e-6)
     assert not torch.allclose(full(moved), full(tokens), atol=1e-6)
     assert not torch.allclose(window(moved_near), window(tokens), atol=1e-6)
+
+
+def test_a_sum_of_kinds_is_dealt_out_to_blocks_in_turn() -> None:
+    config = replace(TINY, n_layers=3)
+    model = RecallModel("performer+full", config, 0)
+    kinds = [type(block.attention) for block in model.blocks]
+    assert kinds == [PerformerAttention, MultiHeadAttention, PerformerAttention]
+    # What is drawn for a block does not depend on its neighbours.
+    alone = RecallModel("performer", config, 0)
+    for layer in (0, 2):
+        ours, theirs = (m.blocks[layer].attention.attend.directions for m in (model, alone))
+        assert torch.equal(ours, theirs)
+
+
+def test_delta_reads_forwards_and_misses_no_fact() -> None:
+    tokens, _, _ = texts(1, TINY, seeded_generator(0))
+    model = RecallModel("delta", TINY, 0).eval()
+    answers = model(tokens)
+    for place in torch.where(tokens[0] < TINY.n_keys * TINY.n_values)[0]:
+        moved = tokens.clone()
+        moved[0, place] = (moved[0, place] + 1) % 4
+        assert not torch.allclose(model(moved), answers, atol=1e-7)
+    later = tokens.clone()
+    later[0, -1] = TINY.n_keys * TINY.n_values + (later[0, -1] + 1) % TINY.n_keys
+    assert torch.allclose(model(later)[0, :-1], answers[0, :-1], atol=1e-6)
 
 
 def test_recall_counts_near_and_far_apart() -> None:

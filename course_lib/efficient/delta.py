@@ -1,0 +1,118 @@
+"""The gated delta rule: a state that forgets, and corrects what it returns for a key.
+
+Linear attention only adds to its state, so that values of similar keys mix. Here a step first
+takes away what the state returns for the new key, and writes the new value in its place.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.attention import check_attention
+from course_lib.positions.heads import HeadProjections
+
+
+def gated_delta(
+    q: Tensor, k: Tensor, v: Tensor, keep: Tensor, rate: Tensor, *, chunk: int = 64
+) -> Tensor:
+    """Read a state that each token first makes smaller, then corrects: ``o_t = S_t q_t``.
+
+    ``S_t = S_(t-1) (a_t (I - b_t k_t k_t^T)) + b_t v_t k_t^T``, where a is ``keep`` and b ``rate``.
+
+    Tokens of a chunk are taken at once. With S from before it, g_t the product of its a up to t
+    and u_t what token t writes, ``S_t = g_t S + sum_i (g_t / g_i) u_i k_i^T`` over its tokens i up
+    to t, and the u solve a triangular system.
+
+    Source: Yang, Kautz and Hatamizadeh, Gated Delta Networks (2025), equation 10 and section 3.3.
+
+    Args:
+        q: Queries ``(B, H, T, Dk)``.
+        k: Keys ``(B, H, T, Dk)``, of length 1.
+        v: Values ``(B, H, T, Dv)``.
+        keep: Which share of the state each step keeps, above 0 and up to 1, ``(B, H, T)``.
+        rate: How far each step goes to the new value, 0 to 1, ``(B, H, T)``.
+        chunk: Tokens that are taken at once; it changes nothing but time and rounding.
+
+    Returns:
+        The output ``(B, H, T, Dv)``. No position sees a later one.
+
+    Raises:
+        ValueError: If the shapes don't fit together.
+
+    Example:
+        A key that comes twice returns its last value, where a sum would return 12.
+
+        >>> k = torch.tensor([[1.0, 0.0], [1.0, 0.0]])[None, None]
+        >>> v = torch.tensor([[4.0], [8.0]])[None, None]
+        >>> gated_delta(k, k, v, *torch.ones(2, 1, 1, 2))[0, 0, -1]
+        tensor([8.])
+    """
+    check_attention(q, k, v, n_axes=4)
+    for name, x in (("keep", keep), ("rate", rate)):
+        if x.shape != q.shape[:3]:
+            raise ValueError(f"{name} is {tuple(x.shape)}, wanted {tuple(q.shape[:3])}")
+    state = q.new_zeros(*q.shape[:2], v.shape[-1], k.shape[-1])
+    out = []
+    for q_c, k_c, v_c, keep_c, b in zip(
+        *(x.split(chunk, dim=2) for x in (q, k, v, keep, rate.unsqueeze(-1))), strict=True
+    ):
+        log_g = keep_c.log().cumsum(dim=-1)
+        # Differences before the exponential: g itself may be 0 in single precision.
+        ratio = (log_g.unsqueeze(-1) - log_g.unsqueeze(-2)).tril().exp().tril()
+        g = log_g.exp().unsqueeze(-1)
+        known = b * (ratio * (k_c @ k_c.mT)).tril(-1)
+        wanted = b * (v_c - g * (k_c @ state.mT))
+        u = torch.linalg.solve_triangular(known, wanted, upper=False, unitriangular=True)
+        out.append(g * (q_c @ state.mT) + (ratio * (q_c @ k_c.mT)) @ u)
+        state = g[..., -1:, :] * state + (ratio[..., -1, :, None] * u).mT @ k_c
+    return torch.cat(out, dim=2) if out else torch.zeros_like(v)
+
+
+class GatedDeltaAttention(HeadProjections):
+    """Heads with a state by the gated delta rule; there is no softmax, and no key is kept.
+
+    Queries and keys have length 1. What is kept and how much is written follows from each token:
+    ``a = sigmoid(W_a x + c)`` and ``b = sigmoid(W_b x)``; at first the heads keep between 0.999
+    and 0.88. The paper's short convolution, output norm and output gate are left out.
+
+    Source: as :func:`gated_delta`.
+
+    Args:
+        d_model: Width D of the inputs and of the output.
+        n_heads: Number of heads H, which divides D.
+        bias: Whether the projections add a bias vector.
+
+    Raises:
+        ValueError: If H does not divide D.
+
+    Example:
+        >>> attend = GatedDeltaAttention(8, n_heads=2)
+        >>> x = torch.randn(1, 6, 8)
+        >>> torch.allclose(attend(x[:, :4]), attend(x)[:, :4], atol=1e-6)  # it reads forwards
+        True
+    """
+
+    def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
+        """Make the projections and both gates."""
+        super().__init__(d_model, n_heads, bias=bias)
+        self.keep_proj = nn.Linear(d_model, n_heads, bias=False)
+        self.rate_proj = nn.Linear(d_model, n_heads, bias=bias)
+        self.memory = nn.Parameter(torch.linspace(7, 2, n_heads))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Read what was written up to each token.
+
+        Args:
+            x: Tokens ``(B, T, D)``.
+
+        Returns:
+            The output ``(B, T, D)``.
+
+        Raises:
+            ValueError: If x has another shape.
+        """
+        q, k, v = self.project(x)
+        q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
+        keep = (self.keep_proj(x) + self.memory).sigmoid().mT
+        rate = self.rate_proj(x).sigmoid().mT
+        return self.merge(gated_delta(q, k, v, keep, rate))
