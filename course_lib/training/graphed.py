@@ -41,7 +41,7 @@ class Manner:
     compiled: bool = False
 
 
-_manner: ContextVar[Manner] = ContextVar("manner", default=Manner())
+_manner: ContextVar[Manner] = ContextVar("manner")
 
 
 def use(manner: Manner) -> None:
@@ -51,7 +51,7 @@ def use(manner: Manner) -> None:
 
 def manner() -> Manner:
     """How a GPU computes now."""
-    return _manner.get()
+    return _manner.get(Manner())
 
 
 def told(device: torch.device) -> dict[str, Any]:
