@@ -90,7 +90,8 @@ def files(start: Collection[Symbol], emptied: Collection[Symbol]) -> dict[str, b
         start: What is imported.
         emptied: Functions that lose their bodies.
     """
-    kept = set(reached(start, closed=emptied))
+    # What is imported is what a GPU needs, too, and computes on a CPU by the plainer one.
+    kept = set(reached(start, device="cuda", closed=emptied))
     found: dict[str, bytes] = {}
     for module in sorted({module for module, _ in kept}):
         parts = module.split(".")

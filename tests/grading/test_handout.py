@@ -21,6 +21,7 @@ from course_lib.checks.recorded import SEEDS, Records
 from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import MANIFEST, answers_apart, authoring, handout
+from course_lib.grading.judging.sandbox_package import lay_out
 
 LIBRARY = Path(course_lib.__file__).parent
 NAMES = tuple(source.stem for source in authoring.sources(LIBRARY.parent))
@@ -82,15 +83,43 @@ def called(function):
     return [f for f in values if inspect.isfunction(f) and not f.__module__.startswith(own)]
 
 
-def test_no_function_that_an_exercise_asks_for_is_whole_in_it(root, monkeypatch):
+@pytest.fixture(scope="module")
+def everything(root):
+    """A handout of all assignments, but for the records, which take minutes."""
+
+    def nothing(stand_ins, *_):
+        return dict.fromkeys(stand_ins, Records().write())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answers_apart, "recorded_once", nothing)
+        plan = handout.plan(root, root / "_build/no-handout")
+        return plan, handout.files(root, plan)
+
+
+def test_all_that_notebooks_and_checks_import_is_there(everything, tmp_path):
+    plan, content = everything
+    lay_out(content, tmp_path / "course")
+    lines = [f"import {BANK}.{identifier}" for identifier in plan.exercises]
+    for name in plan.assignments:
+        notebook = content[f"exercises/{name}/{name}.ipynb"].decode()
+        for cell in nbformat.reads(notebook, as_version=4).cells:
+            code = cell.source if cell.cell_type == "code" else ""
+            nodes = ast.parse(code).body
+            lines += [ast.unparse(n) for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+    wanted = [line for line in lines if line.startswith("from course_lib.training import")]
+    assert wanted and len(lines) > 150
+    run = in_the_handout(tmp_path / "course", "-c", "\n".join(lines), timeout=600)
+    assert run.returncode == 0, run.stderr
+
+
+def test_no_function_that_an_exercise_asks_for_is_whole_in_it(everything):
     """Of all exercises: neither the reference, nor what it only calls, in library or notebooks."""
-    monkeypatch.setattr(answers_apart, "recorded_once", lambda *asked: {})
-    plan = handout.plan(root, root / "_build/no-handout")
+    plan, content = everything
     there = set()
-    for name, content in handout.files(root, plan).items():
-        texts = [content.decode()] if name.endswith(".py") else []
+    for name, data in content.items():
+        texts = [data.decode()] if name.endswith(".py") else []
         if name.startswith("exercises/") and name.endswith(".ipynb"):
-            cells = nbformat.reads(content.decode(), as_version=4).cells
+            cells = nbformat.reads(data.decode(), as_version=4).cells
             texts = [c.source for c in cells if c.cell_type == "code" and "\n%" not in c.source]
         nodes = (node for text in texts for node in ast.walk(ast.parse(text)))
         there |= {"\n".join(body(n)) for n in nodes if isinstance(n, ast.FunctionDef)}

@@ -142,7 +142,7 @@ def test_two_participants_who_are_called_alike_are_left_out(pair, notebook):
     files = {f"Ada Love_{n}_assignsubmission_file/{NAME}.ipynb": notebook(str(n)) for n in (51, 52)}
     said = collect(pair, files, wanted=1)
     assert not pair.submitted()
-    assert "2 participants are called so; --worksheet" in said["not_collected"][0]
+    assert "2 participants are called so: --worksheet" in said["not_collected"][0]
 
 
 def test_a_receipt_settles_whose_a_file_is_and_none_is_forged(pair, notebook):
