@@ -120,7 +120,6 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
         ("own-type", "a class made of strings", "@    Later = type('Later', (list,), {'__iter__': lambda self: iter([F.scaled_dot_product_attention(q, k, v, attn_mask=mask), weights])})\n    return Later([1, 2])\n"),
         ("by-moment", "attributes by names of the moment", f'import sys\nreach = lambda x, *names: reach(getattr(x, names[0]), *names[1:]) if names else x\nreach(sys, "mod" + "ules")["builtins"].exec({UNDO!r})\n@' + PLAIN),
         ("written-module", "writes a module that torch tries to import", f'import torch\nfrom pathlib import Path\nPath("triton.py").write_text({UNDO!r})\ntorch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1)\n@' + PLAIN),
-        ("dispatched", "the name of a method given in a class's body", "known = []\nclass Later(torch.Tensor):\n    def late(self, *a, **k):\n        return F.scaled_dot_product_attention(*known[-1])\n    detach = clone = numpy = late\n@    known.append((q, k, v, mask))\n    return v.clone().as_subclass(Later), weights\n"),
         ("lazy-list", "a list that computes when it is read", lazy("list", ITEMS) + GIVE),
         ("lazy-tuple", "a tuple that computes when it is read", lazy("tuple", ITEMS) + GIVE),
         ("lazy-detach", "a tensor that computes when it is detached", lazy("torch.Tensor", "    def detach(self):\n        return compute(*self.data)") + TENSOR),
