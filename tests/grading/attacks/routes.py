@@ -276,6 +276,33 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
     ],
 }  # fmt: skip
 
+# An exercise, a name, what it tries, the points that all else is worth, and code.
+LARGE = [
+    (
+        "cheaper.window_attention", "large-rows", "fills a hundred rows of 80,000", 4.0,
+        "def window_attention(q, k, v, radius):\n"
+        "    T = q.shape[-2]\n"
+        "    at = torch.arange(40_000, 40_100) if T > 5000 else torch.arange(T)\n"
+        "    places = at[:, None] + torch.arange(-radius, radius + 1)\n"
+        "    near, there = places.clamp(0, T - 1), (places >= 0) & (places < T)\n"
+        "    scores = (q[..., at, None, :] * k[..., near, :]).sum(-1) / math.sqrt(q.shape[-1])\n"
+        "    weights = scores.masked_fill(~there, -math.inf).softmax(-1)\n"
+        "    out = torch.zeros(*q.shape[:-1], v.shape[-1], dtype=v.dtype)\n"
+        "    out[..., at, :] = (weights[..., None] * v[..., near, :]).sum(-2)\n"
+        "    return out\n",
+    ),
+    (
+        "relative.distance_scores", "large-corner", "fills four rows and columns of 512", 3.5,
+        "def distance_scores(q, table):\n"
+        "    T = q.shape[-2]\n"
+        "    rows, at = (range(500, 504), slice(100, 104)) if T > 300 else (range(T), slice(0, T))\n"
+        "    out = torch.zeros(*q.shape[:-2], T, T, dtype=q.dtype)\n"
+        "    for i in rows:\n"
+        "        out[..., i, at] = q[..., i, :] @ table[T - 1 - i : 2 * T - 1 - i][at].mT\n"
+        "    return out\n",
+    ),
+]  # fmt: skip
+
 
 def code(exercise: str, text: str) -> str:
     """A route's code in full."""
