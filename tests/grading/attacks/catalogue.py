@@ -18,7 +18,8 @@ What must come of it:
 - ``NOTHING``: no point; ``REST``: exactly the points of all other exercises;
 - ``ALL``: exactly all points, for it harms nobody and the answers are honest;
 - ``UP_TO_REST``, ``UP_TO_ALL``: at most these, for it may ruin its own honest answers;
-- ``REFUSED``: not graded, with a reason.
+- ``REFUSED``: not graded, with a reason;
+- ``PART``: at most ``due`` points.
 
 Whatever an attack does, the honest submissions beside it get what they deserve, and the gradebook,
 the other submissions and the sources stay as they were; the runner looks after every run.
@@ -45,6 +46,7 @@ class Must(Enum):
     UP_TO_ALL = "at most the honest points"
     REFUSED = "not graded"
     SEEN = "no point, or a person is asked"
+    PART = "at most the points of all but the large input"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,13 @@ class Attack:
     code: str
     must: Must
     told: bool | None = None
+    due: float = 0.0
+
+    @property
+    def alone(self) -> str:
+        """The exercise that is answered, in a notebook in which nothing else is; empty if not."""
+        placed = self.must in (Must.SEEN, Must.PART) and isinstance(self.where, str)
+        return str(self.where) if placed else ""
 
 
 NOTHING, REST, ALL, REFUSED = Must.NOTHING, Must.REST, Must.ALL, Must.REFUSED
@@ -230,6 +239,12 @@ ROUTES = tuple(
     for name, tries, code in routes
 )
 
+# Right where the result is small, and of what is large only where a look may be expected.
+LARGE = tuple(
+    Attack(name, tries, exercise, code, Must.PART, None, due)
+    for exercise, name, tries, due, code in r.LARGE
+)
+
 # The same out of a module beside the notebook: imported by the answer, or by torch itself.
 _TRAINS = "import torch\ntorch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1)\n@"
 _CALLS = r.code(r.ATTENTION, _TRAINS + r.PLAIN)
@@ -239,4 +254,14 @@ BESIDE = (
     Attack("module-answers", "a module that calls it", t.module_beside("helped", f"import torch, math\nfrom torch.nn import functional as F\n{_CALLS}", "from helped import *"), "", Must.SEEN),
 )  # fmt: skip
 
-ATTACKS = (*POINTS, *ROUTES, *BESIDE, *DISTURBANCES, *FILES, *WAYS_OUT, *ANSWERS, *FORGERIES)
+ATTACKS = (
+    *POINTS,
+    *ROUTES,
+    *LARGE,
+    *BESIDE,
+    *DISTURBANCES,
+    *FILES,
+    *WAYS_OUT,
+    *ANSWERS,
+    *FORGERIES,
+)

@@ -183,9 +183,9 @@ def run(
 
 def place(attack: Attack, root: Path) -> str:
     """The assignment that an attack is handed in for."""
-    if attack.must is not Must.SEEN or not isinstance(attack.where, str):
+    if not attack.alone:
         return NAME
-    wanted = f"{{{{ exercise: {attack.where} }}}}"
+    wanted = f"{{{{ exercise: {attack.alone} }}}}"
     return next(s.stem for s in authoring.sources(root) if wanted in s.read_text(encoding="utf-8"))
 
 
@@ -202,7 +202,7 @@ def lay_out(attack: Attack, desk: Desk, assignment: Assignment, root: Path) -> N
     code = attack.code
     for word, path in paths.items():
         code = code.replace(word, str(path))
-    stubs = attack.where == "stubs" or attack.must is Must.SEEN
+    stubs = attack.where == "stubs" or attack.alone
     notebook = desk.stubs if stubs else desk.solved
     if attack.where in ("stubs", "beside"):
         notebook.cells.insert(2, nbformat.v4.new_code_cell(code))
@@ -238,6 +238,7 @@ def judge(attack: Attack, found: Verdict | None, whole: float, first: float) -> 
     due = {
         Must.NOTHING: 0.0, Must.REFUSED: None, Must.REST: whole - first, Must.ALL: whole,
         Must.UP_TO_REST: whole - first, Must.UP_TO_ALL: whole, Must.SEEN: 0.0,
+        Must.PART: attack.due,
     }[attack.must]  # fmt: skip
     points = found.score if found else None
     line = Line(attack.name, attack.tries, points, due, "held", found.look if found else "")

@@ -8,7 +8,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course_lib.grading.authoring import Assignment
 
-from .honest_odd import BEFORE, NAMES, ODD, USUAL
+from .honest_odd import NAMES, ODD, USUAL
 
 NOISE = """
 import logging, os, sys, warnings
@@ -133,8 +133,6 @@ def submissions(
         else:
             cell = imports if where == "top" else first
             cell.source = f"{code}\n{cell.source}"
-        if name in BEFORE:
-            strange.cells.insert(strange.cells.index(imports) + 1, new_code_cell(BEFORE[name]))
     for name in NAMES if odd else ():
         found[f"named-{name}"] = nbformat.from_dict(partial), sum(e.points for e in half)
 

@@ -84,7 +84,6 @@ ODD: dict[str, tuple[str, str]] = {
     "attributes-set": ("answer", "class Given:\n    pass\ngiven = Given()\nfor n in range(2):\n    setattr(given, f'power{n}', 0.5)\n" + USUAL.replace("math.sqrt(q.shape[-1])", "q.shape[-1] ** getattr(given, 'power' + '1')")),
     "vmapped": ("answer", USUAL.replace("scores.softmax(-1)", "torch.vmap(lambda s: s.softmax(-1))(scores)")),
     "signature": ("answer", "import inspect\nprint(inspect.signature(F.softmax))\n@"),
-    "written-module": ("answer", "from scaling import scale_of\n" + USUAL.replace("math.sqrt(q.shape[-1])", "scale_of(q)")),
     "pooled": ("answer", "from concurrent.futures import ThreadPoolExecutor\n" + USUAL.replace("scores.softmax(-1)", "torch.stack(list(ThreadPoolExecutor(2).map(lambda s: s.softmax(-1), scores)))")),
     "autocast": ("answer", USUAL.replace("    return", "    with torch.autocast('cpu', enabled=False):\n        weights = weights * 1\n    return")),
     "buffered": ("answer", "class Root(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('halved', torch.tensor(0.5))\n    def forward(self, d):\n        return d ** float(self.halved)\nroot = Root()\n" + USUAL.replace("math.sqrt(q.shape[-1])", "root(q.shape[-1])")),
@@ -96,10 +95,6 @@ ODD: dict[str, tuple[str, str]] = {
     "walrus": ("answer", USUAL.replace("    weights = ", "    assert (shape := scores.shape)[-1] == k.shape[-2], shape\n    weights = ")),
     "wrapped": ("answer", "import functools\ndef told(f):\n    @functools.wraps(f)\n    def inner(*args, **kwargs):\n        return f(*args, **kwargs)\n    return inner\n@told\n@"),
 }  # fmt: skip
-# A cell before the answer, where one alone is not enough.
-BEFORE = {
-    "written-module": "%%writefile scaling.py\nimport math\n\ndef scale_of(q):\n    return math.sqrt(q.shape[-1])\n"
-}
 NAMES = (
     "김민수", "Łukasz Żółć", "O'Brien", 'the "best"', "two\nlines", "-rf", "...", ".hidden", "ñandú",
     "Ångström", "a b  c", "tab\there", "semi;colon", "$(reboot)", "`id`", "100%", "%s%n", "{x}",

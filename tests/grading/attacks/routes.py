@@ -120,7 +120,6 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
         ("own-type", "a class made of strings", "@    Later = type('Later', (list,), {'__iter__': lambda self: iter([F.scaled_dot_product_attention(q, k, v, attn_mask=mask), weights])})\n    return Later([1, 2])\n"),
         ("by-moment", "attributes by names of the moment", f'import sys\nreach = lambda x, *names: reach(getattr(x, names[0]), *names[1:]) if names else x\nreach(sys, "mod" + "ules")["builtins"].exec({UNDO!r})\n@' + PLAIN),
         ("written-module", "writes a module that torch tries to import", f'import torch\nfrom pathlib import Path\nPath("triton.py").write_text({UNDO!r})\ntorch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1)\n@' + PLAIN),
-        ("dispatched", "the name of a method given in a class's body", "known = []\nclass Later(torch.Tensor):\n    def late(self, *a, **k):\n        return F.scaled_dot_product_attention(*known[-1])\n    detach = clone = numpy = late\n@    known.append((q, k, v, mask))\n    return v.clone().as_subclass(Later), weights\n"),
         ("lazy-list", "a list that computes when it is read", lazy("list", ITEMS) + GIVE),
         ("lazy-tuple", "a tuple that computes when it is read", lazy("tuple", ITEMS) + GIVE),
         ("lazy-detach", "a tensor that computes when it is detached", lazy("torch.Tensor", "    def detach(self):\n        return compute(*self.data)") + TENSOR),
@@ -276,6 +275,33 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
         ("patches-transposed", "a transposed convolution's gradient", "@    w = torch.eye(C * P * P).to(images).reshape(-1, C, P, P)\n    return torch.ops.aten.convolution_backward(images, torch.empty(B, C * P * P, H // P, W // P), w, None, [P, P], [0, 0], [1, 1], True, [0, 0], 1, [True, False, False])[0].flatten(2).transpose(1, 2)\n"),
     ],
 }  # fmt: skip
+
+# An exercise, a name, what it tries, the points that all else is worth, and code.
+LARGE = [
+    (
+        "cheaper.window_attention", "large-rows", "fills a hundred rows of 80,000", 4.0,
+        "def window_attention(q, k, v, radius):\n"
+        "    T = q.shape[-2]\n"
+        "    at = torch.arange(40_000, 40_100) if T > 5000 else torch.arange(T)\n"
+        "    places = at[:, None] + torch.arange(-radius, radius + 1)\n"
+        "    near, there = places.clamp(0, T - 1), (places >= 0) & (places < T)\n"
+        "    scores = (q[..., at, None, :] * k[..., near, :]).sum(-1) / math.sqrt(q.shape[-1])\n"
+        "    weights = scores.masked_fill(~there, -math.inf).softmax(-1)\n"
+        "    out = torch.zeros(*q.shape[:-1], v.shape[-1], dtype=v.dtype)\n"
+        "    out[..., at, :] = (weights[..., None] * v[..., near, :]).sum(-2)\n"
+        "    return out\n",
+    ),
+    (
+        "relative.distance_scores", "large-corner", "fills four rows and columns of 512", 3.5,
+        "def distance_scores(q, table):\n"
+        "    T = q.shape[-2]\n"
+        "    rows, at = (range(500, 504), slice(100, 104)) if T > 300 else (range(T), slice(0, T))\n"
+        "    out = torch.zeros(*q.shape[:-2], T, T, dtype=q.dtype)\n"
+        "    for i in rows:\n"
+        "        out[..., i, at] = q[..., i, :] @ table[T - 1 - i : 2 * T - 1 - i][at].mT\n"
+        "    return out\n",
+    ),
+]  # fmt: skip
 
 
 def code(exercise: str, text: str) -> str:
