@@ -138,7 +138,8 @@ def fused_attention(
     Returns:
         The output ``(..., T, Dv)``; 0 for a query that may attend to nothing. On this path the mask
         does not hide a NaN in a key, nor a score of infinity: torch's kernel adds the mask to all
-        scores, so that a query which may not see this key gets NaN as well.
+        scores, so that a query which may not see this key gets NaN as well. And on a CPU the kernel
+        takes a row of NaN for an empty one and gives 0.
 
     Raises:
         ValueError: If the shapes don't fit together or the mask is not boolean.

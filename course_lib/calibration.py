@@ -65,10 +65,10 @@ def reliability(logits: Tensor, labels: Tensor, n_bins: int = 10) -> Reliability
         raise ValueError(f"n_bins is {n_bins}, wanted at least 1")
     confidence, answer = logits.double().softmax(dim=-1).max(dim=-1)
     right = (answer == labels).double()
-    edges = torch.arange(1, n_bins, dtype=torch.float64) / n_bins
+    edges = torch.arange(1, n_bins, dtype=torch.float64, device=logits.device) / n_bins
     bins = torch.bucketize(confidence, edges)
     counts = torch.bincount(bins, minlength=n_bins)
-    sums = torch.zeros(2, n_bins, dtype=torch.float64)
+    sums = confidence.new_zeros(2, n_bins)
     sums.index_add_(1, bins, torch.stack([confidence, right]))
     means = sums / counts.clamp(min=1)
     return Reliability(counts, means[0], means[1])

@@ -46,7 +46,7 @@ class Attention(nn.Module):
         scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5  # (B, H, T, S)
         if causal:  # the last query is the token of the last key
             n_queries, n_keys = scores.shape[-2:]
-            seen = torch.ones(n_queries, n_keys, dtype=torch.bool).tril(n_keys - n_queries)
+            seen = scores.new_ones(n_queries, n_keys, dtype=torch.bool).tril(n_keys - n_queries)
             scores = scores.masked_fill(~seen, -torch.inf)
         mixed = scores.softmax(dim=-1) @ v  # (B, H, T, D / H)
         return self.out_proj(mixed.transpose(1, 2).flatten(2))

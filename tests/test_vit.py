@@ -170,13 +170,3 @@ def test_errors_name_what_came_and_what_was_wanted(call, text):
 def test_bytes_are_refused_as_images():
     with pytest.raises(ValueError, match="torch.uint8, wanted a floating-point one"):
         ViT(ViTConfig())(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))
-
-
-def test_a_model_made_on_no_device_is_not_filled_whole_from_a_state():
-    model = ViT(ViTConfig())
-    with torch.device("meta"):
-        filled = ViT(ViTConfig())
-    filled.to_empty(device="cpu").positions.fill_(7.0)
-    filled.load_state_dict(model.state_dict())
-    assert all(map(torch.equal, filled.parameters(), model.parameters()))
-    assert (filled.positions == 7.0).all()

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from course_lib.attention import check_attention, scaled_dot_product_attention
 from course_lib.masks import causal_mask, check_bias, check_mask, combine_masks
+from course_lib.positions import without_autocast
 
 # Numbers in one tile of scores, and the most keys of a tile. Fewer keys need more bookkeeping, and
 # fewer queries slow the products down.
@@ -205,7 +206,7 @@ def tiled_attention(
     flat_mask, mask_owner = _flat(mask, shape, q)
     flat_bias, bias_owner = _flat(bias, shape, q)
     # Tiles choose their precision themselves; autocast would round the sums between them.
-    with torch.autocast(q.device.type, enabled=False):
+    with without_autocast(q.device):
         out = _Tiled.apply(
             q.reshape(-1, T, q.shape[-1]),
             k.reshape(-1, S, k.shape[-1]),

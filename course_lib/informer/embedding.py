@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from course_lib.informer.config import InformerConfig
 from course_lib.informer.places import PositionVectors
 from course_lib.positions.sinusoidal import sinusoidal_positions
+from course_lib.positions.tables import keep_in_step
 
 # Month, day, weekday, hour, quarter of an hour; months and days count from 1.
 _SIZES = (13, 32, 7, 24, 4)
@@ -144,6 +145,15 @@ class CalendarEmbedding(nn.Module):
                 f"(B, T, {len(self.sizes)}) as calendar_fields makes them"
             )
         return self.table[time + self.starts].sum(dim=-2)
+
+
+def _tables(embed: CalendarEmbedding) -> dict[str, Tensor]:
+    tables = [sinusoidal_positions(size, embed.table.shape[1]) for size in embed.sizes]
+    starts = torch.tensor([0, *embed.sizes[:-1]]).cumsum(0)
+    return {"starts": starts, "table": torch.cat(tables)}
+
+
+keep_in_step(CalendarEmbedding, _tables)
 
 
 class InformerEmbedding(nn.Module):

@@ -3,6 +3,10 @@
 One convention holds everywhere in the course: a mask is a boolean tensor, ``True`` means *may
 attend*, it broadcasts to the scores ``(B, H, T, S)``, and masks are combined with ``&``. Masks are
 built, applied, and translated from and to the conventions of other libraries.
+
+A mask chooses between numbers, so padding has to hold some. What is NaN stays within its own
+example on every path; whether a mask keeps it from the other queries there is not promised, for
+0 times NaN is NaN, and a fused kernel adds the mask where the formula replaces scores.
 """
 
 from course_lib.masks.building import (

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from course_lib.layers import EncoderBlock
 from course_lib.masks import causal_mask
 from course_lib.multimodal.contrastive import Temperature, pair_similarities
+from course_lib.positions import keep_in_step
 from course_lib.vit import check_images, patchify
 
 
@@ -216,6 +217,9 @@ class TextTower(nn.Module):
             x = block(x, mask=self.mask[:length, :length])
         end = (tokens == self.config.end).int().argmax(dim=1)
         return self.out_norm(x[torch.arange(x.shape[0], device=x.device), end])
+
+
+keep_in_step(TextTower, lambda tower: {"mask": causal_mask(tower.config.max_len)})
 
 
 class DualEncoder(nn.Module):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.layers import EncoderBlock, xavier_init
-from course_lib.positions import sinusoidal_positions, spatial_positions
+from course_lib.positions import keep_in_step, sinusoidal_positions, spatial_positions
 from course_lib.vit import check_images, patchify
 
 Places = Literal["dual", "line"]
@@ -182,3 +182,13 @@ class UnifiedEncoder(nn.Module):
             x = block(x, mask=keep[:, None, None])
         x = self.norm(x)
         return x[:, : config.max_len], x[:, config.max_len :]
+
+
+def _tables(model: UnifiedEncoder) -> dict[str, Tensor]:
+    config = model.config
+    side = config.image_size // config.patch_size
+    table = unified_positions(config.max_len, side, side, config.d_model, places=config.places)
+    return {"positions": table}
+
+
+keep_in_step(UnifiedEncoder, _tables)

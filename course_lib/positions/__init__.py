@@ -42,7 +42,7 @@ from course_lib.positions.scans import Scan, inverse_order, scan_order
 from course_lib.positions.sinusoidal import sinusoidal_encoding, sinusoidal_positions
 from course_lib.positions.spatial import spatial_positions, summed_positions
 from course_lib.positions.stretching import stretch_grid, stretch_places, stretch_weights
-from course_lib.positions.tables import ComputedTables
+from course_lib.positions.tables import ComputedTables, keep_in_step, without_autocast
 from course_lib.positions.terms import (
     TERMS,
     DisentangledAttention,
@@ -67,12 +67,12 @@ __all__ = [
     "Rotary", "Scan", "TransformerXLAttention", "TupeAttention", "TupePositions", "WindowBias",
     "alibi_bias", "alibi_slopes", "axial_angles", "binary_code", "code_similarity",
     "convert_rotary_layout", "distance_codes", "four_terms", "integer_code", "inverse_order",
-    "join_terms", "legendre_polynomials", "legendre_positions", "literal_delta_value",
-    "mixed_angles", "mixed_frequencies", "multimodal_positions", "next_position", "qwen2_vl_rotary",
-    "qwen3_vl_rotary", "ratio_code", "relative_distance", "relative_shift", "resample_grid",
-    "resample_line", "rotary_angles", "rotary_frequencies", "rotate", "rotate_by_table",
-    "rotation_table", "scan_order", "section_axes", "shift_matrix", "sine_code",
-    "sinusoidal_encoding", "sinusoidal_positions", "spatial_positions", "spread_diagonals",
-    "stretch_grid", "stretch_places", "stretch_weights", "summed_positions", "t5_bucket",
-    "wavelengths", "window_index",
+    "join_terms", "keep_in_step", "legendre_polynomials", "legendre_positions",
+    "literal_delta_value", "mixed_angles", "mixed_frequencies", "multimodal_positions",
+    "next_position", "qwen2_vl_rotary", "qwen3_vl_rotary", "ratio_code", "relative_distance",
+    "relative_shift", "resample_grid", "resample_line", "rotary_angles", "rotary_frequencies",
+    "rotate", "rotate_by_table", "rotation_table", "scan_order", "section_axes", "shift_matrix",
+    "sine_code", "sinusoidal_encoding", "sinusoidal_positions", "spatial_positions",
+    "spread_diagonals", "stretch_grid", "stretch_places", "stretch_weights", "summed_positions",
+    "t5_bucket", "wavelengths", "window_index", "without_autocast",
 ]  # fmt: skip

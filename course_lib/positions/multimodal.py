@@ -12,7 +12,7 @@ from course_lib.positions.rotary import (
     rotate_by_table,
     rotation_table,
 )
-from course_lib.positions.tables import ComputedTables
+from course_lib.positions.tables import ComputedTables, keep_in_step
 
 _AXES = 3
 
@@ -51,7 +51,7 @@ def multimodal_positions(parts: Sequence[int | tuple[int, int, int]], *, start: 
             raise ValueError(f"a part is {part}, wanted words or (frames, rows, columns), above 0")
         places = torch.cartesian_prod(*(torch.arange(n) for n in sizes))
         columns.append(start + places.view(-1, len(sizes)).T.expand(_AXES, -1))
-        start = next_position(columns[-1])
+        start += max(sizes)
     return torch.cat(columns, dim=1)
 
 
@@ -99,17 +99,19 @@ def section_axes(sections: Sequence[int], *, interleaved: bool = False) -> Tenso
     """
     if len(sections) != _AXES or min(sections) < 0:
         raise ValueError(f"sections are {tuple(sections)}, wanted pairs of time, height and width")
-    counts = torch.tensor(sections)
+    # A list, for on the meta device a tensor has no numbers.
+    axes = [axis for axis in range(_AXES) for _ in range(sections[axis])]
     if not interleaved:
-        return torch.arange(_AXES).repeat_interleave(counts)
-    axes = torch.zeros(int(counts.sum()), dtype=torch.long)
-    for axis in (1, 2):
-        axes[axis : _AXES * sections[axis] : _AXES] = axis
-    if axes.bincount(minlength=_AXES).tolist() != list(sections):
+        return torch.tensor(axes, dtype=torch.long)
+    places = {
+        place: axis for axis in (1, 2) for place in range(axis, _AXES * sections[axis], _AXES)
+    }
+    axes = [places.get(place, 0) for place in range(len(axes))]
+    if [axes.count(axis) for axis in range(_AXES)] != list(sections):
         raise ValueError(
             f"sections are {tuple(sections)}, wanted height and width to fit between pairs of time"
         )
-    return axes
+    return torch.tensor(axes, dtype=torch.long)
 
 
 class MultimodalRotary(ComputedTables):
@@ -226,6 +228,12 @@ class MultimodalRotary(ComputedTables):
             A function of q, k and an offset, which it does not need: the positions say it all.
         """
         return lambda q, k, offset: self(q, k, positions)
+
+
+keep_in_step(
+    MultimodalRotary,
+    lambda rotary: {"axes": section_axes(rotary.sections, interleaved=rotary.interleaved)},
+)
 
 
 def qwen2_vl_rotary(*, fused: bool = True) -> MultimodalRotary:

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from course_lib.positions.tables import keep_in_step
+
 __all__ = ["RelativeBias", "relative_distance", "spread_diagonals", "t5_bucket"]
 
 
@@ -229,3 +231,10 @@ class RelativeBias(nn.Module):
         distances = torch.arange(1 - S, T, device=device)
         buckets = _bucket(distances, self.bounds, self.bidirectional)
         return spread_diagonals(self.table[buckets].T, T, S)
+
+
+keep_in_step(
+    RelativeBias,
+    lambda bias: {"bounds": _bounds(len(bias.table), bias.bidirectional, bias.max_distance)},
+    remember=["max_distance"],
+)

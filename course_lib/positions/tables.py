@@ -1,7 +1,10 @@
 """Modules that look up what could be computed anew in each call."""
 
-from collections.abc import Callable
-from typing import Self
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -57,3 +60,85 @@ class ComputedTables(nn.Module):
             dtype = torch.promote_types(cast.dtype, self.least)
             setattr(self, name, table.to(cast.device, dtype))
         return self
+
+
+def keep_in_step(
+    kind: type[nn.Module],
+    compute: Callable[[Any], dict[str, Tensor]],
+    *,
+    remember: Sequence[str] = (),
+) -> None:
+    """Have a class compute its tables anew when it changes type or device, or is loaded.
+
+    As :class:`ComputedTables` does, for tables that take the type of the module: masks, indices,
+    codes that are added to tokens. A model that was built on the meta device has no other source
+    for what is not saved. It is a statement beside the class because it changes nothing of what the
+    class computes: records of trainings name the code of the class.
+
+    Args:
+        kind: The class; its tables are buffers that are not saved.
+        compute: From a module to its tables ``(...)`` by name. One that is no buffer there is left
+            alone.
+        remember: Arguments of its constructor that become attributes, for ``compute``.
+
+    Example:
+        >>> class Places(nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.register_buffer("places", torch.arange(3), persistent=False)
+        >>> keep_in_step(Places, lambda module: {"places": torch.arange(3)})
+        >>> with torch.device("meta"):
+        ...     places = Places()
+        >>> places.to_empty(device="cpu").places
+        tensor([0, 1, 2])
+    """
+    init, apply, load = kind.__init__, kind._apply, kind._load_from_state_dict
+    signature = inspect.signature(init)
+
+    def renew(self: Any, *, given: bool = False) -> None:
+        if not any(buffer is not None for buffer in self._buffers.values()):
+            return
+        for name, table in compute(self).items():
+            old = self._buffers.get(name)
+            # On the meta device there is nothing to hold, unless weights were given for use.
+            if old is not None and (given or not old.is_meta):
+                device = table.device if old.is_meta else old.device
+                self._buffers[name] = table.to(device, old.dtype)
+
+    @functools.wraps(init)
+    def remembering(self: Any, *args: Any, **options: Any) -> None:
+        init(self, *args, **options)
+        given = signature.bind(self, *args, **options)
+        given.apply_defaults()
+        vars(self).update({name: given.arguments[name] for name in remember})
+
+    @functools.wraps(apply)
+    def applied(self: Any, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        apply(self, fn, recurse)
+        renew(self)
+        return self
+
+    @functools.wraps(load)
+    def loaded(self: Any, state: Any, prefix: str, metadata: Any, *rest: Any) -> None:
+        load(self, state, prefix, metadata, *rest)
+        renew(self, given=metadata.get("assign_to_params_buffers", False))
+
+    for method in (remembering, applied, loaded):
+        setattr(kind, method.__name__, method)
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[Any]:
+    """Compute in the precision that the operands have, where autocast would round products.
+
+    Args:
+        device: Where the operands are.
+
+    Example:
+        >>> x = torch.ones(2, 2)
+        >>> with torch.autocast("cpu", torch.bfloat16), without_autocast(x.device):
+        ...     (x @ x).dtype
+        torch.float32
+    """
+    if torch.amp.is_autocast_available(device.type):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from course_lib.positions.tables import keep_in_step
+
 
 def window_index(rows: int, columns: int) -> Tensor:
     """Number the offsets between the tokens of a window, so that equal offsets share a number.
@@ -113,6 +115,9 @@ class WindowBias(nn.Module):
             index = whole[:rows, :columns, :rows, :columns].flatten()
         N = rows * columns
         return self.table[index].view(N, N, -1).permute(2, 0, 1).contiguous()
+
+
+keep_in_step(WindowBias, lambda bias: {"index": window_index(bias.rows, bias.columns).flatten()})
 
 
 def _check_window(rows: int, columns: int) -> None:

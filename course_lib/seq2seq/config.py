@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+import torch
 from torch import Tensor, nn
 
 from course_lib.attention import check_dropout
@@ -14,6 +15,28 @@ Attention = Literal["dot", "general", "concat", "additive"]
 State = Tensor | tuple[Tensor, Tensor]
 
 CELLS: dict[Cell, Callable[..., nn.Module]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
+
+
+def recur(rnn: nn.Module, *inputs: Any) -> Any:
+    """Call recurrent layers so that gradients can follow, whatever the mode.
+
+    cuDNN goes backwards in training mode only; torch's own kernels, which are slower, always do.
+
+    Args:
+        rnn: An ``nn.RNN``, ``nn.GRU`` or ``nn.LSTM``.
+        inputs: What it is called with: vectors ``(B, T, D)`` or packed, and a state.
+
+    Returns:
+        What it returns.
+
+    Example:
+        >>> recur(nn.GRU(3, 5, batch_first=True).eval(), torch.zeros(2, 4, 3))[0].shape
+        torch.Size([2, 4, 5])
+    """
+    if rnn.training or not torch.is_grad_enabled():
+        return rnn(*inputs)
+    with torch.backends.cudnn.flags(enabled=False):
+        return rnn(*inputs)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.seq2seq.config import CELLS, Attention, Cell, State
+from course_lib.seq2seq.config import CELLS, Attention, Cell, State, recur
 from course_lib.seq2seq.scores import (
     attend,
     bahdanau,
@@ -135,12 +135,12 @@ class Decoder(nn.Module):
         """
         x = self.dropout(self.embedding(tokens))
         if self.attention is None:
-            hidden, state = self.rnn(x, state)
+            hidden, state = recur(self.rnn, x, state)
             return self.out_proj(self.dropout(hidden)), None, state
         if self.attention == "additive":
             hidden, context, weights, state = self._step_by_step(x, state, memory, mask)
         else:
-            hidden, state = self.rnn(x, state)
+            hidden, state = recur(self.rnn, x, state)
             context, weights = attend(self.score(hidden, memory), memory, mask)
         readout = luong_readout(context, hidden, self.concat_proj.weight)
         return self.out_proj(self.dropout(readout)), weights, state
@@ -155,7 +155,7 @@ class Decoder(nn.Module):
             # The state before this word asks: what it will be depends on the answer.
             query = F.linear(layers[-1][:, None], self.score.weight_query)
             context, weight = attend(compare_projected(query, keys, self.score.v), memory, mask)
-            hidden_t, state = self.rnn(torch.cat([x_t, context], dim=-1), state)
+            hidden_t, state = recur(self.rnn, torch.cat([x_t, context], dim=-1), state)
             hidden.append(hidden_t)
             contexts.append(context)
             weights.append(weight)

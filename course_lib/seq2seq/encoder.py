@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from course_lib.seq2seq.config import CELLS, Cell, State
+from course_lib.seq2seq.config import CELLS, Cell, State, recur
 
 
 class Encoder(nn.Module):
@@ -82,11 +82,10 @@ class Encoder(nn.Module):
             )
         x = self.dropout(self.embedding(source))
         if source.shape[0] == 0:
-            memory, last = self.rnn(x)  # no sentence can be packed, and none has padding
+            memory, last = recur(self.rnn, x)  # no sentence can be packed, and none has padding
         else:
-            packed, last = self.rnn(
-                pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-            )
+            packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+            packed, last = recur(self.rnn, packed)
             memory, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.shape[1])
         if not self.bidirectional:
             return memory, last

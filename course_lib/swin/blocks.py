@@ -15,6 +15,7 @@ from course_lib.attention import (
 )
 from course_lib.layers import FeedForward
 from course_lib.masks import check_mask
+from course_lib.positions.tables import keep_in_step
 from course_lib.positions.window import WindowBias
 from course_lib.swin.windows import (
     Layout,
@@ -235,6 +236,9 @@ class SwinBlock(nn.Module):
             return self.layout, self.mask
         layout = window_layout(rows, columns, self.window, self.shift)
         return layout, window_mask(layout).to(x.device) if layout.masked else None
+
+
+keep_in_step(SwinBlock, lambda block: {"mask": window_mask(block.layout)})
 
 
 class PatchMerging(nn.Module):

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.layers import TiedEmbedding
-from course_lib.positions import sinusoidal_positions
+from course_lib.positions import keep_in_step, sinusoidal_positions
 from course_lib.transformer.config import Positions
 
 
@@ -90,3 +90,9 @@ class PositionedEmbedding(nn.Module):
             Inner products ``(..., V)``.
         """
         return self.tokens.logits(x)
+
+
+keep_in_step(
+    PositionedEmbedding,
+    lambda embed: {"positions": sinusoidal_positions(embed.max_len, embed.tokens.embedding_dim)},
+)

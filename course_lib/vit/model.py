@@ -12,6 +12,7 @@ from course_lib.layers import xavier_init
 from course_lib.positions import (
     AxialRotary,
     MixedRotary,
+    keep_in_step,
     sinusoidal_positions,
     spatial_positions,
     summed_positions,
@@ -221,3 +222,6 @@ class ViT(nn.Module):
             )
             for _ in range(n_layers)
         )
+
+
+keep_in_step(ViT, lambda model: {"positions": model._fixed_positions()})
