@@ -88,6 +88,11 @@ class RecallConfig:
 
 
 CPU = RecallConfig()
+# Twice as long, with twice the facts and values, twice as wide: ten times the work.
+DAY = RecallConfig(
+    length=256, n_keys=16, n_values=8, d_model=64, n_heads=4, d_ff=128, radius=32, block_size=8,
+    rank=64, n_features=64, batch_size=16, steps=100, learning_rate=3e-3,
+)  # fmt: skip
 # The documents name no setting; this is ours for a GPU.
 FULL = RecallConfig(
     length=4096, n_keys=64, n_values=32, d_model=256, n_heads=4, d_ff=1024, n_layers=4,
@@ -300,6 +305,7 @@ QUESTIONS = (
     arms={arm: {"kind": kind} for arm, kind in ARMS.items()},
     sizes={
         "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.2, "one CPU core"),
+        "day": Size(asdict(DAY), (0, 1, 2), 2, "one CPU core", step=1),
         "full": Size(asdict(FULL), (0, 1, 2, 3, 4), 30, "one GPU"),
     },
     questions=QUESTIONS,

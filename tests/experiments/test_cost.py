@@ -135,3 +135,11 @@ def test_conclusions_follow_the_numbers() -> None:
         "reach": "holds",
         "learns": "holds",
     }
+
+
+def test_arms_differ_in_what_their_blocks_attend_with_alone() -> None:
+    for size in cost.EXPERIMENT.sizes:
+        configs = [cost.EXPERIMENT.config(arm, size) for arm in cost.ARMS]
+        assert all({**config, "kind": ""} == {**configs[0], "kind": ""} for config in configs)
+    asked = {arm for question in cost.QUESTIONS for arm in question.arms}
+    assert asked == {*cost.ARMS}
