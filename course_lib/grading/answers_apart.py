@@ -16,7 +16,7 @@ from typing import Any
 
 from course_lib.checks.exercise import BANK, Exercise, find
 from course_lib.checks.matrix import stubs
-from course_lib.checks.recorded import SEEDS, SUFFIX, Records, Sketch
+from course_lib.checks.recorded import SEEDS, SUFFIX, Records, returned_sketch
 from course_lib.checks.report import grade_source
 
 REFERENCE = "reference"
@@ -172,7 +172,7 @@ def record(
                     report = grade_source(exercise, mistake.source, seed)
                     outcomes = zip(*report.outcomes(), strict=True)
                     found[identifier].mistakes[seed, mistake.name] = [
-                        (passed, Sketch.of(returned)) for passed, returned in outcomes
+                        (passed, returned_sketch(returned)) for passed, returned in outcomes
                     ]
     return found
 
