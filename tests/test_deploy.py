@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,14 @@ def test_versions_are_published_side_by_side(tmp_path):
     assert git("ls-tree", "-r", "--name-only", "notebooks", at=there).split() == ["a.ipynb"]
     assert not git("status", "--porcelain", at=here)
     assert len(git("worktree", "list", at=here).splitlines()) == 1
+
+
+@pytest.mark.parametrize("page", ["README.md", "book/self_learners.md"])
+def test_a_student_is_told_how_to_begin_in_three_lines(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    lines = next(b for b in text.split("```")[1::2] if "jupyter lab" in b).strip().splitlines()
+    install, notebook = lines[1], ROOT / lines[2].split()[-1]
+    assert len(lines) == 3 and notebook.exists() and notebook.parent.name == "00_start"
+    (extra,) = re.findall(r"-e '\.\[(\w+)\]'", install)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert any("jupyterlab" in one for one in extras["optional-dependencies"][extra])

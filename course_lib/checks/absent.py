@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 LIBRARY = "course_lib"
 # With `check`, which comes from `course_lib.checks`.
 PRESENT = ("data", "plots", "figures")
+# What else may be imported; all of it is required by the course.
+PACKAGES = ("torch", "numpy", "matplotlib", "mpmath")
 # What these need themselves.
 _NEEDED = ("checks", "errors")
 # What a use of anything else is told, after the name of its module.
@@ -27,6 +29,10 @@ RULE = (
     "An answer stands on its own: of `course_lib` there are only `check`, "
     + ", ".join(f"`{name}`" for name in PRESENT)
     + f" for it. The rest of the library {ABSENT}, and every check says so if your answer uses it."
+    + " Of other packages there are "
+    + ", ".join(f"`{name}`" for name in PACKAGES[:-1])
+    + f" and `{PACKAGES[-1]}`, besides what comes with Python: whatever else is on your own"
+    " machine is missing there."
 )
 
 

@@ -119,7 +119,8 @@ class AnswerHost:
             unpack(frame)
             return frame
         except Unanswered as error:
-            return pack({"value": None, "error": describe(error) | {"line": ""}, "after": []})
+            ended = describe(error) | {"line": "", "function": ""}
+            return pack({"value": None, "error": ended, "after": []})
 
     def resolve(self, value: Any) -> Any:
         """Replace handles and fixtures by the objects they stand for."""
@@ -184,8 +185,9 @@ class AnswerHost:
             value = function(*args, **kwargs)
             found = items(value)
             outputs = [value] if found is None else found
+            # Whether the dtype is right is asked elsewhere; the engine wants one for both.
             pairs = [
-                (out, cot)
+                (out, cot.to(out.dtype))
                 for out, cot in zip(outputs, cotangents, strict=False)
                 if cot is not None and type(out) in TENSORS and out.requires_grad
             ]
@@ -205,11 +207,13 @@ def _differentiable(value: Any) -> bool:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """An exception as data: its type, all that it is, its message, and the student's own line."""
-    line = None
+    """An exception as data: its type, all that it is, its message, the student's own line, and
+    the function that this stands in.
+    """
+    line, function = None, ""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if "course_lib" not in frame.filename and "site-packages" not in frame.filename:
-            line = frame.line
+            line, function = frame.line, frame.name
             break
     try:
         message = str(error)[:MAX_MESSAGE]
@@ -219,5 +223,6 @@ def describe(error: BaseException) -> dict[str, Any]:
         "type": type(error).__name__,
         "message": message,
         "line": (line or "")[:200],
+        "function": function[:200],
         "kinds": " ".join(kind.__name__ for kind in type(error).__mro__),
     }

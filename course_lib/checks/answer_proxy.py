@@ -26,7 +26,8 @@ class AnswerLost(Exception):
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception that the answer raised: its type, its message and the line that raised it.
+    """An exception that the answer raised: its type, its message, the line that raised it and the
+    function that this stands in.
 
     ``kinds`` names the type and all that it inherits from, with spaces between.
     """
@@ -35,6 +36,7 @@ class Failure:
     message: str
     line: str = ""
     kinds: str = ""
+    function: str = ""
 
     def __str__(self) -> str:
         """One line for the student."""

@@ -1,6 +1,6 @@
 """Comparing what an answer returned with what was wanted, in words a student can act on."""
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,23 +16,26 @@ TOLERANCES = {
     torch.float64: (1e-7, 1e-9),
 }
 
+# How much wider the tolerance is by which a mistake is known again.
+ROUNDING = 10
+
 
 def difference(
     got: Any,
     want: Any,
     what: str = "the result",
     *,
-    dtype: bool | Literal["exact"] = True,
+    exact: bool = False,
     names: tuple[str, ...] = (),
 ) -> str | None:
     """Say how ``got`` differs from ``want``; None when it doesn't.
 
     Args:
         got: What the answer returned.
-        want: What the reference returned; decides type, shape, dtype and tolerance.
+        want: What the reference returned; decides type, shape and tolerance.
         what: The name of the value in the sentence.
-        dtype: Whether the dtype of a tensor must agree, too; one integer dtype is as good as
-            another unless it is ``"exact"``.
+        exact: Whether the dtype of a tensor must agree, too: else one is as good as another that
+            holds the same numbers.
         names: What the values of a returned tuple are called.
 
     Example:
@@ -42,7 +45,7 @@ def difference(
         True
     """
     if isinstance(want, Tensor):
-        return _tensor_difference(got, want, what, dtype)
+        return _tensor_difference(got, want, what, exact)
     if isinstance(want, (list, tuple)):
         if not isinstance(got, (list, tuple)):
             return f"{what} is {kind(got)}, wanted {len(want)} values"
@@ -51,7 +54,7 @@ def difference(
             return f"{what} has {len(got)} {values}, wanted {len(want)}"
         for index, (g, w) in enumerate(zip(got, want, strict=True)):
             part = names[index] if index < len(names) else f"{what}[{index}]"
-            if wrong := difference(g, w, part, dtype=dtype):
+            if wrong := difference(g, w, part, exact=exact):
                 return wrong
         return None
     if isinstance(want, dict):
@@ -59,7 +62,7 @@ def difference(
             keys = sorted(got) if isinstance(got, dict) else kind(got)
             return f"{what} has {keys}, wanted the keys {sorted(want)}"
         for key, w in want.items():
-            if wrong := difference(got[key], w, f"{what}[{key!r}]", dtype=dtype):
+            if wrong := difference(got[key], w, f"{what}[{key!r}]", exact=exact):
                 return wrong
         return None
     if isinstance(want, float) and not isinstance(want, bool):
@@ -83,28 +86,25 @@ def difference(
     return None
 
 
-def _tensor_difference(got: Any, want: Tensor, what: str, dtype: bool | str) -> str | None:
+def _tensor_difference(got: Any, want: Tensor, what: str, exact: bool) -> str | None:
     if not isinstance(got, Tensor):
         elsewhere = isinstance(got, Opaque) and "on the device" in got.type_name
         wanted = "one on the cpu, as the arguments are" if elsewhere else "a tensor"
         return f"{what} is {kind(got)}, wanted {wanted}"
     if got.shape != want.shape:
         return f"{what} has shape {tuple(got.shape)}, wanted {tuple(want.shape)}"
-    loose = dtype != "exact" and _integral(got) and _integral(want)
-    if got.dtype != want.dtype and not loose and (dtype or got.is_complex() != want.is_complex()):
-        return f"{what} has dtype {name(got)}, wanted {name(want)}"
-    if not want.is_floating_point():
-        same = got.eq(want)
-    else:
-        rtol, atol = TOLERANCES[want.dtype]
-        g, w = got.double(), want.double()
-        if g.isnan().any() and not w.isnan().any():
-            place = tuple(g.isnan().nonzero()[0].tolist())
-            return f"{what} has NaN at {place}, wanted {w[place].item():.4g}"
-        same = torch.isclose(g, w, rtol=rtol, atol=atol, equal_nan=True)
+    dtypes = f"{what} has dtype {name(got)}, wanted {name(want)}"
+    if got.dtype != want.dtype and (exact or got.is_complex() != want.is_complex()):
+        return dtypes
+    same = equal(got, want)
     if same.all():
         return None
     place = tuple(same.logical_not().nonzero()[0].tolist())
+    if got.isnan().any() and not want.isnan().any():
+        place = tuple(got.isnan().nonzero()[0].tolist())
+        return f"{what} has NaN at {place}, wanted {want[place].item():.4g}"
+    if got.dtype != want.dtype and _coarser(got, want):
+        return dtypes
     at = f" at {place}" if place else ""
     wrong = int(same.logical_not().sum())
     return (
@@ -113,8 +113,22 @@ def _tensor_difference(got: Any, want: Tensor, what: str, dtype: bool | str) -> 
     )
 
 
-def _integral(tensor: Tensor) -> bool:
-    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+def equal(got: Tensor, want: Tensor, slack: float = 1) -> Tensor:
+    """Where tensors of one shape agree within the tolerance of what is wanted, times ``slack``.
+
+    Single precision is as good as double to its own digits: whether it is enough is another
+    question than whether the numbers are right.
+    """
+    if not want.is_floating_point():
+        return got.eq(want)
+    single = got.dtype == torch.float32 and want.dtype == torch.float64
+    rtol, atol = (slack * t for t in TOLERANCES[got.dtype if single else want.dtype])
+    return torch.isclose(got.double(), want.double(), rtol=rtol, atol=atol, equal_nan=True)
+
+
+def _coarser(got: Tensor, want: Tensor) -> bool:
+    """Whether the dtype of ``got`` can't hold what is wanted."""
+    return torch.promote_types(got.dtype, want.dtype) != got.dtype
 
 
 def _apart(got: complex, want: complex) -> str:
@@ -124,13 +138,28 @@ def _apart(got: complex, want: complex) -> str:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two outcomes (values or failures) are the same within tolerance; for fingerprints."""
+    """Whether two outcomes (values or failures) are the same mistake's; for fingerprints.
+
+    Rounding is nobody's misconception: half precision is not looked at, and of other numbers
+    fewer digits than in a comparison with what is right.
+    """
     if isinstance(a, Failure) or isinstance(b, Failure):
         return isinstance(a, Failure) and isinstance(b, Failure) and a.type == b.type
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(alike, a, b))
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape:
+        if a.is_complex() or b.is_complex():
+            return bool((a == b).all())
+        return is_half(a) or is_half(b) or bool(equal(a, b, ROUNDING).all())
     a, b = (x.item() if isinstance(x, Tensor) and x.dim() == 0 else x for x in (a, b))
     if isinstance(b, float) and isinstance(a, int):
         a = float(a)
     return type(a) is type(b) and difference(a, b) is None
+
+
+def is_half(value: Tensor) -> bool:
+    """Whether a tensor is in half precision."""
+    return value.dtype in (torch.float16, torch.bfloat16)
 
 
 def name(tensor: Tensor) -> str:

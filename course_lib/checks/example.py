@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from course_lib.checks.answer_proxy import Failure
-from course_lib.checks.compare import TOLERANCES, difference, kind, name
+from course_lib.checks.compare import difference, equal, kind, name
 
 ROWS, COLUMNS = 4, 5
 # An argument with more numbers is told by its shape alone.
@@ -83,14 +82,14 @@ def example(
     """Show a call.
 
     Args:
-        function: What the student was asked for; names the arguments.
+        function: What was called, or has the same arguments; names them.
         called: The name under which it was called.
         args: The arguments.
         kwargs: The named ones.
         value: What came back, or the failure; ``...`` shows nothing.
         pair: Where that differs from what was wanted, if that is known.
     """
-    named = list(zip(_parameters(function, called, len(args)), args, strict=True))
+    named = list(zip(parameters(function, len(args)), args, strict=True))
     named += list(kwargs.items())
     arguments = tuple(show(n, a, few=True) for n, a in named)
     call = f"{called}({', '.join(n for n, _ in named)})"
@@ -160,24 +159,23 @@ def show(
     return Shown(what if whole else f"{what}[{', '.join(index)}]", form, rows)
 
 
-def _parameters(function: Callable[..., Any], called: str, count: int) -> list[str]:
-    if called == getattr(function, "__name__", called):
-        known = [p for p in inspect.signature(function).parameters if p != "self"]
-        if len(known) >= count:
-            return known[:count]
-    return [f"argument {n + 1}" for n in range(count)]
+def parameters(function: Callable[..., Any], count: int) -> list[str]:
+    """What a function calls its first arguments; those that it has no name for are numbered.
+
+    Example:
+        >>> parameters(lambda q, k: q, 3)
+        ['q', 'k', 'argument 3']
+    """
+    known = [p for p in inspect.signature(function).parameters if p != "self"][:count]
+    return [*known, *(f"argument {n + 1}" for n in range(len(known), count))]
 
 
 def _wrong(got: Any, want: Any) -> Tensor | None:
     if not (isinstance(got, Tensor) and isinstance(want, Tensor)):
         return None
-    if got.shape != want.shape or got.dtype != want.dtype:
+    if got.shape != want.shape or got.is_complex() != want.is_complex():
         return None
-    if not want.is_floating_point():
-        return got.ne(want)
-    rtol, atol = TOLERANCES.get(want.dtype, (1e-4, 1e-5))
-    close = torch.isclose(got.double(), want.double(), rtol=rtol, atol=atol, equal_nan=True)
-    return close.logical_not()
+    return equal(got, want).logical_not()
 
 
 def _form(value: Any) -> str:

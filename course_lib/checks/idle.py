@@ -10,6 +10,8 @@ from typing import Any
 
 from torch import Tensor
 
+from course_lib.checks.example import parameters
+
 # Arguments, named arguments, and what came back.
 Call = tuple[Sequence[Any], Mapping[str, Any], Any]
 
@@ -25,7 +27,7 @@ def idle(calls: Sequence[Call], reference: Callable[..., Any]) -> str:
         >>> idle([((2, 3), {}, 0), ((4, 5), {}, 0)], lambda a, b: a + b)
         'every call returns 0, whatever is given'
         >>> idle([((2, 3), {}, 2), ((4, 5), {}, 4)], lambda a, b: a + b)
-        'every call returns argument 1 as it came'
+        'every call returns `a` as it came'
         >>> idle([((2, 3), {}, 5), ((4, 5), {}, 0)], lambda a, b: a + b)
         ''
     """
@@ -37,8 +39,9 @@ def idle(calls: Sequence[Call], reference: Callable[..., Any]) -> str:
         if _common((a, k, reference(*a, **k)) for a, k, _ in calls):
             return ""
     told = list(dict.fromkeys(min(part, key=str) for part in found))
+    handed = [*parameters(reference, len(calls[0][0])), *calls[0][1]]
     names = [
-        f"argument {value + 1} as it came" if kind == "argument" else f"{value}, whatever is given"
+        f"`{handed[value]}` as it came" if kind == "argument" else f"{value}, whatever is given"
         for kind, value in told
     ]
     return f"every call returns {' and '.join(names)}"

@@ -2,7 +2,9 @@
 
 A mutant differs from the model answer in one place: another operator, comparison, axis, index,
 constant or bound, a dropped statement, a swapped pair of arguments, a transposition left out, a
-condition turned round. What they are worth :mod:`course_lib.checks.mutation_report` finds out.
+condition turned round, a product in the place of what hides, a truth in the place of `is None`,
+single precision in the place of double. What they are worth
+:mod:`course_lib.checks.mutation_report` finds out.
 """
 
 import ast
@@ -48,6 +50,8 @@ PAIRS = (
     " exp log, cumsum cumprod, zeros ones, zeros_like ones_like, minimum maximum, std var,"
     " logical_and logical_or, bmm mul, break continue"
 )
+# Never the other way: more digits than wanted are no mistake.
+COARSER = {"float64": "float32", "double": "float"}
 NAMES = {a: b for pair in PAIRS.split(", ") for a, b in (pair.split(), pair.split()[::-1])}
 # Two arguments whose order does not matter.
 COMMUTE = {"transpose", "swapaxes", "equal", "gcd", "maximum", "minimum", "max", "min"}
@@ -133,8 +137,8 @@ def _changed(tree: ast.Module) -> Iterator[str]:
                 setattr(parent, name, new)
                 yield from _valid(tree)
             setattr(parent, name, value)
-        elif name in ("attr", "id") and value in NAMES:
-            setattr(parent, name, NAMES[value])
+        elif name in ("attr", "id") and value in NAMES | COARSER:
+            setattr(parent, name, (NAMES | COARSER)[value])
             yield from _valid(tree)
             setattr(parent, name, value)
 
@@ -205,11 +209,12 @@ def _binary(node: ast.expr) -> list[ast.AST]:
 
 def _logic(node: ast.expr) -> list[ast.AST]:
     if isinstance(node, ast.Compare):
-        return [
+        turned = [
             _with(node, ops=[*node.ops[:i], new(), *node.ops[i + 1 :]])
             for i, op in enumerate(node.ops)
             for new in COMPARISONS[type(op)]
         ]
+        return turned + _truth(node)
     if isinstance(node, ast.BoolOp):
         other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
         return [_with(node, op=other), *node.values]
@@ -217,6 +222,25 @@ def _logic(node: ast.expr) -> list[ast.AST]:
         return [node.body, node.orelse, _with(node, body=node.orelse, orelse=node.body)]
     if isinstance(node, ast.UnaryOp) and _whole(node) is None:
         return [node.operand]
+    return []
+
+
+def _truth(node: ast.Compare) -> list[ast.AST]:
+    """``if x`` for ``if x is not None``, which takes a 0 for nothing."""
+    if ast.unparse(node.comparators[0]) != "None":
+        return []
+    return [ast.UnaryOp(ast.Not(), node.left) if isinstance(node.ops[0], ast.Is) else node.left]
+
+
+def _hidden(node: ast.expr) -> list[ast.AST]:
+    """A product with 0 for what hides: NaN and infinity stay."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return []
+    name, *args = node.func.attr, *map(ast.unparse, node.args)
+    if name == "masked_fill" and len(args) == 2 and args[1] in ("0", "0.0"):
+        return [ast.BinOp(node.func.value, ast.Mult(), ast.UnaryOp(ast.Invert(), node.args[0]))]
+    if name == "where" and len(args) == 3 and args[2] in ("0", "0.0"):
+        return [ast.BinOp(node.args[1], ast.Mult(), node.args[0])]
     return []
 
 
@@ -276,4 +300,4 @@ def _tuple(node: ast.expr) -> list[ast.AST]:
     return []
 
 
-RULES = (_binary, _logic, _constant, _slice, _call, _tuple)
+RULES = (_binary, _logic, _constant, _slice, _call, _tuple, _hidden)

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checks.answer_proxy import Failure
-from course_lib.checks.compare import TOLERANCES, name
+from course_lib.checks.compare import ROUNDING, TOLERANCES, is_half, name
 from course_lib.checks.protocol import pack, unpack
 
 SUFFIX = ".records"
@@ -76,9 +76,9 @@ class Sketch:
         off = (self.sums - other.sums).abs() / self.within.clamp(min=1e-300)
         return float(off.max()) if len(off) else 0.0
 
-    def fits(self, other: Sketch) -> bool:
+    def fits(self, other: Sketch, slack: float = 1) -> bool:
         """Whether the other is one of the same values, as far as rounding can tell."""
-        return self.form == other.form and self.far(other) <= 1
+        return self.form == other.form and self.far(other) <= slack
 
     def data(self) -> dict[str, Any]:
         """The same as a message's entries."""
@@ -88,6 +88,24 @@ class Sketch:
     def read(cls, data: Mapping[str, Any]) -> Sketch:
         """What :meth:`data` gave."""
         return cls(data["form"], data["sums"], data["within"])
+
+
+def returned_sketch(values: Any) -> Sketch:
+    """The sketch of what came back, by which a mistake is known: without half precision's digits.
+
+    Example:
+        >>> a = returned_sketch([torch.ones(3).half(), 2])
+        >>> a.fits(returned_sketch([torch.zeros(3).half(), 2]))
+        True
+    """
+
+    def bare(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return list(map(bare, value))
+        half = isinstance(value, Tensor) and is_half(value)
+        return f"half precision {tuple(value.shape)}" if half else value
+
+    return Sketch.of(bare(list(values)))
 
 
 def _draw(value: Any, form: list[str], sums: list[tuple[float, float]]) -> None:
@@ -196,12 +214,12 @@ class Records:
             verdicts: On each property; None where there is none.
             returned: To each property.
         """
-        sketches = [Sketch.of(list(values)) for values in returned]
+        sketches = [returned_sketch(values) for values in returned]
 
         def same(known: tuple[bool | None, Sketch], verdict: bool | None, seen: Sketch) -> bool:
             if verdict is None or known[0] is None:
                 return True
-            return verdict == known[0] and seen.fits(known[1])
+            return verdict == known[0] and seen.fits(known[1], ROUNDING)
 
         return [
             mistake

@@ -8,7 +8,7 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -84,6 +84,11 @@ class Report:
     cause: str = ""
 
     @property
+    def function(self) -> str:
+        """The name of the function that was asked for."""
+        return find(self.exercise).function
+
+    @property
     def score(self) -> float:
         """Points earned: a builtin float between 0 and the maximum, rounded to a hundredth."""
         earned = sum(row.points for row in self.rows if row.passed)
@@ -117,15 +122,27 @@ class Report:
 
     @property
     def one_reason(self) -> str:
-        """Why everything failed, when there is a single reason for it; else empty."""
-        reasons = {row.why for row in self.rows if not row.open}
-        return reasons.pop() if len(reasons) == 1 else ""
+        """Why everything failed, when there is a single reason for it; else empty.
+
+        A line that crashes on every sample crashes for one reason, whatever its sizes are.
+        """
+        reasons = {_apart_from_sizes(row.why): row.why for row in self.rows if not row.open}
+        return min(reasons.values()) if len(reasons) == 1 else ""
+
+    def why(self, row: Row) -> str:
+        """Why a requirement does not hold; a crash that has been told is not told again."""
+        first = next(r for r in self.rows if _apart_from_sizes(r.why) == _apart_from_sizes(row.why))
+        told = first is not row and row.why.startswith("raised")
+        return f"the same as in {first.name}" if told else row.why
 
     @property
     def headline(self) -> str:
         """One sentence in place of a reason in every row; empty when the rows differ."""
         if self.one_reason.startswith("raised NotImplementedError"):
-            return "Not written yet: the stub still raises NotImplementedError."
+            failures = (e.function for e in self.transcript if isinstance(e, Failure))
+            by = next(failures, "")
+            who = f"`{by}`" if by.isidentifier() and by != self.function else "the stub"
+            return f"Not written yet: {who} still raises NotImplementedError."
         if self.one_reason:
             return f"Every requirement fails for one reason: {self.one_reason}"
         return ""
@@ -148,7 +165,7 @@ class Report:
             line = f"  {row.mark}  {row.points:4g}  {row.name}: {row.says}"
             lines.append(_fill(line, subsequent_indent=" " * 14))
             if row.open or (row.why and not self.one_reason):
-                lines.append(_fill(row.open or row.why, " " * 14, " " * 14))
+                lines.append(_fill(row.open or self.why(row), " " * 14, " " * 14))
         if self.headline:
             lines.append(_fill(self.headline))
         if self.mistake is not None:
@@ -158,6 +175,11 @@ class Report:
         if self.note and not self.one_reason:
             lines.append(_fill(self.note))
         return "\n".join(lines)
+
+
+def _apart_from_sizes(why: str) -> str:
+    """The same reason for every sample, where it is a crash."""
+    return re.sub(r"\d+", "0", why) if why.startswith("raised") else why
 
 
 def read_table(text: str) -> tuple[dict[str, bool | None], str]:
@@ -213,6 +235,7 @@ def grade(
         AnswerLost: The answer's process died; a worker's caller decides what that costs.
     """
     rows, transcript, calls = [], [], []
+    affordable: set[str] = set()
     if exercise.records is not None:
         seed = exercise.records.seed(seed)
     for prop in _counted(exercise.properties, "properties tried", progress):
@@ -224,8 +247,11 @@ def grade(
         if why and not reveal:
             why, shown = trial.concealed(why)
         rows.append(_row(prop, trial, why, shown))
+        if why and trial.affordable:
+            affordable.add(prop.name)
         transcript += [*trial.transcript, prop.name]
         calls += trial.calls
+    rows = _paid_once(rows, affordable)
     passed = {row.passed for row in rows}
     if len(passed) == 2 and (nothing := idle(calls, exercise.reference)):
         shown = next((row.example for row in rows if row.example), None)
@@ -241,6 +267,20 @@ def grade(
     if name_mistake and not report.full:
         report.mistake = recognise(exercise, report, seed, progress=progress)
     return report
+
+
+def _paid_once(rows: list[Row], affordable: Container[str]) -> list[Row]:
+    """The rows, of which those on cost don't fail for values that have cost as much elsewhere.
+
+    Where they have not, only the sample of a size probe is wrong: that fails.
+    """
+    paid = sum(row.points for row in rows if row.failed and row.name not in affordable)
+    return [
+        replace(row, passed=True, why="", example=None)
+        if row.name in affordable and paid >= row.points
+        else row
+        for row in rows
+    ]
 
 
 def _counted(things: Sequence[_T], what: str, progress: bool) -> Iterable[_T]:

@@ -5,14 +5,14 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure, Gradients, Reply
 from course_lib.checks.compare import difference, kind, misfit, name
-from course_lib.checks.example import Example, Pair, example, first_pair
+from course_lib.checks.example import Example, Pair, example, first_pair, parameters
 from course_lib.checks.idle import Call
 from course_lib.checks.probe import UNTOLD, OutOfTime, TooMuchMemory, places
 from course_lib.checks.protocol import Fixture, Handle
@@ -21,6 +21,9 @@ from course_lib.checks.recorded import Unrecorded
 T = TypeVar("T")
 # A wanted value in a sentence, not a wanted shape or number of values.
 _WANTED = re.compile(r", wanted (?:about )?[-\d\[{](?!\d* (?:values|tensors)).*", re.DOTALL)
+
+
+WIDENED = "the result has dtype float64, wanted float32"
 
 
 class Wrong(Exception):
@@ -55,7 +58,10 @@ class Trial:
         self.open: Failure | None = None
         self._called: tuple[str, tuple[Any, ...], dict[str, Any], Any] | None = None
         self._pair: Pair | None = None
+        # Whether a size probe held, and at most its values are wrong.
+        self.affordable = False
         self._drawn = False
+        self._widened = False
 
     # Samples.
 
@@ -103,7 +109,7 @@ class Trial:
     def reply(self, *args: Any, name: str | None = None, **kwargs: Any) -> Reply:
         """Call the answer and keep what it did."""
         called = name or self.exercise.function
-        reply = self.proxy.call(called, *args, **kwargs)
+        reply = self.settled(self.proxy.call(called, *args, **kwargs), args, kwargs)
         outcome = reply.error or reply.value
         self.transcript.append(outcome)
         if called == self.exercise.function:
@@ -111,11 +117,22 @@ class Trial:
         self._called, self._pair = (called, args, kwargs, outcome), None
         return reply
 
+    def settled(self, reply: Reply, *handed: Any) -> Reply:
+        """A reply in single precision where nothing in double was handed over.
+
+        What was computed in single and comes back in double has digits that mean nothing.
+        """
+        self._widened = _has(reply.value, torch.float64) and (
+            _has(handed, torch.float32) and not _has(handed, torch.float64)
+        )
+        return replace(reply, value=_single(reply.value)) if self._widened else reply
+
     def failing(self) -> Example | None:
         """The last call, to show what a property failed on."""
         if self._called is None:
             return None
-        return example(self.exercise.reference, *self._called, self._pair)
+        own = self._called[0] == self.exercise.function
+        return example(self.exercise.reference if own else _unnamed, *self._called, self._pair)
 
     def concealed(self, why: str) -> tuple[str, Example | None]:
         """A failure and its example without what was wanted, unless its sample never comes again.
@@ -203,6 +220,7 @@ class Trial:
         """
         if self.open is not None:
             return
+        self.affordable = False
         reply = self.proxy.probe(self.exercise.function, args, memory=memory, cpu=cpu, keep=keep)
         self.transcript.append(reply.error or reply.value)
         costly = (TooMuchMemory.__name__, *[OutOfTime.__name__] * timed)
@@ -213,20 +231,21 @@ class Trial:
             return
         part = "a part of " if keep[0] else ""
         *names, what = (part + name for name in (*self.exercise.returns, "the result"))
-        for got, right in zip(self.returned(reply), want, strict=True):
+        slices = self.returned(reply)
+        self.affordable = True
+        for got, right in zip(slices, want, strict=True):
             self.close(self.returned(Reply(got)), right, what, names=tuple(names))
 
     def want(self, *args: Any, **kwargs: Any) -> Any:
         """What the reference returns, on copies of the arguments."""
         return self.exercise.reference(*copies(args), **copies(kwargs))
 
-    def same(
-        self, *args: Any, note: str = "", dtype: bool | Literal["exact"] = True, **kwargs: Any
-    ) -> Any:
-        """Expect the answer to agree with the reference; its value."""
+    def same(self, *args: Any, note: str = "", exact: bool = False, **kwargs: Any) -> Any:
+        """Expect the answer to agree with the reference, ``exact`` in dtype, too; its value."""
         want = self.want(*args, **kwargs)
         got = self.call(*args, **kwargs)
-        if wrong := difference(got, want, dtype=dtype, names=self.exercise.returns):
+        wrong = difference(got, want, exact=exact, names=self.exercise.returns)
+        if wrong := wrong or (exact and self._widened and _has(want, torch.float32) and WIDENED):
             self._pair = first_pair(got, want, "the result", self.exercise.returns)
             shown = ", ".join(brief(a) for a in (*args, *kwargs.values()))
             raise Wrong(f"{note + ': ' if note else ''}{wrong}; called with {shown}")
@@ -239,14 +258,15 @@ class Trial:
         what: str = "the result",
         *,
         note: str = "",
-        dtype: bool | Literal["exact"] = True,
+        exact: bool = False,
         names: tuple[str, ...] = (),
     ) -> None:
         """Expect ``got`` to equal ``want`` within the tolerance of its dtype."""
         # What is wanted may be a second output of the same answer, and NaN agrees with NaN.
         if isinstance(want, Tensor) and want.isnan().any():
             raise Wrong(f"{note}: {what} has NaN" if note else f"{what} has NaN")
-        if wrong := difference(got, want, what, dtype=dtype, names=names):
+        wrong = difference(got, want, what, exact=exact, names=names)
+        if wrong := wrong or (exact and self._widened and _has(want, torch.float32) and WIDENED):
             self._pair = first_pair(got, want, what, names)
             raise Wrong(f"{note}: {wrong}" if note else wrong)
 
@@ -258,6 +278,8 @@ class Trial:
     def values(self, got: Any, *names: str, of: str = "values") -> list[Any]:
         """The values of a returned tuple or list, one for each name (the exercise's own names)."""
         names = names or self.exercise.returns
+        if isinstance(got, Tensor) and got.ndim == 1:
+            got = got.unbind()
         if not isinstance(got, (list, tuple)) or len(got) != len(names):
             raise Wrong(f"the result is {kind(got)}, wanted {len(names)} {of}: {', '.join(names)}")
         return list(got)
@@ -277,17 +299,22 @@ class Trial:
             raise Wrong(f"{what} has shape {tuple(got.shape)}, wanted {tuple(shape)}")
         return got
 
+    def a_mask(self, got: Any, shape: Sequence[int]) -> Tensor:
+        """Expect truth values of this shape, in whatever dtype they came."""
+        mask = self.a_tensor(got, shape, "the mask")
+        self.expect(((mask == 0) | (mask == 1)).all(), "the mask holds more than true and false")
+        return mask.bool()
+
     def unchanged(self, *args: Any, **kwargs: Any) -> None:
-        """Expect a call to leave its arguments as they were, and to return the right shapes."""
-        want = self.want(*args, **kwargs)
+        """Expect a call to leave its arguments as they were, whatever it returns."""
         reply = self.reply(*args, **kwargs)
-        # A function that does nothing harms nothing; that earns no points.
-        if other := misfit(self.returned(reply), want, self.exercise.returns):
-            raise Wrong(other)
+        # A function that does nothing harms nothing, too: see `idle`.
+        self.returned(reply)
         handed = (*args, *kwargs.values())
-        for index, (after, before) in enumerate(zip(reply.after, handed, strict=True)):
-            if _data(before) and difference(after, before, dtype="exact"):
-                raise Wrong(f"argument {index + 1} is not what it was before the call")
+        names = [*parameters(self.exercise.reference, len(args)), *kwargs]
+        for what, after, before in zip(names, reply.after, handed, strict=True):
+            if _data(before) and difference(after, before, exact=True):
+                raise Wrong(f"`{what}` is not what it was before the call")
 
     def raises(self, *args: Any, error: str = "ValueError", why: str, **kwargs: Any) -> None:
         """Expect a call to raise ``error``."""
@@ -324,6 +351,7 @@ class Trial:
             for i, o in enumerate(outputs)
         ]
         gradients = self.vjp(args, cotangents).inputs
+        names = parameters(self.exercise.reference, len(args))
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point()]
         for place, gradient in zip(places, gradients, strict=True):
             direction = self.randn(*args[place].shape, dtype=torch.float64)
@@ -332,25 +360,29 @@ class Trial:
             self._called = base
             # Nothing is greater than NaN: without this it would pass every comparison below.
             if not math.isfinite(slope):
-                raise Wrong(f"the result is not finite, so argument {place + 1} has no gradient")
+                raise Wrong(f"the result is not finite, so `{names[place]}` has no gradient")
             # A constant has a perfect gradient; that earns no points.
             flat = gradient is None or not gradient.any()
             if slope == 0 and flat and abs(right) > 5e-4:
-                raise Wrong(f"the result does not depend on argument {place + 1}")
+                raise Wrong(f"the result does not depend on `{names[place]}`")
             if gradient is None:
                 if abs(slope) > 1e-6:
-                    raise Wrong(f"no gradient reaches argument {place + 1}: is the graph cut?")
+                    raise Wrong(f"no gradient reaches `{names[place]}`: is the graph cut?")
                 continue
             if not gradient.isfinite().all():
-                raise Wrong(f"the gradient of argument {place + 1} is not finite")
+                raise Wrong(f"the gradient of `{names[place]}` is not finite")
             found = float((gradient.double() * direction).sum())
             # Over so small a step single precision shows its rounding; over a wide one the slope.
             near = (_near(found, s) for s in (slope, right))
             if not any(near) and not _near(found, _slope(self.call, 3e-3, *along)):
                 raise Wrong(
-                    f"gradient of argument {place + 1}: {found:.5g} along a direction in which"
+                    f"gradient of `{names[place]}`: {found:.5g} along a direction in which"
                     f" the result changes by {slope:.5g}"
                 )
+
+
+def _unnamed() -> None:
+    """Stands for a function of whose arguments nothing is known."""
 
 
 def _slope(
@@ -377,6 +409,28 @@ def _inner(value: Any, cotangents: Sequence[Tensor | None]) -> float:
     outputs = value if isinstance(value, (list, tuple)) else [value]
     pairs = zip(outputs, cotangents, strict=True)
     return sum(float((o * c).sum()) for o, c in pairs if c is not None)
+
+
+def _has(value: Any, dtype: torch.dtype) -> bool:
+    """Whether a tensor of this dtype is in a structure, or a fixture that makes one."""
+    if isinstance(value, Fixture):
+        value = value.params
+        return value.get("dtype") == str(dtype).removeprefix("torch.") or _has(value, dtype)
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_has(part, dtype) for part in value)
+    return isinstance(value, Tensor) and value.dtype == dtype
+
+
+def _single(value: Any) -> Any:
+    """The same with single precision in the place of double."""
+    if isinstance(value, dict):
+        return {key: _single(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_single, value))
+    double = isinstance(value, Tensor) and value.dtype == torch.float64
+    return value.float() if double else value
 
 
 def _real(value: Any) -> bool:

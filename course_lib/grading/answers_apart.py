@@ -22,7 +22,7 @@ import torch
 import course_lib
 from course_lib.checks.exercise import BANK, Exercise, find
 from course_lib.checks.matrix import stubs
-from course_lib.checks.recorded import SEEDS, SUFFIX, Records, Sketch
+from course_lib.checks.recorded import SEEDS, SUFFIX, Records, returned_sketch
 from course_lib.checks.report import grade_source
 from course_lib.experiments.source import Symbol, follow, reached, statements
 from course_lib.grading.library_apart import answers
@@ -257,7 +257,7 @@ def record(identifier: str, names: Sequence[str]) -> Records:
                 report = grade_source(exercise, mistake.source, seed)
                 outcomes = zip(*report.outcomes(), strict=True)
                 found.mistakes[seed, mistake.name] = [
-                    (passed, Sketch.of(returned)) for passed, returned in outcomes
+                    (passed, returned_sketch(returned)) for passed, returned in outcomes
                 ]
     return found
 

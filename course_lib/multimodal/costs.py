@@ -18,12 +18,13 @@ def search_scores(
     """Count the attention scores of a head for comparing all images with all texts.
 
     What depends on an image or a text alone is computed once and kept; what depends on both, once
-    for each of the N M pairs. T words, P patches, L layers for each stack of blocks:
+    for each of the N M pairs, and a block in which anything does is computed whole. T words, P
+    patches, L layers for each stack of blocks:
 
     - ``"towers"``: an encoder each, which meet in a dot product: ``L (N P^2 + M T^2)``.
     - ``"joint"``: one encoder over both: ``L N M (T + P)^2``.
     - ``"cross"``: an image encoder, and text blocks of self-attention and cross-attention:
-      ``L (N P^2 + N M (T^2 + T P))``. Behind the first cross-attention no word is without image.
+      ``L (N P^2 + N M (T^2 + T P))``.
     - ``"slots"``: an image encoder, K learned queries that read it once, and one encoder over
       words and slots: ``N (L P^2 + K P) + L N M (T + K)^2``.
 

@@ -100,7 +100,7 @@ def agrees(shown: Shown, identifier: str) -> bool:
         # Given another's arguments it may raise what it likes, or train for a minute: no answer.
         try:
             with at_most(SECONDS):
-                return not difference(shown.function(*arguments), want, dtype=False)
+                return not difference(shown.function(*arguments), want)
         except (Exception, Endless):
             return False
 

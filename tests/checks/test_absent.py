@@ -1,13 +1,15 @@
 """What of the library an answer may use: the same at home and in grading, in the same words."""
 
 import importlib
+import re
 import sys
+from importlib.metadata import requires
 
 import pytest
 
 import course_lib.attention
 import course_lib.masks
-from course_lib.checks.absent import ABSENT, RULE, AbsentModule, hidden
+from course_lib.checks.absent import ABSENT, PACKAGES, RULE, AbsentModule, hidden
 from course_lib.checks.cell import examine
 from course_lib.checks.exercise import PRELUDE, find
 from course_lib.checks.report import grade
@@ -101,3 +103,8 @@ def test_an_import_of_what_was_not_loaded_leaves_nothing_behind():
 
 def test_the_rule_is_told_in_the_words_of_its_refusal():
     assert ABSENT in RULE
+
+
+def test_the_packages_that_the_rule_names_are_those_that_the_course_requires():
+    required = {re.match(r"[\w-]+", line)[0] for line in requires("attention-course")}
+    assert {*PACKAGES} <= required and all(f"`{name}`" in RULE for name in PACKAGES)

@@ -43,8 +43,8 @@ def test_an_exception_and_a_large_argument():
     shown = example(lambda x, n=1: x, "f", (torch.zeros(99), 3), {}, failure, None)
     assert shown.got.form.startswith("ValueError: no")
     assert [(a.name, a.form, a.rows) for a in shown.arguments] == [
-        ("argument 1", "float32 (99,)", ()),
-        ("argument 2", "3", ()),
+        ("x", "float32 (99,)", ()),
+        ("n", "3", ()),
     ]
     assert show("mask", torch.tensor([[True, False]])).rows == (
         ((" True", False), ("False", False)),

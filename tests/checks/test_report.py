@@ -60,3 +60,40 @@ def test_a_given_cell_that_was_not_run_is_named():
     report = grade(exercise, AnswerProxy.local(names), "1")
     assert report.cause == f"`{given}` is given: run the cell further up that defines it."
     assert report.cause in " ".join(report.table().split())
+
+
+def test_not_written_yet_names_the_function_that_raised():
+    exercise = find("block.encoder_block")
+    own = "def layer_norm(*args):\n    raise NotImplementedError\n\n\n"
+    calls = "def encoder_block(x, *args, **kwargs):\n    return layer_norm(x)\n"
+    assert "`layer_norm` still raises" in graded(exercise, own + calls, "1").headline
+    stub = own.replace("layer_norm", "encoder_block")
+    assert "the stub still raises" in graded(exercise, stub, "1").headline
+
+
+def test_a_line_that_crashes_in_every_size_is_told_once():
+    exercise = find("block.layer_norm")
+    crash = "    return (x - x.mean(-1)) / x.std(-1)\n"
+    always = "def layer_norm(x, scale, shift, eps=1e-5):\n    x = x.repeat_interleave(3, 0)\n"
+    table = graded(exercise, always + crash, "1").table()
+    assert table.count("RuntimeError") == 1 and "for one reason" in table
+    sometimes = "    if x.dtype == torch.float64:\n        return x\n"
+    table = graded(exercise, always + sometimes + crash, "1").table()
+    assert table.count("RuntimeError") == 1 and "the same as in values" in table
+
+
+def test_a_size_probe_that_is_wrong_alone_fails_and_one_beside_wrong_values_does_not():
+    """What is right in small and wrong in large has found the probe, not the way."""
+    exercise = find("informer.video_attention")
+    right = exercise.alternatives[0].source
+    assert "def video_attention" in right
+    own = right.replace("def video_attention", "def own")
+    only = (
+        f"{own}\n\ndef video_attention(video, causal=False):\n"
+        "    out = own(video, causal)\n    return out * (1 + {wrong})\n"
+    )
+    in_large = graded(exercise, only.format(wrong="(video.numel() > 10_000)"), "1")
+    everywhere = graded(exercise, only.format(wrong="1"), "1")
+    verdict = [next(r for r in g.rows if r.name == "cheap").passed for g in (in_large, everywhere)]
+    assert verdict == [False, True]
+    assert in_large.score == in_large.max_points - 1

@@ -234,15 +234,15 @@ def test_an_address_that_is_reserved_for_examples_is_no_link(tmp_path):
         ("https://course.example.org", ""),
         ("https://example.com/x", ""),
         ("https://book.example", ""),
-        ("https://myexample.org/", "https://myexample.org/book"),
-        ("https://ada.github.io/course", "https://ada.github.io/course/book"),
+        ("https://myexample.org/", "https://myexample.org"),
+        ("https://ada.github.io/course", "https://ada.github.io/course"),
     ):
         config.write_text(f'[project.urls]\nDocumentation = "{address}"\n')
         assert authoring.book_url(tmp_path) == url
     exercise = find("attention.softmax_gradient")
-    assert "](https://ada.io/book/chapters/" in authoring.card(exercise, "https://ada.io/book")
+    assert "](https://ada.io/book/chapters/" in authoring.card(exercise, "https://ada.io")
     bare = authoring.card(exercise, "")
-    assert f"`chapters/{exercise.chapter}`" in bare and "](" not in bare
+    assert f"`book/chapters/{exercise.chapter}`" in bare and "](" not in bare
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def other_scale(t: Trial) -> None:
     # Against the answer's own bare dot product.
     d_head, std = t.integer(8, 80), _std(t)
     bare = _two(t, d_head, std, 1.0, 0.5, scale=1.0)
-    for scale in (None, 1 / d_head, t.integer(15, 40) / 100):
+    for scale in (None, 1 / d_head, t.integer(15, 40) / 100, 0.0):
         options = {} if scale is None else {"scale": scale}
         got = _two(t, d_head, std, 1.0, 0.5, **options)
         factor = d_head**-0.5 if scale is None else scale

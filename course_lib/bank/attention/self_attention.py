@@ -78,13 +78,14 @@ def leading_axes(t: Trial) -> None:
 )
 def mask(t: Trial) -> None:
     # Against the answer's own weights without a mask: whether these are right is asked above.
-    x, w, keep = t.randn(2, 5, 4), _projections(t, 4, 4, 4), t.keep_mask(2, 5, 5)
-    weights = _two(t, x, *w, keep)[1]
-    t.a_tensor(weights, (2, 5, 5), "weights")
-    t.expect((weights[~keep] == 0).all(), "a masked key still has weight")
-    t.close(weights.sum(-1), torch.ones(2, 5), "the sum of a row")
-    left = t.a_tensor(_two(t, x, *w)[1], (2, 5, 5), "weights without a mask") * keep
-    t.close(weights, left / left.sum(-1, keepdim=True), "weights of the keys that are left")
+    x, w = t.randn(2, 5, 4), _projections(t, 4, 4, 4)
+    unmasked = t.a_tensor(_two(t, x, *w)[1], (2, 5, 5), "weights without a mask")
+    for keep in (t.keep_mask(2, 5, 5), t.keep_mask(2, 5, 5)):
+        weights = t.a_tensor(_two(t, x, *w, keep)[1], (2, 5, 5), "weights")
+        t.expect((weights[~keep] == 0).all(), "a masked key still has weight")
+        t.close(weights.sum(-1), torch.ones(2, 5), "the sum of a row")
+        left = unmasked * keep
+        t.close(weights, left / left.sum(-1, keepdim=True), "weights of the keys that are left")
     t.unchanged(x, *w, keep)
 
 

@@ -99,12 +99,13 @@ def _two(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
 def padding(t: Trial) -> None:
     # Against the answer's own weights of each sentence alone.
     x, memory, w = t.randn(3, 6, 4), t.randn(3, 6, 4), _projections(t, 4, 4, 4, 4)
-    lengths = torch.tensor([6, t.integer(2, 3), t.integer(4, 5)])
-    weights = t.a_tensor(_two(t, x, memory, *w, lengths)[1], (3, 6, 6), "weights")
-    for row, n in enumerate(lengths.tolist()):
-        t.expect((weights[row, :, n:] == 0).all(), "padding still has weight")
-        alone = _two(t, x[row : row + 1], memory[row : row + 1, :n], *w)[1]
-        t.close(weights[row : row + 1, :, :n], alone, "weights of a padded sentence")
+    longer = torch.tensor([6, t.integer(2, 3), t.integer(4, 5)])
+    for lengths in (longer, longer.flip(0)):
+        weights = t.a_tensor(_two(t, x, memory, *w, lengths)[1], (3, 6, 6), "weights")
+        for row, n in enumerate(lengths.tolist()):
+            t.expect((weights[row, :, n:] == 0).all(), "padding still has weight")
+            alone = _two(t, x[row : row + 1], memory[row : row + 1, :n], *w)[1]
+            t.close(weights[row : row + 1, :, :n], alone, "weights of a padded sentence")
 
 
 @exercise.prop(
@@ -117,7 +118,8 @@ def empty_memory(t: Trial) -> None:
     lengths = torch.tensor([0, t.integer(2, 4)])
     found = t.parts(t.call(x, memory, *w, lengths), "the output", "weights")
     for value, what in zip(found, exercise.returns, strict=True):
-        t.expect((value[0] == 0).all(), f"{what} of the sentence without a memory is not 0")
+        is_what = "has NaN" if value[0].isnan().any() else "is not 0"
+        t.expect((value[0] == 0).all(), f"{what} of the sentence without a memory {is_what}")
         t.expect((value[1] != 0).any() and value.isfinite().all(), f"{what} of the other is 0")
 
 
@@ -138,7 +140,7 @@ def large_scores(t: Trial) -> None:
 
 
 @exercise.prop(
-    "gradients reach x, the memory and all four projections",
+    "gradients reach x, the memory and all four projections, finite beside an empty memory, too",
     points=0.5,
     hint="Is anything detached, converted to numpy, or computed under no_grad?",
 )
@@ -146,6 +148,9 @@ def gradients(t: Trial) -> None:
     f64 = torch.float64
     w = [w.double() for w in _projections(t, 4, 4, 4, 4)]
     t.gradient(t.randn(1, 3, 4, dtype=f64), t.randn(1, 3, 4, dtype=f64), *w, output=0)
+    # NaN that is overwritten on the way forward comes back with the gradients.
+    x, memory = t.randn(2, 3, 4, dtype=f64), t.randn(2, 3, 4, dtype=f64)
+    t.gradient(x, memory, *w, torch.tensor([3, 0]), output=0)
 
 
 @exercise.prop(

@@ -1,6 +1,7 @@
 """Exercise ``block.encoder_block``."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -71,15 +72,21 @@ exercise = Exercise(
 )
 
 
+def _put_together(t: Trial, *args: Any, note: str = "", **norm: str) -> None:
+    """Compare coarsely: which GELU it is shows in the fourth digit, and is asked on its own."""
+    got, want = t.call(*args, **norm), t.want(*args, **norm)
+    far = (t.a_tensor(got, want.shape) - want).abs().max()
+    t.expect(far < 0.01, f"{note + ': ' if note else ''}the tokens are off by up to {far:.3g}")
+
+
 @exercise.prop(
     "both parts, their norms and their residual connections",
     points=2,
-    hint="Draw the stream as a line. What stands on it, and what beside it? If only late digits"
-    " differ: which GELU do you have?",
+    hint="Draw the stream as a line. What stands on it, and what beside it?",
 )
 def pre_norm(t: Trial) -> None:
-    t.same(2 * t.randn(2, 4, 6) + 1, _state(t, 6, 12), 2)
-    t.same(t.randn(1, 5, 8), _state(t, 8, 8), 4, note="four heads")
+    _put_together(t, 2 * t.randn(2, 4, 6) + 1, _state(t, 6, 12), 2)
+    _put_together(t, t.randn(1, 5, 8), _state(t, 8, 8), 4, note="four heads")
 
 
 @exercise.prop(
@@ -88,7 +95,7 @@ def pre_norm(t: Trial) -> None:
     hint="Post-norm is norm(x + f(x)): what does f read, and what is normed?",
 )
 def post_norm(t: Trial) -> None:
-    t.same(2 * t.randn(2, 4, 6) + 1, _state(t, 6, 12), 3, norm="post")
+    _put_together(t, 2 * t.randn(2, 4, 6) + 1, _state(t, 6, 12), 3, norm="post")
 
 
 @exercise.prop(
@@ -166,10 +173,7 @@ def gradients(t: Trial) -> None:
     hint="`x += out` changes the caller's tokens. What does `x = x + out` do?",
 )
 def no_side_effect(t: Trial) -> None:
-    x, state = t.randn(2, 3, 4), _state(t, 4, 8)
-    out = t.a_tensor(t.call(x, state, 2), x.shape)
-    t.expect(not torch.equal(out, x), "nothing has been done")
-    t.unchanged(x, state, 2)
+    t.unchanged(t.randn(2, 3, 4), _state(t, 4, 8), 2)
 
 
 @exercise.mistake("Your stream is normed before it goes on. What is added to what in pre-norm?")

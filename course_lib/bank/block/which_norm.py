@@ -42,13 +42,15 @@ def _experiment(
     size: float = 1.0,
     noise: float = 0.0,
     mirrored: bool = False,
+    stays: bool = False,
     fit: str = "",
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Tokens with one of them exchanged, before and behind a norm.
 
-    The exchanged token keeps its first channel. ``mirrored``: it was far above the others and is
-    now as far below, which moves all others up. ``fit``: what a frozen norm remembers makes the
-    mean of ``"all"`` outputs 0, or that of the last ``"token"``, or each one's ``"negative"``.
+    ``stays``: the exchanged token keeps its first channel. ``mirrored``: it was far above the
+    others and is now as far below, which moves all others up. ``fit``: what a frozen norm
+    remembers makes the mean of ``"all"`` outputs 0, or that of the last ``"token"``, or each one's
+    ``"negative"``.
     """
     # Sentences of different means: none is centred by chance behind a norm over the batch.
     x = size * (t.randn(*shape) + torch.linspace(-1, 1, shape[0])[:, None, None])
@@ -56,7 +58,8 @@ def _experiment(
         x[place] = 20 * size * (1 + 0.1 * t.randn(shape[-1]))
     other = x.clone()
     other[place] = -x[place] if mirrored else size * (t.randn(shape[-1]) + 6)
-    other[place][0] = x[place][0]
+    if stays:
+        other[place][0] = x[place][0]
     # What batches of other data have left: never near the mean and spread of these tokens.
     mean = size * (1.5 + t.randn(shape[-1], dtype=torch.float64).abs())
     std = size * (1 + t.randn(shape[-1], dtype=torch.float64).abs())
@@ -95,14 +98,15 @@ def first_token(t: Trial) -> None:
 
 
 @exercise.prop(
-    "wherever the exchanged token stands",
+    "wherever the exchanged token stands, and although a channel of it has stayed",
     points=1,
     hint="You are not told which token was exchanged. What tells you?",
 )
 def any_token(t: Trial) -> None:
     for norm in ("sentence", "batch"):
         place = (t.integer(1, 2), t.integer(1, 3))
-        t.same(*_experiment(t, norm, place=place), note=f"token {place} exchanged")
+        kept = _experiment(t, norm, place=place, stays=True)
+        t.same(*kept, note=f"token {place} exchanged but for a channel")
         far = _experiment(t, norm, place=place, mirrored=True)
         t.same(*far, note=f"token {place} exchanged for its opposite")
 

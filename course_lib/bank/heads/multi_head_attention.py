@@ -127,7 +127,8 @@ def mask(t: Trial) -> None:
     # Against the answer's own weights without a mask: whether these are right is asked above.
     x, memory, w = t.randn(2, 5, 6), t.randn(2, 5, 6), _square(t, 6)
     unmasked = t.a_tensor(_two(t, x, memory, *w, 3)[1], (2, 3, 5, 5), "weights")
-    for keep in (t.keep_mask(2, 1, 1, 5), t.keep_mask(1, 3, 5, 5), t.keep_mask(2, 3, 5, 5)):
+    for shape in ((2, 1, 1, 5), (1, 3, 5, 5), (2, 3, 5, 5), (2, 3, 5, 5)):
+        keep = t.keep_mask(*shape)
         weights = t.a_tensor(_two(t, x, memory, *w, 3, keep)[1], (2, 3, 5, 5), "weights")
         hidden = ~keep.expand_as(weights)
         t.expect((weights[hidden] == 0).all(), "a masked key still has weight")

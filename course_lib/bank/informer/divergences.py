@@ -76,9 +76,13 @@ def large(t: Trial) -> None:
     # Two best keys in one row: its weights are no zeros and ones.
     scores[0, :2] = scores.max()
     got = t.parts(t.call(scores), *exercise.returns)
-    for part, what in zip(got, exercise.returns, strict=True):
-        t.a_tensor(part, (3,), what)
-        t.expect(bool(part.isfinite().all() and part.any()), f"{what} is not finite, or all 0")
+    for part, want, what in zip(got, t.want(scores), exercise.returns, strict=True):
+        t.expect(bool(t.a_tensor(part, (3,), what).any()), f"{what} is all 0")
+        # A factor, a constant or the direction are asked above: here, whether the size is right.
+        t.expect(
+            ((part > 0.15 * want) & (part < 10 * want + 10)).all(),
+            f"{what} is {part.tolist()}, wanted about {want.tolist()}",
+        )
 
 
 @exercise.prop(
@@ -158,6 +162,15 @@ def entropy(scores):
     """How far weights are from uniform is their entropy."""
     log_p = scores.log_softmax(-1)
     return -log_p.mean(-1) - math.log(scores.shape[-1]), -(log_p.exp() * log_p).sum(-1)
+
+
+@exercise.mistake("What do you get for scores 0 and 20,000? And what is the logarithm of 1e-9?")
+def floor_under_the_weights(scores):
+    """A weight of 0 may be raised a little, so that it has a logarithm."""
+    p = scores.softmax(-1)
+    log_p = p.clamp(min=1e-9).log()
+    log_n = math.log(scores.shape[-1])
+    return -log_p.mean(-1) - log_n, (p * log_p).sum(-1) + log_n
 
 
 @exercise.alternative

@@ -51,6 +51,24 @@ def _pair(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
     )
 
 
+def _windows(t: Trial, *args: object) -> Tensor:
+    """Inputs and targets of each window in one row, of however many windows there are."""
+    got, want = t.parts(t.call(*args), *exercise.returns), t.want(*args)
+    for g, w, what in zip(got, want, exercise.returns, strict=True):
+        t.expect(len(got[0]) > 0 and g.ndim == 3, f"{what} are no windows (N, rows, columns)")
+        t.a_tensor(g, (len(got[0]), *w.shape[1:]), what)
+    return torch.cat(got, dim=1)
+
+
+def _digits(t: Trial, *args: object) -> None:
+    """Compare the first window with the one that it comes nearest to: which ones there are is asked
+    on its own.
+    """
+    got, want = _windows(t, *args)[0], torch.cat(t.want(*args), dim=1)
+    nearest = want[int((want - got).abs().amax((1, 2)).argmin())]
+    t.close(got, nearest, "the first window, against the one that it comes nearest to")
+
+
 def _unit(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Windows in units of their own: which rows they hold does not depend on the scale."""
     both = torch.cat([x, y], dim=1).double()
@@ -74,13 +92,7 @@ def _which(t: Trial, note: str, *args: object) -> None:
 def scaled(t: Trial) -> None:
     n, seq_len, pred_len = t.integer(20, 26), t.integer(4, 6), t.integer(2, 4)
     values = _series(t, 50, t.integer(2, 4))
-    # A single window with enough rows before it, so that only the scale can be wrong.
-    x, y = _pair(t, values, n, 30, 30 + pred_len, seq_len, pred_len)
-    both = torch.cat([x, y], dim=1)[0].double()
-    rows = values[30 - seq_len : 30 + pred_len]
-    wanted = (rows - values[:n].mean(0)) / values[:n].std(0, correction=0)
-    # How many digits are kept is asked below.
-    t.close(both, wanted.float(), "the only window", dtype=False)
+    _digits(t, values, n, 30, 32 + pred_len, seq_len, pred_len)
 
 
 @exercise.prop(
@@ -90,12 +102,12 @@ def scaled(t: Trial) -> None:
 )
 def consecutive(t: Trial) -> None:
     values, seq_len, pred_len = _series(t, 60, 2), t.integer(5, 8), t.integer(2, 4)
-    x, y = _pair(t, values, 30, 30, 50, seq_len, pred_len)
-    want_x, want_y = t.want(values, 30, 30, 50, seq_len, pred_len)
-    (x, y), (want_x, want_y) = _unit(x, y), _unit(want_x, want_y)
-    t.close(x[1, :-1], want_x[0, 1:], "window 1 but its last row")
-    t.close(y[0], want_x[pred_len, -pred_len:], "the first targets")
-    t.close(y, want_y, "the targets")
+    both = _windows(t, values, 30, 30, 50, seq_len, pred_len)
+    t.expect(len(both) > pred_len, f"there are {len(both)} windows, wanted one for each row")
+    # Against each other: the scale and the ends of the split are asked apart.
+    t.close(both[1:, :-1], both[:-1, 1:], "a window but its last row", note="against the next")
+    t.expect((both[:, 1:] != both[:, :-1]).any(-1).all(), "a row comes twice in a window")
+    t.expect((both[1:] != both[:-1]).any(), "all windows are one")
 
 
 @exercise.prop(
@@ -126,7 +138,10 @@ def nothing_before(t: Trial) -> None:
     hint="In single precision, how many digits of 10 000 000.25 stand behind the point?",
 )
 def digits(t: Trial) -> None:
-    t.same(_series(t, 40, 2) + 1e7, 20, 20, 40, 5, 2)
+    args = _series(t, 40, 2) + 1e7, 20, 20, 40, 5, 2
+    _digits(t, *args)
+    for part, what in zip(t.values(t.call(*args)), exercise.returns, strict=True):
+        t.close(part.dtype, torch.float32, f"the dtype of {what}")
 
 
 @exercise.prop(
@@ -135,12 +150,7 @@ def digits(t: Trial) -> None:
     hint="`values -= mean` changes the caller's series.",
 )
 def no_side_effect(t: Trial) -> None:
-    values = _series(t, 40, 2)
-    before = values.clone()
-    reply = t.reply(values, 20, 20, 30, 5, 2)
-    x, y = t.parts(t.returned(reply), "the inputs", "the targets")
-    t.expect(x.shape[1:] == (5, 2) and y.shape[1:] == (2, 2), "windows have the wrong shape")
-    t.close(reply.after[0], before, "the series after the call")
+    t.unchanged(_series(t, 40, 2), 20, 20, 30, 5, 2)
 
 
 @exercise.mistake("Which rows enter your mean? Are they known when the model is trained?")
@@ -201,7 +211,7 @@ def windows_end_to_end(values, n_train, first, last, seq_len, pred_len):
     return both[:, :seq_len], both[:, seq_len:]
 
 
-@exercise.mistake("Divide by n or by n - 1? The docstring says which.")
+@exercise.mistake("Divide by n or by n - 1? The task says which.")
 def unbiased(values, n_train, first, last, seq_len, pred_len):
     """A standard deviation divides by one less than the number of rows."""
     train = values[:n_train]

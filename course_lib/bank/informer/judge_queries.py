@@ -45,7 +45,9 @@ exercise = Exercise(
 )
 def values(t: Trial) -> None:
     T, S, d = t.integer(4, 7), t.integer(20, 30), 2 * t.integer(2, 5)
-    t.same(t.randn(T, d), t.randn(S, d), t.integers(0, S - 1, T, 3))
+    # No key is drawn twice: what that counts for is asked below.
+    samples = torch.stack([t.permutation(S)[:3] for _ in range(T)])
+    t.same(t.randn(T, d), t.randn(S, d), samples)
 
 
 @exercise.prop(
@@ -80,7 +82,8 @@ def drawn_twice(t: Trial) -> None:
     hint="Index the axis of the keys, counted from the end, and leave those before it alone.",
 )
 def heads(t: Trial) -> None:
-    q, k, samples = t.randn(2, 3, 4, 6), t.randn(2, 3, 7, 6), t.integers(0, 6, 4, 3)
+    samples = torch.stack([t.permutation(7)[:3] for _ in range(4)])
+    q, k = t.randn(2, 3, 4, 6), t.randn(2, 3, 7, 6)
     got = t.a_tensor(t.call(q, k, samples), (2, 3, 4))
     for b, h in ((0, 2), (1, 1)):
         t.close(got[b, h], t.call(q[b, h], k[b, h], samples), f"head {h}", note="compared to alone")

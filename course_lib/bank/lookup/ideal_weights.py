@@ -33,15 +33,15 @@ def reordered(t: Trial, n: int) -> list[tuple[int, int]]:
 )
 def values(t: Trial) -> None:
     links = reordered(t, 4)
-    t.same(links, 4, 4, note="one to one, in another order", dtype=False)
+    t.same(links, 4, 4, note="one to one, in another order")
     # The fourth target word translates two more source words: n to 1.
     more = [s for s, target in links if target != 3][:2]
-    t.same([*links, *((s, 3) for s in more)], 4, 4, note="three words become one", dtype=False)
+    t.same([*links, *((s, 3) for s in more)], 4, 4, note="three words become one")
     # Each of the words has a link: one without is asked for below.
     beyond = t.integer(0, 2)
     links = [(0, 4), (1, 4), (2, 0), (2, 1), (0, 2), (1, 3), *((s, 5 + s) for s in range(beyond))]
-    t.same(links, 3, 5 + beyond, note="T > S", dtype=False)
-    t.same([(4, 0), (1, 1), (3, 1)], 5 + t.integer(0, 2), 2, note="S > T", dtype=False)
+    t.same(links, 3, 5 + beyond, note="T > S")
+    t.same([(4, 0), (1, 1), (3, 1)], 5 + t.integer(0, 2), 2, note="S > T")
 
 
 @exercise.prop(
@@ -53,10 +53,10 @@ def sums(t: Trial) -> None:
     first = t.integer(0, 1)
     links = [(first, 0), (first, 1), (first, 2), (1 - first, 3)]
     weights = t.a_tensor(t.call(links, 3, 4), (4, 3))
-    t.close(weights.sum(1), torch.ones(4), "the sum of the rows", dtype=False)
+    t.close(weights.sum(1), torch.ones(4), "the sum of the rows")
     wanted = torch.zeros(3)
     wanted[first], wanted[1 - first] = 3.0, 1.0
-    t.close(weights.sum(0), wanted, "the sum of the columns", dtype=False)
+    t.close(weights.sum(0), wanted, "the sum of the columns")
 
 
 @exercise.prop(
@@ -90,7 +90,7 @@ def no_link(t: Trial) -> None:
     linked = (weights != 0).any(-1)
     want = torch.arange(4) != free
     t.close(linked, want, "which rows are not 0", note=f"target word {free} has no link")
-    t.same([], 3, 3, note="no links at all", dtype=False)
+    t.same([], 3, 3, note="no links at all")
 
 
 @exercise.prop(

@@ -46,10 +46,10 @@ STEPS, RATE, LOSS = 32, 0.1, 0.3
 
 
 def _sizes(
-    t: Trial, lengths: list[int], queries: int, dtype: torch.dtype = torch.float32
+    t: Trial, lengths: list[int], queries: int, dtype: torch.dtype = torch.float32, spare: int = 0
 ) -> tuple[Tensor, ...]:
-    """Arguments of which no two widths agree."""
-    n, longest = len(lengths), max(lengths)
+    """Arguments of which no two widths agree, with spare places behind the longest sentence."""
+    n, longest = len(lengths), max(lengths) + spare
     return (
         t.randn(n, queries, 3, dtype=dtype),
         t.randn(n, longest, 4, dtype=dtype),
@@ -76,13 +76,17 @@ def values(t: Trial) -> None:
     hint="Print one row of your weights: which of them belong to padding, and what is their sum?",
 )
 def padding(t: Trial) -> None:
-    args = _sizes(t, [2, 6, t.integer(3, 5)], queries=2)
-    pad = torch.arange(6) >= args[2][:, None]
-    _, weights = t.parts(t.call(*args), *RETURNS)
-    weights = t.a_tensor(weights, (3, 2, 6), "weights")
-    t.expect((weights.transpose(1, 2)[pad] == 0).all(), "padding has some weight")
-    t.expect((weights >= 0).all(), "a weight is negative")
-    t.close(weights.sum(-1), torch.ones(3, 2), "the sum of a row's weights", dtype=False)
+    hidden, states, lengths, w_a, *rest = _sizes(t, [2, 6, t.integer(3, 5)], queries=2, spare=1)
+    # Scores of which no finite number is far below, and other lengths in a second call.
+    alike = torch.ones_like(hidden), torch.ones_like(states)
+    deep = *alike, lengths, -1e5 * torch.ones_like(w_a)
+    for args in ((hidden, states, lengths, w_a), deep, (hidden, states, lengths.flip(0), w_a)):
+        pad = torch.arange(7) >= args[2][:, None]
+        weights = t.parts(t.call(*args, *rest), *RETURNS)[1]
+        weights = t.a_tensor(weights, (3, 2, 7), "weights")
+        t.expect((weights.transpose(1, 2)[pad] == 0).all(), "padding has some weight")
+        t.expect((weights >= 0).all(), "a weight is negative")
+        t.close(weights.sum(-1), torch.ones(3, 2), "the sum of a row's weights")
 
 
 @exercise.prop(

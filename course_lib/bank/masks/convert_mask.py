@@ -62,7 +62,7 @@ def booleans(t: Trial) -> None:
 )
 def integers(t: Trial) -> None:
     keep = t.keep_mask(3, t.integer(4, 6), keep=0.8)
-    t.same(keep, "keep", "integers", keep.shape[1], dtype="exact")
+    t.same(keep, "keep", "integers", keep.shape[1], exact=True)
     t.same(keep.long(), "integers", "blocked", keep.shape[1])
 
 

@@ -118,7 +118,8 @@ def half(t: Trial) -> None:
     for dtype in (torch.float16, torch.bfloat16):
         scores, mask = t.randn(2, 3, 4, dtype=dtype), _with_empty_rows(t, 2, 3, 4)
         exact = t.a_tensor(t.call(scores.float(), mask), (2, 3, 4))
-        t.close(t.call(scores, mask), exact.to(dtype), note=f"{dtype}, against float32")
+        note = f"{dtype}, against float32"
+        t.close(t.call(scores, mask), exact.to(dtype), note=note, exact=True)
 
 
 @exercise.prop(

@@ -58,7 +58,7 @@ def causal(t: Trial) -> None:
 def ends(t: Trial) -> None:
     T = t.integer(4, 7)
     for radius in (0, T - 1, T + 3):
-        t.same(T, radius, note=f"T = {T}, radius = {radius}")
+        t.same(T, radius, note=f"T = {T}, radius = {radius}", exact=True)
     t.same(T, T + 1, True, note=f"T = {T}, radius = {T + 1}, causal")
 
 

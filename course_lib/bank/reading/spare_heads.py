@@ -129,6 +129,15 @@ def several_heads(t: Trial) -> None:
     losses, _ = _traps(t)
     for n in (2, 3):
         _heads(t, losses, n, f"{n} heads of 5")
+    # Three that cover for each other in every pair, and not all at once; and three the other way.
+    a, b, c, d = t.permutation(4).tolist()
+    losses = torch.full((2,) * 4, 2.0)
+    losses[(1,) * 4] = 1.0
+    for gone, loss in ((b, c), 1.1), ((b, d), 1.1), ((c, d), 1.1), ((a, b), 3.0), ((a, c), 3.0):
+        losses[tuple(int(h not in gone) for h in range(4))] = loss
+    losses[tuple(int(h not in (b, c, d)) for h in range(4))] = 4.0
+    losses[tuple(int(h not in (a, b, c)) for h in range(4))] = 1.5
+    _heads(t, losses, 3, "3 heads of 4")
 
 
 @exercise.prop(

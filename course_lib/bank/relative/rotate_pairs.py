@@ -119,7 +119,8 @@ def half_precision(t: Trial) -> None:
         x = t.randn(4, 8).to(dtype)
         exact = t.a_tensor(t.call(x.double(), places + further), x.shape)
         t.expect(not torch.equal(exact, x.double()), "nothing has been turned")
-        t.close(t.call(x, places + further), exact.to(dtype), note=f"{dtype}, against float64")
+        note = f"{dtype}, against float64"
+        t.close(t.call(x, places + further), exact.to(dtype), note=note, exact=True)
 
 
 @exercise.prop(

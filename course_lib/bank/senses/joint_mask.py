@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from course_lib.checks.compare import name
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
@@ -39,8 +38,7 @@ def rows(t: Trial, image: Tensor, looks: Tensor, seen: Tensor, note: str) -> Non
     """Compare the part of a mask in which some tokens (T,) look at some others (T,)."""
     T = image.shape[1]
     got, want = t.call(image), t.want(image)
-    got = t.a_tensor(got, (1, T, T))
-    t.expect(got.dtype == torch.bool, f"the mask has dtype {name(got)}, wanted bool")
+    got = t.a_mask(got, (1, T, T))
     part = [mask[0, looks][:, seen] for mask in (got, want)]
     kinds = image[0].tolist()
     t.close(part[0], part[1], f"who sees whom in {kinds}" if T < 15 else "who sees whom", note=note)

@@ -117,7 +117,8 @@ def precision(t: Trial) -> None:
     got = t.a_tensor(t.call(100 * x, 100 * memory, keep, gate), x.shape)
     t.expect(bool(got.isfinite().all()), "scores of 10,000: the result is not finite")
     low = t.call(x.half(), memory.half(), keep, gate.half())
-    t.close(low, t.call(x, memory, keep, gate).half(), note="float16, compared to float32")
+    want, note = t.call(x, memory, keep, gate).half(), "float16, compared to float32"
+    t.close(low, want, note=note, exact=True)
 
 
 @exercise.prop(

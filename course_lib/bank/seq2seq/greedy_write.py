@@ -104,7 +104,7 @@ def one_sentence(t: Trial) -> None:
     for length in (3, t.integer(4, 6)):
         args = _sample(t, [length], 12)
         written = _padded(t, t.call(*args), PAD)
-        t.close(written, _padded(t, t.want(*args), PAD), "what is written", dtype="exact")
+        t.close(written, _padded(t, t.want(*args), PAD), "what is written")
 
 
 @exercise.prop(
@@ -160,7 +160,7 @@ def other_ids(t: Trial) -> None:
     before = _padded(t, t.call(state, decoder, BOS, EOS, PAD, 9), PAD)
     after = _padded(t, t.call(state, renumbered, *ids[[BOS, EOS, PAD]].tolist(), 9), int(ids[PAD]))
     t.expect((before != PAD).any(), "nothing is written")
-    t.close(after, ids[before], "what is written with other ids")
+    t.close(after, ids[before.long()], "what is written with other ids", exact=True)
 
 
 @exercise.prop(
@@ -169,10 +169,7 @@ def other_ids(t: Trial) -> None:
     hint="The same sentence may be translated again, with a beam for instance.",
 )
 def no_side_effect(t: Trial) -> None:
-    args = _sample(t, [4], 4)
-    after = t.reply(*args).after
-    _padded(t, t.call(*args), PAD)
-    t.close(after[0], args[0], "the state after the call")
+    t.unchanged(*_sample(t, [4], 4))
 
 
 @exercise.mistake("What does the decoder read at its second step? Print it.")

@@ -82,8 +82,8 @@ def offset(t: Trial) -> None:
 
 
 @exercise.prop(
-    "half precision comes out as half precision, its positions exact at any place",
-    points=1,
+    "in half precision positions are exact at any place",
+    points=0.5,
     hint="`torch.tensor([2049], dtype=torch.float16)`: what is it?",
 )
 def half_precision(t: Trial) -> None:
@@ -94,6 +94,17 @@ def half_precision(t: Trial) -> None:
         t.expect(not torch.equal(exact, x.double()), "nothing has been added")
         got = t.call(x, offset=place)
         t.close(got, exact.to(dtype), note=f"{dtype} from place {place}, against float64")
+
+
+@exercise.prop(
+    "what comes out has the dtype of the tokens",
+    points=0.5,
+    hint="What is the sum of a half-precision token and a single-precision code?",
+)
+def dtype(t: Trial) -> None:
+    for kind in (torch.float16, torch.bfloat16):
+        got = t.a_tensor(t.call(t.randn(1, 4, 8).to(kind)), (1, 4, 8))
+        t.close(got.dtype, kind, "the dtype")
 
 
 def colleagues_add_positions(x, offset=0, base=10_000.0):

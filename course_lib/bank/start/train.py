@@ -81,8 +81,9 @@ def no_step(t: Trial) -> None:
     hint=see("autograd", "Whose tensor does your optimiser move? A copy needs `clone`."),
 )
 def no_side_effect(t: Trial) -> None:
-    t.unchanged(*_data(t), 2, 0.5)
-    _goes_on(t)
+    data = _data(t)
+    t.unchanged(*data, 2, 0.5)
+    t.close(t.call(*data, 2, 0.5), t.call(*data, 2, 0.5), "the result of a second call")
 
 
 def colleagues_train(theta, x, y, steps, lr):

@@ -102,7 +102,7 @@ def odd(t: Trial) -> None:
 def numbers(t: Trial) -> None:
     x = t.randn(1, 3, 4, 2)
     t.gradient(x.double())
-    t.same(x.half(), note="half precision")
+    t.same(x.half(), note="half precision", exact=True)
     t.unchanged(x)
 
 

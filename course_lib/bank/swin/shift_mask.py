@@ -33,9 +33,7 @@ exercise = Exercise(
 def _mask(t: Trial, rows: int, columns: int, window: int, shift: int) -> Tensor:
     """What the answer returns, if it is a mask of the right form."""
     n, N = rows // window * (columns // window), window**2
-    mask = t.a_tensor(t.call(rows, columns, window, shift), (n, N, N), "the mask")
-    t.expect(mask.dtype == torch.bool, f"the mask has dtype {mask.dtype}, wanted torch.bool")
-    return mask
+    return t.a_mask(t.call(rows, columns, window, shift), (n, N, N))
 
 
 def _places(rows: int, columns: int, window: int, shift: int) -> Tensor:

@@ -240,7 +240,7 @@ def _write(t: Trial, text: Tensor, numbers: list[Tensor], forced: bool = False) 
 
 def _parts(t: Trial, *args: Tensor) -> list[Tensor]:
     """What the answer returns. No mistake is known by it: rounding grows in training."""
-    reply = t.proxy.call(exercise.function, *args)
+    reply = t.settled(t.proxy.call(exercise.function, *args), args)
     if reply.error is not None:
         raise Wrong(f"raised {reply.error}")
     logits, keys, values = t.parts(reply.value, *exercise.returns)

@@ -99,11 +99,7 @@ def means(t: Trial) -> None:
     hint="`kernel /= std` would change the trained model.",
 )
 def unharmed(t: Trial) -> None:
-    arguments = _sample(t)
-    got = t.values(t.call(*arguments))
-    t.expect(not torch.equal(t.a_tensor(got[1], arguments[1].shape), arguments[1]),
-             "the bias has not changed")  # fmt: skip
-    t.unchanged(*arguments)
+    t.unchanged(*_sample(t))
 
 
 @exercise.mistake("Convolve a picture with a single bright pixel by hand. Which weight meets it?")

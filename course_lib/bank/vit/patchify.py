@@ -85,7 +85,7 @@ def batches(t: Trial) -> None:
 )
 def one_pixel(t: Trial) -> None:
     t.same(t.randn(2, 3, 3, 4), 1)
-    t.same(t.integers(0, 255, 2, 3, 4, 6).to(torch.uint8), 1, note="bytes", dtype="exact")
+    t.same(t.integers(0, 255, 2, 3, 4, 6).to(torch.uint8), 1, note="bytes", exact=True)
 
 
 @exercise.prop(

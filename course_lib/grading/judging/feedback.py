@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import itertools
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,7 +16,10 @@ from nbformat import NotebookNode
 from course_lib.checks.exercise import find
 from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake.parsing import inert
-from course_lib.grading.judging.judge import Judged, Mark
+from course_lib.grading.judging.judge import PLEASE, Judged, Mark
+
+# Of a task: a number of the assignment and one of its own.
+HEADING = re.compile(r"^## (\d+\.\d+ .+)", re.M)
 
 
 def page(
@@ -38,8 +42,8 @@ def page(
         reason=reason,
         score=judged.score if judged else 0,
         max_points=judged.max_points if judged else 0,
-        notes=judged.notes if judged else [],
-        exercises=[_exercise(m, answer_of(judged, m), url) for m in judged.marks] if judged else [],
+        notes=[note for note in judged.notes if PLEASE not in note] if judged else [],
+        exercises=[_exercise(judged, m, url) for m in judged.marks] if judged else [],
     )
 
 
@@ -66,12 +70,14 @@ def _template(name: str, styles: tuple[str, ...]) -> tuple[jinja2.Template, str,
     return page, style, digest
 
 
-def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:
-    title = mark.grade_id.partition("-")[2].replace("_", " ")
-    shown = {"mark": mark, "title": title, "source": source, "report": mark.report}
+def _exercise(judged: Judged, mark: Mark, url: str) -> dict[str, Any]:
+    shown = {
+        "mark": mark, "title": title_of(judged.notebook, mark.grade_id),
+        "source": answer_of(judged, mark), "report": mark.report,
+    }  # fmt: skip
     if mark.report is None:
         return shown
-    chapter = f"chapters/{find(mark.report.exercise).chapter}"
+    chapter = f"book/chapters/{find(mark.report.exercise).chapter}"
     return {
         **shown,
         # One example is open to begin with: the others would bury what is said.
@@ -79,6 +85,17 @@ def _exercise(mark: Mark, source: str, url: str) -> dict[str, Any]:
         "chapter": chapter,
         "link": f"{url}/{chapter}" if url else "",
     }
+
+
+def title_of(notebook: NotebookNode, grade_id: str) -> str:
+    """The heading, with its number, below which a graded cell stands; else its id in words."""
+    title = grade_id.partition("-")[2].replace("_", " ")
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and (heading := HEADING.search(cell.source)):
+            title = heading[1]
+        if id_of(cell) == grade_id:
+            break
+    return title
 
 
 def answer_of(judged: Judged, mark: Mark) -> str:

@@ -1,5 +1,6 @@
 """The page a student gets: says what to do, and nothing on it is alive."""
 
+import dataclasses
 import re
 
 import nbformat
@@ -7,7 +8,7 @@ import pytest
 
 from course_lib.checks.exercise import find
 from course_lib.grading.judging import feedback
-from course_lib.grading.judging.judge import Judged, Mark
+from course_lib.grading.judging.judge import PLEASE, Judged, Mark
 
 URL = "https://book.example"
 
@@ -36,7 +37,7 @@ def test_the_mistake_its_hint_and_the_example_are_there(wrong, assignment):
     assert row.why.split(" is ")[0] in page.replace("&#39;", "'")
     assert row.example.call in page and "came back:" in page and "wanted:" in page
     assert page.count("<details open>") == 1
-    assert f'href="{URL}/chapters/{assignment.exercises[0].chapter}"' in page
+    assert f'href="{URL}/book/chapters/{assignment.exercises[0].chapter}"' in page
 
 
 def test_nothing_is_alive(wrong):
@@ -63,6 +64,21 @@ def test_reasons_and_manual_cells():
     marks = [Mark("essay-thoughts", 3, None, reason="to be graded by hand")]
     judged = Judged(nbformat.v4.new_notebook(), marks)
     assert "for a person to grade" in feedback.page("a", "s", judged, URL)
+
+
+def test_remarks_for_the_instructor_are_the_instructors(assignment, wrong):
+    notes = ["A cell was moved.", f"The answer of a.b names layer_norm; {PLEASE}."]
+    judged = dataclasses.replace(wrong, notes=notes)
+    page = feedback.page("03_attention", "dan", judged, URL)
+    assert notes[0] in page and PLEASE not in page and notes[1] in judged.notes
+
+
+def test_exercises_have_the_numbers_of_the_notebook(assignment, wrong):
+    page = feedback.page("03_attention", "dan", wrong, URL)
+    first, last = (feedback.title_of(wrong.notebook, m.grade_id) for m in wrong.marks[::3][:2])
+    assert re.match(r"3\.1 \w", first) and re.match(r"3\.\d \w", last) and first != last
+    assert f"<h2>{first} " in page
+    assert feedback.title_of(nbformat.v4.new_notebook(), "essay-own_thoughts") == "own thoughts"
 
 
 def test_stub_and_crash_have_one_line_instead_of_a_row_of_errors(assignment):

@@ -1,0 +1,151 @@
+"""One slip costs what its own requirement is worth, and a right answer's cost nothing beside it."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from course_lib.checks.exercise import find
+from course_lib.checks.report import grade_source
+from course_lib.grading.authoring import answers
+
+MODELS = answers(Path(__file__).parents[2])
+SEEDS = [f"{n:032x}" for n in range(20)]
+
+# One line of a model answer and what is easily written instead; the points that this may cost.
+SLIPS = {
+    "tanh GELU": ("block.encoder_block", "F.gelu(inner)", "F.gelu(inner, approximate='tanh')", 0.5),
+    "no norm at the end": ("block.residual_stack", "return F.layer_norm(x, width)", "return x",
+                           0.5),
+    "by n - 1": ("block.layer_norm", "variance = centred.square().mean(dim=-1, keepdim=True)",
+                 "variance = precise.var(-1, keepdim=True)", 1.0),
+    "all channels": ("block.which_norm", "(x != x_other).any(dim=-1)",
+                     "(x != x_other).all(dim=-1)", 1.0),
+    "first window lost": ("informer.forecast_windows", "start = max(first - seq_len, 0)",
+                          "start = max(first - seq_len, 0) + 1", 1.5),
+    "last window lost": ("informer.forecast_windows", "scaled[start:last]",
+                         "scaled[start:last - 1]", 1.5),
+    "places that share": ("space.distinct_codes", "min(short, 2)", "short * (short - 1)", 1.0),
+    "a floor": ("informer.divergences", "scores.log_softmax(dim=-1)",
+                "scores.softmax(dim=-1).clamp(min=1e-12).log()", 0.5),
+    "another floor": ("informer.divergences", "scores.log_softmax(dim=-1)",
+                      "(scores.softmax(dim=-1) + 1e-9).log()", 0.5),
+    "single precision": ("block.layer_norm",
+                         "x.to(torch.promote_types(x.dtype, torch.float32))", "x.float()", 0.5),
+    "weights in single": ("space.resample_table", "dtype=torch.float64", "dtype=torch.float32",
+                          0.5),
+    "NaN for nothing": ("block.cross_attention", None, None, 0.5),
+}  # fmt: skip
+OVERWRITTEN = """
+def cross_attention(x, memory, w_q, w_k, w_v, w_out, lengths=None):
+    scores = (x @ w_q) @ (memory @ w_k).mT / math.sqrt(w_q.shape[-1])
+    if lengths is not None:
+        hidden = torch.arange(memory.shape[1]) >= lengths[:, None, None]
+        scores = scores + torch.zeros(hidden.shape).masked_fill(hidden, -math.inf)
+    weights = scores.softmax(-1).nan_to_num()
+    return weights @ (memory @ w_v) @ w_out, weights
+"""
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_one_slip_has_its_price(slip):
+    identifier, was, now, price = SLIPS[slip]
+    model = MODELS[identifier]
+    assert was is None or was in model.source
+    source = model.source.replace(was, now) if was else OVERWRITTEN
+    report = grade_source(find(identifier), f"{model.before}\n\n{source}", "07")
+    failed = [(row.name, row.points) for row in report.rows if not row.passed]
+    assert 0 < report.max_points - report.score <= price, failed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_slip_costs_the_same_under_every_seed(slip):
+    identifier, was, now, _ = SLIPS[slip]
+    model = MODELS[identifier]
+    source = model.source.replace(was, now) if was else OVERWRITTEN
+    reports = (grade_source(find(identifier), f"{model.before}\n\n{source}", s) for s in SEEDS)
+    assert len({report.score for report in reports}) == 1
+
+
+BY_ITS_RANK = """
+def sparse_attention(q, k, v, measure, factor=5, causal=False):
+    T = len(q)
+    scores = q @ k.T * q.shape[1] ** -0.5
+    if causal:
+        scores = scores.masked_fill(torch.ones(T, T).triu(1).bool(), float("-inf"))
+        out = v.cumsum(0) / torch.arange(1, T + 1)[:, None].to(v.dtype)
+    else:
+        out = v.mean(0, keepdim=True).repeat(T, 1)
+    best = measure.argsort(descending=True)[: budget(T, factor)]
+    return out.index_copy(0, best, F.softmax(scores[best], -1) @ v)
+"""
+TWICE_ONCE = """
+def judge_queries(q, k, samples):
+    scores = [q[..., t, :] @ k[..., s.unique(), :].mT / q.shape[-1] ** 0.5
+              if q.ndim == 2 else (q[..., t, None, :] @ k[..., s.unique(), :].mT).squeeze(-2)
+              / q.shape[-1] ** 0.5 for t, s in enumerate(samples)]
+    return torch.stack([s.amax(-1) - s.mean(-1) for s in scores], -1)
+"""
+
+
+@pytest.mark.slow
+def test_a_name_does_not_depend_on_the_seed():
+    exercise = find("informer.sparse_attention")
+    reports = [grade_source(exercise, BY_ITS_RANK, seed, named=True) for seed in SEEDS]
+    assert {r.mistake.name if r.mistake else "" for r in reports} == {"ranked_as_a_whole"}
+
+
+@pytest.mark.slow
+def test_a_key_that_comes_twice_is_no_matter_of_luck():
+    reports = [grade_source(find("informer.judge_queries"), TWICE_ONCE, s) for s in SEEDS]
+    failed = {tuple(row.name for row in r.rows if not row.passed) for r in reports}
+    assert failed == {("drawn twice",)}, failed
+
+
+CHANGED = """
+
+_right = {function}
+
+
+def _each(value, change):
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_each(item, change) for item in value)
+    return value
+
+
+def {function}(*args, **kwargs):
+    return _each(_right(*args, **kwargs), lambda t: {change})
+"""
+# Requirements that say nothing else.
+HARMLESS = re.compile(r"[\w ]+ (?:is|are) left as (?:it was|they were)(?:, call after call)?")
+
+
+def rows(identifier, change, kind):
+    """Those requirements of a kind that fail when every result is changed."""
+    exercise, model = find(identifier), MODELS[identifier]
+    source = CHANGED.format(function=exercise.function, change=change)
+    report = grade_source(exercise, f"{model.before}\n\n{model.source}{source}", "07")
+    return [(r.name, r.why) for r in report.rows if r.name in kind and not r.passed]
+
+
+@pytest.mark.sample
+@pytest.mark.parametrize("identifier", list(MODELS))
+def test_what_is_left_as_it_was_is_not_judged_by_what_comes_back(identifier):
+    kind = {p.name for p in find(identifier).properties if HARMLESS.fullmatch(p.says)}
+    if not kind:
+        pytest.skip("no requirement says so")
+    for change in ("t[None]", "t.flatten()[:0]", "1 - 2 * t if t.is_floating_point() else t"):
+        assert not rows(identifier, change, kind)
+
+
+@pytest.mark.sample("informer.video_attention", "informer.judge_queries")
+@pytest.mark.parametrize("identifier", list(MODELS))
+def test_what_something_costs_is_not_judged_by_its_values(identifier):
+    kind = {p.name for p in find(identifier).properties if "size_probe" in inspect.getsource(p.run)}
+    if not kind:
+        pytest.skip("nothing is measured")
+    assert not rows(identifier, "1 - 2 * t if t.is_floating_point() else t", kind)
