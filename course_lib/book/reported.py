@@ -409,7 +409,7 @@ def _unknown(
         yield f"conclusion is {printed.conclusion!r}, {experiment.name} has {sorted(questions)}"
     elif printed.conclusion:
         sides = questions[printed.conclusion].sides
-        mine = (printed.arm, printed.metric)
+        asked = (printed.arm, printed.metric)
         # What is made of several numbers of a record can't be told from its name.
-        if all(isinstance(metric, str) for _, metric in sides) and mine not in sides:
-            yield f"conclusion {printed.conclusion!r} is about {[*sides]}, the row about {mine}"
+        if all(isinstance(metric, str) for _, metric in sides) and asked not in sides:
+            yield f"conclusion {printed.conclusion!r} is about {[*sides]}, the row about {asked}"

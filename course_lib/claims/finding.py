@@ -51,7 +51,7 @@ class Finding:
         It is undecided as soon as one is, or as two of them differ; and where one was seen at a
         small size alone, nothing holds or fails.
         """
-        found = [settled(*one) for one in named]
+        found = [settled(name, key) for name, key in named]
         outcomes = {one.outcome for one in found}
         outcome = outcomes.pop() if len(outcomes) == 1 else "undecided"
         least = max(found, key=lambda one: ("own", "two sizes", "small").index(one.reach))

@@ -256,10 +256,10 @@ def each(
         }  # fmt: skip
         for i, future in enumerate(as_completed(waiting), 1):
             begun(i, waiting[future])
-            error = future.exception()
-            if error is not None and not isinstance(error, Exception):
-                raise error
-            yield waiting[future], error or future.result()
+            failure = future.exception()
+            if failure is not None and not isinstance(failure, Exception):
+                raise failure
+            yield waiting[future], failure or future.result()
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - set(others):
@@ -280,7 +280,7 @@ def _by_name(name: str, *arguments: Any) -> tuple[Path, str]:
     # Questions are functions, which don't travel.
     from course_lib.experiments import get
 
-    return run_one(get(name), *arguments, progress=False)
+    return run_one(get(name), *arguments, False)
 
 
 def run_one(
