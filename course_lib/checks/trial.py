@@ -245,11 +245,14 @@ class Trial:
         want = self.want(*args, **kwargs)
         got = self.call(*args, **kwargs)
         wrong = difference(got, want, exact=exact, names=self.exercise.returns)
-        if wrong := wrong or (exact and self._widened and _has(want, torch.float32) and WIDENED):
+        if wrong := wrong or self._too_wide(want, exact):
             self._pair = first_pair(got, want, "the result", self.exercise.returns)
             shown = ", ".join(brief(a) for a in (*args, *kwargs.values()))
             raise Wrong(f"{note + ': ' if note else ''}{wrong}; called with {shown}")
         return got
+
+    def _too_wide(self, want: Any, exact: bool) -> str | None:
+        return WIDENED if exact and self._widened and _has(want, torch.float32) else None
 
     def close(
         self,
@@ -266,7 +269,7 @@ class Trial:
         if isinstance(want, Tensor) and want.isnan().any():
             raise Wrong(f"{note}: {what} has NaN" if note else f"{what} has NaN")
         wrong = difference(got, want, what, exact=exact, names=names)
-        if wrong := wrong or (exact and self._widened and _has(want, torch.float32) and WIDENED):
+        if wrong := wrong or self._too_wide(want, exact):
             self._pair = first_pair(got, want, what, names)
             raise Wrong(f"{note}: {wrong}" if note else wrong)
 

@@ -203,7 +203,7 @@ def run_results(arguments: argparse.Namespace) -> int:
         printed = [entry for entry in printed if entry.document == arguments.document]
     found = rows(printed, records)
     shown = []
-    for key, members in cards(EXPERIMENTS.values(), records, found).items():
+    for key, members in cards([*EXPERIMENTS.values()], records, found).items():
         if arguments.document in (None, key) and (key in documents or key == OTHERS):
             head = f"{DOCUMENTS.get(key, key)}: {tally(members)}"
             shown += [fill(head, 100), *map(text, members), ""]

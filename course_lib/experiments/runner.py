@@ -276,11 +276,19 @@ def _prepare(threads: int, manner: graphed.Manner) -> None:
     graphed.use(manner)
 
 
-def _by_name(name: str, *arguments: Any) -> tuple[Path, str]:
+def _by_name(
+    name: str,
+    arm: str,
+    seed: int,
+    size: str,
+    results_dir: Path,
+    runs_dir: Path,
+    device: torch.device | str | None,
+) -> tuple[Path, str]:
     # Questions are functions, which don't travel.
     from course_lib.experiments import get
 
-    return run_one(get(name), *arguments, False)
+    return run_one(get(name), arm, seed, size, results_dir, runs_dir, device, progress=False)
 
 
 def run_one(

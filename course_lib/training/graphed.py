@@ -22,7 +22,8 @@ from torch.utils._pytree import tree_flatten
 
 from course_lib.training import loop
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 WARM = 3  # steps taken plainly, undone, and compared to those of the graph
 LOOK = 50  # steps after which a GPU is asked for its numbers
 
@@ -240,7 +241,7 @@ class _Step:
             ):  # fmt: skip
                 part = self.loss(self.model, piece)
                 part = part * share.to(part.dtype)
-            part.backward()  # type: ignore[no-untyped-call]
+            part.backward()
             values.append(part.detach())
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.max_norm)
         self.optimizer.step()
@@ -284,7 +285,7 @@ class _Step:
             nonlocal seen, sums
             numbers = trace[: step - seen].cpu()
             pairs = enumerate(numbers.unbind(), seen)
-            loop._stop_unless_finite([(i, *pair.unbind()) for i, pair in pairs])
+            loop._stop_unless_finite([(i, pair[0], pair[1]) for i, pair in pairs])
             sums, seen = sums + numbers.sum(dim=0), step
 
         with torch.cuda.stream(side):
