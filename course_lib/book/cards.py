@@ -100,7 +100,7 @@ def claims(members: Sequence[Card]) -> Iterator[str]:
             f'<span class="result-claim">{_typed(found.question.claim)}</span>{strip(card)}'
             f'<span class="result-said"><b>{_typed(found.word)}</b>, {_typed(found.where)}: '
             f"{_typed(interval(best))}. {_typed(said)}</span></summary>"
-            f"<ul>{others}</ul><dl>{facts}</dl></details>"
+            f"{others and f'<ul>{others}</ul>'}<dl>{facts}</dl></details>"
         )
 
 
@@ -114,6 +114,8 @@ def numbers(rows: Sequence[Row]) -> str:
     tables: dict[str, list[str]] = {}
     for row in rows:
         tables.setdefault(row.printed.table, []).append(f"<li>{_typed(beside(row))}</li>")
-    lists = "".join(f"<h4>{escape(t)}</h4><ul>{''.join(its)}</ul>" for t, its in tables.items())
+    lists = "".join(
+        f"<p><b>{escape(t)}</b></p><ul>{''.join(its)}</ul>" for t, its in tables.items()
+    )
     head = "The numbers that the document prints, and ours"
     return f'<details class="result-numbers"><summary>{head}</summary>{lists}</details>'

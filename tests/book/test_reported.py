@@ -216,7 +216,7 @@ def test_numbers_of_a_document_are_beside_ours_and_folded() -> None:
     plain = Reported("lecture", "Table 1", "plain", "score", 0.5, "s", "toy", "small")
     found = rows([plain, Reported(**CARD)], RUNS, toy())
     assert beside(found[0]) == "plain, score: 0.5; 0.1 ± 0.1 (3 x cpu, small)"
-    assert "no number; not run" in beside(found[1]) and "<h4>Table 1</h4>" in folded_numbers(found)
+    assert "no number; not run" in beside(found[1]) and "<b>Table 1</b>" in folded_numbers(found)
 
 
 def test_every_size_has_its_own_row_and_verdict() -> None:
