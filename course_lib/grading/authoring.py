@@ -144,12 +144,10 @@ def _read(source: Path) -> NotebookNode:
 
 def _hides(notebook: NotebookNode, name: str, config: Any) -> None:
     """Refuse what nbgrader takes out of a release, and this does not: here nothing is hidden."""
-    hidden = ClearHiddenTests(config=config), ClearMarkScheme(config=config)
-    signs = {
-        hidden[0].begin_test_delimeter, hidden[0].end_test_delimeter,
-        hidden[1].begin_mark_scheme_delimeter, hidden[1].end_mark_scheme_delimeter,
-        InstantiateTests(config=config).autotest_delimiter,
-    }  # fmt: skip
+    steps = (step(config=config) for step in (ClearHiddenTests, ClearMarkScheme, InstantiateTests))
+    # `HASHED` stands beside the sign for an autotest only.
+    signs = {getattr(step, name) for step in steps for name in step.trait_names()
+             if "delim" in name and not name.startswith("hashed")}  # fmt: skip
     for number, cell in enumerate(notebook.cells, 1):
         if found := sorted(sign for sign in signs if sign in cell.source):
             raise AuthoringError(
@@ -388,10 +386,8 @@ def generate(root: Path, into: Path, say: Callable[[str], None] = print) -> list
     for source in sources(root):
         assignment = load(source, root)
         if more := released_beside(assignment, source, root):
-            raise AuthoringError(
-                f"{more[0]}: nbgrader would copy it to students; move it elsewhere, or name it in"
-                " c.CourseDirectory.ignore"
-            )
+            raise AuthoringError(f"{more[0]}: nbgrader would copy it to students; move it, or name"
+                                 " it in c.CourseDirectory.ignore")  # fmt: skip
         run_solution(assignment)
         names.add(assignment.name)
         source.with_suffix(".ipynb").write_text(text(assignment.solution), encoding="utf-8")
