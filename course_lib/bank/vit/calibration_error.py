@@ -190,6 +190,34 @@ def right_open(logits, labels, n_bins=10):
     return error
 
 
+@exercise.mistake("With two bins, into which does an answer of confidence 0.9 go?")
+def last_bin_left_out(logits, labels, n_bins=10):
+    """`n_bins` edges cut the confidences into bins."""
+    confidence, answer = logits.double().softmax(-1).max(-1)
+    right = (answer == labels).double()
+    error = 0.0
+    for m in range(n_bins - 1):
+        inside = (confidence > m / n_bins) & (confidence <= (m + 1) / n_bins)
+        if inside.any():
+            gap = confidence[inside].mean() - right[inside].mean()
+            error += inside.double().mean().item() * abs(gap.item())
+    return error
+
+
+@exercise.mistake("Is a model that says 0.92 and is right 92 times in 100 calibrated?")
+def middle_of_the_bin(logits, labels, n_bins=10):
+    """An answer's confidence is the middle of its bin."""
+    confidence, answer = logits.double().softmax(-1).max(-1)
+    right = (answer == labels).double()
+    error = 0.0
+    for m in range(n_bins):
+        inside = (confidence > m / n_bins) & (confidence <= (m + 1) / n_bins)
+        if inside.any():
+            gap = (m + 0.5) / n_bins - right[inside].mean().item()
+            error += inside.double().mean().item() * abs(gap)
+    return error
+
+
 @exercise.alternative
 def loop_over_bins(logits, labels, n_bins=10):
     """Bins by comparisons, one after the other; warns."""
