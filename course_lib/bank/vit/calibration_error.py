@@ -22,6 +22,8 @@ exercise = Exercise(
         "empty_bins_count": "every result is divided by a number that has nothing to do with it",
         "answer_by_answer": "it has no bins, and bins are what is asked for",
         "mean_confidence_only": "it never asks whether an answer is right",
+        "last_bin_left_out": "the surest answers, most of a model's, are not counted",
+        "middle_of_the_bin": "it measures another number in every bin",
     },
     example=lambda t: (2 * t.randn(6, 3), torch.tensor([0, 1, 2, 0, 1, 2]), 5),
 )
