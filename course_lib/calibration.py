@@ -67,11 +67,10 @@ def reliability(logits: Tensor, labels: Tensor, n_bins: int = 10) -> Reliability
     right = (answer == labels).double()
     edges = torch.arange(1, n_bins, dtype=torch.float64, device=logits.device) / n_bins
     bins = torch.bucketize(confidence, edges)
-    counts = torch.bincount(bins, minlength=n_bins)
-    sums = confidence.new_zeros(2, n_bins)
-    sums.index_add_(1, bins, torch.stack([confidence, right]))
-    means = sums / counts.clamp(min=1)
-    return Reliability(counts, means[0], means[1])
+    sums = confidence.new_zeros(3, n_bins)
+    sums.index_add_(1, bins, torch.stack([torch.ones_like(right), confidence, right]))
+    means = sums[1:] / sums[0].clamp(min=1)
+    return Reliability(sums[0].long(), means[0], means[1])
 
 
 def expected_calibration_error(logits: Tensor, labels: Tensor, n_bins: int = 10) -> float:

@@ -1,9 +1,9 @@
 """What one attention map is like, in numbers.
 
 Every function takes weights ``(..., T, S)`` and returns one number a map ``(...)``, a mean over its
-queries. A query whose row is empty does not count; ``queries`` leaves out others, such as padding.
-A map without any query that counts gives NaN; weights that hold NaN are refused, for a count or a
-largest weight would hide it.
+queries. A query whose row is empty or holds NaN does not count; ``queries`` leaves out others, such
+as padding.
+A map without any query that counts gives NaN.
 """
 
 from collections.abc import Sequence
@@ -489,8 +489,6 @@ def _counted(weights: Tensor, queries: Tensor | None) -> Tensor:
         raise ValueError(
             f"weights is {weights.dtype} {tuple(weights.shape)}, wanted floats (..., T, S)"
         )
-    if not torch.compiler.is_compiling() and weights.isnan().any():
-        raise ValueError(f"weights {tuple(weights.shape)} hold NaN, wanted numbers")
     filled = weights.sum(dim=-1) > 0
     if queries is None:
         return filled

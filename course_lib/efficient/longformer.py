@@ -213,7 +213,7 @@ def _check_positions(positions: Tensor, B: int, T: int) -> Tensor:
         )
     index = positions.expand(B, positions.shape[-1])
     # A compiler can't follow a decision that depends on what a tensor holds.
-    if not (torch.compiler.is_compiling() or index.is_meta):
+    if not torch.compiler.is_compiling():
         if ((index < -1) | (index >= T)).any():
             raise ValueError(
                 f"global_positions {positions.tolist()} are not all in 0..{T - 1}, or -1 for none"

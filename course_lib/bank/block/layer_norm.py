@@ -232,6 +232,19 @@ def shifted_first(x, scale, shift, eps=1e-5):
     return ((out + shift) * scale).to(x.dtype)
 
 
+@exercise.mistake("By what number does torch's `std` divide? And what is to stand under the root?")
+def deviation_and_epsilon(x, scale, shift, eps=1e-5):
+    """The norm is the standard score of statistics, with an epsilon to be safe."""
+    return scale * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + shift
+
+
+@exercise.mistake("By what does torch's `var` divide, and in which precision does it square?")
+def variance_of_torch(x, scale, shift, eps=1e-5):
+    """What torch calls the variance is the variance of the formula."""
+    variance = x.var(-1, keepdim=True)
+    return scale * (x - x.mean(-1, keepdim=True)) / torch.sqrt(variance + eps) + shift
+
+
 @exercise.alternative
 def var_mean(x, scale, shift, eps=1e-5):
     """Variance and mean by one call of torch, in double precision; warns."""

@@ -179,6 +179,13 @@ def largest_alone(q, k, samples):
     return scores.amax(-1)
 
 
+@exercise.mistake("Take more queries than keys. Which of the two lengths is in your divisor?")
+def divided_by_the_queries(q, k, samples):
+    """The sum over the sample is divided by the length of the sequence, that of the queries."""
+    scores = (q.unsqueeze(-2) * k[..., samples, :]).sum(-1) / q.shape[-1] ** 0.5
+    return scores.amax(-1) - scores.sum(-1) / q.shape[-2]
+
+
 @exercise.alternative
 def draw_by_draw(q, k, samples):
     """One column of the samples after the other, with a running maximum; prints to stderr."""

@@ -203,6 +203,14 @@ def masks_in_place(scores, values, lengths):
     return weights @ values, weights
 
 
+@exercise.mistake("Words that all score -150 beside padding: what does yours give them?")
+def minus_a_hundred(scores, values, lengths):
+    """Scores are small numbers, so that -100 hides a key."""
+    real = torch.arange(scores.shape[-1]) < lengths[:, None]
+    weights = scores.masked_fill(~real[:, None], -100.0).softmax(-1)
+    return weights @ values, weights
+
+
 @exercise.alternative
 def sentence_by_sentence(scores, values, lengths):
     """Cuts the padding off each sentence and puts zeros in its place afterwards."""

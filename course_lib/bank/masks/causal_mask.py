@@ -136,6 +136,18 @@ def any_two_numbers(T, S=None):
     return torch.ones(T, S, dtype=torch.bool).tril(S - T)
 
 
+@exercise.mistake("One new query and ten cached keys: which row of the triangle is its row?")
+def torchs_triangle(T, S=None):
+    """The lower triangle is the causal mask, for any two lengths."""
+    return torch.ones(T, T if S is None else S, dtype=torch.bool).tril()
+
+
+@exercise.mistake("The first query of a sequence: what does your mask let it see, and what not?")
+def torchs_upper_triangle(T, S=None):
+    """The upper triangle above the diagonal is the causal mask: True marks what is hidden."""
+    return torch.triu(torch.ones(T, T if S is None else S, dtype=torch.bool), diagonal=1)
+
+
 @exercise.alternative
 def positions_compared(T, S=None):
     """Compares positions of queries and keys."""

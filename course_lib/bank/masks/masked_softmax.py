@@ -204,6 +204,30 @@ def masks_in_place(scores, mask=None):
     return scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
 
 
+@exercise.mistake("What if a blocked key scores 150 more than all others?")
+def minus_a_hundred(scores, mask=None):
+    """Scores are small numbers, so that -100 hides a key."""
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -100.0)
+    return scores.softmax(-1)
+
+
+@exercise.mistake("What if the visible keys score -10000, too?")
+def minus_ten_thousand(scores, mask=None):
+    """-10000 fits half precision and hides a key there as everywhere."""
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -10_000.0)
+    return scores.softmax(-1)
+
+
+@exercise.mistake("A blocked key that scores 20000: is it hidden when 10000 is taken off?")
+def ten_thousand_less(scores, mask=None):
+    """A mask of -10000 for blocked keys and 0 for others is added to the scores."""
+    if mask is not None:
+        scores = scores + (1.0 - mask.to(scores.dtype)) * -10_000.0
+    return scores.softmax(-1)
+
+
 @exercise.alternative
 def filled_twice(scores, mask=None):
     """Overwrites the NaN of empty rows; the first fill keeps it from the gradient."""

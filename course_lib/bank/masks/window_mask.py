@@ -123,6 +123,23 @@ def causal_looks_ahead(T, radius, causal=False):
     return keep & (i >= i[:, None]) if causal else keep
 
 
+@exercise.mistake("How far off is the farthest key that a query in the middle of your mask sees?")
+def one_too_wide(T, radius, causal=False):
+    """A radius says how many keys lie between the query and the first that is hidden."""
+    distance = torch.arange(T)[:, None] - torch.arange(T)
+    keep = distance.abs() <= radius + 1
+    return keep & (distance >= 0) if causal else keep
+
+
+@exercise.mistake("How many keys does a query see in your causal window with radius 1?")
+def causal_counts_itself(T, radius, causal=False):
+    """A causal window of radius r holds r keys, the query's own among them."""
+    distance = torch.arange(T)[:, None] - torch.arange(T)
+    if causal:
+        return (distance >= 0) & (distance < max(radius, 1))
+    return distance.abs() <= radius
+
+
 @exercise.alternative
 def two_triangles(T, radius, causal=False):
     """Cuts the band out of a full table with two triangles."""

@@ -208,6 +208,17 @@ def no_ceiling(images, texts, log_factor):
     return (F.cross_entropy(s, own) + F.cross_entropy(s.T, own)) / 2
 
 
+@exercise.mistake("What should a picture's row of targets be if another picture looks like it?")
+def soft_targets(images, texts, log_factor):
+    """Pairs that look alike are half right: targets are a softmax of similarities, too."""
+    factor = log_factor.exp().clamp(max=100.0)
+    i, t = F.normalize(images, dim=-1), F.normalize(texts, dim=-1)
+    s, wanted = factor * i @ t.T, ((i @ i.T + t @ t.T) / 2 * factor).softmax(-1)
+    rows = -(wanted * F.log_softmax(s, -1)).sum(1).mean()
+    columns = -(wanted.T * F.log_softmax(s.T, -1)).sum(1).mean()
+    return (rows + columns) / 2
+
+
 @exercise.alternative
 def by_logsumexp(images, texts, log_factor):
     """Writes the softmaxes as logsumexp, and norms as roots of squares."""

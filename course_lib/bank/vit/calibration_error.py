@@ -22,6 +22,8 @@ exercise = Exercise(
         "empty_bins_count": "every result is divided by a number that has nothing to do with it",
         "answer_by_answer": "it has no bins, and bins are what is asked for",
         "mean_confidence_only": "it never asks whether an answer is right",
+        "last_bin_left_out": "the surest answers, most of a model's, are not counted",
+        "middle_of_the_bin": "it measures another number in every bin",
     },
     example=lambda t: (2 * t.randn(6, 3), torch.tensor([0, 1, 2, 0, 1, 2]), 5),
 )
@@ -187,6 +189,34 @@ def right_open(logits, labels, n_bins=10):
         if inside.any():
             gap = confidence[inside].mean() - right[inside].mean()
             error += inside.double().mean().item() * abs(gap.item())
+    return error
+
+
+@exercise.mistake("With two bins, into which does an answer of confidence 0.9 go?")
+def last_bin_left_out(logits, labels, n_bins=10):
+    """`n_bins` edges cut the confidences into bins."""
+    confidence, answer = logits.double().softmax(-1).max(-1)
+    right = (answer == labels).double()
+    error = 0.0
+    for m in range(n_bins - 1):
+        inside = (confidence > m / n_bins) & (confidence <= (m + 1) / n_bins)
+        if inside.any():
+            gap = confidence[inside].mean() - right[inside].mean()
+            error += inside.double().mean().item() * abs(gap.item())
+    return error
+
+
+@exercise.mistake("Is a model that says 0.92 and is right 92 times in 100 calibrated?")
+def middle_of_the_bin(logits, labels, n_bins=10):
+    """An answer's confidence is the middle of its bin."""
+    confidence, answer = logits.double().softmax(-1).max(-1)
+    right = (answer == labels).double()
+    error = 0.0
+    for m in range(n_bins):
+        inside = (confidence > m / n_bins) & (confidence <= (m + 1) / n_bins)
+        if inside.any():
+            gap = (m + 0.5) / n_bins - right[inside].mean().item()
+            error += inside.double().mean().item() * abs(gap)
     return error
 
 
