@@ -210,12 +210,12 @@ def refuses(kinds: Sequence[str], operator: str) -> bool:
 def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[str]:
     """What an answer names that it may not use, found by reading its source.
 
-    Only the code that can run in the answer counts: the function itself and what else its cells
-    define. A comparison below it, a comment or a text is nobody's offence.
+    Only the code that can run in the answer counts: the function itself and what it comes to from
+    there. A comparison, a test below it, a comment or a text is nobody's offence.
 
     Args:
         kinds: Keys of :data:`FORBIDDEN`.
-        sources: The cells of the answer.
+        sources: The notebook's cells.
         function: The name that was asked for; naming a function of one's own so is none, either.
 
     Example:
@@ -239,24 +239,34 @@ def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[s
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    own = {n.name for tree in trees for n in tree.body if isinstance(n, _DEFINITIONS)} | {function}
-    for tree in trees:
-        for definition in tree.body:
-            if not isinstance(definition, _DEFINITIONS):
-                continue
-            for node in ast.walk(definition):
+    defined: dict[str, list[ast.stmt]] = {}
+    for statement in (statement for tree in trees for statement in tree.body):
+        for name in _defines(statement):
+            defined.setdefault(name, []).append(statement)
+    waiting, read = [function], set[ast.AST]()
+    while waiting:
+        for statement in (s for s in defined.get(waiting.pop(), []) if s not in read):
+            read.add(statement)
+            for node in ast.walk(statement):
+                name = ""
                 if isinstance(node, ast.Attribute):
                     name = node.attr
-                elif isinstance(node, ast.Name) and node.id not in own:
-                    name = aliases.get(node.id, "")
+                elif isinstance(node, ast.Name):
+                    waiting.append(node.id)
+                    name = "" if node.id in defined else aliases.get(node.id, "")
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                     # As in getattr(F, "..."); a docstring has spaces.
                     name = node.value
-                else:
-                    continue
                 if name in wanted:
                     found[name] = None
     return list(found)
+
+
+def _defines(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, _DEFINITIONS):
+        return [statement.name]
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ the model answers of all exercises run; ``python -m course_lib.grading.everyday`
 """
 
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,23 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from course_lib.checks.forbidden import refuses
+
 EVERYDAY = Path(__file__).with_name("everyday.txt")
 
 
 class Recorder(TorchDispatchMode):
-    """Keeps the names of the operators that run while it is entered, backward ones, too."""
+    """Keeps the names of the operators that run while it is entered, backward ones, too.
 
-    def __init__(self) -> None:
+    Args:
+        without: What is refused and so not taken apart, which would go around the refusal: keys of
+            :data:`course_lib.checks.forbidden.FORBIDDEN`.
+    """
+
+    def __init__(self, without: Sequence[str] = ()) -> None:
         """Nothing yet."""
         super().__init__()
+        self.without = tuple(without)
         self.names: set[str] = set()
 
     def in_threads(self) -> None:
@@ -29,7 +37,7 @@ class Recorder(TorchDispatchMode):
         begin = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
         def recorded(thread: threading.Thread) -> None:
-            its_own = Recorder()
+            its_own = Recorder(self.without)
             its_own.names = self.names
             with its_own:
                 begin(thread)
@@ -40,10 +48,11 @@ class Recorder(TorchDispatchMode):
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Keep the name, without its overload, and go on; of a compound, keep its parts."""
-        with self:
-            result = function.decompose(*args, **(kwargs or {}))
-        if result is not NotImplemented:
-            return result
+        if not refuses(self.without, function._schema.name):
+            with self:
+                result = function.decompose(*args, **(kwargs or {}))
+            if result is not NotImplemented:
+                return result
         self.names.add(function._schema.name)
         return function(*args, **(kwargs or {}))
 

@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 from torch.nn import functional as F
 
 from course_lib.checks.exercise import find
+from course_lib.checks.forbidden import FORBIDDEN
 from course_lib.checks.seen import EVERYDAY, Recorder, unusual
 from course_lib.grading.everyday import used
 
@@ -43,6 +45,31 @@ def test_the_list_holds_what_right_answers_run(identifier):
         if not unusual([f"aten::{name}"], [])
     }
     assert unusual(names, []) == []
+
+
+TAKEN_APART = """
+import sys, torch
+from course_lib.checks.forbidden import for_good
+from course_lib.checks.seen import Recorder
+import test_forbidden as tests
+for_good([sys.argv[1]])
+with Recorder([sys.argv[1]]):
+    for name, call in tests.KINDS[sys.argv[1]].items():
+        try:
+            call()
+            print(name)
+        except Exception:
+            pass
+"""
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FORBIDDEN if not FORBIDDEN[kind].gradients])
+def test_what_is_refused_is_not_taken_apart_either(kind):
+    done = subprocess.run(
+        [sys.executable, "-c", TAKEN_APART, kind],
+        cwd=Path(__file__).parent, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout == "", done.stdout + done.stderr
 
 
 THREADS = """

@@ -21,14 +21,14 @@ from course_lib.checks.exercise import find
 from course_lib.checks.forbidden import named
 from course_lib.checks.report import Report, refused
 from course_lib.grading.authoring import CHECK
-from course_lib.grading.cells import id_of, marks
+from course_lib.grading.cells import marks
 from course_lib.grading.intake.matching import align
 from course_lib.grading.intake.parsing import Submission, plain_notes
 from course_lib.grading.judging.allowlist import Reading
 from course_lib.grading.judging.causes import Raised, explain, raised, worth_a_note
 from course_lib.grading.judging.channel import Killed, Limits, Worker
 from course_lib.grading.judging.forkserver import COSTLY, ForkServer
-from course_lib.grading.judging.second_look import Looker, beside
+from course_lib.grading.judging.second_look import PLEASE, Looker, beside
 
 # Characters of all outputs of a notebook together.
 MAX_KEPT = 16 * 2**20
@@ -214,18 +214,18 @@ def _remarks(reports: Sequence[Report], notebook: NotebookNode) -> Iterator[str]
             points = f"{row.points if row.passed else 0:g} of {row.points:g} points so far"
             yield f"{report.exercise}, {row.name}: {row.open}; {points}."
     for report in reports:
-        if refused(report):
-            names = _forbidden_names(report.exercise, notebook)
+        names, was_refused = _forbidden_names(report.exercise, notebook), refused(report)
+        if was_refused or (names and report.score):
             does = f"names {', '.join(names)}, which it may not use"
             does = does if names else "does what it may not"
-            yield f"The answer of {report.exercise} {does}; it was refused while it was checked."
+            then = "it was refused while the answer was checked" if was_refused else PLEASE
+            yield f"The answer of {report.exercise} {does}; {then}."
 
 
 def _forbidden_names(identifier: str, notebook: NotebookNode) -> list[str]:
     """What the answer to an exercise names that it may not use: by reading, nothing is run."""
     exercise = find(identifier)
-    prefix = f"{exercise.grade_id}-solution"
-    sources = [cell.source for cell in notebook.cells if id_of(cell).startswith(prefix)]
+    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     return named(exercise.forbidden, sources, exercise.function)
 
 

@@ -162,7 +162,7 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 def main(connection: socket.socket, limits: dict[str, Any]) -> None:
     """Serve on a socket, one thread, within the given limits, with fresh random states."""
     for_good(limits["without"])
-    recorder = Recorder() if limits.get("record") else None
+    recorder = Recorder(limits["without"]) if limits.get("record") else None
     if recorder:
         recorder.in_threads()
     if limits["without"]:

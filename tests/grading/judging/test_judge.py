@@ -351,8 +351,9 @@ def test_a_note_says_refused_only_of_what_was_refused(judge, answer, others, fir
         "    return out, scores.softmax(-1)\n"
     )
     judged = judge(answer(source))
-    said = "names scaled_dot_product_attention, which it may not use; it was refused"
-    assert [said in note for note in judged.notes] == [True] * used
+    (note,) = judged.notes
+    assert "names scaled_dot_product_attention, which it may not use" in note
+    assert ("it was refused" in note, "please read" in note) == (used, not used)
     assert judged.score == others + (0 if used else first.points)
 
 
