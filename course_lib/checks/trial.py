@@ -245,14 +245,11 @@ class Trial:
         want = self.want(*args, **kwargs)
         got = self.call(*args, **kwargs)
         wrong = difference(got, want, exact=exact, names=self.exercise.returns)
-        if wrong := wrong or self._too_wide(want, exact):
+        if wrong := wrong or self._too_wide(exact, want):
             self._pair = first_pair(got, want, "the result", self.exercise.returns)
             shown = ", ".join(brief(a) for a in (*args, *kwargs.values()))
             raise Wrong(f"{note + ': ' if note else ''}{wrong}; called with {shown}")
         return got
-
-    def _too_wide(self, want: Any, exact: bool) -> str | None:
-        return WIDENED if exact and self._widened and _has(want, torch.float32) else None
 
     def close(
         self,
@@ -269,9 +266,12 @@ class Trial:
         if isinstance(want, Tensor) and want.isnan().any():
             raise Wrong(f"{note}: {what} has NaN" if note else f"{what} has NaN")
         wrong = difference(got, want, what, exact=exact, names=names)
-        if wrong := wrong or self._too_wide(want, exact):
+        if wrong := wrong or self._too_wide(exact, want):
             self._pair = first_pair(got, want, what, names)
             raise Wrong(f"{note}: {wrong}" if note else wrong)
+
+    def _too_wide(self, exact: bool, want: Any) -> str | None:
+        return WIDENED if exact and self._widened and _has(want, torch.float32) else None
 
     def expect(self, condition: bool | Tensor, why: str) -> None:
         """Expect a condition."""
