@@ -14,9 +14,10 @@ from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure, Gra
 from course_lib.checks.compare import difference, kind, misfit, name
 from course_lib.checks.example import Example, Pair, example, first_pair, parameters
 from course_lib.checks.idle import Call
-from course_lib.checks.probe import UNTOLD, OutOfTime, TooMuchMemory, places
+from course_lib.checks.probe import UNTOLD, OutOfTime, TooMuchMemory
 from course_lib.checks.protocol import Fixture, Handle
 from course_lib.checks.recorded import Unrecorded
+from course_lib.checks.samples import Samples
 
 T = TypeVar("T")
 # A wanted value in a sentence, not a wanted shape or number of values.
@@ -41,7 +42,7 @@ class Asked(Protocol):
         """The full implementation."""
 
 
-class Trial:
+class Trial(Samples):
     """One property being tried on one answer.
 
     Every reply is kept in ``transcript``: together with the verdicts it is the fingerprint by which
@@ -50,9 +51,9 @@ class Trial:
 
     def __init__(self, exercise: Asked, proxy: AnswerProxy, seed: int) -> None:
         """Try the answer behind ``proxy`` with samples drawn from ``seed``."""
+        super().__init__(seed)
         self.exercise = exercise
         self.proxy = proxy
-        self.generator = torch.Generator().manual_seed(seed)
         self.transcript: list[Any] = []
         self.calls: list[Call] = []
         self.open: Failure | None = None
@@ -60,51 +61,7 @@ class Trial:
         self._pair: Pair | None = None
         # Whether a size probe held, and at most its values are wrong.
         self.affordable = False
-        self._drawn = False
         self._widened = False
-
-    # Samples.
-
-    def randn(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Standard normal numbers."""
-        self._drawn = True
-        return torch.randn(shape, generator=self.generator, dtype=torch.float64).to(dtype)
-
-    def integers(self, low: int, high: int, *shape: int) -> Tensor:
-        """Integers from ``low`` to ``high`` inclusive."""
-        return torch.randint(low, high + 1, shape, generator=self.generator)
-
-    def integer(self, low: int, high: int) -> int:
-        """One integer from ``low`` to ``high`` inclusive."""
-        return int(self.integers(low, high).item())
-
-    def permutation(self, n: int) -> Tensor:
-        """A permutation of ``n`` that is not the identity."""
-        while True:
-            order = torch.randperm(n, generator=self.generator)
-            if n < 2 or not order.equal(torch.arange(n)):
-                return order
-
-    def keep_mask(self, *shape: int, keep: float = 0.6) -> Tensor:
-        """A boolean mask, True = may attend, with a True in every row and a False somewhere."""
-        mask = torch.rand(*shape, generator=self.generator) < keep
-        first = self.integers(0, shape[-1] - 1, *shape[:-1], 1)
-        mask.scatter_(-1, first, True)
-        if mask.all() and shape[-1] > 1:
-            mask.scatter_(-1, (first + 1) % shape[-1], False)
-        return mask
-
-    def slices(self, *axes: tuple[int, ...], number: int = 3) -> list[tuple[slice, ...]]:
-        """Slices of a large result, to be compared: nobody knows beforehand which.
-
-        Args:
-            axes: Of each leading axis its length, how much of it a slice has, and, if not 1, the
-                steps in which it may begin.
-            number: How many; one where it would be the same each time.
-        """
-        return places(self.integer, axes, number)
-
-    # The answer.
 
     def reply(self, *args: Any, name: str | None = None, **kwargs: Any) -> Reply:
         """Call the answer and keep what it did."""
@@ -141,7 +98,7 @@ class Trial:
         """
         shown, pair = self.failing(), self._pair
         _, args, kwargs, _ = self._called or ("", (), {}, ...)
-        if self._drawn and _real([*args, *kwargs.values()]):
+        if self.drawn and _real([*args, *kwargs.values()]):
             return why, shown
         if pair is None:
             return _WANTED.sub(", which is not what was wanted", why), shown
@@ -245,14 +202,11 @@ class Trial:
         want = self.want(*args, **kwargs)
         got = self.call(*args, **kwargs)
         wrong = difference(got, want, exact=exact, names=self.exercise.returns)
-        if wrong := wrong or self._too_wide(want, exact):
+        if wrong := wrong or self._too_wide(exact, want):
             self._pair = first_pair(got, want, "the result", self.exercise.returns)
             shown = ", ".join(brief(a) for a in (*args, *kwargs.values()))
             raise Wrong(f"{note + ': ' if note else ''}{wrong}; called with {shown}")
         return got
-
-    def _too_wide(self, want: Any, exact: bool) -> str | None:
-        return WIDENED if exact and self._widened and _has(want, torch.float32) else None
 
     def close(
         self,
@@ -269,9 +223,12 @@ class Trial:
         if isinstance(want, Tensor) and want.isnan().any():
             raise Wrong(f"{note}: {what} has NaN" if note else f"{what} has NaN")
         wrong = difference(got, want, what, exact=exact, names=names)
-        if wrong := wrong or self._too_wide(want, exact):
+        if wrong := wrong or self._too_wide(exact, want):
             self._pair = first_pair(got, want, what, names)
             raise Wrong(f"{note}: {wrong}" if note else wrong)
+
+    def _too_wide(self, exact: bool, want: Any) -> str | None:
+        return WIDENED if exact and self._widened and _has(want, torch.float32) else None
 
     def expect(self, condition: bool | Tensor, why: str) -> None:
         """Expect a condition."""

@@ -16,7 +16,6 @@ import hashlib
 import importlib
 import io
 import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -43,18 +42,16 @@ from traitlets.config.loader import PyFileConfigLoader
 import course_lib
 from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import Exercise, find, given_source
-from course_lib.checks.forbidden import FORBIDDEN
 from course_lib.checks.mutation_report import Model
 from course_lib.errors import Refused
 from course_lib.grading import assistants
+from course_lib.grading.card import book_url, card
 from course_lib.grading.cells import marks
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 CHECK = re.compile(r"""check\(\s*["']([\w.]+)["']\s*\)\s*;?\s*$""")
 CARD = re.compile(r"\{\{\s*exercise:\s*([\w.]+)\s*\}\}")
 GIVEN = re.compile(r"^# given: *([\w.]+) *$", re.MULTILINE)
-# Of RFC 2606.
-_RESERVED = re.compile(r"//([^/]*\.)?example(\.(com|net|org))?(:\d+)?(/|$)")
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
@@ -288,32 +285,6 @@ def _signatures_survive(
                 f"{name}: the stub of `{exercise.function}` has not the signature of its solution;"
                 f" put `def` and docstring above `{BEGIN}`"
             )
-
-
-def card(exercise: Exercise, url: str) -> str:
-    """What is asked, in Markdown: effort, points, and every requirement with its points."""
-    dots = "●" * exercise.difficulty + "○" * (5 - exercise.difficulty)
-    rows = "\n".join(f"- {p.says} ({p.points:g})" for p in exercise.properties)
-    page = f"book/chapters/{exercise.chapter}"
-    link = f"[the chapter]({url}/{page})" if url else f"the book's page `{page}`"
-    banned = [FORBIDDEN[kind] for kind in exercise.forbidden]
-    refused = "".join(f"Not allowed: {each.says}; {each.instead}.\n\n" for each in banned)
-    return (
-        f"**{exercise.points:g} points** · difficulty {dots} · about {exercise.minutes} minutes ·"
-        f" {link}\n\n{refused}"
-        f"<details><summary>What is checked, and for how many points</summary>\n\n{rows}\n\n"
-        "</details>"
-    )
-
-
-def book_url(root: Path) -> str:
-    """Where the book's folder is: ``[project.urls]`` in ``pyproject.toml`` is the one place.
-
-    Empty while the address there is one that is reserved for examples: a link to it is dead.
-    """
-    with (root / "pyproject.toml").open("rb") as file:
-        site = str(tomllib.load(file)["project"]["urls"]["Documentation"]).rstrip("/")
-    return "" if _RESERVED.search(site) else site
 
 
 def answers(root: Path) -> dict[str, Model]:

@@ -10,7 +10,7 @@ from traitlets.config import Config
 
 from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import find
-from course_lib.grading import assistants, authoring
+from course_lib.grading import assistants, authoring, card
 from course_lib.grading.records import gradebook
 
 NAMES = tuple(source.stem for source in authoring.sources(Path(__file__).parents[2]))
@@ -238,10 +238,10 @@ def test_an_address_that_is_reserved_for_examples_is_no_link(tmp_path):
         ("https://ada.github.io/course", "https://ada.github.io/course"),
     ):
         config.write_text(f'[project.urls]\nDocumentation = "{address}"\n')
-        assert authoring.book_url(tmp_path) == url
+        assert card.book_url(tmp_path) == url
     exercise = find("attention.softmax_gradient")
-    assert "](https://ada.io/book/chapters/" in authoring.card(exercise, "https://ada.io")
-    bare = authoring.card(exercise, "")
+    assert "](https://ada.io/book/chapters/" in card.card(exercise, "https://ada.io")
+    bare = card.card(exercise, "")
     assert f"`book/chapters/{exercise.chapter}`" in bare and "](" not in bare
 
 
