@@ -16,7 +16,8 @@ from nbformat import NotebookNode
 from course_lib.checks.exercise import find
 from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake.parsing import inert
-from course_lib.grading.judging.judge import PLEASE, Judged, Mark
+from course_lib.grading.judging.judge import Judged, Mark
+from course_lib.grading.judging.second_look import PLEASE
 
 # Of a task: a number of the assignment and one of its own.
 HEADING = re.compile(r"^## (\d+\.\d+ .+)", re.M)
