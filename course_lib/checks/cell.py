@@ -115,13 +115,20 @@ def examine(identifier: str, names: Mapping[str, Any] | None, *, progress: bool 
     from course_lib.checks.answer_proxy import AnswerProxy
     from course_lib.checks.exercise import find
     from course_lib.checks.report import grade
+    from course_lib.checks.settings import Aside
 
     exercise = find(identifier)
     given = os.environ.get(seeds.ENVIRONMENT)
     seed = given or seeds.fresh()
     names = sys.modules["__main__"].__dict__ if names is None else names
-    with stderr_to_stdout():
-        report = grade(exercise, AnswerProxy.local(names, hidden), seed, progress=progress)
+    with Aside() as aside, stderr_to_stdout():
+
+        @contextlib.contextmanager
+        def as_graded(names: Mapping[str, Any]) -> Iterator[None]:
+            with hidden(names), aside.back():
+                yield
+
+        report = grade(exercise, AnswerProxy.local(names, as_graded), seed, progress=progress)
     if given is None and not report.full:
         report.note = (
             f"Same samples again: run `%env {seeds.ENVIRONMENT}={seed}` in a cell, then the check."

@@ -36,6 +36,8 @@ OWN_NOTEBOOK = (
     "grading/intake/parsing.py",
     "grading/judging/__init__.py",
     "grading/judging/causes.py",
+    "grading/judging/packages.py",
+    "grading/judging/session.py",
     "grading/reset.py",
     "grading/selfcheck.py",
 )

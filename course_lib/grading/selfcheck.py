@@ -1,11 +1,18 @@
 """A student's own notebook as the grader would see it: run afresh, from top to bottom.
 
 Cells are read, restored and put in order by the grader's own rules, so that a deleted check or a
-changed locked cell is seen here and not after the deadline. They run in a new kernel beside the
-notebook; every check reports there with a seed of its own.
+changed locked cell is seen here and not after the deadline. They run in a new kernel, in a folder
+that holds what is graded and nothing else; every check reports there with a seed of its own. What
+ends the kernel costs what it costs in grading.
 """
 
-from collections.abc import Callable, Collection, Sequence
+import contextlib
+import math
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,17 +23,24 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
 import course_lib
+from course_lib.checks.answer_proxy import AnswerLost
 from course_lib.checks.cell import MIME
 from course_lib.checks.exercise import find
 from course_lib.checks.report import Report, Row
 from course_lib.grading import authoring
 from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake import matching, parsing
+from course_lib.grading.judging import packages
 from course_lib.grading.judging.causes import Raised, beginning, explain, raised, worth_a_note
+from course_lib.grading.judging.session import Session
 
-SECONDS, START = 120, 300
+# For a cell, for the first, which is ours and imports torch, and for the whole notebook.
+SECONDS, START, WHOLE = 120, 300, 3600
 # Runs in the student's kernel before the first cell.
-BEGIN = "from course_lib.checks.cell import rehearse as _r\n_r()\ndel _r\n"
+BEGIN = (
+    "from course_lib.checks import cell as _cell, shell as _shell\n"
+    "_shell.count(get_ipython())\n_shell.alone({others!r})\n_cell.rehearse()\ndel _cell, _shell\n"
+)
 # Runs in the student's kernel in place of a graded cell.
 PUBLISH = (
     "from course_lib.checks import cell as _cell\n"
@@ -154,41 +168,100 @@ def rehearse(
         cells = [cell for cell, _ in matching.align(submission, release)]
         result.take_writing(cells, release)
     result.notes = [parsing.plain(note) for note in [*submission.notes, *result.notes]]
-    sources = [BEGIN, *(c.source for c in cells if c.cell_type == "code")]
-    code = [nbformat.v4.new_code_cell(source) for source in sources]
+    code = [nbformat.from_dict(c) for c in cells if c.cell_type == "code"]
     checks = {n: m[1] for n, c in enumerate(code) if (m := authoring.CHECK.search(c.source))}
     if not checks:
         raise parsing.Unreadable(f"{path} has no cell that checks an exercise")
-    for number, identifier in checks.items():
+    for identifier in checks.values():
         find(identifier)
-        code[number].source = PUBLISH.format(identifier=identifier)
     for note in result.notes:
         say(f"note: {note}")
-    _run(code, checks, path.resolve().parent, seconds, result, say)
+    modules = parsing.modules(path.resolve().parent)
+    session = Session(lambda: _Kernel(seconds, modules), WHOLE)
+    try:
+        _run(session, code, checks, result, say)
+    finally:
+        session.end()
     return result
 
 
+class _Kernel:
+    """A student's kernel, in a folder of its own with what is handed in.
+
+    Args:
+        seconds: The longest a cell may run.
+        modules: The files of Python beside the notebook: their text by name.
+    """
+
+    until = float("inf")
+
+    def __init__(self, seconds: float, modules: Mapping[str, str]) -> None:
+        self.seconds = max(seconds, START)
+        self.stack = contextlib.ExitStack()
+        with self.stack:
+            folder = self.stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="course-check-", ignore_cleanup_errors=True)
+            )
+            for name, text in modules.items():
+                Path(folder, name).write_text(text, encoding="utf-8")
+            self.client = NotebookClient(
+                nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell()]),
+                kernel_name="python3",
+                allow_errors=True,
+                shutdown_kernel="immediate",
+                # Its advice on transports would stand among the tables.
+                extra_arguments=["--IPKernelApp.log_level=40"],
+                resources={"metadata": {"path": folder}},
+            )
+            # Where the library lies beside the notebook, it is found all the same.
+            library = str(Path(course_lib.__file__).parents[1])
+            paths = [library, *filter(None, [os.environ.get("PYTHONPATH")])]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+            self.stack.enter_context(self.client.setup_kernel(env=environment))
+            self.stack.callback(self._kill)
+            self.run(BEGIN.format(others=packages.others()), ours=True)
+            self.stack = self.stack.pop_all()
+        self.seconds = seconds
+
+    def run(self, source: str, *, ours: bool = False) -> list[dict[str, Any]]:
+        """A cell's outputs; one of ours leaves no trace among the student's.
+
+        Raises:
+            AnswerLost: The kernel has ended, or the cell does not.
+        """
+        cell = nbformat.v4.new_code_cell(source)
+        seconds = min(self.seconds, self.until - time.monotonic())
+        if seconds <= 0:
+            raise AnswerLost("came too late: all time was used up")
+        self.client.timeout = math.ceil(seconds)
+        try:
+            self.client.execute_cell(cell, 0, store_history=not ours)
+        except CellTimeoutError:
+            raise AnswerLost(f"did not end within {self.seconds} seconds") from None
+        except DeadKernelError:
+            raise AnswerLost("ended the kernel") from None
+        return list(cell.outputs)
+
+    def _kill(self) -> None:
+        # With all that it has started and not ended.
+        manager: Any = self.client.km
+        with contextlib.suppress(AttributeError, TypeError, ProcessLookupError):
+            os.killpg(manager.provisioner.pgid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """End the kernel and what it has started."""
+        self.stack.close()
+
+
 def _run(
-    code: list[NotebookNode],
-    checks: dict[int, str],
-    folder: Path,
-    seconds: int,
+    session: Session[_Kernel],
+    code: Sequence[NotebookNode],
+    checks: Mapping[int, str],
     result: Rehearsal,
     say: Callable[[str], None],
 ) -> None:
-    notebook = nbformat.v4.new_notebook(cells=code)
-    client = NotebookClient(
-        notebook,
-        kernel_name="python3",
-        timeout=seconds,
-        allow_errors=True,
-        # Its advice on transports would stand among the tables.
-        extra_arguments=["--IPKernelApp.log_level=40"],
-        resources={"metadata": {"path": str(folder)}},
-    )
-
     def note(text: str) -> None:
-        result.notes.append(parsing.plain(text))
+        result.notes.append(parsing.plain(f"{text[0].upper()}{text[1:]}."))
         say(f"note: {result.notes[-1]}")
 
     def lost(identifier: str, why: str) -> None:
@@ -198,40 +271,32 @@ def _run(
                                "table": table, "rows": []})  # fmt: skip
         say(table)
 
-    gone = ""
     failed: list[Raised] = []
-    with client.setup_kernel():
-        for number, cell in enumerate(code):
-            identifier = checks.get(number, "")
-            what = f"the check of {identifier}" if identifier else beginning(cell.source)
-            if not gone:
-                # The first cell is ours and imports torch: no time of the student's.
-                client.timeout = seconds if number else max(seconds, START)
-                try:
-                    client.execute_cell(cell, number)
-                except CellTimeoutError:
-                    gone = f"{what} did not end within {seconds} seconds"
-                except DeadKernelError:
-                    gone = f"{what} ended the kernel"
-                if gone:
-                    note(f"{gone}; nothing after it was run")
-            if gone and identifier:
-                lost(identifier, f"Not checked: {gone}.")
-                continue
-            errors = [o for o in cell.outputs if o.output_type == "error"]
-            reports = [o["data"][MIME] for o in cell.outputs if MIME in o.get("data", {})]
-            if identifier and reports:
-                found = dict(reports[0])
-                _explain(found, failed, code[number + 1 :])
-                result.reports.append(found)
-                say(found["table"])
-            elif identifier:
-                why = [f"{o['ename']}: {o['evalue']}" for o in errors] or ["no report came."]
-                lost(identifier, f"Its check did not run: {why[0]}")
-            elif error := raised(cell.source, errors):
+    for number, cell in enumerate(code):
+        if not (identifier := checks.get(number, "")):
+            cell.outputs, why = session.run(cell.source)
+            if why:
+                note(f"{beginning(cell.source)} {why}; the rest went on without it")
+            elif error := raised(cell.source, cell.outputs):
                 if worth_a_note(error, failed):
-                    note(f"{str(error)[0].upper()}{str(error)[1:]}.")
+                    note(str(error))
                 failed.append(error)
+            continue
+        try:
+            outputs = session.worker.run(PUBLISH.format(identifier=identifier), ours=True)
+        except AnswerLost as ended:
+            note(f"the check of {identifier} {ended}; the rest went on without it")
+            lost(identifier, f"Not checked: it {ended}.")
+            session.replay(ended)
+            continue
+        if reports := [o["data"][MIME] for o in outputs if MIME in o.get("data", {})]:
+            found = dict(reports[0])
+            _explain(found, failed, code[number + 1 :])
+            result.reports.append(found)
+            say(found["table"])
+        else:
+            errors = [f"{o['ename']}: {o['evalue']}" for o in outputs if "ename" in o]
+            lost(identifier, f"Its check did not run: {[*errors, 'no report came.'][0]}")
 
 
 def _explain(

@@ -16,10 +16,10 @@ from course_lib.grading.cells import id_of
 from course_lib.grading.defence import unit
 from course_lib.grading.defence.inputs import Call, inputs, outcome
 from course_lib.grading.intake.matching import align
-from course_lib.grading.intake.parsing import BESIDE, Submission
+from course_lib.grading.intake.parsing import Submission
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import COSTLY, ForkServer
-from course_lib.grading.judging.judge import Session
+from course_lib.grading.judging.session import Session
 
 # Of one hand-in; a call that takes longer is no question.
 LIMITS = Limits(cell=60, call=5, whole=180)
@@ -40,7 +40,7 @@ class Bench:
         session: The worker, in which all that stands above the check has run.
     """
 
-    def __init__(self, exercise: Exercise, own: unit.Unit, session: Session) -> None:
+    def __init__(self, exercise: Exercise, own: unit.Unit, session: Session[Worker]) -> None:
         self.exercise, self.unit, self.session = exercise, own, session
         self.reports: dict[tuple[str, str], Report] = {}
 
@@ -205,12 +205,12 @@ def benches(
     cells = align(submission, assignment.release)
     written = "\n".join(c.source for c, _ in cells if c.cell_type == "code")
     needs = [name for name in COSTLY if name in written]
-    session = Session(lambda: Worker(forkserver, LIMITS, judge, needs), LIMITS.whole)
+    session = Session(
+        lambda: Worker(forkserver, LIMITS, judge, needs, beside=submission.modules), LIMITS.whole
+    )
     released = {id_of(c): c.source.strip() for c in assignment.release.cells if id_of(c)}
     above: list[str] = []
     try:
-        if submission.modules:
-            session.run(BESIDE.format(modules=submission.modules))
         for cell, own in cells:
             if cell.cell_type != "code":
                 continue

@@ -54,13 +54,6 @@ _LINK = re.compile(r"\](?P<mark>[(:])(?P<target>\s{0,9}[^)\n]{0,400})")
 _ALIVE = re.compile(
     r"[^:/?#]*(?:[/?#]|$)|(?:https?|mailto):|data:image/(?:png|jpeg|gif|webp);", re.I
 )
-# Writes what lay beside the notebook into the worker's folder, which is searched last.
-BESIDE = """import pathlib as _pathlib, sys as _sys
-for _name, _text in {modules!r}.items():
-    _pathlib.Path(_name).write_text(_text, encoding="utf-8")
-_sys.path.append(str(_pathlib.Path.cwd()))
-del _pathlib, _sys, _name, _text
-"""
 
 
 class Unreadable(Refused):

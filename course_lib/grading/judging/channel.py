@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import select
 import signal
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy
 from course_lib.checks.protocol import MAX_FRAME, ProtocolError, pack, unpack, weight
 from course_lib.grading.intake.parsing import load_json
 from course_lib.grading.judging.forkserver import ForkServer
+from course_lib.grading.judging.session import Killed
 
 # What a worker sends of a cell's outputs is at most half of this, unless it has been tampered with.
 MAX_OUTPUTS = 4 * 2**20
@@ -52,10 +54,6 @@ class Limits:
     processes: int = 128
 
 
-class Killed(AnswerLost):
-    """The process was ended from outside, maybe for want of memory: not surely its own doing."""
-
-
 class Worker:
     """A running worker process; use it as a context manager.
 
@@ -66,6 +64,7 @@ class Worker:
         needs: What it should find imported, of :data:`.forkserver.COSTLY`.
         without: What it should lack, of :data:`course_lib.checks.forbidden.FORBIDDEN`.
         record: Whether it keeps the names of torch's operators that run.
+        beside: Files in the folder where it starts: their text by name.
 
     Raises:
         WorkerFailed: None can be had on this machine.
@@ -80,6 +79,7 @@ class Worker:
         needs: Iterable[str] = (),
         without: Iterable[str] = (),
         record: bool = False,
+        beside: Mapping[str, str] | None = None,
     ) -> None:
         self.limits = limits or Limits()
         wanted = asdict(self.limits)
@@ -90,6 +90,9 @@ class Worker:
         self.walls = forkserver.walls
         self.alive = True
         self.until = float("inf")
+        if beside:
+            files = as_bytes(json.dumps(dict(beside)))
+            self.exchange(pack({"verb": "beside", "source": files}), self.limits.call)
 
     def proxy(self) -> AnswerProxy:
         """The student's functions, as the checks of one exercise see them."""

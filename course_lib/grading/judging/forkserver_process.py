@@ -58,12 +58,13 @@ def main(controls: list[int], proc: int | None, own_users: bool) -> None:
 def warm() -> None:
     """Import and touch what the first cells of a submission would, with one thread."""
     gc.disable()  # nothing that an import makes is garbage
+    import numpy
     import torch
 
     import course_lib.checks
     import course_lib.figures
     import course_lib.plots  # noqa: F401
-    from course_lib.grading.judging.worker import shell
+    from course_lib.grading.judging.worker import own_modules, shell
 
     torch.set_num_threads(1)
     x = torch.ones(2, 2, requires_grad=True)
@@ -71,6 +72,8 @@ def warm() -> None:
     torch.autograd.grad(out, [x], [torch.ones_like(out)])  # imports a quarter of a second's worth
     # The first traceback of a process takes as long as ten others.
     shell().run_cell("1 / 0", silent=True)
+    own_modules()
+    numpy.random.seed()  # imports the generators, as every worker does first of all
     _settle()
 
 

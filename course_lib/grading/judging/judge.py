@@ -5,8 +5,7 @@ and the references and never executes anything a student wrote.
 """
 
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
@@ -26,9 +25,10 @@ from course_lib.grading.intake.matching import align
 from course_lib.grading.intake.parsing import Submission, plain_notes
 from course_lib.grading.judging.allowlist import Reading
 from course_lib.grading.judging.causes import Raised, explain, raised, worth_a_note
-from course_lib.grading.judging.channel import Killed, Limits, Worker
+from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import COSTLY, ForkServer
 from course_lib.grading.judging.second_look import PLEASE, Looker, beside
+from course_lib.grading.judging.session import Session
 
 # Characters of all outputs of a notebook together.
 MAX_KEPT = 16 * 2**20
@@ -71,63 +71,6 @@ class Judged:
         return sum(m.max_points for m in self.marks)
 
 
-class Session:
-    """A worker that may die: a new one is given the same cells again, without the fatal one."""
-
-    def __init__(self, start: Callable[[], Worker], seconds: float) -> None:
-        """Start the first worker; all of them together have so many seconds."""
-        self.start = start
-        self.until = time.monotonic() + seconds
-        self.worker = self._begin()
-        self.prefix: list[str] = []
-        self.restarts = 0
-        self.killed = False
-
-    def _begin(self) -> Worker:
-        worker = self.start()
-        worker.until = self.until
-        return worker
-
-    def run(self, source: str) -> tuple[list[dict[str, Any]], str]:
-        """Run a cell: its outputs, and why the worker was lost if it was."""
-        try:
-            outputs = self.worker.run(source)
-        except AnswerLost as lost:
-            self.replay(lost)
-            return [], str(lost)
-        self.prefix.append(source)
-        return outputs, ""
-
-    def replay(self, lost: AnswerLost) -> None:
-        """Start over with what has run so far; a cell that is fatal only now is left out, too.
-
-        When the time is used up nothing is started any more, and all that follows is lost at once.
-        """
-        self.killed |= isinstance(lost, Killed)
-        while time.monotonic() < self.until:
-            self.restarts += 1
-            self.worker.end()
-            self.worker = self._begin()
-            survived: list[str] = []
-            try:
-                for source in self.prefix:
-                    self.worker.run(source)
-                    survived.append(source)
-                return
-            except AnswerLost as again:
-                self.killed |= isinstance(again, Killed)
-                self.prefix = survived + self.prefix[len(survived) + 1 :]
-
-    @property
-    def left(self) -> float:
-        """Seconds."""
-        return self.until - time.monotonic()
-
-    def end(self) -> None:
-        """End the worker."""
-        self.worker.end()
-
-
 def judge_notebook(
     submission: Submission,
     release: NotebookNode,
@@ -157,22 +100,21 @@ def judge_notebook(
     left = limits.whole if seconds is None else seconds
     written = "\n".join(c.source for c in submission.notebook.cells if c.cell_type == "code")
     needs = [name for name in COSTLY if name in written]
-    session = Session(lambda: Worker(forkserver, limits, judge, needs), left)
+    start = partial(Worker, forkserver, limits, judge, needs, beside=submission.modules)
+    session = Session(start, left)
     kept = MAX_KEPT
     failed: list[Raised] = []
     cells = align(submission, release)
 
-    def bare(kinds: Sequence[str], record: bool) -> Session:
-        start = partial(Worker, forkserver, limits, judge, needs, kinds, record)
+    def bare(kinds: Sequence[str], modules: Mapping[str, str], record: bool) -> Session[Worker]:
         # What is left is for the notebook itself.
-        return Session(start, session.left / 2)
+        begin = partial(start, without=kinds, record=record, beside=modules)
+        return Session(begin, session.left / 2)
 
     theirs, given = _by_author(submission, release)
     reading = partial(Reading, theirs, given, submission.modules)
     looker = Looker(bare, seed, given, submission.modules, cache(reading), failed, result.notes)
     try:
-        if submission.modules:
-            session.run(beside(submission.modules))
         for number, (cell, own) in enumerate(cells):
             result.notebook.cells.append(cell)
             said = marks(cell) if own else {}
@@ -229,7 +171,7 @@ def _forbidden_names(identifier: str, notebook: NotebookNode) -> list[str]:
     return named(exercise.forbidden, sources, exercise.function)
 
 
-def _judge_cell(cell: NotebookNode, session: Session, looker: Looker) -> Mark:
+def _judge_cell(cell: NotebookNode, session: Session[Worker], looker: Looker) -> Mark:
     grade_id, points = cell.metadata.nbgrader.grade_id, float(cell.metadata.nbgrader.points)
     match = CHECK.search(cell.source) if cell.cell_type == "code" else None
     if match is None:

@@ -13,14 +13,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from packaging.requirements import Requirement
-
-from course_lib.errors import Refused
+from course_lib.grading.judging.packages import TOOLS, required
 from course_lib.grading.judging.sandbox import KIT
-
-# What `!pip install` in a notebook runs; it finds no network.
-_TOOLS = ("pip",)
-_COURSE = "attention-course"
 
 # `!` lines need a shell and its programs, `torch.compile` a compiler and its headers, pictures
 # fonts, and dates the zones. `/etc/alternatives` holds nothing but links to programs and libraries.
@@ -65,7 +59,8 @@ def _of_python() -> tuple[tuple[str, str], ...]:
         for kind in ("site-packages", "dist-packages")
         for folder in Path(path).glob(pattern + kind)
     }
-    single = {path: os.path.realpath(path) for path in [*_interpreters(), *_packages()]}
+    packages = (path for distribution in required() for path in _contents(distribution))
+    single = {path: os.path.realpath(path) for path in [*_interpreters(), *packages]}
     for path in libraries:
         # `libx.so` is mostly a link to `libx.so.1` beside it, which costs no mount.
         while os.path.islink(path) and "/" not in (target := os.readlink(path)):
@@ -117,7 +112,7 @@ def _interpreters() -> Iterator[str]:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for executable in {sys.executable, getattr(sys, "_base_executable", sys.executable)}:
         folder = os.path.dirname(executable)
-        names = {os.path.basename(executable), "python", "python3", version, *_TOOLS}
+        names = {os.path.basename(executable), "python", "python3", version, *TOOLS}
         # Where a Python of an environment looks for the Python it was made from.
         for path in [*(f"{folder}/{name}" for name in names), f"{sys.prefix}/pyvenv.cfg"]:
             if os.path.isfile(path):
@@ -125,42 +120,6 @@ def _interpreters() -> Iterator[str]:
     include = sysconfig.get_path("include")
     if os.path.isdir(include):
         yield include
-
-
-def _packages() -> Iterator[str]:
-    """The files and folders of everything that the course requires, and that requires in turn."""
-    waiting: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in (_COURSE, *_TOOLS)]
-    seen: set[tuple[str, tuple[str, ...]]] = set()
-    while waiting:
-        wanted = waiting.pop()
-        if wanted in seen:
-            continue
-        seen.add(wanted)
-        name, extras = wanted
-        try:
-            distribution = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            if name == _COURSE:
-                raise Refused(
-                    f"{_COURSE} is not installed in {sys.prefix}, so nothing says which packages an"
-                    " answer needs: `make install`, or `pip install -e .`"
-                ) from None
-            continue  # Required elsewhere, or provided by a package of another name.
-        if name != _COURSE:
-            yield from _contents(distribution)
-        waiting += _required(distribution, extras)
-
-
-def _required(
-    distribution: importlib.metadata.Distribution, extras: tuple[str, ...]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for line in distribution.requires or ():
-        if "extra ==" in line and not extras:
-            continue  # Most lines are of this kind, and reading one takes long.
-        wanted = Requirement(line)
-        marker = wanted.marker
-        if not marker or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
-            yield wanted.name.lower(), tuple(sorted(wanted.extras))
 
 
 def _contents(distribution: importlib.metadata.Distribution) -> set[str]:

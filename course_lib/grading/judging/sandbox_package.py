@@ -16,7 +16,7 @@ import course_lib
 SHARED = (
     "data", "errors.py", "checks/absent.py", "checks/protocol.py", "checks/fixtures.py",
     "checks/forbidden.py", "checks/answer_host.py", "checks/probe.py", "checks/seen.py",
-    "grading/judging/sandbox.py", "grading/judging/worker.py",
+    "checks/shell.py", "grading/judging/sandbox.py", "grading/judging/worker.py",
     "grading/judging/forkserver_process.py",
 )  # fmt: skip
 

@@ -1,43 +1,25 @@
 """Grading an answer where what its exercise forbids has been gone since before its first line."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.forbidden import FORBIDDEN, refuses
 from course_lib.checks.report import Report, grade
 from course_lib.checks.seen import unusual
-from course_lib.grading.intake.parsing import BESIDE
 from course_lib.grading.judging.allowlist import VOCABULARY, Reading, binds, ordinary
 from course_lib.grading.judging.as_run import statements
 from course_lib.grading.judging.causes import Raised, raised
 from course_lib.grading.judging.channel import Worker
+from course_lib.grading.judging.session import Session
 
 # How a note asks for a person, and of how many names it tells.
 PLEASE = "please read the answer"
 MOST_NAMES = 8
 # What an error says that comes of what has been taken away.
 _GONE = re.compile(r"may not be used here|len\(\) takes|has no len\(\)|Operation not permitted")
-
-
-class Session(Protocol):
-    """A worker and what has run in it."""
-
-    worker: Worker
-    prefix: list[str]
-
-    @property
-    def left(self) -> float:
-        """Seconds."""
-
-    def run(self, source: str) -> tuple[list[dict[str, Any]], str]:
-        """Run a cell: its outputs, and why the worker was lost if it was."""
-
-    def end(self) -> None:
-        """End the worker."""
 
 
 def _report(exercise: Exercise, proxy: AnswerProxy, seed: str) -> Report:
@@ -74,7 +56,8 @@ class Looker:
     ends only itself.
 
     Args:
-        start: Makes a session, given what is missing in it and whether it records operators.
+        start: Makes a session, given what is missing in it, what lies beside its notebook, and
+            whether it records operators.
         seed: The grading seed.
         given: The code that was handed out.
         modules: What lay beside the notebook.
@@ -83,7 +66,7 @@ class Looker:
         notes: What is told.
     """
 
-    start: Callable[[Sequence[str], bool], Session]
+    start: Callable[[Sequence[str], Mapping[str, str], bool], Session[Worker]]
     seed: str
     given: Sequence[str]
     modules: dict[str, str]
@@ -91,7 +74,7 @@ class Looker:
     failed: Sequence[Raised]
     notes: list[str]
 
-    def report(self, exercise: Exercise, session: Session) -> Report:
+    def report(self, exercise: Exercise, session: Session[Worker]) -> Report:
         """What the answer comes to; a person is asked where that is unsure.
 
         Points are those of a look at it without the forbidden, and first also without all that is
@@ -101,7 +84,7 @@ class Looker:
         Raises:
             AnswerLost: The answer ended the notebook's own process.
         """
-        before = [source for source in session.prefix if source != beside(self.modules)]
+        before = list(session.prefix)
         own = [source for source in before if source not in self.given]
         if not exercise.forbidden or (
             not self.modules and ordinary(own, self.given, exercise.forbidden)
@@ -113,14 +96,14 @@ class Looker:
         few = [(source, part) for source, part in parts if part not in odd]
         plain: _Look | None = None
         try:
-            setup = [beside(reading.plain_modules()), *reading.guard()]
-            plain = self.look(exercise, setup, few, record=True)
+            modules = reading.plain_modules()
+            plain = self.look(exercise, modules, reading.guard(), few, record=True)
             if not odd and plain.report and plain.report.full and not plain.seen:
                 return plain.report
             report = _report(exercise, session.worker.proxy(), self.seed)
             if not report.score or plain.earns(report.score):
                 return report
-            bare = self.look(exercise, [beside(self.modules)], parts, record=False)
+            bare = self.look(exercise, self.modules, [], parts, record=False)
         except OutOfTime:
             if plain is None:
                 report = _report(exercise, session.worker.proxy(), self.seed)
@@ -158,6 +141,7 @@ class Looker:
     def look(
         self,
         exercise: Exercise,
+        modules: Mapping[str, str],
         setup: Sequence[str],
         parts: Sequence[tuple[str, str]],
         *,
@@ -167,6 +151,7 @@ class Looker:
 
         Args:
             exercise: The exercise.
+            modules: What lies beside the notebook.
             setup: What runs before.
             parts: Statements, each after the cell that it is from.
             record: Whether to keep which operators run.
@@ -174,7 +159,7 @@ class Looker:
         Raises:
             OutOfTime: Its time was used up.
         """
-        session = self.start(exercise.forbidden, record)
+        session = self.start(exercise.forbidden, modules, record)
         found, lost = _Look(None, []), set[str]()
         expected = {error.source for error in self.failed}
         try:
@@ -203,11 +188,6 @@ class Looker:
         finally:
             session.end()
         return found
-
-
-def beside(modules: dict[str, str]) -> str:
-    """The cell that lays modules beside a notebook."""
-    return BESIDE.format(modules=modules) if modules else ""
 
 
 class OutOfTime(Exception):

@@ -6,7 +6,11 @@ requests from a socket and answers them: ``run`` executes a cell in an IPython s
 verb goes to an :class:`~course_lib.checks.answer_host.AnswerHost`.
 """
 
+import asyncio
+import builtins
 import contextlib
+import getpass
+import io
 import json
 import os
 import random
@@ -14,28 +18,86 @@ import socket
 import struct
 import subprocess
 import sys
-from typing import Any
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy
 import torch
-from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
+from ipykernel.zmqshell import ZMQInteractiveShell
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.error import StdinNotImplementedError
+from traitlets import Type
 from traitlets.config import Config
 
 from course_lib.checks.answer_host import AnswerHost
 from course_lib.checks.forbidden import for_good
 from course_lib.checks.protocol import pack, unpack
 from course_lib.checks.seen import Recorder
+from course_lib.checks.shell import count
 from course_lib.grading.judging import sandbox
 
 MAX_OUTPUT = 2 * 2**20
 SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png", "image/svg+xml")
 
 
-class Shell(InteractiveShell):
-    """IPython without a kernel: keeps the last exception instead of printing it."""
+class Screen(io.StringIO):
+    """What a kernel's output stream is to a cell; what is written beyond a cap is not kept.
 
-    raised: tuple[str, str, list[str]] | None = None
+    Args:
+        descriptor: That of the stream; what programs write there is lost.
+    """
+
+    encoding = "UTF-8"
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self.descriptor = descriptor
+
+    def fileno(self) -> int:
+        """A descriptor for whoever wants one."""
+        return self.descriptor
+
+    def write(self, text: str) -> int:
+        """Take all of it, and keep what there is room for."""
+        return super().write(text) if self.tell() < MAX_OUTPUT else len(text)
+
+    def close(self) -> None:
+        """Stay open: there is one for all cells."""
+
+    def taken(self) -> str:
+        """What has been written since it was last asked."""
+        text = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return text
+
+
+class Result(DisplayHook):
+    """Keeps the value of a cell with what it has displayed."""
+
+    def write_output_prompt(self) -> None:
+        """There is none."""
+
+    def write_format_data(self, format_dict: dict[str, Any], md_dict: Any = None) -> None:
+        """Keep it."""
+        shell: Any = self.shell
+        shell.display_pub.outputs.append({"data": format_dict})
+
+
+class Shell(ZMQInteractiveShell):
+    """A kernel's shell without the kernel: what it would publish is kept."""
+
+    displayhook_class = Type(Result)  # type: ignore[assignment]
+    display_pub_class = Type(CapturingDisplayPublisher)  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.raised: list[dict[str, Any]] = []
+        self.screens = {"stdout": Screen(1), "stderr": Screen(2)}
+        count(self)
 
     def enable_gui(self, gui: str | None = None) -> None:
         """Accept ``%matplotlib inline``; there is no event loop to integrate."""
@@ -55,11 +117,9 @@ class Shell(InteractiveShell):
             with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT) as process:  # fmt: skip
                 assert process.stdout is not None
-                said = 0
+                # A flood is read to its end, so that the command can finish, but not kept.
                 while part := os.read(process.stdout.fileno(), 2**16):
-                    # A flood is read to its end, so that the command can finish, but not kept.
-                    print(part.decode(errors="replace") if said < MAX_OUTPUT else "", end="")
-                    said += len(part)
+                    print(part.decode(errors="replace"), end="")
             code = process.returncode
         except OSError as error:
             print(f"{cmd}: {error.strerror}")
@@ -67,7 +127,41 @@ class Shell(InteractiveShell):
         self.user_ns["_exit_code"] = code
 
     def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
-        self.raised = (getattr(etype, "__name__", "Error"), _text(evalue), stb)
+        name = getattr(etype, "__name__", "Error")
+        self.raised.append({"output_type": "error", "ename": name, "evalue": _text(evalue),
+                            "traceback": stb})  # fmt: skip
+
+    async def cell(self, source: str) -> list[dict[str, Any]]:
+        """Run one cell as a kernel does, inside a loop; its outputs as nbformat has them."""
+        before = None
+        try:
+            cell = self.transform_cell(source)
+        except Exception:
+            cell, before = source, sys.exc_info()
+        result = None
+        try:
+            result = await self.run_cell_async(
+                source, store_history=True, transformed_cell=cell, preprocessing_exc_tuple=before
+            )
+            # A kernel's loop goes on with what a cell has left to it.
+            for _ in range(100 * (len(asyncio.all_tasks()) > 1)):
+                await asyncio.sleep(0)
+        except BaseException:
+            self.showtraceback(running_compiled_code=True)
+        finally:
+            self.events.trigger("post_execute")
+            self.events.trigger("post_run_cell", result)
+        outputs: list[dict[str, Any]] = []
+        for name, screen in self.screens.items():
+            if said := screen.taken():
+                outputs.append({"output_type": "stream", "name": name, "text": said})
+        shown: Any = self.display_pub
+        for rich in shown.outputs:
+            data = {k: v for k, v in rich["data"].items() if k in SHOWN and isinstance(v, str)}
+            outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
+        outputs += self.raised
+        self.raised, shown.outputs = [], []
+        return outputs
 
 
 def _text(value: Any) -> str:
@@ -77,27 +171,13 @@ def _text(value: Any) -> str:
         return f"<{type(value).__name__}>"
 
 
-def run(shell: Shell, source: str) -> dict[str, Any]:
-    """Execute one cell; its outputs as nbformat has them, in JSON inside a byte tensor."""
-    shell.raised = None
-    # Entered first, so that running the cell does not put IPython's own display hook back.
-    with shell.display_trap, capture_output() as captured:
-        shell.run_cell(source, store_history=True)
-    outputs: list[dict[str, Any]] = []
-    for name, said in (("stdout", captured.stdout), ("stderr", captured.stderr)):
-        if said:
-            outputs.append({"output_type": "stream", "name": name, "text": said})
-    for rich in captured.outputs:
-        data = {k: v for k, v in rich.data.items() if k in SHOWN and isinstance(v, str)}
-        outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
-    if shell.raised is not None:
-        ename, evalue, stb = shell.raised
-        outputs.append({"output_type": "error", "ename": ename, "evalue": evalue, "traceback": stb})
+def packed(outputs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Outputs in JSON inside a byte tensor; of too many only the errors."""
     raw = json.dumps(outputs).encode()
     if len(raw) > MAX_OUTPUT:
         note = f"[{len(raw):,} bytes of output, more than {MAX_OUTPUT:,}: not kept]\n"
         kept = [o for o in outputs if o["output_type"] == "error" and len(str(o)) < 50_000]
-        outputs = [{"output_type": "stream", "name": "stdout", "text": note}, *kept]
+        outputs = [{"output_type": "stream", "name": "stdout", "text": note}, *kept[:20]]
         raw = json.dumps(outputs).encode()
     return {"outputs": torch.frombuffer(bytearray(raw), dtype=torch.uint8)}
 
@@ -107,27 +187,39 @@ def shell() -> Shell:
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "nocolor"
+    # With its surroundings each traceback would take as long as ten cells.
+    config.InteractiveShell.xmode = "Plain"
     found: Shell = Shell.instance(config=config)
+    extensions: Any = found.extension_manager
+    extensions.load_extension("storemagic")
     return found
+
+
+@cache
+def own_modules() -> tuple[str, ...]:
+    """Names of the modules that serve the judge: looked for once, before workers are forked."""
+    packages = ("course_lib.checks", "course_lib.grading.judging")
+    return tuple(name for name in sys.modules if name.rpartition(".")[0] in packages)
 
 
 def hide() -> None:
     """Take what serves the judge out of reach of an import, which then finds a copy of no use."""
-    for name, module in list(sys.modules.items()):
+    for name in own_modules():
         package, _, last = name.rpartition(".")
-        if package in ("course_lib.checks", "course_lib.grading.judging"):
-            del sys.modules[name]
-            if vars(sys.modules[package]).get(last) is module:
-                delattr(sys.modules[package], last)
+        module = sys.modules.pop(name)
+        if vars(sys.modules[package]).get(last) is module:
+            delattr(sys.modules[package], last)
 
 
-def serve(connection: socket.socket, recorder: Recorder | None = None) -> None:
+async def serve(connection: socket.socket, recorder: Recorder | None = None) -> None:
     """Answer requests until the other side hangs up."""
-    here = shell()
+    here, own = shell(), os.getpid()
     sys.modules["__main__"].__dict__.clear()
-    sys.modules["__main__"].__dict__.update(__name__="__main__", __builtins__=__builtins__)
+    sys.modules["__main__"].__dict__.update(__name__="__main__", __builtins__=builtins)
     # Afterwards: some of these names are IPython's, and magics rely on them.
     here.reset(new_session=True)
+    here.raised.clear()
+    sys.stdout, sys.stderr = here.screens.values()
     host = AnswerHost(here.user_ns, recorder)
     hide()
     while True:
@@ -137,15 +229,22 @@ def serve(connection: socket.socket, recorder: Recorder | None = None) -> None:
         frame = _receive(connection, struct.unpack(">Q", header)[0])
         request = unpack(frame)
         try:
+            if request.get("verb") in ("run", "beside"):
+                text = request["source"].numpy().tobytes().decode(errors="replace")
             if request.get("verb") == "run":
-                source = request["source"].numpy().tobytes().decode(errors="replace")
                 with recorder or contextlib.nullcontext():
-                    reply = pack(run(here, source))
+                    reply = pack(packed(await here.cell(text)))
+            elif request.get("verb") == "beside":
+                for name, module in json.loads(text).items():
+                    Path(name).write_text(module, encoding="utf-8")
+                reply = pack(packed([]))
             else:
                 reply = host.answer(frame)
         except (KeyboardInterrupt, MemoryError) as error:
             failure = {"type": type(error).__name__, "message": _text(error), "line": ""}
             reply = pack({"value": None, "error": failure, "after": []})
+        if os.getpid() != own:
+            os._exit(0)  # a process that a cell has made and not ended: nobody waits for it
         connection.sendall(struct.pack(">Q", len(reply)) + reply)
 
 
@@ -172,5 +271,21 @@ def main(connection: socket.socket, limits: dict[str, Any]) -> None:
     # A fork inherits the parent's random states: two students would draw the same numbers.
     random.seed()
     numpy.random.seed()
-    torch.seed()
-    serve(connection, recorder)
+    torch.default_generator.seed()
+    _as_in_a_kernel()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(serve(connection, recorder))
+
+
+def _as_in_a_kernel() -> None:
+    """Give the process what a kernel's has, beside its shell."""
+
+    def no_input(*_: Any, **__: Any) -> NoReturn:
+        raise StdinNotImplementedError("there is nobody to answer while a notebook is graded")
+
+    builtins.input = getpass.getpass = no_input
+    sys.argv = ["ipykernel_launcher.py", "-f", "kernel.json"]
+    # What a notebook writes it can import; of names that are there twice Python's own counts.
+    packages = (n for n, path in enumerate(sys.path) if Path(path).name == "site-packages")
+    sys.path.insert(next(packages, len(sys.path)), "")

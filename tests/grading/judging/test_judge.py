@@ -292,7 +292,25 @@ def test_what_an_exercise_forbids_is_refused_there_and_works_elsewhere(judge, an
     [
         ("from google.colab import drive", "ModuleNotFoundError: No module named 'google"),
         ("%matplotlib widget", "RuntimeError: 'widget' is not a recognised GUI loop"),
+        ("%matplotlb inline", "UsageError: Line magic function `%matplotlb` not found"),
         ("from helper import scale", "ModuleNotFoundError: No module named 'helper'"),
+    ],
+)
+def test_an_import_or_a_magic_that_fails_costs_its_own_line(
+    judge, solved, assignment, first_line, error
+):
+    imports = next(c for c in solved.cells if c.cell_type == "code")
+    imports.source = f"{first_line}\n{imports.source}"
+    judged = judge(solved)
+    assert judged.score == assignment.automatic
+    (note,) = judged.notes
+    assert f"The cell that begins with `{first_line}` raised {error}" in note
+
+
+@pytest.mark.parametrize(
+    ("first_line", "error"),
+    [
+        ("x = [][0]", "IndexError: list index out of range"),
         ("x = (", "SyntaxError: '(' was never closed"),
     ],
 )

@@ -1,0 +1,68 @@
+"""What a notebook may set for all of a process: a check computes without it, its answer with it."""
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import torch
+
+# How each is read and set, and what it is where nobody has set it.
+_SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any], Any], ...] = (
+    (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
+    (torch.is_grad_enabled, torch.set_grad_enabled, True),
+    (torch.is_anomaly_enabled, torch.set_anomaly_enabled, False),
+    (numpy.geterr, lambda found: numpy.seterr(**found), numpy.geterr()),
+)
+
+
+class Aside:
+    """The notebook's settings while a check runs; use it as a context manager.
+
+    Example:
+        >>> torch.set_default_dtype(torch.float64)
+        >>> with Aside() as aside:
+        ...     ours = torch.ones(1).dtype
+        ...     with aside.back():
+        ...         theirs = torch.ones(1).dtype
+        >>> ours, theirs, torch.ones(1).dtype
+        (torch.float32, torch.float64, torch.float64)
+        >>> torch.set_default_dtype(torch.float32)
+    """
+
+    def __enter__(self) -> "Aside":
+        """Compute as if nothing had been set."""
+        self.values = [read() for read, _, _ in _SETTINGS]
+        self.device, self.filters = torch.get_default_device(), warnings.filters[:]
+        self._usual()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Compute as the notebook does."""
+        self._theirs()
+
+    @contextlib.contextmanager
+    def back(self) -> Iterator[None]:
+        """While this lasts, which may change them, the notebook's settings are those that hold."""
+        with warnings.catch_warnings():
+            warnings.resetwarnings()
+            warnings.filters.extend(self.filters)  # type: ignore[attr-defined]
+            self._theirs()
+            try:
+                yield
+            finally:
+                self.values = [read() for read, _, _ in _SETTINGS]
+                self._usual()
+
+    def _usual(self) -> None:
+        for _, put, usual in _SETTINGS:
+            put(usual)
+        if self.device.type != "cpu":
+            torch.set_default_device(None)
+
+    def _theirs(self) -> None:
+        for (_, put, _), value in zip(_SETTINGS, self.values, strict=True):
+            put(value)
+        if self.device.type != "cpu":
+            torch.set_default_device(self.device)

@@ -1,0 +1,83 @@
+"""How a notebook's cells run where they count: while it is graded, and in a rehearsal of that.
+
+Both are IPython's own shell of a kernel. What differs from a kernel is here, once for both.
+"""
+
+import ast
+import socket
+import sys
+from collections.abc import Collection, Sequence
+from importlib.abc import MetaPathFinder
+from typing import Any
+
+from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+
+
+def count(shell: InteractiveShell) -> None:
+    """Let a shell run cells as they are run where they count, for the rest of its life.
+
+    An import at the margin that fails, and a magic or a command that does, ends no cell: the lines
+    after it run, each of them for itself, for the packages of one machine are not those of another.
+    ``exit`` ends nothing, either, and a magic that is used wrongly is an error that shows.
+    """
+    run_nodes = shell.run_ast_nodes
+
+    async def run_on(
+        nodes: Sequence[ast.stmt],
+        cell: str,
+        interactivity: str = "last_expr",
+        compiler: Any = compile,
+        result: ExecutionResult | None = None,
+    ) -> bool:
+        first: BaseException | None = None
+        for number, node in enumerate(nodes, 1):
+            last = number == len(nodes) or interactivity == "all"
+            shown = interactivity if last else "none"
+            if await run_nodes([node], cell, shown, compiler, result) and first is None:
+                first = result.error_in_exec or result.error_before_exec if result else None
+                if first is None or not _sets_up(node, first):
+                    return True
+        if first is not None and result is not None:
+            result.error_in_exec = first
+        return first is not None
+
+    def usage(error: Exception) -> None:
+        shell._showtraceback(type(error), error, [f"UsageError: {error}"])
+
+    vars(shell).update(run_ast_nodes=run_on, show_usage_error=usage, ask_exit=lambda: None)
+
+
+def _sets_up(node: ast.stmt, error: BaseException) -> bool:
+    """Whether a statement that has failed is one without which the rest of its cell may do."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return isinstance(error, ImportError)
+    return ast.unparse(node).startswith("get_ipython().")
+
+
+class _Without(MetaPathFinder):
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = names
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        if name in self.names:
+            raise ModuleNotFoundError(f"{name} is not there while work is graded", name=name)
+
+
+def alone(packages: Collection[str]) -> None:
+    """Take from a process what a grader's worker lacks: the network, and packages by their names.
+
+    The library itself may load data. Programs that a cell starts are not held back.
+    """
+    sys.meta_path.insert(0, _Without(frozenset(packages)))
+
+    def audit(event: str, arguments: tuple[Any, ...]) -> None:
+        # Elsewhere a socket to the network is what connects a process with itself.
+        if event != "socket.__new__" or arguments[1] == getattr(socket, "AF_UNIX", arguments[1]):
+            return
+        frame = sys._getframe(1)
+        while frame and not str(frame.f_globals.get("__name__")).startswith("course_lib.data"):
+            frame = frame.f_back  # type: ignore[assignment]
+        if not frame:
+            raise PermissionError("There is no network while work is graded")
+
+    sys.addaudithook(audit)

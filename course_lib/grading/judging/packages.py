@@ -1,0 +1,64 @@
+"""Which packages there are while work is graded: what the course requires, and nothing else."""
+
+import importlib.metadata
+import sys
+from collections.abc import Iterator
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from course_lib.errors import Refused
+
+# What `!pip install` in a notebook runs; it finds no network.
+TOOLS = ("pip",)
+_COURSE = "attention-course"
+
+
+def required() -> Iterator[importlib.metadata.Distribution]:
+    """Everything that the course requires, and that requires in turn.
+
+    Raises:
+        Refused: The course is not installed in this Python.
+    """
+    waiting: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in (_COURSE, *TOOLS)]
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    while waiting:
+        wanted = waiting.pop()
+        if wanted in seen:
+            continue
+        seen.add(wanted)
+        name, extras = wanted
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            if name == _COURSE:
+                raise Refused(
+                    f"{_COURSE} is not installed in {sys.prefix}, so nothing says which packages an"
+                    " answer needs: `make install`, or `pip install -e .`"
+                ) from None
+            continue  # Required elsewhere, or provided by a package of another name.
+        if name != _COURSE:
+            yield distribution
+        waiting += _required(distribution, extras)
+
+
+def _required(
+    distribution: importlib.metadata.Distribution, extras: tuple[str, ...]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for line in distribution.requires or ():
+        if "extra ==" in line and not extras:
+            continue  # Most lines are of this kind, and reading one takes long.
+        wanted = Requirement(line)
+        marker = wanted.marker
+        if not marker or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            yield wanted.name.lower(), tuple(sorted(wanted.extras))
+
+
+def others() -> set[str]:
+    """Names of the installed packages that a grader's worker does not have."""
+    there = {canonicalize_name(distribution.name) for distribution in required()}
+    return {
+        name
+        for name, sources in importlib.metadata.packages_distributions().items()
+        if not there & {canonicalize_name(source) for source in sources}
+    } - {"course_lib", *sys.stdlib_module_names}
