@@ -261,12 +261,11 @@ def each(
                 raise error
             yield waiting[future], error or future.result()
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - set(others):
             child.terminate()
         raise
     finally:
-        pool.shutdown()
+        pool.shutdown(cancel_futures=True)
 
 
 def _prepare(threads: int, manner: graphed.Manner) -> None:

@@ -39,9 +39,7 @@ class _Module:
     imported: dict[str, Symbol] = field(default_factory=dict)
 
 
-def reached(
-    start: Iterable[Symbol], root: Path = ROOT, device: str = "cpu"
-) -> dict[Symbol, str]:
+def reached(start: Iterable[Symbol], root: Path = ROOT, device: str = "cpu") -> dict[Symbol, str]:
     """Follow names from where they are used to where they are defined.
 
     Args:
@@ -65,7 +63,7 @@ def reached(
         ...     [("course_lib.training", "seeded_generator")])
         True
     """
-    begin = [_resolve(_now(symbol, root, device), root) for symbol in start]
+    begin = [_now(_resolve(symbol, root), root, device) for symbol in start]
     found: dict[Symbol, str] = {}
     waiting = list(begin)
     while waiting:

@@ -34,14 +34,16 @@ class Manner:
     Args:
         products: ``"float32"``, ``"tf32"``, or ``"bfloat16"`` for mixed precision, in training and
             in what is measured between epochs; what is measured at the end is not concerned.
-        compiled: Whether blocks are compiled, and channels of convolutions lie side by side.
+            But for ``"float32"``, channels of convolutions lie side by side in memory.
+        compiled: Whether blocks are compiled; channels lie as above.
     """
 
     products: Literal["float32", "tf32", "bfloat16"] = "float32"
     compiled: bool = False
 
 
-_manner: ContextVar[Manner] = ContextVar("manner", default=Manner())
+_PLAIN = Manner()
+_manner: ContextVar[Manner] = ContextVar("manner", default=_PLAIN)
 
 
 def use(manner: Manner) -> None:
@@ -411,11 +413,13 @@ def _tuned(model: nn.Module) -> Iterator[None]:
     precision, benchmark = torch.get_float32_matmul_precision(), torch.backends.cudnn.benchmark
     cudnn_attention = torch.backends.cuda.cudnn_sdp_enabled()
     blocks = list(_repeated(model)) if manner().compiled else []
-    if manner().compiled:
+    fast = manner() != _PLAIN
+    if fast:
+        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    if blocks:
         # One block of code for many shapes, each of which is compiled apart.
         dynamo = importlib.import_module("torch._dynamo")
         dynamo.config.recompile_limit = 64
-        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     for block in blocks:
         block.compile(dynamic=False)
     if manner().products == "tf32":
@@ -431,7 +435,7 @@ def _tuned(model: nn.Module) -> Iterator[None]:
         torch.backends.cuda.enable_cudnn_sdp(cudnn_attention)
         for block in blocks:
             block._compiled_call_impl = None
-        if manner().compiled:
+        if fast:
             model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
 
 
