@@ -333,37 +333,54 @@ class _Step:
             NotGraphed: If replayed steps are others than plain ones.
             RuntimeError: If a step can't be captured, as it asks for a number.
         """
-        stream, chance = torch.cuda.Stream(), torch.random.get_rng_state()
-        drawn, restore = torch.cuda.get_rng_state(), self._snapshot()
+        drawn, chance = torch.cuda.get_rng_state(), torch.random.get_rng_state()
+        restore = self._snapshot()
         self._set_rates(first_step, schedule)
+
+        def undo() -> None:
+            restore()
+            torch.cuda.set_rng_state(drawn)
+            torch.random.set_rng_state(chance)
+
+        try:
+            found = self._warm_up(groups, weigh, undo)
+            again = []
+            for group in groups:
+                self._take(group, weigh)
+                again.append(self.said.clone())
+        finally:
+            torch.cuda.synchronize()
+            undo()
+        if not torch.allclose(torch.stack(found), torch.stack(again), rtol=1e-3, equal_nan=True):
+            raise NotGraphed(f"replayed steps gave {again}, plain ones {found}")
+
+    def _warm_up(
+        self,
+        groups: list[list[Any]],
+        weigh: Callable[[Any], float] | None,
+        undo: Callable[[], None],
+    ) -> list[Tensor]:
+        """Make the graph; what some plain steps gave before."""
+        stream, found = torch.cuda.Stream(), []
         stream.wait_stream(torch.cuda.current_stream())
-        found = []
         with torch.cuda.stream(stream):
             for i, group in enumerate(groups):
                 # Asking for a number would break the capture, and more with it.
-                torch.cuda.set_sync_debug_mode("error" if i and i == len(groups) - 1 else "default")
+                last = i == len(groups) - 1 > 0
+                torch.cuda.set_sync_debug_mode("error" if last else "default")
                 try:
                     self._take(group, weigh)
                 finally:
                     torch.cuda.set_sync_debug_mode("default")
                 found.append(self.said.clone())
         torch.cuda.synchronize()
-        restore()
-        torch.random.set_rng_state(chance)
+        undo()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
             self._run(self.spec.unflatten(self.inputs))
         self.graph = graph
-        torch.cuda.set_rng_state(drawn)
-        again = []
-        for group in groups:
-            self._take(group, weigh)
-            again.append(self.said.clone())
-        restore()
-        torch.cuda.set_rng_state(drawn)
-        torch.random.set_rng_state(chance)
-        if not torch.allclose(torch.stack(found), torch.stack(again), rtol=1e-3, equal_nan=True):
-            raise NotGraphed(f"replayed steps gave {again}, plain ones {found}")
+        torch.cuda.synchronize()
+        return found
 
     def _snapshot(self) -> Callable[[], None]:
         """What puts weights and moments back in their places."""
