@@ -5,6 +5,7 @@ import inspect
 import json
 import multiprocessing
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
 import course_lib
 from course_lib.errors import Refused
@@ -261,17 +263,18 @@ def each(
                 raise failure
             yield waiting[future], failure or future.result()
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - set(others):
             child.terminate()
         raise
     finally:
-        pool.shutdown()
+        pool.shutdown(cancel_futures=True)
 
 
 def _prepare(threads: int, manner: graphed.Manner) -> None:
     # Ctrl-C reaches all processes of a terminal: a child ends without a word, its parent tells.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Its own would be a semaphore that a child which is ended can't give back.
+    tqdm.set_lock(threading.RLock())
     torch.set_num_threads(threads)
     graphed.use(manner)
 

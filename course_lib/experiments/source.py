@@ -71,7 +71,7 @@ def reached(
         ...     [("course_lib.training", "seeded_generator")])
         True
     """
-    begin = [_resolve(_now(symbol, root, device), root) for symbol in start]
+    begin = [_now(_resolve(symbol, root), root, device) for symbol in start]
     found: dict[Symbol, str] = {}
     waiting = list(begin)
     while waiting:

@@ -35,14 +35,16 @@ class Manner:
     Args:
         products: ``"float32"``, ``"tf32"``, or ``"bfloat16"`` for mixed precision, in training and
             in what is measured between epochs; what is measured at the end is not concerned.
-        compiled: Whether blocks are compiled, and channels of convolutions lie side by side.
+            But for ``"float32"``, channels of convolutions lie side by side in memory.
+        compiled: Whether blocks are compiled; channels lie as above.
     """
 
     products: Literal["float32", "tf32", "bfloat16"] = "float32"
     compiled: bool = False
 
 
-_manner: ContextVar[Manner] = ContextVar("manner")
+_PLAIN = Manner()
+_manner: ContextVar[Manner] = ContextVar("manner", default=_PLAIN)
 
 
 def use(manner: Manner) -> None:
@@ -52,7 +54,7 @@ def use(manner: Manner) -> None:
 
 def manner() -> Manner:
     """How a GPU computes now."""
-    return _manner.get(Manner())
+    return _manner.get()
 
 
 def told(device: torch.device) -> dict[str, Any]:
@@ -332,37 +334,54 @@ class _Step:
             NotGraphed: If replayed steps are others than plain ones.
             RuntimeError: If a step can't be captured, as it asks for a number.
         """
-        stream, chance = torch.cuda.Stream(), torch.random.get_rng_state()
-        drawn, restore = torch.cuda.get_rng_state(), self._snapshot()
+        drawn, chance = torch.cuda.get_rng_state(), torch.random.get_rng_state()
+        restore = self._snapshot()
         self._set_rates(first_step, schedule)
+
+        def undo() -> None:
+            restore()
+            torch.cuda.set_rng_state(drawn)
+            torch.random.set_rng_state(chance)
+
+        try:
+            found = self._warm_up(groups, weigh, undo)
+            again = []
+            for group in groups:
+                self._take(group, weigh)
+                again.append(self.said.clone())
+        finally:
+            torch.cuda.synchronize()
+            undo()
+        if not torch.allclose(torch.stack(found), torch.stack(again), rtol=1e-3, equal_nan=True):
+            raise NotGraphed(f"replayed steps gave {again}, plain ones {found}")
+
+    def _warm_up(
+        self,
+        groups: list[list[Any]],
+        weigh: Callable[[Any], float] | None,
+        undo: Callable[[], None],
+    ) -> list[Tensor]:
+        """Make the graph; what some plain steps gave before."""
+        stream, found = torch.cuda.Stream(), []
         stream.wait_stream(torch.cuda.current_stream())
-        found = []
         with torch.cuda.stream(stream):
             for i, group in enumerate(groups):
                 # Asking for a number would break the capture, and more with it.
-                torch.cuda.set_sync_debug_mode("error" if i and i == len(groups) - 1 else "default")
+                last = i == len(groups) - 1 > 0
+                torch.cuda.set_sync_debug_mode("error" if last else "default")
                 try:
                     self._take(group, weigh)
                 finally:
                     torch.cuda.set_sync_debug_mode("default")
                 found.append(self.said.clone())
         torch.cuda.synchronize()
-        restore()
-        torch.random.set_rng_state(chance)
+        undo()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
             self._run(self.spec.unflatten(self.inputs))
         self.graph = graph
-        torch.cuda.set_rng_state(drawn)
-        again = []
-        for group in groups:
-            self._take(group, weigh)
-            again.append(self.said.clone())
-        restore()
-        torch.cuda.set_rng_state(drawn)
-        torch.random.set_rng_state(chance)
-        if not torch.allclose(torch.stack(found), torch.stack(again), rtol=1e-3, equal_nan=True):
-            raise NotGraphed(f"replayed steps gave {again}, plain ones {found}")
+        torch.cuda.synchronize()
+        return found
 
     def _snapshot(self) -> Callable[[], None]:
         """What puts weights and moments back in their places."""
@@ -412,11 +431,13 @@ def _tuned(model: nn.Module) -> Iterator[None]:
     precision, benchmark = torch.get_float32_matmul_precision(), torch.backends.cudnn.benchmark
     cudnn_attention = torch.backends.cuda.cudnn_sdp_enabled()
     blocks = list(_repeated(model)) if manner().compiled else []
-    if manner().compiled:
+    fast = manner() != _PLAIN
+    if fast:
+        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    if blocks:
         # One block of code for many shapes, each of which is compiled apart.
         dynamo = importlib.import_module("torch._dynamo")
         dynamo.config.recompile_limit = 64
-        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     for block in blocks:
         block.compile(dynamic=False)
     if manner().products == "tf32":
@@ -432,7 +453,7 @@ def _tuned(model: nn.Module) -> Iterator[None]:
         torch.backends.cuda.enable_cudnn_sdp(cudnn_attention)
         for block in blocks:
             block._compiled_call_impl = None
-        if manner().compiled:
+        if fast:
             model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ ROOT = Path(__file__).parents[2]
 QUICK = "copy-both-ways-none"
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_a_run_that_fails_lets_the_other_end_and_is_told(tmp_path: Path) -> None:
     # A folder stands where the record of seed 0 is to be.
     (tmp_path / "order-tasks" / f"{QUICK}-cpu-0.json" / "x").mkdir(parents=True)
@@ -30,7 +40,7 @@ def test_a_run_that_fails_lets_the_other_end_and_is_told(tmp_path: Path) -> None
         done[work[2]] = made
     assert numbers == [1, 2] and isinstance(done[0], OSError)
     record = load_record(tmp_path / "order-tasks" / f"{QUICK}-cpu-1.json")
-    assert record.hardware["threads"] == torch.get_num_threads() and record.seed == 1
+    assert record.hardware["threads"] == 1 and record.seed == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups")
@@ -46,7 +56,8 @@ def test_ctrl_c_ends_all_and_keeps_what_is_done(tmp_path: Path) -> None:
     # To the parent alone, which has to end the others.
     os.kill(process.pid, signal.SIGINT)
     _, error = process.communicate()
-    assert process.returncode == 130 and error.strip().endswith("goes on from here"), error
+    assert process.returncode == 130 and "goes on from here" in error, error
+    assert "Traceback" not in error and "leaked" not in error
     assert 0 < len(load_records(tmp_path)) < 40
     deadline = time.monotonic() + 60
     while _lives(process.pid) and time.monotonic() < deadline:

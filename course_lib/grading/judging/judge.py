@@ -27,7 +27,7 @@ from course_lib.grading.judging.allowlist import Reading
 from course_lib.grading.judging.causes import Raised, explain, raised, worth_a_note
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import COSTLY, ForkServer
-from course_lib.grading.judging.second_look import PLEASE, Looker, beside
+from course_lib.grading.judging.second_look import PLEASE, Looker
 from course_lib.grading.judging.session import Session
 
 # Characters of all outputs of a notebook together.
