@@ -16,7 +16,8 @@ RECORDS = load_records(RESULTS)
 
 
 def one(experiment: str, arm: str, seed: int) -> Record:
-    (found,) = [r for r in RECORDS if (r.experiment, r.arm, r.seed) == (experiment, arm, seed)]
+    wanted = (experiment, arm, "cpu", seed)
+    (found,) = [r for r in RECORDS if (r.experiment, r.arm, r.size, r.seed) == wanted]
     return found
 
 
