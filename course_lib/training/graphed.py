@@ -486,7 +486,7 @@ def _on_a_gpu(plain: Callable[P, R]) -> Callable[P, R]:
                 made: Any = _through(epochs)(*args, **more)
             finally:
                 epochs.end()
-        return made  # type: ignore[no-any-return]
+        return made
 
     return fit
 
