@@ -64,7 +64,7 @@ def test_a_given_cell_that_was_not_run_is_named():
 
 def test_not_written_yet_names_the_function_that_raised():
     exercise = find("block.encoder_block")
-    own = "def layer_norm(*args):\n    raise NotImplementedError\n\n\n"
+    own = "def layer_norm(*args, **kwargs):\n    raise NotImplementedError\n\n\n"
     calls = "def encoder_block(x, *args, **kwargs):\n    return layer_norm(x)\n"
     assert "`layer_norm` still raises" in graded(exercise, own + calls, "1").headline
     stub = own.replace("layer_norm", "encoder_block")
