@@ -15,9 +15,9 @@ from course_lib.checks.compare import difference, kind, misfit, name
 from course_lib.checks.example import Example, Pair, example, first_pair, parameters
 from course_lib.checks.idle import Call
 from course_lib.checks.probe import UNTOLD, OutOfTime, TooMuchMemory
-from course_lib.checks.protocol import Fixture, Handle
 from course_lib.checks.recorded import Unrecorded
 from course_lib.checks.samples import Samples
+from course_lib.checks.structure import copies, has, in_single, is_data, is_real
 
 T = TypeVar("T")
 # A wanted value in a sentence, not a wanted shape or number of values.
@@ -79,10 +79,10 @@ class Trial(Samples):
 
         What was computed in single and comes back in double has digits that mean nothing.
         """
-        self._widened = _has(reply.value, torch.float64) and (
-            _has(handed, torch.float32) and not _has(handed, torch.float64)
+        self._widened = has(reply.value, torch.float64) and (
+            has(handed, torch.float32) and not has(handed, torch.float64)
         )
-        return replace(reply, value=_single(reply.value)) if self._widened else reply
+        return replace(reply, value=in_single(reply.value)) if self._widened else reply
 
     def failing(self) -> Example | None:
         """The last call, to show what a property failed on."""
@@ -98,7 +98,7 @@ class Trial(Samples):
         """
         shown, pair = self.failing(), self._pair
         _, args, kwargs, _ = self._called or ("", (), {}, ...)
-        if self.drawn and _real([*args, *kwargs.values()]):
+        if self.drawn and is_real([*args, *kwargs.values()]):
             return why, shown
         if pair is None:
             return _WANTED.sub(", which is not what was wanted", why), shown
@@ -228,7 +228,7 @@ class Trial(Samples):
             raise Wrong(f"{note}: {wrong}" if note else wrong)
 
     def _too_wide(self, exact: bool, want: Any) -> str | None:
-        return WIDENED if exact and self._widened and _has(want, torch.float32) else None
+        return WIDENED if exact and self._widened and has(want, torch.float32) else None
 
     def expect(self, condition: bool | Tensor, why: str) -> None:
         """Expect a condition."""
@@ -273,7 +273,7 @@ class Trial(Samples):
         handed = (*args, *kwargs.values())
         names = [*parameters(self.exercise.reference, len(args)), *kwargs]
         for what, after, before in zip(names, reply.after, handed, strict=True):
-            if _data(before) and difference(after, before, exact=True):
+            if is_data(before) and difference(after, before, exact=True):
                 raise Wrong(f"`{what}` is not what it was before the call")
 
     def raises(self, *args: Any, error: str = "ValueError", why: str, **kwargs: Any) -> None:
@@ -371,48 +371,8 @@ def _inner(value: Any, cotangents: Sequence[Tensor | None]) -> float:
     return sum(float((o * c).sum()) for o, c in pairs if c is not None)
 
 
-def _has(value: Any, dtype: torch.dtype) -> bool:
-    """Whether a tensor of this dtype is in a structure, or a fixture that makes one."""
-    if isinstance(value, Fixture):
-        value = value.params
-        return value.get("dtype") == str(dtype).removeprefix("torch.") or _has(value, dtype)
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return any(_has(part, dtype) for part in value)
-    return isinstance(value, Tensor) and value.dtype == dtype
-
-
-def _single(value: Any) -> Any:
-    """The same with single precision in the place of double."""
-    if isinstance(value, dict):
-        return {key: _single(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_single, value))
-    double = isinstance(value, Tensor) and value.dtype == torch.float64
-    return value.float() if double else value
-
-
-def _real(value: Any) -> bool:
-    """Whether there is a real number in an argument."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return any(map(_real, value))
-    return (isinstance(value, Tensor) and value.is_floating_point()) or type(value) is float
-
-
 def _told(value: Any) -> str:
     return f"{value!r:.80}" if isinstance(value, (bool, int, float, str)) else kind(value)
-
-
-def _data(value: Any) -> bool:
-    """Whether an argument is data that comes back as it was sent: no handle, no fixture."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return all(map(_data, value))
-    return not isinstance(value, (Handle, Fixture))
 
 
 def shapes(value: Any) -> Any:
@@ -432,17 +392,6 @@ def brief(value: Any) -> str:
         return f"{name(value)} {tuple(value.shape)}"
     text = repr(value)
     return text if len(text) <= 24 else kind(value)
-
-
-def copies(value: Any) -> Any:
-    """A deep copy of the tensors in a structure; everything else as it is."""
-    if isinstance(value, Tensor):
-        return value.clone()
-    if isinstance(value, (list, tuple)):
-        return type(value)(copies(v) for v in value)
-    if isinstance(value, dict):
-        return {k: copies(v) for k, v in value.items()}
-    return value
 
 
 def attempt(run: Callable[[Trial], T], trial: Trial) -> tuple[T | None, str | None]:

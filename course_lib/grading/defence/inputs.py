@@ -21,7 +21,8 @@ from course_lib.checks.exercise import Answer, Exercise, find, namespace
 from course_lib.checks.protocol import unpack
 from course_lib.checks.report import quiet
 from course_lib.checks.seeds import sample_seed
-from course_lib.checks.trial import Trial, attempt, copies
+from course_lib.checks.structure import copies
+from course_lib.checks.trial import Trial, attempt
 
 # What is printed of a tensor, and of all arguments together.
 FEW_NUMBERS, FEW_CHOICES, MOST_WORDS = 8, 64, 420
