@@ -4,6 +4,8 @@
 and the references and never executes anything a student wrote.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
