@@ -34,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     # Imported only here, where :func:`main` hears Ctrl-C already.
     from course_lib.cli import (
         analyse,
+        bench,
         check,
         content,
         defend,
@@ -55,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (content, check, grading, rubric, lms, handout, term, analyse, defend, walls, hub,
-                   research):  # fmt: skip
+                   research, bench):  # fmt: skip
         module.register(commands)
     return top
 

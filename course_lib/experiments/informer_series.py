@@ -7,7 +7,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from course_lib.experiments import informer_ablations
-from course_lib.experiments.informer_ablations import ARMS, CPU, FULL, beats_last_value, compare
+from course_lib.experiments.informer_ablations import ARMS, CPU, FULL
+from course_lib.experiments.informer_asked import beats_last_value, compare
 from course_lib.experiments.registry import Experiment, Size
 
 _TRAIN = informer_ablations.EXPERIMENT.train

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -289,9 +290,10 @@ def _by_name(
     device: torch.device | str | None,
 ) -> tuple[Path, str]:
     # Questions are functions, which don't travel.
-    from course_lib.experiments import get
-
-    return run_one(get(name), arm, seed, size, results_dir, runs_dir, device, progress=False)
+    experiments = import_module("course_lib.experiments")
+    return run_one(
+        experiments.get(name), arm, seed, size, results_dir, runs_dir, device, progress=False
+    )
 
 
 def run_one(

@@ -175,8 +175,7 @@ def _by_layer(record: Record) -> list[float]:
 
 QUESTIONS = (
     _without("no-positions", "positions"), _without("one-head", "more than one head"),
-    _without("no-residual", "residual connections"),
-    _without("no-norm", "layer norms"),
+    _without("no-residual", "residual connections"), _without("no-norm", "layer norms"),
     _without("no-ffn", "feed-forward parts"),
     Question("seventy", "Without positions no more than 70 % of the accuracy is kept.", _ESSAY,
              "no-positions", "whole", minus=lambda record: 0.7 * record.results["accuracy"],

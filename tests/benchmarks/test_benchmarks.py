@@ -54,7 +54,7 @@ def test_a_mechanism_is_measured_once_and_then_read(tmp_path):
 def test_the_command_ends_with_the_worst_and_only_a_record_is_the_books(
     monkeypatch, tmp_path, capsys, more, folder
 ):
-    monkeypatch.setattr("course_lib.cli.research.checkout", lambda: tmp_path)
+    monkeypatch.setattr("course_lib.cli.bench.checkout", lambda: tmp_path)
     assert main(["bench", "attention", "scaled_dot_product", "--repeats", "2", *more]) == 0
     assert {path.parent.parent for path in tmp_path.rglob("*.json")} == {tmp_path / folder}
     out = capsys.readouterr().out.splitlines()
