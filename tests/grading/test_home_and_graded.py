@@ -14,12 +14,12 @@ from course_lib.grading.intake import parsing
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.judge import judge_notebook
 from course_lib.grading.selfcheck import rehearse
-from tests.grading import odd_cells
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "03_attention"
 load_attacks(ROOT)
 honest = import_module("course_attacks.honest")
+odd_cells = import_module("course_attacks.odd_cells")
 BESIDE = {
     "my_helpers.py": "def rescale(x, d):\n    return x / d**0.5\n",
     "data.csv": "1,2\n",
