@@ -36,6 +36,7 @@ WIDTH = 76
 # Seconds: most checks are done by then.
 BEFORE_IT_SHOWS = 5
 UNTRIED = "not tried on this system; the grader will"
+ALONE = "nothing else of it holds yet"
 SLOW = (
     "What is asked is how much memory it takes, and that cannot be told of a call that is not"
     " finished. In grading it keeps its points and a person looks at it. Whole tensors at a time"
@@ -236,6 +237,7 @@ def grade(
     """
     rows, transcript, calls = [], [], []
     affordable: set[str] = set()
+    harmless: set[str] = set()
     if exercise.records is not None:
         seed = exercise.records.seed(seed)
     for prop in _counted(exercise.properties, "properties tried", progress):
@@ -249,9 +251,11 @@ def grade(
         rows.append(_row(prop, trial, why, shown))
         if why and trial.affordable:
             affordable.add(prop.name)
+        if not why and 0 < trial.untouched == len(trial.transcript):
+            harmless.add(prop.name)
         transcript += [*trial.transcript, prop.name]
         calls += trial.calls
-    rows = _paid_once(rows, affordable)
+    rows = _with_others(_paid_once(rows, affordable), harmless)
     passed = {row.passed for row in rows}
     if len(passed) == 2 and (nothing := idle(calls, exercise.reference)):
         shown = next((row.example for row in rows if row.example), None)
@@ -281,6 +285,13 @@ def _paid_once(rows: list[Row], affordable: Container[str]) -> list[Row]:
         else row
         for row in rows
     ]
+
+
+def _with_others(rows: list[Row], harmless: Container[str]) -> list[Row]:
+    """The rows, of which to leave everything as it was is nothing where nothing else holds."""
+    if any(row.passed for row in rows if row.name not in harmless):
+        return rows
+    return [replace(row, passed=False, why=ALONE) if row.name in harmless else row for row in rows]
 
 
 def _counted(things: Sequence[_T], what: str, progress: bool) -> Iterable[_T]:

@@ -61,6 +61,7 @@ class Trial(Samples):
         self._pair: Pair | None = None
         # Whether a size probe held, and at most its values are wrong.
         self.affordable = False
+        self.untouched = 0  # calls of which only their arguments were looked at
         self._widened = False
 
     def reply(self, *args: Any, name: str | None = None, **kwargs: Any) -> Reply:
@@ -275,6 +276,7 @@ class Trial(Samples):
         for what, after, before in zip(names, reply.after, handed, strict=True):
             if is_data(before) and difference(after, before, exact=True):
                 raise Wrong(f"`{what}` is not what it was before the call")
+        self.untouched += 1
 
     def raises(self, *args: Any, error: str = "ValueError", why: str, **kwargs: Any) -> None:
         """Expect a call to raise ``error``."""

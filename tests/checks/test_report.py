@@ -6,7 +6,7 @@ import pytest
 
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
-from course_lib.checks.report import grade
+from course_lib.checks.report import ALONE, grade, grade_source
 
 
 def graded(exercise, source, seed, **options):
@@ -97,3 +97,12 @@ def test_a_size_probe_that_is_wrong_alone_fails_and_one_beside_wrong_values_does
     verdict = [next(r for r in g.rows if r.name == "cheap").passed for g in (in_large, everywhere)]
     assert verdict == [False, True]
     assert in_large.score == in_large.max_points - 1
+
+
+def test_to_harm_nothing_is_nothing_where_nothing_else_holds():
+    exercise = find("attention.scaled_dot_product")
+    returned = "return torch.eye(4), torch.eye(4)"
+    nonsense = f"import torch\n\ndef {exercise.function}(*a, **k):\n    {returned}\n"
+    rows = grade_source(exercise, nonsense, "1").rows
+    assert not any(row.passed for row in rows)
+    assert [row.why for row in rows if row.name == "no side effect"] == [ALONE]

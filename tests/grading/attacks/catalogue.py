@@ -188,7 +188,10 @@ WAYS_OUT = (
     Attack("live-outputs", "shows HTML, SVG, Markdown and scripts", "beside", s.LIVE_OUTPUT, ALL),
     Attack("live-text", "writes scripts into a text cell", "text", s.LIVE_TEXT, ALL),
     Attack("live-answer", "writes scripts into an answer and its error", "first", s.LIVE_ANSWER, REST),
-    Attack("live-name", "has a name with markup", t.named("<img src=x onerror=alert(1)>"), "", ALL),
+    *(
+        Attack(f"live-name-{i}", "has a name with markup", t.named(name), "", REFUSED, True)
+        for i, name in enumerate(("<img src=x onerror=alert(1)>", "a&b", 'the "best"', "`id`", "back\\slash"))
+    ),
     Attack("bytes-name", "has a name that is no text", t.named(b"\xffname"), "", REFUSED, True),
 )  # fmt: skip
 

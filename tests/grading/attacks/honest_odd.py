@@ -96,8 +96,8 @@ ODD: dict[str, tuple[str, str]] = {
     "wrapped": ("answer", "import functools\ndef told(f):\n    @functools.wraps(f)\n    def inner(*args, **kwargs):\n        return f(*args, **kwargs)\n    return inner\n@told\n@"),
 }  # fmt: skip
 NAMES = (
-    "김민수", "Łukasz Żółć", "O'Brien", 'the "best"', "two\nlines", "-rf", "...", ".hidden", "ñandú",
-    "Ångström", "a b  c", "tab\there", "semi;colon", "$(reboot)", "`id`", "100%", "%s%n", "{x}",
-    "a&b", "<b>bold<b>", "שלום", "مرحبا", "emoji 🙂", "e\u0301", "x" * 180, "UPPER", "comma,name",
-    "=SUM(1)", "back\\slash", "star*", "quest?", "[set]", "~home",
+    "김민수", "Łukasz Żółć", "O'Brien", "two\nlines", "-rf", "...", ".hidden", "ñandú",
+    "Ångström", "a b  c", "tab\there", "semi;colon", "$(reboot)", "100%", "%s%n", "{x}",
+    "שלום", "مرحبا", "emoji 🙂", "e\u0301", "x" * 180, "UPPER", "comma,name",
+    "=SUM(1)", "star*", "quest?", "[set]", "~home",
 )  # fmt: skip
