@@ -56,6 +56,7 @@ def first_pair(got: Any, want: Any, what: str, names: Sequence[str] = ()) -> Pai
     """The innermost values that differ.
 
     Example:
+        >>> import torch
         >>> first_pair([torch.ones(2), torch.ones(3)], [torch.ones(2), torch.zeros(3)], "it").what
         'it[1]'
     """
@@ -123,6 +124,7 @@ def show(
         place: An index that has to be seen.
 
     Example:
+        >>> import torch
         >>> show("w", torch.eye(2)).rows
         ((('1', False), ('0', False)), (('0', False), ('1', False)))
         >>> show("w", torch.zeros(3, 9, 9), place=(2, 8, 0)).name

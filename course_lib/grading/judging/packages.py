@@ -61,4 +61,4 @@ def others() -> set[str]:
         name
         for name, sources in importlib.metadata.packages_distributions().items()
         if not there & {canonicalize_name(source) for source in sources}
-    } - {"course_lib", *sys.stdlib_module_names}
+    } - {"course_lib", "test", *sys.stdlib_module_names}
