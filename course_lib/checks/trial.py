@@ -61,7 +61,8 @@ class Trial(Samples):
         self._pair: Pair | None = None
         # Whether a size probe held, and at most its values are wrong.
         self.affordable = False
-        self.untouched = 0  # calls of which only their arguments were looked at
+        # Calls of which only the arguments were looked at, and whose results are of another form.
+        self.untouched = 0
         self._widened = False
 
     def reply(self, *args: Any, name: str | None = None, **kwargs: Any) -> Reply:
@@ -276,7 +277,7 @@ class Trial(Samples):
         for what, after, before in zip(names, reply.after, handed, strict=True):
             if is_data(before) and difference(after, before, exact=True):
                 raise Wrong(f"`{what}` is not what it was before the call")
-        self.untouched += 1
+        self.untouched += self.form() is not None
 
     def raises(self, *args: Any, error: str = "ValueError", why: str, **kwargs: Any) -> None:
         """Expect a call to raise ``error``."""

@@ -30,6 +30,7 @@ OWN_NOTEBOOK = (
     "grading/__init__.py",
     "grading/assistants.py",
     "grading/authoring.py",
+    "grading/card.py",
     "grading/cells.py",
     "grading/intake/__init__.py",
     "grading/intake/matching.py",
