@@ -68,6 +68,10 @@ class Marker:
                 if not tries[-1].killed:
                     break
             judged = max(tries, key=lambda one: (one.score, not one.killed))
+            verdict = self._verdict(task, judged)
+            page = feedback.page(self.assignment.name, task.student, judged, self.url)
+            # Writing it takes memory, too.
+            return verdict, {"autograded": authoring.text(judged.notebook), "feedback": page}
         except parsing.Unreadable as unreadable:
             return self.failed(task, str(unreadable))
         except (WorkerFailed, ForkServerLost):
@@ -82,9 +86,6 @@ class Marker:
             # One submission never stops a class; the instructor sees what happened.
             why = f"The grader itself failed: {type(error).__name__}: {error}"
             return self.failed(task, why, again=True)
-        verdict = self._verdict(task, judged)
-        page = feedback.page(self.assignment.name, task.student, judged, self.url)
-        return verdict, {"autograded": authoring.text(judged.notebook), "feedback": page}
 
     def failed(self, task: Task, reason: str, *, again: bool = False) -> tuple[Verdict, Files]:
         """No grade; ``again`` when the next run should try, because it was not the student."""
