@@ -17,7 +17,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # What computes: all but grading, publishing, servers, browsers, speed and texts about the tree.
 NUMERIC := course_lib $(filter-out $(addprefix tests/,__pycache__ conftest.py benchmarks book browser \
-  grading hub test_cli.py test_deploy.py test_docstrings.py test_layout.py),$(wildcard tests/*))
+  grading hub test_cli.py test_deploy.py test_layout.py test_size.py),$(wildcard tests/*))
 
 all: class ## environment, book, exercises, a sample class graded; prints where to look
 	@echo

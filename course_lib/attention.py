@@ -255,7 +255,6 @@ class KVCache:
     """
 
     def __init__(self, *, fixed: bool = False) -> None:
-        """Begin empty."""
         self.fixed = fixed
         self.keys: Tensor | None = None
         self.values: Tensor | None = None
@@ -353,7 +352,6 @@ class MultiHeadAttention(nn.Module):
         bias: bool = True,
         fused: bool = True,
     ) -> None:
-        """Make the four projections."""
         super().__init__()
         check_heads(d_model, n_heads)
         check_dropout(dropout)

@@ -34,7 +34,6 @@ class SqueezeExcitation(nn.Module):
     """
 
     def __init__(self, n_channels: int, n_hidden: int) -> None:
-        """Make the two maps."""
         super().__init__()
         self.squeeze = nn.Linear(n_channels, n_hidden)
         self.excite = nn.Linear(n_hidden, n_channels)
@@ -76,7 +75,6 @@ class InvertedBottleneck(nn.Module):
     def __init__(
         self, in_channels: int, out_channels: int, *, stride: int = 1, expansion: int = 4
     ) -> None:
-        """Make the convolutions and their norms."""
         super().__init__()
         hidden = expansion * out_channels
         self.norm = nn.BatchNorm2d(in_channels)
@@ -144,7 +142,6 @@ class RelativeBlock(nn.Module):
         dropout: float = 0.0,
         fused: bool = True,
     ) -> None:
-        """Make both parts and their norms."""
         super().__init__()
         self.stride, self.side = stride, side
         self.attention_norm = nn.LayerNorm(in_channels)
@@ -277,7 +274,6 @@ class Hybrid(nn.Module):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Build the model and draw its weights."""
         super().__init__()
         self.config = config
         width = config.widths[0]

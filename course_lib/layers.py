@@ -98,7 +98,6 @@ class FeedForward(nn.Module):
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
-        """Make the two linear maps."""
         super().__init__()
         if activation not in get_args(Activation):
             raise ValueError(f"activation is {activation!r}, wanted one of {get_args(Activation)}")
@@ -145,7 +144,6 @@ class TiedEmbedding(nn.Embedding):
     """
 
     def __init__(self, vocab_size: int, d_model: int, *, scaled: bool = False) -> None:
-        """Make the matrix."""
         super().__init__(vocab_size, d_model)
         self.scaled = scaled
         nn.init.normal_(self.weight, std=d_model**-0.5)
@@ -251,7 +249,6 @@ class EncoderBlock(_Block):
         bias: bool = True,
         fused: bool = True,
     ) -> None:
-        """Make both parts and their norms."""
         super().__init__(dropout, norm)
         self.attention_norm = nn.LayerNorm(d_model, eps=eps, bias=bias)
         self.attention = MultiHeadAttention(
@@ -345,7 +342,6 @@ class DecoderBlock(_Block):
         bias: bool = True,
         fused: bool = True,
     ) -> None:
-        """Make the three parts and their norms."""
         super().__init__(dropout, norm)
         self.attention_norm = nn.LayerNorm(d_model, eps=eps, bias=bias)
         self.attention = MultiHeadAttention(

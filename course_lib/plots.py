@@ -73,11 +73,6 @@ class Picture:
     """
 
     def __init__(self, figure: Figure) -> None:
-        """Keep the figure.
-
-        Args:
-            figure: What to show.
-        """
         self.figure = figure
 
     @property

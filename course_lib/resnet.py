@@ -32,7 +32,6 @@ class BasicBlock(nn.Module):
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, stride: int = 1) -> None:
-        """Make the two convolutions, and the shortcut where it has to do something."""
         super().__init__()
         self.conv1 = nn.Conv2d(in_channels, out_channels, 3, stride, padding=1, bias=False)
         self.norm1 = nn.BatchNorm2d(out_channels)
@@ -81,7 +80,6 @@ class ResNetStage(nn.Sequential):
     def __init__(
         self, in_channels: int, out_channels: int, *, n_blocks: int = 2, stride: int = 1
     ) -> None:
-        """Make the blocks."""
         if n_blocks < 1:
             raise ValueError(f"n_blocks is {n_blocks}, wanted at least 1")
         super().__init__(
@@ -145,7 +143,6 @@ class ResNet(nn.Module):
     """
 
     def __init__(self, config: ResNetConfig, *, generator: torch.Generator | None = None) -> None:
-        """Build the model and draw its weights."""
         super().__init__()
         self.config = config
         first, last = config.widths[0], config.widths[-1]

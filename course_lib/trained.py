@@ -90,7 +90,6 @@ class Reader(nn.Module):
     """
 
     def __init__(self, config: ReaderConfig, *, generator: Generator | None = None) -> None:
-        """Build the model and draw its weights."""
         super().__init__()
         self.config = config
         self.embed = PositionedEmbedding(

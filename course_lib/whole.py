@@ -24,7 +24,6 @@ class Attention(nn.Module):
     """
 
     def __init__(self, d_model: int, n_heads: int) -> None:
-        """Make the four projections."""
         super().__init__()
         self.n_heads = n_heads
         self.q_proj = nn.Linear(d_model, d_model)
@@ -56,7 +55,6 @@ class FeedForward(nn.Module):
     """Each token is transformed on its own."""
 
     def __init__(self, d_model: int, d_ff: int) -> None:
-        """Make both maps."""
         super().__init__()
         self.in_proj = nn.Linear(d_model, d_ff)
         self.out_proj = nn.Linear(d_ff, d_model)
@@ -73,7 +71,6 @@ class Block(nn.Module):
     """
 
     def __init__(self, d_model: int, n_heads: int, d_ff: int) -> None:
-        """Make both parts and their norms."""
         super().__init__()
         self.attention_norm = nn.LayerNorm(d_model)
         self.attention = Attention(d_model, n_heads)
@@ -100,7 +97,6 @@ class GPT(nn.Module):
     def __init__(
         self, n_words: int, max_len: int, d_model: int, n_heads: int, d_ff: int, n_layers: int
     ) -> None:
-        """Make table, positions and blocks."""
         super().__init__()
         self.tokens = nn.Embedding(n_words, d_model)
         self.positions = nn.Parameter(torch.zeros(max_len, d_model))
@@ -159,7 +155,6 @@ class VisionTransformer(nn.Module):
         d_ff: int,
         n_layers: int,
     ) -> None:
-        """Make projection, class token, positions, blocks and classifier."""
         super().__init__()
         self.patch_size = patch_size
         n_patches = (image_size // patch_size) ** 2

@@ -33,7 +33,6 @@ class LinearProbe:
     """
 
     def __init__(self, n_classes: int, *, l2: float = 1e-3, max_steps: int = 100) -> None:
-        """Keep the settings."""
         if n_classes < 2 or l2 < 0:
             raise ValueError(
                 f"n_classes is {n_classes} and l2 {l2}, wanted at least 2 and not negative"

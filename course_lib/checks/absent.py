@@ -51,7 +51,6 @@ class Absent:
     """Stands in for what a module would give; every use of it raises."""
 
     def __init__(self, module: str) -> None:
-        """A thing out of ``module``."""
         self.__dict__["_module"] = module
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -77,7 +76,6 @@ class AbsentModule(ModuleType):
     """Stands in for a module, and for what is in it."""
 
     def __init__(self, name: str) -> None:
-        """A module in which further ones may be looked for."""
         super().__init__(name)
         self.__path__: list[str] = []
 
@@ -99,7 +97,6 @@ class Finder(MetaPathFinder, Loader):
     """
 
     def __init__(self, known: Callable[[str], bool] = absent) -> None:
-        """Find what is ``known`` to be absent."""
         self.known = known
 
     def find_spec(

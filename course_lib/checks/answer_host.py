@@ -44,7 +44,6 @@ class AnswerHost:
         recorder: Recorder | None = None,
         hiding: Callable[[Mapping[str, Any]], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
-        """Serve the functions found in ``namespace``."""
         self.namespace, self.recorder, self.hiding = namespace, recorder, hiding
         self.handles: dict[int, Any] = {}
         self.made = 0

@@ -79,7 +79,6 @@ class AnswerProxy:
     """
 
     def __init__(self, exchange: Callable[[bytes], bytes]) -> None:
-        """Talk to an answer through ``exchange``."""
         self.exchange = exchange
         self._refuses: dict[str, Any] = {}
 

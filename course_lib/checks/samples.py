@@ -10,7 +10,6 @@ class Samples:
     """Draws numbers, masks and places; ``drawn`` says whether real numbers were among them."""
 
     def __init__(self, seed: int) -> None:
-        """Draw from ``seed``."""
         self.generator = torch.Generator().manual_seed(seed)
         self.drawn = False
 

@@ -27,7 +27,6 @@ class Recorder(TorchDispatchMode):
     """
 
     def __init__(self, without: Sequence[str] = ()) -> None:
-        """Nothing yet."""
         super().__init__()
         self.without = tuple(without)
         self.names: set[str] = set()

@@ -50,7 +50,6 @@ class Trial(Samples):
     """
 
     def __init__(self, exercise: Asked, proxy: AnswerProxy, seed: int) -> None:
-        """Try the answer behind ``proxy`` with samples drawn from ``seed``."""
         super().__init__(seed)
         self.exercise = exercise
         self.proxy = proxy

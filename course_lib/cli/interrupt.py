@@ -27,7 +27,6 @@ class Interrupt:
     """
 
     def __init__(self) -> None:
-        """Remember nothing yet."""
         self.pressed = False
         self.before: Any = None
         self.unraisable = sys.unraisablehook

@@ -81,11 +81,6 @@ class Sketch:
     """
 
     def __init__(self, narrow: bool = False) -> None:
-        """Take an empty sheet.
-
-        Args:
-            narrow: Whether it is for a phone.
-        """
         self.narrow = narrow
         self.width = 344.0 if narrow else 668.0
         self.texts: list[tuple[str, Box]] = []

@@ -329,7 +329,6 @@ class BlockSparseAttention(HeadProjections):
         generator: Generator | None = None,
         fused: bool = True,
     ) -> None:
-        """Make the projections and draw the blocks."""
         super().__init__(d_model, n_heads, bias=bias, fused=fused)
         if block_size < 1 or length % block_size:
             raise ValueError(f"block_size is {block_size}, wanted a divisor of length {length}")

@@ -63,7 +63,6 @@ class ConvolutionalAttention(nn.Module):
         dropout: float = 0.0,
         fused: bool = True,
     ) -> None:
-        """Make three convolutions and four linear maps."""
         super().__init__()
         check_heads(d_model, n_heads)
         if kernel_size < 1 or kernel_size % 2 == 0:
@@ -151,7 +150,6 @@ class ReducedAttention(nn.Module):
         eps: float = 1e-5,
         fused: bool = True,
     ) -> None:
-        """Make the reduction and four linear maps."""
         super().__init__()
         check_heads(d_model, n_heads)
         if reduction < 1:
@@ -269,7 +267,6 @@ class CrossShapedAttention(nn.Module):
         dropout: float = 0.0,
         fused: bool = True,
     ) -> None:
-        """Make four linear maps and the two convolutions."""
         super().__init__()
         check_heads(d_model, n_heads)
         if n_heads % 2:

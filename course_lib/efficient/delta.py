@@ -93,7 +93,6 @@ class GatedDeltaAttention(HeadProjections):
     """
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
-        """Make the projections and both gates."""
         super().__init__(d_model, n_heads, bias=bias)
         self.keep_proj = nn.Linear(d_model, n_heads, bias=False)
         self.rate_proj = nn.Linear(d_model, n_heads, bias=bias)

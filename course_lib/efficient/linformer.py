@@ -127,7 +127,6 @@ class LinformerAttention(nn.Module):
         dropout: float = 0.0,
         fused: bool = True,
     ) -> None:
-        """Make the projections and the mixtures."""
         super().__init__()
         check_heads(d_model, n_heads)
         if length < 1 or rank < 1:

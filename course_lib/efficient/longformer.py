@@ -57,7 +57,6 @@ class LongformerAttention(nn.Module):
         bias: bool = True,
         fused: bool = True,
     ) -> None:
-        """Make the projections, those of global positions with the same weights at the start."""
         super().__init__()
         check_heads(d_model, n_heads)
         if radius < 0:

@@ -317,7 +317,6 @@ class RandomFeatureAttention(nn.Module):
         generator: Generator | None = None,
         fused: bool = True,
     ) -> None:
-        """Draw the directions."""
         super().__init__()
         if n_features is None:
             n_features = max(int(d_head * math.log(d_head)), 1) if d_head > 0 else 1
@@ -396,7 +395,6 @@ class PerformerAttention(HeadProjections):
         generator: Generator | None = None,
         fused: bool = True,
     ) -> None:
-        """Make the projections and draw the directions."""
         super().__init__(d_model, n_heads, bias=bias, fused=fused)
         self.attend = RandomFeatureAttention(
             self.d_head, n_features, causal=causal, generator=generator, fused=fused

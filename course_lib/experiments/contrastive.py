@@ -194,7 +194,6 @@ class Scorer(nn.Module):
     """
 
     def __init__(self, layout: Layout, config: ContrastiveConfig, generator: Generator) -> None:
-        """Make the towers or the one stack."""
         super().__init__()
         if layout not in LAYOUTS:
             raise ValueError(f"layout is {layout!r}, wanted one of {', '.join(LAYOUTS)}")

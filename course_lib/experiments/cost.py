@@ -153,7 +153,6 @@ class FactEmbedding(nn.Module):
     others: nn.Parameter
 
     def __init__(self, config: RecallConfig, generator: Generator) -> None:
-        """Draw keys, values, the mark and noise."""
         super().__init__()
         sizes = {"keys": config.n_keys, "values": config.n_values, "others": 1 + config.n_noise}
         for name, size in sizes.items():
@@ -188,7 +187,6 @@ class RecallModel(nn.Module):
     """
 
     def __init__(self, kind: str, config: RecallConfig, seed: int) -> None:
-        """Make embedding, blocks and head."""
         super().__init__()
         kinds = kind.split("+")
         if not set(kinds) <= {*KINDS}:

@@ -138,7 +138,6 @@ class LanguageModel(nn.Module):
     """
 
     def __init__(self, config: LanguageConfig, n_words: int, generator: Generator) -> None:
-        """Make embedding, positions and blocks."""
         super().__init__()
         if config.positions not in SCHEMES:
             raise ValueError(

@@ -62,7 +62,6 @@ class FastResNet(nn.Module):
         *,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Compute the first layer, and draw the weights of the others."""
         super().__init__()
         self.whiten = nn.Conv2d(3, 2 * _N_WHITE, 2, bias=False)
         self.whiten.weight.requires_grad_(False).copy_(whitening_filters(pictures))

@@ -118,7 +118,6 @@ class Guesser(nn.Module):
     """
 
     def __init__(self, settings: ReadingRun, vocab_size: int, generator: Generator) -> None:
-        """Build the model and draw its weights."""
         super().__init__()
         self.causal = settings.causal
         self.embed = PositionedEmbedding(

@@ -100,7 +100,6 @@ class FactorisedAttention(nn.Module):
         dropout: float = 0.0,
         fused: bool = True,
     ) -> None:
-        """Make the groups."""
         super().__init__()
         if reduction < 1 or window < 1:
             raise ValueError(

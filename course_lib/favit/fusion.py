@@ -59,7 +59,6 @@ class CrossWindow(nn.Module):
         width: int | None = None,
         pool_channels: bool = False,
     ) -> None:
-        """Make the weights, if there are any."""
         super().__init__()
         if operator not in get_args(Operator):
             raise ValueError(f"operator is {operator!r}, wanted one of {get_args(Operator)}")

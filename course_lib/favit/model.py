@@ -123,7 +123,6 @@ class FaViT(nn.Module):
         generator: torch.Generator | None = None,
         fused: bool = True,
     ) -> None:
-        """Build the model and draw its weights."""
         super().__init__()
         self.config = config
         rates = iter(drop_path_rates(config.drop_path, sum(config.depths)))
@@ -220,7 +219,6 @@ class FaViTBlock(nn.Module):
         drop_path: float = 0.0,
         fused: bool = True,
     ) -> None:
-        """Make both parts and their norms."""
         super().__init__()
         self.attention_norm = nn.LayerNorm(d_model, eps=1e-6)
         self.attention = FactorisedAttention(

@@ -210,12 +210,6 @@ class Page:
     """A figure as a fragment of a rendered page: it computes in the reader's browser."""
 
     def __init__(self, name: str, shown: Figure) -> None:
-        """Keep what is shown.
-
-        Args:
-            name: Name of the figure.
-            shown: Its state; the figure's script receives its fields.
-        """
         self.name = name
         self.shown = shown
 

@@ -69,7 +69,6 @@ class LinearForecast:
     """
 
     def __init__(self, x: Tensor, y: Tensor) -> None:
-        """Fit it."""
         if x.ndim != 3 or y.ndim != 3 or (len(x), x.shape[2]) != (len(y), y.shape[2]):
             raise ValueError(
                 f"windows have the shapes {tuple(x.shape)} and {tuple(y.shape)}, wanted "

@@ -69,7 +69,6 @@ class TokenEmbedding(nn.Module):
     """
 
     def __init__(self, in_channels: int, d_model: int, *, causal: bool = False) -> None:
-        """Make the convolution."""
         super().__init__()
         self.causal = causal
         self.conv = nn.Conv1d(in_channels, d_model, kernel_size=3)
@@ -116,7 +115,6 @@ class CalendarEmbedding(nn.Module):
     table: Tensor
 
     def __init__(self, d_model: int, *, minutes: bool = False, learned: bool = False) -> None:
-        """Make one table for each field."""
         super().__init__()
         self.sizes = _SIZES if minutes else _SIZES[:4]
         starts = torch.tensor([0, *self.sizes[:-1]]).cumsum(0)
@@ -170,7 +168,6 @@ class InformerEmbedding(nn.Module):
     """
 
     def __init__(self, config: InformerConfig, max_len: int) -> None:
-        """Make the parts."""
         super().__init__()
         D = config.d_model
         self.values = TokenEmbedding(config.in_channels, D, causal=config.token_padding == "causal")

@@ -58,7 +58,6 @@ class InformerAttention(HeadProjections):
         seed: int = 0,
         fused: bool = True,
     ) -> None:
-        """Make the projections."""
         super().__init__(d_model, n_heads, dropout=dropout, fused=fused)
         self.sparse: ProbSparse | None = None
         if rules is not None:
@@ -162,7 +161,6 @@ class Distilling(nn.Module):
     """
 
     def __init__(self, d_model: int) -> None:
-        """Make convolution and norm."""
         super().__init__()
         self.conv = nn.Conv1d(d_model, d_model, kernel_size=3, padding=1, padding_mode="circular")
         self.norm = nn.BatchNorm1d(d_model)
@@ -241,7 +239,6 @@ class InformerEncoderLayer(_Layer):
     """
 
     def __init__(self, config: InformerConfig, seed: int = 0) -> None:
-        """Make both parts."""
         super().__init__(config)
         self.attention = _self_attention(config, seed, causal=False)
 
@@ -287,7 +284,6 @@ class InformerDecoderLayer(_Layer):
     """
 
     def __init__(self, config: InformerConfig, seed: int = 0) -> None:
-        """Make the three parts."""
         super().__init__(config)
         self.attention = _self_attention(config, seed, causal=True)
         self.cross_attention = InformerAttention(

@@ -35,7 +35,6 @@ class Informer(nn.Module):
     """
 
     def __init__(self, config: InformerConfig) -> None:
-        """Make encoder and decoder."""
         super().__init__()
         self.config = config
         target_len = config.label_len + config.pred_len

@@ -30,7 +30,6 @@ class PositionVectors(nn.Module):
     """
 
     def __init__(self, config: InformerConfig, max_len: int) -> None:
-        """Make or learn the vectors."""
         super().__init__()
         kind, D = config.positions, config.d_model
         self.source: _Sinusoids | LegendrePE | LearnedPositions
@@ -91,7 +90,6 @@ class LayerPositions(nn.Module):
     """
 
     def __init__(self, config: InformerConfig, max_len: int, *, causal: bool) -> None:
-        """Make what is needed, once for all layers."""
         super().__init__()
         self.vectors = PositionVectors(config, max_len) if config.vectors_in_layers else None
         self.relative: RelativeBias | None = None

@@ -121,7 +121,6 @@ class ProbSparse(nn.Module):
         seed: int = 0,
         fused: bool = True,
     ) -> None:
-        """Keep the rules and count no calls yet."""
         super().__init__()
         check_dropout(dropout)
         self.rules = SparseRules() if rules is None else rules

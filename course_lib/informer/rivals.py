@@ -48,7 +48,6 @@ class PatchForecast(nn.Module):
         patch: int = 16,
         stride: int = 8,
     ) -> None:
-        """Make the embedding, a row of positions for each token, the blocks and the head."""
         super().__init__()
         if patch > seq_len:
             raise ValueError(f"patch is {patch}, wanted at most seq_len {seq_len}")
@@ -108,7 +107,6 @@ class ChannelForecast(nn.Module):
         d_ff: int = 64,
         n_layers: int = 2,
     ) -> None:
-        """Make the embedding, the blocks and the head."""
         super().__init__()
         self.embed = nn.Linear(seq_len, d_model)
         self.encoder = Encoder(d_model, n_heads, d_ff, n_layers)
@@ -154,7 +152,6 @@ class Levelled(nn.Module):
     """
 
     def __init__(self, model: nn.Module, level: Level) -> None:
-        """Keep the model."""
         super().__init__()
         if level not in get_args(Level):
             raise ValueError(f"level is {level!r}, wanted one of {get_args(Level)}")

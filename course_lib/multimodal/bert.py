@@ -81,7 +81,6 @@ class BertText(nn.Module):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Make tables, blocks and the summary."""
         super().__init__()
         self.config = config
         d_model = config.d_model

@@ -34,7 +34,6 @@ class Temperature(nn.Module):
     """
 
     def __init__(self, start: float = 1 / 0.07, ceiling: float = 100.0) -> None:
-        """Keep the logarithm as a weight."""
         super().__init__()
         if not 0 < start <= ceiling:
             raise ValueError(f"start is {start}, wanted above 0 and at most the ceiling {ceiling}")

@@ -42,7 +42,6 @@ class ConcatenationBlock(nn.Module):
         dropout: float = 0.0,
         fused: bool = True,
     ) -> None:
-        """Make the projection and the block."""
         super().__init__()
         self.memory_proj = nn.Linear(d_model if d_memory is None else d_memory, d_model)
         self.block = EncoderBlock(d_model, n_heads, d_ff, dropout=dropout, fused=fused)
@@ -111,7 +110,6 @@ class GatedCrossAttention(nn.Module):
         dropout: float = 0.0,
         fused: bool = True,
     ) -> None:
-        """Make both parts, their norms and their gates."""
         super().__init__()
         self.attention_norm = nn.LayerNorm(d_model)
         self.attention = MultiHeadAttention(
@@ -177,7 +175,6 @@ class PooledFusion(nn.Module):
     """
 
     def __init__(self, d_image: int, d_text: int, d_out: int, *, d_hidden: int | None = None):
-        """Make one linear map or two."""
         super().__init__()
         layers: list[nn.Module] = [nn.Linear(d_image + d_text, d_hidden or d_out)]
         if d_hidden:

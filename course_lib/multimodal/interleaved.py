@@ -202,7 +202,6 @@ class InterleavedDecoder(nn.Module):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Make embeddings, positions and blocks."""
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.n_words, config.d_model)

@@ -67,7 +67,6 @@ class LayoutEmbedding(nn.Module):
         eps: float = 1e-12,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Make the tables."""
         super().__init__()
         self.words = nn.Embedding(n_words, d_model)
         self.positions = nn.Parameter(torch.empty(max_len, d_model))

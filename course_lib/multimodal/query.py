@@ -42,7 +42,6 @@ class QueryDecoderLayer(nn.Module):
     def __init__(
         self, d_model: int, n_heads: int, d_ff: int, *, dropout: float = 0.0, fused: bool = True
     ) -> None:
-        """Make the three parts and their norms."""
         super().__init__()
         self.slot_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout, fused=fused)
         self.slot_norm = nn.LayerNorm(d_model)

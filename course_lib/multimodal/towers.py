@@ -100,7 +100,6 @@ class ImageTower(nn.Module):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Make patches, positions and blocks."""
         super().__init__()
         d_model = config.image_d_model
         self.config = config
@@ -173,7 +172,6 @@ class TextTower(nn.Module):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Make embeddings, positions and blocks."""
         super().__init__()
         d_model = config.text_d_model
         self.config = config
@@ -251,7 +249,6 @@ class DualEncoder(nn.Module):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Build both towers and draw their weights."""
         super().__init__()
         self.config = config
         self.image_tower = ImageTower(config, fused=fused, generator=generator)

@@ -132,7 +132,6 @@ class UnifiedEncoder(nn.Module):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Make embeddings, positions and blocks."""
         super().__init__()
         self.config = config
         d_model, side = config.d_model, config.image_size // config.patch_size

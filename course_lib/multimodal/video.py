@@ -120,7 +120,6 @@ class FactorisedBlock(nn.Module):
         eps: float = 1e-6,
         fused: bool = True,
     ) -> None:
-        """Make the three parts and their norms."""
         super().__init__()
         self.causal = causal
         self.time_norm = nn.LayerNorm(d_model, eps=eps)

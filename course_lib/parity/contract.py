@@ -22,7 +22,6 @@ class Lambda(nn.Module):
     """
 
     def __init__(self, function: Callable[..., Any], **fixed: Any) -> None:
-        """Keep the function."""
         super().__init__()
         self.function = function
         self.fixed = fixed

@@ -28,7 +28,6 @@ class Lookup(nn.Module):
     """
 
     def __init__(self, kind: Any, d_model: int, *, fused: bool = False) -> None:
-        """Make the score."""
         super().__init__()
         self.score = Score(kind, d_model)
         self.fused = fused

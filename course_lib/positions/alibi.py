@@ -95,7 +95,6 @@ class Alibi(ComputedTables):
     table: Tensor
 
     def __init__(self, n_heads: int, *, max_len: int = 512, fused: bool = True) -> None:
-        """Compute the bias."""
         super().__init__()
         self.n_heads = n_heads
         self.max_len = max_len

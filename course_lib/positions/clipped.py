@@ -53,7 +53,6 @@ class ClippedRelativeAttention(HeadProjections):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Make the projections and draw the vectors."""
         super().__init__(d_model, n_heads, dropout=dropout, bias=bias, fused=fused)
         if max_distance < 0:
             raise ValueError(f"max_distance is {max_distance}, wanted at least 0")

@@ -39,7 +39,6 @@ class HeadProjections(nn.Module):
         bias: bool = True,
         fused: bool = True,
     ) -> None:
-        """Make the four projections."""
         super().__init__()
         check_heads(d_model, n_heads)
         check_dropout(dropout)

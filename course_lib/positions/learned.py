@@ -34,7 +34,6 @@ class LearnedPositions(nn.Module):
     def __init__(
         self, max_len: int, d_model: int, *, generator: torch.Generator | None = None
     ) -> None:
-        """Draw the rows."""
         super().__init__()
         if max_len < 1:
             raise ValueError(f"max_len is {max_len}, wanted at least 1")

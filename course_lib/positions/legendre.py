@@ -155,7 +155,6 @@ class LegendrePE(ComputedTables):
         mode: LegendreMode = "paper",
         normalise: bool = False,
     ) -> None:
-        """Make the table."""
         super().__init__()
         self.d_model = d_model
         self.max_len = max_len

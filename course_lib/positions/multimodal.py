@@ -153,7 +153,6 @@ class MultimodalRotary(ComputedTables):
         interleaved: bool = False,
         fused: bool = True,
     ) -> None:
-        """Deal the pairs out to the axes."""
         super().__init__()
         axes = section_axes(sections, interleaved=interleaved)
         if d_head != 2 * len(axes):

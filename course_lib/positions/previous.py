@@ -43,7 +43,6 @@ class PlacedAttention(nn.Module):
         rotate: Rotate | None = None,
         causal: bool = False,
     ) -> None:
-        """Make the layer."""
         super().__init__()
         self.attention = MultiHeadAttention(d_model, n_heads)
         self.bias = bias
@@ -90,7 +89,6 @@ class PreviousToken(nn.Module):
         *,
         attention: Callable[[], nn.Module] | None = None,
     ) -> None:
-        """Make the layers."""
         super().__init__()
         self.code = code
         self.embedding = nn.Embedding(N_TOKENS, d_model)

@@ -197,7 +197,6 @@ class RelativeBias(nn.Module):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Draw the numbers."""
         super().__init__()
         if n_heads < 1:
             raise ValueError(f"n_heads is {n_heads}, wanted at least 1")

@@ -272,7 +272,6 @@ class Rotary(ComputedTables):
         max_len: int = 2048,
         fused: bool = True,
     ) -> None:
-        """Compute the sines and cosines."""
         super().__init__()
         _check_layout(layout)
         self.d_head = d_head

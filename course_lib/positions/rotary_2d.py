@@ -144,7 +144,6 @@ class AxialRotary(ComputedTables):
         layout: Layout = "interleaved",
         fused: bool = True,
     ) -> None:
-        """Compute the sines and cosines."""
         super().__init__()
         self.d_head = d_head
         self.rows, self.columns = rows, columns
@@ -232,7 +231,6 @@ class MixedRotary(nn.Module):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Draw the directions."""
         super().__init__()
         self.d_head = d_head
         self.rows, self.columns = rows, columns

@@ -109,7 +109,6 @@ class TransformerXLAttention(HeadProjections):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Make the five projections and draw the two vectors."""
         super().__init__(d_model, n_heads, dropout=dropout, bias=bias, fused=fused)
         self.distance_proj = nn.Linear(d_model, d_model, bias=False)
         self.u = nn.Parameter(torch.empty(n_heads, self.d_head))

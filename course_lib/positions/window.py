@@ -78,7 +78,6 @@ class WindowBias(nn.Module):
         *,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Draw the table."""
         super().__init__()
         if n_heads < 1:
             raise ValueError(f"n_heads is {n_heads}, wanted at least 1")

@@ -30,7 +30,6 @@ class Score(nn.Module):
     """
 
     def __init__(self, kind: Attention, d_model: int) -> None:
-        """Make the parameters the kind needs."""
         super().__init__()
         self.kind = kind
         if kind == "general":
@@ -101,7 +100,6 @@ class Decoder(nn.Module):
         attention: Attention | None = None,
         dropout: float = 0.0,
     ) -> None:
-        """Make embedding, recurrent layers, score and output layer."""
         super().__init__()
         self.attention = attention
         self.embedding = nn.Embedding(vocab_size, d_model)

@@ -42,7 +42,6 @@ class Encoder(nn.Module):
         bidirectional: bool = False,
         dropout: float = 0.0,
     ) -> None:
-        """Make the embedding and the recurrent layers."""
         super().__init__()
         self.bidirectional = bidirectional
         self.embedding = nn.Embedding(vocab_size, d_model)

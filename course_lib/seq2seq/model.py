@@ -72,7 +72,6 @@ class Seq2Seq(nn.Module):
     """
 
     def __init__(self, config: Seq2SeqConfig, *, generator: torch.Generator | None = None) -> None:
-        """Build both halves and draw their weights."""
         super().__init__()
         self.config = config
         self.encoder = Encoder(

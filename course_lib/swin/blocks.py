@@ -63,7 +63,6 @@ class WindowAttention(nn.Module):
         dropout: float = 0.0,
         fused: bool = True,
     ) -> None:
-        """Make the projections and the table."""
         super().__init__()
         check_heads(d_model, n_heads)
         check_dropout(dropout)
@@ -180,7 +179,6 @@ class SwinBlock(nn.Module):
         drop_path: float = 0.0,
         fused: bool = True,
     ) -> None:
-        """Make both parts and their norms."""
         super().__init__()
         self.window, self.shift = window, shift
         self.layout = window_layout(*grid, window, shift)
@@ -262,7 +260,6 @@ class PatchMerging(nn.Module):
     """
 
     def __init__(self, d_model: int) -> None:
-        """Make the norm and the map."""
         super().__init__()
         self.d_model = d_model
         self.norm = nn.LayerNorm(4 * d_model)
@@ -353,7 +350,6 @@ class DropPath(nn.Module):
     """
 
     def __init__(self, p: float, *, generator: torch.Generator | None = None) -> None:
-        """Keep the probability."""
         super().__init__()
         if not 0 <= p < 1:
             raise ValueError(f"p is {p}, wanted a probability in [0, 1)")

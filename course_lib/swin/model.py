@@ -114,7 +114,6 @@ class Swin(nn.Module):
         generator: torch.Generator | None = None,
         fused: bool = True,
     ) -> None:
-        """Build the model and draw its weights."""
         super().__init__()
         self.config = config
         self.patch_proj = nn.Linear(config.n_channels * config.patch_size**2, config.d_model)

@@ -43,7 +43,6 @@ class DecoderOnly(nn.Module):
         fused: bool = True,
         generator: Generator | None = None,
     ) -> None:
-        """Build the model and draw its weights."""
         super().__init__()
         self.config = config
         self.embedding = PositionedEmbedding(

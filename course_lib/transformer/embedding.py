@@ -41,7 +41,6 @@ class PositionedEmbedding(nn.Module):
         scaled: bool = False,
         dropout: float = 0.0,
     ) -> None:
-        """Make the matrix and the table of positions."""
         super().__init__()
         self.max_len = max_len
         self.tokens = TiedEmbedding(vocab_size, d_model, scaled=scaled)

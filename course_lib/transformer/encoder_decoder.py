@@ -74,7 +74,6 @@ class EncoderDecoder(nn.Module):
         fused: bool = True,
         generator: Generator | None = None,
     ) -> None:
-        """Build the model and draw its weights."""
         super().__init__()
         self.config = config
         self.target_embedding = self._make_embedding(config.target_vocab_size)

@@ -33,7 +33,6 @@ class Mirror(nn.Module):
         n_heads: int = 4,
         length: int = LENGTH,
     ) -> None:
-        """Make the layers."""
         super().__init__()
         self.arrangement = arrangement
         self.digits = nn.Embedding(N_DIGITS, d_model)

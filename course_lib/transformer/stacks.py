@@ -56,7 +56,6 @@ class Encoder(nn.Module):
         bias: bool = True,
         fused: bool = True,
     ) -> None:
-        """Make the blocks."""
         super().__init__()
         self.blocks = nn.ModuleList(
             EncoderBlock(
@@ -163,7 +162,6 @@ class Decoder(nn.Module):
         bias: bool = True,
         fused: bool = True,
     ) -> None:
-        """Make the blocks."""
         super().__init__()
         self.blocks = nn.ModuleList(
             DecoderBlock(

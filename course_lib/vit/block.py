@@ -48,7 +48,6 @@ class VisionBlock(nn.Module):
         feed_forward: bool = True,
         fused: bool = True,
     ) -> None:
-        """Make the parts that are wanted."""
         super().__init__()
         self.residual = residual
         self.attention_norm = _norm(d_model, eps, layer_norm)

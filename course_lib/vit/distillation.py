@@ -52,7 +52,6 @@ class DistilledViT(ViT):
         fused: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Build the model, then the second token and its classifier."""
         if config.pooling != "cls":
             raise ValueError(f"pooling is {config.pooling!r}, wanted 'cls': two tokens classify")
         super().__init__(config, fused=fused, generator=generator)

@@ -62,7 +62,6 @@ class ViT(nn.Module):
         recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Build the model and draw its weights."""
         super().__init__()
         self.config = config
         self.recompute = recompute

@@ -30,7 +30,6 @@ class Session(Generic[Where]):
     """A worker that may die: a new one is given the same cells again, without the fatal one."""
 
     def __init__(self, start: Callable[[], Where], seconds: float) -> None:
-        """Start the first worker; all of them together have so many seconds."""
         self.start = start
         self.until = time.monotonic() + seconds
         self.worker = self._begin()

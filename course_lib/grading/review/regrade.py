@@ -63,7 +63,6 @@ class Regrade:
         db: str = "",
         new_seed: bool = False,
     ) -> None:
-        """Load the assignment; a seed drawn by a run that was broken off is used again."""
         self.course, self.name, self.folder = course, name, course / ".regrade" / name
         drawn = self.folder / "seed"
         seed = grading_seed(course, name)

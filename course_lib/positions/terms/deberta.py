@@ -98,7 +98,6 @@ class DisentangledAttention(HeadProjections):
         dropout: float = 0.0,
         fused: bool = True,
     ) -> None:
-        """Make the projections."""
         super().__init__(d_model, n_heads, dropout=dropout, fused=fused)
         if span < 1:
             raise ValueError(f"span is {span}, wanted at least 1")

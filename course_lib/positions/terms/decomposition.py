@@ -188,7 +188,6 @@ class FourTermAttention(HeadProjections):
         bias: bool = True,
         fused: bool = True,
     ) -> None:
-        """Make the four projections."""
         super().__init__(d_model, n_heads, dropout=dropout, bias=bias, fused=fused)
         self.terms = check_terms(terms)
         self.scale = term_scale(self.d_head, self.terms, rescale=rescale)

@@ -39,7 +39,6 @@ class TupePositions(nn.Module):
     def __init__(
         self, d_model: int, n_heads: int, max_len: int, *, untie_first: bool = True
     ) -> None:
-        """Make positions, their norm and their projections."""
         super().__init__()
         check_heads(d_model, n_heads)
         if max_len < 1:
