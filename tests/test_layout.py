@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 
 import grimp
-import pytest
 import yaml
 
 import course_lib
