@@ -11,35 +11,17 @@ from course_lib.positions.relative import relative_distance
 class ClippedRelativeAttention(HeadProjections):
     """Self-attention whose keys and values know their distance to the query.
 
-    A key j and its value get a learned vector for ``j - i``, cut off at ``k``: the score is
-    ``q_i . (k_j + a_{j-i}) / sqrt(Dh)`` and the output ``sum_j w_ij (v_j + b_{j-i})``. Beyond the
-    limit a head knows that a key is far away and on which side, but not how far.
+    A key j and its value get a learned vector for ``j - i``, cut off at ``k = max_distance``: the
+    score is ``q_i . (k_j + a_{j-i}) / sqrt(Dh)`` and the output ``sum_j w_ij (v_j + b_{j-i})``.
+    Beyond the limit a head knows that a key is far away and on which side, but not how far. The
+    heads share the vectors.
 
-    The formula asks for a vector per pair. The fast path meets each query with the 2k + 1 vectors
-    once and hands out the products, and sums up the weights of each distance before it meets the
-    vectors of the values.
+    The formula asks for a vector per pair. The fast path multiplies each query by the 2k + 1
+    vectors once and hands out the products, and it sums up the weights of each distance before it
+    multiplies them by the vectors of the values.
 
     Source: Shaw et al., Self-Attention with Relative Position Representations (2018), sections 3.1
-    and 3.2. The heads share the vectors.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
-        max_distance: The limit k.
-        dropout: Probability of dropping a weight while training.
-        bias: Whether the projections add a bias vector.
-        fused: Whether to use the fast path.
-        generator: Source of the vectors; torch's global one if not given.
-
-    Raises:
-        ValueError: If H does not divide D, ``dropout`` is not in [0, 1) or the limit is negative.
-
-    Example:
-        >>> attend = ClippedRelativeAttention(64, n_heads=4, max_distance=16)
-        >>> attend.key_table.shape, attend.value_table.shape
-        (torch.Size([33, 16]), torch.Size([33, 16]))
-        >>> attend(torch.zeros(1, 50, 64)).shape
-        torch.Size([1, 50, 64])
+    and 3.2.
     """
 
     def __init__(
@@ -65,19 +47,7 @@ class ClippedRelativeAttention(HeadProjections):
     def forward(
         self, x: Tensor, *, mask: Tensor | None = None, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend from each token to all.
-
-        Args:
-            x: Tokens ``(B, T, D)``.
-            mask: Boolean, broadcastable to ``(B, H, T, T)``; ``True`` = may attend.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, T)``.
-
-        Raises:
-            ValueError: If x has another width or the mask does not fit.
-        """
+        """Attend from each token ``(B, T, D)`` to all: ``(B, T, D)``."""
         q, k, v = self.project(x)
         q = q * self.d_head**-0.5
         T, limit = x.shape[1], self.max_distance

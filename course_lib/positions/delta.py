@@ -20,26 +20,7 @@ from course_lib.positions.heads import HeadProjections
 
 
 def literal_delta_value(x: Tensor) -> Tensor:
-    """The first output as the report writes it: no projections, no softmax, no scale.
-
-    Args:
-        x: Tokens ``(..., T, D)``.
-
-    Returns:
-        ``V_1``, ``(..., D)``.
-
-    Raises:
-        ValueError: If x has fewer than two dimensions.
-
-    Example:
-        The report's example: the first two of four tokens change places.
-
-        >>> x = torch.eye(4)[:, :3] + 1
-        >>> literal_delta_value(x)
-        tensor([-3.,  1.,  2.])
-        >>> literal_delta_value(x[[1, 0, 2, 3]])
-        tensor([ 1., -3.,  2.])
-    """
+    """The first output ``(..., D)`` of tokens ``(..., T, D)`` as the report writes it."""
     if x.ndim < 2:
         raise ValueError(f"x has shape {tuple(x.shape)}, wanted (..., T, D)")
     first, later = x[..., :1, :], x[..., 1:, :]
@@ -48,40 +29,14 @@ def literal_delta_value(x: Tensor) -> Tensor:
 
 
 def steps(v: Tensor) -> Tensor:
-    """The step to each value from the one before it; 0 for the first.
-
-    Args:
-        v: Values ``(..., S, Dv)``.
-
-    Returns:
-        ``(..., S, Dv)``.
-
-    Example:
-        What is the same everywhere is gone.
-
-        >>> steps(torch.tensor([[7.0], [7.0], [9.0]])).T
-        tensor([[0., 0., 2.]])
-    """
+    """The step ``(..., S, Dv)`` to each value from the one before it; 0 for the first."""
     return v.diff(dim=-2, prepend=v[..., :1, :])
 
 
 def steps_mask(mask: Tensor) -> Tensor:
-    """Which steps a query may know: those between two tokens that it sees.
+    """Which steps a query may know: those between two tokens that the mask ``(..., S)`` shows it.
 
     A step from padding to the first token would carry the content of the padding into the output.
-
-    Args:
-        mask: Boolean mask ``(..., S)``; ``True`` = may attend.
-
-    Returns:
-        Boolean mask ``(..., S)``, ``True`` where token and predecessor are seen.
-
-    Raises:
-        ValueError: If the mask is not boolean.
-
-    Example:
-        >>> steps_mask(torch.tensor([False, True, True, False])).int()
-        tensor([0, 0, 1, 0], dtype=torch.int32)
     """
     if mask.dtype != torch.bool:
         raise ValueError(f"mask has dtype {mask.dtype}, wanted torch.bool")
@@ -92,22 +47,7 @@ def steps_mask(mask: Tensor) -> Tensor:
 
 
 def add_own_values(out: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    """Add to what a token has gathered its own value, unless it may attend to nothing at all.
-
-    Args:
-        out: Averages of steps ``(B, H, T, Dh)``.
-        v: Values ``(B, H, T, Dh)``.
-        mask: Boolean, broadcastable to ``(B, H, T, T)``; ``True`` = may attend.
-
-    Returns:
-        ``(B, H, T, Dh)``.
-
-    Example:
-        >>> v = torch.ones(1, 1, 2, 1)
-        >>> nothing = torch.tensor([[True, False], [False, False]])
-        >>> add_own_values(torch.zeros(1, 1, 2, 1), v, nothing).flatten()
-        tensor([1., 0.])
-    """
+    """Add a token's own value to averages ``(B, H, T, Dh)``, unless it may attend to nothing."""
     if mask is not None:
         v = v.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
     return out + v
@@ -117,30 +57,7 @@ class DeltaValueAttention(HeadProjections):
     """Multi-head self-attention that averages steps between neighbours and adds them to each token.
 
     Uniform weights telescope: the sum of all steps is the last value less the first. A query that
-    may attend to nothing gets 0, and of a step whose tokens are not both visible nothing arrives.
-
-    Source: the reading of the ablation report, section 2.1, that the module docstring states.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
-        dropout: Probability of dropping a weight while training.
-        bias: Whether the projections add a bias vector.
-        fused: Whether to use the fused kernel when no weights are asked for. With a mask that
-            differs from query to query the explicit path is taken.
-
-    Raises:
-        ValueError: If H does not divide D or ``dropout`` is not in [0, 1).
-
-    Example:
-        Standard attention treats its tokens as a set: reversed tokens have reversed outputs.
-
-        >>> from course_lib.attention import MultiHeadAttention
-        >>> x = torch.randn(1, 5, 8)
-        >>> for attend in (MultiHeadAttention(8, 2), DeltaValueAttention(8, 2)):
-        ...     torch.allclose(attend(x.flip(1)), attend(x).flip(1), atol=1e-6)
-        True
-        False
+    may attend to nothing gets 0.
     """
 
     def forward(
@@ -152,21 +69,10 @@ class DeltaValueAttention(HeadProjections):
         rotate: Rotate | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend to steps.
+        """Attend to steps of tokens ``(B, T, D)``: ``(B, T, D)``.
 
-        Args:
-            x: Tokens ``(B, T, D)``.
-            mask: Boolean, broadcastable to ``(B, H, T, T)``; ``True`` = may attend.
-            bias: Added to the scaled scores, broadcastable to ``(B, H, T, T)``.
-            rotate: Turns queries and keys by their positions.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            The output ``(B, T, D)``, and if asked for the weights A ``(B, H, T, T)`` before
-            dropout; those of steps that the query may not know are in A, but don't count.
-
-        Raises:
-            ValueError: If x has another shape or the mask does not fit or is not boolean.
+        Weights of steps that the query may not know are returned, but don't count. With a mask that
+        differs from query to query the explicit path is taken.
         """
         q, k, v = self.project(x)
         if mask is not None:

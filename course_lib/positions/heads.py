@@ -11,23 +11,6 @@ class HeadProjections(nn.Module):
 
     They have the names of :class:`~course_lib.attention.MultiHeadAttention`, so that weights can be
     carried over. A subclass says in its ``forward`` how heads become heads.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
-        dropout: Probability of dropping a weight while training.
-        bias: Whether the projections add a bias vector.
-        fused: Whether to use the fast path when no weights are asked for.
-
-    Raises:
-        ValueError: If H does not divide D or ``dropout`` is not in [0, 1).
-
-    Example:
-        >>> import torch
-        >>> part = HeadProjections(8, 2)
-        >>> q, k, v = part.project(torch.zeros(1, 5, 8))
-        >>> v.shape, part.merge(v).shape
-        (torch.Size([1, 2, 5, 4]), torch.Size([1, 5, 8]))
     """
 
     def __init__(
@@ -53,17 +36,9 @@ class HeadProjections(nn.Module):
         self.out_proj = nn.Linear(d_model, d_model, bias=bias)
 
     def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Make queries of the tokens, keys and values of the memory.
+        """Make queries ``(B, H, T, Dh)`` of tokens ``(B, T, D)``, keys and values of the memory.
 
-        Args:
-            x: Tokens ``(B, T, D)``.
-            memory: What is searched, ``(B, S, D)``; the tokens themselves if not given.
-
-        Returns:
-            Queries ``(B, H, T, Dh)``, keys and values ``(B, H, S, Dh)``.
-
-        Raises:
-            ValueError: If either has another shape.
+        The memory ``(B, S, D)`` is what is searched; the tokens themselves if it is not given.
         """
         self.check("x", x)
         if memory is None:
@@ -75,16 +50,10 @@ class HeadProjections(nn.Module):
         return q, k, split_heads(self.v_proj(memory), self.n_heads)
 
     def project_positions(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Send positions through the projections of queries and keys, without their bias vectors.
+        """Positions as queries and keys, without the bias vectors of the projections.
 
-        Args:
-            positions: ``(T, D)``, or one table for each sequence, ``(B, T, D)``.
-
-        Returns:
-            Both ``(1, H, T, Dh)``, or ``(B, H, T, Dh)``.
-
-        Raises:
-            ValueError: If the positions have another shape.
+        A table ``(T, D)`` becomes ``(1, H, T, Dh)``, one for each sequence, ``(B, T, D)``, becomes
+        ``(B, H, T, Dh)``.
         """
         if positions.ndim == 2:
             positions = positions[None]
@@ -95,36 +64,14 @@ class HeadProjections(nn.Module):
         return split_heads(q, self.n_heads), split_heads(k, self.n_heads)
 
     def merge(self, heads: Tensor) -> Tensor:
-        """Put heads side by side and project them.
-
-        Args:
-            heads: ``(B, H, T, Dh)``.
-
-        Returns:
-            ``(B, T, D)``.
-        """
+        """Put heads ``(B, H, T, Dh)`` side by side and project them: ``(B, T, D)``."""
         return self.out_proj(merge_heads(heads))
 
     def drop(self, weights: Tensor) -> Tensor:
-        """Drop weights while training.
-
-        Args:
-            weights: ``(B, H, T, S)``.
-
-        Returns:
-            ``(B, H, T, S)``.
-        """
+        """Drop weights ``(B, H, T, S)`` while training."""
         return F.dropout(weights, self.dropout) if self.training and self.dropout else weights
 
     def check(self, name: str, x: Tensor) -> None:
-        """Refuse what is not ``(B, length, D)``.
-
-        Args:
-            name: What to call it in the error.
-            x: Of any shape ``(...)``.
-
-        Raises:
-            ValueError: If x has another shape.
-        """
+        """Refuse what is not ``(B, length, D)``; the error calls it ``name``."""
         if x.ndim != 3 or x.shape[-1] != self.d_model:
             raise ValueError(f"{name} has shape {tuple(x.shape)}, wanted (B, T, {self.d_model})")

@@ -6,29 +6,13 @@ from torch import Tensor, nn
 
 
 class LearnedPositions(nn.Module):
-    """Add a learned row to each token, by its place.
+    """Add a learned row to each token, by its place of ``max_len``.
 
     Nothing ties the rows of neighbours together: what they have in common is learned, too. A place
     that no training sequence reached keeps its random row.
 
     Source: Gehring et al., Convolutional Sequence to Sequence Learning (2017), section 3.1; with
     the initial spread of Devlin et al., BERT (2019).
-
-    Args:
-        max_len: Number of places N.
-        d_model: Width D.
-        generator: Source of the initial rows; torch's global one if not given.
-
-    Raises:
-        ValueError: If there is no place.
-
-    Example:
-        >>> add_positions = LearnedPositions(512, 768)
-        >>> sum(p.numel() for p in add_positions.parameters())
-        393216
-        >>> x = torch.zeros(1, 2, 768)
-        >>> torch.equal(add_positions(x, offset=3)[0], add_positions.table[3:5])
-        True
     """
 
     def __init__(
@@ -41,18 +25,7 @@ class LearnedPositions(nn.Module):
         nn.init.trunc_normal_(self.table, std=0.02, generator=generator)
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
-        """Add the positions.
-
-        Args:
-            x: Tokens ``(..., T, D)``.
-            offset: Place of the first of them.
-
-        Returns:
-            ``(..., T, D)``.
-
-        Raises:
-            ValueError: If the tokens reach beyond the table or have another width.
-        """
+        """Add the rows from ``offset`` on to tokens ``(..., T, D)``."""
         (N, D), (T, width) = self.table.shape, x.shape[-2:]
         if width != D or not 0 <= offset <= N - T:
             raise ValueError(
@@ -63,22 +36,10 @@ class LearnedPositions(nn.Module):
 
 
 def resample_line(table: Tensor, length: int, *, n_prefix: int = 0) -> Tensor:
-    """Stretch a learned table to another length, linearly between neighbouring rows.
+    """Stretch a learned table ``(n_prefix + N, D)`` to ``length`` places, linearly between rows.
 
     It is a start for further training, no more: a model that counted places finds other numbers.
 
-    Args:
-        table: Rows ``(n_prefix + N, D)``.
-        length: Wanted number of places.
-        n_prefix: Rows at the beginning that are no places, such as a class token's; they are kept.
-
-    Returns:
-        Rows ``(n_prefix + length, D)``.
-
-    Raises:
-        ValueError: If there is no place, before or after.
-
-    Example:
         >>> resample_line(torch.tensor([[9.0], [0.0], [1.0]]), 4, n_prefix=1).flatten()
         tensor([9.0000, 0.0000, 0.2500, 0.7500, 1.0000])
     """
@@ -104,26 +65,12 @@ def resample_grid(
     Smoothly, by cubic polynomials in both directions, and, unless ``antialias`` is off, blurred
     first where the grid gets coarser.
 
+    Args:
+        table: Rows ``(n_prefix + rows * columns, D)``; the prefix is kept.
+        old, new: Rows and columns of the two grids.
+
     Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), section 3.2, which says
     "2D interpolation"; bicubic with antialiasing as in timm.
-
-    Args:
-        table: Rows ``(n_prefix + rows * columns, D)``, row after row.
-        old: Rows and columns of its grid.
-        new: Wanted rows and columns.
-        n_prefix: Rows at the beginning that are no places, such as a class token's; they are kept.
-        antialias: Whether to blur first where the grid gets coarser.
-
-    Returns:
-        Rows ``(n_prefix + rows * columns, D)`` for the new grid.
-
-    Raises:
-        ValueError: If the table does not fit the old grid or the new one is empty.
-
-    Example:
-        >>> table = torch.randn(1 + 14 * 14, 384)
-        >>> resample_grid(table, (14, 14), (24, 24), n_prefix=1).shape
-        torch.Size([577, 384])
     """
     places = _places(table, n_prefix)
     if old[0] * old[1] != len(places):

@@ -17,34 +17,19 @@ LegendreMode = Literal["paper", "basis"]
 
 
 def legendre_polynomials(x: Tensor, degree: int, *, fused: bool = True) -> Tensor:
-    """Evaluate ``P_0 ... P_degree`` by the recurrence of three terms.
+    """Evaluate ``P_0 ... P_degree`` at points ``(...)`` by the recurrence: ``(degree + 1, ...)``.
 
     The recurrence is stable on [-1, 1]. The sum over powers of x that Rodrigues' formula expands
     to is not: its terms grow to more digits than a double holds before they cancel. The work is
-    done in double precision, which costs little and keeps orders in the hundreds exact to the last
-    digits of a float.
+    done in double precision, which keeps orders in the hundreds exact to the last digits of a
+    float; the result is in the precision of x and without a gradient. The fast path has one
+    operation for each order: multiples of the polynomials, chosen so that ``P_{n-1}`` has no
+    factor in the recurrence.
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 22.7.10.
 
-    Args:
-        x: Points of any shape ``(...)``.
-        degree: Highest order.
-        fused: Whether to take the fast path, with one operation for each order: multiples of the
-            polynomials, chosen so that ``P_{n-1}`` has no factor in the recurrence.
-
-    Returns:
-        ``(degree + 1, ...)``, row n holds ``P_n``; in the precision of x and without a gradient,
-        for positions are nothing that is trained.
-
-    Raises:
-        ValueError: If the degree is negative or x holds no floating-point numbers.
-
-    Example:
-        >>> legendre_polynomials(torch.tensor([-1.0, 0.5, 1.0]), 3)
-        tensor([[ 1.0000,  1.0000,  1.0000],
-                [-1.0000,  0.5000,  1.0000],
-                [ 1.0000, -0.1250,  1.0000],
-                [-1.0000, -0.4375,  1.0000]])
+        >>> legendre_polynomials(torch.tensor([-1.0, 0.5, 1.0]), 2)[2]
+        tensor([ 1.0000, -0.1250,  1.0000])
     """
     if degree < 0:
         raise ValueError(f"degree is {degree}, wanted at least 0")
@@ -78,38 +63,17 @@ def legendre_positions(
     normalise: bool = False,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
-    """Encode the positions 1, 2, ... of a sequence.
+    """Encode the positions 1, 2, ... of a sequence: ``(T, D)``.
 
     - ``"paper"``: ``PE(n, i) = P_n(x_i)`` with ``x_i = -1 + 2 i / D``. Positions start at 1, since
       ``P_0`` is 1 everywhere and says nothing. The norm of row n falls like
-      ``sqrt(D / (2n + 1))``, so late positions fade beside the tokens they are added to.
+      ``sqrt(D / (2n + 1))``, so late positions fade beside the tokens they are added to; with
+      ``normalise`` each row has the norm ``sqrt(D / 2)`` of a sinusoidal code.
     - ``"basis"``: ``PE(n, i) = P_i(x_n)`` with the points ``x_n`` spread evenly from -1 to 1 over
       the sequence. The code of a position depends on how long the sequence is.
 
     Source: Aggarwal, PoPE: Legendre Orthogonal Polynomials Based Position Encoding for Large
     Language Models (2024), equations 14 and 15, for the first. (Another, rotary, PoPE means polar.)
-
-    Args:
-        length: Number of positions T.
-        d_model: Width D.
-        mode: ``"paper"`` or ``"basis"``.
-        normalise: Whether to give each row the norm ``sqrt(D / 2)`` of a sinusoidal code.
-        dtype: Of the table.
-
-    Returns:
-        Table ``(T, D)``, to be added to the token embeddings.
-
-    Raises:
-        ValueError: If a size is not positive or the mode unknown.
-
-    Example:
-        In the paper's code position 1 is the line from -1 to 1, and position 40 is short.
-
-        >>> legendre_positions(2, 4)
-        tensor([[-1.0000, -0.5000,  0.0000,  0.5000],
-                [ 1.0000, -0.1250, -0.5000, -0.1250]])
-        >>> legendre_positions(40, 512).norm(dim=1)[[0, 39]]
-        tensor([13.0640,  2.6698])
     """
     if length < 1 or d_model < 1:
         raise ValueError(f"length is {length} and d_model {d_model}, wanted at least 1")
@@ -127,23 +91,7 @@ def legendre_positions(
 
 
 class LegendrePE(ComputedTables):
-    """Adds Legendre positions to embeddings.
-
-    Args:
-        d_model: Width D.
-        max_len: Longest sequence.
-        mode: As in :func:`legendre_positions`.
-        normalise: Whether all positions are equally strong.
-
-    Raises:
-        ValueError: If a size is not positive or the mode unknown.
-
-    Example:
-        >>> add = LegendrePE(8, max_len=10)
-        >>> x = torch.zeros(2, 5, 8)
-        >>> torch.equal(add(x)[1], legendre_positions(5, 8))
-        True
-    """
+    """Adds :func:`legendre_positions` to sequences of at most ``max_len`` embeddings."""
 
     table: Tensor
 
@@ -167,17 +115,7 @@ class LegendrePE(ComputedTables):
         return {"table": self._compute(self.max_len)}
 
     def positions(self, length: int) -> Tensor:
-        """Give the codes of a sequence.
-
-        Args:
-            length: Number of positions T.
-
-        Returns:
-            Table ``(T, D)``.
-
-        Raises:
-            ValueError: If the sequence is too long.
-        """
+        """The codes ``(T, D)`` of a sequence."""
         if length > self.max_len:
             raise ValueError(f"the sequence has length {length}, wanted at most {self.max_len}")
         if self.mode == "paper" or length == self.max_len:
@@ -191,17 +129,7 @@ class LegendrePE(ComputedTables):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add the positions.
-
-        Args:
-            x: Tokens ``(B, T, D)``.
-
-        Returns:
-            Tokens ``(B, T, D)``.
-
-        Raises:
-            ValueError: If x has another width or is too long.
-        """
+        """Add the positions to tokens ``(B, T, D)``."""
         if x.ndim != 3 or x.shape[-1] != self.d_model:
             raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, T, {self.d_model})")
         return x + self.positions(x.shape[1]).to(x.dtype)

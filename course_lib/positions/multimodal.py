@@ -18,28 +18,16 @@ _AXES = 3
 
 
 def multimodal_positions(parts: Sequence[int | tuple[int, int, int]], *, start: int = 0) -> Tensor:
-    """Number the tokens of texts, images and videos in one sequence.
+    """Time, height and width ``(3, T)`` of texts, images and videos in one sequence.
 
     A word has the same number thrice, one more than the largest before it. A patch has its frame,
     row and column, counted from there. An image of 4 x 4 patches thus takes 4 numbers, not 16.
+    ``parts`` has numbers of words and the ``(frames, rows, columns)`` of videos, in their order; an
+    image has one frame. The first token gets the number ``start``.
 
     Source: Wang et al., Qwen2-VL (2024), M-RoPE.
 
-    Args:
-        parts: In their order, a number of words or the ``(frames, rows, columns)`` of a video; an
-            image has one frame.
-        start: Number of the first token.
-
-    Returns:
-        Time, height and width ``(3, T)``, integers.
-
-    Raises:
-        ValueError: If a part is empty.
-
-    Example:
-        Two words, an image of 2 x 3 patches, a word.
-
-        >>> multimodal_positions([2, (1, 2, 3), 1])
+        >>> multimodal_positions([2, (1, 2, 3), 1])  # two words, an image of 2 x 3 patches, a word
         tensor([[0, 1, 2, 2, 2, 2, 2, 2, 5],
                 [0, 1, 2, 2, 2, 3, 3, 3, 5],
                 [0, 1, 2, 3, 4, 2, 3, 4, 5]])
@@ -56,46 +44,24 @@ def multimodal_positions(parts: Sequence[int | tuple[int, int, int]], *, start: 
 
 
 def next_position(positions: Tensor) -> int:
-    """Number of the token that follows: one more than the largest on any axis.
+    """Number of the token that follows positions ``(3, T)``: one more than the largest on any axis.
 
     It is smaller than the number of tokens if there was an image, so a model that writes cannot
     take the length of its cache for it.
-
-    Args:
-        positions: Time, height and width ``(3, T)``, T at least 1.
-
-    Example:
-        >>> positions = multimodal_positions([2, (1, 4, 4)])
-        >>> positions.shape[1], next_position(positions)
-        (18, 6)
     """
     return int(positions.max()) + 1
 
 
 def section_axes(sections: Sequence[int], *, interleaved: bool = False) -> Tensor:
-    """Which axis each pair of channels turns by: 0 time, 1 height, 2 width.
+    """Which axis each of P pairs of channels turns by, ``(P,)``: 0 time, 1 height, 2 width.
 
     In blocks, time gets the highest frequencies and width the lowest. Interleaved, all three get
     some of all, and time gets what is left at the end.
 
     Source: Qwen2-VL (2024) for blocks, Qwen3-VL (2025) for interleaving, and their code.
 
-    Args:
-        sections: Number of pairs of each axis, of P in all.
-        interleaved: Whether to interleave.
-
-    Returns:
-        Axes ``(P,)``, integers.
-
-    Raises:
-        ValueError: If there are not 3 sections, or they cannot be interleaved: height and width
-            must fit in between the pairs of time.
-
-    Example:
-        >>> section_axes((3, 2, 2)).tolist()
-        [0, 0, 0, 1, 1, 2, 2]
-        >>> section_axes((3, 2, 2), interleaved=True).tolist()
-        [0, 1, 2, 0, 1, 2, 0]
+        >>> section_axes((3, 2, 2)).tolist(), section_axes((3, 2, 2), interleaved=True).tolist()
+        ([0, 0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2, 0])
     """
     if len(sections) != _AXES or min(sections) < 0:
         raise ValueError(f"sections are {tuple(sections)}, wanted pairs of time, height and width")
@@ -117,26 +83,9 @@ def section_axes(sections: Sequence[int], *, interleaved: bool = False) -> Tenso
 class MultimodalRotary(ComputedTables):
     """Rotary positions with three numbers a token; for words it is rotary on a line.
 
-    Channels are paired half split. Unlike on a line, the positions are given with each call:
+    Channels are paired half split; ``sections`` has the Dh / 2 pairs of :func:`section_axes`.
+    Unlike on a line, the positions are given with each call:
     ``attend(x, rotate=rotary.at(positions))``.
-
-    Source: as :func:`section_axes`.
-
-    Args:
-        d_head: Width Dh of a head, even.
-        sections: Number of pairs of time, height and width, Dh / 2 in all.
-        base: Ratio of the longest period to the shortest in the limit of a wide head.
-        interleaved: As in :func:`section_axes`.
-        fused: Whether to turn on the fast path.
-
-    Raises:
-        ValueError: If the sections are not Dh / 2 pairs.
-
-    Example:
-        >>> rotary = MultimodalRotary(16, (2, 3, 3))
-        >>> x = torch.ones(1, 2, 9, 16)  # 2 heads, 9 tokens
-        >>> rotary(x, x, multimodal_positions([2, (1, 2, 3), 1]))[0].shape
-        torch.Size([1, 2, 9, 16])
     """
 
     # An angle is a position times a frequency: what is rounded here grows with the position.
@@ -172,17 +121,7 @@ class MultimodalRotary(ComputedTables):
         return {"frequencies": rotary_frequencies(self.d_head, base=self.base)}
 
     def angles(self, positions: Tensor) -> Tensor:
-        """Angles by which the tokens turn.
-
-        Args:
-            positions: Time, height and width ``(3, T)`` or ``(3, B, T)``.
-
-        Returns:
-            Radians ``(T, Dh / 2)`` or ``(B, 1, T, Dh / 2)``, which fit all heads, float64.
-
-        Raises:
-            ValueError: If the positions have another shape.
-        """
+        """Radians ``(T, Dh / 2)`` of ``(3, T)``, or ``(B, 1, T, Dh / 2)`` of ``(3, B, T)``."""
         if positions.ndim not in (2, 3) or positions.shape[0] != _AXES:
             raise ValueError(
                 f"positions have shape {tuple(positions.shape)}, wanted (3, T) or (3, B, T)"
@@ -191,19 +130,7 @@ class MultimodalRotary(ComputedTables):
         return angles if positions.ndim == 2 else angles[:, None]
 
     def forward(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Turn queries and keys.
-
-        Args:
-            q: Queries ``(B, H, T, Dh)``.
-            k: Keys ``(B, H, T, Dh)``.
-            positions: Time, height and width of both, ``(3, T)`` or ``(3, B, T)``.
-
-        Returns:
-            Both, ``(B, H, T, Dh)``.
-
-        Raises:
-            ValueError: If the shapes don't fit together.
-        """
+        """Turn q and k ``(B, H, T, Dh)`` by positions ``(3, T)`` or ``(3, B, T)``."""
         for name, x in (("q", q), ("k", k)):
             if x.shape[-2:] != (positions.shape[-1], self.d_head):
                 raise ValueError(
@@ -218,14 +145,7 @@ class MultimodalRotary(ComputedTables):
         return rotate_by_table(q, table, "half_split"), rotate_by_table(k, table, "half_split")
 
     def at(self, positions: Tensor) -> Rotate:
-        """What ``MultiHeadAttention`` takes to turn the tokens of one call.
-
-        Args:
-            positions: Time, height and width of the new tokens, ``(3, T)`` or ``(3, B, T)``.
-
-        Returns:
-            A function of q, k and an offset, which it does not need: the positions say it all.
-        """
+        """What ``MultiHeadAttention`` takes to turn the new tokens of one call, ``(3, T)``."""
         return lambda q, k, offset: self(q, k, positions)
 
 

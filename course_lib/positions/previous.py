@@ -18,20 +18,12 @@ N_TOKENS = 10
 
 
 class PlacedAttention(nn.Module):
-    """Multi-head self-attention that is told about positions in its scores.
+    """Multi-head self-attention ``(B, T, D)`` that is told about positions in its scores.
 
     Args:
-        d_model: Width D.
-        n_heads: Number of heads H.
         bias: Makes what is added to the scores of T tokens, ``(H, T, T)``; a module is trained.
         rotate: Turns queries and keys by their positions, such as a ``Rotary``.
         causal: Whether a token sees those before it and itself alone.
-
-    Example:
-        >>> from course_lib.positions import Alibi
-        >>> attend = PlacedAttention(32, 4, bias=Alibi(4), causal=True)
-        >>> attend(torch.zeros(2, 7, 32)).shape
-        torch.Size([2, 7, 32])
     """
 
     def __init__(
@@ -50,14 +42,7 @@ class PlacedAttention(nn.Module):
         self.causal = causal
 
     def forward(self, x: Tensor) -> Tensor:
-        """Attend.
-
-        Args:
-            x: Tokens ``(B, T, D)``.
-
-        Returns:
-            ``(B, T, D)``.
-        """
+        """Attend: ``(B, T, D)``."""
         T = x.shape[1]
         mask = causal_mask(T) if self.causal else None
         bias = None if self.bias is None else self.bias(T)[None]
@@ -70,15 +55,8 @@ class PreviousToken(nn.Module):
 
     Args:
         code: Makes the codes ``(T, D)`` of the first T places; nothing is added if not given.
-        d_model: Width D.
-        n_heads: Number of heads.
         attention: Makes the layer, which maps tokens ``(B, T, D)`` to ``(B, T, D)``; plain
             multi-head attention if not given.
-
-    Example:
-        >>> model = PreviousToken(lambda n: torch.zeros(n, 32))
-        >>> model(torch.zeros(2, 7, dtype=torch.long)).shape
-        torch.Size([2, 7, 10])
     """
 
     def __init__(
@@ -96,14 +74,7 @@ class PreviousToken(nn.Module):
         self.guess = nn.Linear(d_model, N_TOKENS)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Guess for every place which token stands before it.
-
-        Args:
-            tokens: Whole numbers below 10 ``(B, T)``.
-
-        Returns:
-            Logits ``(B, T, 10)``.
-        """
+        """Logits ``(B, T, 10)`` of the token before each of ``(B, T)``."""
         x = self.embedding(tokens)
         if self.code is not None:
             x = x + self.code(tokens.shape[1])
@@ -112,20 +83,7 @@ class PreviousToken(nn.Module):
 
 
 def random_tokens(batch: int, length: int, generator: torch.Generator) -> Tensor:
-    """Draw sequences of random tokens.
-
-    Args:
-        batch: Number B of sequences.
-        length: Number T of tokens in each.
-        generator: Source of the tokens.
-
-    Returns:
-        ``(B, T)``.
-
-    Example:
-        >>> random_tokens(2, 5, torch.Generator().manual_seed(0)).max() < 10
-        tensor(True)
-    """
+    """Draw sequences of random tokens below 10, ``(batch, length)``."""
     return torch.randint(N_TOKENS, (batch, length), generator=generator)
 
 
@@ -138,24 +96,10 @@ def train_previous(
     d_model: int = 32,
     seed: int = 0,
 ) -> tuple[PreviousToken, list[float]]:
-    """Train a model on sequences of one length.
+    """A model trained on batches of 16 sequences of one length, and its losses in nats per token.
 
-    Args:
-        code: Makes the codes ``(T, D)`` of the first T places; if it is a module, it is trained,
-            too.
-        attention: As in :class:`PreviousToken`.
-        length: Number T of tokens in the sequences it learns from.
-        steps: Number of batches, of 16 sequences each.
-        d_model: Width D.
-        seed: Decides the first weights and all sequences.
-
-    Returns:
-        The model and its loss at each step, in nats per token.
-
-    Example:
-        >>> model, losses = train_previous(lambda n: torch.zeros(n, 32), steps=2)
-        >>> len(losses)
-        2
+    A ``code`` or ``attention``, see :class:`PreviousToken`, that is a module is trained, too. The
+    seed decides the first weights and all sequences.
     """
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):
@@ -178,19 +122,10 @@ def train_previous(
 def accuracy_by_place(
     model: Callable[[Tensor], Tensor], length: int, *, n_sequences: int = 64, seed: int = 1
 ) -> Tensor:
-    """Measure how often a model names the previous token, place by place.
-
-    Args:
-        model: Maps tokens ``(B, T)`` to logits ``(B, T, 10)``.
-        length: Number T of tokens in the sequences.
-        n_sequences: Number of sequences.
-        seed: Decides the sequences.
-
-    Returns:
-        Shares ``(T - 1,)``, for the places 1, 2, ...: the first token has none before it.
+    """How often a model names the previous token at the places 1, 2, ...: ``(T - 1,)``.
 
     Example:
-        Who always says the token that it sees is right where a token comes twice in a row.
+        A model that always says the token that it sees is right where a token comes twice in a row.
 
         >>> accuracy_by_place(lambda x: torch.nn.functional.one_hot(x, 10), 4, n_sequences=1000)
         tensor([0.0960, 0.1160, 0.0960])

@@ -16,24 +16,9 @@ _LAYOUTS = get_args(Layout)
 def rotary_frequencies(
     d_rotary: int, *, base: float = 10_000.0, device: torch.device | None = None
 ) -> Tensor:
-    """By how much each pair of channels turns from one position to the next: ``base^(-2i/d)``.
+    """Radians ``(d / 2,)`` that pairs of channels turn from place to place: ``base^(-2i/d)``.
 
     Source: Su et al., RoFormer (2021), section 3.2.2.
-
-    Args:
-        d_rotary: Number d of channels that turn, even.
-        base: Ratio of the longest period to the shortest in the limit of a wide d.
-        device: Where to put them.
-
-    Returns:
-        Radians ``(d / 2,)``, float64.
-
-    Raises:
-        ValueError: If d is not a positive even number.
-
-    Example:
-        >>> rotary_frequencies(8)
-        tensor([1.0000, 0.1000, 0.0100, 0.0010], dtype=torch.float64)
     """
     if d_rotary < 2 or d_rotary % 2:
         raise ValueError(f"d_rotary is {d_rotary}, wanted a positive even number")
@@ -42,21 +27,10 @@ def rotary_frequencies(
 
 
 def rotary_angles(positions: Tensor, d_rotary: int, *, base: float = 10_000.0) -> Tensor:
-    """Angles by which a token turns: its position times each frequency.
+    """Radians ``(..., d / 2)`` by which tokens turn: positions ``(...)`` times frequencies.
 
-    Args:
-        positions: Numbers of any shape ``(...)``; they need not be whole.
-        d_rotary: Number d of channels that turn, even.
-        base: As in :func:`rotary_frequencies`.
+    In float64: in single precision the angle of a late position is off in the fourth digit.
 
-    Returns:
-        Radians ``(..., d / 2)``, float64: in single precision the angle of a late position would
-        be off in the fourth digit.
-
-    Raises:
-        ValueError: If d is not a positive even number.
-
-    Example:
         >>> rotary_angles(torch.tensor([0, 1, 500]), 4).tolist()
         [[0.0, 0.0], [1.0, 0.01], [500.0, 5.0]]
     """
@@ -74,27 +48,16 @@ def rotate(x: Tensor, angles: Tensor, layout: Layout = "interleaved") -> Tensor:
 
     Args:
         x: Queries or keys ``(..., T, Dh)``.
-        angles: Radians, broadcastable to ``(..., T, P)``, one for each of P pairs. The first 2P
-            channels turn, the rest stays.
+        angles: Radians, broadcastable to ``(..., T, P)``. The first 2P channels turn.
         layout: ``"interleaved"`` pairs neighbours; ``"half_split"`` pairs channels P apart.
 
-    Returns:
-        ``(..., T, Dh)``.
-
-    Raises:
-        ValueError: If there are more pairs than channels for them, the layout is unknown, or x is
-            no floating-point ``(..., T, Dh)``.
-
     Example:
-        A quarter turn of the first pair. What a pair is, is a convention: with the wrong one the
-        scores are others, though they still depend on the distance alone.
+        A quarter turn of the first pair. With the wrong layout the scores are others, though they
+        still depend on the distance alone.
 
-        >>> x = torch.tensor([[1.0, 0.0, 5.0, 0.0]])
-        >>> angles = torch.tensor([[torch.pi / 2, 0.0]])
-        >>> rotate(x, angles).round().int().tolist()
-        [[0, 1, 5, 0]]
-        >>> rotate(x, angles, "half_split").round().int().tolist()
-        [[-5, 0, 1, 0]]
+        >>> x, angles = torch.tensor([[1.0, 0.0, 5.0, 0.0]]), torch.tensor([[torch.pi / 2, 0.0]])
+        >>> [rotate(x, angles, layout).round().int().tolist() for layout in _LAYOUTS]
+        [[[0, 1, 5, 0]], [[-5, 0, 1, 0]]]
     """
     _check_pairs(x, 2 * angles.shape[-1], layout)
     dtype = torch.promote_types(x.dtype, torch.float32)
@@ -114,25 +77,11 @@ def _turn(x: Tensor, cos: Tensor, sin: Tensor, layout: Layout) -> Tensor:
 def rotation_table(
     angles: Tensor, layout: Layout = "interleaved", *, dtype: torch.dtype | None = None
 ) -> Tensor:
-    """Bring angles into the form that :func:`rotate_by_table` wants, to be used many times.
+    """Bring radians ``(..., T, P)`` into the form that :func:`rotate_by_table` wants.
 
-    Args:
-        angles: Radians ``(..., T, P)``.
-        layout: As in :func:`rotate`.
-        dtype: Of the table, single precision at least; that of the angles if not given.
-
-    Returns:
-        Interleaved: ``(..., T, P, 2)``, the cosine and the sine, which are one complex number.
-        Half split: ``(2, ..., T, 2P)``, the cosines twice, and the sines with either sign.
-
-    Raises:
-        ValueError: If the layout is unknown.
-
-    Example:
-        >>> rotation_table(torch.zeros(3, 4)).shape
-        torch.Size([3, 4, 2])
-        >>> rotation_table(torch.zeros(3, 4), "half_split").shape
-        torch.Size([2, 3, 8])
+    Interleaved: ``(..., T, P, 2)``, the cosine and the sine, which are one complex number.
+    Half split: ``(2, ..., T, 2P)``, the cosines twice, and the sines with either sign.
+    The dtype is that of the angles if not given, single precision at least.
     """
     _check_layout(layout)
     cos, sin = angles.cos().to(dtype), angles.sin().to(dtype)
@@ -142,30 +91,11 @@ def rotation_table(
 
 
 def rotate_by_table(x: Tensor, table: Tensor, layout: Layout = "interleaved") -> Tensor:
-    """Compute :func:`rotate` in fewer passes over the memory.
+    """Compute :func:`rotate` of x ``(..., T, Dh)`` in fewer passes over the memory.
 
     Neighbouring channels are read as complex numbers, which one product turns. Channels half the
-    way apart change places once, so that two products of whole rows are enough.
-
-    Args:
-        x: Queries or keys ``(..., T, Dh)``.
-        table: As :func:`rotation_table` makes it, ``(..., T, P, 2)`` or ``(2, ..., T, 2P)``, where
-            ``...`` broadcasts to that of x. In single precision at least.
-        layout: As in :func:`rotate`.
-
-    Returns:
-        ``(..., T, Dh)``, in the precision of x.
-
-    Raises:
-        ValueError: If there are more pairs than channels for them, the layout is unknown, or x is
-            no floating-point ``(..., T, Dh)``.
-
-    Example:
-        >>> x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
-        >>> angles = rotary_angles(torch.arange(5), 8)
-        >>> table = rotation_table(angles).float()
-        >>> torch.allclose(rotate_by_table(x, table), rotate(x, angles), atol=1e-6)
-        True
+    way apart change places once, so that two products of whole rows are enough. The leading axes
+    of the :func:`rotation_table` broadcast to those of x, whose precision the result has.
     """
     width = 2 * table.shape[-2] if layout == "interleaved" else table.shape[-1]
     _check_pairs(x, width, layout, "(..., T, Dh)")
@@ -199,26 +129,10 @@ def convert_rotary_layout(
     """Reorder the rows of a query or key projection, so that they fit the other layout.
 
     Queries and keys must both be converted; scores stay what they were. Values have no positions.
+    The weight ``(H * Dh, D)`` or bias ``(H * Dh,)`` is not in the layout ``to``.
 
-    Args:
-        weight: Weight ``(H * Dh, D)`` or bias ``(H * Dh,)`` of the projection.
-        n_heads: Number of heads H.
-        to: The wanted layout; the weight is in the other one.
-        d_rotary: Channels of a head that turn; all Dh if not given.
-
-    Returns:
-        The rows in their new order, ``(H * Dh, D)`` or ``(H * Dh,)`` as given.
-
-    Raises:
-        ValueError: If H does not divide the rows, the layout is unknown, or a head has fewer
-            channels than are to turn.
-
-    Example:
-        >>> rows = torch.arange(8)
-        >>> convert_rotary_layout(rows, n_heads=1, to="half_split")
+        >>> convert_rotary_layout(torch.arange(8), n_heads=1, to="half_split")
         tensor([0, 2, 4, 6, 1, 3, 5, 7])
-        >>> convert_rotary_layout(rows, n_heads=1, to="half_split", d_rotary=4)
-        tensor([0, 2, 1, 3, 4, 5, 6, 7])
     """
     _check_layout(to)
     if n_heads < 1 or len(weight) % n_heads:
@@ -234,20 +148,11 @@ def convert_rotary_layout(
 class Rotary(ComputedTables):
     """Rotary positions on a line, as ``MultiHeadAttention`` takes them.
 
-    Source: Su et al., RoFormer (2021), section 3.2.2.
-
     Args:
-        d_head: Width Dh of a head.
-        d_rotary: How many of its channels turn, the first ones; all if not given.
-        base: As in :func:`rotary_frequencies`.
+        d_rotary: How many channels of a head turn, the first ones; all if not given.
         layout: As in :func:`rotate`.
-        max_len: Positions whose sines and cosines are kept; those of later ones are computed in
-            each call.
-        fused: Whether to use the kept ones, on the fast path.
-
-    Raises:
-        ValueError: If the channels that turn are not an even number of those that there are, or
-            ``max_len`` is negative.
+        max_len: Positions whose sines and cosines are kept for the fast path; those of later ones
+            are computed in each call.
 
     Example:
         Positions 5 and 7 meet like positions 105 and 107.
@@ -290,19 +195,7 @@ class Rotary(ComputedTables):
         return {"table": rotation_table(angles, self.layout)}
 
     def forward(self, q: Tensor, k: Tensor, offset: int = 0) -> tuple[Tensor, Tensor]:
-        """Turn queries and keys.
-
-        Args:
-            q: Queries ``(..., T, Dh)`` at positions ``offset``, ``offset + 1``, ...
-            k: Keys ``(..., S, Dh)`` at positions that begin at ``offset`` too.
-            offset: Position of the first of either, the number of keys in a cache.
-
-        Returns:
-            Both, ``(..., T, Dh)`` and ``(..., S, Dh)``.
-
-        Raises:
-            ValueError: If a head has another width or the offset is negative.
-        """
+        """Turn q ``(..., T, Dh)`` and k ``(..., S, Dh)``, whose first are both at ``offset``."""
         for name, x in (("q", q), ("k", k)):
             if x.ndim < 2 or x.shape[-1] != self.d_head:
                 raise ValueError(

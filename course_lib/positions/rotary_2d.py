@@ -20,27 +20,15 @@ from course_lib.positions.tables import ComputedTables, without_autocast
 
 
 def axial_angles(rows: int, columns: int, d_head: int, *, base: float = 100.0) -> Tensor:
-    """Angles on a grid: the first half of the pairs turns by the row, the second by the column.
+    """Radians on a grid, ``(rows * columns, Dh / 2)``: half of the pairs turns by row.
 
-    The score of two patches depends on how far they are apart, ``(dy, dx)``, but as a sum
-    ``A(dy) + B(dx)``: one diagonal it cannot prefer to the other.
+    The other half turns by column. The score of two patches depends on how far they are apart,
+    ``(dy, dx)``, but as a sum ``A(dy) + B(dx)``: one diagonal it cannot prefer to the other. Dh is
+    divisible by 4.
 
     Source: Heo et al., Rotary Position Embedding for Vision Transformer (2024), axial frequency,
     whose base is 100 because a grid is shorter than a text; in its code columns come first.
 
-    Args:
-        rows: Height of the grid.
-        columns: Its width.
-        d_head: Width Dh of a head, divisible by 4.
-        base: Ratio of the longest period to the shortest in the limit of a wide head.
-
-    Returns:
-        Radians ``(rows * columns, Dh / 2)``, float64, row after row.
-
-    Raises:
-        ValueError: If Dh is not a positive multiple of 4.
-
-    Example:
         >>> axial_angles(2, 3, d_head=4).tolist()  # one pair for y, one for x
         [[0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]
     """
@@ -51,28 +39,12 @@ def axial_angles(rows: int, columns: int, d_head: int, *, base: float = 100.0) -
 def mixed_frequencies(
     d_head: int, n_heads: int, *, base: float = 10.0, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Draw directions in which the pairs of each head turn first: a cross, randomly turned.
+    """Radians per step down and to the right, ``(H, Dh / 2, 2)``, in which the pairs turn at first.
 
     Half of the pairs has frequencies ``base^(-4i/Dh)`` along one direction, which is drawn for each
     head, the other half the same ones at a right angle to it. (Turned by 0 they would be axial.)
 
     Source: Heo et al. (2024), mixed learnable frequency, and its code, whose base here is 10.
-
-    Args:
-        d_head: Width Dh of a head, divisible by 4.
-        n_heads: Number of heads H.
-        base: As in :func:`axial_angles`.
-        generator: Source of the directions; torch's global one if not given.
-
-    Returns:
-        Radians for one step down and for one to the right, ``(H, Dh / 2, 2)``, float64.
-
-    Raises:
-        ValueError: If Dh is not a positive multiple of 4.
-
-    Example:
-        >>> mixed_frequencies(8, 3, generator=torch.Generator().manual_seed(0)).norm(dim=-1)[0]
-        tensor([1.0000, 0.3162, 1.0000, 0.3162], dtype=torch.float64)
     """
     _check_head(d_head)
     sizes = rotary_frequencies(d_head // 2, base=base)
@@ -83,17 +55,7 @@ def mixed_frequencies(
 
 
 def mixed_angles(rows: int, columns: int, frequencies: Tensor) -> Tensor:
-    """Angles on a grid: each pair of each head turns by its own mixture of row and column.
-
-    Source: Heo et al. (2024), mixed learnable frequency.
-
-    Args:
-        rows: Height of the grid.
-        columns: Its width.
-        frequencies: Radians for one step down and for one to the right, ``(H, P, 2)``.
-
-    Returns:
-        Radians ``(H, rows * columns, P)``, row after row.
+    """Radians on a grid, ``(H, rows * columns, P)``, of radians ``(H, P, 2)`` per step.
 
     Example:
         A pair with the same frequency down and to the right sees a diagonal.
@@ -109,26 +71,7 @@ def mixed_angles(rows: int, columns: int, frequencies: Tensor) -> Tensor:
 class AxialRotary(ComputedTables):
     """Rotary positions along the axes of a grid, as ``MultiHeadAttention`` takes them.
 
-    Source: as :func:`axial_angles`.
-
-    Args:
-        d_head: Width Dh of a head, divisible by 4.
-        rows: Height of the grid.
-        columns: Its width.
-        base: As in :func:`axial_angles`.
-        n_prefix: Tokens before the grid, such as a class token. They do not turn.
-        layout: As in :func:`course_lib.positions.rotate`.
-        fused: Whether to use kept sines and cosines, on the fast path.
-
-    Raises:
-        ValueError: If Dh is not a positive multiple of 4 or the layout is unknown.
-
-    Example:
-        >>> rotary = AxialRotary(8, rows=2, columns=2, n_prefix=1)
-        >>> x = torch.ones(1, 5, 8)
-        >>> q, k = rotary(x, x)
-        >>> [torch.equal(q[0, t], x[0, t]) for t in range(5)]  # the class token, (0, 0), ...
-        [True, True, False, False, False]
+    Tokens before the grid do not turn. The fast path uses sines and cosines that are kept.
     """
 
     table: Tensor
@@ -163,19 +106,9 @@ class AxialRotary(ComputedTables):
     def forward(
         self, q: Tensor, k: Tensor, offset: int = 0, *, grid: tuple[int, int] | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Turn queries and keys.
+        """Turn q and k ``(..., N, Dh)``; the offset is 0, as a grid has no end at which to go on.
 
-        Args:
-            q: Queries ``(..., N, Dh)``, ``n_prefix`` tokens and the grid row after row.
-            k: Keys ``(..., N, Dh)``.
-            offset: 0, as a grid has no end at which to go on.
-            grid: Rows and columns, if others than those of the module.
-
-        Returns:
-            Both, ``(..., N, Dh)``.
-
-        Raises:
-            ValueError: If the shapes don't fit the grid or the offset is not 0.
+        ``grid`` has rows and columns, if others than those of the module.
         """
         grid = (self.rows, self.columns) if grid is None else grid
         _check_tokens(q, k, offset, grid, self.n_prefix, self.d_head)
@@ -191,31 +124,8 @@ class AxialRotary(ComputedTables):
 class MixedRotary(nn.Module):
     """Rotary positions on a grid in learned directions, as ``MultiHeadAttention`` takes them.
 
-    Each head of each layer has its own H Dh numbers to learn, so a layer needs its own module.
-
-    Source: as :func:`mixed_frequencies` and :func:`mixed_angles`.
-
-    Args:
-        d_head: Width Dh of a head, divisible by 4.
-        n_heads: Number of heads H.
-        rows: Height of the grid.
-        columns: Its width.
-        base: As in :func:`mixed_frequencies`.
-        n_prefix: Tokens before the grid, such as a class token. They do not turn.
-        layout: As in :func:`course_lib.positions.rotate`.
-        fused: Whether to turn on the fast path.
-        generator: Source of the first directions; torch's global one if not given.
-
-    Raises:
-        ValueError: If Dh is not a positive multiple of 4 or the layout is unknown.
-
-    Example:
-        >>> rotary = MixedRotary(64, n_heads=6, rows=14, columns=14)
-        >>> sum(p.numel() for p in rotary.parameters())
-        384
-        >>> x = torch.ones(1, 6, 196, 64)
-        >>> rotary(x, x)[0].shape
-        torch.Size([1, 6, 196, 64])
+    Each head of each layer has its own Dh numbers to learn, so a layer needs its own module.
+    Tokens before the grid do not turn.
     """
 
     def __init__(
@@ -245,20 +155,7 @@ class MixedRotary(nn.Module):
     def forward(
         self, q: Tensor, k: Tensor, offset: int = 0, *, grid: tuple[int, int] | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Turn queries and keys.
-
-        Args:
-            q: Queries ``(..., H, N, Dh)``, ``n_prefix`` tokens and the grid row after row.
-            k: Keys ``(..., H, N, Dh)``.
-            offset: 0, as a grid has no end at which to go on.
-            grid: Rows and columns, if others than those of the module.
-
-        Returns:
-            Both, ``(..., H, N, Dh)``.
-
-        Raises:
-            ValueError: If the shapes don't fit the grid or the offset is not 0.
-        """
+        """Turn q and k ``(..., H, N, Dh)``; offset and grid as in :class:`AxialRotary`."""
         grid = (self.rows, self.columns) if grid is None else grid
         _check_tokens(q, k, offset, grid, self.n_prefix, self.d_head)
         frequencies = self.frequencies.to(

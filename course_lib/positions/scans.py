@@ -11,34 +11,18 @@ Scan = Literal["raster", "column", "snake", "zigzag", "spiral", "hilbert", "rand
 def scan_order(
     scan: Scan, rows: int, columns: int, *, generator: torch.Generator | None = None
 ) -> Tensor:
-    """List the places of a grid in the order of a scan.
+    """The places of a grid, counted row after row, in the order of a scan: ``(rows * columns,)``.
 
     ``"raster"`` goes row after row, ``"snake"`` too but turns round at each end, ``"column"``
     column after column; ``"zigzag"`` runs along the diagonals, up and down by turns, ``"spiral"``
-    clockwise from the corner to the middle; ``"hilbert"`` finishes each quarter of a square before
-    the next, and each quarter of that, without a jump.
+    clockwise from the corner to the middle; ``"hilbert"`` finishes each quarter of a square, whose
+    side is a power of two, before the next, and each quarter of that, without a jump; ``"random"``
+    draws an order. Tokens in raster order are brought into the scan's by ``x[..., order, :]``.
 
-    Args:
-        scan: One of these, or ``"random"``.
-        rows: Height of the grid.
-        columns: Its width.
-        generator: Source of a random order; torch's global one if not given.
-
-    Returns:
-        ``(rows * columns,)``: the i-th entry is the place, counted row after row, that is read
-        as number i. Tokens in raster order are brought into the scan's by ``x[..., order, :]``.
-
-    Raises:
-        ValueError: If the scan is unknown, the grid is empty, or, for Hilbert's curve, no square
-            whose side is a power of two.
-
-    Example:
         >>> scan_order("spiral", 3, 3).tolist()
         [0, 1, 2, 5, 8, 7, 6, 3, 4]
         >>> scan_order("zigzag", 3, 3).tolist()
         [0, 1, 3, 6, 4, 2, 5, 7, 8]
-        >>> scan_order("hilbert", 4, 4).tolist()
-        [0, 1, 5, 4, 8, 12, 13, 9, 10, 14, 15, 11, 7, 6, 2, 3]
     """
     if scan not in get_args(Scan):
         raise ValueError(f"scan is {scan!r}, wanted one of {get_args(Scan)}")
@@ -92,25 +76,10 @@ def _hilbert(grid: Tensor) -> Tensor:
 
 
 def inverse_order(order: Tensor) -> Tensor:
-    """Say for each place at which number it is read: the way back.
+    """Say for each place at which number it is read, ``(N,)``: the way back from an order ``(N,)``.
 
-    Args:
-        order: A permutation ``(N,)``.
-
-    Returns:
-        ``(N,)``, with ``order[inverse] == inverse[order] == arange(N)``.
-
-    Raises:
-        ValueError: If it is no permutation.
-
-    Example:
-        An order is not its own way back, though the snake's is.
-
-        >>> order = scan_order("spiral", 2, 3)
-        >>> order.tolist(), inverse_order(order).tolist()
-        ([0, 1, 2, 5, 4, 3], [0, 1, 2, 5, 4, 3])
-        >>> inverse_order(torch.tensor([1, 2, 0])).tolist()
-        [2, 0, 1]
+    >>> inverse_order(torch.tensor([1, 2, 0])).tolist()
+    [2, 0, 1]
     """
     if order.ndim != 1 or not order.sort().values.equal(torch.arange(len(order))):
         raise ValueError(f"wanted a permutation of 0..N-1, got {tuple(order.shape)} numbers")

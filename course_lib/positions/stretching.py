@@ -5,44 +5,14 @@ from torch import Tensor
 
 
 def stretch_places(old: int, new: int) -> Tensor:
-    """Where the middles of new cells lie, counted in old cells, if both fill the same length.
-
-    Args:
-        old: Number of old cells.
-        new: Number of new cells.
-
-    Returns:
-        ``(new,)``, float64, of which the first may lie before the first old middle.
-
-    Raises:
-        ValueError: If there are no cells.
-
-    Example:
-        >>> stretch_places(2, 4).tolist()
-        [-0.25, 0.25, 0.75, 1.25]
-    """
+    """Middles of new cells ``(new,)``, counted in old cells, if both fill the same length."""
     if min(old, new) < 1:
         raise ValueError(f"there are {old} old and {new} new cells, wanted at least 1 of each")
     return (torch.arange(new, dtype=torch.float64) + 0.5) * (old / new) - 0.5
 
 
 def stretch_weights(old: int, new: int) -> Tensor:
-    """How much each new cell takes of each old one, by linear interpolation.
-
-    Args:
-        old: Number of old cells.
-        new: Number of new cells.
-
-    Returns:
-        ``(new, old)``, float64; rows sum to 1.
-
-    Raises:
-        ValueError: If there are no cells.
-
-    Example:
-        >>> stretch_weights(2, 4).tolist()
-        [[1.0, 0.0], [0.75, 0.25], [0.25, 0.75], [0.0, 1.0]]
-    """
+    """How much each new cell takes of each old one, linearly: ``(new, old)``."""
     places = stretch_places(old, new).clamp(0, old - 1)
     return (1 - (places[:, None] - torch.arange(old)).abs()).clamp(min=0)
 
@@ -50,27 +20,13 @@ def stretch_weights(old: int, new: int) -> Tensor:
 def stretch_grid(
     table: Tensor, old: tuple[int, int], new: tuple[int, int], *, n_prefix: int = 0
 ) -> Tensor:
-    """Fit the table of a grid to another one: a matrix for the rows, another for the columns.
+    """Fit a table ``(n_prefix + rows * columns, D)`` to another grid: one matrix per direction.
 
     The explicit way for what :func:`course_lib.positions.resample_grid` does with smoother weights.
     Source: bilinear interpolation, as ``F.interpolate`` does it without aligning corners.
 
-    Args:
-        table: Rows ``(n_prefix + rows * columns, D)``, row after row.
-        old: Rows and columns of its grid.
-        new: Wanted rows and columns.
-        n_prefix: Rows at the beginning that are no places; they are kept.
-
-    Returns:
-        Rows ``(n_prefix + rows * columns, D)`` for the new grid.
-
-    Raises:
-        ValueError: If the table does not fit the old grid, or a grid is empty.
-
-    Example:
-        >>> table = torch.tensor([[9.0], [0.0], [1.0], [0.0], [1.0]])  # each row goes from 0 to 1
-        >>> stretch_grid(table, (2, 2), (1, 4), n_prefix=1).flatten().tolist()
-        [9.0, 0.0, 0.25, 0.75, 1.0]
+        >>> stretch_grid(torch.tensor([[9.0], [0.0], [1.0]]), (1, 2), (1, 4), n_prefix=1).T.tolist()
+        [[9.0, 0.0, 0.25, 0.75, 1.0]]
     """
     if table.ndim != 2 or len(table) != n_prefix + old[0] * old[1]:
         raise ValueError(

@@ -20,31 +20,12 @@ class ComputedTables(nn.Module):
     A subclass calls :meth:`keep_tables` once it knows its settings, and says in
     :meth:`compute_tables` what they are. If single precision is not enough for them, it says so in
     ``least``.
-
-    Example:
-        >>> class Thirds(ComputedTables):
-        ...     def __init__(self):
-        ...         super().__init__()
-        ...         self.keep_tables()
-        ...
-        ...     def compute_tables(self):
-        ...         return {"thirds": torch.arange(3, dtype=torch.float64) / 3}
-        >>> thirds = Thirds()
-        >>> cast = thirds.thirds.double()[1].item()
-        >>> cast == 1 / 3, thirds.double().thirds[1].item() == 1 / 3
-        (False, True)
-        >>> thirds.state_dict()
-        OrderedDict()
     """
 
     least = torch.float32
 
     def compute_tables(self) -> dict[str, Tensor]:
-        """The tables by name, as precise as possible.
-
-        Returns:
-            Tensors of any shape, float64.
-        """
+        """The tables ``(...)`` by name, as precise as possible, in float64."""
         raise NotImplementedError
 
     def keep_tables(self) -> None:
@@ -80,17 +61,6 @@ def keep_in_step(
         compute: From a module to its tables ``(...)`` by name. One that is no buffer there is left
             alone.
         remember: Arguments of its constructor that become attributes, for ``compute``.
-
-    Example:
-        >>> class Places(nn.Module):
-        ...     def __init__(self):
-        ...         super().__init__()
-        ...         self.register_buffer("places", torch.arange(3), persistent=False)
-        >>> keep_in_step(Places, lambda module: {"places": torch.arange(3)})
-        >>> with torch.device("meta"):
-        ...     places = Places()
-        >>> places.to_empty(device="cpu").places
-        tensor([0, 1, 2])
     """
     init, apply, load = kind.__init__, kind._apply, kind._load_from_state_dict
     signature = inspect.signature(init)
@@ -128,17 +98,7 @@ def keep_in_step(
 
 
 def without_autocast(device: torch.device) -> AbstractContextManager[Any]:
-    """Compute in the precision that the operands have, where autocast would round products.
-
-    Args:
-        device: Where the operands are.
-
-    Example:
-        >>> x = torch.ones(2, 2)
-        >>> with torch.autocast("cpu", torch.bfloat16), without_autocast(x.device):
-        ...     (x @ x).dtype
-        torch.float32
-    """
+    """Compute in the precision that the operands have, where autocast would round products."""
     if torch.amp.is_autocast_available(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()

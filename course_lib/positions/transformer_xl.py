@@ -10,52 +10,25 @@ from course_lib.positions.sinusoidal import sinusoidal_encoding
 
 
 def distance_codes(T: int, S: int, d_model: int, *, base: float = 10_000.0) -> Tensor:
-    """Sinusoidal codes of all distances that T queries at the end of S positions can have.
-
-    Args:
-        T: Number of queries.
-        S: Number of keys.
-        d_model: Width D, even.
-        base: As in :func:`course_lib.positions.sinusoidal_encoding`.
-
-    Returns:
-        ``(S + T - 1, D)``, float32: from the last query back to the first key, ``S - 1``, to the
-        first query and the last key, ``1 - T``.
-
-    Raises:
-        ValueError: If D is not a positive even number.
-
-    Example:
-        >>> distance_codes(2, 3, d_model=2)[:, 0].arcsin()  # sines of 2, 1, 0, -1
-        tensor([ 1.1416,  1.0000,  0.0000, -1.0000])
-    """
+    """Sinusoidal codes of all distances, ``(S + T - 1, D)``: from ``S - 1`` down to ``1 - T``."""
     return sinusoidal_encoding(torch.arange(S - 1, -T, -1), d_model, base=base)
 
 
 def relative_shift(scores: Tensor) -> Tensor:
     """Let each query have its own distances in the columns of its keys.
 
-    Column m of what comes in is a distance, counted down, the same for all queries. Query i needs
-    it at key ``j = m - (T - 1 - i)``, so row i goes ``T - 1 - i`` places to the left. Read as one
-    line, each row then begins one place before a whole row later: a view is all it takes.
+    Column m of the scores ``(..., T, S + T - 1)`` is a distance, counted down, the same for all
+    queries. Query i needs it at key ``j = m - (T - 1 - i)``, so row i goes ``T - 1 - i`` places to
+    the left. Read as one line, each row then begins one place before a whole row later: a view
+    ``(..., T, S)`` is all it takes.
 
     Source: Dai et al., Transformer-XL (2019), appendix B.
-
-    Args:
-        scores: Queries by distances, ``(..., T, S + T - 1)``.
-
-    Returns:
-        Queries by keys, ``(..., T, S)``, a view.
-
-    Raises:
-        ValueError: If there are fewer distances than queries.
 
     Example:
         Two queries, of which the second is the last of three positions, and distances 2, 1, 0, -1.
 
-        >>> relative_shift(torch.tensor([[2, 1, 0, -1], [2, 1, 0, -1]]))
-        tensor([[ 1,  0, -1],
-                [ 2,  1,  0]])
+        >>> relative_shift(torch.tensor([[2, 1, 0, -1], [2, 1, 0, -1]])).tolist()
+        [[1, 0, -1], [2, 1, 0]]
     """
     T, L = scores.shape[-2:]
     if L < T:
@@ -75,28 +48,6 @@ class TransformerXLAttention(HeadProjections):
     depends on where a segment begins, keys of the last segment can be used again.
 
     Source: Dai et al., Transformer-XL (2019), section 3.3.
-
-    Args:
-        d_model: Width D, even.
-        n_heads: Number of heads H, which divides D.
-        dropout: Probability of dropping a weight while training.
-        bias: Whether the projections add a bias vector; that of distances never does.
-        fused: Whether to use the fast path when no weights are asked for.
-        generator: Source of ``u`` and ``v``; torch's global one if not given.
-
-    Raises:
-        ValueError: If H does not divide D or ``dropout`` is not in [0, 1).
-
-    Example:
-        Five projections and two vectors.
-
-        >>> attend = TransformerXLAttention(410, n_heads=10)
-        >>> sum(p.numel() for p in attend.parameters()) == 5 * 410**2 + 2 * 410
-        True
-        >>> segment, memory = torch.zeros(1, 3, 410), torch.zeros(1, 7, 410)
-        >>> out, weights = attend(segment, memory=memory, return_weights=True)
-        >>> weights.shape
-        torch.Size([1, 10, 3, 10])
     """
 
     def __init__(
@@ -125,22 +76,10 @@ class TransformerXLAttention(HeadProjections):
         mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend from a segment to itself and to what came before.
+        """Attend from a segment ``(B, T, D)`` to itself and a memory ``(B, M, D)``.
 
-        Args:
-            x: Tokens of the segment, ``(B, T, D)``.
-            codes: Of the distances ``S - 1`` to ``1 - T``, ``(S + T - 1, D)``, which all layers can
-                share; :func:`distance_codes` if not given.
-            memory: Tokens before them, ``(B, M, D)``; no gradient flows into them.
-            mask: Boolean, broadcastable to ``(B, H, T, S)`` with ``S = M + T``; ``True`` = may
-                attend.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, S)`` before dropout.
-
-        Raises:
-            ValueError: If the shapes don't fit together.
+        No gradient flows into the memory. The codes ``(S + T - 1, D)`` of :func:`distance_codes`,
+        ``S = M + T``, can serve all layers.
         """
         self.check("x", x)
         if memory is None:

@@ -12,29 +12,13 @@ def window_index(rows: int, columns: int) -> Tensor:
     A token at ``(r, c)`` sees one at ``(r', c')`` at the offset ``(r - r', c - c')``. With both
     parts shifted to begin at 0, the number is ``(r - r' + rows - 1) * (2 * columns - 1) +
     (c - c' + columns - 1)``: a row of offsets has ``2 * columns - 1`` entries. On a square window
-    ``2 * rows - 1`` is the same; on any other it lets different offsets collide.
+    ``2 * rows - 1`` is the same; on any other it lets different offsets collide. The result is
+    ``(N, N)`` with ``N = rows * columns``, query by key.
 
     Source: Liu et al., Swin Transformer (2021), section 3.2, equation 4.
 
-    Args:
-        rows: Height of the window.
-        columns: Width of the window.
-
-    Returns:
-        Integers ``(rows * columns, rows * columns)``, query by key, tokens row after row; the
-        smallest is 0 and the largest ``(2 * rows - 1) * (2 * columns - 1) - 1``.
-
-    Raises:
-        ValueError: If the window is empty.
-
-    Example:
-        >>> window_index(2, 2)
-        tensor([[4, 3, 1, 0],
-                [5, 4, 2, 1],
-                [7, 6, 4, 3],
-                [8, 7, 5, 4]])
-        >>> window_index(3, 7).unique().numel()  # 5 * 13 offsets, a number each
-        65
+        >>> window_index(2, 2)[0]  # the first token's offsets
+        tensor([4, 3, 1, 0])
     """
     _check_window(rows, columns)
     r, c = torch.arange(rows), torch.arange(columns)
@@ -44,29 +28,7 @@ def window_index(rows: int, columns: int) -> Tensor:
 
 
 class WindowBias(nn.Module):
-    """A learned number per head for each offset inside a window, added to the scores.
-
-    Source: Liu et al., Swin Transformer (2021), section 3.2, equation 4.
-
-    Args:
-        n_heads: Number of heads H.
-        rows: Height of the largest window.
-        columns: Width of the largest window.
-        generator: Source of the initial table; torch's global one if not given.
-
-    Raises:
-        ValueError: If there is no head or the window is empty.
-
-    Example:
-        One step to the right is the same offset anywhere in the window.
-
-        >>> bias = WindowBias(3, rows=7, columns=7)
-        >>> tuple(bias.table.shape)
-        (169, 3)
-        >>> numbers = bias().detach()[0]
-        >>> bool(numbers[1, 0] == numbers[48, 47])
-        True
-    """
+    """A learned number per head for each offset inside the largest window, added to the scores."""
 
     index: Tensor
 
@@ -88,18 +50,7 @@ class WindowBias(nn.Module):
         nn.init.trunc_normal_(self.table, std=0.02, generator=generator)
 
     def forward(self, rows: int | None = None, columns: int | None = None) -> Tensor:
-        """Look up the bias of each pair of tokens.
-
-        Args:
-            rows: Height of the window at hand; the largest if not given.
-            columns: Width of the window at hand; the largest if not given.
-
-        Returns:
-            ``(H, N, N)`` with ``N = rows * columns``, query by key.
-
-        Raises:
-            ValueError: If the window is empty or larger than the largest.
-        """
+        """Look up the bias ``(H, N, N)``, query by key; of the largest window if not given."""
         rows = self.rows if rows is None else rows
         columns = self.columns if columns is None else columns
         index = self.index

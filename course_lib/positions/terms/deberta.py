@@ -13,31 +13,13 @@ _TERMS = ("c2p", "p2c")
 
 
 def relative_index(T: int, S: int, span: int, *, device: torch.device | None = None) -> Tensor:
-    """Which row of a table of relative positions belongs to each query and key.
+    """Which row of a table of relative positions belongs to each query and key, ``(T, S)``.
 
     Row ``m - n + span``, where query m and key n are fewer than ``span`` apart; whatever is farther
-    away shares the first or the last row.
+    away shares the first or the last of the ``2 span`` rows.
 
-    Source: He et al., DeBERTa (2021), section 3.1.
-
-    Args:
-        T: Number of queries.
-        S: Number of keys.
-        span: Half the number of rows.
-        device: Where to put it.
-
-    Returns:
-        Integers ``(T, S)`` in 0..2 span - 1.
-
-    Raises:
-        ValueError: If the span is not positive.
-
-    Example:
-        >>> relative_index(4, 4, span=2)
-        tensor([[2, 1, 0, 0],
-                [3, 2, 1, 0],
-                [3, 3, 2, 1],
-                [3, 3, 3, 2]])
+        >>> relative_index(3, 3, span=1).tolist()
+        [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
     if span < 1:
         raise ValueError(f"span is {span}, wanted at least 1")
@@ -62,29 +44,8 @@ class DisentangledAttention(HeadProjections):
     section 3.1.
 
     Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
-        span: Half the number of rows R of the table.
         terms: Which of ``"c2p"`` and ``"p2c"`` to add to content to content.
-        shared: Whether positions go through the projections of the contents; through their own if
-            not.
-        dropout: Probability of dropping a weight while training.
-        fused: Whether to use the fast path when no weights are asked for.
-
-    Raises:
-        ValueError: If H does not divide D, ``dropout`` is not in [0, 1), the span is not positive,
-            or a term is unknown.
-
-    Example:
-        Positions are relative: a sequence that begins two steps later is treated alike.
-
-        >>> attend = DisentangledAttention(8, 2, span=16)
-        >>> table = torch.randn(32, 8)
-        >>> x = torch.randn(1, 5, 8)
-        >>> later = torch.cat([torch.zeros(1, 2, 8), x], dim=1)
-        >>> mask = torch.tensor([False] * 2 + [True] * 5)
-        >>> torch.allclose(attend(later, table, mask=mask)[:, 2:], attend(x, table), atol=1e-6)
-        True
+        shared: Whether positions go through the projections of the contents, not their own.
     """
 
     def __init__(
@@ -120,20 +81,7 @@ class DisentangledAttention(HeadProjections):
         mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend by contents and relative positions.
-
-        Args:
-            x: Tokens without positions ``(B, T, D)``.
-            table: Relative positions ``(R, D)``, R being twice the span.
-            mask: Boolean, broadcastable to ``(B, H, T, T)``; ``True`` = may attend.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, T)`` before dropout.
-
-        Raises:
-            ValueError: If the shapes don't fit together or the mask is not boolean.
-        """
+        """Attend by tokens ``(B, T, D)`` and a table ``(2 span, D)`` of relative positions."""
         if tuple(table.shape) != (2 * self.span, self.d_model):
             raise ValueError(
                 f"table has shape {tuple(table.shape)}, wanted ({2 * self.span}, {self.d_model})"

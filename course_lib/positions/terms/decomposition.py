@@ -22,23 +22,7 @@ TERMS = ("tt", "tp", "pt", "pp")
 
 
 def check_terms(terms: Collection[str]) -> frozenset[str]:
-    """Refuse what is not a choice of the four terms.
-
-    Args:
-        terms: Some of ``"tt"``, ``"tp"``, ``"pt"`` and ``"pp"``.
-
-    Returns:
-        The same as a set.
-
-    Raises:
-        ValueError: If there is none or one is unknown.
-
-    Example:
-        >>> check_terms(["tt", "xy"])
-        Traceback (most recent call last):
-        ...
-        ValueError: terms are ['tt', 'xy'], wanted one or more of tt, tp, pt, pp
-    """
+    """The terms as a set; refuses none of them and unknown ones."""
     chosen = frozenset([terms] if isinstance(terms, str) else terms)
     if not chosen or not chosen <= set(TERMS):
         raise ValueError(f"terms are {sorted(chosen)}, wanted one or more of {', '.join(TERMS)}")
@@ -50,17 +34,8 @@ def term_scale(d_head: int, terms: Collection[str], *, rescale: bool) -> float:
 
     A product of two independent vectors of Dh standard normal channels has the variance Dh; a sum
     of n such terms has n Dh. Standard attention divides by ``sqrt(Dh)`` whatever n is, so that
-    whoever leaves out terms also makes the softmax softer. Dividing by ``sqrt(n Dh)`` keeps the
-    variance of the logits at 1, and compares the terms alone.
-
-    Args:
-        d_head: Width Dh.
-        terms: The terms that are added up.
-        rescale: Whether to divide by ``sqrt(n Dh)``.
-
-    Example:
-        >>> term_scale(16, TERMS, rescale=False), term_scale(16, TERMS, rescale=True)
-        (0.25, 0.125)
+    leaving out terms also makes the softmax softer. With ``rescale`` the divisor ``sqrt(n Dh)``
+    keeps the variance of the logits at 1, and compares the terms alone.
     """
     return float((len(check_terms(terms)) if rescale else 1) * d_head) ** -0.5
 
@@ -68,22 +43,15 @@ def term_scale(d_head: int, terms: Collection[str], *, rescale: bool) -> float:
 def four_terms(
     q_token: Tensor, k_token: Tensor, q_position: Tensor, k_position: Tensor
 ) -> dict[str, Tensor]:
-    """Compute each term by itself, unscaled.
+    """Compute each term by itself, unscaled: scores ``(..., T, S)`` by the name of the term.
 
     Args:
-        q_token: Projected tokens as queries ``(..., T, Dh)``.
-        k_token: Projected tokens as keys ``(..., S, Dh)``.
-        q_position: Projected positions as queries ``(..., T, Dh)``.
-        k_position: Projected positions as keys ``(..., S, Dh)``.
-
-    Returns:
-        Scores ``(..., T, S)`` under ``"tt"``, ``"tp"``, ``"pt"`` and ``"pp"``.
+        q_token, q_position: Projected tokens and positions as queries ``(..., T, Dh)``.
+        k_token, k_position: The same as keys ``(..., S, Dh)``.
 
     Example:
-        >>> draw = torch.Generator().manual_seed(0)
-        >>> x, p = torch.randn(2, 5, 8, generator=draw, dtype=torch.float64)
-        >>> terms = four_terms(x, x, p, p)
-        >>> torch.allclose(sum(terms.values()), (x + p) @ (x + p).T)
+        >>> x, p = torch.randn(2, 5, 8, dtype=torch.float64)
+        >>> torch.allclose(sum(four_terms(x, x, p, p).values()), (x + p) @ (x + p).T)
         True
     """
     queries = {"t": q_token, "p": q_position}
@@ -102,26 +70,8 @@ def join_terms(
 
     What has the same partners is added up first: all four terms are ``(q_t + q_p)`` times
     ``(k_t + k_p)``. What has not is put side by side: ``tt + pp`` is ``[q_t, q_p]`` times
-    ``[k_t, k_p]``, twice as wide.
-
-    Args:
-        q_token: Projected tokens as queries ``(..., T, Dh)``.
-        k_token: Projected tokens as keys ``(..., S, Dh)``.
-        q_position: Projected positions as queries ``(..., T, Dh)``.
-        k_position: Projected positions as keys ``(..., S, Dh)``.
-        terms: The terms to add up.
-
-    Returns:
-        Queries ``(..., T, W)`` and keys ``(..., S, W)``, W either Dh or 2 Dh. Their scores still
-        want the scale that belongs to Dh, see :func:`term_scale`.
-
-    Raises:
-        ValueError: If there is no term or one is unknown.
-
-    Example:
-        >>> x, p = torch.ones(2, 3, 4)
-        >>> [join_terms(x, x, p, p, terms)[0].shape[-1] for terms in (TERMS, ["tt", "pp"])]
-        [4, 8]
+    ``[k_t, k_p]``, twice as wide. The scores still want the scale that belongs to Dh, see
+    :func:`term_scale`. Arguments as for :func:`four_terms`.
     """
     chosen = check_terms(terms)
     keys = {"t": k_token, "p": k_position}
@@ -148,32 +98,10 @@ class FourTermAttention(HeadProjections):
     of the projections count as part of the token.
 
     Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
         terms: Which of ``"tt"``, ``"tp"``, ``"pt"`` and ``"pp"`` to add up.
-        rescale: Whether the scale takes into account how many terms there are, see
-            :func:`term_scale`.
+        rescale: As for :func:`term_scale`.
         value_positions: Whether positions enter the values, too. If they do, they reach the output
             whatever the terms are.
-        dropout: Probability of dropping a weight while training.
-        bias: Whether the projections add a bias vector.
-        fused: Whether to make one product of the terms and use the fused kernel when no weights
-            are asked for.
-
-    Raises:
-        ValueError: If H does not divide D, ``dropout`` is not in [0, 1), or a term is unknown.
-
-    Example:
-        Without a term that knows the position of the key, tokens in another order are the same.
-
-        >>> x = torch.randn(1, 5, 8)
-        >>> positions = torch.randn(5, 8)
-        >>> for terms in (["tt"], ["tt", "tp"]):
-        ...     attend = FourTermAttention(8, 2, terms=terms)
-        ...     flipped = attend(x.flip(1), positions).flip(1)
-        ...     torch.allclose(flipped, attend(x, positions), atol=1e-6)
-        True
-        False
     """
 
     def __init__(
@@ -202,21 +130,7 @@ class FourTermAttention(HeadProjections):
         bias: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend by the chosen terms.
-
-        Args:
-            x: Tokens without positions ``(B, T, D)``.
-            positions: A table ``(T, D)``, or one for each sequence ``(B, T, D)``.
-            mask: Boolean, broadcastable to ``(B, H, T, T)``; ``True`` = may attend.
-            bias: Added to the scaled scores, broadcastable to ``(B, H, T, T)``.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, T)`` before dropout.
-
-        Raises:
-            ValueError: If the shapes don't fit together or the mask is not boolean.
-        """
+        """Attend by tokens ``(B, T, D)`` and positions ``(T, D)`` or ``(B, T, D)``."""
         q, k, v = self.project(x)
         if positions.shape not in (x.shape, x.shape[1:]):
             raise ValueError(
@@ -245,14 +159,6 @@ class FourTermAttention(HeadProjections):
         return (out, weights) if return_weights else out
 
     def scores(self, x: Tensor, positions: Tensor) -> dict[str, Tensor]:
-        """Compute all four terms, whether they are switched on or not, for a closer look.
-
-        Args:
-            x: Tokens without positions ``(B, T, D)``.
-            positions: A table ``(T, D)``, or one for each sequence ``(B, T, D)``.
-
-        Returns:
-            Unscaled scores ``(B, H, T, T)`` by term; ``"pp"`` is ``(1, H, T, T)`` for a table.
-        """
+        """All four terms, on or off, unscaled, ``(B, H, T, T)``; ``"pp"`` has no B for a table."""
         q, k, _ = self.project(x)
         return four_terms(q, k, *self.project_positions(positions))

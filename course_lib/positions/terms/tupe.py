@@ -17,23 +17,6 @@ class TupePositions(nn.Module):
 
     Source: Ke et al., Rethinking Positional Encoding in Language Pre-training (2021), sections 3.1
     and 3.2.
-
-    Args:
-        d_model: Width D of the positions.
-        n_heads: Number of heads H, which divides D.
-        max_len: Longest sequence.
-        untie_first: Whether the first token is such a token.
-
-    Raises:
-        ValueError: If H does not divide D or the length is not positive.
-
-    Example:
-        >>> positions = TupePositions(8, 2, max_len=10)
-        >>> bias = positions(4)
-        >>> bias.shape
-        torch.Size([1, 2, 4, 4])
-        >>> bias[0, :, 0].unique().numel(), bias[0, :, 1:, 0].unique().numel()  # one for each head
-        (2, 2)
     """
 
     def __init__(
@@ -56,19 +39,10 @@ class TupePositions(nn.Module):
             self.to_first = nn.Parameter(torch.randn(n_heads))
 
     def forward(self, length: int, bias: Tensor | None = None) -> Tensor:
-        """Compute the position scores of a sequence.
+        """Position scores ``(1, H, T, T)`` of T tokens, to be added to those of the tokens.
 
-        Args:
-            length: Number of tokens T.
-            bias: Of relative positions, added before the first token is untied, broadcastable to
-                ``(1, H, T, T)``; this is TUPE-R. ``RelativeBias(H)(T)[None]`` has T5's buckets,
-                as the published code.
-
-        Returns:
-            Scores ``(1, H, T, T)``, to be added to those of the tokens.
-
-        Raises:
-            ValueError: If the sequence is too long.
+        A ``bias`` is added before the first token is untied; this is TUPE-R. The published code has
+        T5's buckets there, ``RelativeBias(H)(T)[None]``.
         """
         if not 1 <= length <= self.max_len:
             raise ValueError(f"length is {length}, wanted 1..{self.max_len}")
@@ -89,30 +63,7 @@ class TupeAttention(HeadProjections):
     """Multi-head self-attention of tokens without positions, to whose scores TUPE's are added.
 
     The scale is ``1 / sqrt(2 Dh)``: two independent terms have twice the variance of one. Positions
-    enter neither the values nor the residual stream.
-
-    Source: Ke et al. (2021), section 3.1.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
-        dropout: Probability of dropping a weight while training.
-        bias: Whether the projections add a bias vector.
-        fused: Whether to use the fused kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If H does not divide D or ``dropout`` is not in [0, 1).
-
-    Example:
-        One set of positions serves all layers.
-
-        >>> positions = TupePositions(8, 2, max_len=10)
-        >>> layers = [TupeAttention(8, 2), TupeAttention(8, 2)]
-        >>> x, scores = torch.zeros(1, 5, 8), positions(5)
-        >>> for layer in layers:
-        ...     x = x + layer(x, scores)
-        >>> x.shape
-        torch.Size([1, 5, 8])
+    enter neither the values nor the residual stream. One :class:`TupePositions` serves all layers.
     """
 
     def forward(
@@ -123,20 +74,7 @@ class TupeAttention(HeadProjections):
         mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend by token plus position.
-
-        Args:
-            x: Tokens without positions ``(B, T, D)``.
-            position_scores: As :class:`TupePositions` makes them, ``(1, H, T, T)``.
-            mask: Boolean, broadcastable to ``(B, H, T, T)``; ``True`` = may attend.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, T)`` before dropout.
-
-        Raises:
-            ValueError: If the shapes don't fit together or the mask is not boolean.
-        """
+        """Attend by tokens ``(B, T, D)`` plus position scores ``(1, H, T, T)``."""
         q, k, v = self.project(x)
         scale = (2 * self.d_head) ** -0.5
         if self.fused and not return_weights:
