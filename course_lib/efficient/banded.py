@@ -24,20 +24,10 @@ _SMALLEST_BLOCK = 32
 
 
 def band_offsets(radius: int, *, dilation: int = 1, causal: bool = False) -> range:
-    """How far the keys of a query lie from it, in the order in which a band holds them.
+    """How far the ``W = 2 * radius + 1`` keys of a query, or ``radius + 1`` if causal, lie from it.
 
-    Args:
-        radius: Neighbours on each side, at least 0.
-        dilation: Distance between two of them, at least 1.
-        causal: Whether the neighbours after the query are left out.
+    In the order in which a band holds them; ``dilation`` is the distance between two of them.
 
-    Returns:
-        ``2 * radius + 1`` offsets, or ``radius + 1`` if causal.
-
-    Raises:
-        ValueError: If the radius is negative or the dilation is less than 1.
-
-    Example:
         >>> list(band_offsets(2)), list(band_offsets(2, dilation=3, causal=True))
         ([-2, -1, 0, 1, 2], [-6, -3, 0])
     """
@@ -63,42 +53,22 @@ def banded_attention(
     """Attend to the neighbours up to ``radius`` steps away, and to nothing else.
 
     The same as dense attention with :func:`course_lib.masks.dilated_window_mask`, but no matrix of
-    T by T is ever made.
+    T by T is ever made. Returns the output ``(..., T, Dv)``, 0 for a query that sees nothing, and
+    the weights as a band ``(..., T, W)`` in the order of :func:`band_offsets`. The key mask is
+    broadcastable to ``(..., 1, T)``.
 
     Source: Beltagy et al., Longformer (2020), section 3.1, "sliding window" and "dilated sliding
     window". (An ``attention_window`` of 512 there is a radius of 256.)
 
-    Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., T, Dh)``.
-        v: Values ``(..., T, Dv)``.
-        radius: Neighbours on each side, at least 0.
-        dilation: Distance between two of them, at least 1.
-        causal: Whether the neighbours after the query are hidden.
-        key_mask: Boolean, broadcastable to ``(..., 1, T)``, such as a padding mask
-            ``(B, 1, 1, T)``; ``True`` = may be attended to.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-
-    Returns:
-        The output ``(..., T, Dv)``, 0 for a query that sees nothing, and the weights as a band
-        ``(..., T, W)``.
-
-    Raises:
-        ValueError: If the shapes don't fit together, radius or dilation is out of range, or the
-            mask is not boolean.
-
     Example:
         With equal scores it is a moving average; at the ends the window has fewer keys.
 
-        >>> q = k = torch.zeros(5, 2)
-        >>> v = torch.tensor([[0.0], [3.0], [6.0], [9.0], [12.0]])
-        >>> out, weights = banded_attention(q, k, v, radius=1)
+        >>> q = k = torch.zeros(3, 2)
+        >>> out, weights = banded_attention(q, k, torch.tensor([[0.0], [3.0], [6.0]]), radius=1)
         >>> out[:, 0]
-        tensor([ 1.5000,  3.0000,  6.0000,  9.0000, 10.5000])
+        tensor([1.5000, 3.0000, 4.5000])
         >>> weights
         tensor([[0.0000, 0.5000, 0.5000],
-                [0.3333, 0.3333, 0.3333],
-                [0.3333, 0.3333, 0.3333],
                 [0.3333, 0.3333, 0.3333],
                 [0.5000, 0.5000, 0.0000]])
     """
@@ -121,33 +91,11 @@ def band_weights(
     shared_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> Tensor:
-    """How much each query takes from each of its neighbours.
+    """How much each query takes from each of its neighbours: ``(..., T, G + W)``.
 
-    Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., T, Dh)``.
-        radius: Neighbours on each side, at least 0.
-        dilation: Distance between two of them, at least 1.
-        causal: Whether the neighbours after the query are hidden.
-        key_mask: Boolean, broadcastable to ``(..., 1, T)``; ``True`` = may be attended to.
-        shared_k: Keys ``(..., G, Dh)`` that every query may attend to besides.
-        shared_mask: Boolean, broadcastable to ``(..., 1, G)``: which of these are really there.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-
-    Returns:
-        Weights ``(..., T, G + W)``: first the shared keys, then the band.
-
-    Raises:
-        ValueError: If the shapes don't fit together, radius or dilation is out of range, or a
-            mask is not boolean.
-
-    Example:
-        >>> x = torch.zeros(4, 2)
-        >>> band_weights(x, x, radius=1, causal=True)
-        tensor([[0.0000, 1.0000],
-                [0.5000, 0.5000],
-                [0.5000, 0.5000],
-                [0.5000, 0.5000]])
+    First come the shared keys ``(..., G, Dh)``, to which every query may attend besides, then the
+    band. The shared mask, broadcastable to ``(..., 1, G)``, says which of these are really there.
+    Other arguments as for :func:`banded_attention`.
     """
     offsets = band_offsets(radius, dilation=dilation, causal=causal)
     _check(q, k, None, key_mask, shared_k, None, shared_mask)
@@ -170,21 +118,9 @@ def band_average(
     causal: bool = False,
     shared_v: Tensor | None = None,
 ) -> Tensor:
-    """Average the values of the neighbours with weights that stand in a band.
+    """Average values ``(..., T, Dv)`` of neighbours with :func:`band_weights`: ``(..., T, Dv)``.
 
-    Args:
-        weights: ``(..., T, G + W)``, as :func:`band_weights` returns them.
-        v: Values ``(..., T, Dv)``.
-        radius: As for the weights.
-        dilation: As for the weights.
-        causal: As for the weights.
-        shared_v: Values ``(..., G, Dv)`` of the shared keys.
-
-    Returns:
-        The output ``(..., T, Dv)``.
-
-    Raises:
-        ValueError: If the weights have another width than radius and shared values give them.
+    The shared values are ``(..., G, Dv)``.
 
     Example:
         The last of three columns takes the value of the right neighbour.
@@ -211,25 +147,12 @@ def band_average(
 def band_to_dense(
     weights: Tensor, radius: int, *, dilation: int = 1, causal: bool = False
 ) -> Tensor:
-    """Lay a band out as a matrix, to look at it or to compare it with dense attention.
+    """Lay a band ``(..., T, W)`` out as a matrix ``(..., T, T)``, 0 outside the band.
 
-    Args:
-        weights: ``(..., T, W)``.
-        radius: As for the weights.
-        dilation: As for the weights.
-        causal: As for the weights.
-
-    Returns:
-        Weights ``(..., T, T)``, 0 outside the band.
-
-    Raises:
-        ValueError: If the weights have another width than the radius gives them.
-
-    Example:
-        >>> band_to_dense(torch.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 0.0]]), 1)
-        tensor([[1., 2., 0.],
-                [3., 4., 5.],
-                [0., 6., 7.]])
+    >>> band_to_dense(torch.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 0.0]]), 1)
+    tensor([[1., 2., 0.],
+            [3., 4., 5.],
+            [0., 6., 7.]])
     """
     offsets = band_offsets(radius, dilation=dilation, causal=causal)
     T = weights.shape[-2]
@@ -266,36 +189,7 @@ def fused_banded_attention(
 
     The sequence is cut into blocks of c queries. Block b sees the keys from ``b * c - radius`` to
     ``(b + 1) * c + radius``: a view into the padded keys that overlaps with its neighbours'.
-
-    Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., T, Dh)``.
-        v: Values ``(..., T, Dv)``.
-        radius: Neighbours on each side, at least 0.
-        dilation: Distance between two of them, at least 1.
-        causal: Whether the neighbours after the query are hidden.
-        key_mask: Boolean, broadcastable to ``(..., 1, T)``; ``True`` = may be attended to.
-        shared_k: Keys ``(..., G, Dh)`` that every query may attend to besides.
-        shared_v: Their values ``(..., G, Dv)``.
-        shared_mask: Boolean, broadcastable to ``(..., 1, G)``: which of these are really there.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-        dropout: Probability of dropping a weight. Always applied: pass 0 for evaluation.
-
-    Returns:
-        The output ``(..., T, Dv)``; 0 for a query that may attend to nothing.
-
-    Raises:
-        ValueError: If the shapes don't fit together, radius or dilation is out of range, or a
-            mask is not boolean.
-
-    Example:
-        >>> q, k, v = torch.randn(3, 2, 100, 8, generator=torch.Generator().manual_seed(0))
-        >>> explicit, weights = banded_attention(q, k, v, radius=3, dilation=2)
-        >>> fused = fused_banded_attention(q, k, v, radius=3, dilation=2)
-        >>> torch.allclose(fused, explicit, atol=1e-6)
-        True
-        >>> weights.shape
-        torch.Size([2, 100, 7])
+    Arguments as for :func:`banded_attention`, shared keys as for :func:`band_weights`.
     """
     band_offsets(radius, dilation=dilation)
     _check(q, k, v, key_mask, shared_k, shared_v, shared_mask)

@@ -26,24 +26,10 @@ def block_diagonal_attention(
 ) -> tuple[Tensor, Tensor]:
     """Attend within blocks of neighbours, as dense attention does with a block mask.
 
-    Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., T, Dh)``.
-        v: Values ``(..., T, Dv)``.
-        block_size: Positions b of a block, at least 1; the last block may be shorter.
-        causal: Whether what comes after a query is hidden.
-        key_mask: Boolean, broadcastable to ``(..., 1, T)``; ``True`` = may be attended to.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
+    Returns the output ``(..., T, Dv)``, 0 for a query that sees nothing, and the weights block by
+    block ``(..., T / b, b, b)``, rounded up; where the last block is shorter, its rest is 0. The
+    key mask is broadcastable to ``(..., 1, T)``.
 
-    Returns:
-        The output ``(..., T, Dv)``, 0 for a query that sees nothing, and the weights block by
-        block ``(..., T / b, b, b)``, rounded up; where the last block is shorter, its rest is 0.
-
-    Raises:
-        ValueError: If the shapes don't fit together, the block size is less than 1, or the mask is
-            not boolean.
-
-    Example:
         >>> q = k = torch.zeros(5, 2)
         >>> v = torch.tensor([[0.0], [2.0], [4.0], [6.0], [8.0]])
         >>> out, weights = block_diagonal_attention(q, k, v, block_size=2)
@@ -72,29 +58,7 @@ def fused_block_diagonal_attention(
 ) -> Tensor:
     """Compute :func:`block_diagonal_attention` with the fused kernel, without the weights.
 
-    Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., T, Dh)``.
-        v: Values ``(..., T, Dv)``.
-        block_size: Positions of a block, at least 1; the last block may be shorter.
-        causal: Whether what comes after a query is hidden.
-        key_mask: Boolean, broadcastable to ``(..., 1, T)``; ``True`` = may be attended to.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-        dropout: Probability of dropping a weight. Always applied: pass 0 for evaluation.
-
-    Returns:
-        The output ``(..., T, Dv)``; 0 for a query that may attend to nothing.
-
-    Raises:
-        ValueError: If the shapes don't fit together, the block size is less than 1, or the mask is
-            not boolean.
-
-    Example:
-        >>> q, k, v = torch.randn(3, 2, 10, 8, generator=torch.Generator().manual_seed(0))
-        >>> explicit, _ = block_diagonal_attention(q, k, v, block_size=4, causal=True)
-        >>> fused = fused_block_diagonal_attention(q, k, v, block_size=4, causal=True)
-        >>> torch.allclose(fused, explicit, atol=1e-6)
-        True
+    Arguments as for :func:`block_diagonal_attention`.
     """
     blocks, mask = _cut(q, k, v, block_size, causal, key_mask)
     # The kernel wants exactly two axes before those of a block.

@@ -1,10 +1,4 @@
-"""BigBird: whole blocks of keys, some near, some seen by all, some drawn at random.
-
-The sequence is cut into n blocks. The first and the last are global: they see everything and are
-seen by all. Every other block sees itself, its two neighbours, the global ones and r blocks drawn
-once and for all, so any two positions are two steps apart at most, at a cost that grows with T.
-Blocks, not single positions, because memory is read in runs.
-"""
+"""BigBird: whole blocks of keys, some near, some seen by all, some drawn at random."""
 
 import torch
 from torch import Generator, Tensor
@@ -21,30 +15,12 @@ from course_lib.positions.heads import HeadProjections
 def random_blocks(
     n_blocks: int, n_random: int, *, n_heads: int = 1, generator: Generator | None = None
 ) -> Tensor:
-    """Draw for each inner block r blocks that it does not see anyway, all equally likely.
+    """Draw for each inner block r blocks that it does not see anyway: ``(H, n - 2, r)``.
 
-    Args:
-        n_blocks: Number of blocks n of the sequence, at least 4.
-        n_random: Number r of blocks to draw for each, at most ``n - 5``, or 0.
-        n_heads: Number of heads H, which draw for themselves.
-        generator: Where the randomness comes from.
+    All are equally likely, r is at most ``n - 5``, and the indices ascend.
 
-    Returns:
-        Indices of blocks ``(H, n - 2, r)``, in ascending order, for the blocks 1 to n - 2.
-
-    Raises:
-        ValueError: If there are too few blocks to draw from.
-
-    Example:
-        Block 1 sees 0, 1, 2 and 7; block 3 sees 0, 2, 3, 4 and 7. The rest is drawn from.
-
-        >>> random_blocks(8, 2, generator=torch.Generator().manual_seed(0))[0]
-        tensor([[5, 6],
-                [5, 6],
-                [1, 5],
-                [1, 2],
-                [1, 2],
-                [1, 2]])
+        >>> random_blocks(8, 2, generator=torch.Generator().manual_seed(0))[0, 0]  # sees 0, 1, 2, 7
+        tensor([5, 6])
     """
     if n_blocks < 4 or not 0 <= n_random <= max(n_blocks - 5, 0):
         raise ValueError(
@@ -57,27 +33,17 @@ def random_blocks(
 
 
 def block_layout(blocks: Tensor) -> Tensor:
-    """Which block of queries sees which block of keys.
+    """Which block of queries sees which block of keys, ``(H, n, n)``, given what was drawn.
 
-    Args:
-        blocks: Drawn blocks ``(H, n - 2, r)``.
-
-    Returns:
-        Boolean layout ``(H, n, n)``, ``True`` = sees.
-
-    Raises:
-        ValueError: If the blocks are not integers ``(H, n - 2, r)``.
-
-    Example:
-        >>> blocks = random_blocks(7, 1, generator=torch.Generator().manual_seed(0))
-        >>> block_layout(blocks)[0].int()
-        tensor([[1, 1, 1, 1, 1, 1, 1],
-                [1, 1, 1, 0, 0, 1, 1],
-                [1, 1, 1, 1, 1, 0, 1],
-                [1, 1, 1, 1, 1, 0, 1],
-                [1, 0, 1, 1, 1, 1, 1],
-                [1, 0, 0, 1, 1, 1, 1],
-                [1, 1, 1, 1, 1, 1, 1]], dtype=torch.int32)
+    >>> blocks = random_blocks(7, 1, generator=torch.Generator().manual_seed(0))
+    >>> block_layout(blocks)[0].int()
+    tensor([[1, 1, 1, 1, 1, 1, 1],
+            [1, 1, 1, 0, 0, 1, 1],
+            [1, 1, 1, 1, 1, 0, 1],
+            [1, 1, 1, 1, 1, 0, 1],
+            [1, 0, 1, 1, 1, 1, 1],
+            [1, 0, 0, 1, 1, 1, 1],
+            [1, 1, 1, 1, 1, 1, 1]], dtype=torch.int32)
     """
     _check_blocks(blocks)
     n = blocks.shape[1] + 2
@@ -87,25 +53,7 @@ def block_layout(blocks: Tensor) -> Tensor:
 
 
 def layout_mask(layout: Tensor, block_size: int) -> Tensor:
-    """The mask of single positions that a layout of blocks stands for.
-
-    Args:
-        layout: Boolean layout ``(..., n, n)``.
-        block_size: Positions b of a block.
-
-    Returns:
-        Boolean mask ``(..., n * b, n * b)``; ``True`` = may attend.
-
-    Raises:
-        ValueError: If the block size is not positive.
-
-    Example:
-        >>> layout_mask(torch.eye(2, dtype=torch.bool), block_size=2).int()
-        tensor([[1, 1, 0, 0],
-                [1, 1, 0, 0],
-                [0, 0, 1, 1],
-                [0, 0, 1, 1]], dtype=torch.int32)
-    """
+    """The mask ``(..., n * b, n * b)`` of positions that a layout ``(..., n, n)`` stands for."""
     if block_size < 1:
         raise ValueError(f"block_size is {block_size}, wanted at least 1")
     return layout.repeat_interleave(block_size, -1).repeat_interleave(block_size, -2)
@@ -122,29 +70,10 @@ def block_sparse_attention(
 ) -> tuple[Tensor, Tensor]:
     """Attention under the mask that the blocks stand for, with all ``T * T`` scores.
 
+    Returns the output ``(B, H, T, Dv)`` and the weights ``(B, H, T, T)``. The number n of blocks
+    divides T; ``blocks`` are ``(H, n - 2, r)``, or ``(1, n - 2, r)`` for all heads.
+
     Source: Zaheer et al., Big Bird: Transformers for Longer Sequences (2020), section 2.
-
-    Args:
-        q: Queries ``(B, H, T, Dh)``; the number n of blocks divides T.
-        k: Keys ``(B, H, T, Dh)``.
-        v: Values ``(B, H, T, Dv)``.
-        blocks: Drawn blocks ``(H, n - 2, r)``, or ``(1, n - 2, r)`` for all heads.
-        key_mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-
-    Returns:
-        The output ``(B, H, T, Dv)`` and the weights ``(B, H, T, T)``.
-
-    Raises:
-        ValueError: If the shapes don't fit together, or the mask is not boolean or differs between
-            queries or heads.
-
-    Example:
-        >>> q, k, v = torch.randn(3, 1, 1, 14, 4, generator=torch.Generator().manual_seed(0))
-        >>> blocks = random_blocks(7, 1, generator=torch.Generator().manual_seed(0))
-        >>> _, weights = block_sparse_attention(q, k, v, blocks)
-        >>> (weights[0, 0, 2] > 0).int()  # the first position of block 1
-        tensor([1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1], dtype=torch.int32)
     """
     size = _check(q, k, v, blocks)
     visible = layout_mask(block_layout(blocks), size)[None]
@@ -168,29 +97,7 @@ def fused_block_sparse_attention(
 
     Blocks that see equally many blocks are computed together: the two global ones, the two beside
     them, whose window touches a global one, and all others. No block may be drawn that is seen
-    anyway: its keys would count twice.
-
-    Args:
-        q: Queries ``(B, H, T, Dh)``; the number n of blocks divides T.
-        k: Keys ``(B, H, T, Dh)``.
-        v: Values ``(B, H, T, Dv)``.
-        blocks: Drawn blocks ``(H, n - 2, r)``, or ``(1, n - 2, r)`` for all heads.
-        key_mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-
-    Returns:
-        The output ``(B, H, T, Dv)``.
-
-    Raises:
-        ValueError: As :func:`block_sparse_attention`, or if a block is drawn twice or is seen
-            anyway.
-
-    Example:
-        >>> q, k, v = torch.randn(3, 1, 1, 14, 4, generator=torch.Generator().manual_seed(0))
-        >>> blocks = random_blocks(7, 1, generator=torch.Generator().manual_seed(0))
-        >>> exact, _ = block_sparse_attention(q, k, v, blocks)
-        >>> torch.allclose(fused_block_sparse_attention(q, k, v, blocks), exact, atol=1e-6)
-        True
+    anyway: its keys would count twice. Arguments as for :func:`block_sparse_attention`.
     """
     size = _check(q, k, v, blocks)
     # A compiler can't follow a decision that depends on what a tensor holds.
@@ -290,29 +197,17 @@ def _check(q: Tensor, k: Tensor, v: Tensor, blocks: Tensor) -> int:
 class BlockSparseAttention(HeadProjections):
     """Multi-head self-attention by blocks, with drawn blocks that are saved with the weights.
 
+    The sequence is cut into n blocks. The first and the last are global: they see everything and
+    are seen by all. Every other block sees itself, its two neighbours, the global ones and r blocks
+    drawn once and for all, so any two positions are two steps apart at most, at a cost that grows
+    with T. Blocks, not single positions, because memory is read in runs.
+
     Source: Zaheer et al. (2020), section 2.
 
     Args:
-        d_model: Width D of the inputs and of the output.
-        n_heads: Number of heads H, which divides D.
         length: Length T of every input; pad shorter ones and mask the padding.
         block_size: Positions of a block, which divides the length.
-        n_random: Number of blocks drawn for each block and head.
-        bias: Whether the projections add a bias vector.
-        generator: Where the drawn blocks come from.
-        fused: Whether to compute from the visible blocks alone when no weights are asked for.
-
-    Raises:
-        ValueError: If H does not divide D, the block size not the length, or there are too few
-            blocks to draw from.
-
-    Example:
-        >>> generator = torch.Generator().manual_seed(0)
-        >>> attend = BlockSparseAttention(64, 2, length=512, block_size=32, generator=generator)
-        >>> attend(torch.zeros(1, 512, 64)).shape
-        torch.Size([1, 512, 64])
-        >>> round(block_layout(attend.blocks).float().mean().item(), 2)  # of all pairs of blocks
-        0.55
+        n_random: Number r of blocks drawn for each block and head.
     """
 
     blocks: Tensor
@@ -339,19 +234,7 @@ class BlockSparseAttention(HeadProjections):
     def forward(
         self, x: Tensor, *, key_mask: Tensor | None = None, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend within x.
-
-        Args:
-            x: Tokens ``(B, T, D)`` with T the length given at first.
-            key_mask: Boolean, ``(B, 1, 1, T)`` or ``(T,)``; ``True`` = may be attended to.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, T)``.
-
-        Raises:
-            ValueError: If x or the mask does not fit.
-        """
+        """Attend within x ``(B, T, D)``, T being the length given at first: ``(B, T, D)``."""
         if x.ndim != 3 or x.shape[1:] != (self.length, self.d_model):
             raise ValueError(
                 f"x has shape {tuple(x.shape)}, wanted (B, {self.length}, {self.d_model})"

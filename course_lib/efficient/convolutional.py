@@ -30,17 +30,9 @@ class ConvolutionalAttention(nn.Module):
     Source: Wu et al., CvT: Introducing Convolutions to Vision Transformers (2021), section 3.2.
 
     Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
         kernel_size: Side of the convolutions' kernels, odd.
         stride: Of the convolutions of keys and values.
         scale: Factor on ``q k^T``; ``1 / sqrt(D)`` if not given.
-        bias: Whether the linear maps of queries, keys and values add a bias vector.
-        dropout: Probability of dropping a weight while training.
-        fused: Whether to use the fused kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If H does not divide D, the kernel is even or the stride is below 1.
 
     Example:
         A quarter of the scores of full attention:
@@ -81,18 +73,10 @@ class ConvolutionalAttention(nn.Module):
         self.out_proj = nn.Linear(d_model, d_model)
 
     def forward(self, x: Tensor, *, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-        """Let every token attend to the coarser grid of keys.
+        """Let every token ``(B, rows, columns, D)`` attend to the coarser grid of keys.
 
-        Args:
-            x: Tokens ``(B, rows, columns, D)``.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            Tokens ``(B, rows, columns, D)``, and if asked for the weights ``(B, H, N, S)`` with
-            ``N = rows * columns`` and ``S = ceil(rows / stride) * ceil(columns / stride)``.
-
-        Raises:
-            ValueError: If x has another number of dimensions or another width.
+        The weights are ``(B, H, N, S)`` with ``N = rows * columns`` and ``S = ceil(rows / stride) *
+        ceil(columns / stride)``.
         """
         _check_grid(x, self.d_model)
         image = x.permute(0, 3, 1, 2)
@@ -115,28 +99,11 @@ class ConvolutionalAttention(nn.Module):
 class ReducedAttention(nn.Module):
     """Attention to a grid of keys that is coarser by a factor R in both directions (PVT).
 
-    A convolution whose kernel and stride are R merges R^2 tokens to one; a layer norm follows, then
-    keys and values are made of what is left. Scores and their memory shrink by R^2.
+    A convolution whose kernel and stride are R, the ``reduction``, merges R^2 tokens to one; a
+    layer norm follows, then keys and values are made of what is left. Scores and their memory
+    shrink by R^2.
 
     Source: Wang et al., Pyramid Vision Transformer (2021), section 3.3.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
-        reduction: Factor R, which divides rows and columns; 1 is full attention.
-        bias: Whether the linear maps of queries, keys and values add a bias vector.
-        dropout: Probability of dropping a weight while training.
-        eps: Added to the variance in the norm.
-        fused: Whether to use the fused kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If H does not divide D or R is below 1.
-
-    Example:
-        >>> attend = ReducedAttention(8, n_heads=2, reduction=4)
-        >>> out, weights = attend(torch.zeros(1, 8, 8, 8), return_weights=True)
-        >>> out.shape, weights.shape
-        (torch.Size([1, 8, 8, 8]), torch.Size([1, 2, 64, 4]))
     """
 
     def __init__(
@@ -165,19 +132,9 @@ class ReducedAttention(nn.Module):
             self.norm = nn.LayerNorm(d_model, eps=eps)
 
     def forward(self, x: Tensor, *, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-        """Let every token attend to the reduced grid.
+        """Let every token ``(B, rows, columns, D)`` attend to the reduced grid.
 
-        Args:
-            x: Tokens ``(B, rows, columns, D)``.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            Tokens ``(B, rows, columns, D)``, and if asked for the weights ``(B, H, N, N / R^2)``
-            with ``N = rows * columns``.
-
-        Raises:
-            ValueError: If x has another number of dimensions or another width, or R does not divide
-                rows and columns.
+        The weights are ``(B, H, N, N / R^2)`` with ``N = rows * columns``.
         """
         _check_grid(x, self.d_model, reduction=self.reduction)
         tokens = memory = x.flatten(1, 2)
@@ -196,26 +153,12 @@ class ReducedAttention(nn.Module):
 def stripe_masks(
     rows: int, columns: int, stripe: int, *, device: torch.device | None = None
 ) -> Tensor:
-    """Who shares a stripe with whom: horizontally, and vertically.
+    """Who shares a stripe with whom, horizontally and vertically: ``(2, N, N)``.
 
-    Args:
-        rows: Rows of the grid.
-        columns: Columns of the grid.
-        stripe: Height of a horizontal and width of a vertical stripe; divides both sides.
-        device: Where the mask lies.
+    A stripe is ``stripe`` rows high or columns wide, which divides both sides.
 
-    Returns:
-        Boolean ``(2, N, N)`` with ``N = rows * columns``, row after row; ``True`` = may attend.
-
-    Raises:
-        ValueError: If the stripe does not divide rows and columns.
-
-    Example:
-        Token 0 of a 2 x 2 grid shares its row with token 1 and its column with token 2.
-
-        >>> stripe_masks(2, 2, stripe=1)[:, 0].int()
-        tensor([[1, 1, 0, 0],
-                [1, 0, 1, 0]], dtype=torch.int32)
+        >>> stripe_masks(2, 2, stripe=1)[:, 0].int().tolist()  # shares its row, and its column
+        [[1, 1, 0, 0], [1, 0, 1, 0]]
     """
     _check_sides(rows, columns, stripe=stripe)
     y = torch.arange(rows, device=device).repeat_interleave(columns) // stripe
@@ -236,24 +179,10 @@ class CrossShapedAttention(nn.Module):
     Source: Dong et al., CSWin Transformer (2022), section 3.2.
 
     Args:
-        d_model: Width D.
-        n_heads: Number of heads H, even, which divides D.
         stripe: Width s of the stripes, which divides rows and columns.
         lepe: Whether to add the position code.
-        bias: Whether the linear maps of queries, keys and values add a bias vector.
-        dropout: Probability of dropping a weight while training.
         fused: Whether to cut the grid into stripes when no weights are asked for, instead of
             masking the scores of all pairs.
-
-    Raises:
-        ValueError: If H does not divide D or is odd, or the stripe is below 1.
-
-    Example:
-        >>> attend = CrossShapedAttention(8, n_heads=2, stripe=1)
-        >>> out, weights = attend(torch.zeros(1, 2, 4, 8), return_weights=True)
-        >>> weights[0, 0, 0]  # the first token in the head that looks along rows
-        tensor([0.2500, 0.2500, 0.2500, 0.2500, 0.0000, 0.0000, 0.0000, 0.0000],
-               grad_fn=<SelectBackward0>)
     """
 
     def __init__(
@@ -287,19 +216,9 @@ class CrossShapedAttention(nn.Module):
         )
 
     def forward(self, x: Tensor, *, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-        """Let every token attend along its stripes.
+        """Let every token ``(B, rows, columns, D)`` attend along its stripes.
 
-        Args:
-            x: Tokens ``(B, rows, columns, D)``.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            Tokens ``(B, rows, columns, D)``, and if asked for the weights ``(B, H, N, N)`` with
-            ``N = rows * columns``, which are 0 outside of the stripes.
-
-        Raises:
-            ValueError: If x has another number of dimensions or another width, or the stripe does
-                not divide rows and columns.
+        The weights ``(B, H, N, N)`` with ``N = rows * columns`` are 0 outside of the stripes.
         """
         _check_grid(x, self.d_model, stripe=self.stripe)
         q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)

@@ -19,10 +19,6 @@ class Cost(NamedTuple):
     Args:
         multiplications: Of two numbers each.
         numbers: Scores, weights or features that are held at once, over all heads.
-
-    Example:
-        >>> Cost(multiplications=8, numbers=4).numbers
-        4
     """
 
     multiplications: int
@@ -30,37 +26,19 @@ class Cost(NamedTuple):
 
 
 def window_pairs(T: int, radius: int) -> int:
-    """How many pairs of positions are at most ``radius`` apart.
+    """How many of T positions' pairs :func:`course_lib.masks.sliding_window_mask` shows.
 
-    Args:
-        T: Sequence length.
-        radius: Neighbours on each side.
-
-    Returns:
-        The number of ``True`` in :func:`course_lib.masks.sliding_window_mask`.
-
-    Example:
-        >>> window_pairs(5, radius=1)  # 2 + 3 + 3 + 3 + 2
-        13
+    >>> window_pairs(5, radius=1)  # 2 + 3 + 3 + 3 + 2
+    13
     """
     radius = min(radius, T - 1)
     return T * (2 * radius + 1) - radius * (radius + 1)
 
 
 def longformer_pairs(T: int, radius: int, n_global: int) -> int:
-    """How many pairs see each other in a window, or through the first positions being global.
+    """How many of T positions' pairs :func:`course_lib.masks.longformer_mask` shows.
 
-    Args:
-        T: Sequence length.
-        radius: Neighbours on each side.
-        n_global: How many positions, from the first on, see everything and are seen by all.
-
-    Returns:
-        The number of ``True`` in :func:`course_lib.masks.longformer_mask`.
-
-    Example:
-        >>> longformer_pairs(5, radius=0, n_global=1)
-        13
+    The first ``n_global`` positions see everything and are seen by all.
     """
     n_global = min(n_global, T)
     # What remains behind the global positions is a shorter sequence with a window.
@@ -78,31 +56,20 @@ def attention_costs(
     rank: int = 128,
     tile: int = 128,
 ) -> dict[str, Cost]:
-    """Count what six kinds of attention compute and hold.
+    """The :class:`Cost` of each of :data:`KINDS` of attention.
 
     Only what counts is counted: pairs that a window hides cost nothing. That needs an
     implementation which never makes the other scores; a mask alone saves neither.
 
     Args:
-        T: Sequence length.
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
         radius: Neighbours on each side, of window and Longformer.
         n_global: Global positions of Longformer. Their keys and values of all positions, and
             their queries, have projections of their own, which are counted here.
         rank: Mixtures of Linformer, and features of Performer.
         tile: Queries and keys of a tile; one tile a head is held, and two numbers a query.
 
-    Returns:
-        For each of :data:`KINDS` its :class:`Cost`.
-
-    Raises:
-        ValueError: If H does not divide D, or a number is out of range.
-
     Example:
         >>> costs = attention_costs(1024, 512, 8, radius=64, rank=128)
-        >>> costs["full"]
-        Cost(multiplications=1073741824, numbers=8388608)
         >>> costs["full"].multiplications / costs["Linformer"].multiplications
         4.0
     """
@@ -147,23 +114,7 @@ class _Largest(TorchDispatchMode):
 
 
 def largest_tensor(call: Callable[[], object]) -> int:
-    """How many numbers the largest tensor has that a call makes on its way.
-
-    Args:
-        call: Without arguments; is called once.
-
-    Returns:
-        The size of the largest result of any operation inside.
-
-    Example:
-        A row of scores would do, but the whole matrix is made.
-
-        >>> import torch
-        >>> from course_lib.attention import scaled_dot_product_attention
-        >>> q, k, v = torch.zeros(3, 50, 8)
-        >>> largest_tensor(lambda: scaled_dot_product_attention(q, k, v))
-        2500
-    """
+    """How many numbers the largest tensor has that a call, run once, makes on its way."""
     with _Largest() as watch:
         call()
     return watch.numbers

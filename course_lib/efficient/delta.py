@@ -1,8 +1,4 @@
-"""The gated delta rule: a state that forgets, and corrects what it returns for a key.
-
-Linear attention only adds to its state, so that values of similar keys mix. Here a step first
-takes away what the state returns for the new key, and writes the new value in its place.
-"""
+"""The gated delta rule: a state that forgets, and corrects what it returns for a key."""
 
 import torch
 import torch.nn.functional as F
@@ -17,35 +13,17 @@ def gated_delta(
 ) -> Tensor:
     """Read a state that each token first makes smaller, then corrects: ``o_t = S_t q_t``.
 
-    ``S_t = S_(t-1) (a_t (I - b_t k_t k_t^T)) + b_t v_t k_t^T``, where a is ``keep`` and b ``rate``.
+    Linear attention only adds to its state, so that values of similar keys mix. Here a step first
+    takes away what the state returns for the new key, and writes the new value in its place:
+    ``S_t = S_(t-1) (a_t (I - b_t k_t k_t^T)) + b_t v_t k_t^T``, where a is the share of the state
+    that each step keeps, ``keep`` ``(B, H, T)``, and b how far it goes to the new value, ``rate``.
+    Keys have length 1.
 
-    Tokens of a chunk are taken at once. With S from before it, g_t the product of its a up to t
-    and u_t what token t writes, ``S_t = g_t S + sum_i (g_t / g_i) u_i k_i^T`` over its tokens i up
-    to t, and the u solve a triangular system.
+    Tokens of a chunk are taken at once, which changes nothing but time and rounding. With S from
+    before it, g_t the product of its a up to t and u_t what token t writes, ``S_t = g_t S + sum_i
+    (g_t / g_i) u_i k_i^T`` over its tokens i up to t, and the u solve a triangular system.
 
     Source: Yang, Kautz and Hatamizadeh, Gated Delta Networks (2025), equation 10 and section 3.3.
-
-    Args:
-        q: Queries ``(B, H, T, Dk)``.
-        k: Keys ``(B, H, T, Dk)``, of length 1.
-        v: Values ``(B, H, T, Dv)``.
-        keep: Which share of the state each step keeps, above 0 and up to 1, ``(B, H, T)``.
-        rate: How far each step goes to the new value, 0 to 1, ``(B, H, T)``.
-        chunk: Tokens that are taken at once; it changes nothing but time and rounding.
-
-    Returns:
-        The output ``(B, H, T, Dv)``. No position sees a later one.
-
-    Raises:
-        ValueError: If the shapes don't fit together.
-
-    Example:
-        A key that comes twice returns its last value, where a sum would return 12.
-
-        >>> k = torch.tensor([[1.0, 0.0], [1.0, 0.0]])[None, None]
-        >>> v = torch.tensor([[4.0], [8.0]])[None, None]
-        >>> gated_delta(k, k, v, *torch.ones(2, 1, 1, 2))[0, 0, -1]
-        tensor([8.])
     """
     check_attention(q, k, v, n_axes=4)
     for name, x in (("keep", keep), ("rate", rate)):
@@ -69,27 +47,10 @@ def gated_delta(
 
 
 class GatedDeltaAttention(HeadProjections):
-    """Heads with a state by the gated delta rule; there is no softmax, and no key is kept.
+    """Heads with a state by :func:`gated_delta`; there is no softmax, and no key is kept.
 
-    Queries and keys have length 1. What is kept and how much is written follows from each token:
     ``a = sigmoid(W_a x + c)`` and ``b = sigmoid(W_b x)``; at first the heads keep between 0.999
     and 0.88. The paper's short convolution, output norm and output gate are left out.
-
-    Source: as :func:`gated_delta`.
-
-    Args:
-        d_model: Width D of the inputs and of the output.
-        n_heads: Number of heads H, which divides D.
-        bias: Whether the projections add a bias vector.
-
-    Raises:
-        ValueError: If H does not divide D.
-
-    Example:
-        >>> attend = GatedDeltaAttention(8, n_heads=2)
-        >>> x = torch.randn(1, 6, 8)
-        >>> torch.allclose(attend(x[:, :4]), attend(x)[:, :4], atol=1e-6)  # it reads forwards
-        True
     """
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
@@ -99,17 +60,7 @@ class GatedDeltaAttention(HeadProjections):
         self.memory = nn.Parameter(torch.linspace(7, 2, n_heads))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Read what was written up to each token.
-
-        Args:
-            x: Tokens ``(B, T, D)``.
-
-        Returns:
-            The output ``(B, T, D)``.
-
-        Raises:
-            ValueError: If x has another shape.
-        """
+        """Read what was written up to each token: ``(B, T, D)``."""
         q, k, v = self.project(x)
         q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
         keep = (self.keep_proj(x) + self.memory).sigmoid().mT

@@ -30,27 +30,15 @@ def linformer_attention(
 
     The weights belong to mixtures, each of which holds a bit of every key. So nothing can be
     hidden after the mixing, neither padding nor the future: padding is hidden by mixing zeros in
-    its place, and a causal Linformer does not exist.
+    its place, and a causal Linformer does not exist. Returns the output ``(B, H, T, Dv)``, 0 where
+    no key may be seen, and the weights of the mixtures before dropout, ``(B, H, T, rank)``.
 
     Source: Wang et al., Linformer: Self-Attention with Linear Complexity (2020), equation 7.
 
     Args:
-        q: Queries ``(B, H, T, Dh)``.
-        k: Keys ``(B, H, S, Dh)``, or ``(B, 1, S, Dh)`` for all heads.
-        v: Values ``(B, H, S, Dv)``, or ``(B, 1, S, Dv)`` for all heads.
-        mix_keys: The paper's E, ``(rank, length)`` with ``length >= S``; of a shorter sequence the
-            first S columns count.
-        mix_values: The paper's F, ``(rank, length)``.
-        key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = the key may be mixed in.
-        dropout: Probability of dropping a weight. Always applied: pass 0 for evaluation.
-
-    Returns:
-        The output ``(B, H, T, Dv)`` and the weights of the mixtures before dropout,
-        ``(B, H, T, rank)``. Where no key may be seen the output is 0.
-
-    Raises:
-        ValueError: If the shapes don't fit together, the sequence is longer than the mixtures, or
-            the mask is not boolean or differs between queries or heads.
+        q, k, v: ``(B, H, T or S, Dh)``; keys and values also ``(B, 1, S, Dh)`` for all heads.
+        mix_keys, mix_values: The paper's E and F, ``(rank, length)`` with ``length >= S``; of a
+            shorter sequence the first S columns count.
 
     Example:
         With as many mixtures as keys, each of them one key, it is attention as ever.
@@ -60,9 +48,6 @@ def linformer_attention(
         >>> out, weights = linformer_attention(q, k, v, torch.eye(6), torch.eye(6))
         >>> torch.allclose(out, scaled_dot_product_attention(q, k, v)[0], atol=1e-6)
         True
-        >>> mix = torch.ones(2, 6) / 6  # all keys in equal parts, twice
-        >>> linformer_attention(q, k, v, mix, mix)[1].shape
-        torch.Size([1, 2, 6, 2])
     """
     # One head of keys and values may stand for all.
     all_k, all_v = (
@@ -86,32 +71,18 @@ def linformer_attention(
 class LinformerAttention(nn.Module):
     """Self- or cross-attention whose cost grows with T times rank.
 
+    The mixtures cost ``2 * rank * length`` weights. The fast path mixes the tokens before they
+    become keys and values, which gives the same for less work.
+
     Source: Wang et al. (2020), section 4; the options ``share_kv`` and ``one_kv_head`` and the
     initialisation follow the package ``linformer``.
 
     Args:
-        d_model: Width D of the inputs and of the output.
-        n_heads: Number of heads H, which divides D.
         length: Longest sequence of keys there can be; shorter ones use the first columns.
         rank: Number of mixtures.
         share_projection: Whether keys and values are mixed alike, ``E = F``.
         share_kv: Whether the values are the keys; implies ``share_projection``.
         one_kv_head: Whether all heads search the same keys and values, of width Dh.
-        dropout: Probability of dropping a weight while training.
-        fused: Whether to mix the tokens before they become keys and values, which gives the same
-            for less work, and to use the fused kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If H does not divide D, a size is not positive or ``dropout`` not in [0, 1).
-
-    Example:
-        The mixtures cost ``2 * rank * length`` weights, here more than the four projections.
-
-        >>> attend = LinformerAttention(512, n_heads=8, length=4096, rank=256)
-        >>> sum(p.numel() for p in attend.parameters()) == 4 * 512**2 + 512 + 2 * 256 * 4096
-        True
-        >>> attend(torch.zeros(1, 1000, 512)).shape
-        torch.Size([1, 1000, 512])
     """
 
     def __init__(
@@ -153,20 +124,9 @@ class LinformerAttention(nn.Module):
         key_mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend from x to mixtures of the memory.
+        """Attend from x ``(B, T, D)`` to mixtures of the memory, S being at most ``length``.
 
-        Args:
-            x: What asks, ``(B, T, D)``.
-            memory: What is searched, ``(B, S, D)`` with ``S <= length``; ``x`` if not given.
-            key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be seen.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, rank)``.
-
-        Raises:
-            ValueError: If a shape does not fit, the memory is too long, or the mask is not boolean
-                or differs between queries or heads.
+        The weights are ``(B, H, T, rank)``.
         """
         memory = x if memory is None else memory
         for name, tokens in (("x", x), ("memory", memory)):

@@ -25,26 +25,6 @@ class LongformerAttention(nn.Module):
 
     Source: Beltagy et al., Longformer (2020), section 3.1. Libraries call ``2 * radius`` the
     ``attention_window``.
-
-    Args:
-        d_model: Width D of the tokens.
-        n_heads: Number of heads H, which divides D.
-        radius: Neighbours on each side, at least 0.
-        dropout: Probability of dropping a weight while training.
-        bias: Whether the projections have a bias.
-        fused: Whether to use the fused kernel, which keeps no weights.
-
-    Raises:
-        ValueError: If H does not divide D or a number is out of range.
-
-    Example:
-        Six projections instead of three, and one for the output.
-
-        >>> attend = LongformerAttention(d_model=16, n_heads=2, radius=1)
-        >>> sum(p.numel() for p in attend.parameters()) == 7 * (16 * 16 + 16)
-        True
-        >>> attend(torch.randn(3, 10, 16), torch.tensor([0])).shape
-        torch.Size([3, 10, 16])
     """
 
     def __init__(
@@ -87,23 +67,15 @@ class LongformerAttention(nn.Module):
         key_mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor, Tensor | None]:
-        """Attend.
+        """Attend from each token ``(B, T, D)`` to its window and the global ones: ``(B, T, D)``.
+
+        If asked for, also the weights ``(B, H, T, G + 2r + 1)`` of the global keys and the window,
+        whose rows at global positions are 0, and those of the global queries ``(B, H, G, T)``, None
+        without global positions.
 
         Args:
-            x: Tokens ``(B, T, D)``.
             global_positions: Integers ``(G,)``, the same for all sequences, or ``(B, G)``, where
                 -1 fills up a sequence that has fewer. None is different from another.
-            key_mask: Boolean ``(B, 1, 1, T)`` or ``(1, T)``; ``True`` = may be attended to.
-            return_weights: Whether to return the weights too, as they were before dropout.
-
-        Returns:
-            The output ``(B, T, D)``. If asked for, also the weights ``(B, H, T, G + 2r + 1)`` of
-            the G global keys and the window, whose rows at global positions are 0, and the weights
-            ``(B, H, G, T)`` of the global queries (None without global positions).
-
-        Raises:
-            ValueError: If the shapes don't fit, the mask is not boolean, or a position is out of
-                range or comes twice.
         """
         if x.ndim != 3 or x.shape[-1] != self.d_model:
             raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, T, {self.d_model})")

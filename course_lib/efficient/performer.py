@@ -21,29 +21,12 @@ _CHUNK = 128
 def orthogonal_features(
     n_features: int, d_head: int, *, generator: Generator | None = None
 ) -> Tensor:
-    """Draw random directions, orthogonal within blocks of ``d_head`` and as long as normal ones.
+    """Random directions ``(m, Dh)``, orthogonal within blocks of Dh and as long as normal ones.
 
     Each row alone is distributed like a standard normal vector, so the estimate stays unbiased;
     that no two rows of a block point the same way makes it less noisy.
 
     Source: Choromanski et al., Rethinking Attention with Performers (2021), section 2.4.
-
-    Args:
-        n_features: Number of directions m.
-        d_head: Width Dh.
-        generator: Where the randomness comes from.
-
-    Returns:
-        Directions ``(m, Dh)``.
-
-    Raises:
-        ValueError: If a size is not positive.
-
-    Example:
-        >>> rows = orthogonal_features(4, 4, generator=torch.Generator().manual_seed(0))
-        >>> gram = rows @ rows.T
-        >>> torch.allclose(gram, torch.diag(gram.diagonal()), atol=1e-5)
-        True
     """
     if n_features < 1 or d_head < 1:
         raise ValueError(f"n_features is {n_features} and d_head {d_head}, wanted at least 1")
@@ -57,7 +40,7 @@ def orthogonal_features(
 
 
 def softmax_features(x: Tensor, directions: Tensor, *, query: bool, eps: float = 1e-4) -> Tensor:
-    """Positive features whose products estimate ``exp(q . k / sqrt(Dh))``, up to a factor.
+    """Positive features ``(..., T, m)`` whose products estimate ``exp(q . k / sqrt(Dh))``.
 
     ``phi(x) = (exp(w . x' - |x'|^2 / 2 - c) + eps) / sqrt(m)`` with ``x' = x / Dh^(1/4)``. The
     stabiliser c is the largest ``w . x'``: of each query for itself, of all keys together. It
@@ -67,20 +50,13 @@ def softmax_features(x: Tensor, directions: Tensor, *, query: bool, eps: float =
     and gradients differ from the function's derivative: by up to some percent for normal x of
     width 8, by some ten-thousandths for x a quarter as long.
 
-    Source: Choromanski et al. (2021), lemma 1; stabilisers and eps as in the
-    authors' code.
+    Source: Choromanski et al. (2021), lemma 1; stabilisers and eps as in the authors' code.
 
     Args:
         x: Queries or keys ``(..., T, Dh)``.
         directions: Random directions ``(m, Dh)``.
         query: Whether x are queries.
         eps: Keeps every feature, and so every sum of weights, away from 0.
-
-    Returns:
-        Features ``(..., T, m)``, none of them negative.
-
-    Raises:
-        ValueError: If the widths differ.
 
     Example:
         >>> directions = orthogonal_features(8, 4, generator=torch.Generator().manual_seed(0))
@@ -122,28 +98,17 @@ def performer_attention(
     """Attend with estimated weights, written out: ``D^-1 phi(q) phi(k)^T v``.
 
     D holds the sums of the rows of ``phi(q) phi(k)^T``. Without dividing by them the result is no
-    average of the values and not even of their size.
+    average of the values and not even of their size. Returns the output ``(B, H, T, Dv)`` and the
+    weights ``(B, H, T, S)``, 0 where nothing is visible.
 
     Source: Choromanski et al. (2021), section 2.2.
 
     Args:
-        q: Queries ``(B, H, T, Dh)``.
-        k: Keys ``(B, H, S, Dh)``.
-        v: Values ``(B, H, S, Dv)``.
         directions: Random directions ``(m, Dh)``.
-        key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
-        causal: Whether each query sees only its own position and those before; needs T = S. The
-            stabiliser of the keys is taken over all of them, later ones included, so an eps above
-            0 lets a trace of the future through.
+        causal: Needs T = S. The stabiliser of the keys is taken over all of them, later ones
+            included, so an eps above 0 lets a trace of the future through.
         eps: Added to every feature.
         sum_eps: Added, for each feature, to the sum of the keys in D.
-
-    Returns:
-        The output ``(B, H, T, Dv)`` and the weights ``(B, H, T, S)``, 0 where nothing is visible.
-
-    Raises:
-        ValueError: If the shapes don't fit together, the mask is not boolean or differs between
-            queries or heads, or ``causal`` meets another number of keys than of queries.
 
     Example:
         With enough features, and short queries and keys, it comes close.
@@ -184,36 +149,10 @@ def performer_linear_attention(
     """Compute :func:`performer_attention` without the weights: ``D^-1 phi(q) (phi(k)^T v)``.
 
     The causal form goes by chunks: what lies before a chunk comes from sums over earlier chunks,
-    what lies within it from the weights of the chunk alone.
+    what lies within it from the weights of the chunk alone. Arguments as for
+    :func:`performer_attention`.
 
     Source: Choromanski et al. (2021), appendix B.
-
-    Args:
-        q: Queries ``(B, H, T, Dh)``.
-        k: Keys ``(B, H, S, Dh)``.
-        v: Values ``(B, H, S, Dv)``.
-        directions: Random directions ``(m, Dh)``.
-        key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
-        causal: Whether each query sees only its own position and those before; needs T = S.
-        eps: Added to every feature.
-        sum_eps: Added, for each feature, to the sum of the keys in D.
-
-    Returns:
-        The output ``(B, H, T, Dv)``, 0 where nothing is visible.
-
-    Raises:
-        ValueError: As :func:`performer_attention`.
-
-    Example:
-        >>> generator = torch.Generator().manual_seed(0)
-        >>> q, k, v = torch.randn(3, 1, 1, 300, 8, generator=generator)
-        >>> directions = orthogonal_features(32, 8, generator=generator)
-        >>> for causal in (False, True):
-        ...     out = performer_linear_attention(q, k, v, directions, causal=causal)
-        ...     written_out, _ = performer_attention(q, k, v, directions, causal=causal)
-        ...     print(torch.allclose(out, written_out, atol=1e-4))
-        True
-        True
     """
     phi_q, phi_k, v, like = _prepare(q, k, v, directions, key_mask, causal, eps)
     floor = sum_eps * math.sqrt(len(directions))
@@ -280,28 +219,10 @@ def _positive(total: Tensor) -> Tensor:
 
 
 class RandomFeatureAttention(nn.Module):
-    """Performer attention on heads, with directions that are saved with the weights.
+    """:func:`performer_attention` on heads, with directions that are saved with the weights.
 
-    Source: Choromanski et al. (2021).
-
-    Args:
-        d_head: Width Dh.
-        n_features: Number of directions m; ``int(Dh * ln Dh)`` if not given.
-        causal: Whether each query sees only its own position and those before.
-        eps: As in :func:`performer_attention`.
-        sum_eps: As in :func:`performer_attention`.
-        generator: Where the directions come from.
-        fused: Whether to bracket so that no weights arise.
-
-    Raises:
-        ValueError: If a size is not positive.
-
-    Example:
-        >>> attend = RandomFeatureAttention(64, generator=torch.Generator().manual_seed(0))
-        >>> attend.directions.shape
-        torch.Size([266, 64])
-        >>> attend(*torch.zeros(3, 1, 2, 10, 64)).shape
-        torch.Size([1, 2, 10, 64])
+    They are drawn, not learned, and ``int(Dh * ln Dh)`` if ``n_features`` is not given. The fast
+    path brackets so that no weights arise.
     """
 
     directions: Tensor
@@ -325,28 +246,11 @@ class RandomFeatureAttention(nn.Module):
         self.register_buffer("directions", directions)
 
     def redraw(self, generator: Generator | None = None) -> None:
-        """Draw new directions, as the paper does from time to time while training.
-
-        Args:
-            generator: Where the randomness comes from.
-        """
+        """Draw new directions, as the paper does from time to time while training."""
         self.directions.copy_(orthogonal_features(*self.directions.shape, generator=generator))
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, *, key_mask: Tensor | None = None) -> Tensor:
-        """Attend.
-
-        Args:
-            q: Queries ``(B, H, T, Dh)``.
-            k: Keys ``(B, H, S, Dh)``.
-            v: Values ``(B, H, S, Dv)``.
-            key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
-
-        Returns:
-            The output ``(B, H, T, Dv)``.
-
-        Raises:
-            ValueError: As :func:`performer_attention`.
-        """
+        """Attend to k and v ``(B, H, S, Dh)``: ``(B, H, T, Dv)``."""
         causal, eps, sum_eps = self.causal, self.eps, self.sum_eps
         if self.fused:
             return performer_linear_attention(
@@ -358,31 +262,7 @@ class RandomFeatureAttention(nn.Module):
 
 
 class PerformerAttention(HeadProjections):
-    """Multi-head self- or cross-attention by random features.
-
-    Source: Choromanski et al. (2021).
-
-    Args:
-        d_model: Width D of the inputs and of the output.
-        n_heads: Number of heads H, which divides D; all use the same directions.
-        n_features: Number of directions m; ``int(Dh * ln Dh)`` if not given.
-        causal: Whether each query sees only its own position and those before.
-        bias: Whether the projections add a bias vector.
-        generator: Where the directions come from.
-        fused: Whether to bracket so that no weights arise.
-
-    Raises:
-        ValueError: If H does not divide D.
-
-    Example:
-        The directions are drawn, not learned: there are as many weights as ever.
-
-        >>> attend = PerformerAttention(64, n_heads=2, generator=torch.Generator().manual_seed(0))
-        >>> sum(p.numel() for p in attend.parameters()) == 4 * (64 * 64 + 64)
-        True
-        >>> attend(torch.zeros(1, 10, 64)).shape
-        torch.Size([1, 10, 64])
-    """
+    """Multi-head self- or cross-attention by :class:`RandomFeatureAttention`, one for all heads."""
 
     def __init__(
         self,
@@ -403,17 +283,5 @@ class PerformerAttention(HeadProjections):
     def forward(
         self, x: Tensor, memory: Tensor | None = None, *, key_mask: Tensor | None = None
     ) -> Tensor:
-        """Attend from x to the memory.
-
-        Args:
-            x: What asks, ``(B, T, D)``.
-            memory: What is searched, ``(B, S, D)``; ``x`` if not given.
-            key_mask: Boolean, ``(B, 1, 1, S)`` or ``(S,)``; ``True`` = may be attended to.
-
-        Returns:
-            The output ``(B, T, D)``.
-
-        Raises:
-            ValueError: If a shape does not fit or as :func:`performer_attention`.
-        """
+        """Attend from x ``(B, T, D)`` to the memory: ``(B, T, D)``."""
         return self.merge(self.attend(*self.project(x, memory), key_mask=key_mask))

@@ -15,25 +15,13 @@ from course_lib.attention import check_attention, scaled_dot_product_attention
 
 
 def strided_mask(T: int, stride: int, *, device: torch.device | None = None) -> Tensor:
-    """The last l positions, and every l-th before them.
+    """The last l positions, ``(T, T)``, and every l-th before them; l is the stride.
 
     Source: Child et al., Generating Long Sequences with Sparse Transformers (2019), section 4:
     the union of ``A1 = {max(0, i - l), ..., i}`` and ``A2 = {j <= i : (i - j) mod l = 0}``.
 
-    Args:
-        T: Sequence length.
-        stride: The paper's l, at least 1.
-        device: Where to put the mask.
-
-    Returns:
-        Boolean mask ``(T, T)``; ``True`` = may attend.
-
-    Raises:
-        ValueError: If the stride is less than 1.
-
-    Example:
-        >>> strided_mask(7, stride=2).int()[-1]
-        tensor([1, 0, 1, 0, 1, 1, 1], dtype=torch.int32)
+        >>> strided_mask(7, stride=2).int()[-1].tolist()
+        [1, 0, 1, 0, 1, 1, 1]
     """
     _check_stride(stride)
     position = torch.arange(T, device=device)
@@ -44,27 +32,14 @@ def strided_mask(T: int, stride: int, *, device: torch.device | None = None) -> 
 def fixed_mask(
     T: int, stride: int, n_summary: int = 1, *, device: torch.device | None = None
 ) -> Tensor:
-    """The own block of l positions, and the last c of every block before.
+    """The own block of l positions, ``(T, T)``, and the last c of every block before.
 
     Source: Child et al. (2019), section 4: the union of
     ``A1 = {j <= i : j div l = i div l}`` and ``A2 = {j <= i : j mod l in {l - c, ..., l - 1}}``.
+    The stride is l and ``n_summary`` c, from 1 to l.
 
-    Args:
-        T: Sequence length.
-        stride: The paper's l, at least 1.
-        n_summary: The paper's c, from 1 to l.
-        device: Where to put the mask.
-
-    Returns:
-        Boolean mask ``(T, T)``; ``True`` = may attend.
-
-    Raises:
-        ValueError: If the stride is less than 1 or ``n_summary`` not in 1..l.
-
-    Example:
-        >>> fixed_mask(7, stride=3).int()[-2:]
-        tensor([[0, 0, 1, 1, 1, 1, 0],
-                [0, 0, 1, 0, 0, 1, 1]], dtype=torch.int32)
+        >>> fixed_mask(7, stride=3).int()[-2:].tolist()
+        [[0, 0, 1, 1, 1, 1, 0], [0, 0, 1, 0, 0, 1, 1]]
     """
     _check_stride(stride)
     _check_summary(stride, n_summary)
@@ -86,28 +61,10 @@ def strided_attention(
     """Attention under :func:`strided_mask` or :func:`fixed_mask`, with all ``T * T`` scores.
 
     One softmax runs over both parts of the pattern, which the paper calls a merged head; it also
-    gives the parts to different heads or layers.
+    gives the parts to different heads or layers. Without ``n_summary`` the pattern is the strided
+    one. Returns the output ``(..., T, Dv)`` and the weights ``(..., T, T)``.
 
     Source: Child et al. (2019), section 5.
-
-    Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., T, Dh)``.
-        v: Values ``(..., T, Dv)``.
-        stride: The paper's l.
-        n_summary: The paper's c for the fixed pattern; the strided one if not given.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-
-    Returns:
-        The output ``(..., T, Dv)`` and the weights ``(..., T, T)``.
-
-    Raises:
-        ValueError: If the shapes don't fit together or a number is out of range.
-
-    Example:
-        >>> q, k, v = torch.randn(3, 1, 7, 4, generator=torch.Generator().manual_seed(0))
-        >>> (strided_attention(q, k, v, stride=2)[1][0, -1] > 0).int()
-        tensor([1, 0, 1, 0, 1, 1, 1], dtype=torch.int32)
     """
     check_attention(q, k, v, aligned=True)
     T = q.shape[-2]
@@ -131,29 +88,7 @@ def fused_strided_attention(
 
     What is near lies in the same row and the one before; every l-th position is a column. Scores
     take ``T * (2 l + T / l)`` numbers, least at ``l = sqrt(T / 2)``, instead of ``T * T``.
-
-    Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., T, Dh)``.
-        v: Values ``(..., T, Dv)``.
-        stride: The paper's l.
-        n_summary: The paper's c for the fixed pattern; the strided one if not given.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-
-    Returns:
-        The output ``(..., T, Dv)``.
-
-    Raises:
-        ValueError: If the shapes don't fit together or a number is out of range.
-
-    Example:
-        >>> q, k, v = torch.randn(3, 1, 10, 4, generator=torch.Generator().manual_seed(0))
-        >>> for n_summary in (None, 1):  # strided, fixed
-        ...     exact, _ = strided_attention(q, k, v, stride=3, n_summary=n_summary)
-        ...     out = fused_strided_attention(q, k, v, stride=3, n_summary=n_summary)
-        ...     print(torch.allclose(out, exact, atol=1e-6))
-        True
-        True
+    Arguments as for :func:`strided_attention`.
     """
     check_attention(q, k, v, aligned=True)
     _check_stride(stride)

@@ -32,10 +32,6 @@ class Running(NamedTuple):
         largest: The largest score of each query, ``(..., T, 1)``; ``-inf`` before the first.
         total: Sum of ``exp(score - largest)``, ``(..., T, 1)``.
         out: Sum of ``exp(score - largest) * value``, ``(..., T, Dv)``.
-
-    Example:
-        >>> Running.start(torch.zeros(1, 4), d_value=2).largest
-        tensor([[-inf]])
     """
 
     largest: Tensor
@@ -50,18 +46,10 @@ class Running(NamedTuple):
 
 
 def online_step(scores: Tensor, v: Tensor, seen: Running) -> Running:
-    """Take in the next keys: rescale what was summed, then add.
+    """Take in the scores ``(..., T, S)`` and values of the next keys: rescale the sums, then add.
 
     Source: Milakov and Gimelshein, Online normalizer calculation for softmax (2018), algorithm 3;
     Dao et al., FlashAttention (2022), algorithm 1.
-
-    Args:
-        scores: Scores of the new keys, ``(..., T, S)``; ``-inf`` = blocked.
-        v: Their values ``(..., S, Dv)``.
-        seen: What is known of the keys before them.
-
-    Returns:
-        What is known with the new keys: columns ``(..., T, 1)`` and sums ``(..., T, Dv)``.
 
     Example:
         The larger score 3 arrives second. What came first is scaled down by ``exp(1 - 3)``.
@@ -94,29 +82,9 @@ def online_attention(
     scale: float | None = None,
     tile: int = 64,
 ) -> Tensor:
-    """Attention by :func:`online_step`, tile after tile: the readable version.
+    """Attention ``(..., T, Dv)`` by :func:`online_step`, tile after tile: the readable version.
 
-    Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., S, Dh)``.
-        v: Values ``(..., S, Dv)``.
-        mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend.
-        bias: Added to the scaled scores, broadcastable to ``(..., T, S)``.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-        tile: Queries and keys of one tile.
-
-    Returns:
-        The output ``(..., T, Dv)``; 0 for a query that may attend to nothing.
-
-    Raises:
-        ValueError: If the shapes don't fit together, the mask is not boolean or the tile is empty.
-
-    Example:
-        >>> from course_lib.attention import scaled_dot_product_attention
-        >>> q, k, v = torch.randn(3, 2, 10, 4, generator=torch.Generator().manual_seed(0))
-        >>> exact, _ = scaled_dot_product_attention(q, k, v)
-        >>> torch.allclose(online_attention(q, k, v, tile=3), exact, atol=1e-6)
-        True
+    A tile has ``tile`` queries and keys. A query that may attend to nothing gets 0.
     """
     shape = _check(q, k, v, mask, bias)
     _check_tile("tile", tile)
@@ -165,31 +133,10 @@ def tiled_attention(
     Source: Dao et al., FlashAttention (2022), algorithms 1 and 4.
 
     Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., S, Dh)``.
-        v: Values ``(..., S, Dv)``.
-        mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend.
-        bias: Added to the scaled scores, broadcastable to ``(..., T, S)``.
-        causal: Whether each query sees only its own position and those before, aligned at the
-            end as in :func:`course_lib.masks.causal_mask`. Needs no mask, and tiles that lie in
-            the future are not computed at all.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-        query_tile: Queries of one tile; chosen from the sizes if not given.
-        key_tile: Keys of one tile; chosen from the sizes if not given.
-
-    Returns:
-        The output ``(..., T, Dv)``; 0 for a query that may attend to nothing.
-
-    Raises:
-        ValueError: If the shapes don't fit together, the mask is not boolean, a tile is empty or
-            ``causal`` meets fewer keys than queries.
-
-    Example:
-        >>> q, k, v = torch.randn(3, 2, 300, 8, generator=torch.Generator().manual_seed(0))
-        >>> out = tiled_attention(q, k, v, causal=True, query_tile=64, key_tile=128)
-        >>> full = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        >>> torch.allclose(out, full, atol=1e-6)
-        True
+        q, k, v: ``(..., T or S, Dh)``.
+        causal: Aligned at the end as in :func:`course_lib.masks.causal_mask`. Needs no mask, and
+            tiles that lie in the future are not computed at all.
+        query_tile, key_tile: Queries and keys of one tile; chosen from the sizes if not given.
     """
     shape = _check(q, k, v, mask, bias)
     T, S = shape[-2:]

@@ -1,15 +1,4 @@
-"""Values that are steps: attention to how a sequence moves, not to where it is.
-
-The ablation report defines, for the first of a few tokens and without projections, softmax or
-scale, ``V_1 = x_1 + sum_{j > 1} (x_1 . x_j)(x_j - x_{j-1})``. What the others get, what becomes of
-the first difference, and how that sits in a layer is not said. The reading chosen here is::
-
-    out_i = v_i + sum_j A_ij (v_j - v_{j-1}),   v_1 - v_0 = 0,   A = softmax(q k^T / sqrt(Dh))
-
-The difference of two neighbours knows who stands before whom, so tokens in another order give
-another result although no position was added. It needs no token after j, so it is as causal as its
-mask.
-"""
+"""Values that are steps: attention to how a sequence moves, not to where it is."""
 
 import torch
 from torch import Tensor
@@ -20,7 +9,10 @@ from course_lib.positions.heads import HeadProjections
 
 
 def literal_delta_value(x: Tensor) -> Tensor:
-    """The first output ``(..., D)`` of tokens ``(..., T, D)`` as the report writes it."""
+    """``V_1 = x_1 + sum_{j > 1} (x_1 . x_j)(x_j - x_{j-1})``, ``(..., D)`` of ``(..., T, D)``.
+
+    The first output as the ablation report, section 2.1, writes it: no projections, no softmax.
+    """
     if x.ndim < 2:
         raise ValueError(f"x has shape {tuple(x.shape)}, wanted (..., T, D)")
     first, later = x[..., :1, :], x[..., 1:, :]
@@ -56,8 +48,15 @@ def add_own_values(out: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
 class DeltaValueAttention(HeadProjections):
     """Multi-head self-attention that averages steps between neighbours and adds them to each token.
 
-    Uniform weights telescope: the sum of all steps is the last value less the first. A query that
-    may attend to nothing gets 0.
+    The report does not say what the outputs after :func:`literal_delta_value` are, what becomes of
+    the first difference, and how that sits in a layer. The reading chosen here is::
+
+        out_i = v_i + sum_j A_ij (v_j - v_{j-1}),   v_1 - v_0 = 0,   A = softmax(q k^T / sqrt(Dh))
+
+    The difference of two neighbours knows which of them stands first, so tokens in another order
+    give another result although no position was added. It needs no token after j, so it is as
+    causal as its mask. Uniform weights telescope: the sum of all steps is the last value less the
+    first. A query that may attend to nothing gets 0.
     """
 
     def forward(

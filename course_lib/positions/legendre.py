@@ -1,10 +1,4 @@
-"""Positions by Legendre polynomials.
-
-``P_0 = 1``, ``P_1 = x``, ``(n + 1) P_{n+1} = (2n + 1) x P_n - n P_{n-1}`` are orthogonal on
-[-1, 1]. Two encodings can be made of them, and they are not the same: in the paper's the *position*
-is the order of the polynomial and the channels are points of [-1, 1]; in the other the *channel* is
-the order and the positions are points, as the channels of the sinusoidal code are sines.
-"""
+"""Positions by Legendre polynomials, which are orthogonal on [-1, 1]."""
 
 from typing import Literal, get_args
 
@@ -17,14 +11,14 @@ LegendreMode = Literal["paper", "basis"]
 
 
 def legendre_polynomials(x: Tensor, degree: int, *, fused: bool = True) -> Tensor:
-    """Evaluate ``P_0 ... P_degree`` at points ``(...)`` by the recurrence: ``(degree + 1, ...)``.
+    """Evaluate ``P_0 ... P_degree`` at points ``(...)``: ``(degree + 1, ...)``.
 
-    The recurrence is stable on [-1, 1]. The sum over powers of x that Rodrigues' formula expands
-    to is not: its terms grow to more digits than a double holds before they cancel. The work is
-    done in double precision, which keeps orders in the hundreds exact to the last digits of a
-    float; the result is in the precision of x and without a gradient. The fast path has one
-    operation for each order: multiples of the polynomials, chosen so that ``P_{n-1}`` has no
-    factor in the recurrence.
+    ``P_0 = 1``, ``P_1 = x``, ``(n + 1) P_{n+1} = (2n + 1) x P_n - n P_{n-1}``: a recurrence that is
+    stable on [-1, 1]. The sum over powers of x that Rodrigues' formula expands to is not: its terms
+    grow to more digits than a double holds before they cancel. The work is done in double
+    precision, which keeps orders in the hundreds exact to the last digits of a float; the result is
+    in the precision of x and without a gradient. The fast path has one operation for each order:
+    multiples of the polynomials, chosen so that ``P_{n-1}`` has no factor in the recurrence.
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 22.7.10.
 
@@ -65,12 +59,13 @@ def legendre_positions(
 ) -> Tensor:
     """Encode the positions 1, 2, ... of a sequence: ``(T, D)``.
 
-    - ``"paper"``: ``PE(n, i) = P_n(x_i)`` with ``x_i = -1 + 2 i / D``. Positions start at 1, since
-      ``P_0`` is 1 everywhere and says nothing. The norm of row n falls like
-      ``sqrt(D / (2n + 1))``, so late positions fade beside the tokens they are added to; with
-      ``normalise`` each row has the norm ``sqrt(D / 2)`` of a sinusoidal code.
-    - ``"basis"``: ``PE(n, i) = P_i(x_n)`` with the points ``x_n`` spread evenly from -1 to 1 over
-      the sequence. The code of a position depends on how long the sequence is.
+    - ``"paper"``: the position is the order of the polynomial, ``PE(n, i) = P_n(x_i)`` with
+      ``x_i = -1 + 2 i / D``. Positions start at 1, since ``P_0`` is 1 everywhere and says nothing.
+      The norm of row n falls like ``sqrt(D / (2n + 1))``, so late positions fade beside the tokens
+      they are added to; with ``normalise`` each row has the norm ``sqrt(D / 2)`` of a sinusoidal
+      code.
+    - ``"basis"``: the channel is the order, ``PE(n, i) = P_i(x_n)`` with the points ``x_n`` spread
+      evenly from -1 to 1 over the sequence. A position's code depends on how long the sequence is.
 
     Source: Aggarwal, PoPE: Legendre Orthogonal Polynomials Based Position Encoding for Large
     Language Models (2024), equations 14 and 15, for the first. (Another, rotary, PoPE means polar.)

@@ -1,7 +1,4 @@
-"""What follows from sinusoidal positions of an even width D: wavelengths, shifts, distances.
-
-Source: Vaswani et al. (2017), section 3.5, which rounds the longest wave up to ``2 pi base``.
-"""
+"""What follows from sinusoidal positions of an even width D: wavelengths, shifts, distances."""
 
 import torch
 from torch import Tensor
@@ -11,11 +8,15 @@ from course_lib.positions.rotary import rotary_frequencies
 
 def wavelengths(d_model: int, *, base: float = 10_000.0) -> Tensor:
     """After how many positions each pair begins again, ``(D / 2,)``: ``2 pi base^(2i / D)``."""
+    # Vaswani et al. (2017), section 3.5, round the longest one up to 2 pi base.
     return 2 * torch.pi / rotary_frequencies(d_model, base=base)
 
 
 def shift_matrix(shift: float, d_model: int, *, base: float = 10_000.0) -> Tensor:
-    """The matrix ``(D, D)`` that moves any code on: pair i turns by ``shift base^(-2i/D)``."""
+    """The matrix ``(D, D)`` that moves any code on: pair i turns by ``shift base^(-2i/D)``.
+
+    Source: Vaswani et al., Attention Is All You Need (2017), section 3.5, names the property.
+    """
     angles = shift * rotary_frequencies(d_model, base=base)
     cos, sin = angles.cos(), angles.sin()
     return torch.block_diag(*torch.stack([cos, sin, -sin, cos], dim=-1).unflatten(-1, (2, 2)))

@@ -45,6 +45,8 @@ def four_terms(
 ) -> dict[str, Tensor]:
     """Compute each term by itself, unscaled: scores ``(..., T, S)`` by the name of the term.
 
+    ``tp``, for instance, is the token of the query times the position of the key.
+
     Args:
         q_token, q_position: Projected tokens and positions as queries ``(..., T, Dh)``.
         k_token, k_position: The same as keys ``(..., S, Dh)``.
