@@ -1,8 +1,4 @@
-"""Alignments: which source word a target word translates, as links and as attention weights.
-
-Matrices have the orientation of attention weights: rows are target words (queries), columns are
-source words (keys).
-"""
+"""Alignments: which source word (column) a target word (row) translates."""
 
 from collections.abc import Iterable
 
@@ -13,31 +9,10 @@ __all__ = ["alignment_error_rate", "hard_alignment", "ideal_weights"]
 
 
 def ideal_weights(links: Iterable[tuple[int, int]], n_source: int, n_target: int) -> Tensor:
-    """Write the attention weights that show an alignment and nothing else.
+    """The attention weights ``(T, S)`` that show links (source, target) and nothing else.
 
     Each target word divides its attention equally among the source words that it is linked to. So
-    its row sums to 1, or to 0 if it translates no word. Nothing of the kind holds for columns: a
-    source word may be looked at by many target words, or by none.
-
-    Args:
-        links: Pairs (source position, target position), counted from 0; one given twice counts
-            once.
-        n_source: Number S of source words.
-        n_target: Number T of target words.
-
-    Returns:
-        Weights ``(T, S)``.
-
-    Raises:
-        ValueError: If a link lies outside the sentences.
-
-    Example:
-        "im garten" - "in the garden": one word becomes two, so a column sums to 2.
-
-        >>> ideal_weights([(0, 0), (0, 1), (1, 2)], n_source=2, n_target=3)
-        tensor([[1., 0.],
-                [1., 0.],
-                [0., 1.]])
+    its row sums to 1, or to 0 if it translates no word. Nothing of the kind holds for columns.
     """
     weights = torch.zeros(n_target, n_source)
     for source, target in links:
@@ -51,23 +26,7 @@ def ideal_weights(links: Iterable[tuple[int, int]], n_source: int, n_target: int
 
 
 def hard_alignment(weights: Tensor, threshold: float | None = None) -> Tensor:
-    """Turn attention weights into links.
-
-    Args:
-        weights: ``(..., T, S)``; a row of zeros, as padding has it, gets no link.
-        threshold: The weight from which on a pair is linked. None links each target word to the
-            one source word that has the most weight, the first of several.
-
-    Returns:
-        Boolean ``(..., T, S)``.
-
-    Example:
-        >>> weights = torch.tensor([[0.5, 0.4, 0.1], [0.0, 0.0, 1.0]])
-        >>> hard_alignment(weights).int().tolist()
-        [[1, 0, 0], [0, 0, 1]]
-        >>> hard_alignment(weights, threshold=0.3).int().tolist()
-        [[1, 1, 0], [0, 0, 1]]
-    """
+    """Turn weights ``(..., T, S)`` into links: each row's largest, or all from a threshold on."""
     if threshold is not None:
         return (weights >= threshold) & (weights > 0)
     best = weights.argmax(dim=-1, keepdim=True)
@@ -77,39 +36,12 @@ def hard_alignment(weights: Tensor, threshold: float | None = None) -> Tensor:
 def alignment_error_rate(predicted: Tensor, gold: Tensor, possible: Tensor | None = None) -> float:
     """Compare links A with the true ones: ``1 - (|A and S| + |A and P|) / (|A| + |S|)``.
 
-    S are the *sure* links, P the *possible* ones, which the sure ones belong to: a possible link
-    may be drawn or left out at no cost. Without a difference between them this is
-    ``1 - 2 |A and G| / (|A| + |G|)``.
-
-    With leading axes the links of all sentences are counted together, as is usual for a corpus:
-    a long sentence then weighs more than a short one.
+    S are the *sure* links, P the *possible* ones, which the sure ones belong to and which may be
+    drawn or left out at no cost; all boolean ``(..., T, S)``. The links of all sentences are
+    counted together, so that a long one weighs more.
 
     Source: Och and Ney, A Systematic Comparison of Various Statistical Alignment Models (2003),
     section 5.
-
-    Args:
-        predicted: Boolean ``(..., T, S)``.
-        gold: Boolean ``(..., T, S)``: the sure links.
-        possible: Boolean ``(..., T, S)``: links that are not wrong; the sure ones if not given.
-
-    Returns:
-        A number between 0 (all sure links and only possible ones) and 1 (no link in common); 0 if
-        there are neither links nor sure ones.
-
-    Raises:
-        ValueError: If shapes differ or a tensor is not boolean.
-
-    Example:
-        Two of three links found, and no wrong one.
-
-        >>> gold = torch.tensor([[True, False], [True, True]])
-        >>> alignment_error_rate(torch.eye(2).bool(), gold)
-        0.2
-
-        If the third was only possible, nothing is missing.
-
-        >>> alignment_error_rate(torch.eye(2).bool(), torch.eye(2).bool(), possible=gold)
-        0.0
     """
     for name, links in (("gold", gold), ("possible", gold if possible is None else possible)):
         if predicted.shape != links.shape or not predicted.dtype == links.dtype == torch.bool:

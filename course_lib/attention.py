@@ -34,19 +34,16 @@ def scaled_dot_product_attention(
 ) -> tuple[Tensor, Tensor]:
     """Average the values by query-key similarity: ``softmax(q k^T / sqrt(Dh) + bias) v``.
 
+    Returns the output ``(..., T, Dv)`` and the weights ``(..., T, S)``. A query that may attend to
+    nothing gets the output 0, weights 0 and a zero gradient.
+
     Source: Vaswani et al., Attention Is All You Need (2017), equation 1.
 
     Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., S, Dh)``.
-        v: Values ``(..., S, Dv)``.
+        q, k, v: ``(..., T, Dh)``, ``(..., S, Dh)`` and ``(..., S, Dv)``.
         mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend.
         bias: Added to the scaled scores, broadcastable to ``(..., T, S)``.
         scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-
-    Returns:
-        The output ``(..., T, Dv)`` and the weights ``(..., T, S)``. A query that may attend to
-        nothing gets the output 0, weights 0 and a zero gradient.
 
     Raises:
         ValueError: If the shapes don't fit together or the mask is not boolean.
@@ -55,15 +52,11 @@ def scaled_dot_product_attention(
         A query equal to one of two orthogonal keys picks that key's value; the larger the scale,
         the closer it comes to a dictionary.
 
-        >>> import torch
         >>> q = torch.tensor([[1.0, 0.0]])
         >>> k = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
         >>> v = torch.tensor([[10.0], [20.0]])
-        >>> out, weights = scaled_dot_product_attention(q, k, v)
-        >>> weights
-        tensor([[0.6698, 0.3302]])
-        >>> out
-        tensor([[13.3024]])
+        >>> scaled_dot_product_attention(q, k, v)
+        (tensor([[13.3024]]), tensor([[0.6698, 0.3302]]))
         >>> scaled_dot_product_attention(q, k, v, scale=5.0)[0]
         tensor([[10.0669]])
     """
@@ -80,29 +73,9 @@ def attention_weights(
     *,
     scale: float | None = None,
 ) -> Tensor:
-    """How much each query takes from each key: ``softmax(q k^T / sqrt(Dh) + bias)``.
+    """How much each query takes of each key: ``softmax(q k^T / sqrt(Dh) + bias)``, ``(..., T, S)``.
 
-    Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., S, Dh)``.
-        mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend.
-        bias: Added to the scaled scores, broadcastable to ``(..., T, S)``.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-
-    Returns:
-        Weights ``(..., T, S)``.
-
-    Raises:
-        ValueError: If the shapes don't fit together or the mask is not boolean.
-
-    Example:
-        >>> import torch
-        >>> from course_lib.masks import causal_mask
-        >>> x = torch.zeros(3, 8)
-        >>> attention_weights(x, x, causal_mask(3))
-        tensor([[1.0000, 0.0000, 0.0000],
-                [0.5000, 0.5000, 0.0000],
-                [0.3333, 0.3333, 0.3333]])
+    Arguments as for :func:`scaled_dot_product_attention`.
     """
     check_attention(q, k)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
@@ -126,31 +99,10 @@ def fused_attention(
 ) -> Tensor:
     """Compute :func:`scaled_dot_product_attention` in one fused kernel, without the weights.
 
-    Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., S, Dh)``.
-        v: Values ``(..., S, Dv)``.
-        mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend.
-        bias: Added to the scaled scores, broadcastable to ``(..., T, S)``.
-        scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-        dropout: Probability of dropping a weight. Always applied: pass 0 for evaluation.
-
-    Returns:
-        The output ``(..., T, Dv)``; 0 for a query that may attend to nothing. On this path the mask
-        does not hide a NaN in a key, nor a score of infinity: torch's kernel adds the mask to all
-        scores, so that a query which may not see this key gets NaN as well. And on a CPU the kernel
-        takes a row of NaN for an empty one and gives 0.
-
-    Raises:
-        ValueError: If the shapes don't fit together or the mask is not boolean.
-
-    Example:
-        >>> import torch
-        >>> from course_lib.masks import causal_mask
-        >>> q, k, v = torch.randn(3, 2, 5, 8, generator=torch.Generator().manual_seed(0))
-        >>> explicit, _ = scaled_dot_product_attention(q, k, v, causal_mask(5))
-        >>> torch.allclose(fused_attention(q, k, v, causal_mask(5)), explicit, atol=1e-6)
-        True
+    On this path the mask does not hide a NaN in a key, nor a score of infinity: torch's kernel adds
+    the mask to all scores, so that a query which may not see this key gets NaN as well. And on a
+    CPU the kernel takes a row of NaN for an empty one and gives 0. Arguments as for
+    :func:`scaled_dot_product_attention`; the dropout is always applied: pass 0 for evaluation.
     """
     check_attention(q, k, v)
     attn_mask = None if mask is None and bias is None else _join(q, k, mask, bias)
@@ -178,28 +130,13 @@ def _join(q: Tensor, k: Tensor, mask: Tensor | None, bias: Tensor | None) -> Ten
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
     """Cut the model width into heads: ``(B, T, D)`` to ``(B, H, T, Dh)``.
 
-    Args:
-        x: Tokens ``(B, T, D)``.
-        n_heads: Number of heads H, which divides D.
-
-    Returns:
-        One sequence per head, ``(B, H, T, Dh)`` with ``Dh = D / H``.
-
-    Raises:
-        ValueError: If x is not three-dimensional or H does not divide D.
-
     Example:
         Head 0 holds the first Dh channels of each token. A ``reshape`` without the transpose has
         the right shape too, but mixes up tokens and channels.
 
-        >>> import torch
         >>> x = torch.arange(8).reshape(1, 2, 4)
-        >>> split_heads(x, n_heads=2)[0, 0]
-        tensor([[0, 1],
-                [4, 5]])
-        >>> x.reshape(1, 2, 2, 2)[0, 0]
-        tensor([[0, 1],
-                [2, 3]])
+        >>> split_heads(x, n_heads=2)[0, 0].tolist(), x.reshape(1, 2, 2, 2)[0, 0].tolist()
+        ([[0, 1], [4, 5]], [[0, 1], [2, 3]])
     """
     if x.ndim != 3:
         raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, T, D)")
@@ -210,23 +147,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """Put the heads side by side again: ``(B, H, T, Dh)`` to ``(B, T, D)``.
-
-    Args:
-        x: One sequence per head, ``(B, H, T, Dh)``.
-
-    Returns:
-        Tokens ``(B, T, D)`` with ``D = H * Dh``.
-
-    Raises:
-        ValueError: If x is not four-dimensional.
-
-    Example:
-        >>> import torch
-        >>> x = torch.arange(8).reshape(1, 2, 4)
-        >>> torch.equal(merge_heads(split_heads(x, n_heads=2)), x)
-        True
-    """
+    """Put the heads side by side again: ``(B, H, T, Dh)`` to ``(B, T, D)``."""
     if x.ndim != 4:
         raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, H, T, Dh)")
     return x.transpose(1, 2).flatten(-2)
@@ -238,16 +159,12 @@ class KVCache:
     In self-attention the cache grows: a call with T new tokens appends theirs, and the queries see
     old keys and new. They are the *last* T positions then, so that a causal mask has to be aligned
     at the bottom right, as :func:`course_lib.masks.causal_mask` does. In cross-attention the cache
-    is fixed: the first call projects the memory, later calls find it.
+    is ``fixed``: the first call projects the memory, later calls find it.
 
     Keys are kept as they enter the scores, that is, rotated if the layer rotates them.
 
-    Args:
-        fixed: Whether the cache holds a memory, which does not grow.
-
     Example:
-        >>> cache = KVCache()
-        >>> attend = MultiHeadAttention(8, n_heads=2)
+        >>> attend, cache = MultiHeadAttention(8, n_heads=2), KVCache()
         >>> x = torch.randn(1, 5, 8)
         >>> outs = [attend(x[:, t : t + 1], cache=cache) for t in range(5)]
         >>> cache.length, torch.allclose(outs[-1], attend(x)[:, -1:], atol=1e-6)
@@ -265,18 +182,7 @@ class KVCache:
         return 0 if self.keys is None else self.keys.shape[-2]
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Take in new keys and values.
-
-        Args:
-            keys: ``(B, H, T, Dh)``.
-            values: ``(B, H, T, Dh)``.
-
-        Returns:
-            All keys and all values ``(B, H, S, Dh)``, the new ones last.
-
-        Raises:
-            ValueError: If they don't fit what is cached, or a fixed cache is filled again.
-        """
+        """Take in ``(B, H, T, Dh)``; returns all keys and values ``(B, H, S, Dh)``, the new last."""
         if self.keys is not None and self.values is not None:
             if self.fixed:
                 raise ValueError("the cache is fixed and holds a memory; make a new one")
@@ -296,14 +202,7 @@ class KVCache:
         return keys, values
 
     def reorder(self, indices: Tensor) -> "KVCache":
-        """Let sequence n continue what was sequence ``indices[n]``, as a beam search wants it.
-
-        Args:
-            indices: Integers ``(N,)``.
-
-        Returns:
-            A new cache for N sequences.
-        """
+        """A new cache whose sequence n continues ``indices[n]``, as a beam search wants it."""
         other = KVCache(fixed=self.fixed)
         if self.keys is not None and self.values is not None:
             other.keys, other.values = self.keys[indices], self.values[indices]
@@ -314,32 +213,19 @@ class MultiHeadAttention(nn.Module):
     """Attention in H subspaces at once, for one sequence or between two.
 
     Called as ``attend(x)`` it is self-attention, as ``attend(x, memory)`` cross-attention; all
-    three roles can be given apart as ``attend(q, k, v)``.
+    three roles can be given apart as ``attend(q, k, v)``. ``d_memory`` is the width M of k and v, D
+    if not given.
 
     Source: Vaswani et al., Attention Is All You Need (2017), section 3.2.2.
-
-    Args:
-        d_model: Width D of the queries and of the output.
-        n_heads: Number of heads H, which divides D.
-        d_memory: Width M of what is searched, k and v; D if not given.
-        dropout: Probability of dropping a weight while training.
-        bias: Whether the four projections add a bias vector.
-        fused: Whether to use the fused kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If H does not divide D or ``dropout`` is not in [0, 1).
 
     Example:
         The four projections cost 4 D^2 weights, however many heads share them.
 
         >>> sum(p.numel() for p in MultiHeadAttention(512, n_heads=8, bias=False).parameters())
         1048576
-        >>> import torch
-        >>> attend = MultiHeadAttention(8, n_heads=2)
         >>> x, memory = torch.zeros(1, 3, 8), torch.zeros(1, 5, 8)
-        >>> out, weights = attend(x, memory, return_weights=True)
-        >>> out.shape, weights.shape
-        (torch.Size([1, 3, 8]), torch.Size([1, 2, 3, 5]))
+        >>> MultiHeadAttention(8, n_heads=2)(x, memory, return_weights=True)[1].shape
+        torch.Size([1, 2, 3, 5])
     """
 
     def __init__(
@@ -380,12 +266,14 @@ class MultiHeadAttention(nn.Module):
         return_weights: bool = False,
         return_heads: bool = False,
     ) -> Tensor | tuple[Tensor, ...]:
-        """Attend from q to k and v.
+        """Attend from q ``(B, T, D)`` to k and v ``(B, S, M)``: ``(B, T, D)``.
+
+        If asked for, the weights ``(B, H, T, S)`` follow as they were before dropout, so that their
+        rows sum to 1 in training too, and the heads ``(B, H, T, Dh)`` as they enter the last
+        projection.
 
         Args:
-            q: What asks, ``(B, T, D)``.
-            k: What is searched, ``(B, S, M)``; ``q`` if not given.
-            v: What is returned, ``(B, S, M)``; ``k`` if not given.
+            k, v: What is searched and what is returned; q and k if not given.
             mask: Boolean, broadcastable to ``(B, H, T, S)``; ``True`` = may attend.
             bias: Added to the scaled scores, broadcastable to ``(B, H, T, S)``.
             rotate: Turns projected queries and keys by their positions before they meet; it gets
@@ -393,17 +281,6 @@ class MultiHeadAttention(nn.Module):
             cache: Keys and values of earlier calls, to which this one adds its own; S counts both.
                 A fixed one holds a memory: the call that gives k fills it, later ones find it.
             head_mask: Factors on the output of each head, ``(H,)`` or ``(B, H)``; 0 silences it.
-            return_weights: Whether to return the weights too.
-            return_heads: Whether to return the output of each head too.
-
-        Returns:
-            The output ``(B, T, D)``; then, if asked for, the weights ``(B, H, T, S)`` as they were
-            before dropout, so that their rows sum to 1 in training too, and the heads
-            ``(B, H, T, Dh)`` as they enter the last projection.
-
-        Raises:
-            ValueError: If the shapes don't fit together, the mask is not boolean, or the cache is
-                of the wrong kind.
         """
         _check_tokens("q", q, self.d_model)
         q_heads = self._split(self.q_proj(q))
@@ -457,12 +334,6 @@ class MultiHeadAttention(nn.Module):
         The rest keep their order and are numbered anew. The last projection keeps its bias.
 
         Source: Michel et al., Are Sixteen Heads Really Better than One? (2019).
-
-        Args:
-            heads: Numbers of the heads to remove, from 0.
-
-        Raises:
-            ValueError: If there is no such head or none would be left.
         """
         heads = set(heads)
         if not heads < set(range(self.n_heads)):
@@ -509,38 +380,13 @@ def _check_head_mask(head_mask: Tensor, B: int, H: int) -> None:
 
 
 def check_heads(d_model: int, n_heads: int) -> None:
-    """Refuse a number of heads that does not divide the width.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads H.
-
-    Raises:
-        ValueError: If H does not divide D.
-
-    Example:
-        >>> check_heads(8, n_heads=3)
-        Traceback (most recent call last):
-        ValueError: n_heads is 3, wanted a divisor of d_model 8
-    """
+    """Refuse a number of heads that does not divide the width."""
     if n_heads < 1 or d_model % n_heads:
         raise ValueError(f"n_heads is {n_heads}, wanted a divisor of d_model {d_model}")
 
 
 def check_dropout(dropout: float) -> None:
-    """Refuse what is no probability of dropping something and keeping something.
-
-    Args:
-        dropout: Probability of dropping a weight.
-
-    Raises:
-        ValueError: If it is not in [0, 1).
-
-    Example:
-        >>> check_dropout(1.0)
-        Traceback (most recent call last):
-        ValueError: dropout is 1.0, wanted a probability in [0, 1)
-    """
+    """Refuse what is no probability in [0, 1)."""
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout is {dropout}, wanted a probability in [0, 1)")
 
@@ -560,28 +406,10 @@ def check_attention(
     because there the kernels bring their inputs to one.
 
     Args:
-        q: Queries ``(..., T, Dh)``.
-        k: Keys ``(..., S, Dh)``.
-        v: Values ``(..., S, Dv)``.
+        q, k, v: ``(..., T, Dh)``, ``(..., S, Dh)`` and ``(..., S, Dv)``.
         n_axes: How many dimensions each must have; 2 or more if not given.
         aligned: Whether a query stands where its key stands, so that T = S.
-        others: What else they are multiplied with, of any shape ``(...)``.
-
-    Raises:
-        ValueError: If shapes, types or devices don't fit together.
-
-    Example:
-        >>> import torch
-        >>> check_attention(torch.zeros(3, 8), torch.zeros(5, 4))
-        Traceback (most recent call last):
-        ...
-        ValueError: q has shape (3, 8) and k (5, 4), wanted (..., T, Dh) and (..., S, Dh) with \
-the same leading sizes and the same Dh, at least 1
-        >>> check_attention(torch.zeros(3, 8), torch.zeros(5, 8), torch.zeros(5, 8).long())
-        Traceback (most recent call last):
-        ...
-        ValueError: q has dtype torch.float32, k torch.float32 and v torch.int64, wanted the same \
-floating-point one of all
+        others: What else they are multiplied with.
     """
     queries, keys, third = q.shape, k.shape, k if v is None else v
     lead, S = "..." if n_axes is None else "B, H", "T" if aligned else "S"

@@ -1,8 +1,4 @@
-"""Does a model know how often it is right?
-
-A classifier's confidence is the largest of its probabilities. It is *calibrated* if of all answers
-given with confidence 0.8, eight in ten are right.
-"""
+"""Does a model know how often it is right?"""
 
 import math
 from typing import NamedTuple
@@ -20,12 +16,12 @@ __all__ = [
 
 
 class Reliability(NamedTuple):
-    """What a reliability diagram shows, by bins of confidence.
+    """What a reliability diagram shows, by bins of confidence; 0 in empty bins.
 
     Attributes:
         counts: Answers in each bin ``(M,)``.
-        confidence: Their mean confidence ``(M,)``; 0 in empty bins.
-        accuracy: Share of them that are right ``(M,)``; 0 in empty bins.
+        confidence: Their mean confidence ``(M,)``.
+        accuracy: Share of them that are right ``(M,)``.
     """
 
     counts: Tensor
@@ -34,27 +30,11 @@ class Reliability(NamedTuple):
 
 
 def reliability(logits: Tensor, labels: Tensor, n_bins: int = 10) -> Reliability:
-    """Sort answers by their confidence and see how many are right.
+    """Sort answers ``(N, n_classes)`` by confidence, their largest probability.
 
     Bin m holds the confidences above ``m / n_bins`` and up to ``(m + 1) / n_bins``.
 
     Source: Guo et al., On Calibration of Modern Neural Networks (2017), section 2.
-
-    Args:
-        logits: ``(N, n_classes)``.
-        labels: Right classes ``(N,)``.
-        n_bins: Number of bins M.
-
-    Returns:
-        Three tensors ``(M,)``, the last two in double precision.
-
-    Raises:
-        ValueError: If the shapes don't fit or there is no bin.
-
-    Example:
-        >>> logits = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6]]).log()
-        >>> reliability(logits, torch.tensor([0, 1, 1]), n_bins=2).accuracy
-        tensor([0.0000, 0.6667], dtype=torch.float64)
     """
     if logits.ndim != 2 or labels.shape != logits.shape[:1]:
         raise ValueError(
@@ -74,28 +54,12 @@ def reliability(logits: Tensor, labels: Tensor, n_bins: int = 10) -> Reliability
 
 
 def expected_calibration_error(logits: Tensor, labels: Tensor, n_bins: int = 10) -> float:
-    """Mean distance of confidence and accuracy over bins, each weighing as many as it holds.
+    """Mean distance of confidence and accuracy of answers ``(N, n_classes)``, weighted by bin.
 
-    It is 0 for a calibrated model, and for one that answers at random and knows it.
+    It is 0 for a calibrated model, of whose answers given with confidence 0.8 eight in ten are
+    right, and for one that answers at random and knows it.
 
     Source: Guo et al., On Calibration of Modern Neural Networks (2017), equation 3.
-
-    Args:
-        logits: ``(N, n_classes)``.
-        labels: Right classes ``(N,)``.
-        n_bins: Number of bins.
-
-    Returns:
-        A number in [0, 1]; NaN if there are no answers.
-
-    Raises:
-        ValueError: If the shapes don't fit or there is no bin.
-
-    Example:
-        >>> sure = torch.tensor([[0.9, 0.1]] * 10).log()
-        >>> labels = torch.tensor([0] * 6 + [1] * 4)
-        >>> round(expected_calibration_error(sure, labels), 3)  # says 0.9, is right 6 times in 10
-        0.3
     """
     counts, confidence, accuracy = reliability(logits, labels, n_bins)
     total = int(counts.sum())
@@ -105,28 +69,13 @@ def expected_calibration_error(logits: Tensor, labels: Tensor, n_bins: int = 10)
 
 
 def fit_temperature(logits: Tensor, labels: Tensor, steps: int = 60) -> float:
-    """The one number to divide all logits by, so that the loss is smallest.
+    """The number, 1/20 to 20, by which to divide logits ``(N, n_classes)`` for the smallest loss.
 
-    No answer changes, as the order of the logits stays; only confidences do. The loss falls and
-    then rises in the temperature's logarithm, so that thirds can be thrown away.
+    Above 1 the model was too sure. No answer changes; only confidences do. The loss falls and then
+    rises in the temperature's logarithm, so a third of the range can be thrown away ``steps``
+    times.
 
     Source: Guo et al., On Calibration of Modern Neural Networks (2017), section 4.2.
-
-    Args:
-        logits: ``(N, n_classes)`` of examples that the model was not trained on.
-        labels: Right classes ``(N,)``.
-        steps: How often a third of the range is thrown away.
-
-    Returns:
-        A number between 1/20 and 20; above 1 if the model was too sure.
-
-    Raises:
-        ValueError: If there are no examples, or logits are NaN.
-
-    Example:
-        >>> logits = torch.tensor([[8.0, 0.0]] * 4)
-        >>> round(fit_temperature(logits, torch.tensor([0, 0, 0, 1])), 2)  # 8 / ln 3
-        7.28
     """
     if logits.numel() == 0 or logits.isnan().any():
         what = f"hold {int(logits.isnan().sum())} NaN" if logits.numel() else "are empty"

@@ -15,20 +15,8 @@ __all__ = ["lookup_scale", "mixing_angle"]
 def lookup_scale(query: Tensor, keys: Tensor, least: float) -> float:
     """Find the scale from which on attention is a lookup.
 
-    It is the smallest ``c >= 0`` at which the best-matching key gets a weight of at least ``least``
-    in ``softmax(c * keys @ query)``.
-
-    Args:
-        query: ``(D,)``.
-        keys: ``(S, D)``.
-        least: The weight wanted, between 0 and 1.
-
-    Returns:
-        The scale; 0.0 if no sharpening is needed, ``math.inf`` if several keys match equally well
-        and would have to share more than there is.
-
-    Raises:
-        ValueError: If the shapes don't fit or ``least`` is not between 0 and 1.
+    It is the smallest ``c >= 0`` at which the best of the keys ``(S, D)`` gets a weight of at least
+    ``least`` in ``softmax(c * keys @ query)``; infinite if too many match equally well.
 
     Example:
         A key that fits half as well as the best already asks for a scale of 2 ln 99.
@@ -36,8 +24,6 @@ def lookup_scale(query: Tensor, keys: Tensor, least: float) -> float:
         >>> keys = torch.tensor([[1.0, 0.0], [0.5, 0.0]])
         >>> f"{lookup_scale(torch.tensor([1.0, 0.0]), keys, 0.99):.3f}"
         '9.190'
-        >>> lookup_scale(torch.tensor([0.0, 1.0]), keys, 0.99)
-        inf
     """
     if keys.ndim != 2 or not len(keys) or query.shape != keys.shape[1:]:
         raise ValueError(
@@ -66,26 +52,10 @@ def lookup_scale(query: Tensor, keys: Tensor, least: float) -> float:
 
 
 def mixing_angle(scale: float, least: float) -> float:
-    """Find how near two keys may come to each other before a lookup mixes them.
+    """Degrees that two keys of length 1 must be apart for a lookup to tell them.
 
-    Both keys have length 1, and the query is the first of them times ``scale``.
-
-    Args:
-        scale: Length of the query, positive.
-        least: The weight that the first key shall have, between 0 and 1.
-
-    Returns:
-        The smallest angle between the keys, in degrees, at which it has that weight; ``math.inf``
-        if even opposite keys mix.
-
-    Raises:
-        ValueError: If ``scale`` is not positive or ``least`` not between 0 and 1.
-
-    Example:
-        Half the angle takes four times the scale, nearly.
-
-        >>> [f"{mixing_angle(scale, 0.99):.2f}" for scale in (10, 40, 160)]
-        ['57.28', '27.73', '13.76']
+    The query is the first of them times ``scale``; the angle is the smallest at which this key has
+    the weight ``least``, infinite if even opposite keys mix.
     """
     if not scale > 0:
         raise ValueError(f"scale is {scale}, wanted a positive number")

@@ -35,31 +35,11 @@ def self_attention(
 ) -> tuple[Tensor, Tensor]:
     """Let a sequence attend to itself: ``softmax(x w_q (x w_k)^T / sqrt(Dh)) x w_v``.
 
-    The layer knows no order: permuting the tokens permutes the outputs alike.
+    The layer knows no order: permuting the tokens ``(..., T, D)`` permutes the outputs alike.
+    Returns ``(..., T, Dv)`` and the weights ``(..., T, T)``, with projections ``(D, Dh)``,
+    ``(D, Dh)`` and ``(D, Dv)``.
 
     Source: Vaswani et al., Attention Is All You Need (2017), section 3.2, with one head.
-
-    Args:
-        x: Tokens ``(..., T, D)``.
-        w_q: Query projection ``(D, Dh)``.
-        w_k: Key projection ``(D, Dh)``.
-        w_v: Value projection ``(D, Dv)``.
-        mask: Boolean, broadcastable to ``(..., T, T)``; ``True`` = may attend.
-
-    Returns:
-        The output ``(..., T, Dv)`` and the weights ``(..., T, T)``.
-
-    Raises:
-        ValueError: If the shapes don't fit together or the mask is not boolean.
-
-    Example:
-        >>> x, eye = torch.tensor([[2.0, 0.0], [0.0, 2.0]]), torch.eye(2)
-        >>> out, weights = self_attention(x, eye, eye, eye)
-        >>> weights
-        tensor([[0.9442, 0.0558],
-                [0.0558, 0.9442]])
-        >>> torch.equal(self_attention(x.flip(0), eye, eye, eye)[0], out.flip(0))
-        True
     """
     for name, weight in (("w_q", w_q), ("w_k", w_k), ("w_v", w_v)):
         if weight.ndim != 2 or weight.shape[0] != x.shape[-1]:
@@ -75,32 +55,11 @@ def restricted_attention(
 ) -> tuple[Tensor, Tensor]:
     """Let a position attend to itself and the ``window - 1`` before it, and compute nothing else.
 
-    The result is that of :func:`self_attention` under a mask of this band. But a mask hides scores
-    that were computed; here only ``window`` scores a query exist.
+    The output is that of :func:`self_attention` under a mask of this band. But a mask hides scores
+    that were computed; here only the weights ``(..., T, window)`` exist, 0 before the beginning of
+    the sequence. Arguments as for :func:`self_attention`.
 
-    Source: Vaswani et al., Attention Is All You Need (2017), section 4, there with the window
-    around the position.
-
-    Args:
-        x: Tokens ``(..., T, D)``.
-        w_q: Query projection ``(D, Dh)``.
-        w_k: Key projection ``(D, Dh)``.
-        w_v: Value projection ``(D, Dv)``.
-        window: Number of keys a query sees, itself the last of them.
-
-    Returns:
-        The output ``(..., T, Dv)`` and the weights ``(..., T, window)``, which are 0 before the
-        beginning of the sequence.
-
-    Raises:
-        ValueError: If the window is not positive.
-
-    Example:
-        >>> x, eye = torch.zeros(3, 2), torch.eye(2)
-        >>> restricted_attention(x, eye, eye, eye, window=2)[1]
-        tensor([[0.0000, 1.0000],
-                [0.5000, 0.5000],
-                [0.5000, 0.5000]])
+    Source: Vaswani et al. (2017), section 4, there with the window around the position.
     """
     if window < 1:
         raise ValueError(f"window is {window}, wanted at least 1")
@@ -113,23 +72,7 @@ def restricted_attention(
 
 
 def recurrent(x: Tensor, w_in: Tensor, w_state: Tensor) -> Tensor:
-    """Read a sequence from left to right: ``h_t = tanh(x_t w_in + h_{t-1} w_state)``.
-
-    Args:
-        x: Tokens ``(..., T, D)``.
-        w_in: What is taken from the token, ``(D, Dh)``.
-        w_state: What is kept of the state before, ``(Dh, Dh)``; the first state is 0.
-
-    Returns:
-        All states ``(..., T, Dh)``.
-
-    Example:
-        >>> x = torch.tensor([[1.0], [0.0], [0.0]])
-        >>> recurrent(x, torch.eye(1), 0.5 * torch.eye(1))
-        tensor([[0.7616],
-                [0.3634],
-                [0.1797]])
-    """
+    """All states ``(..., T, Dh)`` of ``h_t = tanh(x_t w_in + h_{t-1} w_state)``; the first is 0."""
     # Only the product with the state has to wait for the step before.
     drive = x @ w_in
     state = torch.zeros_like(drive[..., 0, :])
@@ -141,21 +84,12 @@ def recurrent(x: Tensor, w_in: Tensor, w_state: Tensor) -> Tensor:
 
 
 def convolution(x: Tensor, weight: Tensor, *, dilation: int = 1) -> Tensor:
-    """Mix each position with those before it, by the same weights everywhere.
+    """Mix each position of ``(B, T, D)`` with those before it, by the same weights everywhere.
 
-    Args:
-        x: Tokens ``(B, T, D)``.
-        weight: One matrix for each place in the window, ``(window, D, Dout)``, the last one for
-            the position itself.
-        dilation: Distance between the places of the window.
+    ``weight`` has one matrix for each place in the window, ``(window, D, Dout)``, the last one for
+    the position itself. Zeros stand before the beginning of the sequence.
 
-    Returns:
-        ``(B, T, Dout)``; zeros stand before the beginning of the sequence.
-
-    Example:
         >>> x = torch.tensor([[[1.0], [2.0], [3.0], [4.0]]])
-        >>> convolution(x, torch.ones(2, 1, 1)).flatten()
-        tensor([1., 3., 5., 7.])
         >>> convolution(x, torch.ones(2, 1, 1), dilation=3).flatten()
         tensor([1., 2., 3., 5.])
     """
@@ -173,10 +107,6 @@ class LayerCost(NamedTuple):
         multiplications: Products of two numbers in all of the layer's matrix products.
         sequential: Steps along the sequence that have to wait for one another.
         path: Steps from position to position until the first has reached the last.
-
-    Example:
-        >>> layer_cost("self-attention", n=10, d_model=4).path
-        1
     """
 
     multiplications: int
@@ -193,28 +123,6 @@ def layer_cost(kind: Kind, n: int, d_model: int, window: int = 2) -> LayerCost:
 
     Source: the counts behind the orders of Table 1 in Vaswani et al., Attention Is All You Need
     (2017), which leaves the projections out and gives ``log_k(n)`` for dilated convolutions.
-
-    Args:
-        kind: Which layer.
-        n: Number of tokens.
-        d_model: Width of the tokens and of everything else.
-        window: Width of the convolution's kernel or of the neighbourhood, at least 2.
-
-    Returns:
-        Multiplications, sequential steps, and the path from the first to the last position.
-
-    Raises:
-        ValueError: If the kind is unknown, a size is not positive or the window is below 2.
-
-    Example:
-        >>> layer_cost("self-attention", n=8, d_model=4)
-        LayerCost(multiplications=896, sequential=1, path=1)
-        >>> layer_cost("recurrent", n=8, d_model=4)
-        LayerCost(multiplications=256, sequential=8, path=7)
-        >>> layer_cost("convolution", n=8, d_model=4, window=3).path
-        4
-        >>> layer_cost("dilated", n=8, d_model=4, window=3).path
-        2
     """
     if kind not in get_args(Kind):
         raise ValueError(f"kind is {kind!r}, wanted one of {', '.join(get_args(Kind))}")
@@ -238,22 +146,9 @@ def layer_cost(kind: Kind, n: int, d_model: int, window: int = 2) -> LayerCost:
 
 
 def longest_chain(out: Tensor) -> int:
-    """Count the matrix products on the longest path through what computed a tensor.
+    """Count the matrix products on the longest path through what computed a tensor ``(...)``.
 
-    These have to be done one after the other, however many processors there are.
-
-    Args:
-        out: A tensor of any shape that autograd has recorded.
-
-    Returns:
-        Number of matrix products and convolutions in the longest chain.
-
-    Example:
-        >>> a = torch.ones(2, 2, requires_grad=True)
-        >>> longest_chain(a @ a + a @ a)
-        1
-        >>> longest_chain((a @ a) @ a)
-        2
+    They have to be done one after the other, however many processors there are.
     """
     longest: dict[object, int] = {}
     stack = [out.grad_fn]
@@ -274,25 +169,9 @@ def longest_chain(out: Tensor) -> int:
 
 
 def layers_until_reached(layers: Callable[[Tensor, int], Tensor], x: Tensor, most: int) -> int:
-    """Stack layers until the last position depends on the first.
+    """Stack layers ``layers(x, i)`` until the last position of ``(B, T, D)`` depends on the first.
 
     A gradient that fades over many layers can become 0 before it is: use double precision.
-
-    Args:
-        layers: Called as ``layers(x, i)`` for the layer number i = 0, 1, ...
-        x: Tokens ``(B, T, D)``.
-        most: How many layers to try.
-
-    Returns:
-        The number of layers after which the gradient is not 0.
-
-    Raises:
-        ValueError: If the first position doesn't reach the last in ``most`` layers.
-
-    Example:
-        >>> x, weight = torch.ones(1, 6, 1), torch.ones(3, 1, 1)
-        >>> layers_until_reached(lambda x, i: convolution(x, weight), x, most=9)
-        3
     """
     x = x.detach().requires_grad_()
     out = x

@@ -29,22 +29,15 @@ Number = Annotated[float, Field(allow_inf_nan=False), WrapValidator(_as_it_came)
 def strict(kind: type[Refused] = Refused) -> Callable[[type[T]], type[T]]:
     """Make a frozen dataclass that refuses what does not fit its types; nothing is converted.
 
-    Args:
-        kind: What is raised, with a line that names each field at fault.
+    ``kind`` is raised, with a line that names each field at fault.
 
-    Example:
         >>> @strict()
         ... class Cake:
-        ...     name: str
         ...     slices: Annotated[int, Field(ge=1)]
-        >>> Cake("plum", 0)
+        >>> Cake(0)
         Traceback (most recent call last):
         ...
         course_lib.errors.Refused: slices is 0: input should be greater than or equal to 1
-        >>> Cake("plum", pieces=8)
-        Traceback (most recent call last):
-        ...
-        course_lib.errors.Refused: slices is missing; pieces is unknown
     """
 
     def decorate(plain: type[T]) -> type[T]:

@@ -21,7 +21,7 @@ _SMALLEST_BLOCK = 2
 
 
 def archetype(weights: Tensor, *, mask: Tensor | None = None) -> Archetype:
-    """Name the kind of a map.
+    """Name the kind of a map ``(T, S)``, one of :data:`ARCHETYPES`.
 
     *Uniform* if the relative entropy is at least 0.9. Else the kind whose best template explains
     most, if that is at least half: *diagonal* (each query looks at one fixed distance, or at its
@@ -30,19 +30,6 @@ def archetype(weights: Tensor, *, mask: Tensor | None = None) -> Archetype:
 
     The kinds are the patterns essay's; the rule and its numbers are ours.
 
-    Args:
-        weights: One map ``(T, S)``.
-        mask: Boolean ``(T, S)``; ``True`` = may attend. All keys if not given.
-
-    Returns:
-        One of :data:`ARCHETYPES`.
-
-    Raises:
-        ValueError: If a shape is wrong or the map is empty.
-
-    Example:
-        >>> archetype(torch.eye(5)), archetype(torch.full((5, 5), 0.2))
-        ('diagonal', 'uniform')
         >>> archetype(torch.block_diag(torch.full((2, 2), 0.5), torch.full((3, 3), 1 / 3)))
         'block'
     """
@@ -55,7 +42,7 @@ def archetype(weights: Tensor, *, mask: Tensor | None = None) -> Archetype:
 
 
 def archetype_scores(weights: Tensor, *, mask: Tensor | None = None) -> dict[Archetype, float]:
-    """How well each kind explains a map.
+    """How well each kind explains a map ``(T, S)``, from 0 to 1.
 
     For *uniform* the relative entropy. For the others the overlap ``sum_j min(w_ij, t_ij)``, mean
     over queries, with the best of the kind's templates t: one key at a fixed distance or three
@@ -63,22 +50,6 @@ def archetype_scores(weights: Tensor, *, mask: Tensor | None = None) -> dict[Arc
     eighth of the keys if that is more); equal weights within blocks, the best division into runs.
     *Heterogeneous* is 1 minus the best of these three. Queries that see fewer than half as many
     keys as others don't count: among two keys almost any template fits.
-
-    Args:
-        weights: One map ``(T, S)``.
-        mask: Boolean ``(T, S)``; ``True`` = may attend. All keys if not given.
-
-    Returns:
-        A number from 0 to 1 for each kind.
-
-    Raises:
-        ValueError: If a shape is wrong or the map is empty.
-
-    Example:
-        >>> previous = torch.eye(4).roll(-1, dims=1)
-        >>> scores = archetype_scores(previous, mask=causal_mask(4))
-        >>> round(scores["diagonal"], 2), round(scores["vertical"], 2)
-        (1.0, 0.33)
     """
     if weights.ndim != 2:
         raise ValueError(f"weights has shape {tuple(weights.shape)}, wanted one map (T, S)")
@@ -158,27 +129,11 @@ def synthetic_map(
     noise: float = 0.1,
     causal: bool = False,
 ) -> Tensor:
-    """Draw a map of a kind.
+    """Draw a map ``(n, n)`` of a kind; ``noise`` is the random share of each row.
 
-    Args:
-        kind: One of :data:`ARCHETYPES`.
-        n: Number of queries and of keys: at least 8, or 16 if causal, where the first queries see
-            too few keys to be of any kind.
-        generator: Source of what a kind leaves open: the distance, the columns, the blocks, what a
-            heterogeneous map looks at, and the noise.
-        noise: Share of each row that is random, from 0 to 1.
-        causal: Whether queries see no later key.
-
-    Returns:
-        Weights ``(n, n)`` whose rows sum to 1.
-
-    Raises:
-        ValueError: If the kind is unknown, the map too small, or ``noise`` out of range.
-
-    Example:
-        >>> weights = synthetic_map("vertical", 8, torch.Generator().manual_seed(0), noise=0.0)
-        >>> bool((weights == weights[0]).all()), weights.count_nonzero(dim=1)[0].item() <= 2
-        (True, True)
+    There are at least 8 queries, or 16 if causal, where the first see too few keys to be of any
+    kind. The generator draws what a kind leaves open: the distance, the columns, the blocks, what a
+    heterogeneous map looks at, and the noise.
     """
     if kind not in ARCHETYPES:
         raise ValueError(f"kind is {kind!r}, wanted one of {ARCHETYPES}")

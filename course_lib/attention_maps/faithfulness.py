@@ -13,7 +13,7 @@ def deletion_curve(
     present: Tensor | None = None,
     n_steps: int | None = None,
 ) -> Tensor:
-    """Take tokens away, the most important first, and follow the answer.
+    """Take tokens away, the most important first, and follow the answer: ``(n_steps + 1, B)``.
 
     If importance means anything, the curve falls faster than when tokens are taken away at random.
 
@@ -21,19 +21,13 @@ def deletion_curve(
     (2017); for words, DeYoung et al., ERASER (2020), as comprehensiveness.
 
     Args:
-        score: Called with a boolean ``(B, T)``, ``True`` where a token is kept; returns ``(B,)``,
-            such as the probability of the class that was predicted with all tokens. It decides what
-            taking away means: a mask in attention, a mask token, a grey patch.
+        score: From a boolean ``(B, T)``, ``True`` where a token is kept, to ``(B,)``, such as the
+            probability of what was predicted. It decides what taking away means: a mask in
+            attention, a mask token, a grey patch.
         importance: Of each token, ``(B, T)``; among equals the first goes first.
-        present: Boolean ``(B, T)``: tokens that are there and may be taken away. All if not given.
-            The others stay in ``keep`` as they are: ``False`` for padding.
+        present: Boolean ``(B, T)``: tokens that may be taken away, all if not given. The others
+            stay ``False``.
         n_steps: In how many equal steps all are taken away; one by one if not given.
-
-    Returns:
-        ``(n_steps + 1, B)``: the score with all tokens, then after each step.
-
-    Raises:
-        ValueError: If the shapes don't fit or ``n_steps`` is below 1.
 
     Example:
         The answer is the sum of what is left.
@@ -74,45 +68,14 @@ def deletion_curve(
 
 
 def curve_area(curve: Tensor) -> Tensor:
-    """Mean height of a curve, by the trapezoidal rule: small if the score falls early.
-
-    Args:
-        curve: ``(n_steps + 1, B)``.
-
-    Returns:
-        ``(B,)``.
-
-    Raises:
-        ValueError: If there are fewer than 2 points.
-
-    Example:
-        >>> curve_area(torch.tensor([[1.0], [0.0], [0.0]]))
-        tensor([0.2500])
-    """
+    """Mean height ``(B,)`` of a curve ``(n_steps + 1, B)``: small if the score falls early."""
     if curve.ndim < 1 or len(curve) < 2:
         raise ValueError(f"curve has shape {tuple(curve.shape)}, wanted at least 2 points")
     return torch.trapezoid(curve, dim=0) / (len(curve) - 1)
 
 
 def gradient_importance(score: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """How much each token moves the answer: the size of gradient times input.
-
-    Args:
-        score: Called with x; returns ``(B,)``.
-        x: Embedded tokens ``(B, T, D)``.
-
-    Returns:
-        ``|sum_d x_d dscore/dx_d|``, ``(B, T)``.
-
-    Raises:
-        ValueError: If x is not three-dimensional.
-
-    Example:
-        >>> x = torch.tensor([[[1.0], [2.0], [3.0]]])
-        >>> weight = torch.tensor([[0.0], [-2.0], [1.0]])
-        >>> gradient_importance(lambda x: (x * weight).sum(dim=(1, 2)), x)
-        tensor([[0., 4., 3.]])
-    """
+    """How much each of ``(B, T, D)`` moves the answer, ``(B, T)``: ``|sum_d x_d dscore/dx_d|``."""
     if x.ndim != 3:
         raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, T, D)")
     x = x.detach().requires_grad_()
@@ -122,18 +85,5 @@ def gradient_importance(score: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def random_importance(shape: tuple[int, int], generator: torch.Generator) -> Tensor:
-    """Importances that know nothing: what others are compared with.
-
-    Args:
-        shape: B and T.
-        generator: Source of the numbers.
-
-    Returns:
-        ``(B, T)``, each row a random order.
-
-    Example:
-        >>> random_importance((2, 3), torch.Generator().manual_seed(0)).sort(dim=1).values
-        tensor([[0., 1., 2.],
-                [0., 1., 2.]])
-    """
+    """Importances ``(B, T)`` that know nothing, to compare with: each row a random order."""
     return torch.rand(shape, generator=generator).argsort(dim=1).float()

@@ -11,27 +11,11 @@ Measure = Callable[[Tensor], float]
 
 
 def silencing_curve(measure: Measure, order: Sequence[int], shape: tuple[int, int]) -> list[float]:
-    """Silence one head after another and measure the model each time.
+    """Silence one head after another: measures with none silent, with the first, with two, ...
+
+    Heads are counted through all layers of ``shape``, which is ``(L, H)``.
 
     Source: Michel, Levy and Neubig, Are Sixteen Heads Really Better than One? (2019), section 4.
-
-    Args:
-        measure: What is to be followed, such as a loss.
-        order: Heads, counted through all layers from 0, each at most once.
-        shape: Numbers of layers L and of heads H.
-
-    Returns:
-        Values with none of the heads silent, with the first, with the first two, and so on.
-
-    Raises:
-        ValueError: If a head is given twice or is not there.
-
-    Example:
-        A model whose heads are worth 1, 2, 3 and 4, each for itself.
-
-        >>> worth = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-        >>> silencing_curve(lambda mask: float((worth * mask).sum()), [0, 3], (2, 2))
-        [10.0, 9.0, 5.0]
     """
     n_heads = shape[0] * shape[1]
     if len(set(order)) < len(order) or not set(order) <= set(range(n_heads)):
@@ -40,28 +24,11 @@ def silencing_curve(measure: Measure, order: Sequence[int], shape: tuple[int, in
 
 
 def spare_one_by_one(loss: Measure, shape: tuple[int, int]) -> list[int]:
-    """Order heads by silencing, again and again, the one that is missed least *then*.
+    """Order heads by silencing, again and again, the one whose loss is missed least *then*.
 
-    No choice is ever taken back, so that the first n of them are not always the n that can best be
-    spared.
+    No choice is ever taken back, so that the first n are not always the n that can best be spared.
 
     Source: Michel et al. (2019), section 4, with the loss itself for their estimate.
-
-    Args:
-        loss: Of a model with these factors on its heads.
-        shape: Numbers of layers L and of heads H.
-
-    Returns:
-        All heads, counted through all layers from 0; of equals the first comes first.
-
-    Example:
-        Heads 0 and 1 do the same: it takes one of them. Head 2 is worth a little.
-
-        >>> def loss(mask):
-        ...     first, second, third = mask[0].tolist()
-        ...     return 1.0 - max(first, second) - 0.1 * third
-        >>> spare_one_by_one(loss, (1, 3))
-        [0, 2, 1]
     """
     left = list(range(shape[0] * shape[1]))
     gone: list[int] = []
@@ -73,22 +40,10 @@ def spare_one_by_one(loss: Measure, shape: tuple[int, int]) -> list[int]:
 
 
 def pair_excess(loss: Measure, shape: tuple[int, int]) -> Tensor:
-    """By how much two heads are missed more together than one by one.
+    """By how much two of N = L H heads are missed more together than one by one, ``(N, N)``.
 
-    Args:
-        loss: Of a model with these factors on its heads.
-        shape: Numbers of layers L and of heads H.
-
-    Returns:
-        Rise of the loss without both, less what it rises by without each ``(N, N)`` for all
-        N = L H heads; symmetric, with 0 on the diagonal. Above 0 where one stands in for the other.
-
-    Example:
-        >>> def loss(mask):  # heads 0 and 1 do the same
-        ...     first, second, third = mask[0].tolist()
-        ...     return 1.0 - max(first, second) - 0.1 * third
-        >>> pair_excess(loss, (1, 3)).tolist()
-        [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    Rise of the loss without both, less the rise without each; 0 on the diagonal. Above 0 where one
+    stands in for the other.
     """
     n_heads = shape[0] * shape[1]
     whole = loss(_without([], shape))

@@ -11,29 +11,10 @@ Fusion = Literal["mean", "max", "min"]
 def attention_maps(
     weights: Tensor, grid: tuple[int, int], *, n_prefix: int = 1, query: int = 0
 ) -> Tensor:
-    """What one query takes from each patch, laid out as the image is.
+    """What one query of ``(..., T, T)`` takes from each patch, as ``(..., rows, columns)``.
 
     Weights on tokens that are no patches, such as the class token, are left out, so that a map sums
-    to what the patches get together, not to 1.
-
-    Args:
-        weights: ``(..., T, T)``, tokens in the order: P that are no patches, then the patches, row
-            after row.
-        grid: Rows and columns of the patches.
-        n_prefix: Number of tokens P before the patches.
-        query: Token that asks; 0 is the class token where there is one.
-
-    Returns:
-        ``(..., rows, columns)``.
-
-    Raises:
-        ValueError: If T is not ``P + rows * columns`` or there is no such query.
-
-    Example:
-        >>> weights = torch.tensor([[0.5, 0.1, 0.1, 0.3, 0.0]]).expand(5, 5)
-        >>> attention_maps(weights, (2, 2))
-        tensor([[0.1000, 0.1000],
-                [0.3000, 0.0000]])
+    to what the patches get together, not to 1. Query 0 is the class token where there is one.
     """
     _check_tokens(weights, grid, n_prefix)
     n_tokens = weights.shape[-1]
@@ -43,7 +24,7 @@ def attention_maps(
 
 
 def attention_rollout(weights: Tensor, *, residual: float = 0.5, fusion: Fusion = "mean") -> Tensor:
-    """Follow attention from the last layer down to the input.
+    """Follow attention from the last layer down to the input: ``(..., T, T)``; rows sum to 1.
 
     Heads are fused, the residual path is taken into account as ``(1 - r) A + r I``, and the layers
     are multiplied: row t says from which inputs token t of the last layer is mixed, if values,
@@ -58,24 +39,6 @@ def attention_rollout(weights: Tensor, *, residual: float = 0.5, fusion: Fusion 
         residual: Share r of the residual path, in [0, 1]. 0 multiplies bare attention.
         fusion: How heads become one: ``"mean"``, or the ``"max"`` or ``"min"`` of each weight,
             after which rows are made to sum to 1 again.
-
-    Returns:
-        ``(..., T, T)``; rows sum to 1.
-
-    Raises:
-        ValueError: If the weights have fewer than four dimensions or are not square, the share is
-            no share or the fusion is unknown.
-
-    Example:
-        In each of two layers token 1 takes all from token 0, and token 0 from itself.
-
-        >>> weights = torch.tensor([[1.0, 0.0], [1.0, 0.0]]).expand(2, 1, 2, 2)
-        >>> attention_rollout(weights)
-        tensor([[1.0000, 0.0000],
-                [0.7500, 0.2500]])
-        >>> attention_rollout(weights, residual=0.0)
-        tensor([[1., 0.],
-                [1., 0.]])
     """
     if weights.ndim < 4 or weights.shape[-1] != weights.shape[-2] or weights.shape[0] < 1:
         raise ValueError(
@@ -107,21 +70,7 @@ def grid_distances(
     dtype: torch.dtype = torch.float32,
     device: torch.device | None = None,
 ) -> Tensor:
-    """Euclidean distances between the patches of a grid, in patches.
-
-    Args:
-        rows: Rows of the grid.
-        columns: Columns of the grid.
-        dtype: Of the result.
-        device: Where it lies.
-
-    Returns:
-        ``(N, N)`` with ``N = rows * columns``, row after row.
-
-    Example:
-        >>> grid_distances(2, 2)[0]
-        tensor([0.0000, 1.0000, 1.0000, 1.4142])
-    """
+    """Euclidean distances between the N patches of a grid, in patches, ``(N, N)``."""
     y = torch.arange(rows, dtype=dtype, device=device).repeat_interleave(columns)
     x = torch.arange(columns, dtype=dtype, device=device).repeat(rows)
     return torch.hypot(y[:, None] - y, x[:, None] - x)
@@ -134,30 +83,10 @@ def attention_distance(
 
     Patches ask, and only patches are looked at: what goes to the class token has no distance, and
     the rest of a row is made to sum to 1. Otherwise a head that looks at the class token would
-    seem to look close by.
+    seem to look close by. The mean over ``(..., T, T)`` is ``(...)``, in pixels if ``patch_size``
+    is the side of a patch in pixels.
 
     Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), section 4.5.
-
-    Args:
-        weights: ``(..., T, T)``, tokens in the order: P that are no patches, then the patches, row
-            after row.
-        grid: Rows and columns of the patches.
-        n_prefix: Number of tokens P before the patches.
-        patch_size: Side of a patch in pixels, for a distance in pixels; 1 for one in patches.
-
-    Returns:
-        Mean over the patches that ask, ``(...)``: ``(L, B, H)`` for the weights of all layers.
-
-    Raises:
-        ValueError: If T is not ``P + rows * columns``.
-
-    Example:
-        Heads that look at each patch itself, at the next one, and at all alike:
-
-        >>> itself = torch.eye(4)
-        >>> heads = torch.stack([itself, itself.roll(1, 1), torch.full((4, 4), 0.25)])
-        >>> attention_distance(heads, (1, 4), n_prefix=0, patch_size=16)
-        tensor([ 0., 24., 20.])
     """
     _check_tokens(weights, grid, n_prefix)
     patches = weights[..., n_prefix:, n_prefix:]

@@ -1,10 +1,4 @@
-"""What one attention map is like, in numbers.
-
-Every function takes weights ``(..., T, S)`` and returns one number a map ``(...)``, a mean over its
-queries. A query whose row is empty or holds NaN does not count; ``queries`` leaves out others, such
-as padding.
-A map without any query that counts gives NaN.
-"""
+"""What one attention map is like, in numbers."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -31,21 +25,14 @@ def entropy(
     choice.
 
     Args:
-        weights: Attention weights ``(..., T, S)``.
+        weights: ``(..., T, S)``; each map gives a number ``(...)``, the mean over its queries. A
+            query whose row is empty or holds NaN does not count; a map without any gives NaN.
         mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend. All keys if not
             given.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-        normalised: Whether to divide by the largest value possible.
-
-    Returns:
-        Mean over queries ``(...)``, in nats or from 0 to 1.
-
-    Raises:
-        ValueError: If a shape is wrong or a mask is not boolean.
+        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count, such as
+            those that are no padding.
 
     Example:
-        >>> entropy(torch.full((3, 8), 1 / 8)), entropy(torch.eye(3)).abs()
-        (tensor(2.0794), tensor(0.))
         >>> causal = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1 / 3] * 3])
         >>> entropy(causal, mask=causal > 0, normalised=True)
         tensor(1.)
@@ -60,66 +47,19 @@ def entropy(
 
 
 def max_weight(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
-    """How much the most attended key of each query gets.
-
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-
-    Returns:
-        Mean over queries ``(...)``, from 1 / S to 1.
-
-    Raises:
-        ValueError: If a shape is wrong or ``queries`` is not boolean.
-
-    Example:
-        >>> max_weight(torch.tensor([[0.7, 0.3], [0.5, 0.5], [0.0, 0.0]]))
-        tensor(0.6000)
-    """
+    """How much the most attended key of a query gets. Arguments as for :func:`entropy`."""
     return _mean(weights.amax(dim=-1), _counted(weights, queries))
 
 
 def top_mass(weights: Tensor, k: int, *, queries: Tensor | None = None) -> Tensor:
-    """How much of the attention the k most attended keys of each query get together.
-
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        k: Number of keys, at most S.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-
-    Returns:
-        Mean over queries ``(...)``, from k / S to 1.
-
-    Raises:
-        ValueError: If k is not in 1 .. S or a shape is wrong.
-
-    Example:
-        >>> top_mass(torch.tensor([[0.6, 0.1, 0.3]]), k=2)
-        tensor(0.9000)
-    """
+    """How much the k most attended keys get together. Arguments as for :func:`entropy`."""
     if not 1 <= k <= weights.shape[-1]:
         raise ValueError(f"k is {k}, wanted 1 to {weights.shape[-1]} keys")
     return _mean(weights.topk(k, dim=-1).values.sum(dim=-1), _counted(weights, queries))
 
 
 def keys_for_mass(weights: Tensor, share: float, *, queries: Tensor | None = None) -> Tensor:
-    """How few keys hold a share of the attention.
-
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        share: Which share, above 0 and at most 1.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-
-    Returns:
-        Mean over queries of the smallest number of keys ``(...)``.
-
-    Raises:
-        ValueError: If ``share`` is out of range or a shape is wrong.
-
-    Example:
-        >>> keys_for_mass(torch.tensor([[0.5, 0.25, 0.25, 0.0]]), share=0.75)
-        tensor(2.)
-    """
+    """How few keys hold a share of the attention. Arguments as for :func:`entropy`."""
     if not 0 < share <= 1:
         raise ValueError(f"share is {share}, wanted above 0 and at most 1")
     held = weights.sort(dim=-1, descending=True).values.cumsum(dim=-1)
@@ -135,25 +75,10 @@ def keys_for_mass(weights: Tensor, share: float, *, queries: Tensor | None = Non
 def mean_relative_position(
     weights: Tensor, *, queries: Tensor | None = None, first_query: int = 0
 ) -> Tensor:
-    """How far behind (negative) or ahead of itself a query looks on average.
+    """How far behind (negative) or ahead of itself a query looks: ``sum_j w_ij (j - i)``.
 
-    A head that looks both ways and one that looks at itself both have 0.
-
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-        first_query: Position of query 0 among the keys, above 0 with cached keys.
-
-    Returns:
-        Mean over queries of ``sum_j w_ij (j - i)``, ``(...)``.
-
-    Raises:
-        ValueError: If a shape is wrong or ``queries`` is not boolean.
-
-    Example:
-        >>> previous = torch.eye(4).roll(-1, dims=1)
-        >>> mean_relative_position(previous, queries=torch.tensor([False, True, True, True]))
-        tensor(-1.)
+    A head that looks both ways and one that looks at itself both have 0. Query 0 is at
+    ``first_query``, above 0 with cached keys. Other arguments as for :func:`entropy`.
     """
     own, keys = _places(weights, first_query)
     looks = (weights * keys).sum(dim=-1) - own * weights.sum(dim=-1)
@@ -166,20 +91,8 @@ def offset_score(
     """How much attention goes to the key at a fixed distance: -1 the previous, 1 the next token.
 
     Queries whose key would lie outside do not count, so a perfect previous-token head has 1.
+    Arguments as for :func:`mean_relative_position`.
 
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        offset: Position of the key minus that of the query.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-        first_query: Position of query 0 among the keys.
-
-    Returns:
-        Mean over queries ``(...)``.
-
-    Raises:
-        ValueError: If a shape is wrong or ``queries`` is not boolean.
-
-    Example:
         >>> previous = torch.eye(4).roll(-1, dims=1)
         >>> offset_score(previous, -1), offset_score(previous, 1)
         (tensor(1.), tensor(0.))
@@ -197,29 +110,12 @@ def diagonality(
     first_query: int = 0,
     stretch: bool = False,
 ) -> Tensor:
-    """How much attention falls on the diagonal, or on a band around it.
+    """How much attention falls on the diagonal, or on a band of a ``radius`` around it.
 
     With radius 0 a previous-token head has 0, although its map is a diagonal too: use radius 1, or
-    :func:`offset_score`.
-
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        radius: Half the width of the band.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-        first_query: Position of query 0 among the keys.
-        stretch: Whether the diagonal runs from corner to corner of an oblong map, as it does for
-            an alignment in the same order between sentences of different lengths.
-
-    Returns:
-        Mean over queries ``(...)``, from 0 to 1.
-
-    Raises:
-        ValueError: If the radius is negative or a shape is wrong.
-
-    Example:
-        >>> previous = torch.eye(8).roll(-1, dims=1)
-        >>> diagonality(previous), diagonality(previous, radius=1)
-        (tensor(0.), tensor(0.8750))
+    :func:`offset_score`. With ``stretch`` the diagonal runs from corner to corner of an oblong
+    map, as it does for an alignment in the same order between sentences of different lengths.
+    Other arguments as for :func:`mean_relative_position`.
     """
     if radius < 0:
         raise ValueError(f"radius is {radius}, wanted at least 0")
@@ -235,22 +131,7 @@ def monotonicity(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
     """Whether later queries look at later keys: Kendall's tau of where they look on average.
 
     1 for an alignment in the same order, -1 for one in the reverse order, about 0 for scattered
-    ones.
-
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-
-    Returns:
-        Over all pairs of queries that count, ``(...)``; pairs that look at the same place are
-        neither in order nor out of it.
-
-    Raises:
-        ValueError: If a shape is wrong or ``queries`` is not boolean.
-
-    Example:
-        >>> monotonicity(torch.eye(5)), monotonicity(torch.eye(5).flip(0))
-        (tensor(1.), tensor(-1.))
+    ones; pairs that look at the same place are neither. Arguments as for :func:`entropy`.
     """
     counted = _counted(weights, queries)
     _, keys = _places(weights, 0)
@@ -263,45 +144,16 @@ def monotonicity(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
 
 
 def received(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
-    """How much attention each key gets from a query on average; the first one may be a sink.
+    """How much attention each key gets from a query on average, ``(..., S)``; it sums to 1.
 
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-
-    Returns:
-        ``(..., S)``, which sums to 1.
-
-    Raises:
-        ValueError: If a shape is wrong or ``queries`` is not boolean.
-
-    Example:
-        >>> received(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
-        tensor([0.7500, 0.2500])
+    The first key may be a sink. Arguments as for :func:`entropy`.
     """
     counted = _counted(weights, queries)[..., None]
     return _mean_rows(weights, counted)
 
 
 def stripe_score(weights: Tensor, n_columns: int = 1, *, queries: Tensor | None = None) -> Tensor:
-    """How much attention goes to the same few keys from everywhere: vertical stripes.
-
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        n_columns: Number of keys, those that receive most.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-
-    Returns:
-        Share of all attention ``(...)``, from n / S to 1.
-
-    Raises:
-        ValueError: If ``n_columns`` is not in 1 .. S or a shape is wrong.
-
-    Example:
-        >>> stripe = torch.tensor([[1.0, 0.0, 0.0]]).expand(3, 3)
-        >>> stripe_score(stripe), stripe_score(torch.eye(4))
-        (tensor(1.), tensor(0.2500))
-    """
+    """Attention on the ``n_columns`` keys that get most of it. Arguments as for :func:`entropy`."""
     if not 1 <= n_columns <= weights.shape[-1]:
         raise ValueError(f"n_columns is {n_columns}, wanted 1 to {weights.shape[-1]}")
     return received(weights, queries=queries).topk(n_columns, dim=-1).values.sum(dim=-1)
@@ -316,23 +168,8 @@ def block_score(
 ) -> Tensor:
     """How much attention stays within a query's own block, such as a phrase or a sentence.
 
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        query_blocks: Number of each query's block, ``(T,)`` or broadcastable to ``(..., T)``.
-        key_blocks: Number of each key's block, ``(S,)`` or broadcastable to ``(..., S)``; those of
-            the queries if not given.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-
-    Returns:
-        Mean over queries ``(...)``, from 0 to 1.
-
-    Raises:
-        ValueError: If a shape is wrong or ``queries`` is not boolean.
-
-    Example:
-        >>> blocks = torch.tensor([0, 0, 1, 1, 1])
-        >>> block_score(torch.block_diag(torch.ones(2, 2) / 2, torch.ones(3, 3) / 3), blocks)
-        tensor(1.)
+    The blocks are numbers, broadcastable to ``(..., T)`` and ``(..., S)``; those of the keys are
+    those of the queries if not given. Other arguments as for :func:`entropy`.
     """
     key_blocks = query_blocks if key_blocks is None else key_blocks
     query_blocks = _fitted("query_blocks", query_blocks, weights.shape[:-1])
@@ -355,24 +192,10 @@ def column_score(
     """How much attention goes to marked keys: punctuation, rare words, the class token.
 
     A separator head has a high score on punctuation, a copy head on rare words and names. Half of
-    all keys marked means a score of 1/2 by chance; ``relative`` divides by that.
+    all keys marked means a score of 1/2 by chance; ``relative`` divides by what a query would give
+    that attends to all visible keys alike, and leaves out those that see no marked key.
+    ``columns`` is boolean, broadcastable to ``(..., S)``. Other arguments as for :func:`entropy`.
 
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        columns: Boolean ``(S,)`` or broadcastable to ``(..., S)``: the marked keys.
-        mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend. All keys if not
-            given.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-        relative: Whether to divide by what a query would give that attends to all visible keys
-            alike, and leave out those that see no marked key.
-
-    Returns:
-        Mean over queries ``(...)``.
-
-    Raises:
-        ValueError: If a shape is wrong or a mask is not boolean.
-
-    Example:
         >>> weights = torch.tensor([[0.1, 0.1, 0.8], [0.2, 0.2, 0.6]])
         >>> full_stop = torch.tensor([False, False, True])
         >>> column_score(weights, full_stop), column_score(weights, full_stop, relative=True)
@@ -403,21 +226,11 @@ def relation_score(
 ) -> Tensor:
     """How often a query finds the word that it is related to: a verb its subject, "it" its noun.
 
+    ``links`` is boolean, broadcastable to ``(..., T, S)``; queries without a link do not count.
+    ``"best"`` asks whether the most attended key is linked, ``"mass"`` how much attention linked
+    keys get. Compare with :func:`relation_baseline`. Other arguments as for :func:`entropy`.
+
     Source: Clark et al., What Does BERT Look At? (2019), section 4.2, for ``"best"``.
-
-    Args:
-        weights: Attention weights ``(..., T, S)``.
-        links: Boolean, broadcastable to ``(..., T, S)``: ``True`` where a query (row) is related
-            to a key (column). Queries without a link do not count.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-        by: ``"best"`` asks whether the most attended key is linked, ``"mass"`` how much attention
-            linked keys get.
-
-    Returns:
-        Mean over queries ``(...)``, from 0 to 1. Compare with :func:`relation_baseline`.
-
-    Raises:
-        ValueError: If a shape is wrong, ``by`` is unknown or ``links`` is not boolean.
 
     Example:
         "the dogs bark": the verb 2 agrees with 1.
@@ -441,28 +254,11 @@ def relation_score(
 
 
 def relation_baseline(links: Tensor, *, queries: Tensor | None = None) -> tuple[float, int]:
-    """What a head gets that always looks at the same distance: the best of them.
+    """The best score on links ``(..., T, S)`` of a head that looks at one distance, and which.
 
     A head that beats chance may know no more than that subjects come two words before their verb.
 
     Source: Clark et al. (2019), section 4.2.
-
-    Args:
-        links: Boolean ``(..., T, S)``, as in :func:`relation_score`.
-        queries: Boolean ``(T,)`` or broadcastable to ``(..., T)``: which queries count.
-
-    Returns:
-        The score over all queries with a link, and the offset that reaches it.
-
-    Raises:
-        ValueError: If ``links`` is not boolean or holds no link.
-
-    Example:
-        >>> links = torch.zeros(2, 4, 4, dtype=torch.bool)
-        >>> links[0, 2, 1] = links[0, 3, 2] = links[1, 3, 1] = True
-        >>> score, offset = relation_baseline(links)
-        >>> round(score, 2), offset
-        (0.67, -1)
     """
     if links.dtype != torch.bool or links.ndim < 2:
         raise ValueError(f"links is {links.dtype} {tuple(links.shape)}, wanted boolean (..., T, S)")

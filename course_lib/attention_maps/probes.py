@@ -12,24 +12,11 @@ class LinearProbe:
     """Multinomial logistic regression on frozen features.
 
     Features are standardised with the mean and deviation of the training set; the fit is convex and
-    starts from 0, so nothing about it is random.
+    starts from 0, so nothing about it is random. ``l2`` is the weight of the squared norm of the
+    map in the loss, ``max_steps`` the largest number of steps of L-BFGS.
 
     Source: Alain and Bengio, Understanding Intermediate Layers Using Linear Classifier Probes
     (2016).
-
-    Args:
-        n_classes: Number of classes C.
-        l2: Weight of the squared norm of the map in the loss.
-        max_steps: Largest number of steps of L-BFGS.
-
-    Raises:
-        ValueError: If there are fewer than 2 classes or ``l2`` is negative.
-
-    Example:
-        >>> features = torch.tensor([[0.0, 5.0], [1.0, 5.0], [4.0, 5.0], [5.0, 5.0]])
-        >>> probe = LinearProbe(2).fit(features, torch.tensor([0, 0, 1, 1]))
-        >>> probe.predict(torch.tensor([[0.5, 5.0], [4.5, 5.0]]))
-        tensor([0, 1])
     """
 
     def __init__(self, n_classes: int, *, l2: float = 1e-3, max_steps: int = 100) -> None:
@@ -42,18 +29,7 @@ class LinearProbe:
         self.max_steps = max_steps
 
     def fit(self, features: Tensor, labels: Tensor) -> "LinearProbe":
-        """Find the map.
-
-        Args:
-            features: ``(N, D)``; no gradient flows into them.
-            labels: Whole numbers ``(N,)`` below ``n_classes``.
-
-        Returns:
-            The probe itself.
-
-        Raises:
-            ValueError: If the shapes don't fit together or a label is out of range.
-        """
+        """Find the map from features ``(N, D)`` to labels ``(N,)``; returns the probe itself."""
         if features.ndim != 2 or labels.shape != features.shape[:1]:
             raise ValueError(
                 f"features have shape {tuple(features.shape)} and labels {tuple(labels.shape)}, "
@@ -86,52 +62,23 @@ class LinearProbe:
         return self
 
     def predict(self, features: Tensor) -> Tensor:
-        """The likeliest class of each.
-
-        Args:
-            features: ``(N, D)``.
-
-        Returns:
-            Whole numbers ``(N,)``.
-        """
+        """The likeliest class of each of ``(N, D)``, ``(N,)``."""
         x = (features.detach().double() - self.mean) / self.deviation
         return F.linear(x, self.weight, self.bias).argmax(dim=-1)
 
     def accuracy(self, features: Tensor, labels: Tensor) -> float:
-        """Share of right answers.
-
-        Args:
-            features: ``(N, D)``.
-            labels: ``(N,)``.
-        """
+        """Share of right answers."""
         return (self.predict(features) == labels).double().mean().item()
 
 
 def control_labels(types: Sequence[Hashable], labels: Tensor, generator: torch.Generator) -> Tensor:
-    """Give each word a label at random, always the same one.
+    """Give each word a label at random, always the same one, ``(N,)``, in real proportions.
 
     Nothing about such labels can be in the features but the identity of the word. A probe that
     learns them has a memory of its own, and its success at the real task proves little.
 
     Source: Hewitt and Liang, Designing and Interpreting Probes with Control Tasks (2019),
     section 2.
-
-    Args:
-        types: The word at each of N places.
-        labels: The real labels ``(N,)``. Control labels are drawn in the same proportions.
-        generator: Source of the draws.
-
-    Returns:
-        Whole numbers ``(N,)``.
-
-    Raises:
-        ValueError: If there are not as many labels as words.
-
-    Example:
-        >>> labels = torch.tensor([0, 1, 1, 0])
-        >>> control = control_labels(["a", "b", "a", "b"], labels, torch.Generator().manual_seed(0))
-        >>> bool(control[0] == control[2]), bool(control[1] == control[3])
-        (True, True)
     """
     if labels.shape != (len(types),):
         raise ValueError(f"labels have shape {tuple(labels.shape)}, wanted ({len(types)},)")
@@ -148,10 +95,6 @@ class ProbeResult:
         accuracy: On the real labels.
         control: On control labels.
         majority: Of always saying the class that is most frequent in training.
-
-    Example:
-        >>> round(ProbeResult(accuracy=0.97, control=0.92, majority=0.3).selectivity, 2)
-        0.05
     """
 
     accuracy: float
@@ -173,34 +116,12 @@ def probe_selectivity(
     *,
     l2: float = 1e-3,
 ) -> ProbeResult:
-    """Probe features for labels and for control labels, both measured on held-out places.
+    """Probe features ``(N, D)`` for labels ``(N,)`` and for control labels, both held out.
+
+    The first ``n_train`` places are for training, the others for measuring; keep sentences together
+    and in random order. ``types`` are the words.
 
     Source: Hewitt and Liang (2019), section 2.
-
-    Args:
-        features: ``(N, D)``, in the order of places; keep sentences together and in random order.
-        labels: Whole numbers ``(N,)``.
-        types: The word at each place.
-        n_train: How many places are for training, from the front; the others for measuring.
-        generator: Source of the control labels.
-        l2: As of :class:`LinearProbe`.
-
-    Returns:
-        Accuracies on the held-out places.
-
-    Raises:
-        ValueError: If no place is left for training or measuring, or the shapes don't fit.
-
-    Example:
-        The label is a channel of the features; the word is not in them.
-
-        >>> generator = torch.Generator().manual_seed(0)
-        >>> features = torch.randn(400, 6, generator=generator)
-        >>> labels = (features[:, 2] > 0).long()
-        >>> words = torch.randint(40, (400,), generator=generator).tolist()
-        >>> found = probe_selectivity(features, labels, words, 200, generator)
-        >>> found.accuracy > 0.95, found.selectivity > 0.3
-        (True, True)
     """
     if not 0 < n_train < len(features):
         raise ValueError(f"n_train is {n_train}, wanted between 0 and {len(features)}")

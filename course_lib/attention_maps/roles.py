@@ -15,7 +15,7 @@ from course_lib.data.text import RELATIONS, TextBatch
 def head_roles(
     weights: Tensor, batch: TextBatch, *, mask: Tensor | None = None
 ) -> dict[str, Tensor]:
-    """Score every head for every role that the patterns essay names.
+    """Score heads ``(L, B, H, T, T)`` for every role that the patterns essay names: ``(L, H)``.
 
     - ``previous``, ``next``: attention to the neighbour;
     - ``agreement``, ``coreference``, ``emphasis``: how often the related word gets most;
@@ -25,37 +25,9 @@ def head_roles(
     - ``entropy``: from 0 to 1.
 
     Padding and the tokens at both ends don't ask. A score is the mean over the sentences in which
-    it can be measured. Compare relations with
+    it can be measured; NaN where no sentence can show it. Compare relations with
     :func:`course_lib.attention_maps.relation_baseline`: a head with a high score may only count
-    words.
-
-    Args:
-        weights: Attention weights of all layers ``(L, B, H, T, T)``.
-        batch: The B sentences.
-        mask: Boolean, broadcastable to ``(B, H, T, T)``: the mask they were computed under;
-            padding if not given.
-
-    Returns:
-        By role, scores ``(L, H)``; NaN where no sentence can show it.
-
-    Raises:
-        ValueError: If the weights do not fit the batch.
-
-    Example:
-        A head that looks at the previous token.
-
-        >>> import torch
-        >>> from random import Random
-        >>> from course_lib.data import Vocabulary, collate_text
-        >>> from course_lib.data.text import draw_sentence
-        >>> sentence = draw_sentence(Random(1))
-        >>> print(*sentence.tokens)
-        ignaz sees the tables , while they rest .
-        >>> batch = collate_text([sentence], Vocabulary.of([sentence.tokens]))
-        >>> previous = torch.eye(11).roll(-1, dims=1).expand(1, 1, 1, 11, 11)
-        >>> roles = head_roles(previous, batch)
-        >>> roles["previous"].item(), roles["agreement"].item(), roles["coreference"].item()
-        (1.0, 1.0, 0.0)
+    words. The mask is the one that the weights were computed under; padding if not given.
     """
     n_sentences, length = batch.tokens.shape
     if weights.ndim != 5 or weights.shape[1] != n_sentences or weights.shape[-2:] != (length,) * 2:

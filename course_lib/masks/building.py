@@ -9,31 +9,14 @@ from course_lib.masks.softmax import check_mask, require_bool
 
 
 def causal_mask(T: int, S: int | None = None, *, device: torch.device | None = None) -> Tensor:
-    """Let each query see its own position and everything before it.
+    """Let each query see its own position and everything before it, ``(T, S)``.
 
     With more keys than queries the queries are the *last* T of S positions, as when new tokens
     are decoded after S - T cached ones: the triangle is aligned at the bottom right.
     (``F.scaled_dot_product_attention(is_causal=True)`` aligns it at the top left instead.)
 
-    Args:
-        T: Number of queries.
-        S: Number of keys, T if not given.
-        device: Where to put the mask.
-
-    Returns:
-        Boolean mask ``(T, S)``.
-
-    Raises:
-        ValueError: If T is negative, or S < T, where the first queries would see nothing.
-
-    Example:
-        >>> causal_mask(3).int()
-        tensor([[1, 0, 0],
-                [1, 1, 0],
-                [1, 1, 1]], dtype=torch.int32)
-        >>> causal_mask(2, 5).int()
-        tensor([[1, 1, 1, 1, 0],
-                [1, 1, 1, 1, 1]], dtype=torch.int32)
+        >>> causal_mask(2, 5).int().tolist()
+        [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
     """
     S = T if S is None else S
     _check_length("T", T)
@@ -43,22 +26,10 @@ def causal_mask(T: int, S: int | None = None, *, device: torch.device | None = N
 
 
 def padding_mask(lengths: Tensor, max_len: int) -> Tensor:
-    """Hide the padding after each sequence (the "valid lengths" convention, translated).
+    """Hide the padding after each of B sequences, given their lengths ``(B,)``: ``(B, 1, 1, S)``.
 
-    Args:
-        lengths: Number of real tokens of each sequence, integers ``(B,)``.
-        max_len: Padded length S.
-
-    Returns:
-        Boolean mask ``(B, 1, 1, S)``: the same keys are hidden from every head and query.
-
-    Raises:
-        ValueError: If ``lengths`` is not an integer vector or a length is not in 0..max_len.
-
-    Example:
-        >>> padding_mask(torch.tensor([3, 1]), 4)[:, 0, 0].int()
-        tensor([[1, 1, 1, 0],
-                [1, 0, 0, 0]], dtype=torch.int32)
+    >>> padding_mask(torch.tensor([3, 1]), 4)[:, 0, 0].int().tolist()
+    [[1, 1, 1, 0], [1, 0, 0, 0]]
     """
     _check_length("max_len", max_len)
     if lengths.ndim != 1 or lengths.is_floating_point() or lengths.dtype == torch.bool:
@@ -74,25 +45,10 @@ def padding_mask(lengths: Tensor, max_len: int) -> Tensor:
 
 
 def sliding_window_mask(T: int, radius: int, *, device: torch.device | None = None) -> Tensor:
-    """Let each position see its neighbours up to ``radius`` steps away on both sides.
+    """Let each position see its neighbours up to ``radius`` steps away on both sides, ``(T, T)``.
 
     A window holds ``2 * radius + 1`` keys, fewer at the ends. (Libraries that speak of a *window
     size* w mean 2w + 1, w + 1 or w keys; a radius can't be misread.)
-
-    Args:
-        T: Sequence length.
-        radius: Neighbours on each side, at least 0.
-        device: Where to put the mask.
-
-    Returns:
-        Boolean mask ``(T, T)``.
-
-    Raises:
-        ValueError: If the length or the radius is negative.
-
-    Example:
-        >>> sliding_window_mask(5, radius=1).sum(dim=1)
-        tensor([2, 3, 3, 3, 2])
     """
     _check_length("T", T)
     _check_length("radius", radius)
@@ -103,33 +59,12 @@ def sliding_window_mask(T: int, radius: int, *, device: torch.device | None = No
 def dilated_window_mask(
     T: int, radius: int, dilation: int, *, device: torch.device | None = None
 ) -> Tensor:
-    """Let each position see every ``dilation``-th neighbour, up to ``radius`` on both sides.
+    """Let each position see each ``dilation``-th neighbour, ``radius`` a side: ``(T, T)``.
 
     The window holds as many keys as the plain one and reaches ``dilation`` times as far. Positions
     that leave different remainders when divided by ``dilation`` never meet.
 
     Source: Beltagy et al., Longformer (2020), section 3.1, figure 2c.
-
-    Args:
-        T: Sequence length.
-        radius: Neighbours on each side, at least 0.
-        dilation: Distance between them, at least 1; with 1 it is :func:`sliding_window_mask`.
-        device: Where to put the mask.
-
-    Returns:
-        Boolean mask ``(T, T)``.
-
-    Raises:
-        ValueError: If the length or the radius is negative or the dilation is less than 1.
-
-    Example:
-        >>> dilated_window_mask(6, radius=1, dilation=2).int()
-        tensor([[1, 0, 1, 0, 0, 0],
-                [0, 1, 0, 1, 0, 0],
-                [1, 0, 1, 0, 1, 0],
-                [0, 1, 0, 1, 0, 1],
-                [0, 0, 1, 0, 1, 0],
-                [0, 0, 0, 1, 0, 1]], dtype=torch.int32)
     """
     if dilation < 1:
         raise ValueError(f"dilation is {dilation}, wanted at least 1")
@@ -143,30 +78,12 @@ def dilated_window_mask(
 def longformer_mask(
     T: int, radius: int, global_positions: Sequence[int], *, device: torch.device | None = None
 ) -> Tensor:
-    """Sliding window plus a few positions that see everything and are seen by everyone.
+    """Sliding window plus positions that see everything and are seen by everyone, ``(T, T)``.
 
-    Source: Beltagy et al., Longformer (2020), section 3.1. The original gives the global
-    positions projections of their own; a mask can only express the pattern.
+    The original gives the global positions projections of their own; a mask can only express the
+    pattern. Negative ones count from the end.
 
-    Args:
-        T: Sequence length.
-        radius: Neighbours on each side.
-        global_positions: Indices of the global positions; negative ones count from the end.
-        device: Where to put the mask.
-
-    Returns:
-        Boolean mask ``(T, T)``, symmetric.
-
-    Raises:
-        ValueError: If the length or the radius is negative or a position lies outside the sequence.
-
-    Example:
-        >>> longformer_mask(5, radius=0, global_positions=[0]).int()
-        tensor([[1, 1, 1, 1, 1],
-                [1, 1, 0, 0, 0],
-                [1, 0, 1, 0, 0],
-                [1, 0, 0, 1, 0],
-                [1, 0, 0, 0, 1]], dtype=torch.int32)
+    Source: Beltagy et al., Longformer (2020), section 3.1.
     """
     _check_length("T", T)
     if any(not -T <= position < T for position in global_positions):
@@ -178,26 +95,7 @@ def longformer_mask(
 
 
 def block_mask(T: int, block_size: int, *, device: torch.device | None = None) -> Tensor:
-    """Cut the sequence into blocks that see only themselves (a block-diagonal mask).
-
-    Args:
-        T: Sequence length; the last block is shorter if ``block_size`` does not divide it.
-        block_size: Positions per block, at least 1.
-        device: Where to put the mask.
-
-    Returns:
-        Boolean mask ``(T, T)``.
-
-    Raises:
-        ValueError: If ``block_size`` is less than 1 or the length negative.
-
-    Example:
-        >>> block_mask(4, block_size=2).int()
-        tensor([[1, 1, 0, 0],
-                [1, 1, 0, 0],
-                [0, 0, 1, 1],
-                [0, 0, 1, 1]], dtype=torch.int32)
-    """
+    """Cut the sequence into blocks that see only themselves: ``(T, T)``."""
     if block_size < 1:
         raise ValueError(f"block_size is {block_size}, wanted at least 1")
     _check_length("T", T)
@@ -206,26 +104,7 @@ def block_mask(T: int, block_size: int, *, device: torch.device | None = None) -
 
 
 def combine_masks(*masks: Tensor | None) -> Tensor | None:
-    """Allow what every mask allows, as ``&`` does, and refuse masks that meet along wrong axes.
-
-    Args:
-        masks: Boolean masks that broadcast to the same scores; None stands for no mask.
-
-    Returns:
-        Boolean mask, as large as the masks broadcast to, or None if none was given.
-
-    Raises:
-        ValueError: If a mask is not boolean or does not fit the others.
-
-    Example:
-        A decoder sees neither the future nor the padding.
-
-        >>> both = combine_masks(causal_mask(3), padding_mask(torch.tensor([3, 2]), 3))
-        >>> both.shape, both[1, 0].int()
-        (torch.Size([2, 1, 3, 3]), tensor([[1, 0, 0],
-                [1, 1, 0],
-                [1, 1, 0]], dtype=torch.int32))
-    """
+    """Allow what every mask allows, as ``&`` does, and refuse masks that meet along wrong axes."""
     given = [mask for mask in masks if mask is not None]
     if not given:
         return None

@@ -1,8 +1,4 @@
-"""Translating masks from and to the conventions of other libraries.
-
-There are four besides the course's own: additive numbers, ``True`` = blocked, integers, and valid
-lengths. The last is translated by :func:`course_lib.masks.padding_mask` and :func:`to_lengths`.
-"""
+"""Translating masks from and to the conventions of other libraries."""
 
 import math
 
@@ -17,23 +13,10 @@ WEAKEST_BLOCK = -100.0
 
 
 def to_additive(mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Translate to the additive convention: 0 where attention is allowed, ``-inf`` elsewhere.
+    """Translate to the additive convention: 0 = may attend, ``-inf`` = blocked, any shape.
 
-    Args:
-        mask: Boolean mask of any shape, ``True`` = may attend.
-        dtype: Floating-point type of the result.
-
-    Returns:
-        Tensor of the same shape ``(...)``, to be added to the scores before the softmax.
-
-    Raises:
-        ValueError: If the mask is not boolean.
-
-    Example:
-        >>> from course_lib.masks import causal_mask
-        >>> to_additive(causal_mask(2))
-        tensor([[0., -inf],
-                [0., 0.]])
+    >>> to_additive(torch.tensor([True, False]))
+    tensor([0., -inf])
     """
     require_bool(mask)
     # Not (1 - mask) * -inf: that is NaN wherever the mask is 1.
@@ -41,23 +24,10 @@ def to_additive(mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def from_additive(additive: Tensor) -> Tensor:
-    """Translate from the additive convention: 0 = may attend, a very negative number = blocked.
+    """Translate to a mask from additive numbers: 0 = may attend, a very negative one = blocked.
 
-    Accepts ``-inf`` as well as the finite numbers in use (-1e9, -10000, ``finfo.min``, -100).
-    What lies between is a bias, not a mask, and would be lost.
-
-    Args:
-        additive: Floating-point tensor of any shape.
-
-    Returns:
-        Boolean mask of the same shape.
-
-    Raises:
-        ValueError: If the tensor is not floating point or holds anything else, NaN included.
-
-    Example:
-        >>> from_additive(torch.tensor([0.0, -1e9, float("-inf")]))
-        tensor([ True, False, False])
+    Accepts ``-inf`` and the finite numbers in use (-1e9, -10000, ``finfo.min``, -100). What lies
+    between is a bias, not a mask, and is refused.
     """
     if not additive.is_floating_point():
         raise ValueError(f"additive mask has dtype {additive.dtype}, wanted a floating-point one")
@@ -72,85 +42,31 @@ def from_additive(additive: Tensor) -> Tensor:
 
 
 def to_blocked(mask: Tensor) -> Tensor:
-    """Translate to ``True`` = blocked, as ``nn.MultiheadAttention`` reads boolean masks.
+    """Translate a mask to ``True`` = blocked, as ``nn.MultiheadAttention`` reads boolean masks.
 
-    Args:
-        mask: Boolean mask of any shape, ``True`` = may attend.
-
-    Returns:
-        The inverted mask. Its type doesn't tell the two conventions apart: a mask that is not
-        translated runs without an error and lets each query see exactly the wrong keys.
-
-    Raises:
-        ValueError: If the mask is not boolean.
-
-    Example:
-        >>> from course_lib.masks import causal_mask
-        >>> to_blocked(causal_mask(2))
-        tensor([[False,  True],
-                [False, False]])
+    Its type doesn't tell the two conventions apart: a mask that is not translated runs without an
+    error and lets each query see exactly the wrong keys.
     """
     require_bool(mask)
     return ~mask
 
 
 def from_blocked(blocked: Tensor) -> Tensor:
-    """Translate from ``True`` = blocked, as ``nn.MultiheadAttention`` reads boolean masks.
-
-    Args:
-        blocked: Boolean tensor of any shape, ``True`` = must not attend.
-
-    Returns:
-        Boolean mask of the same shape, ``True`` = may attend.
-
-    Raises:
-        ValueError: If the tensor is not boolean.
-
-    Example:
-        >>> from_blocked(torch.tensor([False, True]))
-        tensor([ True, False])
-    """
+    """Translate from ``True`` = blocked to a mask, the inverse of :func:`to_blocked`."""
     require_bool(blocked)
     return ~blocked
 
 
 def to_integers(mask: Tensor) -> Tensor:
-    """Translate to 1 = may attend, 0 = blocked, as tokenizers hand masks out.
-
-    Args:
-        mask: Boolean mask of any shape, ``True`` = may attend.
-
-    Returns:
-        ``int64`` tensor of the same shape ``(...)``.
-
-    Raises:
-        ValueError: If the mask is not boolean.
-
-    Example:
-        >>> to_integers(padding_mask(torch.tensor([2]), 3))
-        tensor([[[[1, 1, 0]]]])
-    """
+    """Translate to 1 = may attend, 0 = blocked, as tokenizers hand masks out, ``int64``."""
     require_bool(mask)
     return mask.long()
 
 
 def from_integers(integers: Tensor) -> Tensor:
-    """Translate from 1 = may attend, 0 = blocked, as tokenizers hand masks out.
+    """Translate 1 = may attend, 0 = blocked, as tokenizers hand masks out, to a mask.
 
-    Floating-point tensors are refused: there a 0 may just as well be an additive "may attend".
-
-    Args:
-        integers: Integer tensor of any shape that holds only 0 and 1.
-
-    Returns:
-        Boolean mask of the same shape.
-
-    Raises:
-        ValueError: If the tensor is not of integers or holds other numbers.
-
-    Example:
-        >>> from_integers(torch.tensor([1, 0]))
-        tensor([ True, False])
+    Floating-point tensors are refused: a 0 may just as well be an additive "may attend".
     """
     if integers.is_floating_point() or integers.dtype == torch.bool:
         raise ValueError(f"integer mask has dtype {integers.dtype}, wanted integers")
@@ -160,22 +76,7 @@ def from_integers(integers: Tensor) -> Tensor:
 
 
 def to_lengths(mask: Tensor) -> Tensor:
-    """Translate to valid lengths, the inverse of :func:`padding_mask`.
-
-    Args:
-        mask: Boolean mask ``(B, 1, 1, S)`` in which the visible keys come first.
-
-    Returns:
-        Integers ``(B,)``.
-
-    Raises:
-        ValueError: If the mask has another shape, or if it can't be said by lengths alone: a
-            causal mask, padding on the left, a hole.
-
-    Example:
-        >>> to_lengths(padding_mask(torch.tensor([3, 1]), 4))
-        tensor([3, 1])
-    """
+    """Valid lengths ``(B,)``, the inverse of :func:`padding_mask`; refuses what they can't say."""
     require_bool(mask)
     if mask.ndim != 4 or mask.shape[1:3] != (1, 1):
         raise ValueError(f"mask has shape {tuple(mask.shape)}, wanted (B, 1, 1, S)")

@@ -10,28 +10,15 @@ __all__ = ["check_bias", "check_broadcastable", "check_mask", "masked_softmax"]
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Softmax over the keys that a query may attend to; blocked keys get exactly 0.
+    """Softmax ``(..., T, S)`` over the keys that a query may attend to; others get exactly 0.
 
     A row without any visible key becomes a row of zeros with a zero gradient. Plain
     ``masked_fill(-inf).softmax()`` would give NaN there, and a large finite number such as -1e9
     would give equal weights to keys that are all forbidden.
 
-    Args:
-        scores: Similarities ``(..., T, S)``; ``-inf`` counts as blocked.
-        mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend.
-
-    Returns:
-        Weights ``(..., T, S)``; each row sums to 1, or to 0 where nothing is visible.
-
-    Raises:
-        ValueError: If the mask is not boolean or does not fit the scores.
-
-    Example:
-        >>> scores = torch.zeros(2, 4)
-        >>> mask = torch.tensor([[True, True, False, False], [False] * 4])
-        >>> masked_softmax(scores, mask)
-        tensor([[0.5000, 0.5000, 0.0000, 0.0000],
-                [0.0000, 0.0000, 0.0000, 0.0000]])
+        >>> masked_softmax(torch.zeros(2, 3), torch.tensor([[True, True, False], [False] * 3]))
+        tensor([[0.5000, 0.5000, 0.0000],
+                [0.0000, 0.0000, 0.0000]])
     """
     if mask is not None:
         check_mask(mask, scores.shape, scores.device)
@@ -43,23 +30,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def check_mask(mask: Tensor, shape: Sequence[int], device: torch.device | None = None) -> None:
-    """Refuse a mask that is not boolean or does not fit scores of the given shape.
-
-    Args:
-        mask: The mask to check.
-        shape: Shape of the scores, ``(..., T, S)``.
-        device: Where the scores are; not looked at if not given.
-
-    Raises:
-        ValueError: If the mask is not boolean, or as in :func:`check_broadcastable`.
-
-    Example:
-        >>> check_mask(torch.ones(4, 4), (2, 8, 4, 4))
-        Traceback (most recent call last):
-        ...
-        ValueError: mask has dtype torch.float32, wanted torch.bool with True = may attend; \
-convert it first: from_additive, from_blocked, from_integers or padding_mask
-    """
+    """Refuse a mask that is not boolean or does not fit scores of this shape (and device)."""
     if mask.dtype != torch.bool:
         raise ValueError(
             f"mask has dtype {mask.dtype}, wanted torch.bool with True = may attend; convert it "
@@ -69,24 +40,9 @@ convert it first: from_additive, from_blocked, from_integers or padding_mask
 
 
 def check_bias(bias: Tensor, shape: Sequence[int], device: torch.device | None = None) -> None:
-    """Refuse a bias that does not fit scores of the given shape or holds no real numbers.
+    """Refuse a bias ``(...)`` that does not fit scores of this shape or holds no real numbers.
 
     Added to scores, a boolean mask would count as 0 and 1 and hide nothing.
-
-    Args:
-        bias: The bias to check, ``(...)`` that broadcasts to the scores.
-        shape: Shape of the scores, ``(..., T, S)``.
-        device: Where the scores are; not looked at if not given.
-
-    Raises:
-        ValueError: If the bias is not floating point, or as in :func:`check_broadcastable`.
-
-    Example:
-        >>> check_bias(torch.ones(4, 4, dtype=torch.bool), (4, 4))
-        Traceback (most recent call last):
-        ...
-        ValueError: bias has dtype torch.bool, wanted a floating-point one; what hides keys is a \
-mask
     """
     if not bias.is_floating_point():
         raise ValueError(
@@ -98,30 +54,11 @@ mask
 def check_broadcastable(
     name: str, tensor: Tensor, shape: Sequence[int], device: torch.device | None = None
 ) -> None:
-    """Refuse a tensor that doesn't broadcast to scores, or does so along the wrong axis.
+    """Refuse a mask or bias that doesn't broadcast to scores, or does so along the wrong axis.
 
     Broadcasting aligns shapes from the right. A ``(B, T, S)`` mask against ``(B, H, T, S)`` scores
     therefore meets the heads with its batch axis, and if ``B == H`` nothing complains. So a tensor
     must have at most 2 dimensions or as many as the scores.
-
-    Args:
-        name: What to call the tensor in the error.
-        tensor: A mask or a bias.
-        shape: Shape of the scores, ``(..., T, S)``.
-        device: Where the scores are; not looked at if not given.
-
-    Raises:
-        ValueError: If the number of dimensions is ambiguous, a size is neither 1 nor equal, or the
-            tensor is on another device.
-
-    Example:
-        >>> check_broadcastable("mask", torch.ones(8, 1, 1, 5), (8, 8, 5, 5))
-        >>> check_broadcastable("mask", torch.ones(8, 5, 5), (8, 8, 5, 5))
-        Traceback (most recent call last):
-        ...
-        ValueError: mask has shape (8, 5, 5), wanted 2 or 4 dimensions for scores (8, 8, 5, 5): \
-with 3 its first axis would be matched with the wrong axis of the scores; insert an axis, e.g. \
-mask[:, None]
     """
     have, want = tuple(tensor.shape), tuple(shape)
     if len(have) > 2 and len(have) != len(want):
