@@ -68,5 +68,5 @@ def _told(fault: Mapping[str, Any]) -> str:
     where, message = ".".join(map(str, fault["loc"])), fault["msg"]
     if fault["type"] in _SHORT:
         return f"{where} is {_SHORT[fault['type']]}"
-    said = fault.get("ctx", {}).get("error") or message[0].lower() + message[1:]
-    return f"{where} is {shorten(repr(fault['input']), 80)}: {said}" if where else str(said)
+    reason = fault.get("ctx", {}).get("error") or message[0].lower() + message[1:]
+    return f"{where} is {shorten(repr(fault['input']), 80)}: {reason}" if where else str(reason)

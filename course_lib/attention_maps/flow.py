@@ -48,19 +48,19 @@ def layers_to_reach_all(masks: Tensor | Sequence[Tensor], pairs: Tensor | None =
     """
     masks = _square_masks(masks)
     size = masks[0].shape[0]
-    wanted = torch.ones_like(masks[0]) if pairs is None else pairs
-    if wanted.shape != (size, size):
-        raise ValueError(f"pairs has shape {tuple(wanted.shape)}, wanted {(size, size)}")
+    required = torch.ones_like(masks[0]) if pairs is None else pairs
+    if required.shape != (size, size):
+        raise ValueError(f"pairs has shape {tuple(required.shape)}, wanted {(size, size)}")
     reached = torch.eye(size, dtype=torch.bool, device=masks[0].device)
     layer, quiet = 0, 0
-    while not bool((reached | ~wanted).all()):
+    while not bool((reached | ~required).all()):
         before = reached
         reached = _step(masks[layer % len(masks)], reached)
         layer += 1
         # When a whole turn of the masks has added nothing, nothing will.
         quiet = quiet + 1 if torch.equal(before, reached) else 0
         if quiet == len(masks):
-            missing = int((wanted & ~reached).sum())
+            missing = int((required & ~reached).sum())
             raise ValueError(f"masks leave {missing} of the pairs wanted unreached for ever")
     return layer
 
@@ -196,5 +196,5 @@ def cross_attention_gradients(
     asks, keys, values = (t.detach().clone().requires_grad_() for t in (x, memory, memory))
     with torch.enable_grad():
         out = attend(asks, keys, values, mask=mask)
-        found = torch.autograd.grad(out, (asks, keys, values), grad_out)
-    return dict(zip(("queries", "keys", "values"), found, strict=True))
+        grads = torch.autograd.grad(out, (asks, keys, values), grad_out)
+    return dict(zip(("queries", "keys", "values"), grads, strict=True))

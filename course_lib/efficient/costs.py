@@ -105,12 +105,12 @@ class _Largest(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        found = func(*args, **(kwargs or {}))
-        for x in tree_leaves(found):
+        result = func(*args, **(kwargs or {}))
+        for x in tree_leaves(result):
             if isinstance(x, Tensor):
                 held = x.untyped_storage().nbytes() // x.element_size()
                 self.numbers = max(self.numbers, min(held, x.numel()))
-        return found
+        return result
 
 
 def largest_tensor(call: Callable[[], object]) -> int:

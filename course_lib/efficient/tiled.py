@@ -299,16 +299,16 @@ class _Tiled(torch.autograd.Function):
 def _explicit_backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
     """The gradient as a graph of its own, which a second derivative needs: all scores at once."""
     q, k, v, mask, bias, mask_owner, bias_owner, *_ = ctx.saved_tensors
-    plan, wanted = ctx.plan, ctx.needs_input_grad
+    plan, needs_grad = ctx.plan, ctx.needs_input_grad
     visible = combine_masks(
         None if mask is None else mask[mask_owner],
         None if plan.ahead is None else causal_mask(plan.T, plan.S, device=q.device),
     )
     pairs = None if bias is None else bias[bias_owner]
     out, _ = scaled_dot_product_attention(q, k, v, visible, pairs, scale=ctx.scale)
-    inputs = [x for x, want in zip((q, k, v, mask, bias), wanted, strict=False) if want]
-    found = iter(torch.autograd.grad(out, inputs, grad_out, create_graph=True))
-    return tuple(next(found) if want else None for want in wanted)
+    inputs = [x for x, want in zip((q, k, v, mask, bias), needs_grad, strict=False) if want]
+    grads = iter(torch.autograd.grad(out, inputs, grad_out, create_graph=True))
+    return tuple(next(grads) if want else None for want in needs_grad)
 
 
 def _product(a: Tensor, b: Tensor, room: Tensor) -> Tensor:

@@ -54,10 +54,10 @@ class ClippedRelativeAttention(HeadProjections):
         index = relative_distance(T, device=x.device).clamp(-limit, limit) + limit
         if self.fused:
             index = index.expand(*q.shape[:2], T, T)
-            met = q @ self.key_table.T
-            weights = masked_softmax(q @ k.mT + met.gather(-1, index), mask)
+            products = q @ self.key_table.T
+            weights = masked_softmax(q @ k.mT + products.gather(-1, index), mask)
             used = self.drop(weights)
-            by_distance = torch.zeros_like(met).scatter_add(-1, index, used)
+            by_distance = torch.zeros_like(products).scatter_add(-1, index, used)
             heads = used @ v + by_distance @ self.value_table
         else:
             keys = k[:, :, None] + self.key_table[index]

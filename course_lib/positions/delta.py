@@ -78,19 +78,19 @@ class DeltaValueAttention(HeadProjections):
             check_mask(mask, (*q.shape[:-1], k.shape[-2]), q.device)
         if rotate is not None:
             q, k = rotate(q, k, 0)
-        known = None if mask is None else steps_mask(mask)
+        visible_steps = None if mask is None else steps_mask(mask)
         if self.fused and not return_weights and (mask is None or _same_for_queries(mask)):
             moved = steps(v)
-            if known is not None:
-                moved = moved.masked_fill(~_as_column(known), 0.0)
+            if visible_steps is not None:
+                moved = moved.masked_fill(~_as_column(visible_steps), 0.0)
             dropout = self.dropout if self.training else 0.0
             heads = fused_attention(q, k, moved, mask, bias, dropout=dropout)
             return self.merge(add_own_values(heads, v, mask))
         weights = attention_weights(q, k, mask, bias)
-        counted = self.drop(weights)
-        if known is not None:
-            counted = counted.masked_fill(~known, 0.0)
-        out = self.merge(add_own_values(counted @ steps(v), v, mask))
+        step_weights = self.drop(weights)
+        if visible_steps is not None:
+            step_weights = step_weights.masked_fill(~visible_steps, 0.0)
+        out = self.merge(add_own_values(step_weights @ steps(v), v, mask))
         return (out, weights) if return_weights else out
 
 

@@ -126,14 +126,14 @@ class DisentangledAttention(HeadProjections):
         side, after the product: there are fewer rows than columns then.
         """
         T = x.shape[-2]
-        left = middle - self.span
-        if left <= 0:
-            table = table[-left : 2 * T - left]
+        n_before = middle - self.span
+        if n_before <= 0:
+            table = table[-n_before : 2 * T - n_before]
         scores = x @ (self._heads(table, role) * self.scale).transpose(-2, -1)
-        right = 2 * T - max(left, 0) - scores.shape[-1]
-        edges = [scores[..., :1].expand(*scores.shape[:-1], max(left, 0)), scores]
-        edges.append(scores[..., -1:].expand(*scores.shape[:-1], right))
-        return torch.cat(edges, dim=-1) if left > 0 or right > 0 else scores
+        n_after = 2 * T - max(n_before, 0) - scores.shape[-1]
+        edges = [scores[..., :1].expand(*scores.shape[:-1], max(n_before, 0)), scores]
+        edges.append(scores[..., -1:].expand(*scores.shape[:-1], n_after))
+        return torch.cat(edges, dim=-1) if n_before > 0 or n_after > 0 else scores
 
     def _heads(self, table: Tensor, role: str) -> Tensor:
         """Project the table as queries or keys: ``(1, H, R, Dh)``."""
