@@ -26,7 +26,10 @@ def ideal_weights(links: Iterable[tuple[int, int]], n_source: int, n_target: int
 
 
 def hard_alignment(weights: Tensor, threshold: float | None = None) -> Tensor:
-    """Turn weights ``(..., T, S)`` into links: each row's largest, or all from a threshold on."""
+    """Turn weights ``(..., T, S)`` into links: each row's largest, or all from a threshold on.
+
+    A row of zeros, as padding has it, gets no link.
+    """
     if threshold is not None:
         return (weights >= threshold) & (weights > 0)
     best = weights.argmax(dim=-1, keepdim=True)

@@ -104,7 +104,10 @@ def block_mask(T: int, block_size: int, *, device: torch.device | None = None) -
 
 
 def combine_masks(*masks: Tensor | None) -> Tensor | None:
-    """Allow what every mask allows, as ``&`` does, and refuse masks that meet along wrong axes."""
+    """Allow what every mask allows, as ``&`` does; None stands for no mask.
+
+    Masks that meet along wrong axes are refused.
+    """
     given = [mask for mask in masks if mask is not None]
     if not given:
         return None

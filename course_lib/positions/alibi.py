@@ -28,8 +28,8 @@ def alibi_slopes(n_heads: int) -> Tensor:
 def alibi_bias(n_heads: int, T: int, S: int | None = None) -> Tensor:
     """Lower each score by the distance times the head's slope: ``-slope |i - j|``, ``(H, T, S)``.
 
-    >>> alibi_bias(2, 2)[0].tolist()
-    [[0.0, -0.0625], [-0.0625, 0.0]]
+    With a causal mask the bias ``slope j`` does the same in one row: softmax does not see what all
+    keys of a query have in common.
     """
     return alibi_slopes(n_heads)[:, None, None] * -relative_distance(T, S).abs()
 

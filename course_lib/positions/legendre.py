@@ -62,10 +62,11 @@ def legendre_positions(
     - ``"paper"``: the position is the order of the polynomial, ``PE(n, i) = P_n(x_i)`` with
       ``x_i = -1 + 2 i / D``. Positions start at 1, since ``P_0`` is 1 everywhere and says nothing.
       The norm of row n falls like ``sqrt(D / (2n + 1))``, so late positions fade beside the tokens
-      they are added to; with ``normalise`` each row has the norm ``sqrt(D / 2)`` of a sinusoidal
-      code.
+      they are added to.
     - ``"basis"``: the channel is the order, ``PE(n, i) = P_i(x_n)`` with the points ``x_n`` spread
       evenly from -1 to 1 over the sequence. A position's code depends on how long the sequence is.
+
+    With ``normalise`` each row has the norm ``sqrt(D / 2)`` of a sinusoidal code.
 
     Source: Aggarwal, PoPE: Legendre Orthogonal Polynomials Based Position Encoding for Large
     Language Models (2024), equations 14 and 15, for the first. (Another, rotary, PoPE means polar.)

@@ -156,26 +156,10 @@ keep_in_step(
 
 
 def qwen2_vl_rotary(*, fused: bool = True) -> MultimodalRotary:
-    """The positions of Qwen2-VL: 16, 24 and 24 of 64 pairs, in blocks.
-
-    Args:
-        fused: Whether to turn on the fast path.
-
-    Example:
-        >>> qwen2_vl_rotary().sections
-        (16, 24, 24)
-    """
+    """The positions of Qwen2-VL: 16, 24 and 24 of 64 pairs, in blocks."""
     return MultimodalRotary(128, (16, 24, 24), base=1_000_000.0, fused=fused)
 
 
 def qwen3_vl_rotary(*, fused: bool = True) -> MultimodalRotary:
-    """The positions of Qwen3-VL: 24, 20 and 20 of 64 pairs, interleaved.
-
-    Args:
-        fused: Whether to turn on the fast path.
-
-    Example:
-        >>> qwen3_vl_rotary().axes[:7].tolist(), qwen3_vl_rotary().axes[-4:].tolist()
-        ([0, 1, 2, 0, 1, 2, 0], [0, 0, 0, 0])
-    """
+    """The positions of Qwen3-VL: 24, 20 and 20 of 64 pairs, interleaved."""
     return MultimodalRotary(128, (24, 20, 20), base=5_000_000.0, interleaved=True, fused=fused)
