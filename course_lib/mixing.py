@@ -89,9 +89,9 @@ def convolution(x: Tensor, weight: Tensor, *, dilation: int = 1) -> Tensor:
     ``weight`` has one matrix for each place in the window, ``(window, D, Dout)``, the last one for
     the position itself. Zeros stand before the beginning of the sequence.
 
-        >>> x = torch.tensor([[[1.0], [2.0], [3.0], [4.0]]])
-        >>> convolution(x, torch.ones(2, 1, 1), dilation=3).flatten()
-        tensor([1., 2., 3., 5.])
+    >>> x = torch.tensor([[[1.0], [2.0], [3.0], [4.0]]])
+    >>> convolution(x, torch.ones(2, 1, 1), dilation=3).flatten()
+    tensor([1., 2., 3., 5.])
     """
     before = dilation * (weight.shape[0] - 1)
     return F.conv1d(F.pad(x.mT, (before, 0)), weight.permute(2, 1, 0), dilation=dilation).mT

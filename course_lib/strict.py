@@ -31,13 +31,13 @@ def strict(kind: type[Refused] = Refused) -> Callable[[type[T]], type[T]]:
 
     ``kind`` is raised, with a line that names each field at fault.
 
-        >>> @strict()
-        ... class Cake:
-        ...     slices: Annotated[int, Field(ge=1)]
-        >>> Cake(0)
-        Traceback (most recent call last):
-        ...
-        course_lib.errors.Refused: slices is 0: input should be greater than or equal to 1
+    >>> @strict()
+    ... class Cake:
+    ...     slices: Annotated[int, Field(ge=1)]
+    >>> Cake(0)
+    Traceback (most recent call last):
+    ...
+    course_lib.errors.Refused: slices is 0: input should be greater than or equal to 1
     """
 
     def decorate(plain: type[T]) -> type[T]:

@@ -30,8 +30,8 @@ def archetype(weights: Tensor, *, mask: Tensor | None = None) -> Archetype:
 
     The kinds are the patterns essay's; the rule and its numbers are ours.
 
-        >>> archetype(torch.block_diag(torch.full((2, 2), 0.5), torch.full((3, 3), 1 / 3)))
-        'block'
+    >>> archetype(torch.block_diag(torch.full((2, 2), 0.5), torch.full((3, 3), 1 / 3)))
+    'block'
     """
     scores = archetype_scores(weights, mask=mask)
     if scores["uniform"] >= _UNIFORM:

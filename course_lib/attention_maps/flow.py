@@ -151,9 +151,9 @@ def gradient_norms(loss: Tensor, groups: Mapping[str, Iterable[Tensor]]) -> dict
     Nothing is added to the weights' own ``grad``. A group that the loss cannot reach, because it is
     frozen or detached, has 0.
 
-        >>> x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
-        >>> gradient_norms((3 * x).sum() + (4 * w.detach()).sum(), {"x": [x], "w": [w]})["w"]
-        0.0
+    >>> x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    >>> gradient_norms((3 * x).sum() + (4 * w.detach()).sum(), {"x": [x], "w": [w]})["w"]
+    0.0
     """
     if loss.numel() != 1 or not loss.requires_grad:
         raise ValueError(

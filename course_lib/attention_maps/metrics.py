@@ -93,9 +93,9 @@ def offset_score(
     Queries whose key would lie outside do not count, so a perfect previous-token head has 1.
     Arguments as for :func:`mean_relative_position`.
 
-        >>> previous = torch.eye(4).roll(-1, dims=1)
-        >>> offset_score(previous, -1), offset_score(previous, 1)
-        (tensor(1.), tensor(0.))
+    >>> previous = torch.eye(4).roll(-1, dims=1)
+    >>> offset_score(previous, -1), offset_score(previous, 1)
+    (tensor(1.), tensor(0.))
     """
     own, keys = _places(weights, first_query)
     there = keys == own[:, None] + offset
@@ -196,10 +196,10 @@ def column_score(
     that attends to all visible keys alike, and leaves out those that see no marked key.
     ``columns`` is boolean, broadcastable to ``(..., S)``. Other arguments as for :func:`entropy`.
 
-        >>> weights = torch.tensor([[0.1, 0.1, 0.8], [0.2, 0.2, 0.6]])
-        >>> full_stop = torch.tensor([False, False, True])
-        >>> column_score(weights, full_stop), column_score(weights, full_stop, relative=True)
-        (tensor(0.7000), tensor(2.1000))
+    >>> weights = torch.tensor([[0.1, 0.1, 0.8], [0.2, 0.2, 0.6]])
+    >>> full_stop = torch.tensor([False, False, True])
+    >>> column_score(weights, full_stop), column_score(weights, full_stop, relative=True)
+    (tensor(0.7000), tensor(2.1000))
     """
     if columns.dtype != torch.bool:
         raise ValueError(f"columns has dtype {columns.dtype}, wanted torch.bool")

@@ -28,8 +28,8 @@ def band_offsets(radius: int, *, dilation: int = 1, causal: bool = False) -> ran
 
     In the order in which a band holds them; ``dilation`` is the distance between two of them.
 
-        >>> list(band_offsets(2)), list(band_offsets(2, dilation=3, causal=True))
-        ([-2, -1, 0, 1, 2], [-6, -3, 0])
+    >>> list(band_offsets(2)), list(band_offsets(2, dilation=3, causal=True))
+    ([-2, -1, 0, 1, 2], [-6, -3, 0])
     """
     if radius < 0:
         raise ValueError(f"radius is {radius}, wanted at least 0")

@@ -30,11 +30,11 @@ def block_diagonal_attention(
     block ``(..., T / b, b, b)``, rounded up; where the last block is shorter, its rest is 0. The
     key mask is broadcastable to ``(..., 1, T)``.
 
-        >>> q = k = torch.zeros(5, 2)
-        >>> v = torch.tensor([[0.0], [2.0], [4.0], [6.0], [8.0]])
-        >>> out, weights = block_diagonal_attention(q, k, v, block_size=2)
-        >>> out[:, 0], weights.shape
-        (tensor([1., 1., 5., 5., 8.]), torch.Size([3, 2, 2]))
+    >>> q = k = torch.zeros(5, 2)
+    >>> v = torch.tensor([[0.0], [2.0], [4.0], [6.0], [8.0]])
+    >>> out, weights = block_diagonal_attention(q, k, v, block_size=2)
+    >>> out[:, 0], weights.shape
+    (tensor([1., 1., 5., 5., 8.]), torch.Size([3, 2, 2]))
     """
     blocks, mask = _cut(q, k, v, block_size, causal, key_mask)
     out, weights = scaled_dot_product_attention(*blocks, mask, scale=scale)

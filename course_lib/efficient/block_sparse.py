@@ -19,8 +19,8 @@ def random_blocks(
 
     All are equally likely, r is at most ``n - 5``, and the indices ascend.
 
-        >>> random_blocks(8, 2, generator=torch.Generator().manual_seed(0))[0, 0]  # sees 0, 1, 2, 7
-        tensor([5, 6])
+    >>> random_blocks(8, 2, generator=torch.Generator().manual_seed(0))[0, 0]  # sees 0, 1, 2, 7
+    tensor([5, 6])
     """
     if n_blocks < 4 or not 0 <= n_random <= max(n_blocks - 5, 0):
         raise ValueError(

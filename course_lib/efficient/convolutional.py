@@ -157,8 +157,8 @@ def stripe_masks(
 
     A stripe is ``stripe`` rows high or columns wide, which divides both sides.
 
-        >>> stripe_masks(2, 2, stripe=1)[:, 0].int().tolist()  # shares its row, and its column
-        [[1, 1, 0, 0], [1, 0, 1, 0]]
+    >>> stripe_masks(2, 2, stripe=1)[:, 0].int().tolist()  # shares its row, and its column
+    [[1, 1, 0, 0], [1, 0, 1, 0]]
     """
     _check_sides(rows, columns, stripe=stripe)
     y = torch.arange(rows, device=device).repeat_interleave(columns) // stripe

@@ -20,8 +20,8 @@ def strided_mask(T: int, stride: int, *, device: torch.device | None = None) -> 
     Source: Child et al., Generating Long Sequences with Sparse Transformers (2019), section 4:
     the union of ``A1 = {max(0, i - l), ..., i}`` and ``A2 = {j <= i : (i - j) mod l = 0}``.
 
-        >>> strided_mask(7, stride=2).int()[-1].tolist()
-        [1, 0, 1, 0, 1, 1, 1]
+    >>> strided_mask(7, stride=2).int()[-1].tolist()
+    [1, 0, 1, 0, 1, 1, 1]
     """
     _check_stride(stride)
     position = torch.arange(T, device=device)
@@ -38,8 +38,8 @@ def fixed_mask(
     ``A1 = {j <= i : j div l = i div l}`` and ``A2 = {j <= i : j mod l in {l - c, ..., l - 1}}``.
     The stride is l and ``n_summary`` c, from 1 to l.
 
-        >>> fixed_mask(7, stride=3).int()[-2:].tolist()
-        [[0, 0, 1, 1, 1, 1, 0], [0, 0, 1, 0, 0, 1, 1]]
+    >>> fixed_mask(7, stride=3).int()[-2:].tolist()
+    [[0, 0, 1, 1, 1, 1, 0], [0, 0, 1, 0, 0, 1, 1]]
     """
     _check_stride(stride)
     _check_summary(stride, n_summary)

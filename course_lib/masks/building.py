@@ -15,8 +15,8 @@ def causal_mask(T: int, S: int | None = None, *, device: torch.device | None = N
     are decoded after S - T cached ones: the triangle is aligned at the bottom right.
     (``F.scaled_dot_product_attention(is_causal=True)`` aligns it at the top left instead.)
 
-        >>> causal_mask(2, 5).int().tolist()
-        [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
+    >>> causal_mask(2, 5).int().tolist()
+    [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
     """
     S = T if S is None else S
     _check_length("T", T)

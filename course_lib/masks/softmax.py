@@ -16,9 +16,9 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     ``masked_fill(-inf).softmax()`` would give NaN there, and a large finite number such as -1e9
     would give equal weights to keys that are all forbidden.
 
-        >>> masked_softmax(torch.zeros(2, 3), torch.tensor([[True, True, False], [False] * 3]))
-        tensor([[0.5000, 0.5000, 0.0000],
-                [0.0000, 0.0000, 0.0000]])
+    >>> masked_softmax(torch.zeros(2, 3), torch.tensor([[True, True, False], [False] * 3]))
+    tensor([[0.5000, 0.5000, 0.0000],
+            [0.0000, 0.0000, 0.0000]])
     """
     if mask is not None:
         check_mask(mask, scores.shape, scores.device)

@@ -40,8 +40,8 @@ def resample_line(table: Tensor, length: int, *, n_prefix: int = 0) -> Tensor:
 
     It is a start for further training, no more: a model that counted places finds other numbers.
 
-        >>> resample_line(torch.tensor([[9.0], [0.0], [1.0]]), 4, n_prefix=1).flatten()
-        tensor([9.0000, 0.0000, 0.2500, 0.7500, 1.0000])
+    >>> resample_line(torch.tensor([[9.0], [0.0], [1.0]]), 4, n_prefix=1).flatten()
+    tensor([9.0000, 0.0000, 0.2500, 0.7500, 1.0000])
     """
     places = _places(table, n_prefix)
     if length < 1:

@@ -22,8 +22,8 @@ def legendre_polynomials(x: Tensor, degree: int, *, fused: bool = True) -> Tenso
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 22.7.10.
 
-        >>> legendre_polynomials(torch.tensor([-1.0, 0.5, 1.0]), 2)[2]
-        tensor([ 1.0000, -0.1250,  1.0000])
+    >>> legendre_polynomials(torch.tensor([-1.0, 0.5, 1.0]), 2)[2]
+    tensor([ 1.0000, -0.1250,  1.0000])
     """
     if degree < 0:
         raise ValueError(f"degree is {degree}, wanted at least 0")

@@ -27,10 +27,10 @@ def multimodal_positions(parts: Sequence[int | tuple[int, int, int]], *, start: 
 
     Source: Wang et al., Qwen2-VL (2024), M-RoPE.
 
-        >>> multimodal_positions([2, (1, 2, 3), 1])  # two words, an image of 2 x 3 patches, a word
-        tensor([[0, 1, 2, 2, 2, 2, 2, 2, 5],
-                [0, 1, 2, 2, 2, 3, 3, 3, 5],
-                [0, 1, 2, 3, 4, 2, 3, 4, 5]])
+    >>> multimodal_positions([2, (1, 2, 3), 1])  # two words, an image of 2 x 3 patches, a word
+    tensor([[0, 1, 2, 2, 2, 2, 2, 2, 5],
+            [0, 1, 2, 2, 2, 3, 3, 3, 5],
+            [0, 1, 2, 3, 4, 2, 3, 4, 5]])
     """
     columns = [torch.empty(_AXES, 0, dtype=torch.long)]
     for part in parts:
@@ -60,8 +60,8 @@ def section_axes(sections: Sequence[int], *, interleaved: bool = False) -> Tenso
 
     Source: Qwen2-VL (2024) for blocks, Qwen3-VL (2025) for interleaving, and their code.
 
-        >>> section_axes((3, 2, 2)).tolist(), section_axes((3, 2, 2), interleaved=True).tolist()
-        ([0, 0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2, 0])
+    >>> section_axes((3, 2, 2)).tolist(), section_axes((3, 2, 2), interleaved=True).tolist()
+    ([0, 0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2, 0])
     """
     if len(sections) != _AXES or min(sections) < 0:
         raise ValueError(f"sections are {tuple(sections)}, wanted pairs of time, height and width")

@@ -15,9 +15,9 @@ def relative_distance(
 
     The queries are the last T of S positions, as they are when earlier keys come from a cache.
 
-        >>> relative_distance(2, 4)
-        tensor([[-2, -1,  0,  1],
-                [-3, -2, -1,  0]])
+    >>> relative_distance(2, 4)
+    tensor([[-2, -1,  0,  1],
+            [-3, -2, -1,  0]])
     """
     S = check_lengths(T, S)
     return torch.arange(S, device=device) - torch.arange(S - T, S, device=device)[:, None]
@@ -37,8 +37,8 @@ def spread_diagonals(diagonals: Tensor, T: int, S: int) -> Tensor:
     Entry ``(i, j)`` is diagonal ``j - i + T - 1``: a lookup for T + S - 1 distances instead of T S
     pairs; the rest is copying.
 
-        >>> spread_diagonals(torch.arange(-2, 3), 3, 3)[0]
-        tensor([0, 1, 2])
+    >>> spread_diagonals(torch.arange(-2, 3), 3, 3)[0]
+    tensor([0, 1, 2])
     """
     if diagonals.shape[-1] != T + S - 1:
         raise ValueError(f"got {diagonals.shape[-1]} diagonals, wanted {T + S - 1}")
@@ -64,8 +64,8 @@ def t5_bucket(
     Source: Raffel et al., Exploring the Limits of Transfer Learning (2020), section 2.1, and its
     code.
 
-        >>> t5_bucket(torch.tensor([0, 1, -1, 7, 8, 11, 12, 127, 1000])).tolist()
-        [0, 17, 1, 23, 24, 24, 25, 31, 31]
+    >>> t5_bucket(torch.tensor([0, 1, -1, 7, 8, 11, 12, 127, 1000])).tolist()
+    [0, 17, 1, 23, 24, 24, 25, 31, 31]
     """
     if distance.is_floating_point() or distance.is_complex() or distance.dtype == torch.bool:
         raise ValueError(f"distance has dtype {distance.dtype}, wanted integers")

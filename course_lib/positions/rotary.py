@@ -31,8 +31,8 @@ def rotary_angles(positions: Tensor, d_rotary: int, *, base: float = 10_000.0) -
 
     In float64: in single precision the angle of a late position is off in the fourth digit.
 
-        >>> rotary_angles(torch.tensor([0, 1, 500]), 4).tolist()
-        [[0.0, 0.0], [1.0, 0.01], [500.0, 5.0]]
+    >>> rotary_angles(torch.tensor([0, 1, 500]), 4).tolist()
+    [[0.0, 0.0], [1.0, 0.01], [500.0, 5.0]]
     """
     frequencies = rotary_frequencies(d_rotary, base=base, device=positions.device)
     return positions[..., None].double() * frequencies
@@ -131,8 +131,8 @@ def convert_rotary_layout(
     Queries and keys must both be converted; scores stay what they were. Values have no positions.
     The weight ``(H * Dh, D)`` or bias ``(H * Dh,)`` is not in the layout ``to``.
 
-        >>> convert_rotary_layout(torch.arange(8), n_heads=1, to="half_split")
-        tensor([0, 2, 4, 6, 1, 3, 5, 7])
+    >>> convert_rotary_layout(torch.arange(8), n_heads=1, to="half_split")
+    tensor([0, 2, 4, 6, 1, 3, 5, 7])
     """
     _check_layout(to)
     if n_heads < 1 or len(weight) % n_heads:

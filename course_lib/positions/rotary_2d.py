@@ -29,8 +29,8 @@ def axial_angles(rows: int, columns: int, d_head: int, *, base: float = 100.0) -
     Source: Heo et al., Rotary Position Embedding for Vision Transformer (2024), axial frequency,
     whose base is 100 because a grid is shorter than a text; in its code columns come first.
 
-        >>> axial_angles(2, 3, d_head=4).tolist()  # one pair for y, one for x
-        [[0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]
+    >>> axial_angles(2, 3, d_head=4).tolist()  # one pair for y, one for x
+    [[0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]
     """
     _check_head(d_head)
     return rotary_angles(_places(rows, columns), d_head // 2, base=base).flatten(1)

@@ -19,10 +19,10 @@ def scan_order(
     side is a power of two, before the next, and each quarter of that, without a jump; ``"random"``
     draws an order. Tokens in raster order are brought into the scan's by ``x[..., order, :]``.
 
-        >>> scan_order("spiral", 3, 3).tolist()
-        [0, 1, 2, 5, 8, 7, 6, 3, 4]
-        >>> scan_order("zigzag", 3, 3).tolist()
-        [0, 1, 3, 6, 4, 2, 5, 7, 8]
+    >>> scan_order("spiral", 3, 3).tolist()
+    [0, 1, 2, 5, 8, 7, 6, 3, 4]
+    >>> scan_order("zigzag", 3, 3).tolist()
+    [0, 1, 3, 6, 4, 2, 5, 7, 8]
     """
     if scan not in get_args(Scan):
         raise ValueError(f"scan is {scan!r}, wanted one of {get_args(Scan)}")

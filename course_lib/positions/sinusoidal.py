@@ -11,8 +11,8 @@ def sinusoidal_encoding(positions: Tensor, d_model: int, *, base: float = 10_000
 
     Source: Vaswani et al., Attention Is All You Need (2017), section 3.5.
 
-        >>> sinusoidal_encoding(torch.tensor(1), 2)  # sin 1, cos 1
-        tensor([0.8415, 0.5403])
+    >>> sinusoidal_encoding(torch.tensor(1), 2)  # sin 1, cos 1
+    tensor([0.8415, 0.5403])
     """
     if d_model < 2 or d_model % 2:
         raise ValueError(f"d_model is {d_model}, wanted a positive even number")

@@ -25,8 +25,8 @@ def stretch_grid(
     The explicit way for what :func:`course_lib.positions.resample_grid` does with smoother weights.
     Source: bilinear interpolation, as ``F.interpolate`` does it without aligning corners.
 
-        >>> stretch_grid(torch.tensor([[9.0], [0.0], [1.0]]), (1, 2), (1, 4), n_prefix=1).T.tolist()
-        [[9.0, 0.0, 0.25, 0.75, 1.0]]
+    >>> stretch_grid(torch.tensor([[9.0], [0.0], [1.0]]), (1, 2), (1, 4), n_prefix=1).T.tolist()
+    [[9.0, 0.0, 0.25, 0.75, 1.0]]
     """
     if table.ndim != 2 or len(table) != n_prefix + old[0] * old[1]:
         raise ValueError(

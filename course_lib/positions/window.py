@@ -17,8 +17,8 @@ def window_index(rows: int, columns: int) -> Tensor:
 
     Source: Liu et al., Swin Transformer (2021), section 3.2, equation 4.
 
-        >>> window_index(2, 2)[0]  # the first token's offsets
-        tensor([4, 3, 1, 0])
+    >>> window_index(2, 2)[0]  # the first token's offsets
+    tensor([4, 3, 1, 0])
     """
     _check_window(rows, columns)
     r, c = torch.arange(rows), torch.arange(columns)

@@ -18,8 +18,8 @@ def relative_index(T: int, S: int, span: int, *, device: torch.device | None = N
     Row ``m - n + span``, where query m and key n are fewer than ``span`` apart; whatever is farther
     away shares the first or the last of the ``2 span`` rows.
 
-        >>> relative_index(3, 3, span=1).tolist()
-        [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    >>> relative_index(3, 3, span=1).tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
     if span < 1:
         raise ValueError(f"span is {span}, wanted at least 1")
