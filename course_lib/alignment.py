@@ -11,8 +11,8 @@ __all__ = ["alignment_error_rate", "hard_alignment", "ideal_weights"]
 def ideal_weights(links: Iterable[tuple[int, int]], n_source: int, n_target: int) -> Tensor:
     """The attention weights ``(T, S)`` that show links (source, target) and nothing else.
 
-    Each target word divides its attention equally among the source words that it is linked to. So
-    its row sums to 1, or to 0 if it translates no word. Nothing of the kind holds for columns.
+    Each target word divides its attention equally among its source words, so its row sums to 1, or
+    to 0 if it translates none. Nothing of the kind holds for columns.
     """
     weights = torch.zeros(n_target, n_source)
     for source, target in links:
@@ -40,8 +40,7 @@ def alignment_error_rate(predicted: Tensor, gold: Tensor, possible: Tensor | Non
     """Compare links A with the true ones: ``1 - (|A and S| + |A and P|) / (|A| + |S|)``.
 
     S are the *sure* links, P the *possible* ones, which the sure ones belong to and which may be
-    drawn or left out at no cost; all boolean ``(..., T, S)``. The links of all sentences are
-    counted together, so that a long one weighs more.
+    left out at no cost; all boolean ``(..., T, S)``, and counted together over all sentences.
 
     Source: Och and Ney, A Systematic Comparison of Various Statistical Alignment Models (2003),
     section 5.

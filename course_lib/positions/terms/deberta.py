@@ -31,7 +31,7 @@ class DisentangledAttention(HeadProjections):
     """Self-attention by content to content, content to position and position to content.
 
     ``score(m, n) = (q_m . k_n + q_m . kr_d + qr_d . k_n) / sqrt(3 Dh)`` with the row
-    ``d = m - n + span``, see :func:`relative_index`, of the tables ``qr`` and ``kr`` that are made
+    ``d = m - n + span``, or the first or last one, of the tables ``qr`` and ``kr`` that are made
     of one table of relative positions, which all layers share. There is no term of position with
     position: a relative position has no token to belong to. With n terms the scale is
     ``1 / sqrt(n Dh)``.

@@ -72,8 +72,8 @@ def join_terms(
 
     What has the same partners is added up first: all four terms are ``(q_t + q_p)`` times
     ``(k_t + k_p)``. What has not is put side by side: ``tt + pp`` is ``[q_t, q_p]`` times
-    ``[k_t, k_p]``, twice as wide. The scores still want the scale that belongs to Dh, see
-    :func:`term_scale`. Arguments as for :func:`four_terms`.
+    ``[k_t, k_p]``, twice as wide. The scores still want the scale that belongs to Dh. Arguments as
+    for :func:`four_terms`.
     """
     chosen = check_terms(terms)
     keys = {"t": k_token, "p": k_position}
@@ -100,8 +100,10 @@ class FourTermAttention(HeadProjections):
     of the projections count as part of the token.
 
     Args:
-        terms: Which of ``"tt"``, ``"tp"``, ``"pt"`` and ``"pp"`` to add up.
-        rescale: As for :func:`term_scale`.
+        terms: Which of ``"tt"``, ``"tp"``, ``"pt"`` and ``"pp"`` to add up: token or position of
+            the query, then of the key.
+        rescale: Whether to divide by ``sqrt(n Dh)`` for n terms, which keeps the variance of the
+            scores, instead of ``sqrt(Dh)``.
         value_positions: Whether positions enter the values, too. If they do, they reach the output
             whatever the terms are.
     """
