@@ -182,7 +182,7 @@ class KVCache:
         return 0 if self.keys is None else self.keys.shape[-2]
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Take in ``(B, H, T, Dh)``; returns all keys and values ``(B, H, S, Dh)``."""
+        """Take in keys and values ``(B, H, T, Dh)``; returns all of them, ``(B, H, S, Dh)``."""
         if self.keys is not None and self.values is not None:
             if self.fixed:
                 raise ValueError("the cache is fixed and holds a memory; make a new one")

@@ -52,7 +52,7 @@ def lookup_scale(query: Tensor, keys: Tensor, least: float) -> float:
 
 
 def mixing_angle(scale: float, least: float) -> float:
-    """Degrees that two keys of length 1 must be apart for a lookup to tell them.
+    """Degrees by which two keys of length 1 must differ for a lookup to tell them apart.
 
     The query is the first of them times ``scale``; the angle is the smallest at which this key has
     the weight ``least``, infinite if even opposite keys mix.

@@ -44,7 +44,7 @@ def layers_to_reach_all(masks: Tensor | Sequence[Tensor], pairs: Tensor | None =
 
     These are boolean ``(T, T)``: which outputs must depend on which inputs, such as the two corners
     of an image, or only earlier tokens under a causal mask. The masks are repeated in turn, as in
-    :func:`reachability`. It is a `ValueError` if it never happens.
+    :func:`reachability`. If that never happens, it is a ``ValueError``.
     """
     masks = _square_masks(masks)
     size = masks[0].shape[0]

@@ -24,7 +24,7 @@ def silencing_curve(measure: Measure, order: Sequence[int], shape: tuple[int, in
 
 
 def spare_one_by_one(loss: Measure, shape: tuple[int, int]) -> list[int]:
-    """Order heads by silencing, again and again, the one whose loss is missed least *then*.
+    """Order heads by silencing, again and again, the one that is missed least *then*.
 
     No choice is ever taken back, so that the first n are not always the n that can best be spared.
 

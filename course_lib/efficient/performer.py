@@ -221,8 +221,8 @@ def _positive(total: Tensor) -> Tensor:
 class RandomFeatureAttention(nn.Module):
     """:func:`performer_attention` on heads, with directions that are saved with the weights.
 
-    They are drawn, not learned, and ``int(Dh * ln Dh)`` if ``n_features`` is not given. The fast
-    path brackets so that no weights arise.
+    They are drawn, not learned; there are ``int(Dh * ln Dh)`` if ``n_features`` is not given. The
+    fast path brackets so that no weights arise.
     """
 
     directions: Tensor

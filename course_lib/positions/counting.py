@@ -14,12 +14,15 @@ def integer_code(positions: Tensor, dtype: torch.dtype = torch.float32) -> Tenso
 
 
 def ratio_code(positions: Tensor, length: int) -> Tensor:
-    """How far through the sequence a position is, ``(..., 1)``: it depends on the length."""
+    """How far through the sequence, ``(..., 1)``: what it means depends on the length."""
     return positions[..., None].double() / length
 
 
 def binary_code(positions: Tensor, n_bits: int) -> Tensor:
-    """The position in ``n_bits``, ``(..., n_bits)``: similar digits say little about distances."""
+    """The position in binary, lowest digit first, ``(..., n_bits)``.
+
+    How many digits differ says little about the distance.
+    """
     if positions.numel() and not 0 <= positions.min() <= positions.max() < 2**n_bits:
         raise ValueError(
             f"positions reach from {positions.min()} to {positions.max()}, wanted 0 to "

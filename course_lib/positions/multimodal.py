@@ -145,7 +145,7 @@ class MultimodalRotary(ComputedTables):
         return rotate_by_table(q, table, "half_split"), rotate_by_table(k, table, "half_split")
 
     def at(self, positions: Tensor) -> Rotate:
-        """What ``MultiHeadAttention`` takes to turn the new tokens of one call, ``(3, T)``."""
+        """What ``MultiHeadAttention`` takes to turn a call's new tokens at positions ``(3, T)``."""
         return lambda q, k, offset: self(q, k, positions)
 
 
