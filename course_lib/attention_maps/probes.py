@@ -62,7 +62,7 @@ class LinearProbe:
         return self
 
     def predict(self, features: Tensor) -> Tensor:
-        """The likeliest class of each of ``(N, D)``, ``(N,)``."""
+        """The likeliest class ``(N,)`` of each of ``(N, D)``."""
         x = (features.detach().double() - self.mean) / self.deviation
         return F.linear(x, self.weight, self.bias).argmax(dim=-1)
 
@@ -116,7 +116,7 @@ def probe_selectivity(
     *,
     l2: float = 1e-3,
 ) -> ProbeResult:
-    """Probe features ``(N, D)`` for labels ``(N,)`` and for control labels, both held out.
+    """Probe features ``(N, D)`` for labels ``(N,)`` and for control labels, on held-out places.
 
     The first ``n_train`` places are for training, the others for measuring; keep sentences together
     and in random order. ``types`` are the words.
