@@ -69,11 +69,11 @@ def expected_calibration_error(logits: Tensor, labels: Tensor, n_bins: int = 10)
 
 
 def fit_temperature(logits: Tensor, labels: Tensor, steps: int = 60) -> float:
-    """The number, 1/20 to 20, by which to divide logits ``(N, n_classes)`` for the smallest loss.
+    """The number, 1/20 to 20, by which to divide held-out logits ``(N, n_classes)``.
 
-    Above 1 the model was too sure. No answer changes; only confidences do. The loss falls and then
-    rises in the temperature's logarithm, so a third of the range can be thrown away ``steps``
-    times.
+    It makes the loss smallest; above 1 the model was too sure. No answer changes; only confidences
+    do. The loss falls and then rises in the temperature's logarithm, so a third of the range can be
+    thrown away ``steps`` times.
 
     Source: Guo et al., On Calibration of Modern Neural Networks (2017), section 4.2.
     """

@@ -72,7 +72,7 @@ def restricted_attention(
 
 
 def recurrent(x: Tensor, w_in: Tensor, w_state: Tensor) -> Tensor:
-    """All states ``(..., T, Dh)`` of ``h_t = tanh(x_t w_in + h_{t-1} w_state)``; the first is 0."""
+    """All states ``(..., T, Dh)``: ``h_t = tanh(x_t w_in + h_{t-1} w_state)``, ``h_0 = 0``."""
     # Only the product with the state has to wait for the step before.
     drive = x @ w_in
     state = torch.zeros_like(drive[..., 0, :])
