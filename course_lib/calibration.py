@@ -7,22 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = [
-    "Reliability",
-    "expected_calibration_error",
-    "fit_temperature",
-    "reliability",
-]
+__all__ = ["Reliability", "expected_calibration_error", "fit_temperature", "reliability"]
 
 
 class Reliability(NamedTuple):
-    """What a reliability diagram shows, by bins of confidence; 0 in empty bins.
-
-    Attributes:
-        counts: Answers in each bin ``(M,)``.
-        confidence: Their mean confidence ``(M,)``.
-        accuracy: Share of them that are right ``(M,)``.
-    """
+    """Of each bin ``(M,)``: answers, their mean confidence, their share that is right; 0 if empty."""
 
     counts: Tensor
     confidence: Tensor
@@ -57,7 +46,7 @@ def expected_calibration_error(logits: Tensor, labels: Tensor, n_bins: int = 10)
     """Mean distance of confidence and accuracy of answers ``(N, n_classes)``, weighted by bin.
 
     It is 0 for a calibrated model, of whose answers given with confidence 0.8 eight in ten are
-    right, and for one that answers at random and knows it.
+    right, and for one that answers at random and knows it; NaN without answers.
 
     Source: Guo et al., On Calibration of Modern Neural Networks (2017), equation 3.
     """

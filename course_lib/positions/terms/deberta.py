@@ -74,12 +74,7 @@ class DisentangledAttention(HeadProjections):
             self.position_q_proj = nn.Linear(d_model, d_model)
 
     def forward(
-        self,
-        x: Tensor,
-        table: Tensor,
-        *,
-        mask: Tensor | None = None,
-        return_weights: bool = False,
+        self, x: Tensor, table: Tensor, *, mask: Tensor | None = None, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Attend by tokens ``(B, T, D)`` and a table ``(2 span, D)`` of relative positions."""
         if tuple(table.shape) != (2 * self.span, self.d_model):
