@@ -46,8 +46,7 @@ def reflected(length: int, side: int) -> Tensor:
 
 
 def pad_by_reflection(x: Tensor, multiple: int) -> Tensor:
-    """Continue a map ``(B, C, rows, columns)`` below and to the right up to multiples of a number.
-    """
+    """Continue a map ``(B, C, rows, columns)`` below and to the right up to a multiple."""
     _check(x, multiple, 1)
     for axis in (2, 3):
         side = x.shape[axis]
@@ -88,9 +87,9 @@ def dilated_windows(x: Tensor, window: int, dilation: int) -> Tensor:
 def pooled_windows(
     x: Tensor, window: int, dilation: int, operator: Literal["mean", "max"]
 ) -> Tensor:
-    """Mean or maximum over windows of :func:`unfold_windows`, ``(B, C, M * M)``, without holding them.
+    """Mean or maximum over the windows of :func:`unfold_windows`, ``(B, C, M * M)``.
 
-    Both can be taken along rows first and along columns then.
+    Both are taken along rows first and along columns then, and the windows are never held.
     """
     _check(x, window, dilation)
     if operator not in ("mean", "max"):

@@ -35,7 +35,7 @@ class ConcatenationBlock(nn.Module):
     def forward(
         self, x: Tensor, memory: Tensor, *, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Let text ``(B, T, D)`` and memory ``(B, S, d_memory)`` inform each other; both are D wide then.
+        """Let text ``(B, T, D)`` and memory ``(B, S, d_memory)`` inform each other, as wide as D.
 
         The memory comes first, as an image does before the text about it: the mask is broadcastable
         to ``(B, H, S + T, S + T)``.
