@@ -99,7 +99,7 @@ class Decoder(nn.Module):
     def forward(
         self, tokens: Tensor, state: State, memory: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor | None, State]:
-        """Read target tokens ``(B, T)``, the start token first, and predict the next one after each.
+        """Read target tokens ``(B, T)``, the start token first, and predict the next after each.
 
         Returns logits ``(B, T, V)``, weights ``(B, T, S)`` (None without attention) and the state
         after the last token.

@@ -183,7 +183,7 @@ class Seq2Seq(nn.Module):
 
 
 def exact_match(tokens: Tensor, target_out: Tensor, *, pad_id: int = 0) -> Tensor:
-    """Say which sentences ``(B, T)`` are ``(B, T')`` from first word to end token: boolean ``(B,)``.
+    """Say which sentences ``(B, T)`` are ``(B, T')`` from first word to end token: ``(B,)``.
 
     Both are without the start token and filled up after the end token; T' may differ from T.
     """

@@ -13,14 +13,13 @@ def resample_positions(
     n_prefix: int = 1,
     antialias: bool = False,
 ) -> Tensor:
-    """Stretch a learned table ``(P + rows * columns, D)``, P tokens first, over a grid of other sides.
+    """Stretch a learned table of positions over a grid of other sides.
 
-    The patches' rows are an image of D channels and resampled by bicubic interpolation, those of
-    other tokens stay. Without antialiasing a coarser grid takes its rows between 4 x 4 old ones,
-    however many there are. With it, all old rows count, and the cubic has another coefficient, -1/2
-    for -3/4, so that finer grids differ, too, as timm's do.
-
-    Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), section 3.2.
+    It is ``(P + rows * columns, D)``. The patches' rows are an image of D channels, resampled by
+    bicubic interpolation; the first P, of other tokens, stay. Without antialiasing a coarser grid
+    takes its rows between 4 x 4 old ones. With it, all old rows count, and the cubic has another
+    coefficient, -1/2 for -3/4, so that finer grids differ, too, as timm's do. Source: Dosovitskiy
+    et al., An Image is Worth 16x16 Words (2021), section 3.2.
     """
     want = n_prefix + grid[0] * grid[1]
     if table.ndim != 2 or len(table) != want:

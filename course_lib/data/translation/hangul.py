@@ -33,7 +33,6 @@ def with_final(stem: str, final: int) -> str:
 def attach(word: str, particle: str) -> str:
     """Attach a particle in the form that fits: ``particle`` is "after consonant/after vowel".
 
-    Example:
         >>> attach("책", "이/가"), attach("개", "이/가")
         ('책이', '개가')
     """
@@ -44,7 +43,7 @@ def attach(word: str, particle: str) -> str:
 def romanise(word: str) -> str:
     """Write Hangul in Latin letters, letter for letter, without the sound changes of speech.
 
-    The letters are those of the Revised Romanization; other characters stay as they are.
+    Letters are those of the Revised Romanization; other characters stay.
     """
     out = []
     for character in word:
