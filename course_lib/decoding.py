@@ -36,13 +36,6 @@ class Decoded(NamedTuple, Generic[State]):
             unless a beam search weighs it by length.
         state: Of the model after the last step, in the order of ``tokens`` (a beam's K sequences
             follow one another). It says nothing of a sequence that has ended.
-
-    Example:
-        >>> uniform = torch.full((1, 4), 0.25).log()
-        >>> decoded = greedy(lambda tokens, state: (uniform, state), torch.tensor([0]), None,
-        ...                  max_len=3)
-        >>> decoded.tokens, decoded.log_probs.exp()
-        (tensor([[0, 0, 0]]), tensor([0.0156]))
     """
 
     tokens: Tensor
@@ -63,23 +56,14 @@ def greedy(
     end: int | None = None,
     pad: int | None = None,
 ) -> Decoded[State]:
-    """Take the most probable token at every step.
+    """Take the most probable token at every step; it stops when all sequences have ended.
 
     Args:
         step: Maps tokens ``(B,)`` and a state to log-probabilities ``(B, V)`` and the next state.
         start: First token of each sequence, integers ``(B,)``.
         state: What the model remembers before it reads ``start``.
         max_len: Number of tokens after which to stop.
-        end: Token that ends a sequence; none does if not given.
-        pad: What to write after the end; ``end`` if not given.
-
-    Returns:
-        Tokens ``(B, T)`` with ``T <= max_len``, their log-probabilities ``(B,)``, and the last
-        state. It stops early when all sequences have ended.
-
-    Raises:
-        ValueError: If ``start`` is not an integer vector, ``max_len`` is below 1, or the
-            log-probabilities are not ``(B, V)`` or NaN.
+        end, pad: Token that ends a sequence, if any does; what to write after it, ``end`` if None.
 
     Example:
         Each row says what may follow one token: here mostly the next one, until 3 ends it all.
@@ -87,11 +71,8 @@ def greedy(
         >>> table = torch.tensor([[0, 7, 2, 1], [1, 0, 8, 1], [1, 1, 0, 8], [1, 1, 1, 7]]) / 10
         >>> follow = lambda tokens, state: (table.log()[tokens], state)
         >>> decoded = greedy(follow, torch.tensor([0, 2]), None, max_len=9, end=3)
-        >>> decoded.tokens
-        tensor([[1, 2, 3],
-                [3, 3, 3]])
-        >>> decoded.log_probs.exp()
-        tensor([0.4480, 0.8000])
+        >>> decoded.tokens.tolist(), decoded.log_probs.exp()
+        ([[1, 2, 3], [3, 3, 3]], tensor([0.4480, 0.8000]))
     """
     return _write(step, start, state, lambda x: x.argmax(dim=-1), max_len, end, pad)
 
@@ -111,37 +92,21 @@ def sample(
 ) -> Decoded[State]:
     """Draw each token from what the model expects, or from the likelier part of it.
 
-    The temperature is applied first, then ``top_k``, then ``top_p`` to what is left.
+    Arguments as for :func:`greedy`. The temperature is applied first, then ``top_k``, then
+    ``top_p`` to what is left; log-probabilities are those of the model without all three.
 
     Args:
-        step: Maps tokens ``(B,)`` and a state to log-probabilities ``(B, V)`` and the next state.
-        start: First token of each sequence, integers ``(B,)``.
-        state: What the model remembers before it reads ``start``.
-        max_len: Number of tokens after which to stop.
-        end: Token that ends a sequence; none does if not given.
-        pad: What to write after the end; ``end`` if not given.
         temperature: Divides the log-probabilities: below 1 sharper, above 1 flatter.
         top_k: Draw from the k likeliest tokens only.
         top_p: Draw from the fewest tokens that hold this probability together.
-        generator: Source of the draws, on the device of the log-probabilities; torch's global one
-            if not given.
-
-    Returns:
-        Tokens ``(B, T)`` with ``T <= max_len``, their log-probabilities ``(B,)`` under the model
-        as it is, without temperature or cuts, and the last state.
-
-    Raises:
-        ValueError: As in :func:`greedy`, or if temperature, ``top_k`` or ``top_p`` is out of range.
+        generator: Source of the draws, on the device of the log-probabilities.
 
     Example:
-        >>> probs = torch.tensor([[0.5, 0.3, 0.15, 0.05]])
-        >>> coin = lambda tokens, state: (probs.log(), state)
-        >>> draw = lambda **kw: sample(coin, torch.tensor([0]), None, max_len=12,
-        ...                            generator=torch.Generator().manual_seed(0), **kw).tokens
-        >>> set(draw(top_p=0.7).flatten().tolist())
+        >>> coin = lambda tokens, state: (torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log(), state)
+        >>> tokens = sample(coin, torch.tensor([0]), None, max_len=12, top_p=0.7,
+        ...                 generator=torch.Generator().manual_seed(0)).tokens
+        >>> set(tokens.flatten().tolist())
         {0, 1}
-        >>> torch.equal(draw(), draw()), draw(top_k=1).max().item(), draw(temperature=1e-3).sum()
-        (True, 0, tensor(0))
     """
     if not temperature > 0:
         raise ValueError(
@@ -192,23 +157,9 @@ def _write(
 
 
 def keep_top_k(log_probs: Tensor, top_k: int) -> Tensor:
-    """Leave the k likeliest tokens; of equal ones the first come first.
+    """Leave the k likeliest tokens of ``(..., V)``, ``-inf`` for the others; first ones of equals.
 
     Source: Fan et al., Hierarchical Neural Story Generation (2018), section 5.4.
-
-    Args:
-        log_probs: ``(..., V)``, normalised or not.
-        top_k: Number of tokens to keep; all if there are no more.
-
-    Returns:
-        ``(..., V)`` with ``-inf`` for the others, not normalised again.
-
-    Raises:
-        ValueError: If ``top_k`` is below 1 or there is no axis of tokens.
-
-    Example:
-        >>> keep_top_k(torch.tensor([0.1, 0.4, 0.4, 0.1]).log(), 3).exp()
-        tensor([0.1000, 0.4000, 0.4000, 0.0000])
     """
     if top_k < 1:
         raise ValueError(f"top_k is {top_k}, wanted at least 1")
@@ -221,17 +172,10 @@ def keep_top_k(log_probs: Tensor, top_k: int) -> Tensor:
 def keep_top_p(log_probs: Tensor, top_p: float) -> Tensor:
     """Leave the nucleus: the fewest tokens that together have at least the probability p.
 
+    The log-probabilities ``(..., V)`` need not be normalised, nor are they afterwards, with
+    ``-inf`` for the others. The likeliest token always stays.
+
     Source: Holtzman et al., The Curious Case of Neural Text Degeneration (2020), equation 2.
-
-    Args:
-        log_probs: ``(..., V)``, normalised or not.
-        top_p: Probability to keep, in (0, 1]; the likeliest token always stays.
-
-    Returns:
-        ``(..., V)`` with ``-inf`` for the others, not normalised again.
-
-    Raises:
-        ValueError: If ``top_p`` is not in (0, 1] or there is no axis of tokens.
 
     Example:
         The token that crosses the threshold belongs to the set.
@@ -255,22 +199,12 @@ def keep_top_p(log_probs: Tensor, top_p: float) -> Tensor:
 
 
 def length_norm(lengths: Tensor, length_penalty: float) -> Tensor:
-    """What a beam search divides log-probabilities by: ``((5 + length) / 6) ^ penalty``.
+    """What a beam search divides log-probabilities by: ``((5 + length) / 6) ^ penalty``, ``(...)``.
 
-    Every token lowers a log-probability, so that short hypotheses would win without it.
+    Every token lowers a log-probability, so that short hypotheses would win without it. The length
+    counts the end token.
 
     Source: Wu et al., Google's Neural Machine Translation System (2016), equation 14.
-
-    Args:
-        lengths: Tokens of each hypothesis, the end token among them, of any shape ``(...)``.
-        length_penalty: The exponent; 0 leaves the log-probability as it is.
-
-    Returns:
-        Divisors ``(...)``, 1 for one token.
-
-    Example:
-        >>> length_norm(torch.tensor([1, 7, 13]), 1.0)
-        tensor([1., 2., 3.])
     """
     return ((5 + lengths) / 6) ** length_penalty
 
@@ -288,46 +222,32 @@ def beam_search(
     pad: int | None = None,
     length_penalty: float = 0.0,
 ) -> Decoded[State]:
-    """Follow the best K hypotheses at once.
+    """Follow the best K hypotheses at once: ``(B, K, T)``, the best first, and scores ``(B, K)``.
 
     At every step each hypothesis is extended by all tokens and the K best of all extensions stay.
     One that has ended competes with them by the score it has. Pushed out, it is set aside and
     ranked again in the end: no whole sentence that the beam held is lost to a worse hypothesis.
-    A beam of 1 is :func:`greedy`; a beam that holds all sequences finds the best.
+    A beam of 1 is :func:`greedy`; a beam that holds all sequences finds the best. Where there are
+    fewer than K sequences, K is their number or the score ``-inf``.
 
     Source: Sutskever et al., Sequence to Sequence Learning with Neural Networks (2014), section
     3.2; Wu et al. (2016), section 7, for the weight of the length.
 
     Args:
-        step: Maps tokens ``(N,)`` and a state to log-probabilities ``(N, V)`` and the next state.
-            N is B at the first step and then grows to ``B * K``.
-        start: First token of each sequence, integers ``(B,)``.
-        state: What the model remembers before it reads ``start``.
+        step, start, state, max_len, end, pad: As in :func:`greedy`, but that ``step`` gets B
+            tokens first and then up to ``B * K``.
         reorder: ``reorder(state, indices)`` with ``indices (N,)`` gives the state in which
             sequence n continues the former sequence ``indices[n]``.
         beam_size: Number of hypotheses K.
-        max_len: Number of tokens after which to stop.
-        end: Token that ends a sequence; none does if not given.
-        pad: What to write after the end; ``end`` if not given.
         length_penalty: Exponent of :func:`length_norm`; the Transformer paper takes 0.6.
-
-    Returns:
-        Tokens ``(B, K, T)``, the best hypothesis first, with log-probabilities and scores
-        ``(B, K)``. Where there are fewer than K sequences, K is their number or the score ``-inf``.
-
-    Raises:
-        ValueError: As in :func:`greedy`, or if ``beam_size`` is below 1.
 
     Example:
         The likeliest first token leads into a split; the beam sees that the other is better.
 
         >>> table = torch.tensor([[0, 6, 4, 0], [0, 5, 0, 5], [0, 0, 0, 10], [0, 0, 0, 10]]) / 10
         >>> follow = lambda tokens, state: (table.log()[tokens], state)
-        >>> start = torch.tensor([0])
-        >>> greedy(follow, start, None, max_len=2, end=3).log_probs.exp()
-        tensor([0.3000])
-        >>> beam = beam_search(follow, start, None, reorder=lambda state, indices: state,
-        ...                    beam_size=2, max_len=2, end=3)
+        >>> beam = beam_search(follow, torch.tensor([0]), None, beam_size=2, max_len=2, end=3,
+        ...                    reorder=lambda state, indices: state)
         >>> beam.tokens[0, 0], beam.log_probs[0].exp()
         (tensor([2, 3]), tensor([0.4000, 0.3000]))
     """
@@ -399,31 +319,9 @@ def decode(
     pad: int | None = None,
     **options: Any,
 ) -> Decoded[State]:
-    """Choose one of the three ways by its name.
+    """Choose one of the three ways by its name: tokens ``(B, T)``, from a beam ``(B, K, T)``.
 
-    Args:
-        step: As in :func:`beam_search`.
-        start: First token of each sequence, integers ``(B,)``.
-        state: What the model remembers before it reads ``start``.
-        reorder: ``reorder(state, indices)`` with ``indices (N,)``, as in :func:`beam_search`.
-        method: ``"greedy"``, ``"sample"`` or ``"beam"``.
-        max_len: Number of tokens after which to stop.
-        end: Token that ends a sequence; none does if not given.
-        pad: What to write after the end; ``end`` if not given.
-        options: ``temperature``, ``top_k``, ``top_p`` and ``generator`` of :func:`sample`, or
-            ``beam_size`` and ``length_penalty`` of :func:`beam_search`.
-
-    Returns:
-        Tokens ``(B, T)``, from a beam ``(B, K, T)``.
-
-    Raises:
-        ValueError: If the method is unknown, or as the function of that name.
-
-    Example:
-        >>> uniform = torch.full((1, 4), 0.25).log()
-        >>> decode(lambda tokens, state: (uniform, state), torch.tensor([0]), None, max_len=2,
-        ...        reorder=lambda state, indices: state, method="greedy").tokens
-        tensor([[0, 0]])
+    Arguments as for :func:`beam_search`; options are those of the function that is chosen.
     """
     if method not in get_args(Method):
         raise ValueError(f"method is {method!r}, wanted one of {get_args(Method)}")
@@ -465,21 +363,7 @@ def _check_log_probs(log_probs: Tensor, count: int) -> None:
 
 
 def check_target(target: Tensor, pad_id: int) -> None:
-    """Refuse texts of which a loss would have nothing to foretell, for their mean would be NaN.
-
-    Args:
-        target: Tokens ``(B, T + 1)``: start token, words, end token, padding.
-        pad_id: Number of the padding.
-
-    Raises:
-        ValueError: If all after the first token is padding.
-
-    Example:
-        >>> check_target(torch.tensor([[1, 0, 0]]), pad_id=0)
-        Traceback (most recent call last):
-        ...
-        ValueError: target (1, 3) holds nothing but padding after the first token, wanted words
-    """
+    """Refuse texts ``(B, T + 1)`` of which a loss would have nothing to foretell but padding."""
     # A compiler cannot decide by what a tensor holds.
     if not torch.compiler.is_compiling() and not (target[:, 1:] != pad_id).any():
         raise ValueError(

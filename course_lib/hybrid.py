@@ -21,16 +21,6 @@ class SqueezeExcitation(nn.Module):
     """Weight each channel by what the whole image has in all channels.
 
     Source: Hu et al., Squeeze-and-Excitation Networks (2018), section 3.
-
-    Args:
-        n_channels: Number of channels C.
-        n_hidden: Width in between.
-
-    Example:
-        >>> x = torch.randn(2, 8, 4, 4)
-        >>> factors = SqueezeExcitation(8, 2)(x) / x
-        >>> torch.allclose(factors, factors[:, :, :1, :1], atol=1e-5)  # one a channel
-        True
     """
 
     def __init__(self, n_channels: int, n_hidden: int) -> None:
@@ -39,14 +29,7 @@ class SqueezeExcitation(nn.Module):
         self.excite = nn.Linear(n_hidden, n_channels)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scale the channels.
-
-        Args:
-            x: Features ``(B, C, height, width)``.
-
-        Returns:
-            Features ``(B, C, height, width)``.
-        """
+        """Scale the channels of ``(B, C, height, width)``."""
         factors = self.excite(F.gelu(self.squeeze(x.mean(dim=(2, 3))))).sigmoid()
         return x * factors[:, :, None, None]
 
@@ -59,12 +42,6 @@ class InvertedBottleneck(nn.Module):
     has stride 2, and the shortcut a mean over 2x2 and a 1x1 convolution.
 
     Source: Sandler et al., MobileNetV2 (2018), figure 4; Dai et al., CoAtNet (2021), section 2.1.
-
-    Args:
-        in_channels: Channels C that come in.
-        out_channels: Channels that go out.
-        stride: 1, or 2 to halve the resolution.
-        expansion: Factor E.
 
     Example:
         >>> block = InvertedBottleneck(8, 16, stride=2).eval()
@@ -87,13 +64,7 @@ class InvertedBottleneck(nn.Module):
         self.shortcut = _shortcut(in_channels, out_channels, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add what the convolutions make of x to x.
-
-        Args:
-            x: Features ``(B, C, height, width)``.
-
-        Returns:
-            Features ``(B, out_channels, height / stride, width / stride)``.
+        """From ``(B, C, height, width)`` to ``(B, out_channels, height / s, width / s)``, stride s.
         """
         hidden = F.gelu(self.expand_norm(self.expand(self.norm(x))))
         hidden = F.gelu(self.depthwise_norm(self.depthwise(hidden)))
@@ -111,17 +82,9 @@ class RelativeBlock(nn.Module):
     equation 3.
 
     Args:
-        in_channels: Channels C that come in.
-        d_model: Width D, the channels that go out.
-        n_heads: Number of heads H, which divides D.
         side: Rows and columns of the grid after the stride.
         stride: 1, or 2 to halve the resolution by a mean over 2x2.
         d_ff: Hidden width of the feed-forward part; 4 D if not given.
-        dropout: Probability of dropping weights, hidden channels and the output of each part.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If H does not divide D.
 
     Example:
         >>> block = RelativeBlock(8, 16, n_heads=2, side=3, stride=2)
@@ -155,18 +118,9 @@ class RelativeBlock(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, *, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-        """Let the tokens exchange information, then transform each.
+        """Make ``(B, D, side, side)`` of ``(B, C, side * stride, side * stride)``.
 
-        Args:
-            x: Features ``(B, C, side * stride, side * stride)``.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Features ``(B, D, side, side)``, and if asked for the weights ``(B, H, N, N)`` with
-            ``N = side^2``.
-
-        Raises:
-            ValueError: If the grid has another size.
+        The weights are ``(B, H, N, N)`` with ``N = side^2``.
         """
         want = self.side * self.stride
         if x.ndim != 4 or x.shape[2:] != (want, want):
@@ -192,18 +146,11 @@ class HybridConfig:
     The first stage has the resolution of the stem, each further one half of that before it.
 
     Attributes:
-        image_size: Side of the square images.
-        n_channels: Colour channels.
-        n_classes: Number of classes.
         stem_stride: Of the stem: 2 halves the resolution at once, which costs a quarter.
-        widths: Channels of each stage; the stem has as many as the first.
-        n_blocks: Blocks of each stage.
+        widths, n_blocks: Channels and blocks of each stage; the stem is as wide as the first.
         n_conv_stages: The first so many stages are convolutional, the rest attends.
         d_head: Width of a head, which divides the widths of stages that attend.
         dropout: Probability of dropping in the stages that attend.
-
-    Raises:
-        ValueError: If the numbers of stages don't fit together or sizes don't divide.
 
     Example:
         Two convolutional stages, then attention over as many tokens as 4 x 4 patches would make.
@@ -254,11 +201,6 @@ class Hybrid(nn.Module):
     bias of attention knows offsets.
 
     Source: Dai et al., CoAtNet (2021), section 2.2.
-
-    Args:
-        config: What to build.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-        generator: Source of the initial weights; torch's global one if not given.
 
     Example:
         >>> config = HybridConfig(widths=(8, 16, 32), n_blocks=(1, 1, 2), d_head=16)
@@ -316,18 +258,9 @@ class Hybrid(nn.Module):
     def forward(
         self, images: Tensor, *, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, list[Tensor]]:
-        """Classify a batch.
+        """Classify images ``(B, C, height, width)`` as logits ``(B, n_classes)``.
 
-        Args:
-            images: ``(B, C, height, width)``.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Logits ``(B, n_classes)``, and if asked for the weights ``(B, H, N, N)`` of each block
-            that attends, with ``N = side^2`` of its stage.
-
-        Raises:
-            ValueError: If the images are not of the configured size.
+        Each block that attends has weights ``(B, H, N, N)``, with ``N = side^2`` of its stage.
         """
         config = self.config
         check_images(images, config.n_channels, config.image_size)
@@ -350,18 +283,7 @@ def hybrid_cifar(
     fused: bool = True,
     generator: torch.Generator | None = None,
 ) -> Hybrid:
-    """A small hybrid for 32 x 32 pixels: 994,138 parameters with 10 classes.
-
-    Args:
-        n_classes: Number of classes.
-        image_size: Side of the images.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-        generator: Source of the initial weights; torch's global one if not given.
-
-    Example:
-        >>> sum(p.numel() for p in hybrid_cifar().parameters())
-        994138
-    """
+    """A small hybrid for 32 x 32 pixels: 994,138 parameters with 10 classes."""
     config = HybridConfig(image_size=image_size, n_classes=n_classes)
     return Hybrid(config, fused=fused, generator=generator)
 

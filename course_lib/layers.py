@@ -25,22 +25,11 @@ def layer_norm(
 ) -> Tensor:
     """Give each token mean 0 and variance 1 over its channels, then scale and shift these.
 
-    ``(x - mean) / sqrt(variance + eps) * scale + shift``. It is what ``nn.LayerNorm`` computes, and
-    it is computed in single precision at least, since squares of half precision overflow early.
+    ``(x - mean) / sqrt(variance + eps) * scale + shift`` of ``(..., D)``, with ``(D,)`` each. It is
+    what ``nn.LayerNorm`` computes, and it is computed in single precision at least, since squares
+    of half precision overflow early.
 
     Source: Ba, Kiros and Hinton, Layer Normalization (2016), equation 4.
-
-    Args:
-        x: Tokens ``(..., D)``.
-        scale: A factor for each channel, ``(D,)``; 1 if not given.
-        shift: Added to each channel, ``(D,)``; 0 if not given.
-        eps: Added to the variance.
-
-    Returns:
-        Tokens ``(..., D)`` in the dtype of ``x``.
-
-    Raises:
-        ValueError: If the tokens are not floating point, which would cut the result to integers.
 
     Example:
         A token that is shifted or stretched comes out as before, and no token sees others.
@@ -69,22 +58,9 @@ class FeedForward(nn.Module):
     ``FFN(x) = act(x W_1 + b_1) W_2 + b_2``. Source: Vaswani et al., Attention Is All You Need
     (2017), equation 2, with ReLU.
 
-    Args:
-        d_model: Width D of input and output.
-        d_ff: Width F in between.
-        activation: ``"relu"`` or ``"gelu"``.
-        dropout: Probability of dropping a hidden channel while training.
-        bias: Whether both maps add a bias vector.
-
-    Raises:
-        ValueError: If the activation is unknown.
-
     Example:
-        >>> x = torch.randn(2, 5, 8)
-        >>> feed_forward = FeedForward(8, d_ff=32)
+        >>> x, feed_forward = torch.randn(2, 5, 8), FeedForward(8, d_ff=32)
         >>> out = feed_forward(x)
-        >>> out.shape
-        torch.Size([2, 5, 8])
         >>> torch.allclose(feed_forward(x[:, 3:4]), out[:, 3:4], atol=1e-6)  # no token sees others
         True
     """
@@ -107,14 +83,7 @@ class FeedForward(nn.Module):
         self.out_proj = nn.Linear(d_ff, d_model, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Transform each token.
-
-        Args:
-            x: Tokens ``(..., D)``.
-
-        Returns:
-            Tokens ``(..., D)``.
-        """
+        """Transform each token of ``(..., D)``."""
         hidden = _ACTIVATIONS[self.activation](self.in_proj(x))
         # Outside of training even a module that does nothing takes time in a small model.
         return self.out_proj(self.dropout(hidden) if self.dropout.training else hidden)
@@ -123,24 +92,17 @@ class FeedForward(nn.Module):
 class TiedEmbedding(nn.Embedding):
     """One matrix that turns tokens into vectors and, transposed, vectors into logits.
 
+    If ``scaled``, vectors are multiplied by ``sqrt(D)``: the matrix is drawn with a variance of
+    1 / D, so that vectors have channels of variance 1 and logits are of order 1.
+
     Source: Press and Wolf, Using the Output Embedding to Improve Language Models (2017); Vaswani
     et al. (2017), section 3.4, for the factor ``sqrt(D)`` on the vectors.
-
-    Args:
-        vocab_size: Number of tokens V.
-        d_model: Width D of the vectors.
-        scaled: Whether vectors are multiplied by ``sqrt(D)``. The matrix is drawn with a variance
-            of 1 / D then, so that vectors have channels of variance 1 and logits are of order 1.
 
     Example:
         >>> embedding = TiedEmbedding(10, 16, scaled=True)
         >>> x = embedding(torch.tensor([[3, 1]]))
         >>> x.shape, embedding.logits(x).shape
         (torch.Size([1, 2, 16]), torch.Size([1, 2, 10]))
-        >>> embedding.logits(x)[0, 0].argmax().item()  # a vector is most like its own token
-        3
-        >>> sum(p.numel() for p in embedding.parameters())
-        160
     """
 
     def __init__(self, vocab_size: int, d_model: int, *, scaled: bool = False) -> None:
@@ -149,17 +111,7 @@ class TiedEmbedding(nn.Embedding):
         nn.init.normal_(self.weight, std=d_model**-0.5)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Look tokens up.
-
-        Args:
-            input: Integers of any shape ``(...)``.
-
-        Returns:
-            Vectors ``(..., D)``.
-
-        Raises:
-            ValueError: If the tokens are not integers, or, on the CPU, not all in 0..V - 1.
-        """
+        """Look integers ``(...)`` in 0..V - 1 up as ``(..., D)``; a GPU takes others, too."""
         if input.is_floating_point() or input.dtype == torch.bool:
             raise ValueError(f"tokens have dtype {input.dtype}, wanted integers")
         # A GPU would have to be waited for, and a compiler cannot decide by what a tensor holds.
@@ -174,14 +126,7 @@ class TiedEmbedding(nn.Embedding):
         return x * self.embedding_dim**0.5 if self.scaled else x
 
     def logits(self, x: Tensor) -> Tensor:
-        """Compare vectors with all tokens.
-
-        Args:
-            x: ``(..., D)``.
-
-        Returns:
-            Inner products ``(..., V)``.
-        """
+        """Inner products of vectors ``(..., D)`` with all tokens, ``(..., V)``."""
         return F.linear(x, self.weight)
 
 
@@ -210,24 +155,11 @@ class EncoderBlock(_Block):
 
     Pre-norm, ``x + f(norm(x))``, leaves the residual path untouched and needs one more norm after
     the last block. Post-norm, ``norm(x + f(x))``, is the original order. With a causal mask this is
-    the block of a model that has a decoder only.
+    the block of a model that has a decoder only. ``dropout`` acts on weights, hidden channels and
+    the output of each part, ``bias`` says whether projections, feed-forward maps and norms add one.
 
     Source: Vaswani et al. (2017), section 3.1, for post-norm; Xiong et al., On Layer Normalization
     in the Transformer Architecture (2020), for pre-norm.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads, which divides D.
-        d_ff: Hidden width of the feed-forward part.
-        dropout: Probability of dropping weights, hidden channels and the output of each part.
-        norm: ``"pre"`` or ``"post"``.
-        activation: ``"relu"`` or ``"gelu"``.
-        eps: Added to the variance in the norms.
-        bias: Whether projections, both maps of the feed-forward part and norms add a bias vector.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If the norm or activation is unknown or ``n_heads`` does not divide D.
 
     Example:
         >>> block = EncoderBlock(8, n_heads=2, d_ff=16)
@@ -270,23 +202,16 @@ class EncoderBlock(_Block):
         head_mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Let the tokens exchange information, then transform each.
+        """Let the tokens exchange information, then transform each: ``(B, T, D)``.
 
         Args:
-            x: Tokens ``(B, T, D)``.
             mask: Boolean, broadcastable to ``(B, H, T, S)``; ``True`` = may attend. S is T and
                 what is cached.
             bias: Added to the scaled scores, broadcastable to ``(B, H, T, S)``.
             rotate: Turns queries and keys by their positions.
             cache: Keys and values of earlier tokens, to which these are added.
             head_mask: Factors on the output of each head, ``(H,)`` or ``(B, H)``.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Tokens ``(B, T, D)``, and if asked for the weights ``(B, H, T, S)`` before dropout.
-
-        Raises:
-            ValueError: If the shapes don't fit together or the mask is not boolean.
+            return_weights: Whether to return the weights ``(B, H, T, S)``, before dropout, too.
         """
         out = self.attention(
             self._before(x, self.attention_norm), mask=mask, bias=bias, rotate=rotate, cache=cache,
@@ -303,22 +228,9 @@ class EncoderBlock(_Block):
 class DecoderBlock(_Block):
     """Self-attention, attention to a memory, feed-forward, each with a residual and a norm.
 
+    Arguments as for :class:`EncoderBlock`; the memory is ``d_memory`` = M wide, D if None.
+
     Source: Vaswani et al. (2017), section 3.1 and figure 1.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads, which divides D.
-        d_ff: Hidden width of the feed-forward part.
-        d_memory: Width M of the memory; D if not given.
-        dropout: Probability of dropping weights, hidden channels and the output of each part.
-        norm: ``"pre"`` or ``"post"``.
-        activation: ``"relu"`` or ``"gelu"``.
-        eps: Added to the variance in the norms.
-        bias: Whether projections, both maps of the feed-forward part and norms add a bias vector.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If the norm or activation is unknown or ``n_heads`` does not divide D.
 
     Example:
         >>> block = DecoderBlock(8, n_heads=2, d_ff=16)
@@ -368,10 +280,9 @@ class DecoderBlock(_Block):
         cache: tuple[KVCache, KVCache] | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
-        """Let the tokens look at each other, then at the memory, then transform each.
+        """Let tokens ``(B, T, D)`` look at each other, then at the memory, then transform each.
 
         Args:
-            x: Tokens ``(B, T, D)``.
             memory: What the encoder has made of the source, ``(B, S, M)``. It may be left out once
                 the cache holds it.
             mask: Who sees whom among the tokens: boolean, broadcastable to ``(B, H, T, T')``, where
@@ -380,15 +291,8 @@ class DecoderBlock(_Block):
             bias: Added to the scaled scores of the tokens, broadcastable to ``(B, H, T, T')``.
             rotate: Turns queries and keys of the tokens by their positions.
             cache: Of the tokens, which grows, and of the memory, which is fixed.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Tokens ``(B, T, D)``, and if asked for the weights among the tokens ``(B, H, T, T')``
-            and on the memory ``(B, H, T, S)``, both before dropout.
-
-        Raises:
-            ValueError: If the shapes don't fit together, a mask is not boolean, or there is no
-                memory.
+            return_weights: Whether to return the weights among the tokens ``(B, H, T, T')`` and on
+                the memory ``(B, H, T, S)``, both before dropout, too.
         """
         token_cache, memory_cache = cache or (None, None)
         if memory is None and (memory_cache is None or memory_cache.length == 0):
@@ -417,24 +321,11 @@ def xavier_init(
 ) -> None:
     """Draw all linear weights with variance ``2 / (n_in + n_out)`` and set their biases to 0.
 
-    Norms keep scale 1 and shift 0; other parameters keep what they have.
+    Norms keep scale 1 and shift 0; other parameters keep what they have. The module is changed in
+    place, with all modules inside it.
 
     Source: Glorot and Bengio, Understanding the Difficulty of Training Deep Feedforward Neural
     Networks (2010), equation 16 for the uniform draw.
-
-    Args:
-        module: Changed in place, with all modules inside it.
-        uniform: Whether to draw from a uniform distribution, not from a normal one.
-        generator: Source of the weights; torch's global one if not given.
-
-    Example:
-        >>> layer = nn.Linear(300, 500)
-        >>> xavier_init(layer, generator=torch.Generator().manual_seed(0))
-        >>> round(layer.weight.var().item() * 400, 2)
-        1.0
-        >>> xavier_init(layer, uniform=True)
-        >>> layer.weight.abs().max().item() <= (6 / 800) ** 0.5
-        True
     """
     draw = nn.init.xavier_uniform_ if uniform else nn.init.xavier_normal_
     for part in module.modules():

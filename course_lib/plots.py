@@ -66,11 +66,7 @@ _INKS = ("#000000", "#FFFFFF")
 
 
 class Picture:
-    """A matplotlib figure that a notebook shows as SVG, the same bytes at every run.
-
-    Attributes:
-        figure: The matplotlib figure.
-    """
+    """A matplotlib figure that a notebook shows as SVG, the same bytes at every run."""
 
     def __init__(self, figure: Figure) -> None:
         self.figure = figure
@@ -101,13 +97,11 @@ class Picture:
     def described(self) -> str:
         """What the picture says of itself in words, for readers who hear it.
 
-        Returns:
-            Titles, axes and legends; a colour bar comes as axes of its own.
+        These are titles, axes and legends; a colour bar comes as axes of its own.
 
         Example:
             >>> losses = {"ours": [2, 1], "theirs": [3, 1]}
-            >>> picture = curves([1, 2], losses, xlabel="epoch", ylabel="loss")
-            >>> picture.described()
+            >>> curves([1, 2], losses, xlabel="epoch", ylabel="loss").described()
             'loss over epoch: ours, theirs'
         """
         parts = []
@@ -129,22 +123,10 @@ class _Powers(LogFormatterSciNotation):
 def canvas(
     rows: int = 1, columns: int = 1, *, width: float = 4.8, height: float = 2.9
 ) -> tuple[Picture, np.ndarray]:
-    """Make empty axes in the book's style.
+    """Make empty axes in the book's style: a picture and an array ``(rows, columns)``.
 
-    Args:
-        rows: Rows of axes.
-        columns: Columns of axes.
-        width: Width of the whole in inches, for the book at most :data:`WIDEST`: rather one panel
-            below the other, and no letters of less than 10 points.
-        height: Its height in inches.
-
-    Returns:
-        The picture and an array ``(rows, columns)`` of its axes.
-
-    Example:
-        >>> picture, axes = canvas(1, 2)
-        >>> axes.shape
-        (1, 2)
+    Width and height are those of the whole in inches, for the book at most :data:`WIDEST`: rather
+    one panel below the other, and no letters of less than 10 points.
     """
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -164,22 +146,13 @@ def attention_map(
 
     Args:
         weights: Weights ``(T, S)``, or ``(N, T, S)`` for several maps side by side.
-        queries: The T words that look.
-        keys: The S words that are looked at.
+        queries, keys: The T words that look, and the S words that are looked at.
         titles: One for each map.
         numbers: Whether to print the weights; by default if a map has at most 80 cells, and all
             maps together ten columns.
 
-    Returns:
-        The picture.
-
-    Raises:
-        ValueError: If words, titles and weights don't fit together.
-
     Example:
         >>> picture = attention_map(torch.eye(2), ["good", "evening"], ["guten", "abend"])
-        >>> picture._repr_svg_().lstrip().startswith("<?xml")
-        True
     """
     given = _array(weights)
     maps = given[None] if given.ndim == 2 else given
@@ -238,17 +211,9 @@ def curves(
     Args:
         x: Positions ``(N,)``.
         runs: For each name one curve ``(N,)``, or one per seed ``(R, N)``.
-        xlabel: What x is, with its unit.
-        ylabel: What y is, with its unit.
+        xlabel, ylabel: What x and y are, with their units.
         spread: The band: from the lowest to the highest run, or one standard deviation (ddof 1).
         log: Axes to draw logarithmically.
-        title: A title above.
-
-    Returns:
-        The picture.
-
-    Raises:
-        ValueError: If a curve has not as many points as x, or there are more names than styles.
 
     Example:
         >>> picture = curves([1, 2], {"LSTM": [[0.9, 0.7], [0.8, 0.5]]}, xlabel="n", ylabel="acc")
@@ -299,16 +264,7 @@ def bars(
         values: For each name a number, or one per seed.
         ylabel: What is measured, with its unit.
         highlight: Names whose bars get a second colour.
-        title: A title above.
         label: How to print each mean.
-
-    Returns:
-        The picture.
-
-    Example:
-        >>> picture = bars({"scaled": 0.81, "raw": [0.09, 0.07]}, ylabel="gradient")
-        >>> [round(float(bar.get_height()), 2) for bar in picture.axes[0].patches]
-        [0.81, 0.08]
     """
     width = min(4.8, 1.6 + 0.9 * len(values))
     picture, axes = canvas(height=2.7, width=width)
@@ -350,21 +306,11 @@ def interval(
     Twenty dots on one line hide a bar behind them, so they get a line of their own.
 
     Args:
-        ax: Where to draw.
         row: Place of both on the other axis.
-        values: The N values, a dot each.
-        ends: Lower and upper end of the interval.
-        color: Of both.
-        marker: Form of the dots.
+        values, ends: The N values, a dot each; lower and upper end of the interval.
         upright: Whether values go up, and ``row`` is a place to the right.
         apart: How far each of the two lies from ``row``: the bar above it and the dots below, or,
             if upright, the bar left of it.
-
-    Example:
-        >>> picture, axes = canvas()
-        >>> interval(axes[0, 0], 0, [0.1, 0.3], (-1.1, 1.5), color=INK)
-        >>> [line.get_ydata().tolist() for line in axes[0, 0].lines]
-        [[0.15, 0.15], [-0.15, -0.15]]
     """
     side = -apart if upright else apart
     bar: dict[str, Any] = {"linewidth": 4, "solid_capstyle": "butt"}
@@ -388,21 +334,8 @@ class Table(str):
 def table(head: Sequence[str], *rows: Sequence[object]) -> Table:
     """Show results as a table of the page instead of printed columns.
 
-    Args:
-        head: Names of the columns; the first one stands left, numbers stand right.
-        rows: As many entries each, numbers rounded as they should be read.
-
-    Returns:
-        What a notebook and a page show as a table.
-
-    Raises:
-        ValueError: If a row is not as long as the head.
-
-    Example:
-        >>> print(table(["layer", "path"], ["recurrent", 63]))
-        | layer | path |
-        | --- | --: |
-        | recurrent | 63 |
+    Names of columns are followed by rows, with numbers rounded as they should be read. The first
+    column stands left, the others right.
     """
     for row in rows:
         if len(row) != len(head):

@@ -13,22 +13,11 @@ class BasicBlock(nn.Module):
     """Two 3x3 convolutions whose result is added to what came in.
 
     ``relu(shortcut(x) + norm(conv(relu(norm(conv(x))))))``. The shortcut is the identity unless
-    the number of channels or the resolution changes; then it is a 1x1 convolution with a norm.
+    the number of channels or the resolution changes; then it is a 1x1 convolution with a norm. A
+    stride of 2, of the first convolution, halves the resolution.
 
     Source: He et al., Deep Residual Learning for Image Recognition (2016), figure 2 and section
     3.3, option B.
-
-    Args:
-        in_channels: Channels C that come in.
-        out_channels: Channels that go out.
-        stride: Of the first convolution: 2 halves the resolution.
-
-    Example:
-        >>> block = BasicBlock(8, 16, stride=2)
-        >>> block(torch.zeros(1, 8, 6, 6)).shape
-        torch.Size([1, 16, 3, 3])
-        >>> block.shortcut is None, BasicBlock(8, 8).shortcut is None
-        (False, True)
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, stride: int = 1) -> None:
@@ -45,14 +34,7 @@ class BasicBlock(nn.Module):
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add what two convolutions make of x to x.
-
-        Args:
-            x: Features ``(B, C, height, width)``.
-
-        Returns:
-            Features ``(B, out_channels, height / stride, width / stride)``, rounded up.
-        """
+        """``(B, out_channels, height / stride, width / stride)``, rounded up."""
         # What a norm returns belongs to nobody else, so that it may be overwritten.
         hidden = F.relu(self.norm1(self.conv1(x)))
         residual = x if self.shortcut is None else self.shortcut(x)
@@ -60,22 +42,7 @@ class BasicBlock(nn.Module):
 
 
 class ResNetStage(nn.Sequential):
-    """Blocks of one resolution; the first of them may halve it.
-
-    Args:
-        in_channels: Channels C that come in.
-        out_channels: Channels that go out.
-        n_blocks: Number of blocks.
-        stride: Of the first block.
-
-    Raises:
-        ValueError: If there is no block.
-
-    Example:
-        >>> stage = ResNetStage(8, 16, n_blocks=2, stride=2)
-        >>> stage(torch.zeros(1, 8, 6, 6)).shape
-        torch.Size([1, 16, 3, 3])
-    """
+    """Blocks of one resolution; the first of them, with its stride, may halve it."""
 
     def __init__(
         self, in_channels: int, out_channels: int, *, n_blocks: int = 2, stride: int = 1
@@ -92,14 +59,7 @@ class ResNetStage(nn.Sequential):
 class ResNetConfig:
     """What a :class:`ResNet` is made of; the defaults are ResNet-18 for small images.
 
-    Attributes:
-        n_channels: Colour channels.
-        n_classes: Number of classes.
-        widths: Channels of each stage. The stem has as many as the first.
-        n_blocks: Blocks of each stage.
-
-    Raises:
-        ValueError: If a stage has a width but no number of blocks, or the other way round.
+    Each stage has a width, its channels, and a number of blocks; the stem is as wide as the first.
 
     Example:
         Two convolutions a block, the stem, and the classifier make 18 layers.
@@ -130,14 +90,8 @@ class ResNet(nn.Module):
 
     Source: He et al. (2016); the stem is that of section 4.2 for CIFAR-10.
 
-    Args:
-        config: What to build.
-        generator: Source of the initial weights; torch's global one if not given.
-
     Example:
         >>> model = ResNet(ResNetConfig(widths=(8, 16), n_blocks=(1, 1))).eval()
-        >>> model(torch.zeros(5, 3, 32, 32)).shape
-        torch.Size([5, 10])
         >>> [tuple(x.shape) for x in model.features(torch.zeros(5, 3, 32, 32))]
         [(5, 8, 32, 32), (5, 16, 16, 16)]
     """
@@ -163,17 +117,9 @@ class ResNet(nn.Module):
         nn.init.zeros_(self.head.bias)
 
     def features(self, images: Tensor) -> list[Tensor]:
-        """What each stage makes of the images.
+        """What each stage makes of images ``(B, C, height, width)``.
 
-        Args:
-            images: ``(B, C, height, width)``.
-
-        Returns:
-            For each stage features ``(B, width of the stage, height / s, width / s)``, where s
-            doubles from stage to stage.
-
-        Raises:
-            ValueError: If the images have another shape or another number of channels.
+        For each it is ``(B, width, height / s, width / s)``, where s doubles from stage to stage.
         """
         n_channels = self.config.n_channels
         if images.ndim != 4 or images.shape[1] != n_channels:
@@ -190,31 +136,10 @@ class ResNet(nn.Module):
         return found
 
     def forward(self, images: Tensor) -> Tensor:
-        """Classify a batch.
-
-        Args:
-            images: ``(B, C, height, width)``.
-
-        Returns:
-            Logits ``(B, n_classes)``.
-
-        Raises:
-            ValueError: If the images have another shape or another number of channels.
-        """
+        """Classify images ``(B, C, height, width)`` as logits ``(B, n_classes)``."""
         return self.head(self.features(images)[-1].mean(dim=(2, 3)))
 
 
 def resnet18(n_classes: int = 10, *, generator: torch.Generator | None = None) -> ResNet:
-    """ResNet-18 with the stem for small images: 11,173,962 parameters with 10 classes.
-
-    Args:
-        n_classes: Number of classes.
-        generator: Source of the initial weights; torch's global one if not given.
-
-    Example:
-        >>> with torch.device("meta"):  # no memory, no weights
-        ...     model = resnet18()
-        >>> sum(p.numel() for p in model.parameters())
-        11173962
-    """
+    """ResNet-18 with the stem for small images: 11,173,962 parameters with 10 classes."""
     return ResNet(ResNetConfig(n_classes=n_classes), generator=generator)

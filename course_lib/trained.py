@@ -36,25 +36,7 @@ _RESULTS = Path(course_lib.__file__).resolve().parent.parent / "book" / "results
 
 @dataclass(frozen=True)
 class ReaderConfig:
-    """What a :class:`Reader` is made of.
-
-    Attributes:
-        vocab_size: Number of tokens V.
-        d_model: Width D of the tokens.
-        n_heads: Attention heads H.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Blocks L.
-        max_len: Longest sentence, its two ends included.
-
-    Raises:
-        ValueError: If ``n_heads`` does not divide ``d_model``.
-
-    Example:
-        >>> ReaderConfig(100, d_model=64, n_heads=5)
-        Traceback (most recent call last):
-        ...
-        ValueError: n_heads is 5, wanted a divisor of d_model 64
-    """
+    """What a :class:`Reader` is made of; ``max_len`` counts the two ends of a sentence."""
 
     vocab_size: int
     d_model: int = 64
@@ -75,10 +57,6 @@ class Reader(nn.Module):
     logits too.
 
     Source: Devlin et al., BERT (2019), section 3.1, for the task; blocks are pre-norm.
-
-    Args:
-        config: What to build.
-        generator: Source of the initial weights; torch's global one if not given.
 
     Example:
         >>> import torch
@@ -111,7 +89,7 @@ class Reader(nn.Module):
         head_mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Read a batch.
+        """Logits ``(B, T, V)`` of the words at all places.
 
         Args:
             tokens: Numbers of words ``(B, T)``; hidden ones are ``unk``.
@@ -119,13 +97,7 @@ class Reader(nn.Module):
                 a word that was taken away.
             x: Embedded tokens ``(B, T, D)``, instead of looking them up.
             head_mask: Factors on the output of each head in each block, ``(L, H)``.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Logits ``(B, T, V)``, and if asked for the weights of all blocks ``(L, B, H, T, T)``.
-
-        Raises:
-            ValueError: If the shapes don't fit together.
+            return_weights: Whether to return the weights of all blocks ``(L, B, H, T, T)``, too.
         """
         if keep.shape != tokens.shape:
             raise ValueError(
@@ -139,29 +111,13 @@ class Reader(nn.Module):
         return self.embed.logits(out)
 
     def loss(self, tokens: Tensor, hidden: Tensor, keep: Tensor) -> Tensor:
-        """Mean cross-entropy at the hidden places.
-
-        Args:
-            tokens: The true words ``(B, T)``.
-            hidden: Boolean ``(B, T)``: which are hidden, at least one.
-            keep: Boolean ``(B, T)``.
-        """
+        """Mean cross-entropy of words ``(B, T)`` where they are ``hidden``, at least one."""
         logits = self(hide_words(tokens, hidden), keep)
         return F.cross_entropy(logits[hidden], tokens[hidden])
 
 
 def hide_words(tokens: Tensor, hidden: Tensor) -> Tensor:
-    """Put the unknown word in place of some.
-
-    Args:
-        tokens: Numbers of words ``(B, T)``.
-        hidden: Boolean ``(B, T)``.
-
-    Example:
-        >>> import torch
-        >>> hide_words(torch.tensor([[1, 7, 8, 2]]), torch.tensor([[False, True, False, False]]))
-        tensor([[1, 3, 8, 2]])
-    """
+    """Put the unknown word in place of some of ``(B, T)``."""
     return tokens.masked_fill(hidden, Vocabulary.unk)
 
 
@@ -170,12 +126,7 @@ def hide_words(tokens: Tensor, hidden: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class TrainedReader:
-    """A reader that has been trained.
-
-    Attributes:
-        model: In evaluation mode.
-        vocabulary: Of the sentences.
-    """
+    """A reader in evaluation mode, and the vocabulary of its sentences."""
 
     model: Reader
     vocabulary: Vocabulary
@@ -183,13 +134,7 @@ class TrainedReader:
 
 @dataclass(frozen=True)
 class TrainedTranslator:
-    """A translator that has been trained.
-
-    Attributes:
-        model: In evaluation mode.
-        source: Vocabulary of German and Korean words.
-        target: Vocabulary of English words.
-    """
+    """A translator in evaluation mode, and its vocabularies: German and Korean, and English."""
 
     model: EncoderDecoder
     source: Vocabulary
@@ -201,18 +146,8 @@ def pack_weights(
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
     """What a checkpoint holds: weights in half precision, and as text all else that is needed.
 
-    Args:
-        model: What was trained. Its weights are rounded in place to what half precision can hold,
-            so that what is measured afterwards is measured of what is kept.
-        vocabularies: By name.
-
-    Returns:
-        Tensors by name and text by name, as safetensors takes them.
-
-    Example:
-        >>> weights, text = pack_weights(Reader(ReaderConfig(6)), words=Vocabulary(["a", "b"]))
-        >>> text["words"]
-        '["a", "b"]'
+    The model's weights are rounded in place to what half precision can hold, so that what is
+    measured afterwards is measured of what is kept.
     """
     weights = {name: value.detach().half() for name, value in model.state_dict().items()}
     model.load_state_dict(weights)
@@ -224,12 +159,6 @@ def pack_weights(
 
 def load_reader(path: Path | None = None) -> TrainedReader:
     """Load the reader that ``course run read-words`` has trained.
-
-    Args:
-        path: A checkpoint; the course's own if not given.
-
-    Raises:
-        FileNotFoundError: If there is none; the message says how to make it.
 
     Example:
         >>> reader = load_reader()
@@ -244,12 +173,6 @@ def load_reader(path: Path | None = None) -> TrainedReader:
 
 def load_translator(path: Path | None = None) -> TrainedTranslator:
     """Load the translator that ``course run read-translation`` has trained.
-
-    Args:
-        path: A checkpoint; the course's own if not given.
-
-    Raises:
-        FileNotFoundError: If there is none; the message says how to make it.
 
     Example:
         >>> translator = load_translator()
@@ -266,16 +189,8 @@ def load_translator(path: Path | None = None) -> TrainedTranslator:
 def find_checkpoint(arm: Literal["reader", "translator"], path: Path | None = None) -> Path:
     """Find a file of weights as ``course run`` writes it: safetensors, in half precision.
 
-    Args:
-        arm: Which of the two models.
-        path: Where to look; in the course's own records if not given.
-
     Raises:
         FileNotFoundError: If there is none; the message says how to make it.
-
-    Example:
-        >>> find_checkpoint("translator").name
-        'translator-cpu-0.safetensors'
     """
     experiment = {"reader": "read-words", "translator": "read-translation"}[arm]
     path = _RESULTS / experiment / f"{arm}-cpu-0.safetensors" if path is None else path

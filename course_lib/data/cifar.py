@@ -73,12 +73,6 @@ class Cifar10:
         labels: Numbers of ``CLASSES`` ``(N,)``.
         variant: "CIFAR-10", or which copy of it: to be named beside every number.
         sha256: SHA-256 over the six files' checksums: what the variant was recognised by.
-
-    Example:
-        >>> images = torch.zeros(2, 3, 32, 32, dtype=torch.uint8)
-        >>> split = Cifar10(images, torch.tensor([3, 5]), UNKNOWN, "")
-        >>> len(split), [CLASSES[label] for label in split.labels]
-        (2, ['cat', 'dog'])
     """
 
     images: Tensor
@@ -95,24 +89,7 @@ def normalise(
     mean: tuple[float, float, float] = MEAN,
     std: tuple[float, float, float] = PIXEL_STD,
 ) -> Tensor:
-    """Bytes to floats with mean 0 and standard deviation 1 over the training set.
-
-    Args:
-        images: Bytes ``(..., 3, H, W)``.
-        mean: Of each channel, in [0, 1].
-        std: Of each channel, in [0, 1].
-
-    Returns:
-        Floats ``(..., 3, H, W)``.
-
-    Raises:
-        ValueError: If the images are not bytes with three channels.
-
-    Example:
-        >>> grey = torch.full((1, 3, 1, 1), 255, dtype=torch.uint8)
-        >>> [round(value, 2) for value in normalise(grey).flatten().tolist()]
-        [2.06, 2.13, 2.12]
-    """
+    """Bytes ``(..., 3, H, W)`` to floats of mean 0 and deviation 1 over the training set."""
     if images.dtype != torch.uint8 or images.ndim < 3 or images.shape[-3] != 3:
         raise ValueError(f"expected bytes (..., 3, H, W), got {images.dtype} {tuple(images.shape)}")
     shift = torch.tensor(mean, device=images.device).view(3, 1, 1)
@@ -121,25 +98,7 @@ def normalise(
 
 
 def variant_of(folder: Path) -> tuple[str, str]:
-    """Tell by content what a folder holds.
-
-    Args:
-        folder: Where the six files are.
-
-    Returns:
-        The variant's name, and the SHA-256 over the files' checksums.
-
-    Raises:
-        DataError: If a file is missing or has the wrong size.
-
-    Example:
-        >>> variant_of(Path("nowhere"))
-        Traceback (most recent call last):
-        ...
-        course_lib.data.errors.DataError: data_batch_1.bin is missing
-          where:      nowhere
-          what to do: delete nowhere and try again, or copy the official files there
-    """
+    """Tell by content what a folder holds: the variant, and a SHA-256 over the files' checksums."""
     checksums = tuple(files.sha256_of(_checked(folder / name)) for name in FILES)
     combined = hashlib.sha256("\n".join(checksums).encode()).hexdigest()
     for variant, known in _VARIANTS.items():
@@ -149,26 +108,7 @@ def variant_of(folder: Path) -> tuple[str, str]:
 
 
 def locate(download: bool = True, progress: bool = True) -> Path:
-    """The folder with the six files, fetched and unpacked if need be.
-
-    Args:
-        download: Whether to fetch what is not there.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        The path of the folder.
-
-    Raises:
-        DataError: If it is not there and may not or cannot be fetched.
-
-    Example:
-        >>> import os, tempfile
-        >>> from unittest.mock import patch
-        >>> with tempfile.TemporaryDirectory() as here, patch.dict(os.environ, COURSE_DATA=here):
-        ...     Path(here, FOLDER).mkdir()
-        ...     locate().name
-        'cifar-10-batches-bin'
-    """
+    """The folder with the six files, fetched and unpacked if need be."""
     folder = files.find(FOLDER)
     if folder is not None:
         return folder
@@ -185,25 +125,10 @@ def locate(download: bool = True, progress: bool = True) -> Path:
 def load_cifar10(
     split: Literal["train", "test"], download: bool = True, progress: bool = True
 ) -> Cifar10:
-    """Load CIFAR-10.
-
-    Args:
-        split: ``"train"`` (50,000 images) or ``"test"`` (10,000).
-        download: Whether to fetch what is not there.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        The split, in the order of the files.
+    """Load ``"train"`` (50,000 images) or ``"test"`` (10,000), in the order of the files.
 
     Raises:
-        ValueError: For another split.
         DataError: If the data is missing or damaged.
-
-    Example:
-        >>> load_cifar10("valid")
-        Traceback (most recent call last):
-        ...
-        ValueError: split is 'valid', wanted 'train' or 'test'
     """
     if split not in ("train", "test"):
         raise ValueError(f"split is {split!r}, wanted 'train' or 'test'")

@@ -8,21 +8,7 @@ from course_lib.errors import Refused
 
 
 class DataError(Refused, RuntimeError):
-    """Data cannot be used: says what is wrong, where, and what to do about it.
-
-    Args:
-        what: What is wrong, in one clause.
-        where: The file, folder or address concerned.
-        remedy: What the reader of the message can do next.
-
-    Example:
-        >>> raise DataError("the file is empty", "a.csv", "fetch it again")
-        Traceback (most recent call last):
-        ...
-        course_lib.data.errors.DataError: the file is empty
-          where:      a.csv
-          what to do: fetch it again
-    """
+    """Data cannot be used: says what is wrong, where, and what to do about it."""
 
     def __init__(self, what: str, where: str | Path, remedy: str) -> None:
         super().__init__(f"{what}\n  where:      {where}\n  what to do: {remedy}")

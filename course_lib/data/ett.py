@@ -54,11 +54,6 @@ class Ett:
         name: ``"ETTh1"`` (hourly) or ``"ETTm1"`` (every 15 minutes).
         dates: Time of each row ``(R,)``, numpy ``datetime64[m]``.
         values: ``(R, 7)`` float64, in the order of ``COLUMNS``.
-        sha256: Of the file.
-
-    Example:
-        >>> made_ett().rows("test")
-        slice(11520, 14400, None)
     """
 
     name: EttName
@@ -67,17 +62,7 @@ class Ett:
     sha256: str
 
     def rows(self, split: EttSplit) -> slice:
-        """The rows of a split: 8,640, 2,880 and 2,880 in ETTh1, four times as many in ETTm1.
-
-        Args:
-            split: ``"train"``, ``"valid"`` or ``"test"``.
-
-        Returns:
-            From the first row to the one behind the last.
-
-        Raises:
-            ValueError: For an unknown split.
-        """
+        """The rows of a split: 8,640, 2,880 and 2,880 in ETTh1, four times as many in ETTm1."""
         if split not in _MONTHS:
             raise ValueError(f"split is {split!r}, wanted one of {', '.join(_MONTHS)}")
         month = _HOURS_PER_MONTH * _ROWS_PER_HOUR[self.name]
@@ -93,12 +78,9 @@ class Windows:
     views of one series, so they cost no memory until they are batched.
 
     Args:
-        x: Inputs ``(N, seq_len, 7)``.
-        y: Targets ``(N, pred_len, 7)``.
-        x_time: Time features of the inputs ``(N, seq_len, 4 or 5)``.
-        y_time: Time features of the targets ``(N, pred_len, 4 or 5)``.
-        mean: Of the training rows ``(7,)``.
-        std: Of the training rows ``(7,)``.
+        x, y: Inputs ``(N, seq_len, 7)`` and targets ``(N, pred_len, 7)``.
+        x_time, y_time: Their time features, ``(N, seq_len, F)`` and ``(N, pred_len, F)``.
+        mean, std: Of the training rows ``(7,)``.
 
     Example:
         >>> windows = ett_windows(made_ett(), "test", seq_len=24, pred_len=6)
@@ -118,25 +100,10 @@ class Windows:
 
 
 def load_ett(name: EttName, download: bool = True, progress: bool = True) -> Ett:
-    """Load a series from ``COURSE_DATA`` or the cache, or fetch it.
-
-    Args:
-        name: ``"ETTh1"`` or ``"ETTm1"``.
-        download: Whether to fetch what is not there.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        The series, in the units of the file.
+    """Load a series, in the units of the file, from ``COURSE_DATA`` or the cache, or fetch it.
 
     Raises:
-        ValueError: For another name.
         DataError: If the file is missing, is not the published one, or cannot be read.
-
-    Example:
-        >>> load_ett("ETTh9")
-        Traceback (most recent call last):
-        ...
-        ValueError: name is 'ETTh9', wanted one of ETTh1, ETTm1
     """
     if name not in FILES:
         raise ValueError(f"name is {name!r}, wanted one of {', '.join(FILES)}")
@@ -162,27 +129,11 @@ def load_ett(name: EttName, download: bool = True, progress: bool = True) -> Ett
 
 
 def read_csv(path: Path) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
-    """Read a CSV file with a ``date`` column and the seven of ``COLUMNS``, in any order.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Dates ``(R,)`` and values ``(R, 7)``.
+    """Read dates ``(R,)`` and ``COLUMNS``, in any order, ``(R, 7)`` from a CSV file.
 
     Raises:
         DataError: If a column is missing, or a value is missing, no number, or not finite; the
             message names the line.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as here:
-        ...     path = Path(here, "a.csv")
-        ...     with path.open("w") as file:
-        ...         print("date", *COLUMNS, sep=",", file=file)
-        ...         print("2016-07-01", *range(7), sep=",", file=file)
-        ...     read_csv(path)[1].tolist()
-        [[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]
     """
     remedy = "fetch the published file again"
     dates: list[str] = []
@@ -214,19 +165,10 @@ def read_csv(path: Path) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
 def time_features(dates: NDArray[np.datetime64], minutes: bool = False) -> Tensor:
     """Position in the day, week, month and year, each from -0.5 to 0.5.
 
+    ``(R, 4)`` float32: hour, weekday (Monday first), day of month, day of year; ``(R, 5)`` with the
+    position in the hour first, for data finer than an hour.
+
     Source: Zhou et al. (2021), the "timeF" encoding of the published code.
-
-    Args:
-        dates: Times ``(R,)``.
-        minutes: Whether to put the position in the hour first, for data finer than an hour.
-
-    Returns:
-        ``(R, 4)`` float32: hour, weekday (Monday first), day of month, day of year;
-        ``(R, 5)`` with minutes.
-
-    Example:
-        >>> time_features(np.array(["2016-07-01T23:00"], "datetime64[m]")).shape
-        torch.Size([1, 4])
     """
     day = dates.astype("datetime64[D]")
     of_day = (dates - day).astype(int)
@@ -243,18 +185,8 @@ def time_features(dates: NDArray[np.datetime64], minutes: bool = False) -> Tenso
 def ett_windows(ett: Ett, split: EttSplit, seq_len: int, pred_len: int) -> Windows:
     """Cut a split into all its windows, one row apart.
 
-    Args:
-        ett: The series.
-        split: ``"train"``, ``"valid"`` or ``"test"``.
-        seq_len: Rows that are read.
-        pred_len: Rows that are forecast.
-
-    Returns:
-        ``rows - pred_len + 1`` windows; ``rows - seq_len - pred_len + 1`` for the training split,
-        which has nothing before it to look back into.
-
-    Raises:
-        ValueError: If the split is unknown, a length is not positive or no window fits.
+    There are ``rows - pred_len + 1``, and ``rows - seq_len - pred_len + 1`` for the training split,
+    which has nothing before it to look back into.
 
     Example:
         >>> [len(ett_windows(made_ett(), split, 24, 6)) for split in ("train", "test")]
@@ -292,18 +224,8 @@ def made_ett(seed: int = 0) -> Ett:
     """Make a series of the form of ETTh1, for a machine that doesn't have the real one.
 
     Each of the seven has a day and a week of its own, a level that wanders, and noise. It is good
-    for seeing a program run, and says nothing about electricity.
-
-    Args:
-        seed: Of the noise and of the waves.
-
-    Returns:
-        20 months of hourly rows, with ``"generated"`` in the place of a checksum.
-
-    Example:
-        >>> made = made_ett()
-        >>> made.values.shape, made.sha256
-        ((14400, 7), 'generated')
+    for seeing a program run, and says nothing about electricity. ``"generated"`` stands in the
+    place of a checksum.
     """
     rng = np.random.default_rng(seed)
     rows, n = _MONTHS["test"][1] * _HOURS_PER_MONTH, len(COLUMNS)

@@ -25,17 +25,9 @@ _TIMEOUT_S = 60
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A published file.
+    """A published file: the name under which it is kept, where it is, its bytes and its checksum.
 
-    Args:
-        name: Under which it is kept.
-        url: Where it is published.
-        size: In bytes.
-        checksum: ``"md5:…"`` or ``"sha256:…"``.
-
-    Example:
-        >>> RemoteFile("a.csv", "https://example.org/a.csv", 1_024, "md5:0").size
-        1024
+    The checksum is ``"md5:…"`` or ``"sha256:…"``.
     """
 
     name: str
@@ -45,20 +37,7 @@ class RemoteFile:
 
 
 def data_dir() -> Path | None:
-    """The folder named by ``COURSE_DATA``, or None if it is not set.
-
-    Returns:
-        The path of the folder, or None.
-
-    Raises:
-        DataError: If it names something that is not a folder.
-
-    Example:
-        >>> from unittest.mock import patch
-        >>> with patch.dict(os.environ, COURSE_DATA=""):
-        ...     print(data_dir())
-        None
-    """
+    """The folder named by ``COURSE_DATA``, or None if it is not set."""
     named = os.environ.get("COURSE_DATA", "")
     if not named:
         return None
@@ -73,39 +52,13 @@ def data_dir() -> Path | None:
 
 
 def cache_dir() -> Path:
-    """Where fetched files are kept: ``COURSE_CACHE``, else the user's cache folder.
-
-    Returns:
-        The path of the folder, which need not exist yet.
-
-    Example:
-        >>> from unittest.mock import patch
-        >>> with patch.dict(os.environ, COURSE_CACHE="kept"):
-        ...     print(cache_dir())
-        kept
-    """
+    """Where fetched files are kept: ``COURSE_CACHE``, else the user's cache folder."""
     named = os.environ.get("COURSE_CACHE", "")
     return Path(named).expanduser() if named else Path(pooch.os_cache("attention-course"))
 
 
 def find(name: str) -> Path | None:
-    """Look for a file or folder in ``COURSE_DATA``, then in the cache.
-
-    Args:
-        name: Of the file or folder.
-
-    Returns:
-        Its path, or None if it is in neither.
-
-    Raises:
-        DataError: If ``COURSE_DATA`` names something that is not a folder.
-
-    Example:
-        >>> from unittest.mock import patch
-        >>> with patch.dict(os.environ, COURSE_DATA="", COURSE_CACHE="nowhere"):
-        ...     print(find("ETTh1.csv"))
-        None
-    """
+    """Look for a file or folder in ``COURSE_DATA``, then in the cache; None if it is in neither."""
     local = data_dir()
     for folder in (cache_dir(),) if local is None else (local, cache_dir()):
         if (folder / name).exists():
@@ -114,19 +67,7 @@ def find(name: str) -> Path | None:
 
 
 def sha256_of(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file, computed once for each version of it.
-
-    Args:
-        path: The file.
-
-    Returns:
-        64 hexadecimal digits.
-
-    Example:
-        >>> with tempfile.NamedTemporaryFile() as empty:
-        ...     sha256_of(Path(empty.name))[:8]
-        'e3b0c442'
-    """
+    """Hexadecimal SHA-256 of a file, computed once for each version of it."""
     stat = path.stat()
     return _sha256(path.resolve(), stat.st_size, stat.st_mtime_ns)
 
@@ -142,23 +83,8 @@ def fetch(file: RemoteFile, progress: bool = True) -> Path:
 
     It is written under a temporary name and renamed once it is whole and verified.
 
-    Args:
-        file: What to fetch.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        The path in the cache.
-
     Raises:
         DataError: If ``COURSE_DATA`` is set, or the file cannot be reached, stored or verified.
-
-    Example:
-        >>> from unittest.mock import patch
-        >>> with patch.dict(os.environ, COURSE_DATA="."):  # doctest: +ELLIPSIS
-        ...     fetch(RemoteFile("a.csv", "https://example.org/a.csv", 1_024, "md5:0"))
-        Traceback (most recent call last):
-        ...
-        course_lib.data.errors.DataError: a.csv is not there, and nothing is fetched ...
     """
     local = data_dir()
     if local is not None:
@@ -199,24 +125,8 @@ def unpack(archive: Path, folder: str, members: Sequence[str]) -> Path:
 
     They are unpacked under a temporary name and the folder renamed once it is complete.
 
-    Args:
-        archive: A tar archive, compressed or not.
-        folder: Name of the folder, in the archive and beside it.
-        members: Names of the files wanted from that folder.
-
-    Returns:
-        The path of the folder.
-
     Raises:
         DataError: If the archive is damaged or lacks a member.
-
-    Example:
-        >>> with tempfile.TemporaryDirectory() as here:
-        ...     packed = Path(here, "all.tar")
-        ...     with tarfile.open(packed, "w") as tar:
-        ...         tar.add(__file__, "all/a.py")
-        ...     [path.name for path in unpack(packed, "all", ["a.py"]).iterdir()]
-        ['a.py']
     """
     target = archive.parent / folder
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".unpacking-") as temporary:

@@ -24,15 +24,9 @@ class ShapeImages:
 
     Args:
         images: ``(B, 3, H, W)`` floats in [0, 1].
-        shape: Number of ``SHAPES`` ``(B, K)``.
-        colour: Number of ``COLOURS`` ``(B, K)``.
+        shape, colour: Numbers of ``SHAPES`` and of ``COLOURS``, ``(B, K)``.
         centre: Row and column of the centre ``(B, K, 2)`` in pixels.
         radius: Half the width of the shape in pixels ``(B, K)``.
-
-    Example:
-        >>> made = shape_images(2, torch.Generator().manual_seed(0))
-        >>> len(made), made.centre.shape, made.quadrant.shape
-        (2, torch.Size([2, 1, 2]), torch.Size([2, 1]))
     """
 
     images: Tensor
@@ -53,11 +47,7 @@ class ShapeImages:
 
     @property
     def left_of(self) -> Tensor:
-        """Whether the first shape is left of the second ``(B,)``, boolean.
-
-        Raises:
-            ValueError: If there is only one shape a picture.
-        """
+        """Whether the first of two shapes is left of the second ``(B,)``, boolean."""
         if self.shape.shape[1] < 2:
             raise ValueError("a picture has 1 shape, wanted 2 for left_of")
         return self.centre[:, 0, 1] < self.centre[:, 1, 1]
@@ -76,17 +66,9 @@ def shape_images(
     answer; yet both may be in the same half, so that the place of one does not give it away.
 
     Args:
-        n: Number of pictures.
-        generator: Source of randomness; same state, same pictures.
+        n, n_shapes: Number of pictures; shapes a picture, one or two.
         size: Height and width in pixels, at least 16.
-        n_shapes: Shapes a picture, one or two.
         noise: Standard deviation of the Gaussian noise on the grey background and the shapes.
-
-    Returns:
-        The pictures, and what is in them.
-
-    Raises:
-        ValueError: For a negative ``n``, a size below 16, or another number of shapes.
 
     Example:
         >>> made = shape_images(4, torch.Generator().manual_seed(0), n_shapes=2)

@@ -15,14 +15,9 @@ class Source:
     Args:
         name: Short name, as in ``course data NAME``.
         title: Full name, with who published it.
-        licence: Its terms.
         homepage: Where it is described; empty for generated data.
         file: What is fetched; None for generated data.
         stored_as: Name of the file or folder looked for in ``COURSE_DATA`` and the cache.
-
-    Example:
-        >>> [source.name for source in SOURCES if source.file is None]
-        ['translation', 'shapes']
     """
 
     name: str
@@ -38,14 +33,9 @@ class Status:
     """Whether a data set can be used now.
 
     Args:
-        source: The data set.
         ready: Whether it is here and whole, or needs no files.
         path: Where it is; None if it is not on this machine or is generated.
         note: Variant, or what is wrong and what to do.
-
-    Example:
-        >>> status(SOURCES[0]).note
-        'generated when needed'
     """
 
     source: Source
@@ -88,18 +78,7 @@ SOURCES = (
 
 
 def status(source: Source) -> Status:
-    """Look whether a data set is here and what it is; fetches nothing.
-
-    Args:
-        source: The data set.
-
-    Returns:
-        Where it is, or what is wrong with it.
-
-    Example:
-        >>> status(SOURCES[1]).ready, status(SOURCES[1]).path
-        (True, None)
-    """
+    """Look whether a data set is here and what it is; fetches nothing."""
     if source.file is None:
         return Status(source, True, None, "generated when needed")
     try:
@@ -125,20 +104,8 @@ def status(source: Source) -> Status:
 def get(name: str, progress: bool = True) -> Status:
     """Fetch a data set unless it is here.
 
-    Args:
-        name: Name of one of ``SOURCES``.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        Where it is now.
-
     Raises:
-        ValueError: If there is no data set of that name.
         DataError: If it cannot be fetched.
-
-    Example:
-        >>> get("shapes").ready
-        True
     """
     for source in SOURCES:
         if source.name == name:
@@ -155,15 +122,7 @@ def get(name: str, progress: bool = True) -> Status:
 
 
 def table() -> str:
-    """All data sets as text, for a terminal.
-
-    Returns:
-        Some lines for each: its name, terms, source and whether it is here.
-
-    Example:
-        >>> print(table().splitlines()[0])
-        translation  Korean-English and German-English sentences with gold alignments
-    """
+    """All data sets as text for a terminal: name, terms, source and whether each is here."""
     lines: list[str] = []
     for source in SOURCES:
         state = status(source)

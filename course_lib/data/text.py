@@ -90,8 +90,6 @@ class TextSentence:
         ignaz sees the tables , while they rest .
         >>> sentence.relations["agreement"], sentence.relations["coreference"]
         (((1, 0), (7, 6)), ((6, 3),))
-        >>> sentence.marks["separators"], sentence.marks["rare"]
-        ((4, 8), (0,))
     """
 
     tokens: tuple[str, ...]
@@ -100,14 +98,7 @@ class TextSentence:
     clauses: tuple[int, ...]
 
     def links(self, relation: Relation) -> Tensor:
-        """A relation in the orientation of attention weights.
-
-        Args:
-            relation: One of :data:`RELATIONS`.
-
-        Returns:
-            Boolean ``(T, T)``: rows ask, columns are found.
-        """
+        """A relation as boolean ``(T, T)``, as weights are: rows ask, columns are found."""
         links = torch.zeros(len(self.tokens), len(self.tokens), dtype=torch.bool)
         for start, end in self.relations[relation]:
             links[start, end] = True
@@ -161,22 +152,7 @@ class _Referent(NamedTuple):
 
 
 def draw_sentence(rng: Random, max_clauses: int = 3) -> TextSentence:
-    """Draw one sentence.
-
-    Args:
-        rng: Source of randomness.
-        max_clauses: Largest number of clauses.
-
-    Returns:
-        The sentence, a full stop at its end.
-
-    Raises:
-        ValueError: If ``max_clauses`` is below 1.
-
-    Example:
-        >>> print(*draw_sentence(Random(4)).tokens)
-        anna behind the kings is quite hungry , but the man likes the gardens .
-    """
+    """Draw one sentence, a full stop at its end."""
     if max_clauses < 1:
         raise ValueError(f"max_clauses is {max_clauses}, wanted at least 1")
     writer = _Writer()
@@ -243,26 +219,7 @@ def _noun_phrase(rng: Random, writer: _Writer, *, other_than: _Referent | None =
 def annotated_text(
     n: int, seed: int, split: Split = "train", max_clauses: int = 3
 ) -> list[TextSentence]:
-    """Draw sentences of one split.
-
-    Args:
-        n: Number of sentences.
-        seed: Same seed, same sentences.
-        split: ``"train"``, ``"valid"`` or ``"test"``; the three share no sentence.
-        max_clauses: Largest number of clauses.
-
-    Returns:
-        n sentences, some of them alike.
-
-    Raises:
-        ValueError: If ``n`` is negative or the split unknown.
-
-    Example:
-        >>> for sentence in annotated_text(2, seed=0):
-        ...     print(*sentence.tokens)
-        the kings near the dog are cold , and it waits .
-        the young trees see the men .
-    """
+    """Draw n sentences of one split; the three splits share none, and some are alike."""
     if n < 0:
         raise ValueError(f"n is {n}, wanted at least 0")
     if split not in ("train", "valid", "test"):
@@ -283,14 +240,8 @@ class TextBatch:
     Args:
         tokens: Numbers of words ``(B, T)``.
         keep: Boolean ``(B, T)``: ``False`` for padding.
-        relations: By name, boolean ``(B, T, T)``.
-        marks: By name, boolean ``(B, T)``.
+        relations, marks: By name, boolean ``(B, T, T)`` and ``(B, T)``.
         clauses: Number of each token's clause ``(B, T)``; -1 for the ends and padding.
-
-    Example:
-        >>> sentence = draw_sentence(Random(21))  # "felix runs ."
-        >>> collate_text([sentence], Vocabulary.of([sentence.tokens])).clauses.tolist()
-        [[-1, 0, 0, 0, -1]]
     """
 
     tokens: Tensor
@@ -305,16 +256,6 @@ class TextBatch:
 
 def collate_text(sentences: Sequence[TextSentence], vocabulary: Vocabulary) -> TextBatch:
     """Encode and pad sentences between ``bos`` and ``eos``; links and marks move along.
-
-    Args:
-        sentences: B sentences.
-        vocabulary: Of all their words.
-
-    Returns:
-        The batch; T is two more than the tokens of the longest sentence.
-
-    Raises:
-        ValueError: If there are no sentences.
 
     Example:
         >>> sentence = draw_sentence(Random(21))  # "felix runs ."

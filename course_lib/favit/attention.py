@@ -17,20 +17,10 @@ _THREE, _TWO = (2, 7, 7), (1, 7)
 
 
 def split_channels(d_model: int, reduction: int) -> tuple[int, ...]:
-    """Share out the channels among the groups.
+    """Widths of the groups, which add up to D.
 
     Three groups, global, local and dilated, get 2, 7 and 7 sixteenths; with nothing to reduce the
     dilated group would equal the local one, and two groups get 1 and 7 eighths.
-
-    Args:
-        d_model: Width D.
-        reduction: Reduction r, which is the dilation of the third group too.
-
-    Returns:
-        Widths of the groups, which add up to D.
-
-    Raises:
-        ValueError: If D cannot be shared out evenly.
 
     Example:
         >>> split_channels(32, reduction=8), split_channels(256, reduction=1)
@@ -62,21 +52,11 @@ class FactorisedAttention(nn.Module):
     side by side, a permutation of the projection's rows.
 
     Args:
-        d_model: Width D.
         n_heads: Number of heads H of the local and of the dilated group.
         reduction: Reduction r of the global group and dilation of the dilated one.
         window: Samples M along a side of a window.
-        operator: How windows are fused, one of those of :class:`CrossWindow`.
-        pool_channels: Whether ``mean`` averages neighbouring channels instead of windows, as the
-            official release does.
-        grid: Height and width of the map; wanted by operators whose weights depend on it.
-        dropout: Probability of dropping the output while training.
-        fused: Whether to use fused kernels and pick samples without unfolding when no weights are
-            asked for.
-
-    Raises:
-        ValueError: If the channels cannot be shared out among groups and heads, or the operator is
-            unknown or lacks the size of the map.
+        operator, pool_channels, grid: How windows are fused, see :class:`CrossWindow`; operators
+            whose weights depend on the height and width of the map want the grid.
 
     Example:
         On a map of 56 x 56, each query looks at 49 reduced tokens and twice at 49 fused ones.
@@ -125,18 +105,10 @@ class FactorisedAttention(nn.Module):
     def forward(
         self, x: Tensor, *, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, tuple[Tensor, ...]]:
-        """Attend in all groups.
+        """Attend in all groups of a grid of tokens ``(B, rows, columns, D)``.
 
-        Args:
-            x: Grid of tokens ``(B, rows, columns, D)``.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            Grid of tokens ``(B, rows, columns, D)``, and if asked for the weights of each group
-            ``(B, H, N, S)``: one head and the reduced map as keys, then H heads and M * M keys.
-
-        Raises:
-            ValueError: If x is not a grid of tokens of width D or smaller than the reduction.
+        The weights of each group are ``(B, H, N, S)``: one head and the reduced map as keys, then H
+        heads and M * M keys.
         """
         if x.ndim != 4 or x.shape[-1] != self.d_model:
             raise ValueError(

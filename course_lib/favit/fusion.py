@@ -25,30 +25,11 @@ class CrossWindow(nn.Module):
     ================  ==============================================================  ==============
 
     Those with weights begin as the mean and fix the number of windows. With one window, ``mean``,
-    ``max`` and ``prob_sparse`` return it as it is.
+    ``max`` and ``prob_sparse`` return it as it is. With ``pool_channels`` the mean is
+    :func:`average_neighbouring_channels`, as in the official release.
 
     Source: the ablation report, section 1, table 1, which gives names and sizes; what the operators
     compute in detail is our reading.
-
-    Args:
-        operator: Which.
-        n_windows: Number of windows nW; wanted by ``pointwise`` and ``linear``.
-        width: Channels c of a head; wanted by ``pointwise``.
-        pool_channels: Whether ``mean`` averages neighbouring channels instead of windows, as the
-            official release does (:func:`average_neighbouring_channels`).
-
-    Raises:
-        ValueError: If the operator is unknown, a size is missing, or channels are to be pooled by
-            another operator than ``mean``.
-
-    Example:
-        >>> windows = torch.arange(12.0).view(1, 1, 1, 3, 4)  # three windows of one token
-        >>> CrossWindow("mean")(windows).flatten()
-        tensor([4., 5., 6., 7.])
-        >>> CrossWindow("max")(windows).flatten()
-        tensor([ 8.,  9., 10., 11.])
-        >>> CrossWindow("mean", pool_channels=True)(windows).flatten()
-        tensor([ 1.,  4.,  7., 10.])
     """
 
     def __init__(
@@ -90,19 +71,12 @@ class CrossWindow(nn.Module):
     def forward(
         self, windows: Tensor, queries: Tensor | None = None, keys: Tensor | None = None
     ) -> Tensor:
-        """Fuse.
+        """Fuse samples ``(B, H, L, nW, c)``, L places in each of nW windows, into ``(B, H, L, c)``.
 
         Args:
-            windows: Samples ``(B, H, L, nW, c)``: L places in each of nW windows.
             queries: Who asks, ``(B, H, N, c)``; wanted by ``prob_sparse``.
             keys: What the queries compare themselves with, ``(B, H, L, nW, c)``: the keys of the
                 samples; the samples themselves if not given.
-
-        Returns:
-            One window ``(B, H, L, c)``.
-
-        Raises:
-            ValueError: If the shapes don't fit or the queries are missing.
         """
         if windows.ndim != 5:
             raise ValueError(f"windows have shape {tuple(windows.shape)}, wanted (B, H, L, nW, c)")
@@ -126,15 +100,10 @@ class CrossWindow(nn.Module):
 def average_neighbouring_channels(windows: Tensor) -> Tensor:
     """What the official release computes where it means to average over windows.
 
-    It writes the channels of all windows one behind the other, ``nW * c`` numbers, and lets an
-    adaptive average leave c of them. That averages nW numbers that stand side by side: mostly
-    channels of the same window. The result is the mean over windows only if there is one window.
-
-    Args:
-        windows: Samples ``(B, H, L, nW, c)``.
-
-    Returns:
-        ``(B, H, L, c)``.
+    It writes the channels of all windows ``(B, H, L, nW, c)`` one behind the other, ``nW * c``
+    numbers, and lets an adaptive average leave c of them. That averages nW numbers that stand side
+    by side: mostly channels of the same window. The result ``(B, H, L, c)`` is the mean over
+    windows only if there is one window.
 
     Example:
         >>> windows = torch.arange(12.0).view(1, 1, 1, 3, 4)
@@ -153,37 +122,16 @@ def informative_keys(
     n_queries: int | None = None,
     pool: Literal["mean", "max"] = "mean",
 ) -> Tensor:
-    """Choose the keys that the most decided queries like best.
+    """Choose the keys that the most decided queries like best: ``(B, H, n_keep)``, ascending.
 
-    A query is decided if its distribution over the keys is far from uniform:
-    ``KL(P || U) = ln K + sum_j P(j) ln P(j)``. The scores of the ``ceil(ln N)`` most decided
-    queries are pooled over these queries, and the keys with the highest pooled scores stay. Nothing
-    is drawn at random.
+    A query of ``(B, H, N, c)`` is decided if its distribution over the keys ``(B, H, K, c)`` is far
+    from uniform: ``KL(P || U) = ln K + sum_j P(j) ln P(j)``. The scores of the ``n_queries`` most
+    decided queries, ``ceil(ln N)`` if None, are pooled over these queries, and the keys with the
+    highest pooled scores stay. Nothing is drawn at random.
 
     Source: the ablation report, section 1, after Zhou et al., Informer (2021). The report leaves
     open whether scores are scaled and how they are pooled: ours are scaled by ``1 / sqrt(c)``, as
     in the attention that follows, and averaged unless told otherwise.
-
-    Args:
-        queries: ``(B, H, N, c)``.
-        keys: ``(B, H, K, c)``.
-        n_keep: How many keys to choose, at most K.
-        n_queries: How many queries choose; ``ceil(ln N)``, at least 1, if not given.
-        pool: How their scores are pooled, ``"mean"`` or ``"max"``.
-
-    Returns:
-        Integers ``(B, H, n_keep)``, ascending.
-
-    Raises:
-        ValueError: If shapes or numbers don't fit together.
-
-    Example:
-        One query points at key 2, the other at none: only the first has a say.
-
-        >>> queries = torch.tensor([[[[0.0, 9.0], [0.0, 0.0]]]])
-        >>> keys = torch.tensor([[[[1.0, 0.0], [1.0, -1.0], [0.0, 1.0]]]])
-        >>> informative_keys(queries, keys, n_keep=2)
-        tensor([[[0, 2]]])
     """
     if queries.ndim != 4 or keys.ndim != 4 or queries.shape[:2] != keys.shape[:2]:
         raise ValueError(

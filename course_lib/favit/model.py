@@ -21,30 +21,18 @@ class FaViTConfig:
     Attributes:
         image_size: Side of the images it is meant for; others work too, but for operators with
             weights of their own.
-        n_channels: Colour channels.
-        n_classes: Number of classes.
-        widths: Width of each stage.
-        depths: Number of blocks of each stage.
+        widths, depths: Width of each stage, and its number of blocks.
         n_heads: Number of heads of each stage's local and dilated groups.
         mlp_ratios: Hidden width of each stage's feed-forward parts, in units of its width.
         reductions: Reduction of each stage's global group and dilation of its dilated group.
         window: Samples M along a side of a window.
-        operator: How windows are fused, one of those of :class:`CrossWindow`.
-        pool_channels: Whether ``mean`` averages neighbouring channels instead of windows, as the
-            official release does.
-        dropout: Probability of dropping hidden channels and the outputs of parts.
+        operator, pool_channels: How windows are fused, see :class:`CrossWindow`.
         drop_path: Probability of leaving out the last block's parts for an image while training;
             it grows from 0 in the first block in equal steps.
 
-    Raises:
-        ValueError: If the stages don't agree in number, channels cannot be shared out, a size is
-            not positive or the operator unknown.
-
     Example:
-        >>> FaViTConfig().maps
-        (56, 28, 14, 7)
-        >>> FaViTConfig(image_size=32).maps
-        (8, 4, 2, 1)
+        >>> FaViTConfig().maps, FaViTConfig(image_size=32).maps
+        ((56, 28, 14, 7), (8, 4, 2, 1))
     """
 
     image_size: int = 224
@@ -102,16 +90,9 @@ class FaViT(nn.Module):
     Source: Qin et al., Factorization Vision Transformer: Modeling Long Range Dependency with Local
     Window Cost (2023), and its official code.
 
-    Args:
-        config: What to build.
-        generator: Source of the initial weights; torch's global one if not given.
-        fused: Whether to take the fast path when no weights are asked for.
-
     Example:
         >>> model = FaViT(FaViTConfig(image_size=32, n_classes=10, depths=(1, 1, 1, 1)))
         >>> logits, weights = model(torch.zeros(2, 3, 32, 32), return_weights=True)
-        >>> logits.shape
-        torch.Size([2, 10])
         >>> [tuple(w.shape) for w in weights[1]]  # second stage: global, local, dilated
         [(2, 1, 16, 1), (2, 2, 16, 49), (2, 2, 16, 49)]
     """
@@ -153,20 +134,11 @@ class FaViT(nn.Module):
     def forward(
         self, images: Tensor, *, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, tuple[tuple[Tensor, ...], ...]]:
-        """Classify a batch.
+        """Classify images ``(B, C, height, width)`` as logits ``(B, n_classes)``.
 
-        Args:
-            images: ``(B, C, height, width)``; each stage's map must be at least as large as its
-                reduction, which with the usual ones asks for more than 28 pixels a side.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Logits ``(B, n_classes)``, and if asked for the weights of each block: one
-            ``(B, H, N, S)`` for each group.
-
-        Raises:
-            ValueError: If the images are not four-dimensional, have the wrong channels or are too
-                small.
+        Each stage's map must be at least as large as its reduction, which with the usual ones asks
+        for more than 28 pixels a side. The weights are, for each block, one ``(B, H, N, S)`` a
+        group.
         """
         check_images(images, self.config.n_channels)
         maps: list[tuple[Tensor, ...]] = []
@@ -181,27 +153,10 @@ class FaViTBlock(nn.Module):
     """Factorised attention, then feed-forward, each behind a norm and beside a residual path.
 
     Between the two maps of the feed-forward part stands a depthwise 3 x 3 convolution, which tells
-    tokens where they are: there is no other code of positions.
+    tokens where they are: there is no other code of positions. Arguments as for
+    :class:`FactorisedAttention`; ``drop_path`` leaves out a part for an image while training.
 
     Source: Qin et al., Factorization Vision Transformer (2023), and its official code.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads of the local and of the dilated group.
-        d_ff: Hidden width of the feed-forward part.
-        reduction: Reduction of the global group and dilation of the dilated one.
-        window: Samples M along a side of a window.
-        operator: How windows are fused, one of those of :class:`CrossWindow`.
-        pool_channels: Whether ``mean`` averages neighbouring channels instead of windows.
-        grid: Height and width of the map; wanted by operators whose weights depend on it.
-        dropout: Probability of dropping hidden channels and the output of each part.
-        drop_path: Probability of leaving out a part for an image while training.
-        fused: Whether to take the fast path when no weights are asked for.
-
-    Example:
-        >>> block = FaViTBlock(32, n_heads=2, d_ff=64, reduction=2)
-        >>> block(torch.randn(1, 10, 12, 32)).shape
-        torch.Size([1, 10, 12, 32])
     """
 
     def __init__(
@@ -242,19 +197,7 @@ class FaViTBlock(nn.Module):
     def forward(
         self, x: Tensor, *, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, tuple[Tensor, ...]]:
-        """Let the tokens exchange information, then transform each with its neighbours.
-
-        Args:
-            x: Grid of tokens ``(B, rows, columns, D)``.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Grid of tokens ``(B, rows, columns, D)``, and if asked for the weights of each group
-            ``(B, H, N, S)``.
-
-        Raises:
-            ValueError: If x is not a grid of tokens of width D or smaller than the reduction.
-        """
+        """Transform ``(B, rows, columns, D)``; weights as of :class:`FactorisedAttention`."""
         out = self.attention(self.attention_norm(x), return_weights=return_weights)
         weights = None
         if return_weights:

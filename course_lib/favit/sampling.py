@@ -13,25 +13,12 @@ __all__ = [
 
 
 def dilation_rate(size: int, window: int) -> int:
-    """Distance between samples: ``D = (S - 1) / (M - 1)``.
+    """Distance between samples: ``D = (S - 1) / (M - 1)``, for M samples along a side S.
 
     Source: Qin et al., Factorization Vision Transformer (2023); the ablation report, section 1.
 
-    Args:
-        size: Side S of the area that a window covers.
-        window: Samples M along a side.
-
-    Returns:
-        The dilation D.
-
     Raises:
         ValueError: If the samples cannot be spread evenly from edge to edge.
-
-    Example:
-        The four stages of FaViT, each with 7 x 7 samples.
-
-        >>> [dilation_rate(size, 7) for size in (49, 25, 13, 7)]
-        [8, 4, 2, 1]
     """
     if window < 2 or size < window or (size - 1) % (window - 1):
         raise ValueError(
@@ -44,24 +31,12 @@ def dilation_rate(size: int, window: int) -> int:
 def reflected(length: int, side: int) -> Tensor:
     """Where the values of a row come from that is continued by reflection at its ends.
 
-    The end itself is not repeated. Beyond one reflection the row is reflected again, which
-    ``F.pad(mode="reflect")`` refuses; up to there the two are the same.
-
-    Args:
-        length: How many values are wanted.
-        side: How many there are.
-
-    Returns:
-        Integers ``(length,)`` in ``[0, side)``.
-
-    Raises:
-        ValueError: If a size is not positive.
+    The ``side`` values become integers ``(length,)``. The end itself is not repeated. Beyond one
+    reflection the row is reflected again, which ``F.pad(mode="reflect")`` refuses.
 
     Example:
         >>> reflected(9, side=4)
         tensor([0, 1, 2, 3, 2, 1, 0, 1, 2])
-        >>> reflected(3, side=1)
-        tensor([0, 0, 0])
     """
     if length < 1 or side < 1:
         raise ValueError(f"length is {length} and side {side}, wanted at least 1 each")
@@ -71,22 +46,7 @@ def reflected(length: int, side: int) -> Tensor:
 
 
 def pad_by_reflection(x: Tensor, multiple: int) -> Tensor:
-    """Continue a map below and to the right until its sides are multiples of a number.
-
-    Args:
-        x: Map ``(B, C, rows, columns)``.
-        multiple: What is to divide both sides.
-
-    Returns:
-        Map ``(B, C, rows', columns')``, continued as :func:`reflected` says.
-
-    Raises:
-        ValueError: If x is not a map or the number not positive.
-
-    Example:
-        >>> pad_by_reflection(torch.tensor([[[[1, 2, 3]]]]), 4)[0, 0, 0]
-        tensor([1, 2, 3, 2])
-    """
+    """Continue a map ``(B, C, rows, columns)`` below and to the right up to a multiple."""
     _check(x, multiple, 1)
     for axis in (2, 3):
         side = x.shape[axis]
@@ -99,27 +59,12 @@ def pad_by_reflection(x: Tensor, multiple: int) -> Tensor:
 def unfold_windows(x: Tensor, window: int, dilation: int) -> Tensor:
     """Take the samples of each window, by the operation that convolutions are made of.
 
-    Areas of side ``S = D * (M - 1) + 1`` tile the padded map, and M x M samples at distance D are
-    taken from each.
-
-    Args:
-        x: Map ``(B, C, rows, columns)``.
-        window: Samples M along a side.
-        dilation: Distance D between them.
-
-    Returns:
-        Samples ``(B, C, M * M, nW)``, places in a window row after row, and windows too.
-
-    Raises:
-        ValueError: If x is not a map or a size not positive.
+    Areas of side ``S = D * (M - 1) + 1`` tile the padded map ``(B, C, rows, columns)``, and M x M
+    samples at distance D are taken from each: ``(B, C, M * M, nW)``, places in a window row after
+    row, and windows too.
 
     Example:
         >>> x = torch.arange(16.0).view(1, 1, 4, 4)
-        >>> unfold_windows(x, window=2, dilation=1)[0, 0].T  # four windows of 2 x 2
-        tensor([[ 0.,  1.,  4.,  5.],
-                [ 2.,  3.,  6.,  7.],
-                [ 8.,  9., 12., 13.],
-                [10., 11., 14., 15.]])
         >>> unfold_windows(x, window=2, dilation=3)[0, 0].T  # the corners of one of 4 x 4
         tensor([[ 0.,  3., 12., 15.]])
     """
@@ -131,24 +76,7 @@ def unfold_windows(x: Tensor, window: int, dilation: int) -> Tensor:
 
 
 def dilated_windows(x: Tensor, window: int, dilation: int) -> Tensor:
-    """Compute :func:`unfold_windows` by picking rows and columns, without padding what is not read.
-
-    Args:
-        x: Map ``(B, C, rows, columns)``.
-        window: Samples M along a side.
-        dilation: Distance D between them.
-
-    Returns:
-        Samples ``(B, C, M * M, nW)``, places in a window row after row, and windows too.
-
-    Raises:
-        ValueError: If x is not a map or a size not positive.
-
-    Example:
-        >>> x = torch.randn(2, 3, 10, 6)
-        >>> torch.equal(dilated_windows(x, 3, 2), unfold_windows(x, 3, 2))
-        True
-    """
+    """Arguments as for :func:`unfold_windows`: rows and columns picked, without any padding."""
     _check(x, window, dilation)
     for axis in (2, 3):
         x = x.index_select(axis, sampled(x.shape[axis], window, dilation).to(x.device))
@@ -159,26 +87,9 @@ def dilated_windows(x: Tensor, window: int, dilation: int) -> Tensor:
 def pooled_windows(
     x: Tensor, window: int, dilation: int, operator: Literal["mean", "max"]
 ) -> Tensor:
-    """Mean or maximum over windows of :func:`unfold_windows`, without holding the windows.
+    """Mean or maximum over the windows of :func:`unfold_windows`, ``(B, C, M * M)``.
 
-    Both can be taken along rows first and along columns then.
-
-    Args:
-        x: Map ``(B, C, rows, columns)``.
-        window: Samples M along a side.
-        dilation: Distance D between them.
-        operator: ``"mean"`` or ``"max"``.
-
-    Returns:
-        One window ``(B, C, M * M)``.
-
-    Raises:
-        ValueError: If x is not a map, a size not positive or the operator unknown.
-
-    Example:
-        >>> x = torch.randn(2, 3, 10, 6)
-        >>> torch.equal(pooled_windows(x, 3, 2, "max"), unfold_windows(x, 3, 2).amax(-1))
-        True
+    Both are taken along rows first and along columns then, and the windows are never held.
     """
     _check(x, window, dilation)
     if operator not in ("mean", "max"):

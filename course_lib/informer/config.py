@@ -25,23 +25,14 @@ class InformerConfig:
     """What an :class:`~course_lib.informer.Informer` is made of, and what can be left out of it.
 
     Attributes:
-        seq_len: Steps that the encoder reads.
+        seq_len, pred_len: Steps that the encoder reads, and steps that are forecast.
         label_len: Known steps with which the decoder begins, the last ones that the encoder reads.
-        pred_len: Steps that are forecast.
-        in_channels: Variables that are read.
-        out_channels: Variables that are forecast.
-        d_model: Width D.
-        n_heads: Heads H of all attention.
-        n_encoder_layers: Layers of the encoder.
-        n_decoder_layers: Layers of the decoder.
-        d_ff: Hidden width of the feed-forward parts.
+        in_channels, out_channels: Variables that are read, and that are forecast.
         ff_depth: Hidden layers of the feed-forward parts; more than one is a "deep MLP".
-        dropout: Probability of dropping channels of embeddings, weights, hidden channels, and the
-            output of each part.
-        activation: ``"gelu"`` or ``"relu"``.
+        dropout: Of channels of embeddings, weights, hidden channels, and the output of each part.
         attention: Self-attention of both sides, ``"prob"`` (ProbSparse) or ``"full"``. Attention to
             the encoder is full.
-        rules: How ProbSparse attention judges.
+        rules, seed: How ProbSparse attention judges; of the keys that it judges by.
         distil: Whether the sequence is halved between the layers of the encoder.
         mix: Whether the decoder's self-attention reads its heads ``(B, H, T, Dh)`` as tokens
             ``(B, T, D)`` without bringing time to the front, as the published code does on purpose.
@@ -53,9 +44,9 @@ class InformerConfig:
             the published code); ``"fixed"``, sinusoidal tables for month, day, weekday, hour;
             ``"learned"``, such tables, trained; or ``"none"``.
         minutes: Whether the calendar has minutes, too: five numbers a step, four if not.
-        positions: ``"sinusoidal"``; ``"legendre"`` and ``"legendre_basis"``, see
-            :func:`~course_lib.positions.legendre.legendre_positions`; ``"learned"``;
-            ``"relative"``, a bias per head and distance; ``"rotary"``; or ``"none"``.
+        positions: ``"legendre"`` and ``"legendre_basis"`` are those of
+            :func:`~course_lib.positions.legendre.legendre_positions`, ``"relative"`` is a bias per
+            head and distance.
         normalise_positions: Whether Legendre positions are all equally strong.
         positions_at: Where positions that are vectors enter: the ``"input"``, the queries and keys
             of self-attention in all ``"layers"``, or ``"both"``. (A bias and a rotation always act
@@ -65,18 +56,9 @@ class InformerConfig:
             :func:`~course_lib.positions.terms.term_scale`.
         delta_value: Whether self-attention averages steps between neighbouring values, see
             :mod:`course_lib.positions.delta`.
-        seed: Of the keys that ProbSparse attention judges by.
-        fused: Whether attention takes its fast path.
 
     Raises:
         ValueError: If a name is unknown, a number out of range, or two switches contradict.
-
-    Example:
-        >>> InformerConfig(terms=("tp", "pt"))
-        Traceback (most recent call last):
-        ...
-        ValueError: terms are ['pt', 'tp'] and positions 'sinusoidal' at 'input', wanted vectors \
-in the layers
     """
 
     seq_len: int = 96

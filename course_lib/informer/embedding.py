@@ -16,15 +16,10 @@ _SIZES = (13, 32, 7, 24, 4)
 
 
 def calendar_fields(dates: NDArray[np.datetime64], minutes: bool = False) -> Tensor:
-    """Month, day, weekday and hour as numbers to look up.
+    """Month, day, weekday and hour of times ``(R,)`` as numbers to look up, ``(R, 4)``.
 
-    Args:
-        dates: Times ``(R,)``.
-        minutes: Whether to add the quarter of the hour.
-
-    Returns:
-        Integers ``(R, 4)``: month 1..12, day 1..31, weekday 0..6 from Monday, hour 0..23; with
-        minutes ``(R, 5)``, quarter of an hour 0..3 last.
+    Months and days count from 1, weekdays from 0 on Monday; with minutes ``(R, 5)``, the quarter
+    of the hour 0..3 last.
 
     Example:
         >>> calendar_fields(np.array(["2016-07-01T23:45"], "datetime64[m]"), minutes=True)
@@ -48,13 +43,10 @@ def calendar_fields(dates: NDArray[np.datetime64], minutes: bool = False) -> Ten
 class TokenEmbedding(nn.Module):
     """Turns each step and its neighbours into a token, by a convolution three steps wide.
 
-    Source: Zhou et al., Informer (2021), "The Uniform Input Representation".
+    With ``causal`` a token is made of its step and the two before it, with zeros before the first.
+    If not it has a step of either side, and the ends of the sequence are neighbours.
 
-    Args:
-        in_channels: Number of variables C.
-        d_model: Width D.
-        causal: Whether a token is made of its step and the two before it, with zeros before the
-            first. If not it has a step of either side, and the ends of the sequence are neighbours.
+    Source: Zhou et al., Informer (2021), "The Uniform Input Representation".
 
     Example:
         The last step leaks into the first token.
@@ -75,17 +67,7 @@ class TokenEmbedding(nn.Module):
         nn.init.kaiming_normal_(self.conv.weight, mode="fan_in", nonlinearity="leaky_relu")
 
     def forward(self, x: Tensor) -> Tensor:
-        """Embed the values.
-
-        Args:
-            x: Values ``(B, T, C)``.
-
-        Returns:
-            Tokens ``(B, T, D)``.
-
-        Raises:
-            ValueError: If x has another shape.
-        """
+        """Embed values ``(B, T, C)`` as tokens ``(B, T, D)``."""
         if x.ndim != 3 or x.shape[-1] != self.conv.in_channels:
             raise ValueError(
                 f"values have shape {tuple(x.shape)}, wanted (B, T, {self.conv.in_channels})"
@@ -98,18 +80,7 @@ class TokenEmbedding(nn.Module):
 
 
 class CalendarEmbedding(nn.Module):
-    """Looks up month, day, weekday, hour, and adds the vectors.
-
-    Args:
-        d_model: Width D.
-        minutes: Whether there is a quarter of an hour, too.
-        learned: Whether the vectors are trained; sinusoidal if not.
-
-    Example:
-        >>> embed = CalendarEmbedding(8)
-        >>> embed(torch.tensor([[[7, 1, 4, 23]]])).shape, list(embed.parameters())
-        (torch.Size([1, 1, 8]), [])
-    """
+    """Looks up month, day, weekday, hour in tables, sinusoidal or learned, and adds the vectors."""
 
     starts: Tensor
     table: Tensor
@@ -126,17 +97,7 @@ class CalendarEmbedding(nn.Module):
             self.register_buffer("table", torch.cat(tables), persistent=False)
 
     def forward(self, time: Tensor) -> Tensor:
-        """Embed times.
-
-        Args:
-            time: As :func:`calendar_fields` makes them, integers ``(B, T, 4)`` or ``(B, T, 5)``.
-
-        Returns:
-            ``(B, T, D)``.
-
-        Raises:
-            ValueError: If they are not integers or not so many.
-        """
+        """Embed times ``(B, T, 4)``, or 5, of :func:`calendar_fields` as ``(B, T, D)``."""
         if time.is_floating_point() or time.shape[-1] != len(self.sizes):
             raise ValueError(
                 f"time has shape {tuple(time.shape)} and dtype {time.dtype}, wanted integers "
@@ -155,17 +116,7 @@ keep_in_step(CalendarEmbedding, _tables)
 
 
 class InformerEmbedding(nn.Module):
-    """Adds what is embedded of values, time and place, as far as the configuration wants them.
-
-    Args:
-        config: Of the Informer.
-        max_len: Longest window on this side.
-
-    Example:
-        >>> embed = InformerEmbedding(InformerConfig(d_model=16, n_heads=2), max_len=96)
-        >>> embed(torch.zeros(1, 96, 7), torch.zeros(1, 96, 4)).shape
-        torch.Size([1, 96, 16])
-    """
+    """Adds what is embedded of values, time and place, as far as the configuration wants them."""
 
     def __init__(self, config: InformerConfig, max_len: int) -> None:
         super().__init__()
@@ -182,18 +133,7 @@ class InformerEmbedding(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, time: Tensor | None = None) -> Tensor:
-        """Embed a window.
-
-        Args:
-            x: Values ``(B, T, C)``.
-            time: Of each step, ``(B, T, F)`` as the configuration wants it.
-
-        Returns:
-            Tokens ``(B, T, D)``.
-
-        Raises:
-            ValueError: If values or times have another shape, or times are missing.
-        """
+        """Embed values ``(B, T, C)`` and their times ``(B, T, F)`` as tokens ``(B, T, D)``."""
         tokens = self.values(x)
         if self.time is not None:
             if time is None or time.shape[:2] != x.shape[:2]:

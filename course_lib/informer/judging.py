@@ -11,22 +11,11 @@ _CHUNK = 512
 
 
 def sparsity_measure(scores: Tensor) -> Tensor:
-    """How far the weights of a query are from uniform: ``logsumexp(s) - mean(s)``.
+    """How far the weights of scores ``(..., S)`` are from uniform: ``logsumexp(s) - mean(s)``.
 
-    This is the divergence ``KL(uniform || softmax(s))`` plus ``ln S``, which is the same for all
-    queries. It lies between ``ln S`` and :func:`max_mean_measure` plus ``ln S``.
-
-    Source: Zhou et al., Informer (2021), section 3, "Query Sparsity Measurement" and lemma 1.
-
-    Args:
-        scores: Scaled scores of all keys ``(..., S)``.
-
-    Returns:
-        ``(...)``.
-
-    Example:
-        >>> sparsity_measure(torch.tensor([[0.0, 0.0], [3.0, 0.0]]))
-        tensor([0.6931, 1.5486])
+    This is the divergence ``KL(uniform || softmax(s))`` plus ``ln S``. It lies between ``ln S`` and
+    :func:`max_mean_measure` plus ``ln S``. Source: Zhou et al., Informer (2021), section 3, "Query
+    Sparsity Measurement" and lemma 1.
     """
     return scores.logsumexp(dim=-1) - scores.mean(dim=-1)
 
@@ -34,22 +23,11 @@ def sparsity_measure(scores: Tensor) -> Tensor:
 def max_mean_measure(
     scores: Tensor, counts: Tensor | None = None, divisor: Tensor | int | None = None
 ) -> Tensor:
-    """The measure that a few scores are enough for: ``max(s) - mean(s)``.
+    """The measure that a few scores ``(..., U)`` are enough for: ``max(s) - mean(s)``, ``(...)``.
 
-    Source: Zhou et al. (2021), section 3, "ProbSparse Self-attention".
-
-    Args:
-        scores: Scaled scores of some keys ``(..., U)``.
-        counts: Which of them count, boolean, broadcastable to ``(..., U)``; all if not given.
-        divisor: What the sum is divided by, broadcastable to ``(...)``; how many count if not
-            given.
-
-    Returns:
-        ``(...)``; ``-inf`` where none counts.
-
-    Example:
-        >>> max_mean_measure(torch.tensor([[0.0, 0.0], [3.0, 1.0]]))
-        tensor([0., 1.])
+    Boolean ``counts`` says which of them count; ``-inf`` where none does. The sum is divided by the
+    ``divisor``, or by how many count. Source: Zhou et al. (2021), section 3, "ProbSparse
+    Self-attention".
     """
     if counts is None:
         divisor = scores.shape[-1] if divisor is None else divisor
@@ -61,22 +39,11 @@ def max_mean_measure(
 
 
 def first_in_prefix(measure: Tensor, factor: int) -> Tensor:
-    """Whether each query is among the first ``c ceil(ln n)`` of the n up to and with itself.
+    """Whether each query ``(..., T)`` is among the first ``c ceil(ln n)`` of the n up to itself.
 
     A ranking of the whole sequence lets a later query push an earlier one out: what is active
     would depend on the future. Here it depends on the past alone, at the price that more than
     ``c ceil(ln L)`` are active in the end.
-
-    Args:
-        measure: ``(..., T)``.
-        factor: Constant c.
-
-    Returns:
-        Boolean ``(..., T)``.
-
-    Example:
-        >>> first_in_prefix(torch.tensor([5.0, 1.0, 0.0, 3.0, 9.0]), factor=1)
-        tensor([ True, False, False,  True,  True])
     """
     T = measure.shape[-1]
     earlier = causal_mask(T, device=measure.device)
@@ -88,27 +55,12 @@ def first_in_prefix(measure: Tensor, factor: int) -> Tensor:
 def sampled_scores(
     q: Tensor, k: Tensor, keys: Tensor, bias: Tensor | None = None, *, explicit: bool = False
 ) -> Tensor:
-    """Scores of each query with the keys that it is judged by.
+    """Scores ``(B, H, T, U)`` of each query with the keys, by number, that it is judged by.
 
-    Args:
-        q: Queries ``(B, H, T, Dh)``, with the scale in them.
-        k: Keys ``(B, H, S, Dh)``.
-        keys: Numbers of keys, ``(U,)`` for all queries, ``(T, U)``, or ``(b, h, T, U)`` where b and
-            h are 1 or B and H.
-        bias: Added to the scores, broadcastable to ``(B, H, T, S)``.
-        explicit: Whether to fetch the keys of each query and multiply those alone. Otherwise all
-            scores of some queries at a time are computed and the wanted ones kept, which is faster
-            on sequences of some hundred tokens.
-
-    Returns:
-        Scores ``(B, H, T, U)``.
-
-    Example:
-        >>> x = torch.eye(3)[None, None]
-        >>> sampled_scores(x, x, torch.tensor([[0, 1], [0, 1], [0, 1]]))[0, 0]
-        tensor([[1., 0.],
-                [0., 1.],
-                [0., 0.]])
+    ``keys`` is ``(U,)`` for all queries, ``(T, U)``, or ``(b, h, T, U)`` where b and h are 1 or B
+    and H. With ``explicit`` the keys of each query are fetched and those alone multiplied;
+    otherwise all scores of some queries at a time are computed and the wanted ones kept, which is
+    faster on sequences of some hundred tokens. The scale is in ``q`` already.
     """
     (B, H, T, _), S = q.shape, k.shape[2]
     pairs = None if bias is None else bias.to(q.dtype).expand(B, H, T, S)

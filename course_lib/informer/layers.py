@@ -19,28 +19,13 @@ class InformerAttention(HeadProjections):
     """Multi-head attention with the switches of an Informer.
 
     Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
-        rules: Of ProbSparse attention; full attention if not given.
+        rules, seed: Of ProbSparse attention, which without rules is full; of the keys it judges by.
         causal: Whether a token sees itself and earlier ones only.
         terms: If positions are given, which terms of the scores are added up.
         rescale_terms: Whether the scale takes into account how many they are.
         delta_value: Whether steps between neighbouring values are averaged, and added to each
             token's own value.
         mix: Whether heads are read as tokens without bringing time to the front.
-        dropout: Probability of dropping a weight while training.
-        seed: Of the keys that ProbSparse attention judges by.
-        fused: Whether to use the fast path when no weights are asked for.
-
-    Raises:
-        ValueError: If H does not divide D, ``dropout`` is not in [0, 1), or a term is unknown.
-
-    Example:
-        >>> import torch
-        >>> attend = InformerAttention(16, 2, rules=SparseRules(factor=2))
-        >>> out, weights = attend(torch.randn(1, 20, 16), return_weights=True)
-        >>> out.shape, weights.shape
-        (torch.Size([1, 20, 16]), torch.Size([1, 2, 20, 20]))
     """
 
     def __init__(
@@ -82,21 +67,11 @@ class InformerAttention(HeadProjections):
         """Attend.
 
         Args:
-            x: Tokens ``(B, T, D)``.
-            memory: What is searched, ``(B, S, D)``; the tokens themselves if not given.
+            x, memory: Tokens ``(B, T, D)`` and what is searched ``(B, S, D)``, by default the same.
             positions: Vectors to enter queries and keys, but not values, ``(T, D)``.
             bias: Added to the scaled scores, broadcastable to ``(B, H, T, S)``.
             rotate: Turns queries and keys by their positions.
-            samples: Numbers of the keys to judge by, see
-                :class:`~course_lib.informer.ProbSparse`, ``(U,)`` or ``(T, U)``.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            The output ``(B, T, D)``, and if asked for the weights ``(B, H, T, S)`` before dropout.
-
-        Raises:
-            ValueError: If the shapes don't fit together, or steps or positions are wanted between
-                two sequences.
+            samples: Numbers of the keys to judge by, see :class:`~course_lib.informer.ProbSparse`.
         """
         if memory is not None and (self.delta_value or positions is not None):
             raise ValueError("got a memory, wanted none: steps and positions are of one sequence")
@@ -149,15 +124,6 @@ class Distilling(nn.Module):
     batch norm: in training, what one sequence becomes depends on the others.
 
     Source: Zhou et al., Informer (2021), section 3, "Self-attention Distilling"; its code.
-
-    Args:
-        d_model: Width D.
-
-    Example:
-        >>> import torch
-        >>> halve = Distilling(8)
-        >>> halve(torch.randn(2, 96, 8)).shape, halve(torch.randn(2, 25, 8)).shape
-        (torch.Size([2, 48, 8]), torch.Size([2, 13, 8]))
     """
 
     def __init__(self, d_model: int) -> None:
@@ -166,14 +132,7 @@ class Distilling(nn.Module):
         self.norm = nn.BatchNorm1d(d_model)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Halve the sequence.
-
-        Args:
-            x: Tokens ``(B, T, D)``.
-
-        Returns:
-            Tokens ``(B, ceil(T / 2), D)``.
-        """
+        """Halve ``(B, T, D)`` to ``(B, ceil(T / 2), D)``."""
         hidden = F.elu(self.norm(self.conv(x.transpose(1, 2))))
         return F.max_pool1d(hidden, kernel_size=3, stride=2, padding=1).transpose(1, 2)
 
@@ -227,10 +186,6 @@ class InformerEncoderLayer(_Layer):
 
     Source: Zhou et al. (2021), section 3, with the order of the published code.
 
-    Args:
-        config: Of the Informer.
-        seed: Of the keys that ProbSparse attention judges by.
-
     Example:
         >>> import torch
         >>> layer = InformerEncoderLayer(InformerConfig(d_model=16, n_heads=2, d_ff=32))
@@ -251,18 +206,7 @@ class InformerEncoderLayer(_Layer):
         rotate: Rotate | None = None,
         samples: Tensor | None = None,
     ) -> Tensor:
-        """Let the tokens exchange information, then transform each.
-
-        Args:
-            x: Tokens ``(B, T, D)``.
-            positions: For the self-attention, ``(T, D)``.
-            bias: For the self-attention, broadcastable to ``(B, H, T, T)``.
-            rotate: For the self-attention.
-            samples: For the self-attention, ``(U,)`` or ``(T, U)``.
-
-        Returns:
-            Tokens ``(B, T, D)``.
-        """
+        """Arguments as for :class:`InformerAttention`, without a memory: ``(B, T, D)``."""
         gathered = self.attention(x, positions=positions, bias=bias, rotate=rotate, samples=samples)
         return self._finish(self.attention_norm(x + self.dropout(gathered)))
 
@@ -271,16 +215,6 @@ class InformerDecoderLayer(_Layer):
     """Causal self-attention, full attention to the encoder, feed-forward, each followed by a norm.
 
     Source: Zhou et al. (2021), section 3, with the order of the published code.
-
-    Args:
-        config: Of the Informer.
-        seed: Of the keys that ProbSparse attention judges by.
-
-    Example:
-        >>> import torch
-        >>> layer = InformerDecoderLayer(InformerConfig(d_model=16, n_heads=2, d_ff=32))
-        >>> layer(torch.randn(1, 20, 16), torch.randn(1, 48, 16)).shape
-        torch.Size([1, 20, 16])
     """
 
     def __init__(self, config: InformerConfig, seed: int = 0) -> None:
@@ -300,18 +234,7 @@ class InformerDecoderLayer(_Layer):
         bias: Tensor | None = None,
         rotate: Rotate | None = None,
     ) -> Tensor:
-        """Let the tokens look at earlier ones, then at the memory, then transform each.
-
-        Args:
-            x: Tokens ``(B, T, D)``.
-            memory: What the encoder has made of the past, ``(B, S, D)``.
-            positions: For the self-attention, ``(T, D)``.
-            bias: For the self-attention, broadcastable to ``(B, H, T, T)``.
-            rotate: For the self-attention.
-
-        Returns:
-            Tokens ``(B, T, D)``.
-        """
+        """Arguments as for :class:`InformerAttention`; the memory is the encoder's."""
         gathered = self.attention(x, positions=positions, bias=bias, rotate=rotate)
         x = self.attention_norm(x + self.dropout(gathered))
         found = self.cross_attention(x, memory)

@@ -20,18 +20,10 @@ class Informer(nn.Module):
     Source: Zhou et al., Informer: Beyond Efficient Transformer for Long Sequence Time-Series
     Forecasting (2021), section 3.
 
-    Args:
-        config: Sizes and switches.
-
     Example:
-        >>> config = InformerConfig(seq_len=24, label_len=12, pred_len=6, d_model=16, n_heads=2,
-        ...                         d_ff=32)
-        >>> model = Informer(config).eval()
-        >>> x, x_time, y_time = torch.randn(2, 24, 7), torch.zeros(2, 24, 4), torch.zeros(2, 6, 4)
-        >>> model(x, x_time, y_time).shape
-        torch.Size([2, 6, 7])
-        >>> sum(p.numel() for p in informer().parameters())
-        11330055
+        >>> model = Informer(InformerConfig(d_model=16, n_heads=2, d_ff=32)).eval()
+        >>> model(torch.randn(2, 96, 7), torch.zeros(2, 96, 4), torch.zeros(2, 24, 4)).shape
+        torch.Size([2, 24, 7])
     """
 
     def __init__(self, config: InformerConfig) -> None:
@@ -57,18 +49,7 @@ class Informer(nn.Module):
         self.out_proj = nn.Linear(config.d_model, config.out_channels)
 
     def encode(self, x: Tensor, x_time: Tensor | None = None) -> Tensor:
-        """Read a window.
-
-        Args:
-            x: Values ``(B, seq_len, C)``.
-            x_time: Their times ``(B, seq_len, F)``.
-
-        Returns:
-            Memory ``(B, S, D)``; S is ``seq_len``, halved between the layers.
-
-        Raises:
-            ValueError: If the window has another length or the times don't fit.
-        """
+        """Read ``(B, seq_len, C)`` as a memory ``(B, S, D)``: S is halved between layers."""
         if x.ndim != 3 or x.shape[1] != self.config.seq_len:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}, wanted (B, {self.config.seq_len}, "
@@ -82,19 +63,7 @@ class Informer(nn.Module):
         return self.encoder_norm(tokens)
 
     def decode(self, start: Tensor, time: Tensor | None, memory: Tensor) -> Tensor:
-        """Fill in what follows the known steps.
-
-        Args:
-            start: Values ``(B, T, C)``, known ones and zeros.
-            time: Times of both ``(B, T, F)``.
-            memory: What the encoder has read ``(B, S, D)``.
-
-        Returns:
-            Values ``(B, T, C_out)`` for all steps, the known ones too.
-
-        Raises:
-            ValueError: If the times don't fit.
-        """
+        """Fill in what follows: known values and zeros ``(B, T, C)`` become ``(B, T, C_out)``."""
         tokens = self.decoder_embedding(start, time)
         places = self.decoder_positions(tokens.shape[1])
         for layer in self.decoder_layers:
@@ -104,20 +73,13 @@ class Informer(nn.Module):
     def forward(
         self, x: Tensor, x_time: Tensor | None = None, y_time: Tensor | None = None
     ) -> Tensor:
-        """Forecast.
+        """Forecast ``(B, pred_len, C_out)`` from values ``(B, seq_len, C)``.
 
         Args:
-            x: Values ``(B, seq_len, C)``.
-            x_time: Their times ``(B, seq_len, F)``: features as
-                :func:`course_lib.data.ett.time_features` makes them, or fields as
-                :func:`~course_lib.informer.calendar_fields` does; none if the model wants none.
+            x_time: Times of the values ``(B, seq_len, F)``, see
+                :func:`course_lib.data.ett.time_features` and
+                :func:`~course_lib.informer.calendar_fields`; none if the model wants none.
             y_time: Times of the steps to come, ``(B, pred_len, F)``.
-
-        Returns:
-            Forecast ``(B, pred_len, C_out)``.
-
-        Raises:
-            ValueError: If the window has another length or the times don't fit.
         """
         memory = self.encode(x, x_time)
         known = x[:, self.config.seq_len - self.config.label_len :]
@@ -138,14 +100,6 @@ def informer() -> Informer:
 
     Sizes are the defaults of the published training script; ProbSparse attention is the paper's,
     see :class:`~course_lib.informer.SparseRules`.
-
-    Source: Zhou et al., Informer: Beyond Efficient Transformer for Long Sequence Time-Series
-    Forecasting (2021).
-
-    Example:
-        >>> with torch.device("meta"):  # sizes alone
-        ...     informer().config.d_model
-        512
     """
     return Informer(InformerConfig())
 
@@ -156,10 +110,5 @@ def published_informer() -> Informer:
     The rules of :meth:`~course_lib.informer.SparseRules.published`, and heads that are mixed with
     time. (Two things stay: the published code drops no weights of ProbSparse attention, whatever
     its setting, and draws other keys in each evaluation, so that its forecasts don't repeat.)
-
-    Example:
-        >>> with torch.device("meta"):
-        ...     published_informer().config.mix
-        True
     """
     return Informer(InformerConfig(rules=SparseRules().published(), mix=True))

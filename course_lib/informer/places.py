@@ -14,20 +14,7 @@ from course_lib.positions.tables import ComputedTables
 
 
 class PositionVectors(nn.Module):
-    """A vector for each place in a window, of the kind that the configuration names.
-
-    Args:
-        config: Of the Informer, with positions that are vectors.
-        max_len: Longest window.
-
-    Raises:
-        ValueError: If its positions are no vectors.
-
-    Example:
-        >>> vectors = PositionVectors(InformerConfig(d_model=16, n_heads=2), max_len=96)
-        >>> vectors(5).shape
-        torch.Size([5, 16])
-    """
+    """A vector for each place in a window, of the kind that the configuration names."""
 
     def __init__(self, config: InformerConfig, max_len: int) -> None:
         super().__init__()
@@ -48,14 +35,7 @@ class PositionVectors(nn.Module):
             raise ValueError(f"positions are {kind!r}, wanted a kind that is a vector for a place")
 
     def forward(self, length: int) -> Tensor:
-        """Give the vectors of a window.
-
-        Args:
-            length: Number of places T.
-
-        Returns:
-            Table ``(T, D)``.
-        """
+        """The vectors of a window, ``(T, D)``."""
         if isinstance(self.source, LegendrePE):
             return self.source.positions(length)
         return self.source.table[:length]
@@ -74,20 +54,7 @@ class _Sinusoids(ComputedTables):
 
 
 class LayerPositions(nn.Module):
-    """What the self-attention of every layer on one side is told of positions.
-
-    Args:
-        config: Of the Informer.
-        max_len: Longest window on this side.
-        causal: Whether its tokens see earlier ones only.
-
-    Example:
-        >>> config = InformerConfig(d_model=16, n_heads=2, positions="relative")
-        >>> LayerPositions(config, 96, causal=False)(5)["bias"].shape
-        torch.Size([1, 2, 5, 5])
-        >>> LayerPositions(InformerConfig(d_model=16, n_heads=2), 96, causal=False)(5)
-        {}
-    """
+    """What the self-attention of every layer on one side is told of positions."""
 
     def __init__(self, config: InformerConfig, max_len: int, *, causal: bool) -> None:
         super().__init__()
@@ -104,14 +71,9 @@ class LayerPositions(nn.Module):
             )
 
     def forward(self, length: int) -> dict[str, Any]:
-        """Say it for a window.
+        """Keyword arguments of :class:`~course_lib.informer.InformerAttention` for T tokens.
 
-        Args:
-            length: Number of tokens T.
-
-        Returns:
-            Keyword arguments of :class:`~course_lib.informer.InformerAttention`: ``positions``
-            ``(T, D)``, ``bias`` ``(1, H, T, T)``, ``rotate``, or none.
+        They are ``positions`` ``(T, D)``, ``bias`` ``(1, H, T, T)``, ``rotate``, or none.
         """
         if self.vectors is not None:
             return {"positions": self.vectors(length)}

@@ -42,15 +42,6 @@ class SparseRules:
             simpler).
         leak: Whether in causal attention the queries are judged by all keys and against all
             queries, those after them too. What the future holds then decides who attends now.
-
-    Raises:
-        ValueError: If the factor is not positive or a name is unknown.
-
-    Example:
-        >>> SparseRules(lazy="median")
-        Traceback (most recent call last):
-        ...
-        ValueError: lazy is 'median', wanted one of ('mean', 'sum')
     """
 
     factor: int = 5
@@ -87,17 +78,7 @@ class ProbSparse(nn.Module):
     to some hundreds of keys one large product is faster than many small ones.
 
     Source: Zhou et al., Informer (2021), section 3, "ProbSparse Self-attention" and algorithm 1.
-
-    Args:
-        rules: How queries are judged.
-        causal: Whether a query sees its own position and what is before it only.
-        dropout: Probability of dropping a weight of an active query while training. (The published
-            code has the number, but never uses it.)
-        seed: Of the choice of keys.
-        fused: Whether to use the fast path when no weights are asked for.
-
-    Raises:
-        ValueError: If ``dropout`` is not in [0, 1).
+    (The published code has a dropout of weights, but never uses it.)
 
     Example:
         Most queries return the same, the mean of the values.
@@ -143,26 +124,11 @@ class ProbSparse(nn.Module):
         samples: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Let active queries attend and give the others a mean.
+        """Arguments as for :func:`course_lib.attention.scaled_dot_product_attention`.
 
-        Args:
-            q: Queries ``(B, H, T, Dh)``.
-            k: Keys ``(B, H, S, Dh)``.
-            v: Values ``(B, H, S, Dv)``.
-            mask: Boolean, broadcastable to ``(B, H, T, S)``; ``True`` = may attend.
-            bias: Added to the scaled scores, broadcastable to ``(B, H, T, S)``.
-            scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-            samples: Numbers of the keys to judge by, instead of a choice of our own: ``(U,)`` for
-                all queries, or ``(T, U)``. They count even if masks hide them.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            The output ``(B, H, T, Dv)``, and if asked for the weights ``(B, H, T, S)`` before
-            dropout. A query that does not attend has the same weight for all it sees.
-
-        Raises:
-            ValueError: If the shapes don't fit together, the mask is not boolean, or T and S differ
-                in causal attention.
+        ``samples`` are numbers of the keys to judge by instead of a choice of our own, ``(U,)`` for
+        all queries or ``(T, U)``; they count even if masks hide them. A query that does not attend
+        has the same weight for all it sees. T and S must be equal in causal attention.
         """
         check_attention(q, k, v, n_axes=4, aligned=self.causal)
         if k.shape[2] < 1:

@@ -14,26 +14,9 @@ class PatchForecast(nn.Module):
     """Every variable by itself, a token for each stretch of its past.
 
     All variables share the weights and never hear from each other. The blocks have layer norms; the
-    paper's have batch norms.
+    paper's have batch norms. A token is ``patch`` steps long, and the next begins ``stride`` later.
 
     Source: Nie et al., A Time Series is Worth 64 Words (PatchTST, 2023), section 3.1.
-
-    Args:
-        seq_len: Steps that are read.
-        pred_len: Steps that are forecast.
-        d_model: Width D.
-        n_heads: Attention heads.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Blocks.
-        patch: Steps of a token.
-        stride: Steps from one token to the next.
-
-    Raises:
-        ValueError: If a patch is longer than what is read.
-
-    Example:
-        >>> PatchForecast(64, 24)(torch.zeros(2, 64, 7)).shape
-        torch.Size([2, 24, 7])
     """
 
     def __init__(
@@ -61,16 +44,7 @@ class PatchForecast(nn.Module):
     def forward(
         self, x: Tensor, x_time: Tensor | None = None, y_time: Tensor | None = None
     ) -> Tensor:
-        """Forecast.
-
-        Args:
-            x: Values ``(B, seq_len, C)``.
-            x_time: Not used, ``(B, seq_len, F)``.
-            y_time: Not used, ``(B, pred_len, F)``.
-
-        Returns:
-            Forecast ``(B, pred_len, C)``.
-        """
+        """Forecast ``(B, pred_len, C)`` from values ``(B, seq_len, C)``; times are not used."""
         patches = x.transpose(1, 2).unfold(2, self.patch, self.stride).flatten(0, 1)
         tokens = self.encoder(self.embed(patches) + self.positions)
         return self.head(tokens.flatten(1)).unflatten(0, (len(x), -1)).transpose(1, 2)
@@ -80,14 +54,6 @@ class ChannelForecast(nn.Module):
     """A token for each variable, with its whole past; there are no positions to add.
 
     Source: Liu et al., iTransformer (2024), section 3.
-
-    Args:
-        seq_len: Steps that are read.
-        pred_len: Steps that are forecast.
-        d_model: Width D.
-        n_heads: Attention heads.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Blocks.
 
     Example:
         Variables in another order are forecast alike.
@@ -115,16 +81,7 @@ class ChannelForecast(nn.Module):
     def forward(
         self, x: Tensor, x_time: Tensor | None = None, y_time: Tensor | None = None
     ) -> Tensor:
-        """Forecast.
-
-        Args:
-            x: Values ``(B, seq_len, C)``.
-            x_time: Not used, ``(B, seq_len, F)``.
-            y_time: Not used, ``(B, pred_len, F)``.
-
-        Returns:
-            Forecast ``(B, pred_len, C)``.
-        """
+        """Forecast ``(B, pred_len, C)`` from values ``(B, seq_len, C)``; times are not used."""
         tokens = self.encoder(self.embed(x.transpose(1, 2)))
         forecast: Tensor = self.head(tokens)
         return forecast.transpose(1, 2)
@@ -133,22 +90,9 @@ class ChannelForecast(nn.Module):
 class Levelled(nn.Module):
     """A forecast relative to the window that is read: its level is taken off, and added again.
 
-    Source: the last value is that of NLinear (Zeng et al., 2023, section 4); mean and deviation of
-    the window are those of RevIN (Kim et al., 2022) without its learned scale.
-
-    Args:
-        model: Forecasts ``(B, pred_len, C)`` from ``(B, seq_len, C)`` and the times of both parts.
-        level: ``"last"``, or ``"window"`` for the mean, which is divided by the deviation, too.
-
-    Raises:
-        ValueError: If the level is unknown.
-
-    Example:
-        A constant added to what is read is added to the forecast.
-
-        >>> model, x = Levelled(ChannelForecast(64, 24), "last"), torch.randn(2, 64, 7)
-        >>> torch.allclose(model(x + 5), model(x) + 5, atol=1e-4)
-        True
+    The level is the ``"last"`` value, as in NLinear (Zeng et al., 2023, section 4), or that of the
+    ``"window"``: mean and deviation, as in RevIN (Kim et al., 2022) without its learned scale.
+    ``model`` makes ``(B, pred_len, C)`` of ``(B, seq_len, C)`` and the times of both parts.
     """
 
     def __init__(self, model: nn.Module, level: Level) -> None:
@@ -160,16 +104,7 @@ class Levelled(nn.Module):
     def forward(
         self, x: Tensor, x_time: Tensor | None = None, y_time: Tensor | None = None
     ) -> Tensor:
-        """Forecast.
-
-        Args:
-            x: Values ``(B, seq_len, C)``.
-            x_time: Time features ``(B, seq_len, F)``, for the model.
-            y_time: Time features ``(B, pred_len, F)``, for the model.
-
-        Returns:
-            Forecast ``(B, pred_len, C)``.
-        """
+        """Forecast ``(B, pred_len, C)``; the times pass on to the model."""
         if self.level == "last":
             shift, scale = x[:, -1:], torch.ones_like(x[:, -1:])
         else:

@@ -19,20 +19,6 @@ def budget(length: int, factor: int) -> int:
 
     Source: Zhou et al., Informer (2021), section 3, for both the active queries and the keys that
     each query is judged by.
-
-    Args:
-        length: Number L.
-        factor: Constant c.
-
-    Returns:
-        A number from 1 to L, or 0 if L is 0.
-
-    Raises:
-        ValueError: If the factor is not positive.
-
-    Example:
-        >>> budget(96, factor=5), budget(20, factor=5)
-        (25, 15)
     """
     if factor < 1:
         raise ValueError(f"factor is {factor}, wanted at least 1")
@@ -40,19 +26,7 @@ def budget(length: int, factor: int) -> int:
 
 
 def budgets(lengths: Tensor, factor: int) -> Tensor:
-    """:func:`budget` of each of many.
-
-    Args:
-        lengths: Integers ``(...)``.
-        factor: Constant c.
-
-    Returns:
-        Integers ``(...)``.
-
-    Example:
-        >>> budgets(torch.tensor([0, 1, 20, 96]), factor=5)
-        tensor([ 0,  1, 15, 25])
-    """
+    """:func:`budget` of each of many lengths ``(...)``."""
     return (factor * lengths.double().log().ceil().clamp(min=1)).long().minimum(lengths)
 
 
@@ -69,29 +43,12 @@ def sample_keys(
 
     The keys, seen as a ring, are cut into as many stretches as there are draws, beginning anywhere,
     and one is taken from each. So none is taken twice, all are where there are no more than draws,
-    and each is as likely as any other.
+    and each is as likely as any other. With ``replacement`` any visible key is drawn each time, as
+    the published code does: of 96 keys and 25 draws some 22 are different ones then.
 
-    Args:
-        visible: Number n of visible keys, integers ``(..., T)``, where ``...`` is empty or (B, H)
-            with either 1.
-        n_keys: The largest number that there may be.
-        factor: Constant c.
-        seed: One integer ``()``.
-        n_heads: Number of heads H, each with a sample of its own.
-        replacement: Whether to draw any visible key each time, as the published code does. Of 96
-            keys and 25 draws some 22 are different ones then.
-
-    Returns:
-        Numbers of keys among the visible ones, ``(..., H, T, U)``, and whether they count, boolean
-        ``(..., 1, T, U)``: U is what ``n_keys`` allow, and fewer count where fewer are visible.
-
-    Example:
-        >>> visible = torch.tensor([1, 2, 20])
-        >>> keys, counts = sample_keys(visible, 20, 2, torch.tensor(0))
-        >>> keys.shape, counts[0].sum(-1)
-        (torch.Size([1, 3, 6]), tensor([1, 2, 6]))
-        >>> keys[0, 1, :2].sort().values, keys[0, 2].unique().numel()
-        (tensor([0, 1]), 6)
+    ``visible`` holds the numbers n, ``(..., T)``, where ``...`` is empty or (B, H) with either 1;
+    ``seed`` is an integer ``()``. Returned are numbers among the visible keys ``(..., H, T, U)``, U
+    as ``n_keys`` allow, and whether they count ``(..., 1, T, U)``.
     """
     draws = budget(n_keys, factor)
     # One number for each query of each head, and one for each of its draws.

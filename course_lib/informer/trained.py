@@ -20,15 +20,8 @@ class Forecasters:
     """What ``informer-oil`` has kept. Both forecast 24 standardised hours from 96.
 
     Attributes:
-        model: The Informer, in evaluation mode.
         line: Weights of a line and, in the last row, its constant ``(97, 24)``.
-        mean: Of the training rows, in degrees.
-        std: Of the training rows, in degrees.
-
-    Example:
-        >>> kept = load_forecasters()
-        >>> kept.line.shape, kept.model.config.n_heads
-        (torch.Size([97, 24]), 4)
+        mean, std: Of the training rows, in degrees.
     """
 
     model: Informer
@@ -39,12 +32,6 @@ class Forecasters:
 
 def load_forecasters(folder: Path | None = None) -> Forecasters:
     """Load what ``course run informer-oil`` has kept, which needs no data set.
-
-    Args:
-        folder: Of the records; the course's own if not given.
-
-    Raises:
-        FileNotFoundError: If there is none; the message says how to make it.
 
     Example:
         >>> import torch
@@ -62,19 +49,9 @@ def load_forecasters(folder: Path | None = None) -> Forecasters:
 
 
 def kept_weights(model: Informer) -> dict[str, Tensor]:
-    """What is kept of an Informer: its weights and the statistics of its norms.
+    """An Informer's weights and the statistics of its norms ``(...)``, in half precision.
 
-    Args:
-        model: What was trained. Its weights are rounded in place to what half precision can hold,
-            so that what is measured afterwards is measured of what is kept.
-
-    Returns:
-        Tensors ``(...)`` by name, in half precision.
-
-    Example:
-        >>> config = InformerConfig(d_model=8, n_heads=2, d_ff=8)
-        >>> {value.dtype for value in kept_weights(Informer(config)).values()}
-        {torch.float16}
+    The model's own are rounded in place, so that what is measured afterwards is what is kept.
     """
     model.load_state_dict(
         {n: v.half() if v.is_floating_point() else v for n, v in model.state_dict().items()}

@@ -14,25 +14,10 @@ class BertTextConfig:
     """What a :class:`BertText` is made of.
 
     Attributes:
-        n_words: Size of the vocabulary.
-        max_len: Longest text, the token in front included.
+        n_words, max_len: Size of the vocabulary; longest text, the token in front included.
         n_segments: Number of texts that can be told apart in one sequence.
-        d_model: Width D.
-        n_layers: Number of blocks.
-        n_heads: Heads per block, a divisor of D.
-        d_ff: Hidden width of the feed-forward parts.
-        dropout: Probability of dropping channels and weights while training.
         pad: Number of the padding token, which nobody attends to.
         eps: Added to the variance in the norms.
-
-    Raises:
-        ValueError: If ``n_heads`` does not divide ``d_model``.
-
-    Example:
-        >>> BertTextConfig(d_model=64, n_heads=5)
-        Traceback (most recent call last):
-        ...
-        ValueError: n_heads is 5, wanted a divisor of d_model 64
     """
 
     n_words: int = 100
@@ -57,18 +42,11 @@ class BertText(nn.Module):
     Source: Devlin et al., BERT: Pre-training of Deep Bidirectional Transformers for Language
     Understanding (2019), section 3 and figure 2.
 
-    Args:
-        config: What to build.
-        fused: Whether the blocks use the fused attention kernel.
-        generator: Source of the initial weights; torch's global one if not given.
-
     Example:
         A later word changes what an earlier one becomes: nothing is causal here.
 
         >>> model = BertText(BertTextConfig()).eval()
         >>> hidden, summary = model(torch.tensor([[1, 7, 8, 9]]))
-        >>> hidden.shape, summary.shape
-        (torch.Size([1, 4, 64]), torch.Size([1, 64]))
         >>> other, _ = model(torch.tensor([[1, 7, 8, 5]]))
         >>> bool((hidden[:, 1] == other[:, 1]).all())
         False
@@ -110,19 +88,12 @@ class BertText(nn.Module):
             nn.init.normal_(table, std=0.02, generator=generator)
 
     def forward(self, tokens: Tensor, segments: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Encode texts.
+        """Encode texts as all tokens ``(B, T, D)`` and the summaries ``(B, D)``.
 
         Args:
-            tokens: Numbers of words ``(B, T)``; the first of each row is the token that becomes
-                the summary, rows are filled up with ``pad``.
+            tokens: Numbers of words ``(B, T)``; the first of each row becomes the summary, rows are
+                filled up with ``pad``.
             segments: To which text each token belongs, ``(B, T)``; 0 for all if not given.
-
-        Returns:
-            All tokens ``(B, T, D)`` and the summaries ``(B, D)``.
-
-        Raises:
-            ValueError: If the tokens are not a matrix, are longer than ``max_len``, or the
-                segments have another shape.
         """
         if tokens.ndim != 2 or tokens.shape[1] > self.config.max_len:
             raise ValueError(
@@ -144,16 +115,7 @@ class BertText(nn.Module):
 
 
 def bert_base(*, generator: torch.Generator | None = None) -> BertText:
-    """BERT-base, uncased: 109,482,240 parameters.
-
-    Args:
-        generator: Source of the initial weights; torch's global one if not given.
-
-    Example:
-        >>> with torch.device("meta"):  # sizes alone
-        ...     bert_base().config.d_model
-        768
-    """
+    """BERT-base, uncased: 109,482,240 parameters."""
     config = BertTextConfig(
         n_words=30_522, max_len=512, d_model=768, n_layers=12, n_heads=12, d_ff=3072, dropout=0.1
     )
@@ -172,31 +134,22 @@ def mask_words(
     """Hide words that the model shall guess from both sides.
 
     Of the chosen words 80 % become the mask token, 10 % another word and 10 % stay, so that the
-    model must have an opinion on every word, not only where it sees a mask.
+    model must have an opinion on every word, not only where it sees a mask. Returns what the model
+    reads ``(B, T)``, and boolean ``(B, T)`` where it is asked.
 
     Source: Devlin et al. (2019), section 3.1.
 
     Args:
         tokens: Numbers of words ``(B, T)``; left as they are.
-        generator: Source of the choice.
-        mask_id: Number of the mask token.
-        n_words: Size of the vocabulary, from which other words are drawn.
+        mask_id, n_words: Number of the mask token; size of the vocabulary, from which others come.
         keep: Boolean ``(B, T)``, ``True`` where a word may be chosen: neither padding nor special
             tokens. Everywhere if not given.
         share: Probability of choosing a word.
-
-    Returns:
-        What the model reads ``(B, T)``, and boolean ``(B, T)`` where it is asked.
-
-    Raises:
-        ValueError: If ``share`` is no probability or ``keep`` is not boolean of the same shape.
 
     Example:
         >>> tokens = torch.full((4, 1000), 7)
         >>> generator = torch.Generator().manual_seed(0)
         >>> hidden, asked = mask_words(tokens, generator, mask_id=3, n_words=100)
-        >>> round(asked.float().mean().item(), 2)
-        0.15
         >>> round((hidden[asked] == 3).float().mean().item(), 1), bool((hidden[~asked] == 7).all())
         (0.8, True)
     """

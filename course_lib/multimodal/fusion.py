@@ -11,25 +11,11 @@ class ConcatenationBlock(nn.Module):
     """One encoder block over both sequences at once: each token sees all of both.
 
     A query's softmax runs over T + S keys, so what it gives to one sequence it takes from the
-    other: what it gets is its self-attention and its cross-attention, mixed in the ratio of their
-    softmax sums. The block costs O((T + S)^2).
+    other: it gets its self-attention and its cross-attention, mixed in the ratio of their softmax
+    sums. The block costs O((T + S)^2). ``d_memory`` is the width of the other sequence, D if None.
 
     Source: Liu et al., Visual Instruction Tuning (2023), section 4.1, for the projection of image
     tokens into the space of words; Kim et al., ViLT (2021), for bidirectional attention over both.
-
-    Args:
-        d_model: Width D of the text.
-        n_heads: Number of heads, which divides D.
-        d_ff: Hidden width of the feed-forward part.
-        d_memory: Width of the other sequence; D if not given.
-        dropout: As in :class:`course_lib.layers.EncoderBlock`.
-        fused: Whether to use the fused attention kernel.
-
-    Example:
-        >>> block = ConcatenationBlock(8, n_heads=2, d_ff=16, d_memory=6)
-        >>> text, image = block(torch.zeros(1, 3, 8), torch.zeros(1, 5, 6))
-        >>> text.shape, image.shape
-        (torch.Size([1, 3, 8]), torch.Size([1, 5, 8]))
     """
 
     def __init__(
@@ -49,19 +35,10 @@ class ConcatenationBlock(nn.Module):
     def forward(
         self, x: Tensor, memory: Tensor, *, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Let both sequences exchange information.
+        """Let text ``(B, T, D)`` and memory ``(B, S, d_memory)`` inform each other, as wide as D.
 
-        Args:
-            x: Text ``(B, T, D)``.
-            memory: The other sequence ``(B, S, d_memory)``.
-            mask: Boolean, broadcastable to ``(B, H, S + T, S + T)``, ``True`` = may attend; the
-                other sequence comes first, as an image does before the text about it.
-
-        Returns:
-            Text ``(B, T, D)`` and other sequence ``(B, S, D)``.
-
-        Raises:
-            ValueError: If the shapes don't fit together or the mask is not boolean.
+        The memory comes first, as an image does before the text about it: the mask is broadcastable
+        to ``(B, H, S + T, S + T)``.
         """
         if x.ndim != 3 or memory.ndim != 3 or len(x) != len(memory):
             raise ValueError(
@@ -76,21 +53,12 @@ class ConcatenationBlock(nn.Module):
 class GatedCrossAttention(nn.Module):
     """Look at an image from inside a language model that must not forget what it knows.
 
-    ``y = x + tanh(a) cross(norm(x), memory)``, then ``y + tanh(b) ffn(norm(y))``. Both gates are
-    0 at the start, so the layer is the identity and a frozen language model around it speaks as
+    ``y = x + tanh(a) cross(norm(x), memory)``, then ``y + tanh(b) ffn(norm(y))``. Both gates start
+    at ``gate`` = 0, so the layer is the identity and a frozen language model around it speaks as
     before. Then only the gates have a gradient; once they have moved, everything else follows.
 
     Source: Alayrac et al., Flamingo: a Visual Language Model for Few-Shot Learning (2022),
     section 2.2 and figure 4.
-
-    Args:
-        d_model: Width D of the text.
-        n_heads: Number of heads, which divides D.
-        d_ff: Hidden width of the feed-forward part.
-        d_memory: Width of the image tokens; D if not given.
-        gate: The gates' first value, before the tanh.
-        dropout: Probability of dropping weights and hidden channels while training.
-        fused: Whether to use the fused attention kernel.
 
     Example:
         >>> layer = GatedCrossAttention(8, n_heads=2, d_ff=16)
@@ -125,20 +93,9 @@ class GatedCrossAttention(nn.Module):
     def forward(
         self, x: Tensor, memory: Tensor, *, mask: Tensor | None = None, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Add what the text finds in the image.
+        """Add to text ``(B, T, D)`` what it finds in image tokens ``(B, S, d_memory)``.
 
-        Args:
-            x: Text ``(B, T, D)``.
-            memory: Image tokens ``(B, S, d_memory)``.
-            mask: Boolean, broadcastable to ``(B, H, T, S)``; ``True`` = may attend. A word that no
-                image stands before attends to nothing and only passes the feed-forward part.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            Text ``(B, T, D)``, and if asked for the weights ``(B, H, T, S)``.
-
-        Raises:
-            ValueError: If the shapes don't fit together or the mask is not boolean.
+        A word whose mask lets it see no image only passes the feed-forward part.
         """
         found = self.attention(
             self.attention_norm(x),
@@ -158,20 +115,9 @@ class GatedCrossAttention(nn.Module):
 class PooledFusion(nn.Module):
     """Join one vector of each modality, after both encoders have finished.
 
-    Without a hidden layer the result is a sum of a function of the image and a function of the
-    text. Such a sum cannot say whether the two *match*: that takes the hidden layer, or fusion
+    Without a hidden layer (``d_hidden``, with a GELU) the result is a function of the image plus
+    one of the text, which cannot say whether the two *match*: that takes the layer, or fusion
     before the end.
-
-    Args:
-        d_image: Width of the image's vector.
-        d_text: Width of the text's vector.
-        d_out: Width of the result.
-        d_hidden: Width of a hidden layer with a GELU; none if not given.
-
-    Example:
-        >>> fusion = PooledFusion(4, 6, d_out=2, d_hidden=8)
-        >>> fusion(torch.zeros(3, 4), torch.zeros(3, 6)).shape
-        torch.Size([3, 2])
     """
 
     def __init__(self, d_image: int, d_text: int, d_out: int, *, d_hidden: int | None = None):
@@ -182,41 +128,19 @@ class PooledFusion(nn.Module):
         self.layers = nn.Sequential(*layers)
 
     def forward(self, image: Tensor, text: Tensor) -> Tensor:
-        """Join two vectors.
-
-        Args:
-            image: ``(B, d_image)``.
-            text: ``(B, d_text)``.
-
-        Returns:
-            ``(B, d_out)``.
-        """
+        """Join ``(B, d_image)`` and ``(B, d_text)`` to ``(B, d_out)``."""
         return self.layers(torch.cat([image, text], dim=-1))
 
 
 def preceding_image_mask(is_image: Tensor, tokens_per_image: int) -> Tensor:
-    """Let each token see the last image before it and no other.
+    """Let each token see the last image before it and no other: boolean ``(B, 1, T, I N)``.
 
-    Through the language model's own self-attention a word still learns of earlier images; here one
-    image at a time is enough, and a model trained on few images a text works with many.
-
-    Source: Alayrac et al. (2022), section 2.3.
-
-    Args:
-        is_image: Boolean ``(B, T)``, ``True`` at the token that stands for an image. That token
-            sees its own image.
-        tokens_per_image: How many tokens an image has in the memory, N.
-
-    Returns:
-        Boolean ``(B, 1, T, I N)`` for the largest number I of images in a text. Words before the
-        first image see nothing.
-
-    Raises:
-        ValueError: If ``is_image`` is not a boolean matrix or N is below 1.
+    Through the language model's own self-attention a word still learns of earlier images; a model
+    trained on few images a text works with many. ``is_image`` ``(B, T)`` marks tokens that stand
+    for an image, which see their own. Each of I images has N tokens in the memory. Source: Alayrac
+    et al. (2022), section 2.3.
 
     Example:
-        ``word IMAGE word IMAGE word`` with one token an image:
-
         >>> is_image = torch.tensor([[False, True, False, True, False]])
         >>> preceding_image_mask(is_image, tokens_per_image=1)[0, 0].int().tolist()
         [[0, 0], [1, 0], [1, 0], [0, 1], [0, 1]]

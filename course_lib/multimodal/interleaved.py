@@ -18,26 +18,12 @@ Scheme = Literal["grid", "line"]
 
 
 def token_count(segments: Sequence[Segment]) -> int:
-    """Count the tokens of a sequence.
-
-    Args:
-        segments: Words as a number, images as (rows, columns), videos as (frames, rows, columns).
-
-    Returns:
-        Number of tokens T.
-
-    Raises:
-        ValueError: If a segment is none of these.
-
-    Example:
-        >>> token_count([3, (2, 2), 4])
-        11
-    """
+    """Count the tokens of a sequence."""
     return sum(frames * rows * columns for _, frames, rows, columns in _shapes(segments))
 
 
 def interleaved_positions(segments: Sequence[Segment], *, scheme: Scheme = "grid") -> Tensor:
-    """Give each token a position in time, in height and in width.
+    """Give each token a position in time, height and width: whole numbers ``(3, T)``.
 
     ``"grid"`` numbers patches by row and column, as
     :func:`course_lib.positions.multimodal_positions` does: an image of 4 x 4 patches moves the text
@@ -47,23 +33,11 @@ def interleaved_positions(segments: Sequence[Segment], *, scheme: Scheme = "grid
     Source: Wang et al., Qwen2-VL: Enhancing Vision-Language Model's Perception of the World at Any
     Resolution (2024), section 2.1.
 
-    Args:
-        segments: Words as a number, images as (rows, columns), videos as (frames, rows, columns).
-        scheme: ``"grid"`` or ``"line"``.
-
-    Returns:
-        Whole numbers ``(3, T)``: time, row, column.
-
-    Raises:
-        ValueError: If a segment or the scheme is unknown.
-
     Example:
         >>> interleaved_positions([1, (2, 2), 1])
         tensor([[0, 1, 1, 1, 1, 3],
                 [0, 1, 1, 2, 2, 3],
                 [0, 1, 2, 1, 2, 3]])
-        >>> interleaved_positions([1, (2, 2), 1], scheme="line")[0]
-        tensor([0, 1, 2, 3, 4, 5])
     """
     if scheme not in get_args(Scheme):
         raise ValueError(f"scheme is {scheme!r}, wanted one of {get_args(Scheme)}")
@@ -78,28 +52,14 @@ def interleaved_positions(segments: Sequence[Segment], *, scheme: Scheme = "grid
 
 
 def interleaved_mask(segments: Sequence[Segment], *, whole_images: bool = True) -> Tensor:
-    """Let each token see what comes before it, and each patch its whole image.
+    """Let each token see what comes before it, and each patch its whole image: boolean ``(T, T)``.
 
-    The parts of a picture have no order in time: under a plain causal mask the first patch would
-    see nothing of it.
-
-    Args:
-        segments: As in :func:`interleaved_positions`.
-        whole_images: Whether the tokens of an image or video see each other; else the mask is
-            simply causal.
-
-    Returns:
-        Boolean ``(T, T)``; ``True`` = may attend.
-
-    Raises:
-        ValueError: If a segment is unknown.
+    The parts of a picture have no order in time: under a plain causal mask, which this is without
+    ``whole_images``, the first patch would see nothing of it.
 
     Example:
-        >>> interleaved_mask([1, (1, 2), 1]).int()
-        tensor([[1, 0, 0, 0],
-                [1, 1, 1, 0],
-                [1, 1, 1, 0],
-                [1, 1, 1, 1]], dtype=torch.int32)
+        >>> interleaved_mask([1, (1, 2), 1]).int().tolist()
+        [[1, 0, 0, 0], [1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
     """
     numbers = []
     for number, (is_text, frames, rows, columns) in enumerate(_shapes(segments)):
@@ -132,20 +92,9 @@ class InterleavedConfig:
     Attributes:
         n_words: Size of the vocabulary.
         d_patch: Width of a patch as it comes in, such as ``C * P * P`` pixels.
-        d_model: Width D.
-        n_layers: Number of blocks.
         n_heads: Heads per block; each has an even number of channels, at least 6.
-        d_ff: Hidden width of the feed-forward parts.
-        dropout: Probability of dropping channels and weights while training.
         scheme: ``"grid"`` or ``"line"``, as in :func:`interleaved_positions`.
         whole_images: Whether the patches of an image see each other.
-
-    Raises:
-        ValueError: If the sizes don't fit.
-
-    Example:
-        >>> InterleavedConfig(d_model=64, n_heads=4).sections
-        (4, 2, 2)
     """
 
     n_words: int = 100
@@ -182,16 +131,10 @@ class InterleavedDecoder(nn.Module):
     Source: Wang et al., Qwen2-VL (2024), section 2.1, for the order and the positions; pre-norm
     blocks of this course in place of its own.
 
-    Args:
-        config: What to build.
-        fused: Whether the blocks use the fused attention kernel.
-        generator: Source of the initial weights; torch's global one if not given.
-
     Example:
         >>> model = InterleavedDecoder(InterleavedConfig(d_patch=12)).eval()
         >>> words, patches = torch.tensor([[5, 6, 7]]), torch.zeros(1, 4, 12)
-        >>> logits = model(words, patches, [2, (2, 2), 1])
-        >>> logits.shape  # one for each word, none for the patches
+        >>> model(words, patches, [2, (2, 2), 1]).shape  # one for each word, none for the patches
         torch.Size([1, 3, 100])
     """
 
@@ -223,19 +166,11 @@ class InterleavedDecoder(nn.Module):
         nn.init.normal_(self.embedding.weight, std=0.02, generator=generator)
 
     def forward(self, words: Tensor, patches: Tensor, segments: Sequence[Segment]) -> Tensor:
-        """Say the next word after each.
+        """Logits of the word after each word, ``(B, T, n_words)``.
 
         Args:
-            words: Numbers of all words, in their order, ``(B, T)``.
-            patches: All patches, in their order, ``(B, N, d_patch)``.
-            segments: How they follow each other, the same for all B: words as a number, images as
-                (rows, columns), videos as (frames, rows, columns).
-
-        Returns:
-            Logits of the word after each word, ``(B, T, n_words)``.
-
-        Raises:
-            ValueError: If the segments are not as many words and patches as are given.
+            words, patches: All of them in their order: numbers ``(B, T)``, and ``(B, N, d_patch)``.
+            segments: How they follow each other, the same for all B.
         """
         word_places, patch_places = _places(segments)
         counts = (len(word_places), len(patch_places))

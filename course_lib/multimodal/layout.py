@@ -5,18 +5,9 @@ from torch import Tensor, nn
 
 
 def normalise_boxes(boxes: Tensor, page_width: float, page_height: float) -> Tensor:
-    """Measure boxes in thousandths of the page, so that pages of all sizes share one table.
+    """Boxes ``(..., 4)`` as whole thousandths of the page, so that all pages share one table.
 
-    Args:
-        boxes: ``(..., 4)``: left, top, right, bottom in any unit.
-        page_width: Width of the page in that unit.
-        page_height: Its height.
-
-    Returns:
-        Whole numbers from 0 to 1000, ``(..., 4)``.
-
-    Raises:
-        ValueError: If a box has not 4 numbers, or the page no size.
+    A box is left, top, right, bottom, in the unit in which the page is measured.
 
     Example:
         >>> normalise_boxes(torch.tensor([[21.0, 0.0, 105.0, 148.5]]), 210, 297).tolist()
@@ -39,21 +30,6 @@ class LayoutEmbedding(nn.Module):
 
     Source: Xu et al., LayoutLM: Pre-training of Text and Layout for Document Image Understanding
     (2020), section 2.2; height and width as in its code.
-
-    Args:
-        n_words: Size of the vocabulary.
-        max_len: Longest text.
-        d_model: Width D.
-        n_places: Number of coordinates, from 0.
-        dropout: Probability of dropping channels while training.
-        eps: Added to the variance in the norm.
-        generator: Source of the initial weights; torch's global one if not given.
-
-    Example:
-        >>> embed = LayoutEmbedding(n_words=9, max_len=8, d_model=4)
-        >>> boxes = torch.tensor([[[0, 0, 100, 20], [120, 0, 300, 20]]])
-        >>> embed(torch.tensor([[5, 6]]), boxes).shape
-        torch.Size([1, 2, 4])
     """
 
     def __init__(
@@ -81,18 +57,10 @@ class LayoutEmbedding(nn.Module):
             nn.init.normal_(table, std=0.02, generator=generator)
 
     def forward(self, tokens: Tensor, boxes: Tensor) -> Tensor:
-        """Embed words.
+        """Embed words ``(B, T)`` with their boxes as ``(B, T, D)``.
 
         Args:
-            tokens: Numbers of words ``(B, T)``.
-            boxes: Left, top, right, bottom of each, ``(B, T, 4)``, whole numbers below
-                ``n_places`` with left <= right and top <= bottom.
-
-        Returns:
-            ``(B, T, D)``.
-
-        Raises:
-            ValueError: If the shapes don't fit together or the text is longer than ``max_len``.
+            boxes: Left, top, right, bottom, ``(B, T, 4)``: whole numbers below ``n_places``.
         """
         if tokens.ndim != 2 or tokens.shape[1] > len(self.positions):
             raise ValueError(

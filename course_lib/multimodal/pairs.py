@@ -43,11 +43,6 @@ class CaptionedShapes:
     Attributes:
         images: ``(B, 3, 16, 16)``, from -1 to 1.
         caption: Number of each picture's caption in :data:`CAPTIONS`, ``(B,)``.
-
-    Example:
-        >>> made = close_ups(2, torch.Generator().manual_seed(0))
-        >>> [CAPTIONS[n] for n in made.caption]
-        ['a red circle', 'a magenta cross']
     """
 
     images: Tensor
@@ -55,15 +50,7 @@ class CaptionedShapes:
 
 
 def all_captions() -> Tensor:
-    """Write all captions as numbers of words.
-
-    Returns:
-        Tokens ``(24, 4)``: the article, the colour, the shape and the end.
-
-    Example:
-        >>> all_captions()[[0, 1, 4]].tolist()
-        [[1, 3, 9, 2], [1, 3, 10, 2], [1, 4, 9, 2]]
-    """
+    """All captions as numbers of words ``(24, 4)``: the article, colour, shape and end."""
     number = torch.arange(len(CAPTIONS))
     colour, shape = number // len(SHAPES), number % len(SHAPES)
     article = torch.ones_like(colour)
@@ -74,22 +61,12 @@ def all_captions() -> Tensor:
 
 
 def close_ups(n: int, generator: torch.Generator, *, jitter: int = 2) -> CaptionedShapes:
-    """Cut single shapes out of larger pictures, not quite in the middle.
-
-    Args:
-        n: Number B of pictures.
-        generator: Source of randomness.
-        jitter: By how many pixels at most the middle is missed, in both directions.
-
-    Returns:
-        The pictures and their captions.
-
-    Raises:
-        ValueError: If the jitter is negative.
+    """Cut n single shapes out of larger pictures, the middle missed by at most ``jitter`` pixels.
 
     Example:
-        >>> close_ups(5, torch.Generator().manual_seed(0)).images.shape
-        torch.Size([5, 3, 16, 16])
+        >>> made = close_ups(2, torch.Generator().manual_seed(0))
+        >>> [CAPTIONS[n] for n in made.caption]
+        ['a red circle', 'a magenta cross']
     """
     if jitter < 0:
         raise ValueError(f"jitter is {jitter}, wanted at least 0 pixels")
@@ -109,22 +86,13 @@ def train_towers(
     steps: int = 600,
     seed: int = 0,
 ) -> tuple[DualEncoder, Tensor]:
-    """Train two small towers on pairs.
+    """Train two small towers on pairs: the model, and the loss of every step ``(steps,)``.
 
     Args:
         pairs: Pictures and captions to learn from.
         kept_back: Captions whose pairs are left out.
         steps: Number of batches, of 64 pairs each.
         seed: Decides the first weights and the order of the pairs.
-
-    Returns:
-        The model, ready to be used, and the loss of every step ``(steps,)``.
-
-    Example:
-        >>> pairs = close_ups(64, torch.Generator().manual_seed(0))
-        >>> model, losses = train_towers(pairs, steps=2)
-        >>> model(pairs.images[:3], all_captions()).shape, losses.shape
-        (torch.Size([3, 24]), torch.Size([2]))
     """
     generator = torch.Generator().manual_seed(seed)
     config = DualEncoderConfig(

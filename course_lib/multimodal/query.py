@@ -10,33 +10,12 @@ class QueryDecoderLayer(nn.Module):
     """One layer of a set decoder: slots talk to each other, then to the image, then think.
 
     Each slot, or object query, is a learned vector that is added to queries and keys in every
-    layer but never to values: it says who asks, not what is known. The places of the image are
-    added to its keys in the same way. All slots are decoded at once, without a causal mask. With N
-    slots and M image tokens the cross-attention costs O(N M); an encoder in front of it still pays
-    O(M^2).
+    layer but never to values: it says who asks, not what is known. The image's places are added to
+    its keys in the same way. All slots are decoded at once, without a causal mask, and in another
+    order give the same answers in that order. N slots and M image tokens cost O(N M); an encoder in
+    front of them still pays O(M^2).
 
     Source: Carion et al., End-to-End Object Detection with Transformers (2020), figure 10.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads, which divides D.
-        d_ff: Hidden width of the feed-forward part.
-        dropout: Probability of dropping weights and the output of each part while training.
-        fused: Whether to use the fused attention kernel.
-
-    Example:
-        Slots are a set: in another order they give the same answers in that order.
-
-        >>> import torch
-        >>> layer = QueryDecoderLayer(8, n_heads=2, d_ff=16).eval()
-        >>> slots = torch.randn(1, 3, 8, generator=torch.Generator().manual_seed(0))
-        >>> memory, places = torch.ones(1, 5, 8), torch.arange(40.0).reshape(1, 5, 8) / 40
-        >>> out = layer(torch.zeros(1, 3, 8), memory, slots, places)
-        >>> out.shape
-        torch.Size([1, 3, 8])
-        >>> flipped = layer(torch.zeros(1, 3, 8), memory, slots.flip(1), places)
-        >>> torch.allclose(flipped, out.flip(1), atol=1e-6)
-        True
     """
 
     def __init__(
@@ -66,17 +45,8 @@ class QueryDecoderLayer(nn.Module):
         Args:
             x: What the slots know so far, ``(B, N, D)``; zeros before the first layer.
             memory: Image tokens ``(B, M, D)``.
-            slots: Who asks, broadcastable to ``(B, N, D)``.
-            places: Where each image token is, broadcastable to ``(B, M, D)``.
-            mask: Boolean, broadcastable to ``(B, H, N, M)``; ``True`` = may attend. For images
-                that were padded to one size.
-            return_weights: Whether to return what each slot looks at, too.
-
-        Returns:
-            ``(B, N, D)``, and if asked for the weights on the image ``(B, H, N, M)``.
-
-        Raises:
-            ValueError: If the shapes don't fit together or the mask is not boolean.
+            slots, places: Who asks, and where each image token is: broadcastable to these shapes.
+            mask: Broadcastable to ``(B, H, N, M)``, for images that were padded to one size.
         """
         asks = x if slots is None else x + slots
         x = self.slot_norm(x + self.dropout(self.slot_attention(asks, asks, x)))

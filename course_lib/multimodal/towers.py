@@ -17,29 +17,10 @@ class DualEncoderConfig:
     """What a :class:`DualEncoder` is made of; the two towers need not have the same width.
 
     Attributes:
-        image_size: Side of the square images.
-        patch_size: Side of a patch, which divides it.
-        n_channels: Colour channels.
-        image_d_model: Width of the image tower.
-        image_n_layers: Its blocks.
-        image_n_heads: Its heads per block.
-        image_d_ff: Hidden width of its feed-forward parts.
-        n_words: Size of the vocabulary.
-        max_len: Longest text.
+        image_size, patch_size: Side of the square images, and of a patch, which divides it.
+        n_words, max_len: Size of the vocabulary; longest text.
         end: Number of the token that ends a text and stands for all of it.
-        text_d_model: Width of the text tower.
-        text_n_layers: Its blocks.
-        text_n_heads: Its heads per block.
-        text_d_ff: Hidden width of its feed-forward parts.
         d_embedding: Width of the space in which both meet.
-        dropout: Probability of dropping channels and weights while training.
-
-    Raises:
-        ValueError: If the sizes don't divide or ``end`` is not in the vocabulary.
-
-    Example:
-        >>> DualEncoderConfig().n_patches
-        16
     """
 
     image_size: int = 32
@@ -82,15 +63,6 @@ class ImageTower(nn.Module):
     """A ViT with a norm before its blocks, read at the class token.
 
     Source: Radford et al. (2021), section 2.4.
-
-    Args:
-        config: Sizes; those of the text are not used.
-        fused: Whether the blocks use the fused attention kernel.
-        generator: Source of the initial weights; torch's global one if not given.
-
-    Example:
-        >>> ImageTower(DualEncoderConfig())(torch.zeros(5, 3, 32, 32)).shape
-        torch.Size([5, 64])
     """
 
     def __init__(
@@ -122,17 +94,7 @@ class ImageTower(nn.Module):
             nn.init.normal_(table, std=d_model**-0.5, generator=generator)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Encode images.
-
-        Args:
-            images: ``(B, C, height, width)``.
-
-        Returns:
-            One vector an image, ``(B, D)``.
-
-        Raises:
-            ValueError: If the images are not of the configured size.
-        """
+        """One vector an image: ``(B, C, height, width)`` becomes ``(B, D)``."""
         config = self.config
         check_images(images, config.n_channels, config.image_size)
         patches = self.patch_proj(patchify(images, config.patch_size))
@@ -150,11 +112,6 @@ class TextTower(nn.Module):
     cannot be seen by it: no padding mask is needed.
 
     Source: Radford et al. (2021), section 2.4.
-
-    Args:
-        config: Sizes; those of the image are not used.
-        fused: Whether the blocks use the fused attention kernel.
-        generator: Source of the initial weights; torch's global one if not given.
 
     Example:
         >>> tower = TextTower(DualEncoderConfig(end=2)).eval()
@@ -192,18 +149,7 @@ class TextTower(nn.Module):
         nn.init.normal_(self.positions, std=0.01, generator=generator)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Encode texts.
-
-        Args:
-            tokens: Numbers of words ``(B, T)``, each row with at least one ``end``; what stands
-                behind the first is not looked at.
-
-        Returns:
-            One vector a text, ``(B, D)``.
-
-        Raises:
-            ValueError: If the tokens are not a matrix, or longer than ``max_len``.
-        """
+        """One vector a text: ``(B, T)`` becomes ``(B, D)``; nothing behind ``end`` is read."""
         if tokens.ndim != 2 or tokens.shape[1] > self.config.max_len:
             raise ValueError(
                 f"tokens have shape {tuple(tokens.shape)}, wanted (B, T) with T at most "
@@ -229,16 +175,10 @@ class DualEncoder(nn.Module):
 
     Source: Radford et al. (2021), figures 1 and 3.
 
-    Args:
-        config: Sizes of both towers.
-        fused: Whether the blocks use the fused attention kernel.
-        generator: Source of the initial weights; torch's global one if not given.
-
     Example:
         >>> model = DualEncoder(DualEncoderConfig(end=2))
         >>> tokens = torch.tensor([[7, 8, 2], [9, 2, 0]])
-        >>> similarities = model(torch.zeros(4, 3, 32, 32), tokens)
-        >>> similarities.shape
+        >>> model(torch.zeros(4, 3, 32, 32), tokens).shape
         torch.Size([4, 2])
     """
 
@@ -260,37 +200,15 @@ class DualEncoder(nn.Module):
             nn.init.normal_(proj.weight, std=proj.in_features**-0.5, generator=generator)
 
     def embed_images(self, images: Tensor) -> Tensor:
-        """Where images lie in the shared space.
-
-        Args:
-            images: ``(N, C, height, width)``.
-
-        Returns:
-            ``(N, d_embedding)``, of any length.
-        """
+        """Where images ``(N, C, height, width)`` lie: ``(N, d_embedding)``, of any length."""
         return self.image_proj(self.image_tower(images))
 
     def embed_texts(self, tokens: Tensor) -> Tensor:
-        """Where texts lie in the shared space.
-
-        Args:
-            tokens: ``(M, T)``.
-
-        Returns:
-            ``(M, d_embedding)``, of any length.
-        """
+        """Where texts ``(M, T)``, each with an end token, lie: ``(M, d_embedding)``."""
         return self.text_proj(self.text_tower(tokens))
 
     def forward(self, images: Tensor, tokens: Tensor) -> Tensor:
-        """Compare every image with every text.
-
-        Args:
-            images: ``(N, C, height, width)``.
-            tokens: ``(M, T)``, each row with an end token.
-
-        Returns:
-            Cosines times the learned factor, ``(N, M)``.
-        """
+        """Cosines of every image with every text times the learned factor, ``(N, M)``."""
         return pair_similarities(
             self.embed_images(images), self.embed_texts(tokens), self.temperature()
         )
@@ -329,14 +247,6 @@ def clip_vit_b32(*, generator: torch.Generator | None = None) -> DualEncoder:
     """CLIP with a ViT-B/32: 151,277,313 parameters.
 
     The released weights want the activation ``x sigmoid(1.702 x)``; ours is the exact GELU.
-
-    Args:
-        generator: Source of the initial weights; torch's global one if not given.
-
-    Example:
-        >>> with torch.device("meta"):  # sizes alone
-        ...     clip_vit_b32().config.image_d_model
-        768
     """
     config = DualEncoderConfig(
         image_size=224,

@@ -16,29 +16,12 @@ Places = Literal["dual", "line"]
 def unified_positions(
     n_words: int, rows: int, columns: int, d_model: int, *, places: Places = "dual"
 ) -> Tensor:
-    """Positions of a sequence of words followed by patches.
+    """Positions of words T followed by patches: a table ``(T + rows * columns, D)``.
 
     ``"dual"`` gives words a place on a line and patches a place on a grid; ``"line"`` counts on
-    through the patches, row after row, as if they were words. With ``"dual"`` the first word and
-    the first patch get the same code: something else must tell them apart.
-
-    Args:
-        n_words: Number of words T.
-        rows: Rows of patches.
-        columns: Columns of patches.
-        d_model: Width D, divisible by 4.
-        places: ``"dual"`` or ``"line"``.
-
-    Returns:
-        Table ``(T + rows * columns, D)``, float32.
-
-    Raises:
-        ValueError: If ``places`` is unknown or D is not a positive multiple of 4.
-
-    Example:
-        >>> table = unified_positions(3, rows=2, columns=2, d_model=8)
-        >>> torch.equal(table[0], table[3])  # word 0 and patch (0, 0)
-        True
+    through the patches, row after row, as if they were words. D is a multiple of 4. With
+    ``"dual"`` the first word and the first patch get the same code: something else must tell them
+    apart.
     """
     if places not in get_args(Places):
         raise ValueError(f"places is {places!r}, wanted one of {get_args(Places)}")
@@ -54,25 +37,10 @@ class UnifiedConfig:
     """What a :class:`UnifiedEncoder` is made of.
 
     Attributes:
-        image_size: Side of the square images.
-        patch_size: Side of a patch, which divides it.
-        n_channels: Colour channels.
-        n_words: Size of the vocabulary.
-        max_len: Number of words of a text, padding included.
+        image_size, patch_size: Side of the square images, and of a patch, which divides it.
+        n_words, max_len: Size of the vocabulary; words of a text, padding included.
         pad: Number of the padding token, which nobody attends to.
-        d_model: Width D.
-        n_layers: Number of blocks.
-        n_heads: Heads per block, a divisor of D.
-        d_ff: Hidden width of the feed-forward parts.
-        dropout: Probability of dropping channels and weights while training.
         places: ``"dual"`` or ``"line"``, as in :func:`unified_positions`.
-
-    Raises:
-        ValueError: If the sizes don't divide.
-
-    Example:
-        >>> UnifiedConfig().n_patches
-        16
     """
 
     image_size: int = 32
@@ -111,11 +79,6 @@ class UnifiedEncoder(nn.Module):
     Source: Kim et al., ViLT: Vision-and-Language Transformer Without Convolution or Region
     Supervision (2021), section 3; fixed codes in place of its learned positions.
 
-    Args:
-        config: What to build.
-        fused: Whether the blocks use the fused attention kernel.
-        generator: Source of the initial weights; torch's global one if not given.
-
     Example:
         >>> model = UnifiedEncoder(UnifiedConfig(max_len=5)).eval()
         >>> words, patches = model(torch.tensor([[7, 8, 9, 0, 0]]), torch.zeros(1, 3, 32, 32))
@@ -151,17 +114,11 @@ class UnifiedEncoder(nn.Module):
             nn.init.normal_(table, std=0.02, generator=generator)
 
     def forward(self, tokens: Tensor, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode pairs.
+        """Encode pairs as words ``(B, max_len, D)`` and patches ``(B, N, D)``.
 
         Args:
             tokens: Numbers of words ``(B, max_len)``, filled up with ``pad``.
             images: ``(B, C, height, width)``.
-
-        Returns:
-            Words ``(B, max_len, D)`` and patches ``(B, N, D)``.
-
-        Raises:
-            ValueError: If tokens or images are not of the configured size.
         """
         config = self.config
         check_images(images, config.n_channels, config.image_size)

@@ -10,26 +10,10 @@ from course_lib.positions import sinusoidal_encoding
 
 
 def video_positions(frames: int, rows: int, columns: int, d_model: int) -> Tensor:
-    """Encode frame, row and column by concatenation: each has a third of the channels.
+    """Encode frame, row and column by concatenation: a table ``(frames, rows * columns, D)``.
 
-    Args:
-        frames: Number of frames.
-        rows: Rows of a frame.
-        columns: Columns of a frame.
-        d_model: Width D, even. What three does not divide goes to rows and columns.
-
-    Returns:
-        Table ``(frames, rows * columns, D)``, float32.
-
-    Raises:
-        ValueError: If D is not an even number of at least 6.
-
-    Example:
-        >>> table = video_positions(2, 3, 4, d_model=12)
-        >>> table.shape, len(table.flatten(0, 1).unique(dim=0))
-        (torch.Size([2, 12, 12]), 24)
-        >>> torch.equal(table[0, 5, 4:], table[1, 5, 4:])  # same place, another frame
-        True
+    Each has a third of the channels; D is even, and what three does not divide goes to rows and
+    columns.
     """
     if d_model < 6 or d_model % 2:
         raise ValueError(f"d_model is {d_model}, wanted an even number of at least 6")
@@ -43,26 +27,12 @@ def video_positions(frames: int, rows: int, columns: int, d_model: int) -> Tenso
 
 
 def factorised_mask(frames: int, places: int, *, causal: bool = False) -> tuple[Tensor, Tensor]:
-    """Write both steps of :class:`FactorisedBlock` as masks over all tokens of a video.
+    """Write both steps of :class:`FactorisedBlock` as boolean masks ``(F N, F N)``.
 
-    Dense attention under these masks computes the same at a cost of O((F N)^2). Their product says
+    Tokens stand in order of frames, N to each of F. In the step over time a token sees the same
+    place, with ``causal`` in no later frame; in the step over space, the same frame. Dense
+    attention under these masks computes the same at a cost of O((F N)^2), and their product says
     what one block reaches.
-
-    Args:
-        frames: Number of frames F.
-        places: Tokens of a frame N.
-        causal: Whether a frame sees only itself and earlier ones.
-
-    Returns:
-        Two boolean masks ``(F N, F N)`` for tokens in order of frames: who sees whom in the step
-        over time (the same place) and in the step over space (the same frame).
-
-    Example:
-        >>> time, space = factorised_mask(frames=2, places=3)
-        >>> int(time.sum()), int(space.sum()), int(torch.ones(6, 6).sum())
-        (12, 18, 36)
-        >>> bool((time.float() @ space.float() > 0).all())  # one block reaches everything
-        True
     """
     frame = torch.arange(frames * places) // places
     place = torch.arange(frames * places) % places
@@ -87,25 +57,6 @@ class FactorisedBlock(nn.Module):
     section 3, divided space-time attention. The linear map after the attention over time is not in
     the paper but in its code: 0 at the start (``still_start``), it leaves a pretrained image model
     as it was.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads, which divides D.
-        d_ff: Hidden width of the feed-forward part.
-        causal: Whether a frame sees only itself and earlier ones.
-        still_start: Whether the step over time changes nothing before training.
-        dropout: Probability of dropping weights and the output of each part while training.
-        eps: Added to the variance in the norms.
-        fused: Whether to use the fused attention kernel.
-
-    Example:
-        >>> block = FactorisedBlock(8, n_heads=2, d_ff=16, causal=True).eval()
-        >>> video = torch.randn(1, 3, 4, 8, generator=torch.Generator().manual_seed(0))
-        >>> out = block(video)
-        >>> changed = video.clone()
-        >>> changed[:, 2] *= -1.0  # the last frame
-        >>> torch.equal(block(changed)[:, :2], out[:, :2])
-        True
     """
 
     def __init__(
@@ -137,18 +88,7 @@ class FactorisedBlock(nn.Module):
     def forward(
         self, video: Tensor, summary: Tensor | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Let tokens exchange information over time and space.
-
-        Args:
-            video: ``(B, F, N, D)``: F frames of N places.
-            summary: The token that stands for the whole video, ``(B, D)``.
-
-        Returns:
-            The video ``(B, F, N, D)``, and with a summary that too, ``(B, D)``.
-
-        Raises:
-            ValueError: If a shape is wrong, or a summary is given under a causal mask.
-        """
+        """Mix a video ``(B, F, N, D)``, and with a summary ``(B, D)`` that too."""
         if video.ndim != 4:
             raise ValueError(f"video has shape {tuple(video.shape)}, wanted (B, F, N, D)")
         batch, frames, places, d_model = video.shape

@@ -18,20 +18,9 @@ CELLS: dict[Cell, Callable[..., nn.Module]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "
 
 
 def recur(rnn: nn.Module, *inputs: Any) -> Any:
-    """Call recurrent layers so that gradients can follow, whatever the mode.
+    """Call an ``nn.RNN``, ``nn.GRU`` or ``nn.LSTM`` on ``(B, T, D)`` so that gradients can follow.
 
     cuDNN goes backwards in training mode only; torch's own kernels, which are slower, always do.
-
-    Args:
-        rnn: An ``nn.RNN``, ``nn.GRU`` or ``nn.LSTM``.
-        inputs: What it is called with: vectors ``(B, T, D)`` or packed, and a state.
-
-    Returns:
-        What it returns.
-
-    Example:
-        >>> recur(nn.GRU(3, 5, batch_first=True).eval(), torch.zeros(2, 4, 3))[0].shape
-        torch.Size([2, 4, 5])
     """
     if rnn.training or not torch.is_grad_enabled():
         return rnn(*inputs)
@@ -44,28 +33,13 @@ class Seq2SeqConfig:
     """What a :class:`Seq2Seq` is made of.
 
     Attributes:
-        source_vocab_size: Number of source tokens.
-        target_vocab_size: Number of target tokens.
         d_model: Width D of the embeddings and of the states on both sides.
         n_layers: Recurrent layers, in the encoder as in the decoder.
-        cell: Kind of recurrent unit.
         bidirectional: Whether the encoder reads in both directions. Each then has D / 2 units, so
             that the states stay D wide and the decoder is the same.
         attention: Score function, or None for a decoder that knows only the last encoder state.
         dropout: Probability of dropping a channel of embeddings and readouts while training.
-        pad_id: Token that fills up short sentences.
-        bos_id: Token before the first target word.
-        eos_id: Token after the last target word.
-
-    Raises:
-        ValueError: If a name is unknown or a number out of range.
-
-    Example:
-        >>> Seq2SeqConfig(20, 30, attention="dott")
-        Traceback (most recent call last):
-        ...
-        ValueError: attention is 'dott', wanted None or one of ('dot', 'general', 'concat', \
-'additive')
+        pad_id, bos_id, eos_id: Tokens that fill up short sentences, and that begin and end one.
     """
 
     source_vocab_size: int

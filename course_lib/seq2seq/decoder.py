@@ -19,10 +19,6 @@ from course_lib.seq2seq.scores import (
 class Score(nn.Module):
     """One of the four score functions together with its parameters.
 
-    Args:
-        kind: ``"dot"``, ``"general"``, ``"concat"`` or ``"additive"``.
-        d_model: Width D of queries, keys and of the hidden layer of the last two.
-
     Example:
         >>> [sum(p.numel() for p in Score(kind, 10).parameters())
         ...  for kind in ("dot", "general", "concat", "additive")]
@@ -45,15 +41,7 @@ class Score(nn.Module):
             nn.init.uniform_(parameter, -(d_model**-0.5), d_model**-0.5)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Score every key for every query.
-
-        Args:
-            query: Decoder states ``(B, T, D)``.
-            keys: Encoder states ``(B, S, D)``.
-
-        Returns:
-            Scores ``(B, T, S)``.
-        """
+        """Score every key ``(B, S, D)`` for every query ``(B, T, D)``: ``(B, T, S)``."""
         if self.kind == "dot":
             return luong_dot(query, keys)
         if self.kind == "general":
@@ -70,14 +58,6 @@ class Decoder(nn.Module):
     recurrence runs first and all its states then attend in one batched step (there is no input
     feeding). With Bahdanau's the context is part of the next input, so the words come one by one;
     its readout here is Luong's, not the maxout layer of the paper.
-
-    Args:
-        vocab_size: Number of target tokens.
-        d_model: Width D of the embeddings and of the states.
-        n_layers: Recurrent layers.
-        cell: Kind of recurrent unit.
-        attention: Score function or None.
-        dropout: Probability of dropping a channel while training.
 
     Example:
         Two encoder states to look back at, of which the second is hidden.
@@ -119,17 +99,15 @@ class Decoder(nn.Module):
     def forward(
         self, tokens: Tensor, state: State, memory: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor | None, State]:
-        """Read T target tokens and predict, after each, the next one.
+        """Read target tokens ``(B, T)``, the start token first, and predict the next after each.
+
+        Returns logits ``(B, T, V)``, weights ``(B, T, S)`` (None without attention) and the state
+        after the last token.
 
         Args:
-            tokens: Target tokens ``(B, T)``, beginning with the start token.
             state: State of every layer before the first token, ``(L, B, D)``.
             memory: Encoder states ``(B, S, D)``.
             mask: Boolean ``(B, 1, S)``; ``True`` = a real source word.
-
-        Returns:
-            Logits ``(B, T, V)``, weights ``(B, T, S)`` (None without attention) and the state
-            after the last token.
         """
         x = self.dropout(self.embedding(tokens))
         if self.attention is None:

@@ -10,15 +10,7 @@ class Encoder(nn.Module):
     """Read a source sentence into one state for each of its words.
 
     Sentences are packed, so that the recurrence ends at the last real word of each: padding reaches
-    neither the states nor the gradients.
-
-    Args:
-        vocab_size: Number of source tokens.
-        d_model: Width D of the embeddings and of the states.
-        n_layers: Recurrent layers.
-        cell: Kind of recurrent unit.
-        bidirectional: Whether to read in both directions, with D / 2 units each.
-        dropout: Probability of dropping a channel while training.
+    neither the states nor the gradients. If it reads in both directions, each has D / 2 units.
 
     Example:
         >>> import torch
@@ -26,8 +18,6 @@ class Encoder(nn.Module):
         >>> memory, state = encoder(torch.tensor([[5, 6, 7], [8, 0, 0]]), torch.tensor([3, 1]))
         >>> memory.shape, state.shape
         (torch.Size([2, 3, 4]), torch.Size([1, 2, 4]))
-        >>> memory[1, 1:].abs().max().item()  # after the end of the second sentence
-        0.0
         >>> torch.equal(state[0, 1], memory[1, 0])  # its last state is that of its only word
         True
     """
@@ -56,18 +46,10 @@ class Encoder(nn.Module):
         )
 
     def forward(self, source: Tensor, source_lengths: Tensor) -> tuple[Tensor, State]:
-        """Encode a batch.
+        """Encode tokens ``(B, S)``, padded on the right, of which at least 1 is real ``(B,)``.
 
-        Args:
-            source: Tokens ``(B, S)``, padded on the right.
-            source_lengths: Number of real tokens of each sentence ``(B,)``, at least 1.
-
-        Returns:
-            The states of the top layer ``(B, S, D)``, 0 after the end of a sentence, and the last
-            state of every layer ``(L, B, D)`` (for an LSTM a pair of these).
-
-        Raises:
-            ValueError: If the shapes don't fit or a length is not in 1..S.
+        Returns the states of the top layer ``(B, S, D)``, 0 after the end of a sentence, and the
+        last state of every layer ``(L, B, D)`` (for an LSTM a pair of these).
         """
         if source.ndim != 2 or source_lengths.shape != source.shape[:1]:
             raise ValueError(

@@ -22,14 +22,6 @@ class Writing(NamedTuple):
         mask: Boolean ``(N, 1, S)``; ``True`` = a real source word.
         weights: What every token so far looked at, ``(N, t, S)``; None before the first and
             without attention.
-
-    Example:
-        Sentences change places, and one of them is continued twice.
-
-        >>> memory = torch.tensor([[[1.0]], [[2.0]]])
-        >>> state = Writing(memory.transpose(0, 1), memory, torch.ones(2, 1, 1).bool(), None)
-        >>> state.reorder(torch.tensor([1, 0, 1])).layers.flatten()
-        tensor([2., 1., 2.])
     """
 
     layers: State
@@ -38,11 +30,7 @@ class Writing(NamedTuple):
     weights: Tensor | None
 
     def reorder(self, indices: Tensor) -> "Writing":
-        """Let sentence n continue the former sentence ``indices[n]``.
-
-        Args:
-            indices: Integers ``(N',)``.
-        """
+        """Let sentence n continue the former sentence ``indices[n]`` of ``(N',)``."""
         if isinstance(self.layers, tuple):
             layers: State = (self.layers[0][:, indices], self.layers[1][:, indices])
         else:
@@ -56,10 +44,6 @@ class Seq2Seq(nn.Module):
 
     Source: Sutskever et al., Sequence to Sequence Learning with Neural Networks (2014), for the
     model without attention; Luong et al. (2015) and Bahdanau et al. (2015) with it.
-
-    Args:
-        config: What to build.
-        generator: Source of the initial weights; torch's global one if not given.
 
     Example:
         >>> config = Seq2SeqConfig(source_vocab_size=20, target_vocab_size=30, attention="general")
@@ -105,20 +89,14 @@ class Seq2Seq(nn.Module):
         *,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor | None]:
-        """Predict each next target token from the true ones before it (teacher forcing).
+        """Logits ``(B, T, V)`` of each next token, given the true ones before it (teacher forcing).
 
         Args:
-            source: Source tokens ``(B, S)``, padded on the right.
-            source_lengths: Number of real source tokens ``(B,)``.
+            source, source_lengths: Tokens ``(B, S)``, padded on the right; how many are real
+                ``(B,)``.
             target_in: Target tokens ``(B, T)``, the start token first.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Logits ``(B, T, V)``, and if asked for the weights ``(B, T, S)``, which are None for a
-            model without attention.
-
-        Raises:
-            ValueError: If the shapes don't fit or a length is not in 1..S.
+            return_weights: Whether to return the weights ``(B, T, S)``, or None without attention,
+                too.
         """
         memory, state = self.encoder(source, source_lengths)
         mask = padding_mask(source_lengths.to(source.device), source.shape[1])[:, 0]
@@ -126,18 +104,9 @@ class Seq2Seq(nn.Module):
         return (logits, weights) if return_weights else logits
 
     def loss(self, source: Tensor, source_lengths: Tensor, target: Tensor) -> Tensor:
-        """Mean cross-entropy per real target token.
+        """Mean cross-entropy per real target token, a scalar.
 
-        Args:
-            source: Source tokens ``(B, S)``, padded on the right.
-            source_lengths: Number of real source tokens ``(B,)``.
-            target: Target tokens ``(B, T + 1)``: start token, words, end token, padding.
-
-        Returns:
-            A scalar. Padding takes no part in it.
-
-        Raises:
-            ValueError: If all of the target is padding.
+        The target ``(B, T + 1)`` holds start token, words, end token and padding.
         """
         check_target(target, self.config.pad_id)
         logits = self(source, source_lengths, target[:, :-1])
@@ -147,14 +116,9 @@ class Seq2Seq(nn.Module):
         )
 
     def step(self, tokens: Tensor, state: Writing) -> tuple[Tensor, Writing]:
-        """Read one more token and say what may come next.
+        """Read the last token of each sentence ``(N,)`` and say what may come next.
 
-        Args:
-            tokens: The last token of each sentence ``(N,)``.
-            state: What has been read and written before.
-
-        Returns:
-            Log-probabilities of the next token ``(N, V)`` and the state after this one.
+        Returns log-probabilities of the next token ``(N, V)`` and the state after this one.
         """
         logits, weights, layers = self.decoder(
             tokens[:, None], state.layers, state.memory, state.mask
@@ -173,23 +137,15 @@ class Seq2Seq(nn.Module):
         method: Method = "greedy",
         **options: Any,
     ) -> Decoded[Writing]:
-        """Translate.
+        """Translate: tokens ``(B, T)`` without the start token, from a beam ``(B, K, T)``.
+
+        The attention weights are in ``state.weights``. Runs in evaluation mode and restores the
+        mode.
 
         Args:
-            source: Source tokens ``(B, S)``, padded on the right.
-            source_lengths: Number of real source tokens ``(B,)``.
+            source, source_lengths: As for the model.
             max_len: Number of steps after which to stop.
-            method: ``"greedy"``, ``"sample"`` or ``"beam"``.
-            options: As in :func:`course_lib.decoding.decode`.
-
-        Returns:
-            Tokens ``(B, T)`` without the start token, ``T <= max_len``: words, end token, padding;
-            from a beam ``(B, K, T)``. The attention weights are in ``state.weights``. Runs in
-            evaluation mode and restores the mode.
-
-        Raises:
-            ValueError: If the shapes don't fit, a length is not in 1..S, or an option is out of
-                range.
+            method, options: As in :func:`course_lib.decoding.decode`.
         """
         config, was_training = self.config, self.training
         self.eval()
@@ -213,20 +169,10 @@ class Seq2Seq(nn.Module):
     def greedy(
         self, source: Tensor, source_lengths: Tensor, *, max_len: int
     ) -> tuple[Tensor, Tensor | None]:
-        """Translate by taking the most probable token at every step.
+        """Translate by taking the most probable token at every step, as :meth:`generate` does.
 
-        Args:
-            source: Source tokens ``(B, S)``, padded on the right.
-            source_lengths: Number of real source tokens ``(B,)``.
-            max_len: Number of steps after which to stop.
-
-        Returns:
-            Tokens ``(B, T)`` without the start token, ``T <= max_len``: words, end token, padding.
-            And the weights ``(B, T, S)``, row t of which chose token t (rows of padding are 0), or
-            None for a model without attention. Runs in evaluation mode and restores the mode.
-
-        Raises:
-            ValueError: If the shapes don't fit, a length is not in 1..S or max_len is below 1.
+        Returns tokens ``(B, T)`` and the weights ``(B, T, S)``, row t of which chose token t (rows
+        of padding are 0), or None for a model without attention.
         """
         tokens, _, _, state = self.generate(source, source_lengths, max_len=max_len)
         if state.weights is None:
@@ -237,23 +183,9 @@ class Seq2Seq(nn.Module):
 
 
 def exact_match(tokens: Tensor, target_out: Tensor, *, pad_id: int = 0) -> Tensor:
-    """Say which sentences are right from the first word to the end token.
+    """Say which sentences ``(B, T)`` are ``(B, T')`` from first word to end token: ``(B,)``.
 
-    Args:
-        tokens: Decoded tokens ``(B, T)``, filled up with padding after the end token.
-        target_out: True tokens without the start token ``(B, T')``, filled up likewise; T' may
-            differ from T.
-        pad_id: The padding.
-
-    Returns:
-        Boolean ``(B,)``.
-
-    Raises:
-        ValueError: If the shapes don't fit together.
-
-    Example:
-        >>> exact_match(torch.tensor([[7, 2], [7, 8]]), torch.tensor([[7, 2, 0], [7, 8, 2]]))
-        tensor([ True, False])
+    Both are without the start token and filled up after the end token; T' may differ from T.
     """
     if tokens.ndim != 2 or target_out.ndim != 2 or len(tokens) != len(target_out):
         raise ValueError(

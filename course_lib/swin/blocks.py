@@ -34,16 +34,6 @@ class WindowAttention(nn.Module):
 
     Source: Liu et al., Swin Transformer (2021), equation 4.
 
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
-        window: Height and width of the largest window.
-        dropout: Probability of dropping a weight while training.
-        fused: Whether to use the fused kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If H does not divide D.
-
     Example:
         The bias table adds ``(2 * 7 - 1)**2`` numbers per head to the four projections.
 
@@ -82,20 +72,13 @@ class WindowAttention(nn.Module):
         window: Pair | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend inside each window.
+        """Attend inside each window, ``(B * nW, N, D)``, those of one image side by side.
 
         Args:
-            x: Windows ``(B * nW, N, D)``, those of one image side by side.
             mask: Boolean ``(nW, N, N)``, the same for each image; ``True`` = may attend.
             window: Height and width of the windows at hand; the largest if not given.
-            return_weights: Whether to return the weights too.
-
-        Returns:
-            Windows ``(B * nW, N, D)``, and if asked for the weights ``(B * nW, H, N, N)`` before
-            dropout.
-
-        Raises:
-            ValueError: If the windows, their number or the mask don't fit.
+            return_weights: Whether to return the weights ``(B * nW, H, N, N)``, before dropout,
+                too.
         """
         rows, columns = window or (self.bias.rows, self.bias.columns)
         N = rows * columns
@@ -141,27 +124,16 @@ class SwinBlock(nn.Module):
     Source: Liu et al., Swin Transformer (2021), equation 3.
 
     Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
-        d_ff: Hidden width of the feed-forward part.
         grid: Height and width of the grid that the block is meant for, whose mask it keeps; others
             work too.
-        window: Side of a window.
-        shift: By how much the windows are moved.
-        dropout: Probability of dropping weights, hidden channels and the output of each part.
+        window, shift: Side of a window, and by how much the windows are moved, which is less.
         drop_path: Probability of leaving out a part for an image while training.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If sizes don't fit or the shift is not less than the window.
 
     Example:
         >>> block = SwinBlock(8, n_heads=2, d_ff=16, grid=(8, 8), window=4, shift=2)
         >>> out, weights = block(torch.randn(1, 8, 8, 8), return_weights=True)
         >>> out.shape, weights.shape
         (torch.Size([1, 8, 8, 8]), torch.Size([1, 4, 2, 16, 16]))
-        >>> block(torch.randn(1, 5, 9, 8)).shape
-        torch.Size([1, 5, 9, 8])
     """
 
     mask: Tensor | None
@@ -194,19 +166,7 @@ class SwinBlock(nn.Module):
         self.register_buffer("mask", mask, persistent=False)
 
     def forward(self, x: Tensor, *, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-        """Let the tokens of each window exchange information, then transform each token.
-
-        Args:
-            x: Grid of tokens ``(B, rows, columns, D)``.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Grid of tokens ``(B, rows, columns, D)``, and if asked for the weights
-            ``(B, nW, H, N, N)`` before dropout.
-
-        Raises:
-            ValueError: If x is not a grid of tokens of width D.
-        """
+        """Transform ``(B, rows, columns, D)``; weights ``(B, nW, H, N, N)``, before dropout."""
         if x.ndim != 4 or x.shape[-1] != self.attention.d_model:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}, wanted (B, rows, columns, {self.attention.d_model})"
@@ -248,15 +208,9 @@ class PatchMerging(nn.Module):
 
     Source: Liu et al., Swin Transformer (2021), section 3.1.
 
-    Args:
-        d_model: Width D of the tokens that come in.
-
     Example:
-        >>> merge = PatchMerging(8)
-        >>> merge(torch.randn(1, 4, 6, 8)).shape
+        >>> PatchMerging(8)(torch.randn(1, 4, 6, 8)).shape
         torch.Size([1, 2, 3, 16])
-        >>> sum(p.numel() for p in merge.parameters())  # a norm, and a map without bias
-        576
     """
 
     def __init__(self, d_model: int) -> None:
@@ -266,17 +220,7 @@ class PatchMerging(nn.Module):
         self.proj = nn.Linear(4 * d_model, 2 * d_model, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Merge.
-
-        Args:
-            x: Grid of tokens ``(B, rows, columns, D)``.
-
-        Returns:
-            Grid of tokens ``(B, rows / 2, columns / 2, 2 D)``, sizes rounded up.
-
-        Raises:
-            ValueError: If x is not a grid of tokens of width D.
-        """
+        """Merge ``(B, rows, columns, D)`` to ``(B, rows / 2, columns / 2, 2 D)``, rounded up."""
         if x.ndim != 4 or x.shape[-1] != self.d_model:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}, wanted (B, rows, columns, {self.d_model})"
@@ -288,22 +232,11 @@ class PatchMerging(nn.Module):
 
 
 def drop_path(x: Tensor, p: float, *, generator: torch.Generator | None = None) -> Tensor:
-    """Set whole examples to 0 with probability p and scale the rest, so that the mean stays.
+    """Set whole examples of ``(B, ...)`` to 0 with probability p and the rest to ``x / (1 - p)``.
 
-    On a residual path this leaves out a block for some images.
+    So the mean stays. On a residual path this leaves out a block for some images.
 
     Source: Huang et al., Deep Networks with Stochastic Depth (2016).
-
-    Args:
-        x: A batch ``(B, ...)``.
-        p: Probability of dropping an example.
-        generator: Source of the draw; torch's global one if not given.
-
-    Returns:
-        ``(B, ...)``: for each example 0 or ``x / (1 - p)``.
-
-    Raises:
-        ValueError: If p is not in [0, 1) or x no batch.
 
     Example:
         >>> drop_path(torch.ones(6), 0.5, generator=torch.Generator().manual_seed(0))
@@ -320,34 +253,12 @@ def drop_path(x: Tensor, p: float, *, generator: torch.Generator | None = None) 
 
 
 def drop_path_rates(largest: float, n_layers: int) -> list[float]:
-    """Probabilities that grow in equal steps from 0 in the first block to the largest in the last.
-
-    Args:
-        largest: Probability of the last block.
-        n_layers: Number of blocks.
-
-    Example:
-        >>> drop_path_rates(0.5, 3)
-        [0.0, 0.25, 0.5]
-    """
+    """Probabilities in equal steps from 0 in the first block to the largest in the last."""
     return [largest * i / max(n_layers - 1, 1) for i in range(n_layers)]
 
 
 class DropPath(nn.Module):
-    """:func:`drop_path` while training, nothing else in evaluation.
-
-    Args:
-        p: Probability of dropping an example.
-        generator: Source of the draws; torch's global one if not given.
-
-    Raises:
-        ValueError: If p is not in [0, 1).
-
-    Example:
-        >>> x = torch.ones(4, 2)
-        >>> DropPath(0.9).eval()(x) is x
-        True
-    """
+    """:func:`drop_path` while training, nothing else in evaluation."""
 
     def __init__(self, p: float, *, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -357,12 +268,5 @@ class DropPath(nn.Module):
         self.generator = generator
 
     def forward(self, x: Tensor) -> Tensor:
-        """Drop examples while training.
-
-        Args:
-            x: A batch ``(B, ...)``.
-
-        Returns:
-            ``(B, ...)``.
-        """
+        """Drop examples of ``(B, ...)`` while training."""
         return drop_path(x, self.p, generator=self.generator) if self.training else x

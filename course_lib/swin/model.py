@@ -20,24 +20,16 @@ class SwinConfig:
         image_size: Side of the images it is meant for; others work too. A stage whose map is not
             larger than a window gets a window of that size.
         patch_size: Side of a patch.
-        n_channels: Colour channels.
-        n_classes: Number of classes.
         d_model: Width D of the first stage; each further stage is twice as wide.
         depths: Number of blocks of each stage; every second one moves its windows.
         n_heads: Number of heads of each stage.
         window: Side of a window.
         mlp_ratio: Hidden width of the feed-forward parts, in units of the stage's width.
-        dropout: Probability of dropping embeddings, weights, hidden channels and outputs of parts.
         drop_path: Probability of leaving out the last block's parts for an image while training;
             it grows from 0 in the first block in equal steps.
 
-    Raises:
-        ValueError: If the stages don't agree in number, the heads don't divide the widths or a size
-            is not positive.
-
     Example:
-        >>> config = SwinConfig()
-        >>> config.widths, config.maps
+        >>> SwinConfig().widths, SwinConfig().maps
         ((96, 192, 384, 768), (56, 28, 14, 7))
     """
 
@@ -92,17 +84,10 @@ class Swin(nn.Module):
     Source: Liu et al., Swin Transformer: Hierarchical Vision Transformer using Shifted Windows
     (2021).
 
-    Args:
-        config: What to build.
-        generator: Source of the initial weights; torch's global one if not given.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-
     Example:
         >>> model = Swin(SwinConfig(image_size=32, patch_size=2, d_model=8, depths=(2, 2),
         ...                         n_heads=(1, 2), window=4, n_classes=10))
         >>> logits, weights = model(torch.zeros(3, 3, 32, 32), return_weights=True)
-        >>> logits.shape
-        torch.Size([3, 10])
         >>> [tuple(w.shape) for w in weights]  # windows and heads; then tokens of a window
         [(3, 16, 1, 16, 16), (3, 16, 1, 16, 16), (3, 4, 2, 16, 16), (3, 4, 2, 16, 16)]
     """
@@ -137,19 +122,10 @@ class Swin(nn.Module):
     def forward(
         self, images: Tensor, *, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, tuple[Tensor, ...]]:
-        """Classify a batch.
+        """Classify images ``(B, C, height, width)`` of any size as logits ``(B, n_classes)``.
 
-        Args:
-            images: ``(B, C, height, width)`` of any size; sides that are not whole patches are
-                filled with zeros.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Logits ``(B, n_classes)``, and if asked for the weights of each block, before dropout,
-            ``(B, nW, H, N, N)`` with nW windows of N tokens.
-
-        Raises:
-            ValueError: If the images are not four-dimensional or have the wrong channels.
+        Sides that are not whole patches are filled with zeros. The weights of each block, before
+        dropout, are ``(B, nW, H, N, N)`` with nW windows of N tokens.
         """
         config = self.config
         check_images(images, config.n_channels)
@@ -218,16 +194,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 def swin(name: str, *, generator: torch.Generator | None = None, **changes: Any) -> Swin:
     """A published model, or a small one for images of 32 x 32.
 
+    Fields of the :class:`SwinConfig`, such as ``n_classes``, can be set otherwise.
+
     Source: Liu et al., Swin Transformer (2021), section 3.3, for ``"t"``, ``"s"`` and ``"b"``. The
     small one, ``"cifar"``, is the course's: three stages on maps of 16, 8 and 4.
-
-    Args:
-        name: A key of :data:`PRESETS`.
-        generator: Source of the initial weights; torch's global one if not given.
-        **changes: Fields of :class:`SwinConfig` to set otherwise, such as ``n_classes``.
-
-    Raises:
-        ValueError: If there is no preset of that name.
 
     Example:
         >>> with torch.device("meta"):  # no memory, no weights

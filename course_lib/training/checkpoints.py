@@ -13,23 +13,10 @@ from torch import Tensor, nn
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> None:
-    """Write a safetensors file.
+    """Write a safetensors file with tensors of any shape and text, each by name.
 
     It is written beside its place and then moved there in one go, so that a kill at any moment
-    leaves either the old file or the new one.
-
-    Args:
-        path: Where to; missing folders are made.
-        tensors: Of any shape, by name; tensors that share memory are written apart.
-        text: By name.
-
-    Example:
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     write_tensors(Path(folder, "w.safetensors"), {"w": torch.ones(3)}, {"by": "me"})
-        ...     with safe_open(Path(folder, "w.safetensors"), framework="pt") as file:
-        ...         print(file.get_tensor("w"), file.metadata())
-        tensor([1., 1., 1.]) {'by': 'me'}
+    leaves either the old file or the new one. Tensors that share memory are written apart.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")
@@ -47,16 +34,7 @@ def save_checkpoint(
     *,
     seed: int,
 ) -> None:
-    """Write all that a run needs to go on, as :func:`write_tensors` does.
-
-    Args:
-        path: Where to; missing folders are made.
-        model: The model.
-        optimizer: The optimiser with its moments.
-        history: Rows of the finished epochs.
-        step: Number of the next step.
-        seed: Seed of the run.
-    """
+    """Write all that a run needs to go on, as :func:`write_tensors` does."""
     state = optimizer.state_dict()
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     # Moments are tensors; what else an optimiser remembers of a parameter is text.
@@ -82,14 +60,7 @@ def load_checkpoint(
 ) -> tuple[list[dict[str, float]], int]:
     """Put model and optimiser back to where :func:`save_checkpoint` left them.
 
-    Args:
-        path: The file.
-        model: Changed in place.
-        optimizer: Changed in place.
-        seed: Seed of the run.
-
-    Returns:
-        Rows of the finished epochs and the number of the next step.
+    Returns the rows of the finished epochs and the number of the next step.
 
     Raises:
         ValueError: If the file is no checkpoint, or one of another seed.

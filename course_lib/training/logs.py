@@ -13,12 +13,6 @@ def tensorboard_log(folder: Path) -> Iterator[Callable[[Mapping[str, float]], No
     the folder above shows all runs beside each other. A run that is resumed goes on in the same
     folder.
 
-    Args:
-        folder: Of this run; made if it is missing.
-
-    Yields:
-        A function for ``fit``'s ``log``.
-
     Raises:
         RuntimeError: If TensorBoard is not installed, which the course does without.
     """

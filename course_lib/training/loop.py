@@ -24,20 +24,8 @@ def warmup_cosine(
 ) -> float:
     """Factor on the learning rate: a straight rise, then half a cosine down to the floor.
 
-    The first step already moves (factor ``1 / warmup_steps``, not 0).
-
-    Args:
-        step: Number of the step, from 0.
-        total_steps: Steps of the whole run; the factor stays at the floor after them.
-        warmup_steps: Steps of the rise.
-        floor: Factor at the end.
-
-    Returns:
-        A number in (0, 1], or the floor.
-
-    Raises:
-        ValueError: If the step is negative, ``warmup_steps`` not in 0..total_steps or the floor
-            not in [0, 1].
+    The first step already moves (factor ``1 / warmup_steps``, not 0), and the factor stays at the
+    floor after ``total_steps``.
 
     Example:
         >>> [round(warmup_cosine(s, total_steps=6, warmup_steps=2), 2) for s in range(7)]
@@ -77,9 +65,11 @@ def fit(
 ) -> list[dict[str, float]]:
     """Train a model and report each epoch.
 
+    Returns one row for each epoch, from 1: ``epoch``, mean ``loss``, last ``lr`` of the first
+    parameter group, mean ``grad_norm`` before clipping, ``seconds``, and what ``evaluate``
+    returned.
+
     Args:
-        model: Trained in place.
-        optimizer: Holds the model's parameters; its learning rates are those before the schedule.
         batches: From the number of an epoch to its batches, a pure function if runs are to be
             repeatable: ``lambda epoch: minibatches(x, y, batch_size=64,
             generator=seeded_generator(seed, epoch))``.
@@ -89,20 +79,12 @@ def fit(
         schedule: From the number of a step to the factor on the learning rates.
         clip_norm: Largest allowed norm of the whole gradient, or None.
         autocast: ``torch.bfloat16`` to compute the loss in mixed precision.
-        accumulate: Batches that make one step together.
-        weigh: How much a batch counts among those of its step, such as its number of rows; if not
-            given, they count alike.
+        accumulate, weigh: As in :func:`train_epoch`.
         recompute: Kinds of blocks whose insides are computed again on the way back.
         evaluate: Measures the model after every epoch, in evaluation mode, without gradients.
         enough: From the rows so far to whether training ends before its last epoch.
         checkpoint: File to resume from if it exists, and to write after every epoch.
         log: Takes each epoch's row, such as :func:`course_lib.training.tensorboard_log` gives.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        One row for each epoch, from 1: ``epoch``, mean ``loss``, last ``lr`` of the first
-        parameter group, mean ``grad_norm`` before clipping, ``seconds``, and what ``evaluate``
-        returned.
 
     Raises:
         ValueError: If the checkpoint is of another seed or of more epochs.
@@ -111,8 +93,7 @@ def fit(
 
     Example:
         >>> from course_lib.training import minibatches, seeded_generator
-        >>> x = torch.linspace(-1, 1, 64)[:, None]
-        >>> model = nn.Linear(1, 1)
+        >>> x, model = torch.linspace(-1, 1, 64)[:, None], nn.Linear(1, 1)
         >>> history = fit(
         ...     model,
         ...     torch.optim.SGD(model.parameters(), lr=0.5),
@@ -200,13 +181,10 @@ def train_epoch(
     """Take one optimiser step for each batch, or for each few.
 
     A loss or a gradient that is not finite ends it: on a CPU before it reaches the weights, on a
-    GPU, which would have to wait for every look, after at most 50 steps.
+    GPU, which would have to wait for every look, after at most 50 steps. Returns mean loss, last
+    learning rate and mean norm of the gradient, and the number of the next step.
 
     Args:
-        model: Trained in place, in training mode.
-        optimizer: Holds the model's parameters.
-        batches: The batches of this epoch, at least one.
-        loss: From model and batch to the scalar to be made small.
         first_step: Number of the first step, for the schedule.
         schedule: From the number of a step to the factor on each group's ``initial_lr``.
         clip_norm: Largest allowed norm of the whole gradient, or None.
@@ -217,22 +195,8 @@ def train_epoch(
             wants their number, or each row of a smaller batch would count for more; if not given,
             batches count alike.
 
-    Returns:
-        Mean loss, last learning rate and mean norm of the gradient, and the number of the next
-        step.
-
     Raises:
-        ValueError: If there are no batches, ``accumulate`` is below 1, batches of a step weigh
-            nothing, or for half precision, whose gradients vanish unless the loss is scaled.
         FloatingPointError: If a loss or the norm of a gradient is not finite.
-
-    Example:
-        >>> model = nn.Linear(2, 1)
-        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        >>> batches = [torch.randn(8, 2) for _ in range(5)]
-        >>> row, step = train_epoch(model, optimizer, batches, lambda m, x: m(x).square().mean())
-        >>> sorted(row), step
-        (['grad_norm', 'loss', 'lr'], 5)
     """
     if autocast == torch.float16:
         raise ValueError("autocast is float16, wanted bfloat16, which needs no scaling of the loss")

@@ -9,39 +9,14 @@ from torch import Tensor, nn
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Count the numbers that training changes.
-
-    Args:
-        model: Any module.
-
-    Returns:
-        Number of elements of all parameters that require a gradient.
-
-    Example:
-        >>> count_parameters(nn.Linear(3, 4))
-        16
-    """
+    """Count the numbers that training changes."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
 def accuracy(logits: Tensor, labels: Tensor, *, ignore_id: int | None = None) -> float:
-    """Share of places where the largest logit is the label's.
+    """Share of labels ``(...)`` that have the largest logit ``(..., n_classes)``; NaN of none.
 
-    Args:
-        logits: ``(..., n_classes)``.
-        labels: Class numbers ``(...)``.
-        ignore_id: Label of places that don't count, such as padding.
-
-    Returns:
-        A number in [0, 1]; NaN if no place counts.
-
-    Raises:
-        ValueError: If the shapes don't fit together.
-
-    Example:
-        >>> logits = torch.tensor([[2.0, 1.0], [0.0, 3.0], [5.0, 0.0]])
-        >>> accuracy(logits, torch.tensor([0, 0, 1]), ignore_id=1)
-        0.5
+    Labels ``ignore_id`` don't count, such as padding.
     """
     right, n = _count_right(logits, labels, ignore_id)
     return right / n if n else math.nan
@@ -56,20 +31,12 @@ def evaluate_accuracy(
 ) -> float:
     """Accuracy over many batches, each place counting once however the batches are cut.
 
+    The model is in evaluation mode and without gradients; its mode is restored.
+
     Args:
-        model: Evaluated in evaluation mode and without gradients; its mode is restored.
-        batches: What ``predict`` understands.
         predict: From model and batch to logits ``(..., n_classes)`` and labels ``(...)``; if not
             given, a batch is a pair of inputs and labels.
         ignore_id: Label of places that don't count, such as padding.
-
-    Returns:
-        A number in [0, 1]; NaN if no place counts.
-
-    Example:
-        >>> images, labels = torch.eye(3), torch.tensor([0, 1, 1])
-        >>> round(evaluate_accuracy(nn.Identity(), [(images, labels)]), 3)
-        0.667
     """
     predict = predict or _predict_pair
     right = n = 0

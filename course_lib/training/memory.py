@@ -14,23 +14,12 @@ def recomputing(model: nn.Module, *kinds: type[nn.Module]) -> Iterator[None]:
     """Let modules keep only what enters them, and compute their insides again on the way back.
 
     Known as gradient checkpointing (Chen et al., 2016, section 3). Name kinds that hold whole
-    blocks, residual connections included. The gradients stay as they are, dropout included.
-
-    Args:
-        model: Whose parts are to recompute, until the ``with`` block ends.
-        kinds: Classes of those parts; of parts within parts both recompute.
+    blocks, residual connections included; of parts within parts both recompute. The gradients stay
+    as they are, dropout included.
 
     Raises:
         ValueError: If the model has no such part, or a part computes something else when it is
             computed again: a module whose ``draws_by_call`` is true.
-
-    Example:
-        >>> import torch
-        >>> model = nn.Sequential(nn.Linear(2, 2), nn.GELU())
-        >>> with recomputing(model, nn.Sequential):
-        ...     model(torch.ones(1, 2)).sum().backward()
-        >>> model[0].weight.grad.shape
-        torch.Size([2, 2])
     """
     parts = [part for part in model.modules() if isinstance(part, kinds)]
     if not parts:
@@ -56,19 +45,12 @@ def recomputing(model: nn.Module, *kinds: type[nn.Module]) -> Iterator[None]:
 
 
 def saved_bytes(call: Callable[[], Tensor]) -> int:
-    """Bytes that autograd keeps for the way back, without the weights.
+    """Bytes that autograd keeps of a call for the way back, without the weights.
 
     What shares memory counts once.
 
-    Args:
-        call: Computes something with a gradient, such as a loss.
-
-    Returns:
-        The number of bytes.
-
     Example:
-        >>> x = torch.ones(100, 10)
-        >>> weight = torch.ones(10, 10, requires_grad=True)
+        >>> x, weight = torch.ones(100, 10), torch.ones(10, 10, requires_grad=True)
         >>> saved_bytes(lambda: (x @ weight).relu().sum())  # x, and the result of relu
         8000
     """

@@ -14,34 +14,14 @@ class TransformerConfig:
     """What an :class:`~course_lib.transformer.EncoderDecoder` is made of.
 
     Attributes:
-        source_vocab_size: Number of source tokens.
-        target_vocab_size: Number of target tokens V.
-        d_model: Width D of the tokens.
-        n_heads: Attention heads H.
-        d_ff: Hidden width of the feed-forward parts.
         n_layers: Blocks L of the encoder, and as many of the decoder.
-        dropout: Probability of dropping channels of embeddings, weights, hidden channels, and the
-            output of each part.
+        dropout: Of channels of embeddings, weights, hidden channels, and the output of each part.
         norm: ``"post"`` as in the paper, or ``"pre"`` with a norm after the last block.
-        activation: ``"relu"`` or ``"gelu"``.
         positions: ``"sinusoidal"``, ``"learned"`` or ``"none"``.
         max_len: Longest sentence on either side.
-        tied: Whether the matrix of the target embedding gives the logits too.
-        shared: Whether source and target have one embedding.
-        pad_id: Token that fills up short sentences.
-        bos_id: Token before the first target word.
-        eos_id: Token after the last target word.
-
-    Raises:
-        ValueError: If a name is unknown, a number out of range, or a shared embedding has two
-            sizes.
-
-    Example:
-        >>> TransformerConfig(100, 120, shared=True)
-        Traceback (most recent call last):
-        ...
-        ValueError: source_vocab_size is 100 and target_vocab_size 120, wanted one size for a \
-shared embedding
+        tied, shared: Whether the matrix of the target embedding gives the logits, and whether it
+            embeds the source, too.
+        pad_id, bos_id, eos_id: Tokens that fill up short sentences, and that begin and end one.
     """
 
     source_vocab_size: int
@@ -78,14 +58,7 @@ class DecoderOnlyConfig:
     """What a :class:`~course_lib.transformer.DecoderOnly` is made of; the defaults are GPT-2's.
 
     Attributes:
-        vocab_size: Number of tokens V.
-        max_len: Longest sequence.
-        d_model: Width D of the tokens.
-        n_heads: Attention heads H.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Blocks L.
-        dropout: Probability of dropping channels of embeddings, weights, hidden channels, and the
-            output of each part.
+        dropout: Of channels of embeddings, weights, hidden channels, and the output of each part.
         norm: ``"pre"`` with a norm after the last block, or ``"post"``.
         activation: ``"gelu"`` or ``"relu"``. (GPT-2 approximates the first by a tanh.)
         positions: ``"learned"`` or ``"sinusoidal"``, which are added to the embeddings,
@@ -93,9 +66,6 @@ class DecoderOnlyConfig:
         rotary_base: Ratio of the longest rotary period to the shortest.
         bias: Whether projections, feed-forward parts and norms add a bias vector.
         tied: Whether the matrix of the embedding gives the logits too.
-
-    Raises:
-        ValueError: If a name is unknown or a number out of range.
 
     Example:
         >>> DecoderOnlyConfig(n_heads=7)

@@ -21,19 +21,12 @@ class DecoderOnly(nn.Module):
     Source: Radford et al., Language Models are Unsupervised Multitask Learners (2019), section 2.3,
     for the order of the norms and the initial weights.
 
-    Args:
-        config: What to build.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-        generator: Source of the initial weights; torch's global one if not given.
-
     Example:
         >>> config = DecoderOnlyConfig(vocab_size=20, d_model=16, n_heads=2, d_ff=32, n_layers=2)
         >>> model = DecoderOnly(config, generator=torch.Generator().manual_seed(0)).eval()
         >>> text = torch.tensor([[3, 1, 4, 1, 5]])
-        >>> model(text).shape
-        torch.Size([1, 5, 20])
-        >>> model.generate(text, max_len=4).tokens.shape
-        torch.Size([1, 4])
+        >>> model(text).shape, model.generate(text, max_len=4).tokens.shape
+        (torch.Size([1, 5, 20]), torch.Size([1, 4]))
     """
 
     def __init__(
@@ -102,22 +95,15 @@ class DecoderOnly(nn.Module):
         head_mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Predict, after each token, the next one.
+        """Logits ``(B, T, V)`` of what comes after each token.
 
         Args:
             tokens: Integers ``(B, T)``; with caches those that follow what is cached.
             mask: What no token may see besides those after it: boolean, broadcastable to
-                ``(B, H, T, S)``, where S is T and what is cached; ``True`` = may attend.
+                ``(B, H, T, S)``, where S is T and what is cached.
             caches: Of each block, as :meth:`make_caches` makes them.
             head_mask: Factors on the output of each head in each block, ``(L, H)``.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Logits ``(B, T, V)``, and if asked for the weights ``(L, B, H, T, S)``.
-
-        Raises:
-            ValueError: If the tokens are no integers ``(B, T)``, reach beyond ``max_len``, or the
-                shapes don't fit together.
+            return_weights: Whether to return the attention weights ``(L, B, H, T, S)``, too.
         """
         x, *weights = self._read(
             tokens, mask=mask, caches=caches, head_mask=head_mask, return_weights=return_weights
@@ -146,17 +132,7 @@ class DecoderOnly(nn.Module):
         return self.embedding.logits(x) if self.head is None else self.head(x)
 
     def loss(self, tokens: Tensor) -> Tensor:
-        """Mean cross-entropy of each token given those before it.
-
-        Args:
-            tokens: Integers ``(B, T + 1)``, T at least 1.
-
-        Returns:
-            A scalar.
-
-        Raises:
-            ValueError: If there is no token to foretell.
-        """
+        """Mean cross-entropy, a scalar, of each token of ``(B, T + 1)`` given those before it."""
         if tokens.ndim != 2 or tokens[:, 1:].numel() == 0:
             raise ValueError(
                 f"tokens have shape {tuple(tokens.shape)}, wanted (B, T + 1) with T at least 1"
@@ -176,25 +152,17 @@ class DecoderOnly(nn.Module):
         cached: bool = True,
         **options: Any,
     ) -> Decoded[Any]:
-        """Go on with a text.
+        """Go on with a text: the new tokens ``(B, T')``, from a beam ``(B, K, T')``.
+
+        Runs in evaluation mode and restores the mode.
 
         Args:
             tokens: Integers ``(B, T)``, T at least 1; all texts are equally long.
             max_len: Number of new tokens after which to stop.
-            method: ``"greedy"``, ``"sample"`` or ``"beam"``.
-            end: Token that ends a text; none does if not given.
-            pad: What to write after the end; ``end`` if not given.
+            end, pad: Token that ends a text, if any does; what to write after it, ``end`` if None.
             cached: Whether to keep keys and values. Without, the whole text is read again for each
                 new token; the result is the same.
-            options: As in :func:`course_lib.decoding.decode`.
-
-        Returns:
-            The new tokens ``(B, T')``, ``T' <= max_len``, from a beam ``(B, K, T')``, with their
-            log-probabilities. Runs in evaluation mode and restores the mode.
-
-        Raises:
-            ValueError: If the tokens are no integers ``(B, T)``, text and new tokens reach beyond
-                the ``max_len`` of the model, or an option is out of range.
+            method, options: As in :func:`course_lib.decoding.decode`.
         """
         if tokens.ndim != 2 or tokens.shape[1] < 1:
             raise ValueError(f"tokens have shape {tuple(tokens.shape)}, wanted (B, T) with T > 0")
@@ -237,13 +205,5 @@ def gpt2_small(*, generator: Generator | None = None) -> DecoderOnly:
 
     Source: Radford et al., Language Models are Unsupervised Multitask Learners (2019), table 2,
     whose first row says 117 million.
-
-    Args:
-        generator: Source of the initial weights; torch's global one if not given.
-
-    Example:
-        >>> with torch.device("meta"):  # sizes alone
-        ...     gpt2_small().config.n_layers
-        12
     """
     return DecoderOnly(DecoderOnlyConfig(), generator=generator)

@@ -24,15 +24,6 @@ class DepthProfile:
             output along a random direction.
         variance: Variance of the channels there, ``(L + 1,)``.
         diversity: :func:`token_diversity` there, ``(L + 1,)``.
-
-    Example:
-        Post-norm holds the stream at variance 1, pre-norm lets it grow.
-
-        >>> profile = depth_profile("post", 4)
-        >>> profile.variance.shape, profile.variance[1:].round(decimals=2).unique().tolist()
-        (torch.Size([5]), [1.0])
-        >>> bool((depth_profile("pre", 4).variance.diff() > 0.1).all())
-        True
     """
 
     gradient: Tensor
@@ -41,20 +32,10 @@ class DepthProfile:
 
 
 def token_diversity(x: Tensor) -> Tensor:
-    """Measure which share of the tokens is not common to all tokens of their sequence.
+    """Which share of the tokens ``(B, T, D)`` is not common to all of their sequence, ``()``.
 
-    Source: Dong et al., Attention is Not All You Need (2021), in another matrix norm.
-
-    Args:
-        x: Tokens ``(B, T, D)``.
-
-    Returns:
-        A number ``()`` from 0, all tokens of each sequence are equal, to 1, their mean is 0.
-
-    Example:
-        >>> apart = torch.tensor([[[1.0, 0.0], [-1.0, 0.0]]])
-        >>> token_diversity(apart), token_diversity(apart.abs())
-        (tensor(1.), tensor(0.))
+    It is 0 where all tokens of each sequence are equal, and 1 where their mean is 0. Source: Dong
+    et al., Attention is Not All You Need (2021), in another matrix norm.
     """
     return (x - x.mean(dim=1, keepdim=True)).norm() / x.norm()
 
@@ -69,18 +50,7 @@ def depth_profile(
 ) -> DepthProfile:
     """Send random tokens through a stack just initialised, and a gradient back.
 
-    Args:
-        arrangement: What surrounds each part, one of :data:`ARRANGEMENTS`.
-        n_layers: Number L of blocks, of attention and feed-forward part.
-        d_model: Width D.
-        n_heads: Number of heads.
-        seed: Decides weights, tokens and the direction of the loss.
-
-    Returns:
-        The profile, computed in double precision.
-
-    Raises:
-        ValueError: If there is no such arrangement.
+    All is computed in double precision; ``seed`` decides weights, tokens and the loss's direction.
 
     Example:
         Without residual connections the tokens have become one after a few blocks.
@@ -116,24 +86,9 @@ def arranged_stack(
     *,
     generator: torch.Generator | None = None,
 ) -> Encoder:
-    """Make a stack with Xavier weights for :func:`arranged_block`.
+    """A stack with Xavier weights for :func:`arranged_block`.
 
-    Args:
-        arrangement: One of :data:`ARRANGEMENTS`; decides whether there is a norm at the end.
-        n_layers: Number L of blocks.
-        d_model: Width D; the feed-forward parts are four times as wide.
-        n_heads: Number of heads.
-        generator: Source of the weights; torch's global one if not given.
-
-    Returns:
-        The stack.
-
-    Raises:
-        ValueError: If there is no such arrangement.
-
-    Example:
-        >>> arranged_stack("residual", 2, 8, 2).norm
-        Identity()
+    The arrangement decides whether there is a norm at the end; feed-forward parts are 4 D wide.
     """
     if arrangement not in ARRANGEMENTS:
         raise ValueError(f"arrangement is {arrangement!r}, wanted one of {ARRANGEMENTS}")
@@ -144,26 +99,7 @@ def arranged_stack(
 
 
 def arranged_block(arrangement: Arrangement, block: nn.Module, x: Tensor) -> Tensor:
-    """Run one block with less around its parts than it has.
-
-    Args:
-        arrangement: One of :data:`ARRANGEMENTS`.
-        block: A block of :func:`arranged_stack` with the same arrangement.
-        x: Tokens ``(B, T, D)``.
-
-    Returns:
-        Tokens ``(B, T, D)``.
-
-    Example:
-        >>> stack = arranged_stack("residual", 1, 8, 2)
-        >>> with torch.no_grad():
-        ...     for matrix in (stack.blocks[0].attention.out_proj.weight,
-        ...                    stack.blocks[0].feed_forward.out_proj.weight):
-        ...         _ = matrix.zero_()
-        >>> x = torch.randn(1, 3, 8)
-        >>> torch.equal(arranged_block("residual", stack.blocks[0], x), x)
-        True
-    """
+    """Run a block of :func:`arranged_stack` on ``(B, T, D)``, with less around its parts."""
     assert isinstance(block, EncoderBlock)
     if arrangement in ("pre", "post"):
         return block(x)

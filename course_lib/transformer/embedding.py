@@ -14,19 +14,13 @@ class PositionedEmbedding(nn.Module):
     Source: Vaswani et al. (2017), sections 3.4 and 3.5.
 
     Args:
-        vocab_size: Number of tokens V.
-        d_model: Width D.
-        max_len: Longest sequence.
         positions: ``"sinusoidal"`` or ``"learned"``; any other adds nothing.
         scaled: Whether embeddings are multiplied by ``sqrt(D)`` before positions are added.
-        dropout: Probability of dropping a channel of the sum while training.
 
     Example:
         >>> embed = PositionedEmbedding(10, 4, max_len=8, positions="sinusoidal").eval()
         >>> embed(torch.tensor([[5, 5, 5]])).unique(dim=1).shape  # the same word, three vectors
         torch.Size([1, 3, 4])
-        >>> torch.equal(embed(torch.tensor([[5, 6]]))[:, 1:], embed(torch.tensor([[6]]), offset=1))
-        True
     """
 
     positions: Tensor | None
@@ -54,18 +48,7 @@ class PositionedEmbedding(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, tokens: Tensor, *, offset: int = 0) -> Tensor:
-        """Embed a batch.
-
-        Args:
-            tokens: Integers ``(B, T)``.
-            offset: Position of the first one.
-
-        Returns:
-            Vectors ``(B, T, D)``.
-
-        Raises:
-            ValueError: If the tokens are no integers ``(B, T)`` or reach beyond ``max_len``.
-        """
+        """Embed integers ``(B, T)``, the first at position ``offset``, as vectors ``(B, T, D)``."""
         if tokens.ndim != 2 or tokens.is_floating_point() or tokens.dtype == torch.bool:
             raise ValueError(
                 f"tokens have shape {tuple(tokens.shape)} and dtype {tokens.dtype}, "
@@ -80,14 +63,7 @@ class PositionedEmbedding(nn.Module):
         return self.dropout(x)
 
     def logits(self, x: Tensor) -> Tensor:
-        """Compare vectors with all tokens, positions aside.
-
-        Args:
-            x: ``(..., D)``.
-
-        Returns:
-            Inner products ``(..., V)``.
-        """
+        """Inner products of vectors ``(..., D)`` with all tokens ``(..., V)``, positions aside."""
         return self.tokens.logits(x)
 
 

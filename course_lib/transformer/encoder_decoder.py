@@ -22,10 +22,6 @@ class TransformerWeights(NamedTuple):
         encoder: Among source words, ``(L, B, H, S, S)``.
         decoder: Among target words, ``(L, B, H, T, T)``.
         cross: Of target words on source words, ``(L, B, H, T, S)``.
-
-    Example:
-        >>> TransformerWeights(*torch.zeros(3, 6, 1, 8, 2, 2)).cross.shape
-        torch.Size([6, 1, 8, 2, 2])
     """
 
     encoder: Tensor
@@ -51,11 +47,6 @@ class EncoderDecoder(nn.Module):
     trained on the same batches.
 
     Source: Vaswani et al., Attention Is All You Need (2017), section 3.
-
-    Args:
-        config: What to build.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-        generator: Source of the initial weights; torch's global one if not given.
 
     Example:
         >>> config = TransformerConfig(20, 30, d_model=16, n_heads=2, d_ff=32, n_layers=2)
@@ -113,21 +104,14 @@ class EncoderDecoder(nn.Module):
         *,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, TransformerWeights]:
-        """Predict each next target token from the true ones before it (teacher forcing).
+        """Logits ``(B, T, V)`` of each next token, given the true ones before it (teacher forcing).
 
         Args:
-            source: Source tokens ``(B, S)``, padded on the right.
-            source_lengths: Number of real source tokens ``(B,)``.
+            source, source_lengths: Tokens ``(B, S)``, padded on the right; how many are real
+                ``(B,)``.
             target_in: Target tokens ``(B, T)``, the start token first. Padding after the end needs
                 no mask: no real token sees what comes after it.
-            return_weights: Whether to return all attention weights too.
-
-        Returns:
-            Logits ``(B, T, V)``, and if asked for the weights of all three kinds of attention.
-
-        Raises:
-            ValueError: If the shapes don't fit, a length is not in 0..S, or a sentence is longer
-                than ``max_len``.
+            return_weights: Whether to return the weights of all three kinds of attention, too.
         """
         mask = self._mask(source, source_lengths)
         encoded = self.encoder(self._embed_source(source), mask=mask, return_weights=return_weights)
@@ -161,19 +145,12 @@ class EncoderDecoder(nn.Module):
         *,
         label_smoothing: float = 0.0,
     ) -> Tensor:
-        """Mean cross-entropy per real target token.
+        """Mean cross-entropy per real target token, a scalar.
 
         Args:
-            source: Source tokens ``(B, S)``, padded on the right.
-            source_lengths: Number of real source tokens ``(B,)``.
+            source, source_lengths: As for the model.
             target: Target tokens ``(B, T + 1)``: start token, words, end token, padding.
             label_smoothing: Share of the target that is spread over all tokens; 0.1 in the paper.
-
-        Returns:
-            A scalar. Padding takes no part in it.
-
-        Raises:
-            ValueError: If all of the target is padding.
         """
         check_target(target, self.config.pad_id)
         logits = self(source, source_lengths, target[:, :-1])
@@ -195,25 +172,17 @@ class EncoderDecoder(nn.Module):
         cached: bool = True,
         **options: Any,
     ) -> Decoded[Any]:
-        """Translate.
+        """Translate: tokens ``(B, T)`` without the start token, from a beam ``(B, K, T)``.
+
+        Runs in evaluation mode and restores the mode. The paper takes a beam of 4 with a
+        ``length_penalty`` of 0.6.
 
         Args:
-            source: Source tokens ``(B, S)``, padded on the right.
-            source_lengths: Number of real source tokens ``(B,)``.
+            source, source_lengths: As for the model.
             max_len: Number of tokens after which to stop.
-            method: ``"greedy"``, ``"sample"`` or ``"beam"``.
             cached: Whether to keep keys and values. Without, all that is written is read again for
                 each new token; the result is the same.
-            options: As in :func:`course_lib.decoding.decode`. The paper takes a beam of 4 with a
-                ``length_penalty`` of 0.6.
-
-        Returns:
-            Tokens ``(B, T)`` without the start token, ``T <= max_len``: words, end token, padding;
-            from a beam ``(B, K, T)``. Runs in evaluation mode and restores the mode.
-
-        Raises:
-            ValueError: If the shapes don't fit, a length or option is out of range, or there is no
-                room for ``max_len`` tokens.
+            method, options: As in :func:`course_lib.decoding.decode`.
         """
         config = self.config
         common = {"end": config.eos_id, "pad": config.pad_id, "method": method, "max_len": max_len}
@@ -270,15 +239,6 @@ def transformer_base(
     Source: Vaswani et al., Attention Is All You Need (2017), sections 3.4 and 5.1 and table 3,
     which gives 65 million parameters. With 37,000 word pieces these are 63.1 million: 18.9 of the
     embedding and 44.1 of the blocks.
-
-    Args:
-        vocab_size: Number of word pieces.
-        generator: Source of the initial weights; torch's global one if not given.
-
-    Example:
-        >>> with torch.device("meta"):  # sizes alone
-        ...     transformer_base().config.n_layers
-        6
     """
     config = TransformerConfig(vocab_size, vocab_size, shared=True)
     return EncoderDecoder(config, generator=generator)

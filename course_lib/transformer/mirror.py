@@ -11,19 +11,7 @@ LENGTH = 12
 
 
 class Mirror(nn.Module):
-    """Digits and places embedded, a stack, and a guess for each place.
-
-    Args:
-        arrangement: What surrounds the parts of its blocks.
-        n_layers: Number L of blocks.
-        d_model: Width D.
-        n_heads: Number of heads.
-        length: Number T of places.
-
-    Example:
-        >>> Mirror("pre", 2)(torch.zeros(3, LENGTH, dtype=torch.long)).shape
-        torch.Size([3, 12, 10])
-    """
+    """Digits and places embedded, a stack, and a guess for each place."""
 
     def __init__(
         self,
@@ -41,14 +29,7 @@ class Mirror(nn.Module):
         self.guess = nn.Linear(d_model, N_DIGITS)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Guess the digit at the mirrored place.
-
-        Args:
-            tokens: Digits ``(B, T)``.
-
-        Returns:
-            Logits ``(B, T, 10)``.
-        """
+        """Guess the digit at the mirrored place: digits ``(B, T)`` to logits ``(B, T, 10)``."""
         x = self.digits(tokens) + self.places
         for block in self.stack.blocks:
             x = arranged_block(self.arrangement, block, x)
@@ -65,23 +46,10 @@ def train_mirror(
     steps: int = 150,
     seed: int = 0,
 ) -> list[float]:
-    """Train on sequences of random digits with Adam.
+    """Train with Adam on random digits: the loss at each step, in nats a digit.
 
-    Args:
-        arrangement: What surrounds the parts of the blocks.
-        n_layers: Number L of blocks.
-        lr: Learning rate.
-        warm_up: Number of steps over which the learning rate rises to it, linearly.
-        steps: Number of batches, of 32 sequences each.
-        seed: Decides weights and sequences.
-
-    Returns:
-        The loss at each step, in nats a digit; who guesses has ``ln 10 = 2.30``.
-
-    Example:
-        >>> losses = train_mirror("pre", 1, steps=3)
-        >>> len(losses)
-        3
+    Who guesses has ``ln 10 = 2.30``. The learning rate rises to ``lr`` over ``warm_up`` steps, of
+    32 sequences each; ``seed`` decides weights and sequences.
     """
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):

@@ -18,19 +18,8 @@ class Encoder(nn.Module):
     Source: Vaswani et al. (2017), section 3.1.
 
     Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Number of blocks L.
-        dropout: Probability of dropping weights, hidden channels and the output of each part.
         norm: ``"pre"``, with a norm after the last block, or ``"post"``, which needs none.
-        activation: ``"relu"`` or ``"gelu"``.
-        eps: Added to the variance in the norms.
         bias: Whether projections, feed-forward parts and norms add a bias vector.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If the norm or activation is unknown or ``n_heads`` does not divide D.
 
     Example:
         >>> encoder = Encoder(8, n_heads=2, d_ff=16, n_layers=3)
@@ -77,24 +66,15 @@ class Encoder(nn.Module):
         head_mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Run all blocks.
+        """Run all blocks on tokens ``(B, T, D)``.
 
         Args:
-            x: Tokens ``(B, T, D)``.
-            mask: Boolean, broadcastable to ``(B, H, T, S)``; ``True`` = may attend. S is T and
-                what is cached.
-            bias: Added to the scaled scores in every block, broadcastable to ``(B, H, T, S)``.
+            mask, bias: For every block, broadcastable to ``(B, H, T, S)``; S is T and what is
+                cached.
             rotate: Turns queries and keys by their positions in every block.
             caches: One for each block, for a stack that reads with a causal mask.
             head_mask: Factors on the output of each head in each block, ``(L, H)``.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Tokens ``(B, T, D)``, and if asked for the weights of all blocks ``(L, B, H, T, S)``.
-
-        Raises:
-            ValueError: If the shapes don't fit together, the mask is not boolean, or the number of
-                caches or rows of ``head_mask`` is not L.
+            return_weights: Whether to return the weights of all blocks ``(L, B, H, T, S)``, too.
         """
         check_one_each("caches", caches, len(self.blocks))
         check_one_each("head_mask", head_mask, len(self.blocks))
@@ -116,25 +96,10 @@ class Encoder(nn.Module):
 class Decoder(nn.Module):
     """A stack of blocks that look back at their own tokens and at a memory.
 
-    No token sees those after it.
+    No token sees those after it. Arguments as for :class:`Encoder`; the memory is ``d_memory``
+    wide, or D.
 
     Source: Vaswani et al. (2017), section 3.1.
-
-    Args:
-        d_model: Width D.
-        n_heads: Number of heads H, which divides D.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Number of blocks L.
-        d_memory: Width M of the memory; D if not given.
-        dropout: Probability of dropping weights, hidden channels and the output of each part.
-        norm: ``"pre"``, with a norm after the last block, or ``"post"``, which needs none.
-        activation: ``"relu"`` or ``"gelu"``.
-        eps: Added to the variance in the norms.
-        bias: Whether projections, feed-forward parts and norms add a bias vector.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-
-    Raises:
-        ValueError: If the norm or activation is unknown or ``n_heads`` does not divide D.
 
     Example:
         Step by step, with caches, it gives what it gives at once.
@@ -186,25 +151,17 @@ class Decoder(nn.Module):
         caches: Sequence[tuple[KVCache, KVCache]] | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
-        """Run all blocks.
+        """Run all blocks on tokens ``(B, T, D)``.
 
         Args:
-            x: Tokens ``(B, T, D)``.
-            memory: What the encoder has made of the source, ``(B, S, M)``; not needed any more
-                once the caches hold it.
-            mask: What no token may see besides those after it: boolean, broadcastable to
-                ``(B, H, T, T')``, where T' is T and what is cached; ``True`` = may attend.
-            memory_mask: Boolean, broadcastable to ``(B, H, T, S)``.
+            memory: What the encoder has made of the source, ``(B, S, M)``; not needed any more once
+                the caches hold it.
+            mask: What no token may see besides those after it: broadcastable to ``(B, H, T, T')``,
+                where T' is T and what is cached.
+            memory_mask: Broadcastable to ``(B, H, T, S)``.
             caches: Of each block, as :meth:`make_caches` makes them.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Tokens ``(B, T, D)``, and if asked for the weights among the tokens
-            ``(L, B, H, T, T')`` and on the memory ``(L, B, H, T, S)``.
-
-        Raises:
-            ValueError: If the shapes don't fit together, a mask is not boolean, there is no
-                memory, or the number of caches is not L.
+            return_weights: Whether to return the weights among the tokens ``(L, B, H, T, T')`` and
+                on the memory ``(L, B, H, T, S)``, too.
         """
         check_one_each("caches", caches, len(self.blocks))
         mask = with_causal_mask(x, mask, caches[0][0].length if caches else 0)
@@ -223,22 +180,9 @@ class Decoder(nn.Module):
 
 
 def with_causal_mask(x: Tensor, mask: Tensor | None, offset: int) -> Tensor | None:
-    """Hide from each token those after it, besides what ``mask`` hides.
+    """Hide from each of ``(B, T, D)``, after ``offset`` cached tokens, those behind it.
 
-    Args:
-        x: Tokens ``(B, T, D)``, which come after ``offset`` cached ones.
-        mask: Boolean, broadcastable to ``(B, H, T, offset + T)``, or None.
-        offset: Number of cached tokens.
-
-    Returns:
-        Boolean mask ``(..., T, offset + T)``, or None if nothing is hidden.
-
-    Example:
-        >>> with_causal_mask(torch.zeros(1, 2, 8), None, offset=1).int()
-        tensor([[1, 1, 0],
-                [1, 1, 1]], dtype=torch.int32)
-        >>> with_causal_mask(torch.zeros(1, 1, 8), None, offset=2) is None
-        True
+    This comes besides what ``mask`` hides: ``(..., T, offset + T)``, or None if nothing is hidden.
     """
     T = x.shape[1]
     if T == 1:

@@ -13,43 +13,15 @@ ARCHITECTURES = ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llav
 
 
 def conditioned_block(architecture: str, own: Tensor, memory: Tensor, gate: float = 0.0) -> Tensor:
-    """Do what the attention of one block does to the sequence that is being made.
+    """What the attention of one block does to ``own`` ``(B, T, D)``: the wiring, and nothing else.
 
-    All projections, norms and feed-forward parts are left out: a token is query, key and value
-    itself, and what is found is added to it. What is left is the wiring.
-
-    - ``gpt`` looks at its own past and has no memory.
-    - ``bart`` and ``whisper`` look at their own past, then at all of the memory, a sentence or a
-      recording.
-    - ``stable-diffusion`` looks at all of its own picture, then at all of the memory, a caption.
-    - ``flamingo`` first looks at the memory, a picture, through a gate that begins at 0, and then
-      at its own past.
-    - ``llava`` puts the memory, a picture, in front of its own words and looks at the past of this
-      one sequence: no cross-attention.
-
-    Source: Radford et al. (2019); Lewis et al., BART (2020); Radford et al., Whisper (2022), figure
-    1; Rombach et al., High-Resolution Image Synthesis with Latent Diffusion Models (2022), section
-    3.3; Alayrac et al., Flamingo (2022), section 2.2; Liu et al., Visual Instruction Tuning (2023),
-    section 4.1.
-
-    Args:
-        architecture: One of :data:`ARCHITECTURES`.
-        own: What is being made, ``(B, T, D)``.
-        memory: What it is made from, ``(B, S, D)``.
-        gate: Flamingo's, before the tanh.
-
-    Returns:
-        ``(B, T, D)``.
-
-    Raises:
-        ValueError: If the architecture is unknown.
-
-    Example:
-        >>> own, memory = torch.ones(1, 2, 4), torch.zeros(1, 3, 4)
-        >>> conditioned_block("gpt", own, memory)[0, 0]
-        tensor([2., 2., 2., 2.])
-        >>> conditioned_block("llava", own, memory)[0, 0] < 2  # zeros compete in the one softmax
-        tensor([True, True, True, True])
+    A token is query, key and value itself, without projections, norms and feed-forward parts, and
+    what is found is added to it. ``gpt`` looks at its own past. ``bart`` (Lewis et al., 2020) and
+    ``whisper`` (Radford et al., 2022, figure 1) look at all of the memory ``(B, S, D)`` then.
+    ``stable-diffusion`` (Rombach et al., 2022, section 3.3) looks at all of its own picture, then
+    at all of the memory, a caption. ``flamingo`` (Alayrac et al., 2022, section 2.2) first looks
+    at the memory, a picture, by the tanh of ``gate``, then at its own past. ``llava`` (Liu et al.,
+    2023, section 4.1) puts the memory in front of its own words, and looks at the past of both.
     """
     if architecture not in ARCHITECTURES:
         raise ValueError(f"architecture is {architecture!r}, wanted one of {ARCHITECTURES}")

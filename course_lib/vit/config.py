@@ -12,14 +12,7 @@ class ViTConfig:
     """What a :class:`~course_lib.vit.ViT` is made of; the defaults are the CIFAR-10 report's.
 
     Attributes:
-        image_size: Side of the square images.
-        patch_size: Side of a patch.
-        n_channels: Colour channels.
-        n_classes: Number of classes.
-        d_model: Width D of the tokens.
-        n_layers: Number of blocks L.
-        n_heads: Attention heads H per block.
-        d_ff: Hidden width of the feed-forward parts.
+        image_size, patch_size: Side of the square images, and of a patch.
         dropout: Probability of dropping tokens' channels, weights and hidden channels.
         positions: Where a patch stands is told by
 
@@ -31,17 +24,7 @@ class ViTConfig:
             - ``"mixed"``: rotations by learned sums of both, apart in each head of each layer,
             - ``"none"``: nothing.
         pooling: What the classifier reads: the ``"cls"`` token or the ``"mean"`` of the patches.
-        eps: Added to the variance in the norms.
-        residual: Whether blocks add to what comes in, or replace it.
-        layer_norm: Whether there are norms.
-        feed_forward: Whether blocks have a feed-forward part.
-
-    Raises:
-        ValueError: If a name is unknown or the sizes don't divide.
-
-    Example:
-        >>> ViTConfig().n_patches
-        64
+        residual, layer_norm, feed_forward: Whether blocks have them.
     """
 
     image_size: int = 32

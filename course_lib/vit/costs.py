@@ -6,16 +6,7 @@ from course_lib.vit.config import ViTConfig
 
 
 class ViTCosts(NamedTuple):
-    """What a model costs.
-
-    Attributes:
-        parameters: Numbers that training changes.
-        multiplications: Multiplications of matrix products for one image, forwards.
-
-    Example:
-        >>> ViTCosts(parameters=10, multiplications=20).parameters
-        10
-    """
+    """Numbers that training changes, and multiplications of an image's matrix products."""
 
     parameters: int
     multiplications: int
@@ -26,22 +17,12 @@ def vit_costs(config: ViTConfig) -> ViTCosts:
 
     With N patches there are T = N + 1 tokens if a class token is read, else N. A block multiplies
     ``4 T D^2`` times for its projections, ``2 T^2 D`` times for scores and mixing, and
-    ``2 T D d_ff`` times for its feed-forward part.
+    ``2 T D d_ff`` times for its feed-forward part. Norms, softmax and activations don't count.
 
     Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), equations 1 to 4.
 
-    Args:
-        config: Of the model; positions added, or none: rotations learn and compute otherwise.
-
-    Returns:
-        Both counts. Norms, softmax and activations are left out of the multiplications.
-
     Raises:
-        ValueError: If the positions are rotations.
-
-    Example:
-        >>> vit_costs(ViTConfig())
-        ViTCosts(parameters=6347082, multiplications=430856800)
+        ValueError: If the positions are rotations, which learn and compute otherwise.
     """
     if config.positions in ("axial", "mixed"):
         raise ValueError(f"positions is {config.positions!r}, wanted positions that are added")

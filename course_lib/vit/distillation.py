@@ -21,26 +21,6 @@ class DistilledViT(ViT):
 
     Source: Touvron et al., Training Data-Efficient Image Transformers & Distillation through
     Attention (2021), section 4.
-
-    Args:
-        config: What to build; pooling must be ``"cls"``.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-        generator: Source of the initial weights; torch's global one if not given.
-
-    Raises:
-        ValueError: If there is no class token or D does not suit the positions.
-
-    Example:
-        Besides a token and a classifier, a learned table of positions grows by a row.
-
-        >>> config = ViTConfig(d_model=16, n_layers=1, n_heads=2, d_ff=32, positions="learned")
-        >>> plain, distilled = (sum(p.numel() for p in kind(config).parameters())
-        ...                     for kind in (ViT, DistilledViT))
-        >>> distilled - plain == 2 * 16 + 10 * (16 + 1)
-        True
-        >>> by_label, by_teacher = DistilledViT(config)(torch.zeros(5, 3, 32, 32), apart=True)
-        >>> by_label.shape, by_teacher.shape
-        (torch.Size([5, 10]), torch.Size([5, 10]))
     """
 
     extra_tokens = 1
@@ -63,21 +43,10 @@ class DistilledViT(ViT):
     def forward(
         self, images: Tensor, *, return_weights: bool = False, apart: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Classify a batch.
+        """Logits ``(B, n_classes)`` and weights as of a :class:`ViT`; two tokens are no patches.
 
-        Args:
-            images: ``(B, C, height, width)``.
-            return_weights: Whether to return the attention weights too.
-            apart: Whether to return the logits of both tokens, for the loss, instead of their mean.
-
-        Returns:
-            Logits ``(B, n_classes)``, and if asked for the weights of all layers
-            ``(L, B, H, T, T)``; tokens 0 and 1 are no patches. With ``apart`` the logits of the
-            class token and those of the distillation token, ``(B, n_classes)`` each.
-
-        Raises:
-            ValueError: If the images are not of the configured size, or logits apart and weights
-                are wanted at once.
+        With ``apart``, for the loss, the logits of class and distillation token instead of their
+        mean.
         """
         if apart and return_weights:
             raise ValueError("return_weights and apart are both True, wanted one of them")
@@ -103,7 +72,7 @@ def distillation_loss(
     weight: float = 0.5,
     temperature: float = 3.0,
 ) -> Tensor:
-    """Learn from labels and from a teacher at once.
+    """Learn from labels and from a teacher at once: a scalar.
 
     ``(1 - w) CE(by_label, labels) + w D(by_teacher, teacher)``. Hard distillation takes the
     teacher's answer for a label: ``D = CE(by_teacher, argmax(teacher))``. Soft distillation
@@ -111,36 +80,18 @@ def distillation_loss(
     softmax(by_teacher / t))``, where ``t^2`` keeps the size of gradients. Both are means over the
     batch; the published code divides the soft one by the number of classes besides.
 
-    No gradient flows into the teacher. A model with one token passes the same logits twice.
+    All logits are ``(B, n_classes)``, labels ``(B,)``. No gradient flows into the teacher. A model
+    with one token passes the same logits twice.
 
     Source: Touvron et al. (2021), equations 2 and 3; Hinton et al., Distilling the Knowledge in a
     Neural Network (2015), section 2, for the temperature.
 
-    Args:
-        by_label: Logits ``(B, n_classes)`` that learn from the labels.
-        by_teacher: Logits ``(B, n_classes)`` that learn from the teacher.
-        teacher: The teacher's logits ``(B, n_classes)``.
-        labels: Integers ``(B,)``.
-        kind: ``"hard"`` or ``"soft"``.
-        weight: Share w of the teacher, in [0, 1].
-        temperature: t, positive; a hard teacher has none.
-
-    Returns:
-        A scalar.
-
-    Raises:
-        ValueError: If the kind is unknown, the weight is no share, the temperature is not positive
-            or the shapes don't fit together.
-
     Example:
         A student that answers as the teacher does has nothing left to learn from it.
 
-        >>> teacher = torch.tensor([[2.0, 0.0, -1.0]])
-        >>> labels = torch.tensor([1])
+        >>> teacher, labels = torch.tensor([[2.0, 0.0, -1.0]]), torch.tensor([1])
         >>> distillation_loss(teacher, teacher, teacher, labels, kind="soft", weight=1.0)
         tensor(0.)
-        >>> distillation_loss(teacher, teacher, teacher, labels, kind="hard", weight=1.0)
-        tensor(0.1698)
     """
     if kind not in get_args(Kind):
         raise ValueError(f"kind is {kind!r}, wanted one of {get_args(Kind)}")

@@ -27,23 +27,13 @@ class ViT(nn.Module):
     """Classify images with a stack of pre-norm encoder blocks.
 
     Positions are added after the class token has been put in front. A learned table has a row for
-    it; a fixed one leaves it as it is, and rotations don't turn it.
+    it; a fixed one leaves it as it is, and rotations don't turn it. With ``recompute`` training
+    keeps only what enters each block and computes the rest once more on the way back ("gradient
+    checkpointing").
 
     Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), equations 1 to 4.
 
-    Args:
-        config: What to build.
-        fused: Whether to use the fused attention kernel when no weights are asked for.
-        recompute: Whether training keeps only what enters each block and computes the rest once
-            more on the way back ("gradient checkpointing").
-        generator: Source of the initial weights; torch's global one if not given.
-
-    Raises:
-        ValueError: If D does not suit the positions.
-
     Example:
-        >>> sum(p.numel() for p in ViT(ViTConfig()).parameters())
-        6347082
         >>> model = ViT(ViTConfig(d_model=16, n_layers=2, n_heads=2, d_ff=32))
         >>> logits, weights = model(torch.zeros(5, 3, 32, 32), return_weights=True)
         >>> logits.shape, weights.shape
@@ -100,18 +90,10 @@ class ViT(nn.Module):
     def forward(
         self, images: Tensor, *, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Classify a batch.
+        """Classify images ``(B, C, height, width)`` as logits ``(B, n_classes)``.
 
-        Args:
-            images: ``(B, C, height, width)``.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Logits ``(B, n_classes)``, and if asked for the weights of all layers
-            ``(L, B, H, T, T)`` before dropout. Token 0 is the class token, if there is one.
-
-        Raises:
-            ValueError: If the images are not of the configured size.
+        The weights of all layers are ``(L, B, H, T, T)``, before dropout; token 0 is the class
+        token, if there is one.
         """
         x, weights = self.encode(images, return_weights=return_weights)
         logits = self.head(x[:, 0] if self.config.pooling == "cls" else x.mean(dim=1))
@@ -120,18 +102,9 @@ class ViT(nn.Module):
     def encode(
         self, images: Tensor, *, return_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """Turn images into tokens that know of each other.
+        """Turn images into tokens ``(B, T, D)`` after the last norm, and weights or None.
 
-        Args:
-            images: ``(B, C, height, width)``.
-            return_weights: Whether to return the attention weights too.
-
-        Returns:
-            Tokens ``(B, T, D)`` after the last norm: the class token, if there is one, then the
-            patches, row after row; and the weights ``(L, B, H, T, T)``, or ``None``.
-
-        Raises:
-            ValueError: If the images are not of the configured size.
+        The class token comes first, if there is one, then the patches, row after row.
         """
         config = self.config
         check_images(images, config.n_channels, config.image_size)
@@ -161,16 +134,7 @@ class ViT(nn.Module):
         """The same model for images of another size: more patches or fewer, of the same size.
 
         A learned table is resampled, fixed ones are computed anew, rotations go on as they began.
-        All other weights are copies.
-
-        Args:
-            image_size: Side of the images, a multiple of the patches'.
-
-        Returns:
-            A model of its own; this one stays as it is.
-
-        Raises:
-            ValueError: If the patches don't divide the images.
+        All other weights are copies; this model stays as it is.
         """
         model = copy.deepcopy(self)
         model.config = replace(self.config, image_size=image_size)

@@ -4,29 +4,15 @@ from torch import Tensor
 
 
 def patchify(images: Tensor, patch_size: int) -> Tensor:
-    """Cut images into square patches and flatten each.
+    """Cut images ``(B, C, height, width)`` into squares of side P, flat: ``(B, N, C * P * P)``.
 
-    A linear map of these vectors is the same as a convolution whose kernel and stride are one
-    patch wide.
-
-    Args:
-        images: ``(B, C, height, width)``.
-        patch_size: Side P of a patch, which divides height and width.
-
-    Returns:
-        ``(B, N, C * P * P)`` with ``N = height / P * width / P``, row after row.
-
-    Raises:
-        ValueError: If the images are not four-dimensional or P does not divide their sides.
+    Patches come row after row. A linear map of these vectors is the same as a convolution whose
+    kernel and stride are one patch wide.
 
     Example:
         >>> import torch
-        >>> images = torch.arange(16).reshape(1, 1, 4, 4)
-        >>> patchify(images, patch_size=2)[0]
-        tensor([[ 0,  1,  4,  5],
-                [ 2,  3,  6,  7],
-                [ 8,  9, 12, 13],
-                [10, 11, 14, 15]])
+        >>> patchify(torch.arange(16).reshape(1, 1, 4, 4), patch_size=2)[0].tolist()
+        [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
     """
     if images.ndim != 4:
         raise ValueError(f"images have shape {tuple(images.shape)}, wanted (B, C, height, width)")
@@ -39,27 +25,9 @@ def patchify(images: Tensor, patch_size: int) -> Tensor:
 
 
 def rearrange_patches(images: Tensor, order: Tensor, patch_size: int) -> Tensor:
-    """Cut images into square patches and lay these out in another order.
+    """Lay the patches of images ``(B, C, height, width)`` out in another order.
 
-    Args:
-        images: ``(B, C, height, width)``.
-        order: ``(N,)``: the i-th entry is the patch, counted row after row, that comes to place i.
-        patch_size: Side P of a patch, which divides height and width.
-
-    Returns:
-        ``(B, C, height, width)``.
-
-    Raises:
-        ValueError: If the images don't fit the patches, or the order is no permutation of them.
-
-    Example:
-        >>> import torch
-        >>> images = torch.arange(16).reshape(1, 1, 4, 4)
-        >>> rearrange_patches(images, torch.tensor([3, 1, 2, 0]), patch_size=2)[0, 0]
-        tensor([[10, 11,  2,  3],
-                [14, 15,  6,  7],
-                [ 8,  9,  0,  1],
-                [12, 13,  4,  5]])
+    Entry i of ``order`` ``(N,)`` is the patch, counted row after row, that comes to place i.
     """
     patches = patchify(images, patch_size)
     n_patches = patches.shape[1]
@@ -74,27 +42,9 @@ def rearrange_patches(images: Tensor, order: Tensor, patch_size: int) -> Tensor:
 
 
 def check_images(images: Tensor, n_channels: int, image_size: int | None = None) -> None:
-    """Refuse images that a model was not made for.
+    """Refuse images that are not ``(B, C, image_size, image_size)``, have no pixels, or no floats.
 
-    Args:
-        images: ``(B, C, height, width)``.
-        n_channels: Wanted number of channels C.
-        image_size: Wanted height and width; any if not given.
-
-    Raises:
-        ValueError: If the images have another shape, no pixels, or pixels that are no
-            floating-point numbers, such as the bytes of a file.
-
-    Example:
-        >>> import torch
-        >>> check_images(torch.zeros(1, 3, 32, 28), 3, 32)
-        Traceback (most recent call last):
-            ...
-        ValueError: images have shape (1, 3, 32, 28), wanted (B, 3, 32, 32)
-        >>> check_images(torch.zeros(1, 3, 32, 32, dtype=torch.uint8), 3)
-        Traceback (most recent call last):
-            ...
-        ValueError: images have dtype torch.uint8, wanted a floating-point one: images.float() / 255
+    The bytes of a file are no floats. Any size will do if it is None.
     """
     sizes = ("height", "width") if image_size is None else (image_size, image_size)
     if (

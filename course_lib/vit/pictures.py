@@ -11,29 +11,14 @@ from torch import Tensor
 
 
 def load_picture(file: str | Path | IO[bytes], size: int = 32) -> Tensor:
-    """Read a picture of any kind and make it a small square.
+    """Read a picture of any kind as bytes ``(1, 3, size, size)``: a small square.
 
     The largest square in its middle is cut out and made smaller by means over areas, as a camera
-    would see it from far away.
-
-    Args:
-        file: A path, or an open file; anything that Pillow reads.
-        size: Side of the square in pixels.
-
-    Returns:
-        Bytes ``(1, 3, size, size)``. Grey pictures get three equal channels, transparent ones a
-        white ground, and turned ones are turned upright.
+    would see it from far away. Grey pictures get three equal channels, transparent ones a white
+    ground, and turned ones are turned upright.
 
     Raises:
-        ValueError: If the size is below 1.
-        OSError: If it is no picture.
-
-    Example:
-        >>> import io
-        >>> file = io.BytesIO()
-        >>> Image.new("RGB", (40, 20), "red").save(file, "png")
-        >>> load_picture(file, size=2)[0, :, 0, 0].tolist()
-        [255, 0, 0]
+        OSError: If it is no picture that Pillow reads.
     """
     if size < 1:
         raise ValueError(f"size is {size}, wanted at least 1")

@@ -23,25 +23,12 @@ PRESETS: dict[str, dict[str, Any]] = {
 def vit(name: str, *, generator: torch.Generator | None = None, **changes: Any) -> ViT:
     """A published model: ViT-Ti/16, ViT-S/16, ViT-B/16, or the CIFAR-10 report's.
 
-    The report says that its model has 5.7 million parameters, which is what ViT-Ti/16 has.
+    The report says that its model has 5.7 million parameters, which is what ViT-Ti/16 has. Fields
+    of the :class:`ViTConfig`, such as ``n_classes``, can be set otherwise.
 
-    Source: Touvron et al., Training Data-Efficient Image Transformers (2021), table 1, for
-    ``"ti16"`` and ``"s16"``, which are called DeiT-Ti and DeiT-S there; Dosovitskiy et al., An
-    Image is Worth 16x16 Words (2021), table 1, for ``"b16"``.
-
-    Args:
-        name: A key of :data:`PRESETS`.
-        generator: Source of the initial weights; torch's global one if not given.
-        **changes: Fields of :class:`ViTConfig` to set otherwise, such as ``n_classes``.
-
-    Raises:
-        ValueError: If there is no preset of that name.
-
-    Example:
-        >>> with torch.device("meta"):  # no memory, no weights
-        ...     models = {name: vit(name) for name in PRESETS}
-        >>> {name: sum(p.numel() for p in model.parameters()) for name, model in models.items()}
-        {'ti16': 5717416, 's16': 22050664, 'b16': 86567656, 'cifar': 6347082}
+    Source: Touvron et al., Training Data-Efficient Image Transformers (2021), table 1, for DeiT-Ti
+    (``"ti16"``) and DeiT-S (``"s16"``); Dosovitskiy et al., An Image is Worth 16x16 Words (2021),
+    table 1, for ``"b16"``.
     """
     if name not in PRESETS:
         raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")

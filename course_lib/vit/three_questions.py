@@ -26,11 +26,6 @@ class Scenes:
     Attributes:
         images: ``(B, 3, H, W)``, roughly from -1 to 1.
         answers: What the red shape is, its quadrant, and whether it is the left one: ``(B, 3)``.
-
-    Example:
-        >>> made = red_scenes(2, torch.Generator().manual_seed(0))
-        >>> Scenes(made.images[:1], made.answers[:1]).answers  # a cross, top right, not left
-        tensor([[3, 1, 0]])
     """
 
     images: Tensor
@@ -38,20 +33,11 @@ class Scenes:
 
 
 def red_scenes(n: int, generator: torch.Generator, *, size: int = 24) -> Scenes:
-    """Draw pictures with one red shape of two.
-
-    Args:
-        n: Number B of pictures.
-        generator: Source of randomness.
-        size: Height and width in pixels. What is seen grows with it.
-
-    Returns:
-        The pictures and the answers to the questions.
+    """Draw n pictures with one red shape of two; what is seen grows with their size in pixels.
 
     Example:
-        >>> made = red_scenes(100, torch.Generator().manual_seed(0))
-        >>> made.images.shape, made.answers.amax(dim=0).tolist()
-        (torch.Size([100, 3, 24, 24]), [3, 3, 1])
+        >>> red_scenes(2, torch.Generator().manual_seed(0)).answers[0]  # a cross, top right
+        tensor([3, 1, 0])
     """
     red = COLOURS.index("red")
     images, answers = torch.empty(0, 3, size, size), torch.empty(0, 3, dtype=torch.long)
@@ -73,21 +59,12 @@ def red_scenes(n: int, generator: torch.Generator, *, size: int = 24) -> Scenes:
 def train_on_scenes(
     scenes: Scenes, positions: Positions, *, steps: int = 300, seed: int = 0
 ) -> ViT:
-    """Train a small model to answer all three questions.
+    """Train a small model to answer all three questions about square pictures.
 
     Args:
-        scenes: Square pictures to learn from, whose sides 4 divides.
         positions: How it is told where a patch stands, as in :class:`~course_lib.vit.ViTConfig`.
         steps: Number of batches, of 64 pictures each.
         seed: Decides the first weights and the order of the pictures.
-
-    Returns:
-        The model, ready to be used.
-
-    Example:
-        >>> scenes = red_scenes(64, torch.Generator().manual_seed(0), size=16)
-        >>> train_on_scenes(scenes, "axial", steps=1).config.n_patches
-        16
     """
     generator = torch.Generator().manual_seed(seed)
     config = ViTConfig(
@@ -118,20 +95,7 @@ def train_on_scenes(
 
 @torch.no_grad()
 def answers_right(model: ViT, scenes: Scenes) -> dict[str, float]:
-    """Measure how often each question is answered rightly.
-
-    Args:
-        model: Maps pictures to logits, those of the first question first.
-        scenes: Pictures of its size.
-
-    Returns:
-        A share for each of :data:`QUESTIONS`.
-
-    Example:
-        >>> scenes = red_scenes(64, torch.Generator().manual_seed(0), size=16)
-        >>> list(answers_right(train_on_scenes(scenes, "none", steps=1), scenes))
-        ['what', 'where', 'left of']
-    """
+    """The share of right answers to each of :data:`QUESTIONS`."""
     told = model(scenes.images).split(list(QUESTIONS.values()), dim=1)
     right = [
         logits.argmax(dim=1) == wanted

@@ -20,15 +20,9 @@ class Kept:
     """What a run of ``vit-recipe`` has kept.
 
     Attributes:
-        logits: Of all test images ``(10000, 10)``, single precision.
-        labels: Their classes ``(10000,)``.
+        logits, labels: Of all test images ``(10000, 10)``, and their classes ``(10000,)``.
         variant: Which CIFAR-10 that was.
         model: The trained model in evaluation mode, of arms that keep it.
-
-    Example:
-        >>> kept = load_kept("few")
-        >>> kept.variant, kept.model is None
-        ('CIFAR-10 (JPEG copy)', True)
     """
 
     logits: Tensor
@@ -38,14 +32,7 @@ class Kept:
 
 
 def load_kept(arm: str = "many", folder: Path | None = None) -> Kept:
-    """Load what ``course run vit-recipe`` has kept, which needs no data set.
-
-    Args:
-        arm: ``"many"``, which has its model too, or ``"few"``.
-        folder: Of the records; the course's own if not given.
-
-    Raises:
-        FileNotFoundError: If there is none; the message says how to make it.
+    """Load what ``course run vit-recipe`` has kept, of ``"many"``, with its model, or ``"few"``.
 
     Example:
         >>> kept = load_kept()

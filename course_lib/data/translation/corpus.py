@@ -13,13 +13,7 @@ _SPLITS = ("train", "valid", "test")
 
 
 class Grammar(Protocol):
-    """What a translation grammar offers: sentence pairs of an exact source length.
-
-    Example:
-        >>> grammar: Grammar = GermanEnglish()
-        >>> len(grammar.sample(Random(0), grammar.min_length).source)
-        3
-    """
+    """What a translation grammar offers: sentence pairs of an exact source length."""
 
     min_length: int
 
@@ -32,16 +26,6 @@ def split_of(pair: SentencePair) -> Split:
 
     Eight tenths of all translations are train, one tenth valid, one tenth test, whatever the seed
     and however many are drawn. A source has one translation, so no source is in two splits either.
-
-    Args:
-        pair: A sentence pair.
-
-    Returns:
-        ``"train"``, ``"valid"`` or ``"test"``.
-
-    Example:
-        >>> split_of(SentencePair(("guten", "abend", "."), ("good", "evening", "."), ()))
-        'train'
     """
     fold = sha256(" ".join(pair.target).encode()).digest()[0] * 10 // 256
     return "test" if fold == 0 else "valid" if fold == 1 else "train"
@@ -57,25 +41,8 @@ def generate(
 ) -> list[SentencePair]:
     """Draw ``n`` pairs of one split, with source lengths uniform between the bounds.
 
-    Short sentences are few, so a large corpus repeats some of them, as real ones do.
-
-    Args:
-        grammar: The grammar to draw from.
-        n: Number of pairs.
-        seed: Same seed, same corpus.
-        split: Which split; the three share no sentence.
-        min_length: Shortest source, punctuation included.
-        max_length: Longest source, included.
-
-    Returns:
-        n pairs.
-
-    Raises:
-        ValueError: For an unknown split, a negative ``n``, or bounds that the grammar cannot meet.
-
-    Example:
-        >>> print(generate(GermanEnglish(), 1, seed=0, min_length=5, max_length=5)[0])
-        ein kind malt paul . -> a child paints paul .
+    Both bounds are included, and lengths count the punctuation. Short sentences are few, so a large
+    corpus repeats some of them, as real ones do.
     """
     if split not in _SPLITS:
         raise ValueError(f"split is {split!r}, wanted one of {', '.join(_SPLITS)}")
@@ -104,21 +71,9 @@ def korean_english(
     max_length: int = 20,
     script: str = "roman",
 ) -> list[SentencePair]:
-    """Korean-English pairs, whose word order differs.
+    """Korean-English pairs, whose word order differs, in ``"roman"`` or ``"hangul"`` letters.
 
-    Args:
-        n: Number of pairs.
-        seed: Same seed, same corpus.
-        split: ``"train"``, ``"valid"`` or ``"test"``.
-        min_length: Shortest source, punctuation included.
-        max_length: Longest source, included.
-        script: ``"roman"`` or ``"hangul"``; the sentences are the same.
-
-    Returns:
-        n pairs.
-
-    Raises:
-        ValueError: If ``script`` is another, or as :func:`generate`.
+    Arguments as for :func:`generate`.
 
     Example:
         >>> print(korean_english(1, seed=0, min_length=5, max_length=5)[0])
@@ -130,20 +85,7 @@ def korean_english(
 def german_english(
     n: int, seed: int, split: Split = "train", min_length: int = 3, max_length: int = 20
 ) -> list[SentencePair]:
-    """German-English pairs, whose word order is the same.
-
-    Args:
-        n: Number of pairs.
-        seed: Same seed, same corpus.
-        split: ``"train"``, ``"valid"`` or ``"test"``.
-        min_length: Shortest source, punctuation included.
-        max_length: Longest source, included.
-
-    Returns:
-        n pairs.
-
-    Raises:
-        ValueError: As :func:`generate`.
+    """German-English pairs, whose word order is the same; arguments as for :func:`generate`.
 
     Example:
         >>> print(german_english(1, seed=0, min_length=5, max_length=5)[0])

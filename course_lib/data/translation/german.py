@@ -170,25 +170,12 @@ def _n_words(adverbial: tuple[tuple[str, str], ...]) -> int:
 
 
 class GermanEnglish:
-    """Draws sentences of an exact source length, with monotonic alignments.
-
-    Example:
-        >>> print(GermanEnglish().sample(Random(1), length=8))
-        das junge kind sieht die katze heute . -> the young child sees the cat today .
-    """
+    """Draws sentences of an exact source length, with monotonic alignments."""
 
     min_length = MIN_LENGTH
 
     def sample(self, rng: Random, length: int) -> SentencePair:
-        """Draw one sentence.
-
-        Args:
-            rng: Source of randomness.
-            length: Number of source tokens, final punctuation included; at least 3.
-
-        Raises:
-            ValueError: If ``length`` is below 3.
-        """
+        """Draw one sentence of ``length`` source tokens, final punctuation included; at least 3."""
         if length < MIN_LENGTH:
             raise ValueError(f"length is {length}, wanted at least {MIN_LENGTH}")
         if length in (3, 5, 6) and rng.random() < 0.1:

@@ -17,43 +17,14 @@ def _is_syllable(character: str) -> bool:
 
 
 def final_consonant(word: str) -> int:
-    """Number of the final consonant of the last syllable; 0 if it ends in a vowel.
-
-    Args:
-        word: A word that ends in a Hangul syllable.
-
-    Returns:
-        A number from 0 to 27.
-
-    Raises:
-        ValueError: If the word ends otherwise.
-
-    Example:
-        >>> final_consonant("개"), final_consonant("책")
-        (0, 1)
-    """
+    """Number, to 27, of the last syllable's final consonant; 0 if it ends in a vowel."""
     if not word or not _is_syllable(word[-1]):
         raise ValueError(f"word is {word!r}, wanted one that ends in a Hangul syllable")
     return (ord(word[-1]) - _FIRST) % _N_FINALS
 
 
 def with_final(stem: str, final: int) -> str:
-    """Give the vowel-final ``stem`` a final consonant: 보 with ``FINAL_N`` is 본.
-
-    Args:
-        stem: What ends in a vowel.
-        final: Number of the consonant, 1 to 27.
-
-    Returns:
-        The stem, closed.
-
-    Raises:
-        ValueError: If the stem has a final consonant already.
-
-    Example:
-        >>> with_final("보", FINAL_N)
-        '본'
-    """
+    """Give the vowel-final ``stem`` a final consonant: 보 with ``FINAL_N`` is 본."""
     if final_consonant(stem):
         raise ValueError(f"{stem!r} has a final consonant already")
     return stem[:-1] + chr(ord(stem[-1]) + final)
@@ -62,17 +33,6 @@ def with_final(stem: str, final: int) -> str:
 def attach(word: str, particle: str) -> str:
     """Attach a particle in the form that fits: ``particle`` is "after consonant/after vowel".
 
-    Args:
-        word: A word that ends in a Hangul syllable.
-        particle: Both forms, a slash between them.
-
-    Returns:
-        The word with its particle.
-
-    Raises:
-        ValueError: If the word does not end in a Hangul syllable.
-
-    Example:
         >>> attach("책", "이/가"), attach("개", "이/가")
         ('책이', '개가')
     """
@@ -83,17 +43,7 @@ def attach(word: str, particle: str) -> str:
 def romanise(word: str) -> str:
     """Write Hangul in Latin letters, letter for letter, without the sound changes of speech.
 
-    The letters are those of the Revised Romanization; other characters stay as they are.
-
-    Args:
-        word: In Hangul.
-
-    Returns:
-        The same in Latin letters.
-
-    Example:
-        >>> romanise("좋은"), romanise("저녁입니다")
-        ('joheun', 'jeonyeogibnida')
+    Letters are those of the Revised Romanization; other characters stay.
     """
     out = []
     for character in word:

@@ -74,16 +74,8 @@ class _Clause:
 class KoreanEnglish:
     """Draws sentences of an exact source length.
 
-    Args:
-        script: ``"roman"`` writes the Korean side in Latin letters (for figures and fonts),
-            ``"hangul"`` as it is.
-
-    Raises:
-        ValueError: If ``script`` is neither.
-
-    Example:
-        >>> print(KoreanEnglish().sample(Random(0), length=6))
-        junsuga maeil jageun uijareul geuribnida . -> junsu draws the small chair every day .
+    The ``script`` ``"roman"`` writes the Korean side in Latin letters (for figures and fonts),
+    ``"hangul"`` as it is.
     """
 
     min_length = MIN_LENGTH
@@ -95,15 +87,7 @@ class KoreanEnglish:
         self._name_weights = [1.0 / (rank + 1) for rank in range(len(words.NAMES))]
 
     def sample(self, rng: Random, length: int) -> SentencePair:
-        """Draw one sentence.
-
-        Args:
-            rng: Source of randomness.
-            length: Number of source tokens, final punctuation included; at least 3.
-
-        Raises:
-            ValueError: If ``length`` is below 3.
-        """
+        """Draw one sentence of ``length`` source tokens, final punctuation included; at least 3."""
         if length < MIN_LENGTH:
             raise ValueError(f"length is {length}, wanted at least {MIN_LENGTH}")
         if length == 3 and rng.random() < 0.02:

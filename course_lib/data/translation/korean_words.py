@@ -20,18 +20,12 @@ class Noun:
 
     Args:
         korean: As it is written, without a particle.
-        english: In the singular.
         plural: In English; None for a mass noun.
         kind: p(erson), a(nimal) or t(hing).
         gender: The English possessive that refers back to it.
         honorific: Whether it takes 께서 as a subject and asks for 시 in the verb (agreement in
             Korean).
         counter: The Korean word that goes with a number.
-        name: Whether it is a name.
-
-    Example:
-        >>> Noun("책", "book", "books", "t", counter="권").gender
-        'its'
     """
 
     korean: str
@@ -49,18 +43,10 @@ class Verb:
     """A verb in both languages.
 
     Args:
-        stem: In Korean.
-        past: Its Korean past stem.
-        english: Base form.
-        third: English third person.
-        english_past: English past.
+        stem, past: In Korean: the stem, and that of the past.
+        english, third, english_past: Base form, third person, past.
         light: The noun of a light verb: 공부를 합니다 is two words for one, "studies".
         objects: The kinds of object that it takes: p(eople), a(nimals), t(hings).
-
-    Example:
-        >>> verb = Verb("보", "봤", "see", "sees", "saw", objects="pat")
-        >>> verb.finite(past=False, honorific=False, ending="."), verb.relative()
-        ('봅니다', '본')
     """
 
     stem: str
@@ -108,16 +94,9 @@ class Pronoun:
     """A personal pronoun in both languages.
 
     Args:
-        topic: In Korean, as a topic.
-        object: In Korean, as an object.
-        english: As a subject.
-        english_object: As an object.
+        topic, object: In Korean, as a topic and as an object.
         possessive: The English possessive that refers back to it.
         third_singular: Whether an English verb takes an s after it.
-
-    Example:
-        >>> Pronoun("그는", "그를", "he", "him", "his", True).english_object
-        'him'
     """
 
     topic: str

@@ -19,13 +19,9 @@ class SentencePair:
     """A source sentence, its translation, and which word translates which.
 
     Args:
-        source: Source tokens, S of them.
-        target: Target tokens, T of them.
+        source, target: S and T tokens.
         alignment: Links ``(source position, target position)``, sorted. A source token may have
             several links (1 to n), a target token too (n to 1).
-
-    Raises:
-        ValueError: If a link points outside the sentences.
 
     Example:
         >>> pair = SentencePair(("guten", "abend"), ("good", "evening"), ((0, 0), (1, 1)))
@@ -46,11 +42,7 @@ class SentencePair:
                 )
 
     def alignment_matrix(self) -> Tensor:
-        """The links as a boolean matrix in the orientation of attention weights.
-
-        Returns:
-            Boolean ``(T, S)``: rows are target words (queries), columns source words (keys).
-        """
+        """The links as boolean ``(T, S)``, as weights are: rows are queries, columns are keys."""
         matrix = torch.zeros(len(self.target), len(self.source), dtype=torch.bool)
         for i, j in self.alignment:
             matrix[j, i] = True
@@ -62,44 +54,21 @@ class SentencePair:
 
 @dataclass(eq=False)
 class Word:
-    """One source word; its identity, not its text, is what target words link to.
-
-    Args:
-        text: How it is written.
-
-    Example:
-        >>> Word("gaega") == Word("gaega")
-        False
-    """
+    """One source word; its identity, not its text, is what target words link to."""
 
     text: str
 
 
 @dataclass
 class Phrase:
-    """Source words in source order, and target words in target order with their source words.
-
-    Args:
-        source: Words of the source.
-        target: Each target word, with the source words that it translates.
-
-    Example:
-        >>> word = Word("gaega")
-        >>> Phrase([word], [("the", (word,)), ("dog", (word,))]).pair().alignment
-        ((0, 0), (0, 1))
-    """
+    """Source words in source order, and target words in target order with their source words."""
 
     source: list[Word] = field(default_factory=list)
     target: list[tuple[str, tuple[Word, ...]]] = field(default_factory=list)
 
     @classmethod
     def of(cls, source: str, target: str) -> Phrase:
-        """A phrase of which every target word translates the whole of ``source``.
-
-        Example:
-            >>> str(Phrase.of("maeil", "every day").pair())
-            'maeil -> every day'
-        """
+        """A phrase of which every target word translates the whole of ``source``."""
         words = [Word(text) for text in source.split()]
         return cls(words, [(text, tuple(words)) for text in target.split()])
 

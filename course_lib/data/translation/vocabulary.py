@@ -21,12 +21,6 @@ class Vocabulary:
 
     ``pad``, ``bos``, ``eos`` and ``unk`` are their numbers, 0 to 3.
 
-    Args:
-        tokens: The ordinary tokens, in the order of their numbers.
-
-    Raises:
-        ValueError: If a token is given twice or is a special one.
-
     Example:
         >>> vocabulary = Vocabulary(["good", "evening"])
         >>> vocabulary.encode(["good", "night"], bos=True, eos=True)
@@ -63,11 +57,7 @@ class Vocabulary:
         return [self.bos] * bos + ids + [self.eos] * eos
 
     def decode(self, ids: Iterable[int] | Tensor) -> list[str]:
-        """Tokens up to the first ``eos``, without ``bos`` and ``pad``.
-
-        Raises:
-            ValueError: If a number is not in the vocabulary.
-        """
+        """Tokens up to the first ``eos``, without ``bos`` and ``pad``."""
         tokens: list[str] = []
         for i in ids.tolist() if isinstance(ids, Tensor) else ids:
             if not 0 <= i < len(self.tokens):
@@ -85,15 +75,9 @@ class Batch:
 
     Args:
         source: Source tokens ``(B, S)``, padded with ``Vocabulary.pad``.
-        source_lengths: Lengths without padding ``(B,)``.
         target: ``bos``, target tokens, ``eos``, then padding ``(B, T)``.
-        target_lengths: Lengths without padding, ``bos`` and ``eos`` included ``(B,)``.
-
-    Example:
-        >>> pair = SentencePair(("guten", "abend"), ("good", "evening"), ())
-        >>> batch = collate([pair], Vocabulary(pair.source), Vocabulary(pair.target))
-        >>> batch.target_in.tolist(), batch.target_out.tolist()
-        ([[1, 4, 5]], [[4, 5, 2]])
+        source_lengths, target_lengths: Lengths without padding ``(B,)``, ``bos`` and ``eos``
+            included.
     """
 
     source: Tensor
@@ -122,18 +106,7 @@ class Batch:
 
 
 def collate(pairs: Sequence[SentencePair], source: Vocabulary, target: Vocabulary) -> Batch:
-    """Encode and pad pairs.
-
-    Args:
-        pairs: B sentence pairs.
-        source: Vocabulary of the source language.
-        target: Vocabulary of the target language.
-
-    Returns:
-        The batch, as long as its longest sentences.
-
-    Raises:
-        ValueError: If there are no pairs.
+    """Encode and pad pairs, up to the longest sentences.
 
     Example:
         >>> pair = SentencePair(("guten", "abend"), ("good", "evening"), ())
@@ -161,30 +134,11 @@ def batches(
     batch_size: int,
     seed: int | None = None,
 ) -> Iterator[Batch]:
-    """Cut pairs into batches.
+    """Cut pairs into batches of ``batch_size``, the last one perhaps of fewer.
 
-    With a seed the order is random, and sentences of like length share a batch, because padding
-    costs time: pairs are shuffled, sorted by length within pools of 20 batches, and the batches
-    shuffled again. Without one the order is that of ``pairs``.
-
-    Args:
-        pairs: Sentence pairs.
-        source: Vocabulary of the source language.
-        target: Vocabulary of the target language.
-        batch_size: Pairs a batch; the last batch may be smaller.
-        seed: Seed of the order, a new one for every epoch; ``None`` for no shuffling.
-
-    Yields:
-        Batches of ``batch_size`` pairs, the last one perhaps of fewer.
-
-    Raises:
-        ValueError: If ``batch_size`` is not positive.
-
-    Example:
-        >>> pair = SentencePair(("guten", "abend"), ("good", "evening"), ())
-        >>> source, target = Vocabulary(pair.source), Vocabulary(pair.target)
-        >>> [len(batch) for batch in batches([pair] * 5, source, target, 2)]
-        [2, 2, 1]
+    With a seed, a new one for every epoch, the order is random, and sentences of like length share
+    a batch, because padding costs time: pairs are shuffled, sorted by length within pools of 20
+    batches, and the batches shuffled again. Without one the order is that of ``pairs``.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}, wanted at least 1")
