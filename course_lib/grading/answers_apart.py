@@ -38,34 +38,8 @@ def without_answers(
 ) -> str:
     """The source of a bank's module without what answers its exercise.
 
-    Args:
-        source: The module's.
-        wanted: Names in it that other modules of the bank import.
-        emptied: Functions of the library that answer exercises.
-
-    Example:
-        >>> print(without_answers('''
-        ... import math
-        ... def reference(x: float) -> float:
-        ...     return _root(x)
-        ... def _root(x): return math.sqrt(x)
-        ... exercise = Exercise(reference=reference)
-        ... @exercise.mistake("Is that a root?")
-        ... def half(x):
-        ...     "A root is half."
-        ...     return x / 2
-        ... '''))
-        from course_lib.checks.recorded import recorded, records
-        <BLANKLINE>
-        @recorded
-        def reference(x: float) -> float:
-            raise NotImplementedError
-        exercise = Exercise(reference=reference)
-        <BLANKLINE>
-        @exercise.mistake('Is that a root?')
-        def half(x):
-            \"""A root is half.\"""
-        exercise.records = records(__file__)
+    ``wanted`` are names in it that other modules import, ``emptied`` functions of the library that
+    answer exercises.
     """
     tree = ast.parse(source)
     body = [kept for node in tree.body for kept in (*_stand_ins(node, emptied), _emptied(node))
@@ -164,11 +138,7 @@ def files(
 ) -> dict[str, bytes]:
     """The bank's files, by their path in the library: modules without answers, and records.
 
-    Args:
-        library: The folder of ``course_lib``.
-        identifiers: The exercises; only their topics are there.
-        kept: A folder for records that were measured.
-        say: Called with each exercise as it is recorded.
+    Only the topics of the exercises are there; what was measured lies in the folder ``kept``.
     """
     bank = library / "bank"
     topics = sorted({identifier.partition(".")[0] for identifier in identifiers})
@@ -212,12 +182,9 @@ def recorded_once(
     kept: Path,
     say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, bytes]:
-    """The records of exercises, measured unless they lie in a folder.
+    """The records of exercises, measured unless they lie in the folder ``kept``.
 
-    Args:
-        stand_ins: Of each exercise the functions whose calls are recorded.
-        kept: The folder. What is there has a digest of all that it depends on in its name.
-        say: Called with each exercise that is measured.
+    What is there has a digest of all that it depends on in its name.
     """
     checks = Path(course_lib.__file__).parent / "checks"
     engine = [(f"course_lib.checks.{path.stem}", "*") for path in sorted(checks.glob("[!_]*.py"))]
@@ -239,12 +206,7 @@ def recorded_once(
 
 
 def record(identifier: str, names: Sequence[str]) -> Records:
-    """Grade all known mistakes and right answers under the known seeds, and keep what is asked.
-
-    Args:
-        identifier: The exercise.
-        names: The functions of its module whose calls are kept.
-    """
+    """Grade all known mistakes and right answers under known seeds; keep calls of ``names``."""
     found = Records()
     with _listening(identifier, names, found):
         exercise = find(identifier)

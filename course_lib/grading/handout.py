@@ -65,19 +65,12 @@ The library in here is what these notebooks need. The whole of it is in the cour
 
 @dataclass(frozen=True)
 class Plan:
-    """What a handout is about to do.
-
-    Args:
-        folder: Where it goes.
-        assignments: Names of those that are handed out.
-        gone: Files of an earlier handout, all of which are replaced.
-        kept: Files that nobody has handed out, which stay.
-    """
+    """What a handout is about to do."""
 
     folder: Path
     assignments: tuple[str, ...]
-    gone: tuple[str, ...]
-    kept: tuple[str, ...]
+    gone: tuple[str, ...]  # files of an earlier handout, all of which are replaced
+    kept: tuple[str, ...]  # files that nobody has handed out, which stay
 
     @property
     def exercises(self) -> list[str]:
@@ -96,11 +89,7 @@ class Plan:
 
 
 def assignments(root: Path, asked: Sequence[str]) -> tuple[str, ...]:
-    """Names of assignments, from names or their numbers; all when nothing is asked.
-
-    Raises:
-        Refused: There is none of that name.
-    """
+    """Names of assignments, from names or their numbers; all when nothing is asked."""
     known = [source.stem for source in authoring.sources(root)]
     found = []
     for name in asked or known:
@@ -112,12 +101,7 @@ def assignments(root: Path, asked: Sequence[str]) -> tuple[str, ...]:
 
 
 def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
-    """Look at the folder, and change nothing but what a broken run has left.
-
-    Raises:
-        Refused: It is no folder, holds something else, is part of the checkout, or somebody has
-            changed what was handed out there.
-    """
+    """Look at the folder, and change nothing but what a broken run has left."""
     names = assignments(root, asked)
     folder = folder.resolve()
     if folder == root.resolve() or folder in root.resolve().parents:
@@ -146,11 +130,7 @@ def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
 
 
 def write(root: Path, plan: Plan, say: Callable[[str], None] = lambda text: None) -> int:
-    """Write all of it beside the folder, then put it in the folder's place; the number of files.
-
-    Raises:
-        Refused: Something that stays has the name of something that is handed out.
-    """
+    """Write all of it beside the folder, then put it in the folder's place; the number of files."""
     content = files(root, plan, say)
     if clash := sorted(content.keys() & set(plan.kept)):
         raise Refused(f"{plan.folder / clash[0]} is in the way of the handout: move it elsewhere")

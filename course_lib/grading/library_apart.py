@@ -84,12 +84,7 @@ def imported(source: str) -> set[Symbol]:
 
 
 def files(start: Collection[Symbol], emptied: Collection[Symbol]) -> dict[str, bytes]:
-    """The modules that these names need, by their path in the library.
-
-    Args:
-        start: What is imported.
-        emptied: Functions that lose their bodies.
-    """
+    """The modules that these names need, by path in the library; ``emptied`` lose their bodies."""
     # What is imported is what a GPU needs, too, and computes on a CPU by the plainer one.
     kept = set(reached(start, device="cuda", closed=emptied))
     found: dict[str, bytes] = {}

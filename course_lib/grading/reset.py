@@ -22,17 +22,11 @@ KEPT = "before-reset"
 
 @dataclass
 class Reset:
-    """What a notebook becomes.
-
-    Args:
-        path: The notebook.
-        notebook: What is to be written.
-        done: A sentence for each cell that changes.
-    """
+    """What a notebook becomes."""
 
     path: Path
     notebook: NotebookNode
-    done: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)  # a sentence for each cell that changes
 
     def write(self) -> Path | None:
         """Write it, after a copy of what was there; where that lies, None if nothing changes."""
@@ -58,17 +52,9 @@ def _save(path: Path, content: bytes) -> None:
 def plan(path: Path, root: Path | None, asked: str = "", *, every: bool = False) -> Reset:
     """Find out what to put back; nothing is written.
 
-    Args:
-        path: The notebook.
-        root: The checkout or the handout, which tells what was released.
-        asked: An exercise's id, a cell's, or the name of a function: its cells come back whole,
-            the answer too. Empty: what is missing, and locked cells that were changed; answers
-            stay.
-        every: All released cells come back whole.
-
-    Raises:
-        Unreadable: There is no notebook at ``path``.
-        Refused: It belongs to no assignment, or nothing in it is called so.
+    What is ``asked`` (an exercise's id, a cell's, or the name of a function) comes back whole, the
+    answer too, with ``every`` all released cells do. Else it is what is missing, and locked cells
+    that were changed; answers stay.
     """
     submission = read(path)
     ids = [c.metadata.get("submitted_id", "") for c in submission.notebook.cells]

@@ -26,13 +26,7 @@ class Last:
 
 
 def last_date(course: Path, name: str, db: str = "") -> Last | None:
-    """The due date of an assignment or the latest extension; None where the gradebook has neither.
-
-    Args:
-        course: The course folder.
-        name: The assignment.
-        db: The gradebook's address, if it is not in the course folder.
-    """
+    """The due date of an assignment or the latest extension, None without either."""
     if not db and not (course / "gradebook.db").exists():
         return None
     with open_gradebook(course, db) as book:
@@ -45,15 +39,7 @@ def last_date(course: Path, name: str, db: str = "") -> Last | None:
 
 
 def may_release(name: str, last: Last | None, now: datetime) -> str:
-    """Why a solution is not to be released yet; empty where nothing speaks against it.
-
-    Example:
-        >>> last = Last(datetime(2026, 11, 9, 22, 59, tzinfo=UTC), "ada")
-        >>> may_release("03_attention", last, datetime(2026, 11, 8, tzinfo=UTC))
-        '03_attention may be handed in until 2026-11-09 22:59 UTC, the extension of ada'
-        >>> may_release("03_attention", last, datetime(2026, 11, 10, tzinfo=UTC))
-        ''
-    """
+    """Why a solution is not to be released yet; empty where nothing speaks against it."""
     if last is None:
         return f"the gradebook has no due date of {name}"
     return f"{name} may be handed in until {last}" if now <= last.when else ""
@@ -71,11 +57,7 @@ def readable(solution: NotebookNode) -> NotebookNode:
 
 
 def target(into: Path, name: str) -> Path:
-    """Where the solution goes.
-
-    Raises:
-        Refused: ``into`` is no folder.
-    """
+    """Where the solution goes."""
     if into.exists() and not into.is_dir():
         raise Refused(f"{into} is no folder")
     return into / "solutions" / name / f"{name}.ipynb"

@@ -29,27 +29,16 @@ MOST_OF_A_KIND = 2
 
 @dataclass
 class Question:
-    """A question and its key; plain data, which the sheets of a class keep.
+    """A question and its key; plain data, which the sheets of a class keep."""
 
-    Args:
-        kind: The maker's name.
-        exercise: Whose answer it is about.
-        text: What is asked.
-        options: What to choose from, in order; empty for a question without.
-        answer: The key.
-        why: What the run showed.
-        code: Another function that it is about.
-        facts: What was run.
-    """
-
-    kind: str
-    exercise: str
+    kind: str  # the maker's name
+    exercise: str  # whose answer it is about
     text: str
-    answer: str
-    why: str = ""
-    options: list[str] = field(default_factory=list)
-    code: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
+    answer: str  # the key
+    why: str = ""  # what the run showed
+    options: list[str] = field(default_factory=list)  # what to choose from, in order
+    code: str = ""  # another function that it is about
+    facts: dict[str, Any] = field(default_factory=dict)  # what was run
 
     @property
     def name(self) -> tuple[str, ...]:
@@ -61,12 +50,7 @@ Maker = Callable[[Bench, random.Random], Iterator[Question]]
 
 
 def letters(chosen: list[int]) -> str:
-    """Options by their letters.
-
-    Example:
-        >>> letters([0, 2])
-        'A, C'
-    """
+    """Options by their letters, such as "A, C"."""
     return ", ".join(chr(ord("A") + n) for n in chosen)
 
 
@@ -304,12 +288,7 @@ MAKERS: dict[str, Maker] = {
 
 
 def pool(bench: Bench, seed: str) -> tuple[list[Question], list[str]]:
-    """A few questions of every kind on one answer, and why there are none of a kind.
-
-    Args:
-        bench: The answer.
-        seed: Of the sheet.
-    """
+    """A few questions of every kind on one answer, and why there are none of a kind."""
     found: list[Question] = []
     refused = []
     for kind, maker in MAKERS.items():

@@ -32,12 +32,9 @@ class Undecided(Exception):
 
 
 class Bench:
-    """An answer in a worker, at the place of its check.
+    """An answer in a worker in which all that stands above its check has run.
 
-    Args:
-        exercise: What it answers.
-        own: Its text.
-        session: The worker, in which all that stands above the check has run.
+    Its methods raise :class:`Undecided` where a run ends its process or decides nothing.
     """
 
     def __init__(self, exercise: Exercise, own: unit.Unit, session: Session[Worker]) -> None:
@@ -45,21 +42,13 @@ class Bench:
         self.reports: dict[tuple[str, str], Report] = {}
 
     def define(self, text: str) -> None:
-        """Put other definitions in the place of the answer.
-
-        Raises:
-            Undecided: They fail.
-        """
+        """Put other definitions in the place of the answer."""
         outputs = self._safely(lambda worker: worker.run(text))
         if any(o.get("output_type") == "error" for o in outputs):
             raise Undecided("the definitions alone fail")
 
     def report(self, text: str, seed: str) -> Report:
-        """Grade an answer.
-
-        Raises:
-            Undecided: It ends its process, takes too long, or leaves a verdict open.
-        """
+        """Grade an answer; one that leaves a verdict open is undecided."""
         if (text, seed) in self.reports:
             return self.reports[text, seed]
         self.define(text)
@@ -86,20 +75,12 @@ class Bench:
 
     @cached_property
     def outcomes(self) -> list[list[Any]]:
-        """What the answer returns or raises for all draws of each input of its exercise.
-
-        Raises:
-            Undecided: It ends its process.
-        """
+        """What the answer returns or raises for all draws of each input of its exercise."""
         return self._of_inputs(self.unit.text, outcome)
 
     @cached_property
     def traces(self) -> list[list[Trace]]:
-        """What runs for all draws of each input of its exercise.
-
-        Raises:
-            Undecided: It ends its process.
-        """
+        """What runs for all draws of each input of its exercise."""
         return self._of_inputs(_recorder() + unit.instrumented(self.unit), Trace.of)
 
     def _of_inputs(
@@ -130,13 +111,7 @@ class Bench:
 
 
 class Trace:
-    """What ran in one call.
-
-    Attributes:
-        lines: The line of each statement that began, in order.
-        values: What each line first gave each of its names: kind and shape, or the value itself.
-        raised: The type of what was raised, if anything was.
-    """
+    """What ran in one call: the line of each statement, what lines gave names, what was raised."""
 
     def __init__(self, events: list[Any], raised: str) -> None:
         self.lines = [line for line, name, _ in events if not name]
@@ -148,11 +123,7 @@ class Trace:
 
     @classmethod
     def of(cls, proxy: AnswerProxy, function: str, call: Call) -> Trace:
-        """Trace one call of an answer that :func:`.unit.instrumented` has prepared.
-
-        Raises:
-            Undecided: It runs too long, or something else came back.
-        """
+        """Trace one call of an answer that :func:`.unit.instrumented` has prepared."""
         said = outcome(proxy, "__traced__", ((function, *call[0]), call[1]))
         if isinstance(said, Failure) or not isinstance(said, dict) or not said.get("whole"):
             raise Undecided("it runs too long to be followed on paper")
@@ -191,15 +162,7 @@ def benches(
 ) -> Iterator[tuple[Bench | None, str]]:
     """Run a hand-in down to each wanted exercise's check.
 
-    Args:
-        submission: The hand-in.
-        assignment: What was released.
-        wanted: Ids of exercises.
-        forkserver: Where the worker comes from.
-        judge: Which of the fork server's judges this is.
-
-    Yields:
-        An answer that can be asked about, or None, and why it cannot.
+    Yields an answer that can be asked about, or None, and why it cannot.
     """
     left = set(wanted)
     cells = align(submission, assignment.release)

@@ -38,17 +38,11 @@ Call = tuple[tuple[Any, ...], Mapping[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """Arguments of one call, and the same with other random numbers, several times.
+    """Arguments of one call, and the same with other random numbers, several times."""
 
-    Args:
-        place: The property that tries it, and the number of its call.
-        words: Each argument's name and what is printed of it.
-        draws: Positional and named arguments.
-    """
-
-    place: tuple[str, int]
-    words: tuple[tuple[str, str], ...]
-    draws: tuple[Call, ...]
+    place: tuple[str, int]  # the property that tries it, and the number of its call
+    words: tuple[tuple[str, str], ...]  # each argument's name, and what is printed of it
+    draws: tuple[Call, ...]  # positional and named arguments
 
     @property
     def hidden(self) -> bool:

@@ -41,21 +41,13 @@ MOST_VARIANTS = 26
 
 @dataclass
 class Sheet:
-    """One sheet and its key; plain data.
+    """One sheet and its key; plain data."""
 
-    Args:
-        student: Whose, or a variant's name.
-        key: The hash of the hand-in that it asks about.
-        questions: At most five.
-        codes: The text of each answer, by exercise.
-        reason: Why there are not five.
-    """
-
-    student: str
-    key: str
-    questions: list[Question] = field(default_factory=list)
-    codes: dict[str, str] = field(default_factory=dict)
-    reason: str = ""
+    student: str  # or a variant's name
+    key: str  # the hash of the hand-in that it asks about
+    questions: list[Question] = field(default_factory=list)  # at most five
+    codes: dict[str, str] = field(default_factory=dict)  # the text of each answer, by exercise
+    reason: str = ""  # why there are not five
 
 
 def drawn(
@@ -67,12 +59,7 @@ def drawn(
 ) -> Sheet:
     """All that can be asked about a hand-in, of which a sheet takes five.
 
-    Args:
-        task: The hand-in.
-        assignment: What was released.
-        secret: The course's seed of this assignment: without it nobody can draw a sheet before.
-        forkserver: Where workers come from.
-        judge: Which of its judges this is.
+    Without the course's ``secret`` of this assignment nobody can draw a sheet before.
     """
     sheet = Sheet(task.student, task.key, reason=task.reason)
     if task.reason:
@@ -123,19 +110,7 @@ def choose(found: Sequence[Question], taken: Iterable[tuple[str, ...]] = ()) -> 
 
 
 class Defence:
-    """The sheets of one assignment of one course folder.
-
-    Args:
-        course: The course folder.
-        root: The checkout.
-        name: The assignment.
-        only: Students; everybody if not given.
-        variants: How many variants of a paper, on one hand-in or the solution; 0 for sheets.
-        dry_run: Whether nothing is to be written, also no seed.
-
-    Raises:
-        Refused: There is no such assignment or student, or no such number of variants.
-    """
+    """The sheets of one assignment of one course folder."""
 
     def __init__(
         self,
@@ -198,15 +173,7 @@ class Defence:
         ]
 
     def make(self, jobs: int, say: Callable[[], None] = lambda: None) -> dict[str, Sheet]:
-        """Draw what is to be made, and write everything.
-
-        Args:
-            jobs: Hand-ins at a time.
-            say: Called after each.
-
-        Returns:
-            All sheets, those that stood included.
-        """
+        """Draw what is to be made, and write everything; all sheets, those that stood included."""
         # Judges are forked, and a process in which torch has started threads hangs when forked.
         torch.set_num_threads(1)
         todo = self.todo()

@@ -19,9 +19,6 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
     before it. Of two copies of a graded cell the last counts, as in a notebook run from top to
     bottom. An answer that has lost its mark is known by the function it defines. What is missing is
     put back: given cells first, graded ones at the end.
-
-    Returns:
-        The cells, and for each whether it belongs to the release.
     """
     wanted = {id_of(c): c for c in release.cells if id_of(c)}
     notes = submission.notes

@@ -115,12 +115,7 @@ def unmarked(text: str) -> str:
 
 
 def nameable(student: str) -> None:
-    """Do nothing for a name that can be written down.
-
-    Raises:
-        Unreadable: The student's folder is called by bytes that are no text, or by signs that run
-            in Formgrader's pages.
-    """
+    """Refuse a name in bytes that are no text, or with signs that run in Formgrader's pages."""
     try:
         student.encode()
     except UnicodeEncodeError:
@@ -145,12 +140,7 @@ def is_there(path: Path) -> bool | None:
 
 
 def read(folder: Path, name: str) -> bytes:
-    """The bytes of ``folder/name.ipynb``.
-
-    Raises:
-        Unreadable: It is missing, not a regular file, empty or too large, or a folder on the way,
-            the student's or the assignment's, is a link.
-    """
+    """The bytes of ``folder/name.ipynb``: a regular file, neither empty nor too large, no link."""
     wanted = f"{name}.ipynb"
     path = folder / wanted
     if (there := is_there(path)) is None:
@@ -223,11 +213,7 @@ def beside(folder: Path, name: str, modules: Collection[str] = ()) -> list[str]:
 
 
 def parse(content: bytes) -> Submission:
-    """Rebuild the notebook from its bytes.
-
-    Raises:
-        Unreadable: The bytes are not UTF-8 JSON, or not a notebook.
-    """
+    """Rebuild the notebook from its bytes."""
     try:
         data = load_json(content)
     except Unreadable:
@@ -266,10 +252,7 @@ def parse(content: bytes) -> Submission:
 def load_json(content: bytes) -> Any:
     """What JSON in UTF-8 says, unless it holds far more values than a notebook does.
 
-    Raises:
-        Unreadable: It does; the bytes are a multiple of the memory that values take.
-        ValueError: It is no JSON, or no UTF-8.
-        RecursionError: It is nested too deeply.
+    The bytes are a fraction of the memory that values take.
     """
     plain = content.replace(rb"\\", b"").replace(rb"\"", b"")
     if (values := plain.count(b'"') // 2) <= MAX_VALUES:

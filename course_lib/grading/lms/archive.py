@@ -26,11 +26,7 @@ _NOISE = re.compile(r"(^|/)(__MACOSX|\.ipynb_checkpoints)/|(^|/)(\._[^/]*|\.DS_S
 
 
 def opened(path: Path) -> zipfile.ZipFile:
-    """Open an archive.
-
-    Raises:
-        ValueError: It is none, is damaged, or far larger than a class's work.
-    """
+    """Open an archive."""
     try:
         archive = zipfile.ZipFile(path)
     except FileNotFoundError:
@@ -84,11 +80,7 @@ def _danger(entry: zipfile.ZipInfo, name: str) -> str:
 
 
 def content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """What a file holds.
-
-    Raises:
-        ValueError: It is too large, grows too much, or is damaged.
-    """
+    """What a file holds."""
     size = entry.file_size
     if size > MAX_SUBMISSION:
         raise Refused(f"has {size >> 20} MB, at most {MAX_SUBMISSION >> 20} are read")

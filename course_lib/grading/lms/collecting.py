@@ -35,16 +35,8 @@ class HandIn:
 class Collector:
     """An archive for one assignment; nothing is written before :meth:`apply`.
 
-    Args:
-        course: The course folder.
-        work: What was handed in, and by whom.
-        known: The course's assignments.
-        assignment: The one that was handed in; the notebooks' names tell otherwise.
-        zone: Where the system's times are meant.
-        late_at: When that came which is marked as late without a time.
-
-    Raises:
-        ValueError: Which assignment it is cannot be told, or there is no such zone.
+    The notebooks' names tell the assignment, unless it is given. The system's times are meant in
+    ``zone``; what is marked as late without a time came at ``late_at``.
     """
 
     def __init__(
@@ -180,9 +172,6 @@ class Collector:
         """Put everything into its place; broken off at any point, the next call goes on.
 
         What something else takes the place of is kept in ``replaced/``.
-
-        Raises:
-            ValueError: A grader is at work.
         """
         staged = self.course / ".collect"
         with lock(self.course):

@@ -34,24 +34,16 @@ TOLD = ("name", "last", "first", *KEYS)
 
 @dataclass(frozen=True)
 class Options:
-    """What an instructor has decided.
+    """What an instructor has decided."""
 
-    Args:
-        columns: Columns by assignment; an empty one is to be found by the assignment's name.
-        headers: Headers by field, where they are in another language.
-        encoding: How the file is written, where it doesn't tell.
-        scale: Whether scores are scaled to the system's points, where these differ.
-        unfinished: Whether scores count of which a part waits for a person.
-        overwrite: Whether a score that was entered in the system gives way.
-        feedback: Whether pages of feedback are packed.
-    """
-
+    # by assignment; an empty one is found by the assignment's name
     columns: Mapping[str, str] = field(default_factory=dict)
+    # by field, where they are in another language
     headers: Mapping[str, str] = field(default_factory=dict)
     encoding: str = ""
-    scale: bool = False
-    unfinished: bool = False
-    overwrite: bool = False
+    scale: bool = False  # whether scores are scaled to the system's points
+    unfinished: bool = False  # whether scores count of which a part waits for a person
+    overwrite: bool = False  # whether a score that was entered in the system gives way
     feedback: bool = False
 
 
@@ -77,18 +69,7 @@ class Change:
 
 
 class Exporter:
-    """A system's own file, filled in memory; nothing is written before :meth:`apply`.
-
-    Args:
-        course: The course folder.
-        path: What the system has exported.
-        system: Which it is.
-        options: What the instructor has decided.
-        db: The gradebook's address, if it is not in the course folder.
-
-    Raises:
-        ValueError: The file, its columns or its points don't fit the gradebook.
-    """
+    """A system's own file, filled in memory; nothing is written before :meth:`apply`."""
 
     def __init__(
         self, course: Path, path: Path, system: str, options: Options, db: str = ""
@@ -276,11 +257,7 @@ class Exporter:
         self.packed[assignment][student] = digest
 
     def apply(self, out: Path) -> list[Path]:
-        """Write what has changed, and remember it; the files that were written.
-
-        Raises:
-            ValueError: ``out`` is the system's own file, or a grader is at work.
-        """
+        """Write what has changed, and remember it; the files that were written."""
         if out.resolve() == self.table.path.resolve():
             raise Refused(f"{out}: that is the file that was exported; it stays as it is")
         written = []

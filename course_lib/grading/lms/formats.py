@@ -17,30 +17,21 @@ from course_lib.grading.lms.sheet import fold
 class System:
     """The files of one system.
 
-    Args:
-        title: Its name.
-        marks: Sets of headers; a file that has all of one set is this system's.
-        headers: Under which headers a field stands.
-        before: What stands before a mark in a path of its archive of submissions.
-        entry: The mark, empty itself, and what stands behind it. Students choose a part of a path,
-            so that there may be several marks: none is better than another.
-        column: The column of the scores, where it is always the same one.
-        score: The header of a column of scores: its title, and perhaps how many points there are.
-        points: Whether rows below the header say how many points there are.
-        kept: Cells that are a decision, which no score replaces.
-        page: The path by which a page of feedback finds its way back; empty where none does.
+    Students choose a part of a path, so that there may be several marks in it: none is better than
+    another.
     """
 
     title: str
-    marks: tuple[tuple[str, ...], ...]
-    headers: Mapping[str, tuple[str, ...]]
-    before: re.Pattern[str]
-    entry: re.Pattern[str]
-    column: str = ""
+    marks: tuple[tuple[str, ...], ...]  # a file that has all headers of one set is this system's
+    headers: Mapping[str, tuple[str, ...]]  # under which headers a field stands
+    before: re.Pattern[str]  # what stands before a mark in a path of its archive of submissions
+    entry: re.Pattern[str]  # the mark, empty itself, and what stands behind it
+    column: str = ""  # that of the scores, where it is always the same
+    # a header: its title, and perhaps how many points there are
     score: re.Pattern[str] = re.compile("(?P<title>.+)")
-    points: bool = False
-    kept: tuple[str, ...] = ()
-    page: str = ""
+    points: bool = False  # whether rows below the header say how many points there are
+    kept: tuple[str, ...] = ()  # cells that are a decision, which no score replaces
+    page: str = ""  # by which a page of feedback finds its way back
 
     def readings(self, path: str) -> list[dict[str, str]]:
         """All ways to take a path apart: one too many, where there are more than anybody reads.
@@ -170,11 +161,7 @@ SYSTEMS = {
 
 
 def system_of(header: Sequence[str]) -> str:
-    """The system that writes such a header.
-
-    Raises:
-        ValueError: None does, or several do.
-    """
+    """The system that writes such a header."""
     there = {fold(name) for name in header}
     found = [
         name
@@ -193,11 +180,7 @@ def system_of(header: Sequence[str]) -> str:
 def headers(
     system: str, own: Mapping[str, str], header: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Under which headers fields stand, with those that the instructor has named.
-
-    Raises:
-        ValueError: There is no such field, or no such header.
-    """
+    """Under which headers fields stand, with those that the instructor has named."""
     known = dict(SYSTEMS[system].headers)
     if unknown := sorted(set(own) - set(known)):
         raise Refused(f"no field {', '.join(unknown)} of {system}; there are {', '.join(known)}")

@@ -46,17 +46,8 @@ def plan(
 ) -> Import:
     """Read a list and compare it with what is known; nothing is written.
 
-    Args:
-        course: The course folder.
-        path: The system's list: a gradebook, a class list, a list of groups.
-        system: Whose it is; its header tells otherwise.
-        named: The field by which new students' folders are called.
-        columns: Headers by field, where they are in another language.
-        encoding: How the file is written, where it doesn't tell.
-        db: The gradebook's address, if it is not in the course folder.
-
-    Raises:
-        ValueError: The list cannot be read, or says of two people that they are one.
+    New students' folders are called by the field ``named``; ``columns`` are headers by field, where
+    they are in another language.
     """
     table = sheet.read(path, encoding)
     try:

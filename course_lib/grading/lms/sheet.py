@@ -40,18 +40,11 @@ def fold(text: str) -> str:
 class Numbers:
     """How the numbers of a column are meant: every locale has marks of its own.
 
-    Args:
-        where: What the column is called in a complaint.
-        cells: All its cells; one of them tells the decimal mark of all.
-
-    Raises:
-        Refused: Some are written with a decimal comma, others with a point.
+    One of the cells tells the decimal mark of all; they are refused where two differ.
 
     Example:
         >>> Numbers("x", ["12,5", ""])("1.234"), Numbers("x", ["1 234.50"])("1,234")
         (1234.0, 1234.0)
-        >>> [Numbers("x", [])(cell) for cell in ("7", "EX", "85 %", "1e1", "1’234", "1_000")]
-        [7.0, None, None, 10.0, 1234.0, None]
     """
 
     def __init__(self, where: str, cells: Iterable[str]) -> None:
@@ -63,11 +56,7 @@ class Numbers:
         self.told, self.mark = bool(sure), next(iter(sure), ".")
 
     def __call__(self, cell: str) -> float | None:
-        """What a cell says, if it says a number.
-
-        Raises:
-            Refused: It may be two numbers, and no cell of the column tells which.
-        """
+        """What a cell says, if it says a number; refused where it may be two."""
         found = _readings(cell)
         if not self.told and len(set(found.values())) > 1:
             both = " or ".join(f"{value:g}" for value in found.values())
@@ -97,23 +86,14 @@ _NUMBER = (
 
 @dataclass
 class Sheet:
-    """A table, cell by cell as it was written.
-
-    Args:
-        path: Where it was read.
-        codec: How its letters are written.
-        bom: The mark before the first letter, if there is one.
-        separator: What stands between two cells.
-        rows: All cells, with their quotes; the first row is the header.
-        ends: How each row ends.
-    """
+    """A table, cell by cell as it was written."""
 
     path: Path
     codec: str
-    bom: bytes
+    bom: bytes  # the mark before the first letter
     separator: str
-    rows: list[list[str]]
-    ends: list[str]
+    rows: list[list[str]]  # all cells, with their quotes; the first row is the header
+    ends: list[str]  # how each row ends
 
     @cached_property
     def header(self) -> list[str]:
@@ -125,11 +105,7 @@ class Sheet:
         return [_value(cell) for cell in self.rows[line]]
 
     def find(self, names: Iterable[str]) -> int | None:
-        """The column with one of these headers.
-
-        Raises:
-            ValueError: There are several.
-        """
+        """The column with one of these headers, of which there may be one only."""
         wanted = {fold(name) for name in names}
         found = [i for i, name in enumerate(self.header) if fold(name) in wanted]
         if len(found) > 1:
@@ -158,15 +134,7 @@ def _value(cell: str) -> str:
 
 
 def read(path: Path, encoding: str = "") -> Sheet:
-    """Read a table.
-
-    Args:
-        path: A file of text, with `,`, `;` or tabs between cells.
-        encoding: How its letters are written, where nothing in it tells.
-
-    Raises:
-        ValueError: It is no table, or how it is written cannot be told.
-    """
+    """Read a table with ``,``, ``;`` or tabs between cells; ``encoding`` where nothing tells it."""
     if path.stat().st_size > MAX_BYTES:
         raise Refused(f"{path}: more than {MAX_BYTES >> 20} MB is no list of a class")
     content = path.read_bytes()

@@ -22,29 +22,17 @@ _AGAIN = re.compile(r"(?:-| \()(\d+)\)?$")
 
 @dataclass(frozen=True)
 class ArchiveFile:
-    """A file that was handed in.
+    """A file that was handed in."""
 
-    Args:
-        path: Its name in the archive.
-        file: Its own name.
-        attempt: Which attempt it belongs to, where the system keeps several.
-        late: Whether it is marked as late.
-        order: A later one has a higher number.
-        home: Its folder, or what stands before its own name.
-        group: The group that handed it in.
-        number: The system's number of who did, for this assignment.
-        said: When it was handed in, in the system's words.
-    """
-
-    path: str
-    file: str
-    attempt: str
-    late: bool
-    order: int
-    home: str
-    group: str
-    number: str
-    said: str
+    path: str  # in the archive
+    file: str  # its own name
+    attempt: str  # where the system keeps several
+    late: bool  # marked as late
+    order: int  # a later one has a higher number
+    home: str  # its folder, or what stands before its own name
+    group: str  # that handed it in
+    number: str  # the system's, of who did, for this assignment
+    said: str  # when it was handed in, in the system's words
 
     @property
     def stem(self) -> str:
@@ -75,16 +63,8 @@ class Owners(NamedTuple):
 class Submissions:
     """An archive, file by file.
 
-    Args:
-        path: The archive.
-        course: The course folder.
-        system: Whose archive it is; its names tell otherwise.
-        worksheet: Moodle's worksheet, which says who a participant is, and when work came.
-        headers: Headers by field, where the worksheet is in another language.
-        db: The gradebook's address, if it is not in the course folder.
-
-    Raises:
-        ValueError: The archive cannot be read, or whose it is cannot be told.
+    Moodle's ``worksheet`` says who a participant is, and when work came; ``headers`` are by field,
+    where it is in another language.
     """
 
     def __init__(

@@ -19,11 +19,7 @@ RENAMING = ".renaming.json"
 
 @contextlib.contextmanager
 def lock(course: Path, *, renaming: bool = False) -> Iterator[None]:
-    """One grader at a time for a course folder.
-
-    Raises:
-        Refused: Another one is at work, or somebody has one name here and another there.
-    """
+    """One grader at a time for a course folder."""
     course.mkdir(parents=True, exist_ok=True)
     with (course / ".grading.lock").open("w") as file:
         try:
@@ -96,11 +92,7 @@ def _beside(folder: Path) -> tuple[Path, Path]:
 
 
 def known_seeds(course: Path) -> dict[str, str]:
-    """The grading seeds that a course keeps, by assignment.
-
-    Raises:
-        ValueError: The file is damaged.
-    """
+    """The grading seeds that a course keeps, by assignment."""
     path = course / SEEDS
     try:
         known = json.loads(path.read_text()) if path.exists() else {}

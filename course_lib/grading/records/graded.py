@@ -22,18 +22,9 @@ ENDINGS = {"autograded": ".ipynb", "feedback": ".html"}
 
 
 class Records:
-    """The records of one assignment of one course folder.
+    """The records of one assignment of one course folder, whose cells are those of ``release``.
 
-    Args:
-        course: The course folder.
-        name: The assignment, such as ``03_attention``.
-        release: The released notebook, whose cells the gradebook has to know.
-        db: The gradebook's address; ``gradebook.db`` in the course folder if empty.
-        staging: A folder for what would be written, in place of the course folder and the
-            gradebook.
-
-    Raises:
-        ValueError: ``db`` is no address.
+    With a folder ``staging`` all is written there, in place of the course folder and the gradebook.
     """
 
     def __init__(
@@ -50,11 +41,7 @@ class Records:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else grades in this folder, or, unless all is staged, into this gradebook.
-
-        Raises:
-            ValueError: Somebody does.
-        """
+        """Nobody else grades in this folder, or, unless all is staged, into this gradebook."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(lock(self.course))
             if not self.staged:
@@ -84,14 +71,7 @@ class Records:
     def write(
         self, verdict: Verdict, files: Files, came_with: ExchangeFiles, book: Gradebook | None
     ) -> None:
-        """Write down what came of a submission; broken off at any point, it is done again.
-
-        Args:
-            verdict: What was decided.
-            files: What the judge sent with it.
-            came_with: The small files that came with the submission.
-            book: The gradebook, or None to leave it alone.
-        """
+        """Write down what came of a submission; broken off at any point, it is done again."""
         student, old = verdict.student, self.verdict(verdict.student)
         for folder, text in files.items():
             save(self.path(folder, student), text)

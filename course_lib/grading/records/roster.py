@@ -59,9 +59,6 @@ def facts(course: Path) -> Facts:
 
     The first by student; the others by assignment, or by system and assignment, and then by
     student.
-
-    Raises:
-        ValueError: The file is damaged.
     """
     path = course / FILE
     try:
@@ -83,20 +80,10 @@ def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], i
     """Put all that a course has of a student under another name.
 
     Names, scores, comments and penalties go along. Broken off at any point, it goes on when asked
-    again, and nothing else is done in the course folder until then.
+    again, and nothing else is done in the course folder until then. Who is called ``new`` may have
+    handed in already, but nothing that ``old`` has.
 
-    Args:
-        course: The course folder.
-        old: The name that folders and gradebook have.
-        new: The name from now on; it may have handed in already, but nothing that ``old`` has.
-        db: The gradebook's address, if it is not in the course folder.
-
-    Returns:
-        The folders that were moved, and how many of the gradebook's submissions.
-
-    Raises:
-        ValueError: A name is no folder's, nobody is called ``old``, or both have the same
-            assignment; nothing was changed.
+    Returns the folders that were moved, and how many of the gradebook's submissions.
     """
     for name in (old, new):
         if not name or name in (".", "..") or "/" in name or "\0" in name:

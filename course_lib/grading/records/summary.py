@@ -31,10 +31,7 @@ LISTED = 20
 def data(name: str, verdicts: Sequence[Verdict], engine: str = "") -> dict[str, Any]:
     """Scores, pass rates, mistakes and who needs a look, as plain data.
 
-    Args:
-        name: The assignment.
-        verdicts: What was decided about each student.
-        engine: The present version of what decides; those decided by another one are counted.
+    What another version than ``engine`` decided is counted.
     """
     graded = [v for v in verdicts if v.score is not None]
     scores = [v.score for v in graded if v.score is not None]
@@ -104,11 +101,7 @@ def _mistakes(graded: Sequence[Verdict]) -> list[dict[str, Any]]:
 
 
 def text(facts: dict[str, Any]) -> str:
-    """The same for a terminal.
-
-    Args:
-        facts: What :func:`data` returned.
-    """
+    """What :func:`data` returned, for a terminal."""
     top = facts["max_points"]
     students = {plain(name): score for name, score in facts["students"].items()}
     lines = [f"{facts['assignment']}: {facts['submissions']} submissions", ""]
@@ -190,14 +183,7 @@ def _indented(words: str) -> str:
 
 
 def sheet(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table as CSV; words are as a spreadsheet may have them.
-
-    Example:
-        >>> print(sheet(["student", "share"], [["=1+1", 0.5], ["ada", None]]), end="")
-        student,share
-        '=1+1,0.5
-        ada,
-    """
+    """A table as CSV; words are as a spreadsheet may have them."""
     file = io.StringIO()
     lines = csv.writer(file, lineterminator="\n")
     for row in (head, *rows):

@@ -70,17 +70,10 @@ def analyse(
     beside: Path | None = None,
     no_names: bool = False,
 ) -> dict[str, Any]:
-    """What a class has understood, as plain data.
+    """What a class has understood, as plain data, of assignments named, else of all graded ones.
 
-    Args:
-        course: The course folder.
-        root: The checkout.
-        names: Assignments; all that are graded if none is named.
-        beside: The course folder of another term, to compare with.
-        no_names: Put pseudonyms, drawn anew for each call, in the place of students.
-
-    Raises:
-        Refused: There is no such assignment, or nothing of it is graded.
+    The course folder of another term, ``beside``, is compared with. Without names, pseudonyms are
+    drawn anew for each call.
     """
     known = [source.stem for source in authoring.sources(root)]
     if unknown := sorted({*names} - {*known}):
@@ -334,11 +327,7 @@ def after_grading(course: Path, root: Path, name: str) -> Path | None:
 
 
 def write(course: Path, facts: Mapping[str, Any]) -> Path:
-    """Write the page and its tables into ``summary/``, whole or not at all; the page's path.
-
-    Raises:
-        Refused: Somebody grades in this course folder.
-    """
+    """Write the page and its tables into ``summary/``, whole or not at all; the page's path."""
     names = [a["assignment"] for a in facts["assignments"]]
     name, end = names[0] if len(names) == 1 else "course", "-no-names" * facts["no_names"]
     folder = course / "summary" / f"{name}-analysis{end}"

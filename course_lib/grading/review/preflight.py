@@ -35,59 +35,37 @@ _OTHERS = stat.S_IWOTH | stat.S_IXOTH
 
 @dataclass(frozen=True)
 class Remark:
-    """One sentence on what was found.
+    """One sentence on what was found."""
 
-    Args:
-        says: What, where, and what to do.
-        wrong: Whether somebody has to do something.
-    """
-
-    says: str
-    wrong: bool = True
+    says: str  # what, where, and what to do
+    wrong: bool = True  # whether somebody has to do something
 
 
 @dataclass(frozen=True)
 class CourseExchange:
-    """Where nbgrader's commands look, by its own configuration.
-
-    Args:
-        root: The exchange.
-        course: The course's name in it.
-        shared: Whether a group shares it, so that not everybody has to be able to write.
-        file: Where that is configured.
-    """
+    """Where nbgrader's commands look, by its own configuration."""
 
     root: Path
     course: str
-    shared: bool
-    file: Path
+    shared: bool  # by a group, so that not everybody has to be able to write
+    file: Path  # where that is configured
 
 
 @dataclass(frozen=True)
 class HandedIn:
-    """A submission that lies in the exchange.
-
-    Args:
-        student: Whose.
-        assignment: Which.
-        stamp: When, by the clock of the machine that handed it in.
-        came: When, by the clock of the exchange.
-        path: Its folder.
-    """
+    """A submission that lies in the exchange."""
 
     student: str
     assignment: str
-    stamp: datetime
-    came: datetime
+    stamp: datetime  # by the clock of the machine that handed it in
+    came: datetime  # by the clock of the exchange
     path: Path
 
 
 def exchange_of(course: Path, root: Path) -> CourseExchange:
     """Read nbgrader's configuration as its commands do that are run in the course folder.
 
-    Args:
-        course: The course folder; its own ``nbgrader_config.py`` counts, if it has one.
-        root: The checkout, whose configuration counts otherwise.
+    The course folder's own ``nbgrader_config.py`` counts, if it has one, else the checkout's.
     """
     folder = course if (course / "nbgrader_config.py").is_file() else root
     app = NbGrader(log_level=logging.ERROR)
@@ -108,15 +86,7 @@ def remarks(
     known: Collection[str] = (),
     now: datetime | None = None,
 ) -> list[Remark]:
-    """Look at the exchange and at the course folder.
-
-    Args:
-        course: The course folder.
-        exchange: Where its exchange is.
-        assignments: Names of the course's assignments.
-        known: Students whom the gradebook knows.
-        now: The time in UTC, without a zone; the clock's, if not given.
-    """
+    """Look at the exchange and at the course folder; ``now`` is in UTC, without a zone."""
     return [*of_class(course, assignments, known, now), *_exchange(course, exchange, assignments)]
 
 

@@ -38,19 +38,9 @@ class Move:
 
 
 class Regrade:
-    """One assignment of a course, graded again.
+    """One assignment of a course, graded again, perhaps with samples of a new seed.
 
-    Args:
-        course: The course folder.
-        root: The checkout.
-        name: The assignment.
-        limits: Caps for one submission.
-        db: The gradebook's address; ``gradebook.db`` in the course folder if empty.
-        new_seed: Draw the samples from a new seed, for instance after a deadline.
-
-    Raises:
-        ValueError: There is no such assignment, or a new seed was wanted where ``COURSE_SEED``
-            states one.
+    A new one is for instance drawn after a deadline, unless ``COURSE_SEED`` states one.
     """
 
     def __init__(
@@ -78,11 +68,7 @@ class Regrade:
         )
 
     def moves(self, verdicts: Sequence[Verdict]) -> list[Move]:
-        """What would change of what the gradebook has.
-
-        Args:
-            verdicts: What grading again came to.
-        """
+        """What would change of what the gradebook has."""
         standing = gradebook.scores(self.course, self.name, self.standing.records.db)
         return [
             Move(verdict.student, exercise, before.get(exercise), after)
@@ -97,14 +83,8 @@ class Regrade:
         """Put what was graded again in the place of what stands.
 
         Broken off at any point, it is done again by the next call. People's scores and comments
-        stay, as in all grading.
-
-        Args:
-            verdicts: What to publish.
-
-        Returns:
-            The students whose verdict was left alone: they have submitted something else
-            meanwhile, or could be graded before and not now.
+        stay, as in all grading. Returns the students whose verdict was left alone: they have
+        submitted something else meanwhile, or could be graded before and not now.
         """
         left = []
         standing, staged = self.standing.records, self.staged.records
@@ -129,15 +109,7 @@ class Regrade:
 
 
 def table(moves: Sequence[Move]) -> str:
-    """Moves as a text table, and how many students move up and down.
-
-    Example:
-        >>> print(table([Move("ada", "heads-split", 2.0, 3.5)]))
-        student  exercise     before  after
-        ada      heads-split    2.00   3.50  +1.50
-        <BLANKLINE>
-        1 student moves: 1 up, 0 down
-    """
+    """Moves as a text table, and how many students move up and down."""
     wide = max(map(len, ["student", *(m.student for m in moves)]))
     long = max(map(len, ["exercise", *(m.exercise for m in moves)]))
     lines = [f"{'student':{wide}}  {'exercise':{long}}  before  after"]

@@ -47,28 +47,19 @@ class _Answer:
 
 @dataclass(frozen=True)
 class Match:
-    """Where two answers to one exercise agree.
-
-    Attributes:
-        exercise: The answer's cell.
-        sources: Both texts.
-        spans: Beginnings and ends of the passages, in each of the texts.
-    """
+    """Where two answers to one exercise agree."""
 
     exercise: str
     sources: tuple[str, str]
-    spans: tuple[list[tuple[int, int]], list[tuple[int, int]]]
+    spans: tuple[list[tuple[int, int]], list[tuple[int, int]]]  # of the passages, in each text
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two submissions that agree.
+    """Two submissions that agree; the second may be ``SOLUTION``.
 
-    Attributes:
-        students: Both names; the second may be ``SOLUTION``.
-        share: Of the shorter one, the share that the other one has, too. A passage weighs the
-            less, the more submissions hold it.
-        matches: Where.
+    Of the shorter one, ``share`` says how much the other one has, too. A passage weighs the less,
+    the more submissions hold it.
     """
 
     students: tuple[str, str]
@@ -78,34 +69,19 @@ class Pair:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found in a class.
-
-    Attributes:
-        name: The assignment.
-        compared: How many submissions.
-        pairs: Of students, most alike first.
-        near_solution: Students beside the published solution, most alike first.
-        left_out: Students who were not compared, and why.
-    """
+    """What was found in a class."""
 
     name: str
-    compared: int
-    pairs: list[Pair]
-    near_solution: list[Pair]
-    left_out: dict[str, str]
+    compared: int  # submissions
+    pairs: list[Pair]  # most alike first
+    near_solution: list[Pair]  # beside the published solution, most alike first
+    left_out: dict[str, str]  # students who were not compared, and why
 
 
 def compare(course: Path, assignment: Assignment, *, least: float = 0.5, most: int = 30) -> Report:
     """Compare everybody's submission with everybody else's and with the published solution.
 
-    Args:
-        course: The course folder.
-        assignment: What was submitted.
-        least: Pairs that share less are not listed.
-        most: How many pairs are listed at most, of each kind.
-
-    Raises:
-        ValueError: Fewer than two can be compared, or ``least`` or ``most`` make no sense.
+    Pairs that share less than ``least`` are not listed, and at most ``most`` of each kind are.
     """
     if not 0 < least <= 1 or most < 1:
         raise Refused(f"least is {least} and most {most}: wanted 0 < least <= 1 and most >= 1")
@@ -206,11 +182,7 @@ def _matches(one: dict[str, _Answer], other: dict[str, _Answer]) -> list[Match]:
 
 
 def write(report: Report, folder: Path) -> Path:
-    """Write a report as one page without script, in which nothing that a student wrote lives.
-
-    Returns:
-        The page's path.
-    """
+    """Write a report as one page without script, in which nothing that a student wrote lives."""
     path = folder / f"{report.name}-similar.html"
     page = inert_page("similar.html", "feedback.css", "similar.css", report=report, marked=marked)
     save(path, page)

@@ -31,52 +31,30 @@ SECOND = "second-marks"
 
 @dataclass(frozen=True)
 class WrittenMark:
-    """What an answer is given.
-
-    Args:
-        student: Whose answer.
-        given: Points by criterion.
-        comment: Words for the student.
-        key: The answer's; if it is given, the mark is for this text alone.
-    """
+    """What an answer is given."""
 
     student: str
-    given: tuple[float, ...]
+    given: tuple[float, ...]  # points by criterion
     comment: str = ""
-    key: str = ""
+    key: str = ""  # the answer's: the mark is for this text alone
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one student wrote.
+    """What one student wrote."""
 
-    Args:
-        key: Stands for a row of the gradebook, which only who has that can name, and for the text.
-        student: Whose it is.
-        text: The answer, and texts of the student's own that stand beside it.
-        waits: Whether somebody has to mark it: it is new, or another text than before.
-        score: What a person gave last.
-        given: The same by criterion; None if it did not come from the rubric.
-        comment: The words that came with it.
-        former: Its key of before, which stood for the student's name.
-    """
-
-    key: str
+    key: str  # for a row of the gradebook, which only who has that can name, and for the text
     student: str
-    text: str
-    waits: bool = True
-    score: float | None = None
-    given: tuple[float, ...] | None = None
+    text: str  # and texts of the student's own that stand beside it
+    waits: bool = True  # to be marked: it is new, or another text than before
+    score: float | None = None  # what a person gave last
+    given: tuple[float, ...] | None = None  # the same by criterion, if it came from the rubric
     comment: str = ""
-    former: str = ""
+    former: str = ""  # its key of before, which stood for the student's name
 
 
 def questions(root: Path, name: str) -> dict[str, rubrics.Rubric]:
-    """The questions in writing of an assignment.
-
-    Raises:
-        Refused: There is no such assignment, or nothing in it is answered in writing.
-    """
+    """The questions in writing of an assignment."""
     known = [source.stem for source in authoring.sources(root)]
     if name not in known:
         raise Refused(f"no assignment {name!r}; there are {', '.join(known)}")
@@ -86,18 +64,7 @@ def questions(root: Path, name: str) -> dict[str, rubrics.Rubric]:
 
 
 class Question:
-    """One question in writing, and all that a class has answered.
-
-    Args:
-        course: The course folder.
-        root: The checkout, for rubric and release.
-        name: The assignment, such as ``03_attention``.
-        cell: The answer's cell; may be left out where there is only one.
-        db: The gradebook's address, if it is not in the course folder.
-
-    Raises:
-        Refused: There is no such assignment or question.
-    """
+    """One question in writing, and all that a class has answered."""
 
     def __init__(self, course: Path, root: Path, name: str, cell: str = "", db: str = "") -> None:
         known = questions(root, name)
@@ -109,11 +76,7 @@ class Question:
         self.release = authoring.named(root, name).release
 
     def answers(self, seed: str = "") -> list[Answer]:
-        """All that is not empty, by student, or in an order that is drawn by a seed.
-
-        Raises:
-            Refused: Nothing is graded yet, or the rubric's points are not the cell's.
-        """
+        """All that is not empty, by student, or in an order that is drawn by a seed."""
         with gradebook.open_gradebook(self.course, self.db) as book:
             found = [answer for answer, _ in self._read(book).values()]
         return sorted(found, key=lambda a: _digest(seed, a.key) if seed else a.student)
@@ -121,18 +84,9 @@ class Question:
     def write(
         self, marks: Sequence[WrittenMark], *, again: bool = False, dry_run: bool = False
     ) -> int:
-        """Write marks: all of them or none, and any number of times.
+        """Write marks, all of them or none, and any number of times; how many are new.
 
-        Args:
-            marks: What is given.
-            again: Whether what has been marked already may get another mark.
-            dry_run: Whether all is done but writing.
-
-        Returns:
-            How many marks are new.
-
-        Raises:
-            Refused: One of them can't be given; nothing was written.
+        What has been marked already gets another mark only ``again``.
         """
         with gradebook.open_gradebook(self.course, self.db) as book:
             there = self._read(book, {mark.student for mark in marks})
