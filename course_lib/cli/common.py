@@ -17,13 +17,7 @@ FOUND_WRONG, REFUSED = 1, 2
 
 
 def checkout() -> Path:
-    """The course's checkout: the nearest folder upwards that holds ``_toc.yml`` and ``solutions``.
-
-    What students got of it counts, too: what it lacks is told where it is needed.
-
-    Raises:
-        Refused: There is none.
-    """
+    """The nearest folder upwards that holds ``_toc.yml`` and ``solutions``, or is a handout."""
     here = Path.cwd()
     for folder in (here, *here.parents):
         whole = (folder / "_toc.yml").is_file() and (folder / "solutions").is_dir()
@@ -49,10 +43,7 @@ def jobs(arguments: argparse.Namespace) -> int:
 
 
 def emit(arguments: argparse.Namespace, data: dict[str, Any] | list[Any], *lines: str) -> None:
-    """Print a report, or its end: as JSON where ``--json`` was given, else its lines.
-
-    The last line is the summary.
-    """
+    """Print a report, or its end: as JSON where ``--json`` was given, else lines and a summary."""
     text = json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else "\n".join(lines)
     # A student's folder may be called by bytes that are no text.
     print(text.encode(errors="replace").decode())

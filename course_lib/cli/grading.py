@@ -190,10 +190,7 @@ def run_grade(arguments: argparse.Namespace) -> int:
 
 
 def _warm(arguments: argparse.Namespace, course: Path) -> ForkServer | None:
-    """Start the warm parent: it imports for seconds, and so does this process, at the same time.
-
-    Where others judge, there is none.
-    """
+    """Start the warm parent, unless others judge; this process imports for seconds meanwhile."""
     many = jobs(arguments)
     from course_lib.grading.judging import fast_imports, sandbox_package
     from course_lib.grading.judging.forkserver import ForkServer

@@ -24,20 +24,9 @@ def register(commands: Any) -> None:
         "--start", type=_day, required=True, metavar="DATE", help="first day, such as 2026-10-12"
     )
     syllabus.add_argument(
-        "--bundle", action="store_true", help="hand in 01+02, 03+04, 07+08 and 15+16 together"
-    )
-    syllabus.add_argument(
         "--core",
         action="store_true",
         help="only what leads to the Transformer on words and on pictures",
-    )
-    syllabus.add_argument(
-        "--free",
-        type=_day,
-        nargs="+",
-        default=[],
-        metavar="DATE",
-        help="days off; their weeks have no teaching",
     )
     syllabus.add_argument(
         "--zone", default="UTC", help="where 23:59 is meant, such as Europe/Berlin (UTC)"
@@ -100,9 +89,7 @@ def run_syllabus(arguments: argparse.Namespace) -> int:
         syllabus.core(book) if arguments.core else book,
         arguments.weeks,
         arguments.start,
-        bundle=arguments.bundle,
-        free=arguments.free,
-        zone=arguments.zone,
+        arguments.zone,
     )
     if arguments.set_due:
         from course_lib.grading.records.gradebook import set_due

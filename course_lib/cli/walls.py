@@ -132,11 +132,7 @@ def run_attacks(arguments: argparse.Namespace) -> int:
 
 
 def load_attacks(root: Path) -> ModuleType:
-    """The runner of the attacks, which are tests and not part of the library.
-
-    Raises:
-        Refused: They are not there.
-    """
+    """The runner of the attacks, which are tests and not part of the library."""
     folder = root / "tests" / "grading" / "attacks"
     if not (folder / "catalogue.py").is_file():
         raise Refused(f"{folder} is not there: the attacks come with the course's sources")

@@ -25,12 +25,7 @@ _COPIED = ("course_lib", "_toc.yml", "pyproject.toml", "nbgrader_config.py")
 
 
 def members(group: str) -> set[str]:
-    """The accounts in a group of the system; none if there is no such group.
-
-    Example:
-        >>> members("no-such-group")
-        set()
-    """
+    """The accounts in a group of the system; none if there is no such group."""
     try:
         return set(grp.getgrnam(group).gr_mem)
     except KeyError:
@@ -85,16 +80,9 @@ def _ensure(folder: Path, mode: int) -> None:
 
 
 def folders(place: Place, root: Path) -> None:
-    """Make the groups, the grader, the exchange and the configuration, as far as they are missing.
+    """Make groups, grader, exchange and configuration, as far as they are missing.
 
-    Args:
-        place: The hub.
-        root: The checkout; the grader gets a copy of what grading takes.
-
-    Raises:
-        ValueError: The grader's name is taken.
-        Refused: The system refused an account; the message is its own.
-        OSError: A folder cannot be made.
+    The grader gets a copy of what grading takes of the checkout.
     """
     for group in (place.instructors, place.students):
         _system("groupadd", "--force", group)
@@ -166,14 +154,7 @@ def grader_environment(place: Place) -> dict[str, str]:
 def as_grader(
     place: Place, command: Sequence[str], *, cwd: Path | None = None, **more: object
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in the grader's account, in its copy of the course.
-
-    Args:
-        place: The hub.
-        command: Program and arguments.
-        cwd: Another folder to run in.
-        more: For :func:`subprocess.run`.
-    """
+    """Run a command in the grader's account, in its copy of the course."""
     user = pwd.getpwnam(place.grader)
     return subprocess.run(  # type: ignore[call-overload]
         list(command), cwd=cwd or place.checkout, env=grader_environment(place), user=user.pw_uid,
@@ -182,15 +163,7 @@ def as_grader(
 
 
 def demo(place: Place) -> dict[str, str]:
-    """Make the demo's accounts; each gets a new password.
-
-    Returns:
-        The passwords by name, the instructor first; they are kept nowhere.
-
-    Raises:
-        ValueError: A name is taken.
-        Refused: The system refused an account.
-    """
+    """Make the demo's accounts; their new passwords by name, which are kept nowhere."""
     _account(place, place.demo_instructor, place.instructors)
     for student in place.demo_students:
         _account(place, student, place.students)
@@ -203,11 +176,7 @@ def demo(place: Place) -> dict[str, str]:
 
 
 def remove(place: Place, names: Iterable[str]) -> list[str]:
-    """Remove accounts that were made here, with their homes.
-
-    Returns:
-        Those that were removed.
-    """
+    """Remove accounts that were made here, with their homes; those that were removed."""
     gone = [name for name in names if ours(place, name)]
     for name in gone:
         _system("userdel", name)

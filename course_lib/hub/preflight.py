@@ -16,15 +16,7 @@ from course_lib.hub.software import reachable
 
 
 def machine(place: Place, root: Path) -> list[str]:
-    """What this machine or the checkout lacks before anything can be made.
-
-    Args:
-        place: The hub.
-        root: The checkout.
-
-    Returns:
-        A sentence for each, with what to do; nothing where nothing is wrong.
-    """
+    """What this machine or the checkout lacks before anything can be made, and what to do."""
     if platform.system() != "Linux":
         return [f"a hub on one machine needs Linux, and this is {platform.system()}"]
     return [*_tools(place), *_course(place, root), *_notebooks(root), *_ports(place)]
@@ -102,11 +94,7 @@ def _ports(place: Place) -> Iterator[str]:
 
 
 def made(place: Place) -> list[str]:
-    """What is wrong with what has been made, or was there already.
-
-    Returns:
-        A sentence for each, with what to do.
-    """
+    """What is wrong with what has been made, or was there already, and what to do."""
     return [*_programs(place), *_members(place), *_exchange(place), *_databases(place)]
 
 

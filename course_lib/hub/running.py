@@ -45,13 +45,6 @@ def running(place: Place, root: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A hub that answers; it ends with the block, and everything that it has started with it.
 
     Nothing else should be started from this process meanwhile: it would be ended, too.
-
-    Args:
-        place: The hub.
-        root: The checkout, for the hub's configuration.
-
-    Raises:
-        HubEnded: It did not start.
     """
     # Whatever loses its parent below this process becomes its child, so that none is forgotten.
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -109,11 +102,7 @@ def _end(hub: subprocess.Popen[bytes], others: set[psutil.Process]) -> None:
 
 
 def wait(hub: subprocess.Popen[bytes], check: Callable[[], None]) -> None:
-    """Stay until the hub ends.
-
-    Raises:
-        HubEnded: It did, and nobody had asked it to.
-    """
+    """Stay until the hub ends."""
     while hub.poll() is None:
         check()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -25,12 +25,7 @@ _PARTS = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
 
 
 def reachable(path: Path) -> bool:
-    """Whether every account can get at a file or folder.
-
-    Example:
-        >>> reachable(Path("/usr/bin/env"))
-        True
-    """
+    """Whether every account can get at a file or folder."""
     path = path.resolve()
     wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
     if not path.exists() or path.stat().st_mode & wanted != wanted:
@@ -39,16 +34,7 @@ def reachable(path: Path) -> bool:
 
 
 def prepare(place: Place, root: Path, say: Callable[[str], None] = print) -> None:
-    """Install what is missing or was made from other requirements; copy the library.
-
-    Args:
-        place: The hub.
-        root: The checkout.
-        say: Told about every step that takes long.
-
-    Raises:
-        Refused: Something is missing on this machine, or an installer failed.
-    """
+    """Install what is missing or was made from other requirements; copy the library."""
     place.software.mkdir(parents=True, exist_ok=True)
     _copy_library(place, root)
     _python(place, root, say)

@@ -36,14 +36,13 @@ QUESTIONS = 5
 AT_ONCE = 3
 # From here on an exercise is asked about first.
 HARD = 3
-MOST_VARIANTS = 26
 
 
 @dataclass
 class Sheet:
     """One sheet and its key; plain data."""
 
-    student: str  # or a variant's name
+    student: str
     key: str  # the hash of the hand-in that it asks about
     questions: list[Question] = field(default_factory=list)  # at most five
     codes: dict[str, str] = field(default_factory=dict)  # the text of each answer, by exercise
@@ -119,34 +118,14 @@ class Defence:
         name: str,
         *,
         only: Sequence[str] | None = None,
-        variants: int = 0,
         dry_run: bool = False,
     ) -> None:
-        if not 0 <= variants <= MOST_VARIANTS:
-            raise Refused(f"--variants {variants}: wanted 1 to {MOST_VARIANTS}")
-        if variants and only is not None and len(only) != 1:
-            raise Refused(f"--variants of {len(only)} hand-ins: name one student, or none for the"
-                          " solution")  # fmt: skip
         seed = known_seeds(course).get(name, "none yet") if dry_run else ""
         self.room = Classroom(course, root, name, seed=seed)
         self.course, self.assignment = course, self.room.assignment
-        if variants:
-            one = self.room.take_in(self.room.choose(only)[0]) if only else self._solved()
-            if one.reason:
-                raise Refused(f"{one.student}: {one.reason}")
-            names = [f"variant-{chr(ord('A') + n)}" for n in range(variants)]
-            self.tasks = {name: replace(one, student=name) for name in names}
-            folder = "-".join([name, "variants", *(only or ())])
-        else:
-            tasks = map(self.room.take_in, self.room.choose(only))
-            self.tasks = {task.student: task for task in tasks}
-            folder = name
-        self.folder = course / "defence" / folder
-        self.standing = {} if variants else self._read()
-
-    def _solved(self) -> Task:
-        content = authoring.text(self.assignment.solution).encode()
-        return Task("the solution", content, "", f"{self.room.seed}/{self.room.engine}")
+        self.tasks = {s: self.room.take_in(s) for s in self.room.choose(only)}
+        self.folder = course / "defence" / name
+        self.standing = self._read()
 
     def _read(self) -> dict[str, Sheet]:
         """The sheets that were made before, of students who are still there."""
