@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit, say
+from course_lib.cli.common import FOUND_WRONG, Add, add_json, checkout, emit, say
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the command."""
-    bench = commands.add_parser("bench", help="measure ratios of speed on this machine")
+    bench = add("bench", run_bench, "measure ratios of speed on this machine")
     bench.add_argument(
         "topic",
         nargs="?",
@@ -25,25 +25,20 @@ def register(commands: Any) -> None:
         " course's own choices cost (half a minute to 3)",
     )
     bench.add_argument("mechanisms", nargs="*", metavar="MECHANISM", help="only these; all")
-    bench.add_argument(
-        "--repeats", type=int, metavar="N", help="of each comparison; 30, of growth 15"
+    bench.option("--repeats N", "of each comparison; 30, of growth 15", type=int)
+    bench.option("--class N", "submissions; 60", 60, dest="students")
+    bench.option("--blocks N", "how often; 1", 1)
+    bench.flags(
+        without_stock="time this grader alone",
+        growth="also classes of 10 and, without stock, of 300",
+        again="also what has been measured already",
     )
-    bench.add_argument(
-        "--class", type=int, default=60, metavar="N", dest="students", help="submissions; 60"
-    )
-    bench.add_argument("--blocks", type=int, default=1, metavar="N", help="how often; 1")
-    bench.add_argument("--without-stock", action="store_true", help="time this grader alone")
-    bench.add_argument(
-        "--growth", action="store_true", help="also classes of 10 and, without stock, of 300"
-    )
-    bench.add_argument("--again", action="store_true", help="also what has been measured already")
     place = bench.add_mutually_exclusive_group()
     place.add_argument("--results", type=Path, help="folder of the records (_build/bench)")
     place.add_argument(
         "--record", action="store_true", help="keep them with the records that the book shows"
     )
     add_json(bench)
-    bench.set_defaults(handler=run_bench)
 
 
 def run_bench(arguments: argparse.Namespace) -> int:

@@ -8,9 +8,19 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit, jobs, say
+from course_lib.cli.common import (
+    FOUND_WRONG,
+    Add,
+    Command,
+    add_db,
+    add_json,
+    checkout,
+    emit,
+    jobs,
+    say,
+)
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
@@ -23,81 +33,63 @@ if TYPE_CHECKING:
     from course_lib.grading.judging.results import Verdict
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the commands."""
-    exercises = commands.add_parser(
-        "exercises", help="make the released notebooks from the text sources in solutions/"
+    exercises = add(
+        "exercises",
+        run_exercises,
+        "make the released notebooks from the text sources in solutions/",
     )
-    exercises.add_argument(
-        "--check", action="store_true", help="only compare with exercises/; write _build/exercises"
-    )
-    exercises.set_defaults(handler=run_exercises)
+    exercises.flags(check="only compare with exercises/; write _build/exercises")
 
-    matrix = commands.add_parser(
-        "matrix", help="grade solution, stub, every known mistake and alternative"
-    )
+    matrix = add("matrix", run_matrix, "grade solution, stub, every known mistake and alternative")
     matrix.add_argument("exercise", nargs="*", help="ids such as attention.scaled_dot_product")
-    matrix.add_argument("--seeds", type=int, default=20, metavar="N", help="how many (20)")
-    matrix.add_argument(
-        "--mutants", action="store_true", help="and small changes to every model answer, once each"
+    matrix.option("--seeds N", "how many (20)", 20)
+    matrix.flags(
+        mutants="and small changes to every model answer, once each",
+        points="instead: the share of the points that each mistake keeps, once each",
+        judge="through workers, as the grader does",
     )
-    matrix.add_argument(
-        "--points",
-        action="store_true",
-        help="instead: the share of the points that each mistake keeps, once each",
-    )
-    matrix.add_argument("--judge", action="store_true", help="through workers, as the grader does")
     add_json(matrix)
-    matrix.set_defaults(handler=run_matrix)
 
-    grade = commands.add_parser("grade", help="grade what a class has submitted")
+    grade = add("grade", run_grade, "grade what a class has submitted")
     _add_class(grade)
-    grade.add_argument(
-        "--sample", action="store_true", help="grade a made-up class of eight in _build/class"
+    grade.flags(
+        sample="grade a made-up class of eight in _build/class",
+        resume="go on where a run ended; done anyway, said for clarity",
+        dry_run="only say what would be graded",
     )
-    grade.add_argument(
-        "--resume",
-        action="store_true",
-        help="go on where a run ended; done anyway, said for clarity",
-    )
-    grade.add_argument("--dry-run", action="store_true", help="only say what would be graded")
-    grade.set_defaults(handler=run_grade)
 
-    regrade = commands.add_parser(
-        "regrade", help="grade again, say who would move and by how much; publish with --yes"
+    regrade = add(
+        "regrade",
+        run_regrade,
+        "grade again, say who would move and by how much; publish with --yes",
     )
     _add_class(regrade)
-    regrade.add_argument("--yes", action="store_true", help="publish what is shown")
-    regrade.add_argument(
-        "--new-seed", action="store_true", help="draw other samples, as for a later deadline"
+    regrade.flags(
+        yes="publish what is shown", new_seed="draw other samples, as for a later deadline"
     )
-    regrade.set_defaults(handler=run_regrade)
 
 
-def _add_class(parser: argparse.ArgumentParser) -> None:
+def _add_class(parser: Command) -> None:
     parser.add_argument("assignment", help="such as 03_attention")
-    parser.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
-    parser.add_argument("--students", nargs="+", metavar="ID", help="only these")
-    parser.add_argument("--jobs", type=int, metavar="N", help="judged at a time (one per core)")
+    parser.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
+    parser.option("--students ID", "only these", nargs="+")
+    parser.option("--jobs N", "judged at a time (one per core)", type=int)
     add_db(parser)
-    parser.add_argument(
-        "--scheduler",
-        default="",
-        metavar="ADDRESS",
-        help="judge on the workers of a dask scheduler, such as tcp://host:8786",
+    parser.option(
+        "--scheduler ADDRESS",
+        "judge on the workers of a dask scheduler, such as tcp://host:8786",
+        "",
     )
-    parser.add_argument(
-        "--patience",
-        type=float,
-        default=120.0,
-        metavar="SECONDS",
-        help="how long to wait for a scheduler or a worker that is not there (120)",
+    parser.option(
+        "--patience SECONDS",
+        "how long to wait for a scheduler or a worker that is not there (120)",
+        120.0,
     )
-    parser.add_argument(
-        "--unsafe",
-        action="store_true",
-        help="without walls around students' processes, which then can read and write whatever you"
-        " can: only for code you trust",
+    parser.flags(
+        unsafe="without walls around students' processes, which then can read and write whatever"
+        " you can: only for code you trust"
     )
     add_json(parser)
 

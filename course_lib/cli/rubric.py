@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli.common import add_db, add_json, checkout, emit
+from course_lib.cli.common import Add, add_db, add_json, checkout, emit
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
@@ -18,32 +18,33 @@ WIDTH = 100
 ASKED = "points (1 3: all of these; 2=0.5: a part; 0: none; Enter: later; q: stop) "
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the command."""
-    rubric = commands.add_parser(
-        "rubric", help="mark answers in writing: one question through all students, by its rubric"
+    rubric = add(
+        "rubric",
+        run_rubric,
+        "mark answers in writing: one question through all students, by its rubric",
     )
     rubric.add_argument("assignment", help="such as 03_attention")
     rubric.add_argument("cell", nargs="?", default="", help="only this question, by its cell's id")
-    rubric.add_argument("--course", type=Path, help="folder that holds autograded/ (the checkout)")
-    rubric.add_argument(
-        "--blind", action="store_true", help="hide names, and shuffle the answers by --seed"
+    rubric.option("--course", "folder that holds autograded/ (the checkout)", type=Path)
+    rubric.flags(blind="hide names, and shuffle the answers by --seed")
+    rubric.option("--seed TEXT", "another order (1)", "1")
+    rubric.flags(
+        again="also what has been marked already",
+        second="mark a sample once more, unseen what it has been given, and print how far both"
+        " agree",
     )
-    rubric.add_argument("--seed", default="1", metavar="TEXT", help="another order (1)")
-    rubric.add_argument("--again", action="store_true", help="also what has been marked already")
-    rubric.add_argument(
-        "--second",
-        action="store_true",
-        help="mark a sample once more, unseen what it has been given, and print how far both agree",
-    )
-    rubric.add_argument("--sample", type=int, default=20, metavar="N", help="how many (20)")
+    rubric.option("--sample N", "how many (20)", 20)
     sheet = rubric.add_mutually_exclusive_group()
-    sheet.add_argument("--csv", type=Path, metavar="FILE", help="write a table to fill in instead")
-    sheet.add_argument("--read", type=Path, metavar="FILE", help="take marks from such a table")
-    rubric.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    for name, says in (
+        ("--csv", "write a table to fill in instead"),
+        ("--read", "take marks from such a table"),
+    ):
+        sheet.add_argument(name, type=Path, metavar="FILE", help=says)
+    rubric.flags(dry_run="only say what would be done")
     add_db(rubric)
     add_json(rubric)
-    rubric.set_defaults(handler=run_rubric)
 
 
 def run_rubric(arguments: argparse.Namespace) -> int:

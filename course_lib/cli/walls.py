@@ -11,31 +11,30 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit, jobs
+from course_lib.cli.common import FOUND_WRONG, Add, add_db, add_json, checkout, emit, jobs
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
     from course_lib.grading.review.preflight import CourseExchange, Remark
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the command."""
-    doctor = commands.add_parser(
+    doctor = add(
         "doctor",
-        help="try to escape from where students' code is graded; look at exchange and clocks",
+        run_doctor,
+        "try to escape from where students' code is graded; look at exchange and clocks",
     )
-    doctor.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
+    doctor.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
     add_db(doctor)
     add_json(doctor)
-    doctor.set_defaults(handler=run_doctor)
 
-    attacks = commands.add_parser(
-        "attacks", help="grade one class of every known attack and of honest students"
+    attacks = add(
+        "attacks", run_attacks, "grade one class of every known attack and of honest students"
     )
     attacks.add_argument("attack", nargs="*", help="such as gradebook-points; all if not given")
-    attacks.add_argument("--jobs", type=int, default=2, metavar="N", help="judged at a time (2)")
+    attacks.option("--jobs N", "judged at a time (2)", 2)
     add_json(attacks)
-    attacks.set_defaults(handler=run_attacks)
 
 
 def run_doctor(arguments: argparse.Namespace) -> int:
