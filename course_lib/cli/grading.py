@@ -96,8 +96,8 @@ def _add_class(parser: Command) -> None:
 
 def run_exercises(arguments: argparse.Namespace) -> int:
     """Write the releases, or compare them with what is committed."""
+    from course_lib.files import write_whole
     from course_lib.grading import authoring
-    from course_lib.grading.records.folder import save
 
     root = checkout()
     into = root / "_build" / "exercises" if arguments.check else root / "exercises"
@@ -113,7 +113,7 @@ def run_exercises(arguments: argparse.Namespace) -> int:
         print("run `make exercises` and commit what it changes", file=sys.stderr)
         return FOUND_WRONG
     if arguments.check:
-        save(stamp, key)
+        write_whole(stamp, key)
     print(f"exercises {into}")
     return 0
 

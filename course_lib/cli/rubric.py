@@ -49,7 +49,7 @@ def register(add: Add) -> None:
 
 def run_rubric(arguments: argparse.Namespace) -> int:
     """Mark at the terminal, or by a table."""
-    from course_lib.grading.records.folder import save
+    from course_lib.files import write_whole
     from course_lib.grading.review import marksheet
     from course_lib.grading.review.written import Question, SecondLook, questions
 
@@ -74,7 +74,7 @@ def run_rubric(arguments: argparse.Namespace) -> int:
             if arguments.csv.exists():
                 raise Refused(f"{arguments.csv} is there already: name another file")
             answers = question.answers(seed)
-            save(arguments.csv, marksheet.table(question.rubric, answers, blind=bool(seed)))
+            write_whole(arguments.csv, marksheet.table(question.rubric, answers, blind=bool(seed)))
         elif not dry and not table:
             count, stopped = _mark(question, seed, again=again)
             facts["written"] += count

@@ -25,8 +25,8 @@ from course_lib.checks.matrix import stubs
 from course_lib.checks.recorded import SEEDS, SUFFIX, Records, returned_sketch
 from course_lib.checks.report import grade_source
 from course_lib.experiments.source import Symbol, follow, reached, statements
+from course_lib.files import write_whole
 from course_lib.grading.library_apart import answers
-from course_lib.grading.records.folder import save
 
 REFERENCE = "reference"
 _DEFINITION = (ast.FunctionDef, ast.ClassDef)
@@ -200,7 +200,7 @@ def recorded_once(
             content = record(identifier, names).write()
             for older in kept.glob(f"{identifier}-*{SUFFIX}"):
                 older.unlink()
-            save(path, content)
+            write_whole(path, content)
         found[identifier] = path.read_bytes()
     return found
 

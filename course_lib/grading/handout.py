@@ -15,9 +15,9 @@ from pathlib import Path
 import course_lib
 from course_lib.checks.exercise import identifiers
 from course_lib.errors import Refused
+from course_lib.files import recover, replaced
 from course_lib.grading import MANIFEST, answers_apart, assistants, authoring, library_apart
 from course_lib.grading.judging.sandbox_package import lay_out, parts
-from course_lib.grading.records.folder import recover, replaced
 
 # What checks and the command need whole.
 ENGINE = ("__init__.py", "checks", "cli", "errors.py", "py.typed")

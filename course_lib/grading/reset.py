@@ -1,6 +1,5 @@
 """Giving a student cells back as they were handed out, and keeping all the rest of the notebook."""
 
-import os
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading.cells import graded, locked, marks
 from course_lib.grading.intake.matching import defines
 from course_lib.grading.intake.parsing import plain
@@ -37,16 +37,10 @@ class Reset:
         number = 1
         while (kept := folder / f"{self.path.stem}-{number}.ipynb").exists():
             number += 1
-        _save(kept, self.path.read_bytes())
+        write_whole(kept, self.path.read_bytes())
         text = nbformat.writes(self.notebook).rstrip("\n") + "\n"
-        _save(self.path.resolve(), text.encode("utf-8", errors="surrogateescape"))
+        write_whole(self.path.resolve(), text.encode("utf-8", errors="surrogateescape"))
         return kept
-
-
-def _save(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.part")
-    part.write_bytes(content)
-    os.replace(part, path)
 
 
 def plan(path: Path, root: Path | None, asked: str = "", *, every: bool = False) -> Reset:

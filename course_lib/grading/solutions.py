@@ -8,8 +8,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading import authoring
-from course_lib.grading.records.folder import save
 from course_lib.grading.records.gradebook import open_gradebook
 
 
@@ -68,5 +68,5 @@ def write(root: Path, name: str, path: Path) -> bool:
     content = authoring.text(readable(authoring.named(root, name).solution))
     if path.is_file() and path.read_text(encoding="utf-8") == content:
         return False
-    save(path, content)
+    write_whole(path, content)
     return True

@@ -18,6 +18,7 @@ import torch
 
 from course_lib.checks import seeds
 from course_lib.errors import Refused
+from course_lib.files import recover, replaced, write_whole
 from course_lib.grading import authoring
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.defence.asking import KINDS, Question, pool
@@ -29,7 +30,7 @@ from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, Wo
 from course_lib.grading.judging.pool import JudgeDied
 from course_lib.grading.judging.results import Task
 from course_lib.grading.records import summary
-from course_lib.grading.records.folder import known_seeds, lock, recover, replaced, save
+from course_lib.grading.records.folder import known_seeds, lock
 
 QUESTIONS = 5
 # Exercises that are looked at together; more only where these do not give enough.
@@ -208,13 +209,13 @@ class Defence:
         """Write the whole folder beside the one that stands, and put it in its place."""
         data = {name: asdict(sheet) for name, sheet in sheets.items()}
         with replaced(self.folder) as fresh:
-            save(fresh / "sheets.json", json.dumps(data, indent=1), private=True)
+            write_whole(fresh / "sheets.json", json.dumps(data, indent=1), private=True)
             for name in ("sheets", "keys"):
-                save(fresh / f"{name}.html", self.page(sheets.values(), key=name == "keys"))
+                write_whole(fresh / f"{name}.html", self.page(sheets.values(), key=name == "keys"))
             for name, sheet in sheets.items():
                 if sheet.questions:
-                    save(fresh / "students" / f"{name}.html", self.page([sheet], key=False))
-                    save(fresh / "keys" / f"{name}.html", self.page([sheet], key=True))
+                    write_whole(fresh / "students" / f"{name}.html", self.page([sheet], key=False))
+                    write_whole(fresh / "keys" / f"{name}.html", self.page([sheet], key=True))
 
     def page(self, sheets: Iterable[Sheet], *, key: bool) -> str:
         """A page of sheets, or of their keys, each on a new sheet of paper."""

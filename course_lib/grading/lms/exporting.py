@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms import formats, sheet
 from course_lib.grading.lms.formats import KEYS, SYSTEMS
@@ -22,7 +23,7 @@ from course_lib.grading.lms.importing import TEST_STUDENT
 from course_lib.grading.lms.people import People, sections
 from course_lib.grading.lms.sheet import Numbers, fold
 from course_lib.grading.records import gradebook, roster
-from course_lib.grading.records.folder import lock, save
+from course_lib.grading.records.folder import lock
 
 # Systems show two decimals; a smaller difference is none.
 NEAR = 0.005
@@ -272,7 +273,7 @@ class Exporter:
             roster.keep(self.course, known)
             if self.changes:
                 lines = {*range(self.head), *(change.line for change in self.changes)}
-                save(out, self.table.encoded(sorted(lines)))
+                write_whole(out, self.table.encoded(sorted(lines)))
                 written.append(out)
             for assignment, pages in self.pages.items():
                 archive = io.BytesIO()
@@ -281,7 +282,7 @@ class Exporter:
                         packed.write(page, name, zipfile.ZIP_DEFLATED)
                 target = out.with_name(f"{out.stem}-feedback-{assignment}.zip")
                 written.append(_free(target, archive.getvalue()))
-                save(written[-1], archive.getvalue())
+                write_whole(written[-1], archive.getvalue())
             for assignment, digests in self.packed.items():
                 for student, digest in digests.items():
                     self._sent(known, assignment, student)["page"] = digest

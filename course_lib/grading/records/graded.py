@@ -13,10 +13,11 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
+from course_lib.files import write_whole
 from course_lib.grading.intake.exchange import ExchangeFiles, placeholder_files
 from course_lib.grading.judging.results import Files, Verdict, read_verdict
 from course_lib.grading.records import database, gradebook
-from course_lib.grading.records.folder import lock, save
+from course_lib.grading.records.folder import lock
 
 ENDINGS = {"autograded": ".ipynb", "feedback": ".html"}
 
@@ -74,7 +75,7 @@ class Records:
         """Write down what came of a submission; broken off at any point, it is done again."""
         student, old = verdict.student, self.verdict(verdict.student)
         for folder, text in files.items():
-            save(self.path(folder, student), text)
+            write_whole(self.path(folder, student), text)
         if verdict.reason:
             if old and old.answers:
                 # What people scored is still compared with what they had seen.
@@ -89,10 +90,10 @@ class Records:
         graded, page = (self.path(folder, student).parent for folder in ENDINGS)
         for name, content in came_with.files.items():
             for place in (graded, page):
-                save(place / name, content)
+                write_whole(place / name, content)
         for name, content in placeholder_files().items():
             if not (page / name).exists():
-                save(page / name, content)
+                write_whole(page / name, content)
         if old:
             verdict.penalty = old.penalty
             # The same hand-in, graded again, is none of its own.
@@ -104,4 +105,4 @@ class Records:
     def remember(self, verdict: Verdict) -> None:
         """Keep a verdict beside its notebook."""
         path = self.path("autograded", verdict.student).with_name("verdict.json")
-        save(path, json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
+        write_whole(path, json.dumps(asdict(verdict), indent=1, ensure_ascii=False))

@@ -14,9 +14,10 @@ from nbgrader.api import Student
 from sqlalchemy import create_engine, inspect, select
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading.intake.parsing import nameable, plain
 from course_lib.grading.records import database, gradebook
-from course_lib.grading.records.folder import RENAMING, half_renamed, lock, save
+from course_lib.grading.records.folder import RENAMING, half_renamed, lock
 
 # What a course keeps of a student, in nbgrader's layout.
 FOLDERS = ("submitted", "autograded", "feedback")
@@ -73,7 +74,7 @@ def facts(course: Path) -> Facts:
 
 def keep(course: Path, known: Facts) -> None:
     """Write down what :func:`facts` reads."""
-    save(course / FILE, json.dumps(known, indent=1, ensure_ascii=False) + "\n")
+    write_whole(course / FILE, json.dumps(known, indent=1, ensure_ascii=False) + "\n")
 
 
 def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], int]:
@@ -97,7 +98,7 @@ def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], i
             raise Refused(f"`course rename {shlex.join(names)}` broke off and comes first")
         if not names:
             _may_rename(course, old, new, db)
-            save(journal, json.dumps([old, new]))
+            write_whole(journal, json.dumps([old, new]))
         moved = _move(course, old, new)
         known_there = facts(course)
         tables = [known_there["students"], *known_there["collected"].values(),
@@ -147,7 +148,7 @@ def _move(course: Path, old: str, new: str) -> list[str]:
             if verdict.is_file():
                 facts = json.loads(verdict.read_text(encoding="utf-8"))
                 facts["student"] = new
-                save(verdict, json.dumps(facts, indent=1, ensure_ascii=False))
+                write_whole(verdict, json.dumps(facts, indent=1, ensure_ascii=False))
             moved.append(_into(folder, course / kind / new / folder.name, course))
         if source.is_dir():
             source.rmdir()
@@ -169,7 +170,7 @@ def _move(course: Path, old: str, new: str) -> list[str]:
         if old in sheets:
             sheets = {new if name == old else name: sheet for name, sheet in sheets.items()}
             sheets[new]["student"] = new
-            save(path, json.dumps(sheets, indent=1), private=True)
+            write_whole(path, json.dumps(sheets, indent=1), private=True)
     return moved
 
 

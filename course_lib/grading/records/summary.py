@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.checks.exercise import find
+from course_lib.files import write_whole
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.judging.results import Verdict
-from course_lib.grading.records.folder import save
 
 BAR, BINS, WIDTH = 24, 10, 100
 # Where a spreadsheet may begin a cell, also one that knows other separators and no quotes, and what
@@ -207,7 +207,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 def write(folder: Path, facts: dict[str, Any], verdicts: Sequence[Verdict]) -> Path:
     """Write all three forms into a folder; the path of the text."""
     path = folder / f"{facts['assignment']}.txt"
-    save(path, text(facts) + "\n")
-    save(path.with_suffix(".json"), as_json(facts))
-    save(path.with_suffix(".csv"), table(verdicts))
+    write_whole(path, text(facts) + "\n")
+    write_whole(path.with_suffix(".json"), as_json(facts))
+    write_whole(path.with_suffix(".csv"), table(verdicts))
     return path

@@ -26,10 +26,11 @@ import yaml
 from course_lib.checks.exercise import find, identifiers
 from course_lib.checks.report import read_table
 from course_lib.errors import Refused
+from course_lib.files import recover, replaced, write_whole
 from course_lib.grading import authoring
 from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.results import read_verdict
-from course_lib.grading.records.folder import lock, recover, replaced, save
+from course_lib.grading.records.folder import lock
 from course_lib.grading.records.summary import sheet
 from course_lib.grading.review import items
 
@@ -342,11 +343,11 @@ def write(course: Path, facts: Mapping[str, Any]) -> Path:
         recover(folder)
         with replaced(folder) as fresh:
             page = inert_page("analysis.html", "feedback.css", "analysis.css", grid=grid, **facts)
-            save(fresh / "index.html", page)
+            write_whole(fresh / "index.html", page)
             for part in ("requirements", "mistakes", "together", "outcomes"):
                 rows = facts[part]
-                save(fresh / f"{part}.csv", sheet([*rows[0]] if rows else [],
+                write_whole(fresh / f"{part}.csv", sheet([*rows[0]] if rows else [],
                                                   [[*row.values()] for row in rows]))  # fmt: skip
             head = ["student", *(o["outcome"] for o in facts["outcomes"])]
-            save(fresh / "students.csv", sheet(head, students))
+            write_whole(fresh / "students.csv", sheet(head, students))
     return folder / "index.html"

@@ -14,12 +14,13 @@ from pathlib import Path
 
 from course_lib.checks import seeds
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import Verdict
 from course_lib.grading.lateness import same
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.folder import SEEDS, grading_seed, known_seeds, save
+from course_lib.grading.records.folder import SEEDS, grading_seed, known_seeds
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Regrade:
             if os.environ.get(seeds.ENVIRONMENT):
                 raise Refused(f"{seeds.ENVIRONMENT} states the seed: unset it for a new one")
             if not drawn.exists():
-                save(drawn, seeds.fresh(), private=True)
+                write_whole(drawn, seeds.fresh(), private=True)
             seed = drawn.read_text()
         self.standing = Classroom(course, root, name, limits, db=db, seed=seed)
         self.staged = Classroom(
@@ -92,7 +93,7 @@ class Regrade:
             if self.staged.seed != grading_seed(self.course, self.name):
                 # First, so that a run that is broken off goes on with the new one.
                 known = {**known_seeds(self.course), self.name: self.staged.seed}
-                save(self.course / SEEDS, json.dumps(known, indent=1), private=True)
+                write_whole(self.course / SEEDS, json.dumps(known, indent=1), private=True)
             with standing.open_gradebook() as book:
                 for verdict in verdicts:
                     task = self.standing.take_in(verdict.student)

@@ -17,11 +17,11 @@ from copydetect import CodeFingerprint
 from nbformat import NotebookNode
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading.authoring import Assignment
 from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake import matching, parsing
 from course_lib.grading.judging.feedback import inert_page
-from course_lib.grading.records.folder import save
 from course_lib.grading.review.fingerprint import (
     Alphabet,
     Token,
@@ -185,7 +185,7 @@ def write(report: Report, folder: Path) -> Path:
     """Write a report as one page without script, in which nothing that a student wrote lives."""
     path = folder / f"{report.name}-similar.html"
     page = inert_page("similar.html", "feedback.css", "similar.css", report=report, marked=marked)
-    save(path, page)
+    write_whole(path, page)
     return path
 
 

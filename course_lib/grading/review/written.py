@@ -19,11 +19,12 @@ from nbgrader.api import Grade, Gradebook, MissingEntry
 from nbgrader.utils import is_solution
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading import authoring, rubrics
 from course_lib.grading.cells import id_of
 from course_lib.grading.judging.feedback import written_beside
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.folder import lock, save
+from course_lib.grading.records.folder import lock
 from course_lib.grading.review.agreement import Agreement, agreement
 
 SECOND = "second-marks"
@@ -204,7 +205,7 @@ class SecondLook(Question):
             marks = self._theirs() | {mark.key: mark for mark, _ in new}
             rows = {m.key: {"given": m.given, "comment": m.comment} for m in marks.values()}
             whole = json.dumps(self._file() | {self.cell: rows}, indent=1, ensure_ascii=False)
-            save(self._path, whole + "\n")
+            write_whole(self._path, whole + "\n")
 
     @property
     def _path(self) -> Path:
