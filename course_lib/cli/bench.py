@@ -68,11 +68,11 @@ def bench_attention(arguments: argparse.Namespace) -> int:
     from course_lib.benchmarks import bench, exponents, worst
 
     results = _bench_folder(arguments)
-    found = []
+    rows = []
     for row in bench(
         results, arguments.mechanisms, repeats=arguments.repeats or 30, again=arguments.again
     ):
-        found.append(row)
+        rows.append(row)
         if not arguments.json:
             print(f"{row.name}: {row.peer or 'no peer'}", flush=True)
             for key, seconds in row.seconds.items():
@@ -84,11 +84,11 @@ def bench_attention(arguments: argparse.Namespace) -> int:
         for name, values in growth.items()
     ]
     data = {
-        "bounds": {row.name: row.bound for row in found if row.ratios},
-        "without peer": [row.name for row in found if not row.ratios],
+        "bounds": {row.name: row.bound for row in rows if row.ratios},
+        "without peer": [row.name for row in rows if not row.ratios],
         "exponents": growth,
     }
-    emit(arguments, data, *lines, worst(found))
+    emit(arguments, data, *lines, worst(rows))
     return 0
 
 
@@ -98,14 +98,14 @@ def bench_growth(arguments: argparse.Namespace) -> int:
     from course_lib.benchmarks import bench_growth
 
     results = _bench_folder(arguments)
-    found = {}
+    ratios = {}
     for growth in bench_growth(
         results, arguments.mechanisms, repeats=arguments.repeats or 15, again=arguments.again
     ):
-        found[growth.name] = {key: ratio.ratio for key, ratio in growth.ratios.items()}
+        ratios[growth.name] = {key: ratio.ratio for key, ratio in growth.ratios.items()}
         if not arguments.json:
             print(growth.name, *map(growth.line, growth.ratios), sep="\n  ", flush=True)
-    emit(arguments, {"ratios": found}, f"variants {len(found)}")
+    emit(arguments, {"ratios": ratios}, f"variants {len(ratios)}")
     return 0
 
 
@@ -127,7 +127,7 @@ def bench_grading(arguments: argparse.Namespace) -> int:
     sizes = {arguments.students: stock}
     if arguments.growth:
         sizes = {10: stock, **sizes, 300: False}
-    found = {
+    comparisons = {
         students: grading.bench(
             root,
             students,
@@ -139,13 +139,13 @@ def bench_grading(arguments: argparse.Namespace) -> int:
         )
         for students, with_stock in sizes.items()
     }
-    asked = found[arguments.students]
+    asked = comparisons[arguments.students]
     differences = asked.differences()
     lines = [asked.table()]
     if arguments.growth:
-        lines += [f"class of {students}: {each.line()}" for students, each in found.items()]
+        lines += [f"class of {students}: {each.line()}" for students, each in comparisons.items()]
     lines += [f"DIFFERS {difference}" for difference in differences]
-    data = {str(students): comparison.data() for students, comparison in found.items()}
+    data = {str(students): comparison.data() for students, comparison in comparisons.items()}
     emit(arguments, data, *lines, asked.line())
     return FOUND_WRONG if differences else 0
 

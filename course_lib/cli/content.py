@@ -134,8 +134,8 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
             f"  {name}: {found['bytes'] / 1e3:.0f} KB, {found['seconds']} s to an answer, "
             f"{found['steps']} steps a second, {found['largest_difference']:.0e} from torch"
         )
-    if said := facts.get("no_browser"):
-        lines.append(f"  not looked at in a browser: {said}")
+    if reason := facts.get("no_browser"):
+        lines.append(f"  not looked at in a browser: {reason}")
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in facts["claims"].items())
     counts = {
         "pages": len(facts["pages"]),
@@ -166,8 +166,8 @@ def run_slides(arguments: argparse.Namespace) -> int:
     from course_lib.book.slides import chapters, deck, print_deck
 
     root = checkout()
-    wanted = [chapter.zfill(2) for chapter in arguments.chapters] or list(chapters(root))
-    made = {chapter: deck(root, chapter) for chapter in wanted}
+    chosen = [chapter.zfill(2) for chapter in arguments.chapters] or list(chapters(root))
+    made = {chapter: deck(root, chapter) for chapter in chosen}
     folder = root / "_build" / "slides"
     folder.mkdir(parents=True, exist_ok=True)
     report = {}

@@ -152,17 +152,17 @@ def _print_points(arguments: argparse.Namespace, models: Mapping[str, Model]) ->
     from course_lib.checks.exercise import find, identifiers
     from course_lib.checks.matrix import kept
 
-    found = {
+    shares = {
         name: kept(find(name), models[name].given) for name in arguments.exercise or identifiers()
     }
-    wrong = [row for rows in found.values() for row in rows if row.fault]
+    wrong = [row for rows in shares.values() for row in rows if row.fault]
     lines: list[str] = []
-    for name, rows in found.items():
+    for name, rows in shares.items():
         if shown := [row.line() for row in rows if row.fault or arguments.exercise]:
             of = find(name)
             lines += [f"{name}: {len(of.properties)} properties, {of.points:g} points", *shown]
-    data = {name: [asdict(row) for row in rows] for name, rows in found.items()}
-    total = sum(map(len, found.values()))
+    data = {name: [asdict(row) for row in rows] for name, rows in shares.items()}
+    total = sum(map(len, shares.values()))
     line = f"answers {total}, with too few or too many points {len(wrong)}"
     emit(arguments, data, *lines, line)
     return FOUND_WRONG if wrong else 0
@@ -223,9 +223,9 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warm: ForkSe
         line = f"{len(todo)} of {len(chosen)} to grade"
         emit(arguments, data, *(f"  {student}" for student in todo), line)
         return 0
-    known = roster.students(course, db)
+    students = roster.students(course, db)
     verdicts = _with_bar(arguments, classroom, chosen, warm)
-    remarks = [r.says for r in preflight.of_class(course, [classroom.name], known)]
+    remarks = [r.says for r in preflight.of_class(course, [classroom.name], students)]
     # The report is on the whole class, also after a run for some.
     now = {v.student: v for v in verdicts}
     standing = [now.get(s) or classroom.records.verdict(s) for s in classroom.students()]
@@ -309,11 +309,11 @@ def run_regrade(arguments: argparse.Namespace) -> int:
         print(regrade.table(moves) if moves else "nobody moves")
         for student, reason in failed.items():
             print(f"not graded: {student}: {reason}")
-    left = again.publish(verdicts) if arguments.yes else []
-    if not arguments.json and left:
+    others = again.publish(verdicts) if arguments.yes else []
+    if not arguments.json and others:
         print(
-            f"left alone: {', '.join(left)}, who submitted something else meanwhile or could not be"
-            " graded again; `course grade` goes on from there"
+            f"left alone: {', '.join(others)}, who submitted something else meanwhile or could not"
+            " be graded again; `course grade` goes on from there"
         )
     arguments.interrupt.check()
     published = "published" if arguments.yes else "nothing published; with --yes it is"
@@ -325,7 +325,7 @@ def run_regrade(arguments: argparse.Namespace) -> int:
             "moves": [{**asdict(m), "by": m.by} for m in moves],
             "failed": failed,
             "published": arguments.yes,
-            "left_alone": left,
+            "left_alone": others,
         },
         f"graded again {len(verdicts) - len(failed)} of {len(verdicts)}, {len(moves)} scores move;"
         f" {published}",

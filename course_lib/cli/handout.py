@@ -103,13 +103,13 @@ def run_reset(arguments: argparse.Namespace) -> int:
     if arguments.all and arguments.cell:
         raise Refused("--all gives every cell back: leave out the name of one")
     plan = reset.plan(arguments.notebook, sources(), arguments.cell, every=arguments.all)
-    kept = None if arguments.dry_run else plan.write()
-    facts = {"notebook": str(plan.path), "done": plan.done, "kept": str(kept) if kept else None}
+    copy = None if arguments.dry_run else plan.write()
+    facts = {"notebook": str(plan.path), "done": plan.done, "kept": str(copy) if copy else None}
     if not plan.done:
         line = f"{plan.path} has all that was handed out; nothing to put back"
-    elif kept is None:
+    elif copy is None:
         line = f"dry run: {len(plan.done)} changes to {plan.path}"
     else:
-        line = f"{plan.path} is written; as it was it lies in {kept}. Reload it where it is open"
+        line = f"{plan.path} is written; as it was it lies in {copy}. Reload it where it is open"
     emit(arguments, facts, *(f"  {sentence}" for sentence in plan.done), line)
     return 0

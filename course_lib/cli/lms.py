@@ -110,11 +110,11 @@ def _told(arguments: argparse.Namespace, report: dict[str, list[str]], line: str
     """Print what there is to say: in JSON whole, else a line each, and the summary."""
     from course_lib.grading.intake.parsing import plain
 
-    told: list[str] = []
+    lines: list[str] = []
     for title, items in report.items():
         if items:
-            told += [f"{title.replace('_', ' ')}:", *(f"  {plain(item)}" for item in items)]
-    emit(arguments, {**report, "done": not arguments.dry_run, "says": line}, *told, line)
+            lines += [f"{title.replace('_', ' ')}:", *(f"  {plain(item)}" for item in items)]
+    emit(arguments, {**report, "done": not arguments.dry_run, "says": line}, *lines, line)
 
 
 def run_roster(arguments: argparse.Namespace) -> int:
@@ -122,16 +122,16 @@ def run_roster(arguments: argparse.Namespace) -> int:
     from course_lib.grading.lms import importing
 
     course = _course(arguments)
-    found = importing.plan(
+    imported = importing.plan(
         course, arguments.file, arguments.system, named=arguments.id,
         columns=_pairs(arguments.column), encoding=arguments.encoding, db=arguments.db,
     )  # fmt: skip
     if not arguments.dry_run:
-        importing.apply(course, found, arguments.db)
-    counts = ", ".join(f"{len(found.report[part])} {part}" for part in ("new", "changed"))
+        importing.apply(course, imported, arguments.db)
+    counts = ", ".join(f"{len(imported.report[part])} {part}" for part in ("new", "changed"))
     done = "nothing imported yet" if arguments.dry_run else "imported"
-    line = f"{len(found.students)} students from {found.system}, {counts}; {done}"
-    _told(arguments, found.report, line)
+    line = f"{len(imported.students)} students from {imported.system}, {counts}; {done}"
+    _told(arguments, imported.report, line)
     return 0
 
 
@@ -141,14 +141,14 @@ def run_collect(arguments: argparse.Namespace) -> int:
     from course_lib.grading.lms import collecting, sheet, submissions
 
     course = _course(arguments)
-    known = [source.stem for source in authoring.sources(checkout())]
+    names = [source.stem for source in authoring.sources(checkout())]
     worksheet = arguments.worksheet and sheet.read(arguments.worksheet, arguments.encoding)
     work = submissions.Submissions(
         arguments.file, course, arguments.system, worksheet, _pairs(arguments.column), arguments.db
     )
     with closing(work.archive):
         collector = collecting.Collector(
-            course, work, known, arguments.assignment, arguments.zone, arguments.late_at
+            course, work, names, arguments.assignment, arguments.zone, arguments.late_at
         )
         if not arguments.dry_run:
             collector.apply()

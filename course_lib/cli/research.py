@@ -106,9 +106,9 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     )
     if not arguments.dry_run:
         records = experiments.load_records(results)
-        for found in experiments.settle(experiment, records):
-            if arguments.size in found.found:
-                print(f"{found.question.document}: {found.question.claim}\n    {found}")
+        for one in experiments.settle(experiment, records):
+            if arguments.size in one.found:
+                print(f"{one.question.document}: {one.question.claim}\n    {one}")
     return 0
 
 
@@ -157,16 +157,16 @@ def run_results(arguments: argparse.Namespace) -> int:
         if arguments.document not in documents:
             raise Refused(f"no table of {arguments.document!r}, there are {', '.join(documents)}")
         printed = [entry for entry in printed if entry.document == arguments.document]
-    found = rows(printed, records)
+    results = rows(printed, records)
     shown = []
-    for key, members in cards([*EXPERIMENTS.values()], records, found).items():
+    for key, members in cards([*EXPERIMENTS.values()], records, results).items():
         if arguments.document in (None, key) and (key in documents or key == OTHERS):
             head = f"{DOCUMENTS.get(key, key)}: {tally(members)}"
             shown += [fill(head, 100), *map(text, members), ""]
-    printed_alone = [row for row in found if row.conclusion is None]
+    printed_alone = [row for row in results if row.conclusion is None]
     shown += ["printed, and compared with nothing here:"] if printed_alone else []
     shown += [shorten(f"  {beside(row)}", 100) for row in printed_alone]
-    emit(arguments, [row.data() for row in found], *shown, f"rows {len(found)}")
+    emit(arguments, [row.data() for row in results], *shown, f"rows {len(results)}")
     return 0
 
 
@@ -175,13 +175,13 @@ def run_stale(arguments: argparse.Namespace, folder: Path) -> int:
     from course_lib import experiments
 
     records = experiments.load_records(folder)
-    known = [r for r in records if r.experiment in experiments.EXPERIMENTS]
-    found = experiments.stale(experiments.EXPERIMENTS, known)
-    names = [f"{record.experiment}/{record.file_name}" for record in found]
-    told = sum(record.schema > 1 for record in known)
-    line = f"stale {len(found)} of {told}; {len(known) - told} are older than such digests"
-    emit(arguments, {"stale": names, "told": told}, *names, line)
-    return FOUND_WRONG if found else 0
+    current = [r for r in records if r.experiment in experiments.EXPERIMENTS]
+    outdated = experiments.stale(experiments.EXPERIMENTS, current)
+    names = [f"{record.experiment}/{record.file_name}" for record in outdated]
+    newer = sum(record.schema > 1 for record in current)
+    line = f"stale {len(outdated)} of {newer}; {len(current) - newer} are older than such digests"
+    emit(arguments, {"stale": names, "told": newer}, *names, line)
+    return FOUND_WRONG if outdated else 0
 
 
 def run_verify(arguments: argparse.Namespace, folder: Path) -> int:

@@ -82,13 +82,13 @@ def run_rubric(arguments: argparse.Namespace) -> int:
                 break
     for question in asked:
         answers = question.answers()
-        told: dict[str, Any] = {"answers": len(answers), "waiting": sum(a.waits for a in answers)}
-        line = f"{question.cell}: {told['waiting']} of {told['answers']} wait"
+        counts: dict[str, Any] = {"answers": len(answers), "waiting": sum(a.waits for a in answers)}
+        line = f"{question.cell}: {counts['waiting']} of {counts['answers']} wait"
         if isinstance(question, SecondLook):
             both = question.agreement()
-            told |= {"agreement": vars(both)}
+            counts |= {"agreement": vars(both)}
             line += f"; {both.line()}"
-        facts["questions"][question.cell] = told
+        facts["questions"][question.cell] = counts
         if not arguments.json:
             print(f"  {line}")
     done = f"would write {facts['written']} marks" if dry else f"{facts['written']} marks written"
@@ -101,11 +101,11 @@ def _mark(question: Question, seed: str, *, again: bool) -> tuple[int, bool]:
     from course_lib.grading.intake.parsing import plain
     from course_lib.grading.review.written import WrittenMark
 
-    found = [answer for answer in question.answers(seed) if answer.waits or again]
+    answers = [answer for answer in question.answers(seed) if answer.waits or again]
     written = 0
-    for place, answer in enumerate(found, 1):
+    for place, answer in enumerate(answers, 1):
         who = "" if seed else f" · {plain(answer.student)}"
-        print(f"\n{question.cell} · {place} of {len(found)} · {answer.key}{who}\n")
+        print(f"\n{question.cell} · {place} of {len(answers)} · {answer.key}{who}\n")
         for line in answer.text.splitlines():
             print(textwrap.fill(plain(line, 30_000), WIDTH, initial_indent="    ",
                                 subsequent_indent="    "))  # fmt: skip
@@ -115,11 +115,11 @@ def _mark(question: Question, seed: str, *, again: bool) -> tuple[int, bool]:
                 if typed in ("", "q"):
                     break
             if given is not None:
-                said = input("comment (Enter: as it is) ").strip() or answer.comment
+                comment = input("comment (Enter: as it is) ").strip() or answer.comment
         except EOFError:
             typed, given = "q", None
         if given is not None:
-            mark = WrittenMark(answer.student, given, said, answer.key)
+            mark = WrittenMark(answer.student, given, comment, answer.key)
             written += question.write([mark], again=again)
         elif typed == "q":
             return written, True

@@ -42,18 +42,18 @@ def without_answers(
     answer exercises.
     """
     tree = ast.parse(source)
-    body = [kept for node in tree.body for kept in (*_stand_ins(node, emptied), _emptied(node))
-            if kept is not None]  # fmt: skip
+    body = [one for node in tree.body for one in (*_stand_ins(node, emptied), _emptied(node))
+            if one is not None]  # fmt: skip
     optional = {name: node for node in body for name in _gives(node)}
     used = [node for node in body if not _gives(node) or _asked(node)]
     used += [optional[name] for name in wanted if name in optional]
-    kept = {id(node) for node in used}
+    ids = {id(node) for node in used}
     while used:
         for name in _names(used.pop()):
-            if name in optional and id(optional[name]) not in kept:
-                kept.add(id(optional[name]))
+            if name in optional and id(optional[name]) not in ids:
+                ids.add(id(optional[name]))
                 used.append(optional[name])
-    body = [node for node in body if id(node) in kept]
+    body = [node for node in body if id(node) in ids]
     head = 0 if ast.get_docstring(tree) is None else 1
     while head < len(body) and getattr(body[head], "module", "") == "__future__":
         head += 1
@@ -144,7 +144,7 @@ def files(
     topics = sorted({identifier.partition(".")[0] for identifier in identifiers})
     paths = [*bank.glob("*.py"), *(p for t in topics for p in (bank / t).glob("*.py"))]
     trees = {path: path.read_text(encoding="utf-8") for path in sorted(paths)}
-    wanted = [
+    imports = [
         alias.name
         for text in trees.values()
         for node in ast.walk(ast.parse(text))
@@ -156,7 +156,7 @@ def files(
     for path, text in trees.items():
         exercise = f"{path.parent.name}.{path.stem}" in identifiers
         if exercise or path.stem in ("__init__", "inputs"):
-            plain = without_answers(text, wanted, emptied) if exercise else text
+            plain = without_answers(text, imports, emptied) if exercise else text
             found[path.relative_to(library).as_posix()] = (plain + "\n" * exercise).encode()
     stand_ins = {
         identifier: _stood_in(found[f"bank/{identifier.replace('.', '/')}.py"])
@@ -207,8 +207,8 @@ def recorded_once(
 
 def record(identifier: str, names: Sequence[str]) -> Records:
     """Grade all known mistakes and right answers under known seeds; keep calls of ``names``."""
-    found = Records()
-    with _listening(identifier, names, found):
+    records = Records()
+    with _listening(identifier, names, records):
         exercise = find(identifier)
         for seed in SEEDS:
             # Right and wrong answers alike: some properties ask the reference for what comes
@@ -218,10 +218,10 @@ def record(identifier: str, names: Sequence[str]) -> Records:
             for mistake in exercise.mistakes:
                 report = grade_source(exercise, mistake.source, seed)
                 outcomes = zip(*report.outcomes(), strict=True)
-                found.mistakes[seed, mistake.name] = [
+                records.mistakes[seed, mistake.name] = [
                     (passed, returned_sketch(returned)) for passed, returned in outcomes
                 ]
-    return found
+    return records
 
 
 @contextlib.contextmanager

@@ -40,18 +40,18 @@ class Judge(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no type
         from course_lib.grading.classroom import Classroom
         from course_lib.grading.judging import judge_process
 
-        told = resources["nbgrader"]
+        facts = resources["nbgrader"]
         folder = Path(CourseDirectory(parent=self).root)
-        room = Classroom(folder, judge_process.checkout(), told["assignment"])
-        request = room.request(room.take_in(told["student"]), walls=not self.unsafe)
+        room = Classroom(folder, judge_process.checkout(), facts["assignment"])
+        request = room.request(room.take_in(facts["student"]), walls=not self.unsafe)
         kind, content = pickle.loads(judge_process.judge(request))
         if kind != "done":
-            raise NotJudged(f"{told['assignment']} of {told['student']}: {content}")
+            raise NotJudged(f"{facts['assignment']} of {facts['student']}: {content}")
         verdict, files = content
         for note in verdict.notes:
-            self.log.warning("%s: %s", told["student"], note)
+            self.log.warning("%s: %s", facts["student"], note)
         if verdict.reason:
-            raise NotJudged(f"{told['assignment']} of {told['student']}: {verdict.reason}")
+            raise NotJudged(f"{facts['assignment']} of {facts['student']}: {verdict.reason}")
         return nbformat.reads(files["autograded"], as_version=4), resources
 
 
@@ -66,14 +66,14 @@ class ShowRubrics(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has n
             return nb, resources
         root = Path(course_lib.__file__).parents[1]
         try:
-            known = rubrics.load(root, resources["assignment_id"])
+            by_cell = rubrics.load(root, resources["assignment_id"])
         except Refused as refused:
             self.log.error("%s", refused)
             return nb, resources
         cells = []
         for cell in nb.cells:
             cells.append(cell)
-            if rubric := known.get(id_of(cell)):
+            if rubric := by_cell.get(id_of(cell)):
                 text = f"**What this earns points for** ({rubric.points:g})"
                 cells.append(nbformat.v4.new_markdown_cell(f"{text}\n\n{rubric.markdown()}"))
         nb.cells = cells

@@ -90,14 +90,14 @@ class Plan:
 
 def assignments(root: Path, asked: Sequence[str]) -> tuple[str, ...]:
     """Names of assignments, from names or their numbers; all when nothing is asked."""
-    known = [source.stem for source in authoring.sources(root)]
-    found = []
-    for name in asked or known:
-        match = [k for k in known if name in (k, k.partition("_")[0])]
+    names = [source.stem for source in authoring.sources(root)]
+    chosen = []
+    for name in asked or names:
+        match = [k for k in names if name in (k, k.partition("_")[0])]
         if not match:
-            raise Refused(f"no assignment {name!r}; there are {', '.join(known)}")
-        found += match
-    return tuple(sorted(set(found)))
+            raise Refused(f"no assignment {name!r}; there are {', '.join(names)}")
+        chosen += match
+    return tuple(sorted(set(chosen)))
 
 
 def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:

@@ -51,11 +51,11 @@ def plugin(course: Path, root: Path) -> Any:
             f"{folder / 'nbgrader_config.py'}: no plugin for late submissions: {error}. Correct"
             " AssignLatePenalties.plugin_class or the plugin's settings; scores are written already"
         ) from None
-    found = step.plugin_inst
+    penalties = step.plugin_inst
     # nbgrader's own class with its own default gives no penalty to anybody.
-    if type(found) is LateSubmissionPlugin and found.penalty_method == "none":
+    if type(penalties) is LateSubmissionPlugin and penalties.penalty_method == "none":
         return None
-    return found
+    return penalties
 
 
 def seconds_late(submission: SubmittedAssignment) -> float:

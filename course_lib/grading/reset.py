@@ -35,12 +35,12 @@ class Reset:
         folder = self.path.resolve().parent / KEPT
         folder.mkdir(exist_ok=True)
         number = 1
-        while (kept := folder / f"{self.path.stem}-{number}.ipynb").exists():
+        while (copy := folder / f"{self.path.stem}-{number}.ipynb").exists():
             number += 1
-        write_whole(kept, self.path.read_bytes())
+        write_whole(copy, self.path.read_bytes())
         text = nbformat.writes(self.notebook).rstrip("\n") + "\n"
         write_whole(self.path.resolve(), text.encode("utf-8", errors="surrogateescape"))
-        return kept
+        return copy
 
 
 def plan(path: Path, root: Path | None, asked: str = "", *, every: bool = False) -> Reset:
@@ -59,8 +59,8 @@ def plan(path: Path, root: Path | None, asked: str = "", *, every: bool = False)
         notebook = nbformat.read(path, as_version=4)
     except Exception as error:
         raise Refused(f"{path} is damaged: {plain(str(error), 200)}") from None
-    wanted = {_mark(cell): cell for cell in release.cells if _mark(cell)}
-    chosen = _chosen(asked, wanted) if asked else [m for m in wanted if every or locked(wanted[m])]
+    cells = {_mark(cell): cell for cell in release.cells if _mark(cell)}
+    chosen = _chosen(asked, cells) if asked else [m for m in cells if every or locked(cells[m])]
     result = Reset(path, notebook)
     for number, own in enumerate(release.cells):
         places = [n for n, cell in enumerate(notebook.cells) if _mark(cell) == _mark(own)]

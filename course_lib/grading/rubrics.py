@@ -56,10 +56,10 @@ class Rubric:
     def given(self, remark: str) -> tuple[tuple[float, ...] | None, str]:
         """What :meth:`remark` was made from; no points if somebody else wrote it."""
         lines = "\n".join(rf"([\d.]+) of {c.points:g}: {re.escape(c.says)}" for c in self.criteria)
-        found = re.fullmatch(rf"{lines}(?:\n\n(.*))?", remark, re.DOTALL)
-        if found is None:
+        match = re.fullmatch(rf"{lines}(?:\n\n(.*))?", remark, re.DOTALL)
+        if match is None:
             return None, remark
-        *points, comment = found.groups()
+        *points, comment = match.groups()
         return tuple(map(float, points)), comment or ""
 
     def fault(self, given: Sequence[float]) -> str:

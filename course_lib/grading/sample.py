@@ -90,10 +90,10 @@ def make(
     """
     assignment = authoring.named(root, name)
     cells = "\n".join(c.id for c in assignment.release.cells) + "\n"
-    known = course / ".sample-cells"
-    if not known.exists() or known.read_text() != cells:
+    stamp = course / ".sample-cells"
+    if not stamp.exists() or stamp.read_text() != cells:
         shutil.rmtree(course, ignore_errors=True)
-        write_whole(known, cells)
+        write_whole(stamp, cells)
     students = []
     for student, notebook in submissions(assignment):
         if not wanted(student):

@@ -266,10 +266,10 @@ def _run(
             session.replay(ended)
             continue
         if reports := [o["data"][MIME] for o in outputs if MIME in o.get("data", {})]:
-            found = dict(reports[0])
-            _explain(found, failed, code[number + 1 :])
-            result.reports.append(found)
-            say(found["table"])
+            facts = dict(reports[0])
+            _explain(facts, failed, code[number + 1 :])
+            result.reports.append(facts)
+            say(facts["table"])
         else:
             errors = [f"{o['ename']}: {o['evalue']}" for o in outputs if "ename" in o]
             lost(identifier, f"Its check did not run: {[*errors, 'no report came.'][0]}")

@@ -30,11 +30,11 @@ def last_date(course: Path, name: str, db: str = "") -> Last | None:
     if not db and not (course / "gradebook.db").exists():
         return None
     with open_gradebook(course, db) as book:
-        known = next((a for a in book.assignments if a.name == name), None)
-        if known is None or known.duedate is None:
+        assignment = next((a for a in book.assignments if a.name == name), None)
+        if assignment is None or assignment.duedate is None:
             return None
-        later = [(s.duedate, s.student_id) for s in known.submissions if s.extension]
-        when, by = max([(known.duedate, ""), *later], key=lambda date: date[0])
+        later = [(s.duedate, s.student_id) for s in assignment.submissions if s.extension]
+        when, by = max([(assignment.duedate, ""), *later], key=lambda date: date[0])
     return Last(when.replace(tzinfo=UTC), by)
 
 

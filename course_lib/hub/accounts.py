@@ -49,8 +49,8 @@ def ours(place: Place, name: str) -> bool:
 def _system(*command: str, given: str | None = None) -> None:
     done = subprocess.run(command, input=given, capture_output=True, text=True)
     if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise Refused(f"`{command[0]}` failed for {command[-1]}: {said}")
+        message = (done.stderr or done.stdout).strip()
+        raise Refused(f"`{command[0]}` failed for {command[-1]}: {message}")
 
 
 def _account(place: Place, name: str, group: str = "") -> None:
@@ -128,12 +128,12 @@ def renew(place: Place, root: Path) -> None:
 
 def stale(place: Place, root: Path) -> list[str]:
     """The assignments whose text is another in the grader's copy than in the checkout."""
-    found = []
+    names = []
     for source in sorted(root.glob("solutions/*/[0-9][0-9]_*.md")):
         copy = place.checkout / source.relative_to(root)
         if not copy.is_file() or copy.read_bytes() != source.read_bytes():
-            found.append(source.stem)
-    return found
+            names.append(source.stem)
+    return names
 
 
 def grader_environment(place: Place) -> dict[str, str]:

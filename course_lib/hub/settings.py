@@ -100,18 +100,18 @@ class Place:
 def read(file: Path) -> Place:
     """Read a file like ``deploy/local/hub.toml``; a refusal says what makes no sense."""
     try:
-        said = tomllib.loads(file.read_text(encoding="utf-8"))
+        facts = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise Refused(f"{file}: {error.strerror}: it says where the hub lives") from None
     except ValueError as error:
         raise Refused(f"{file}: {error}") from None
     values: dict[str, object] = {}
     for field in fields(Place)[1:]:
-        if field.name not in said:
+        if field.name not in facts:
             raise Refused(f"{file.name}: `{field.name}` is not there")
-        values[field.name] = _convert(said.pop(field.name), str(field.type), field.name, file)
-    if said:
-        raise Refused(f"{file.name}: unknown `{'`, `'.join(sorted(said))}`")
+        values[field.name] = _convert(facts.pop(field.name), str(field.type), field.name, file)
+    if facts:
+        raise Refused(f"{file.name}: unknown `{'`, `'.join(sorted(facts))}`")
     place = Place(file, **values)  # type: ignore[arg-type]
     _look(place)
     return place
@@ -131,8 +131,8 @@ def _convert(value: object, kind: str, name: str, file: Path) -> object:
         and all(isinstance(item, str) for item in value)
     ):
         return tuple(value)
-    wanted = {"int": "a whole number", "tuple[str, ...]": "a list of texts"}.get(kind, "a text")
-    raise Refused(f"{file.name}: `{name}` is {value!r}; wanted {wanted}")
+    kind_name = {"int": "a whole number", "tuple[str, ...]": "a list of texts"}.get(kind, "a text")
+    raise Refused(f"{file.name}: `{name}` is {value!r}; wanted {kind_name}")
 
 
 def _look(place: Place) -> None:

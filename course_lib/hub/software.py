@@ -27,8 +27,8 @@ _PARTS = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
 def reachable(path: Path) -> bool:
     """Whether every account can get at a file or folder."""
     path = path.resolve()
-    wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
-    if not path.exists() or path.stat().st_mode & wanted != wanted:
+    bits = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
+    if not path.exists() or path.stat().st_mode & bits != bits:
         return False
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.parents)
 
@@ -89,9 +89,9 @@ def _python(place: Place, root: Path, say: Callable[[str], None]) -> None:
 
 def _choose_python() -> Path:
     names = [f"python3.{minor}" for minor in (13, 12, 11)]
-    found = [Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")]
-    found += [Path(folder, name) for name in names for folder in ("/usr/local/bin", "/usr/bin")]
-    for python in found:
+    pythons = [Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")]
+    pythons += [Path(folder, name) for name in names for folder in ("/usr/local/bin", "/usr/bin")]
+    for python in pythons:
         if reachable(python):
             return python
     raise Refused(
@@ -121,5 +121,5 @@ def _run(command: Sequence[str], remark: str) -> None:
     env = {name: value for name, value in os.environ.items() if name not in hidden}
     done = subprocess.run(command, capture_output=True, text=True, umask=0o022, env=env, cwd="/")
     if done.returncode:
-        said = (done.stderr or done.stdout).strip()[-1500:]
-        raise Refused(f"`{' '.join(command[:4])} …` failed ({remark}):\n{said}")
+        message = (done.stderr or done.stdout).strip()[-1500:]
+        raise Refused(f"`{' '.join(command[:4])} …` failed ({remark}):\n{message}")

@@ -103,14 +103,14 @@ def changed(bench: Bench, draw: random.Random) -> Iterator[Question]:
         if found is None or len(options) < 2:
             continue
         fallen, report = found
-        said = "; ".join(f"{properties[n].name}: {report.rows[n].why}" for n in fallen)
+        reasons = "; ".join(f"{properties[n].name}: {report.rows[n].why}" for n in fallen)
         yield Question(
             "changed",
             bench.exercise.id,
             f"Suppose that {_lines(change)} is instead `{change.now}`. Which of these requirements,"
             " which your function meets as it is, would it no longer meet?",
             letters([options.index(n) for n in fallen]),
-            said,
+            reasons,
             [properties[n].says for n in options],
             facts={"first": change.first, "last": change.last, "now": change.now,
                    "fallen": [properties[n].name for n in fallen],
@@ -156,8 +156,8 @@ def _traced(bench: Bench, draw: random.Random) -> Iterator[tuple[Input, Trace]]:
     every = [*zip(inputs(bench.exercise.id), bench.traces, strict=True)]
     draw.shuffle(every)
     for one, (trace, *others) in every:
-        said = (trace.lines, trace.raised, trace.values)
-        if trace.lines and all((o.lines, o.raised, o.values) == said for o in others):
+        observed = (trace.lines, trace.raised, trace.values)
+        if trace.lines and all((o.lines, o.raised, o.values) == observed for o in others):
             yield one, trace
 
 
@@ -289,12 +289,12 @@ MAKERS: dict[str, Maker] = {
 
 def pool(bench: Bench, seed: str) -> tuple[list[Question], list[str]]:
     """A few questions of every kind on one answer, and why there are none of a kind."""
-    found: list[Question] = []
+    questions: list[Question] = []
     refused = []
     for kind, maker in MAKERS.items():
         draw = random.Random(f"{seed}/{bench.exercise.id}/{kind}")
         try:
-            found += itertools.islice(maker(bench, draw), MOST_OF_A_KIND)
+            questions += itertools.islice(maker(bench, draw), MOST_OF_A_KIND)
         except Undecided as why:
             refused.append(f"{bench.exercise.id}, {kind}: {why}")
-    return found, refused
+    return questions, refused

@@ -124,13 +124,13 @@ class Trace:
     @classmethod
     def of(cls, proxy: AnswerProxy, function: str, call: Call) -> Trace:
         """Trace one call of an answer that :func:`.unit.instrumented` has prepared."""
-        said = outcome(proxy, "__traced__", ((function, *call[0]), call[1]))
-        if isinstance(said, Failure) or not isinstance(said, dict) or not said.get("whole"):
+        result = outcome(proxy, "__traced__", ((function, *call[0]), call[1]))
+        if isinstance(result, Failure) or not isinstance(result, dict) or not result.get("whole"):
             raise Undecided("it runs too long to be followed on paper")
         try:
-            events = [(int(a), str(b), c) for a, b, c in said["events"]]
+            events = [(int(a), str(b), c) for a, b, c in result["events"]]
             if all(_sound(form) for _, name, form in events if name):
-                return cls(events, str(said["raised"]))
+                return cls(events, str(result["raised"]))
         except (KeyError, TypeError, ValueError):
             pass
         raise Undecided("what came back is no trace")
@@ -164,7 +164,7 @@ def benches(
 
     Yields an answer that can be asked about, or None, and why it cannot.
     """
-    left = set(wanted)
+    waiting = set(wanted)
     cells = align(submission, assignment.release)
     written = "\n".join(c.source for c, _ in cells if c.cell_type == "code")
     needs = [name for name in COSTLY if name in written]
@@ -182,18 +182,18 @@ def benches(
                 if not (own and released.get(id_of(cell)) == cell.source.strip()):
                     above.append(cell.source)
                 session.run(cell.source)
-            elif match[1] in left:
-                left.discard(match[1])
+            elif match[1] in waiting:
+                waiting.discard(match[1])
                 exercise = find(match[1])
-                found = unit.find(above, exercise.function)
-                if found is None:
+                definitions = unit.find(above, exercise.function)
+                if definitions is None:
                     yield None, f"{exercise.id}: not written, or not to be read on one page"
                     continue
-                bench = Bench(exercise, found, session)
+                bench = Bench(exercise, definitions, session)
                 yield bench, ""
                 with contextlib.suppress(Undecided):
                     bench.restore()
-            if not left:
+            if not waiting:
                 return
     finally:
         session.end()

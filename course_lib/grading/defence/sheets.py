@@ -80,8 +80,8 @@ def drawn(
             if bench is None:
                 refused.append(why)
                 continue
-            found, no = pool(bench, seed)
-            sheet.questions += found
+            questions, no = pool(bench, seed)
+            sheet.questions += questions
             sheet.codes[bench.exercise.id] = bench.unit.text
             refused += no
         if len(choose(sheet.questions)) == QUESTIONS and _kinds(sheet.questions) == len(KINDS):
@@ -91,18 +91,18 @@ def drawn(
 
 
 def _kinds(questions: Iterable[Question]) -> int:
-    found = {question.kind for question in questions}
-    return sum(bool(found & {*kinds}) for kinds in KINDS)
+    asked = {question.kind for question in questions}
+    return sum(bool(asked & {*kinds}) for kinds in KINDS)
 
 
 def choose(found: Sequence[Question], taken: Iterable[tuple[str, ...]] = ()) -> list[Question]:
     """One of every kind, then more, about as many exercises as there are; none that is taken."""
-    left = [question for question in found if question.name not in {*taken}]
+    free = [question for question in found if question.name not in {*taken}]
     chosen: list[Question] = []
-    wanted = [*KINDS, *[sum(KINDS, ())] * (QUESTIONS - len(KINDS))]
+    order = [*KINDS, *[sum(KINDS, ())] * (QUESTIONS - len(KINDS))]
     # What one kind lacks another gives.
-    for kinds in [*wanted, *[sum(KINDS, ())] * QUESTIONS]:
-        able = [q for q in left if q.kind in kinds and q not in chosen]
+    for kinds in [*order, *[sum(KINDS, ())] * QUESTIONS]:
+        able = [q for q in free if q.kind in kinds and q not in chosen]
         if able and len(chosen) < QUESTIONS:
             asked, used = Counter(q.exercise for q in chosen), Counter(q.kind for q in chosen)
             chosen.append(min(able, key=lambda q: asked[q.exercise] + used[q.kind]))
@@ -189,13 +189,13 @@ class Defence:
                 why = f"no questions could be made: {type(error).__name__}: {error}"
                 return Sheet(task.student, "", reason=why)
 
-        found: dict[str, Sheet] = {}
+        sheets: dict[str, Sheet] = {}
         with contextlib.closing(self.room.judge_here(tasks, work, jobs, before)) as judging:
             for task, done in judging:
                 died = isinstance(done, JudgeDied)
-                found[task.student] = Sheet(task.student, "", reason=str(done)) if died else done
+                sheets[task.student] = Sheet(task.student, "", reason=str(done)) if died else done
                 say()
-        return found
+        return sheets
 
     def _chosen(self, sheet: Sheet, beside: Iterable[Sheet]) -> Sheet:
         order = [exercise.id for exercise in self.assignment.exercises]

@@ -47,16 +47,16 @@ def opened(path: Path) -> zipfile.ZipFile:
 
 def entries(archive: zipfile.ZipFile) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
     """The files of an archive by their names, and what is wrong with those that are left out."""
-    found: dict[str, zipfile.ZipInfo] = {}
+    entries: dict[str, zipfile.ZipInfo] = {}
     problems = []
     for entry in archive.infolist():
         name = _name(entry)
-        why = _danger(entry, name) or ("is there twice" if name in found else "")
+        why = _danger(entry, name) or ("is there twice" if name in entries else "")
         if why:
             problems.append(f"{plain(name)}: left out, it {why}")
         elif not _NOISE.search(name):
-            found[name] = entry
-    return found, problems
+            entries[name] = entry
+    return entries, problems
 
 
 def _name(entry: zipfile.ZipInfo) -> str:

@@ -86,8 +86,8 @@ class Collector:
             )
         times = {e.attempt: self._time(e.said) for e in entries}
         if len(times) > 1 and None in times.values():
-            said = ", ".join(map(plain, times))
-            raise Refused(f"{len(times)} attempts, at times that cannot be read: {said}")
+            texts = ", ".join(map(plain, times))
+            raise Refused(f"{len(times)} attempts, at times that cannot be read: {texts}")
         look = self.report["look_at"]
         latest = sorted(times, key=lambda attempt: times[attempt] or datetime.min, reverse=True)
         for attempt in latest:
@@ -188,14 +188,17 @@ class Collector:
                     old.mkdir(parents=True, exist_ok=True)
                     there.rename(old / str(1 + len(list(old.iterdir()))))
                 (staged / student).rename(there)
-            known = roster.facts(self.course)
-            kept = known["collected"].setdefault(self.name, {})
+            facts = roster.facts(self.course)
+            collected = facts["collected"].setdefault(self.name, {})
             for student, hand_in in self.hand_ins.items():
                 # Also what a run has put there that was ended before it wrote this down.
-                if kept.get(student, {}).get("digest") != hand_in.digest:
-                    kept[student] = {"system": self.work.system, "home": hand_in.notebook.home,
-                                     "digest": hand_in.digest}  # fmt: skip
-            roster.keep(self.course, known)
+                if collected.get(student, {}).get("digest") != hand_in.digest:
+                    collected[student] = {
+                        "system": self.work.system,
+                        "home": hand_in.notebook.home,
+                        "digest": hand_in.digest,
+                    }
+            roster.keep(self.course, facts)
             shutil.rmtree(staged, ignore_errors=True)
 
 

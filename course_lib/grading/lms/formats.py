@@ -40,14 +40,14 @@ class System:
             >>> [one["name"] for one in SYSTEMS["canvas"].readings("a_1_2_x_3_4_y.ipynb")]
             ['a', 'a_1_2_x']
         """
-        found = []
+        readings = []
         for mark in self.entry.finditer(path):
             if before := self.before.fullmatch(path, 0, mark.start()):
-                told = {**before.groupdict(""), **mark.groupdict("")}
-                found.append({"head": path[: mark.start("file")], **told})
-            if len(found) > READINGS:
+                parts = {**before.groupdict(""), **mark.groupdict("")}
+                readings.append({"head": path[: mark.start("file")], **parts})
+            if len(readings) > READINGS:
                 break
-        return found
+        return readings
 
 
 # Ways to read a path.
@@ -163,28 +163,28 @@ SYSTEMS = {
 def system_of(header: Sequence[str]) -> str:
     """The system that writes such a header."""
     there = {fold(name) for name in header}
-    found = [
+    systems = [
         name
         for name, system in SYSTEMS.items()
         if any(there.issuperset(map(fold, mark)) for mark in system.marks)
     ]
-    if len(found) != 1:
-        named = " or ".join(found) or "no system"
+    if len(systems) != 1:
+        named = " or ".join(systems) or "no system"
         raise Refused(
             f"the columns {plain(', '.join(header))} are those of {named}: say which with --from,"
             " and for headers in another language --column FIELD=HEADER"
         )
-    return found[0]
+    return systems[0]
 
 
 def headers(
     system: str, own: Mapping[str, str], header: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     """Under which headers fields stand, with those that the instructor has named."""
-    known = dict(SYSTEMS[system].headers)
-    if unknown := sorted(set(own) - set(known)):
-        raise Refused(f"no field {', '.join(unknown)} of {system}; there are {', '.join(known)}")
+    table = dict(SYSTEMS[system].headers)
+    if unknown := sorted(set(own) - set(table)):
+        raise Refused(f"no field {', '.join(unknown)} of {system}; there are {', '.join(table)}")
     there = {fold(name) for name in header}
     if absent := [name for name in own.values() if fold(name) not in there]:
         raise Refused(f"no column {', '.join(absent)}; there are {plain(', '.join(header), 500)}")
-    return {**known, **{field: (name,) for field, name in own.items()}}
+    return {**table, **{field: (name,) for field, name in own.items()}}

@@ -60,8 +60,8 @@ class People:
         return dict(self.students.get(student, {}).get("keys", {}).get(self.system, {}))
 
     def _email(self, student: str) -> str:
-        known = self.students.get(student, {}).get("email")
-        return known or self.gradebook.get(student, {}).get("email", "")
+        email = self.students.get(student, {}).get("email")
+        return email or self.gradebook.get(student, {}).get("email", "")
 
     @staticmethod
     def _names(person: Mapping[str, Any], row: Mapping[str, str]) -> set[str]:
@@ -90,12 +90,14 @@ class People:
 
         A name may do where no key says anything, unless ``by_name`` is off.
         """
-        told = {f: self.by.get((f, fold(said[f])), set()) for f in KEYS if said.get(f)}
-        for field, ids in told.items():
-            if len(ids) == 1 and all(ids <= others for others in told.values() if others):
+        by_field = {f: self.by.get((f, fold(said[f])), set()) for f in KEYS if said.get(f)}
+        for field, ids in by_field.items():
+            if len(ids) == 1 and all(ids <= others for others in by_field.values() if others):
                 return next(iter(ids)), field
-        if any(told.values()):
-            says = (f"by {f} it is {' or '.join(sorted(ids))}" for f, ids in told.items() if ids)
+        if any(by_field.values()):
+            says = (
+                f"by {f} it is {' or '.join(sorted(ids))}" for f, ids in by_field.items() if ids
+            )
             return "", "; ".join(says)
         names = {said.get("name", ""), said.get("last", "") + said.get("first", "")}
         alike = (self.by.get(("name", squeezed(n)), set()) for n in names if squeezed(n))

@@ -49,7 +49,7 @@ class Numbers:
 
     def __init__(self, where: str, cells: Iterable[str]) -> None:
         self.where = where
-        sure = {next(iter(found)): cell for cell in cells if len(found := _readings(cell)) == 1}
+        sure = {next(iter(values)): cell for cell in cells if len(values := _readings(cell)) == 1}
         if len(sure) > 1:
             raise Refused(f"{where}: {' and '.join(sure.values())} have different decimal marks")
         # As it is written, where nothing tells.
@@ -57,22 +57,22 @@ class Numbers:
 
     def __call__(self, cell: str) -> float | None:
         """What a cell says, if it says a number; refused where it may be two."""
-        found = _readings(cell)
-        if not self.told and len(set(found.values())) > 1:
-            both = " or ".join(f"{value:g}" for value in found.values())
+        readings = _readings(cell)
+        if not self.told and len(set(readings.values())) > 1:
+            both = " or ".join(f"{value:g}" for value in readings.values())
             raise Refused(f"{self.where}: {cell} may be {both}, and no other cell tells which")
-        return found.get(self.mark)
+        return readings.get(self.mark)
 
 
 def _readings(cell: str) -> dict[str, float]:
     """The number that a cell says by each decimal mark; one mark only if just that one fits."""
     text = cell.strip().replace("−", "-").replace("٫", ",").replace("٬", "'")
-    found = {}
+    readings = {}
     for mark, other in (".,", ",."):
         if fits := re.fullmatch(_NUMBER.format(mark=re.escape(mark), other=re.escape(other)), text):
             whole = re.sub(r"[^\d]", "", fits["whole"] or "")
-            found[mark] = float(f"{fits['sign']}{whole or 0}.{fits['rest'] or 0}{fits['power']}")
-    return found
+            readings[mark] = float(f"{fits['sign']}{whole or 0}.{fits['rest'] or 0}{fits['power']}")
+    return readings
 
 
 # Between thousands stands the other mark, a blank or an apostrophe, always the same one; in India
@@ -106,11 +106,11 @@ class Sheet:
 
     def find(self, names: Iterable[str]) -> int | None:
         """The column with one of these headers, of which there may be one only."""
-        wanted = {fold(name) for name in names}
-        found = [i for i, name in enumerate(self.header) if fold(name) in wanted]
-        if len(found) > 1:
-            raise Refused(f"{self.path}: the column {self.header[found[0]]!r} is there twice")
-        return found[0] if found else None
+        folded = {fold(name) for name in names}
+        places = [i for i, name in enumerate(self.header) if fold(name) in folded]
+        if len(places) > 1:
+            raise Refused(f"{self.path}: the column {self.header[places[0]]!r} is there twice")
+        return places[0] if places else None
 
     def put(self, line: int, column: int, value: str) -> None:
         """Change one cell; it is quoted if it was."""
@@ -153,12 +153,12 @@ def read(path: Path, encoding: str = "") -> Sheet:
     first = re.sub('"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
     separator = max(",;\t", key=first.count)
     rows, ends = _cells(path, text, separator)
-    kept = [n for n, row in enumerate(rows) if any(cell.strip() for cell in row)]
-    if not kept:
+    filled = [n for n, row in enumerate(rows) if any(cell.strip() for cell in row)]
+    if not filled:
         raise Refused(f"{path}: it is empty")
-    sheet = Sheet(path, codec, bom, separator, [rows[n] for n in kept], [ends[n] for n in kept])
+    sheet = Sheet(path, codec, bom, separator, [rows[n] for n in filled], [ends[n] for n in filled])
     wide = len(sheet.rows[0])
-    for n, row in zip(kept, sheet.rows, strict=True):
+    for n, row in zip(filled, sheet.rows, strict=True):
         if len(row) != wide:
             raise Refused(
                 f"{path}, row {n + 1}: {len(row)} cells where the header has {wide}; export the"
@@ -176,15 +176,15 @@ def _cells(path: Path, text: str, separator: str) -> tuple[list[list[str]], list
     ends: list[str] = []
     at = 0
     while True:
-        found = cell.match(text, at)
-        assert found is not None  # An empty cell matches everywhere but before its end.
-        at = found.end()
-        if found[1].startswith('"') and found[1].count('"') % 2:
+        match = cell.match(text, at)
+        assert match is not None  # An empty cell matches everywhere but before its end.
+        at = match.end()
+        if match[1].startswith('"') and match[1].count('"') % 2:
             raise Refused(f"{path}, row {len(rows)}: a quotation mark is opened and never closed")
-        rows[-1].append(found[1])
-        if found[2] == separator:
+        rows[-1].append(match[1])
+        if match[2] == separator:
             continue
-        ends.append(found[2])
+        ends.append(match[2])
         if at == len(text):
             return rows, ends
         rows.append([])

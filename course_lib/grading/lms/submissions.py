@@ -118,7 +118,7 @@ class Submissions:
 
     def _receipts(self) -> dict[tuple[str, str], str]:
         """Who handed in, by the first line that Blackboard writes for each attempt."""
-        found = {}
+        logins = {}
         for path, info in self.files.items():
             readings = SYSTEMS[self.system].readings(path)
             # A file of a student's has the mark of its attempt before its own.
@@ -128,8 +128,8 @@ class Submissions:
             with contextlib.suppress(Refused):
                 text = archives.content(self.archive, info)[:4096].decode("utf-8-sig", "replace")
                 if login := re.search(r"\(([^()\n]+)\)\s*$", text.partition("\n")[0]):
-                    found[readings[0]["name"], readings[0]["when"]] = login[1]
-        return found
+                    logins[readings[0]["name"], readings[0]["when"]] = login[1]
+        return logins
 
     def _take(self, path: str) -> None:
         system = SYSTEMS[self.system]
@@ -140,17 +140,17 @@ class Submissions:
         elif len(readings) > READINGS:
             left_out.append(f"{plain(path)}: its name can be read in more than {READINGS} ways")
         elif readings and readings[0]["file"]:
-            told = [one for one in readings if self._receipt(one)] or readings
-            owners = [self._owners(one) for one in told]
+            receipts = [one for one in readings if self._receipt(one)] or readings
+            owners = [self._owners(one) for one in receipts]
             # A student may be called by numbers, and may call a file as the system calls files.
             sure = [n for n, one in enumerate(owners) if one.students and not one.guess]
-            meant = {(*sorted(owners[n].students), told[n].get("when", "")) for n in sure}
+            meant = {(*sorted(owners[n].students), receipts[n].get("when", "")) for n in sure}
             if len(meant) > 1:
-                said = " or ".join(sorted(" ".join(filter(None, parts)) for parts in meant))
-                left_out.append(f"{path}: its name can be read as that of {said}")
+                meanings = " or ".join(sorted(" ".join(filter(None, parts)) for parts in meant))
+                left_out.append(f"{path}: its name can be read as that of {meanings}")
             else:
                 at = sure[0] if sure else 0
-                self._keep(path, told[at], owners[at])
+                self._keep(path, receipts[at], owners[at])
 
     def _keep(self, path: str, told: Mapping[str, str], owners: Owners) -> None:
         students, group, guess, why = owners

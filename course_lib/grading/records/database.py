@@ -65,12 +65,12 @@ def explained(address: str) -> Iterator[None]:
     except ArgumentError as error:
         raise Refused(f"{shown(address)}: {error}") from None
     except OperationalError as error:
-        said = " ".join(str(error.orig).split())
+        reason = " ".join(str(error.orig).split())
         raise Refused(
-            f"{shown(address)}: {said}. "
+            f"{shown(address)}: {reason}. "
             + (
                 "Make room there; the same command goes on from here"
-                if "is full" in said
+                if "is full" in reason
                 else "If another program holds it, end that; the same command goes on from here"
                 if file_of(address)
                 else "Is the server there, may you log in, and has the database been made"
@@ -78,13 +78,13 @@ def explained(address: str) -> Iterator[None]:
             )
         ) from None
     except DatabaseError as error:
-        said = " ".join(str(error.orig).split())
+        reason = " ".join(str(error.orig).split())
         if isinstance(error, (IntegrityError, DataError)) or not file_of(address):
             raise
         raise Refused(
-            f"{shown(address)}: {said}. The file is damaged or no gradebook: put a copy of it back"
-            " from a backup, since scores and comments that people gave stand nowhere else; without"
-            " one, move it away, and `course grade` makes a new one"
+            f"{shown(address)}: {reason}. The file is damaged or no gradebook: put a copy of it"
+            " back from a backup, since scores and comments that people gave stand nowhere else;"
+            " without one, move it away, and `course grade` makes a new one"
         ) from None
 
 

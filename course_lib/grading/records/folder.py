@@ -51,14 +51,16 @@ def known_seeds(course: Path) -> dict[str, str]:
     """The grading seeds that a course keeps, by assignment."""
     path = course / SEEDS
     try:
-        known = json.loads(path.read_text()) if path.exists() else {}
-        if isinstance(known, dict) and all(isinstance(seed, str) for seed in known.values()):
-            return known
-        said = "it is not one object with a text for each assignment"
+        kept_seeds = json.loads(path.read_text()) if path.exists() else {}
+        if isinstance(kept_seeds, dict) and all(
+            isinstance(seed, str) for seed in kept_seeds.values()
+        ):
+            return kept_seeds
+        message = "it is not one object with a text for each assignment"
     except ValueError as error:
-        said = str(error)
+        message = str(error)
     raise Refused(
-        f"{path}: {said}. The file is damaged: put a copy of it back from a backup; without one,"
+        f"{path}: {message}. The file is damaged: put a copy of it back from a backup; without one,"
         " move it away, and the next run draws new samples and grades everybody again"
     )
 
@@ -67,8 +69,8 @@ def grading_seed(course: Path, name: str) -> str:
     """The seed of an assignment in a course: ``COURSE_SEED``, else drawn once and kept."""
     if given := os.environ.get(seeds.ENVIRONMENT):
         return given
-    known = known_seeds(course)
-    if name not in known:
-        known[name] = seeds.fresh()
-        write_whole(course / SEEDS, json.dumps(known, indent=1), private=True)
-    return known[name]
+    kept_seeds = known_seeds(course)
+    if name not in kept_seeds:
+        kept_seeds[name] = seeds.fresh()
+        write_whole(course / SEEDS, json.dumps(kept_seeds, indent=1), private=True)
+    return kept_seeds[name]

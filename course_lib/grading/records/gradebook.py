@@ -139,9 +139,9 @@ def _notebook(gradebook: Gradebook, name: str, student: str) -> SubmittedNoteboo
         (Grade, graded, notebook.grades),
         (Comment, answered, notebook.comments),
     ):
-        known = {row.cell.name for row in rows}
+        names = {row.cell.name for row in rows}
         for cell in cells:
-            if cell.name not in known:
+            if cell.name not in names:
                 db.add(kind(cell=cell, notebook=notebook))
     return notebook
 

@@ -81,8 +81,8 @@ class Records:
                 # What people scored is still compared with what they had seen.
                 verdict.answers, verdict.mistakes = old.answers, old.mistakes
         elif book is not None:
-            known = old.answers if old else {}
-            changed = [i for i, digest in verdict.answers.items() if known.get(i) != digest]
+            answers = old.answers if old else {}
+            changed = [i for i, digest in verdict.answers.items() if answers.get(i) != digest]
             gradebook.write(
                 book, self.name, student, verdict.exercises, changed,
                 unanswered=verdict.unanswered, submitted=came_with.submitted,

@@ -63,8 +63,8 @@ def facts(course: Path) -> Facts:
     """
     path = course / FILE
     try:
-        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        return {part: dict(known.get(part, {})) for part in ("students", "collected", "sent")}
+        facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return {part: dict(facts.get(part, {})) for part in ("students", "collected", "sent")}
     except (ValueError, AttributeError, TypeError) as error:
         raise Refused(
             f"{path}: {error}. The file is damaged: put a copy of it back from a backup; without"
@@ -130,12 +130,16 @@ def _may_rename(course: Path, old: str, new: str, db: str) -> None:
 
 def _assignments(course: Path, student: str, db: str) -> set[str]:
     """All that a student has handed in, by folders and gradebook."""
-    found = {p.name for kind in FOLDERS for p in course.glob(f"{kind}/*/*")
-             if p.parent.name == student and p.is_dir()}  # fmt: skip
+    names = {
+        p.name
+        for kind in FOLDERS
+        for p in course.glob(f"{kind}/*/*")
+        if p.parent.name == student and p.is_dir()
+    }
     if student in students(course, db):
         with gradebook.open_gradebook(course, db) as book:
-            found |= {s.assignment.name for s in book.find_student(student).submissions}
-    return found
+            names |= {s.assignment.name for s in book.find_student(student).submissions}
+    return names
 
 
 def _move(course: Path, old: str, new: str) -> list[str]:

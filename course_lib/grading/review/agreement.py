@@ -25,15 +25,15 @@ class Agreement:
         """In one line."""
         if not self.n:
             return "no answer has been marked by both"
-        said = f"n = {self.n}, second gives {self.more:+.2f} on average, "
+        line = f"n = {self.n}, second gives {self.more:+.2f} on average, "
         if self.kappa is None or self.interval is None:
-            said += "kappa is undefined: each marker gave all of them the same points"
+            line += "kappa is undefined: each marker gave all of them the same points"
         else:
             low, high = self.interval
-            said += f"kappa {self.kappa:.2f} (95 % interval {low:.2f} to {high:.2f})"
+            line += f"kappa {self.kappa:.2f} (95 % interval {low:.2f} to {high:.2f})"
         if self.n < FEW:
-            said += f"; a small sample, below {FEW}: read the answers that differ, not the number"
-        return said
+            line += f"; a small sample, below {FEW}: read the answers that differ, not the number"
+        return line
 
 
 def agreement(pairs: Sequence[tuple[float, float]]) -> Agreement:

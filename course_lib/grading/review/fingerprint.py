@@ -49,22 +49,27 @@ def of_code(source: str) -> list[Token]:
     offsets = [0]
     for line in source.splitlines(keepends=True):
         offsets.append(offsets[-1] + len(line))
-    found: list[Token] = []
+    tokens: list[Token] = []
     try:
         for part in tokenize.generate_tokens(io.StringIO(source).readline):
             skipped = part.type in _SKIPPED or part.string in LAYOUT
             if skipped or part.start in documents:
                 continue
-            kind, after_dot = part.string, bool(found) and found[-1].kind == "."
+            kind, after_dot = part.string, bool(tokens) and tokens[-1].kind == "."
             if part.type == token.STRING:
                 kind = "string"
             elif part.type == token.NAME and not keyword.iskeyword(kind) and not after_dot:
                 kind = "name" if own is None or kind in own else kind
-            found.append(Token(kind, offsets[part.start[0] - 1] + part.start[1],
-                               offsets[part.end[0] - 1] + part.end[1]))  # fmt: skip
+            tokens.append(
+                Token(
+                    kind,
+                    offsets[part.start[0] - 1] + part.start[1],
+                    offsets[part.end[0] - 1] + part.end[1],
+                )
+            )
     except (tokenize.TokenError, SyntaxError, IndexError):
         pass
-    return found
+    return tokens
 
 
 def of_words(text: str) -> list[Token]:

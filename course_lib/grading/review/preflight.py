@@ -181,30 +181,30 @@ def _exchange(
     if not exchange.shared and inbound.stat().st_mode & stat.S_IROTH:
         yield Remark(f"{inbound} can be listed by everybody, so students find and read each other's"
                      f" submissions: `chmod o-r {inbound}`")  # fmt: skip
-    found, odd = handed_in(inbound)
-    if loose := [h.path.name for h in found if any(map(_writable, (h.path, *h.path.iterdir())))]:
+    hand_ins, odd = handed_in(inbound)
+    if loose := [h.path.name for h in hand_ins if any(map(_writable, (h.path, *h.path.iterdir())))]:
         yield Remark(f"{inbound}: {_list(loose)} can be changed by everybody: `chmod -R o-w`, and"
                      " ask whoever it belongs to whether it is theirs")  # fmt: skip
     if odd:
         yield Remark(f"{inbound}: {_list(odd)} is no submission's name, and `nbgrader collect` ends"
                      " there: move it away")  # fmt: skip
-    yield from _whole(found)
-    yield from _clocks(found)
-    yield from _waiting(course, found, assignments)
+    yield from _whole(hand_ins)
+    yield from _clocks(hand_ins)
+    yield from _waiting(course, hand_ins, assignments)
 
 
 def handed_in(inbound: Path) -> tuple[list[HandedIn], list[str]]:
     """The submissions in a course's part of the exchange, and what else lies there."""
-    found, odd = [], []
+    submissions, odd = [], []
     for path in sorted(inbound.iterdir()):
         try:
             # As nbgrader reads it, whose students may have a + in their names.
             student, assignment, stamp, *_ = path.name.rsplit("+", 3)
             came = datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
-            found.append(HandedIn(student, assignment, parse_utc(stamp), came, path))
+            submissions.append(HandedIn(student, assignment, parse_utc(stamp), came, path))
         except (ValueError, TypeError, OverflowError):
             odd.append(path.name)
-    return found, odd
+    return submissions, odd
 
 
 def _elsewhere(exchange: CourseExchange, assignments: Collection[str]) -> Iterator[Remark]:

@@ -93,13 +93,13 @@ def compare(course: Path, assignment: Assignment, *, least: float = 0.5, most: i
                           for c in assignment.release.cells if c.cell_type == "code"))  # fmt: skip
 
     def own(cells: Mapping[str, NotebookNode]) -> dict[str, _Answer]:
-        found = {}
+        answers = {}
         for grade_id, cell in cells.items():
             tokens = _tokens(cell)
             print_ = alphabet.fingerprint(tokens)
             leave_out(print_, released.get(grade_id, set()) | given)
-            found[grade_id] = _Answer(cell.source, tokens, print_)
-        return found
+            answers[grade_id] = _Answer(cell.source, tokens, print_)
+        return answers
 
     class_: dict[str, dict[str, _Answer]] = {}
     for folder in sorted(course.glob(f"submitted/*/{name}")):
@@ -134,8 +134,8 @@ def compare(course: Path, assignment: Assignment, *, least: float = 0.5, most: i
 
     def listed(candidates: Iterable[tuple[str, str]]) -> list[Pair]:
         everybody = {**class_, SOLUTION: solution}
-        found = [(share(everybody[a], everybody[b]), a, b) for a, b in candidates]
-        chosen = sorted((f for f in found if f[0] >= least), key=lambda f: (-f[0], f[1:]))
+        shares = [(share(everybody[a], everybody[b]), a, b) for a, b in candidates]
+        chosen = sorted((f for f in shares if f[0] >= least), key=lambda f: (-f[0], f[1:]))
         return [Pair((a, b), shared, _matches(everybody[a], everybody[b]))
                 for shared, a, b in chosen[:most]]  # fmt: skip
 
@@ -155,16 +155,16 @@ def _solution_cells(notebook: NotebookNode) -> Iterable[tuple[str, NotebookNode]
 
 def _answers(submission: parsing.Submission, release: NotebookNode) -> dict[str, NotebookNode]:
     """Answers by cell, and all other cells that a student has written as one more."""
-    found, more = {}, []
+    cells, more = {}, []
     released = {cell.source.strip() for cell in release.cells}
     for cell, own in matching.align(submission, release):
         if own and marks(cell).get("solution"):
-            found[id_of(cell)] = cell
+            cells[id_of(cell)] = cell
         elif cell.cell_type == "code" and not own and cell.source.strip() not in released:
             more.append(cell.source)
     if more:
-        found[OWN] = NotebookNode(cell_type="code", source="\n\n".join(more))
-    return found
+        cells[OWN] = NotebookNode(cell_type="code", source="\n\n".join(more))
+    return cells
 
 
 def _tokens(cell: NotebookNode) -> list[Token]:

@@ -56,31 +56,31 @@ class Answer:
 
 def questions(root: Path, name: str) -> dict[str, rubrics.Rubric]:
     """The questions in writing of an assignment."""
-    known = [source.stem for source in authoring.sources(root)]
-    if name not in known:
-        raise Refused(f"no assignment {name!r}; there are {', '.join(known)}")
-    if not (found := rubrics.load(root, name)):
+    names = [source.stem for source in authoring.sources(root)]
+    if name not in names:
+        raise Refused(f"no assignment {name!r}; there are {', '.join(names)}")
+    if not (by_cell := rubrics.load(root, name)):
         raise Refused(f"{name}: {root / rubrics.FILE} has no rubric for it")
-    return found
+    return by_cell
 
 
 class Question:
     """One question in writing, and all that a class has answered."""
 
     def __init__(self, course: Path, root: Path, name: str, cell: str = "", db: str = "") -> None:
-        known = questions(root, name)
-        if cell not in known and (cell or len(known) > 1):
-            raise Refused(f"{name}: name one question of {', '.join(known)}")
+        by_cell = questions(root, name)
+        if cell not in by_cell and (cell or len(by_cell) > 1):
+            raise Refused(f"{name}: name one question of {', '.join(by_cell)}")
         self.course, self.name, self.db = course, name, db
-        self.rubric = known[cell or next(iter(known))]
+        self.rubric = by_cell[cell or next(iter(by_cell))]
         self.cell = self.rubric.cell
         self.release = authoring.named(root, name).release
 
     def answers(self, seed: str = "") -> list[Answer]:
         """All that is not empty, by student, or in an order that is drawn by a seed."""
         with gradebook.open_gradebook(self.course, self.db) as book:
-            found = [answer for answer, _ in self._read(book).values()]
-        return sorted(found, key=lambda a: _digest(seed, a.key) if seed else a.student)
+            answers = [answer for answer, _ in self._read(book).values()]
+        return sorted(answers, key=lambda a: _digest(seed, a.key) if seed else a.student)
 
     def write(
         self, marks: Sequence[WrittenMark], *, again: bool = False, dry_run: bool = False
@@ -116,17 +116,17 @@ class Question:
         self, book: Gradebook, only: Collection[str] | None = None
     ) -> dict[str, tuple[Answer, Grade]]:
         """Answers and their rows by student, of those named or of everybody."""
-        found = []
+        submissions = []
         if only is None:
             try:
-                found = book.find_notebook(self.name, self.name).submissions
+                submissions = book.find_notebook(self.name, self.name).submissions
             except MissingEntry:
                 why = f"{self.name} is not in the gradebook: `course grade {self.name}` comes first"
                 raise Refused(why) from None
         for student in only or ():
             with contextlib.suppress(MissingEntry):
-                found.append(book.find_submission_notebook(self.name, self.name, student))
-        rows = [g for n in found for g in n.grades if g.name == self.cell]
+                submissions.append(book.find_submission_notebook(self.name, self.name, student))
+        rows = [g for n in submissions for g in n.grades if g.name == self.cell]
         answers = {grade.student.id: (self._answer(grade), grade) for grade in rows}
         # Nobody has to read what is empty, and nobody can where grading has failed.
         return {
@@ -191,14 +191,14 @@ class SecondLook(Question):
         # What has been read stays in the sample, whoever is marked later.
         first.sort(key=lambda one: (one[0].key not in theirs, _digest(one[0].key)))
         count = max(self.sample, sum(a.key in theirs for a, _ in first))
-        found = {}
+        rows = {}
         for answer, grade in first[:count]:
             fresh = Answer(answer.key, answer.student, answer.text)
             if mark := theirs.get(answer.key):
                 given, said = mark.given, mark.comment
                 fresh = replace(fresh, waits=False, score=sum(given), given=given, comment=said)
-            found[answer.student] = fresh, grade
-        return found
+            rows[answer.student] = fresh, grade
+        return rows
 
     def _save(self, book: Gradebook, new: Sequence[tuple[WrittenMark, Grade]]) -> None:
         with lock(self.course):
