@@ -20,7 +20,7 @@ from course_lib.grading import MANIFEST, answers_apart, assistants, authoring, l
 from course_lib.grading.judging.sandbox_package import lay_out, parts
 
 # What checks and the command need whole.
-ENGINE = ("__init__.py", "checks", "cli", "errors.py", "py.typed")
+ENGINE = ("__init__.py", "checks", "cli", "errors.py", "files.py", "py.typed")
 # Tries an exercise on its own answers.
 FOR_AUTHORS = ("checks/matrix.py",)
 # Records that were measured, in the checkout.

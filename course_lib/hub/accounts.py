@@ -15,10 +15,6 @@ from pathlib import Path
 from course_lib.errors import Refused
 from course_lib.hub.settings import Place
 
-__all__ = [
-    "as_grader", "demo", "folders", "grader_environment", "members", "remove", "renew", "stale",
-]  # fmt: skip
-
 # What of a checkout the grader needs; the answers stay there, once they are.
 _KEPT = ("solutions", "exercises")
 _COPIED = ("course_lib", "_toc.yml", "pyproject.toml", "nbgrader_config.py")
@@ -61,9 +57,9 @@ def _account(place: Place, name: str, group: str = "") -> None:
             f" {place.file}"
         )
     if not exists(name):
-        _system("useradd", "--user-group", "--no-create-home", "--shell", "/bin/bash",
-                "--comment", f"hub of the course {place.course}",
-                "--home-dir", str(place.home / name), name)  # fmt: skip
+        usual = "--user-group --no-create-home --shell /bin/bash".split()
+        more = ("--comment", f"hub of the course {place.course}", "--home-dir", place.home / name)
+        _system("useradd", *usual, *map(str, more), name)
     home = place.home / name
     if not home.exists():
         home.mkdir(mode=0o700)
@@ -156,10 +152,9 @@ def as_grader(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in the grader's account, in its copy of the course."""
     user = pwd.getpwnam(place.grader)
-    return subprocess.run(  # type: ignore[call-overload]
-        list(command), cwd=cwd or place.checkout, env=grader_environment(place), user=user.pw_uid,
-        group=user.pw_gid, extra_groups=[], umask=0o077, **more,
-    )  # fmt: skip
+    account = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [], "umask": 0o077}
+    more |= {"cwd": cwd or place.checkout, "env": grader_environment(place)} | account
+    return subprocess.run(list(command), **more)  # type: ignore[call-overload]
 
 
 def demo(place: Place) -> dict[str, str]:

@@ -75,13 +75,13 @@ def _python(place: Place, root: Path, say: Callable[[str], None]) -> None:
     if not (place.bin / "pip").exists():
         python = _choose_python()
         say(f"making {place.software / 'venv'} from {python}")
-        _run([str(python), "-m", "venv", str(place.software / "venv")],
-             "on Debian and Ubuntu it needs the package python3-venv")  # fmt: skip
+        needs = "on Debian and Ubuntu it needs the package python3-venv"
+        _run([str(python), "-m", "venv", str(place.software / "venv")], needs)
     say(f"installing the hub into {place.software / 'venv'}; that takes minutes, once")
-    _run([str(place.bin / "python"), "-m", "pip", "install", "--quiet",
-          "--disable-pip-version-check", "-c", str(root / "constraints.txt"),
-          "-e", f"{place.library}[{_EXTRAS}]"],
-         "the hub's packages come from where pip is told to look")  # fmt: skip
+    install = "-m pip install --quiet --disable-pip-version-check".split()
+    what = ["-c", str(root / "constraints.txt"), "-e", f"{place.library}[{_EXTRAS}]"]
+    source = "the hub's packages come from where pip is told to look"
+    _run([str(place.bin / "python"), *install, *what], source)
     for old in (place.software / "venv").glob(".installed-*"):
         old.unlink()
     stamp.touch()
@@ -112,8 +112,8 @@ def _proxy(place: Place, say: Callable[[str], None]) -> None:
         )
     say(f"installing {PROXY} into {place.software / 'npm'}")
     (place.software / "npm").mkdir(exist_ok=True)
-    _run(["npm", "install", "--no-fund", "--no-audit", "--prefix", str(place.software / "npm"),
-          PROXY], "it comes from npm's registry")  # fmt: skip
+    install = "npm install --no-fund --no-audit --prefix".split()
+    _run([*install, str(place.software / "npm"), PROXY], "it comes from npm's registry")
 
 
 def _run(command: Sequence[str], remark: str) -> None:
