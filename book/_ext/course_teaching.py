@@ -70,7 +70,7 @@ class Teaching(SphinxDirective):
 
 
 class Syllabus(SphinxDirective):
-    """A term's plan, as ``course syllabus`` prints it: ``{syllabus} DATE WEEKS``, with bundles."""
+    """A term's plan, as ``course syllabus`` prints it: ``{syllabus} DATE WEEKS``."""
 
     required_arguments = 2
     # A page is narrower than a terminal: titles end at their colon, and assignments go unnamed.
@@ -84,7 +84,7 @@ class Syllabus(SphinxDirective):
         root = Path(self.env.srcdir)
         try:
             start, weeks = date.fromisoformat(self.arguments[0]), int(self.arguments[1])
-            planned = syllabus.plan(syllabus.chapters(root), weeks, start, bundle=True)
+            planned = syllabus.plan(syllabus.chapters(root), weeks, start)
         except ValueError as error:
             raise self.error(f"syllabus {' '.join(self.arguments)}: {error}") from error
         rows = []

@@ -7,8 +7,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from course_lib.files import write_whole
 from course_lib.grading.authoring import Assignment, text
-from course_lib.grading.records.folder import save
 from course_lib.grading.sample import with_answers
 
 # Of every ten: seven, two and one.
@@ -67,5 +67,5 @@ def make(course: Path, assignment: Assignment, students: int) -> Counter[str]:
     for number in range(students):
         name = f"{'ab'[number % 2]}{number:03d}"
         path = course / "submitted" / name / assignment.name / f"{assignment.name}.ipynb"
-        save(path, text(submission(assignment, number)))
+        write_whole(path, text(submission(assignment, number)))
     return Counter(map(kind_of, range(students)))

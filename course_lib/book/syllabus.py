@@ -1,27 +1,23 @@
 """A term's plan: what is read and handed in when, from what the chapters say of themselves.
 
 Every chapter begins with its title, its goal, what it needs and how many minutes it takes; an
-assignment's minutes are those of its exercises. A week gets whole chapters in their order, so that
-the fullest week is as light as it can be.
+assignment's minutes are those of its exercises. A week gets whole chapters in their order.
 """
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
+from itertools import accumulate
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from course_lib.book.teaching import minutes, tasks
 from course_lib.errors import Refused
 
-# Assignments that belong together and can be handed in together.
-BUNDLES = (("01", "02"), ("03", "04"), ("07", "08"), ("15", "16"))
 # Where the core set leads: the whole Transformer, once on words and once on pictures.
 CORE_ENDS_IN = ("09", "12")
-# A week of more own work than this is not planned: a whole day and a half.
-MOST_MINUTES = 12 * 60
 DUE = time(23, 59)
 HEADINGS = ["Week", "From", "Read", "Minutes", "Hand in", "Minutes", "Points", "Due"]
 
@@ -37,25 +33,15 @@ REHEARSAL = "00"
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter and its assignment, as a plan sees them.
+    """A chapter and its assignment, as a plan sees them."""
 
-    Attributes:
-        name: Such as ``03_attention``; the assignment is called the same.
-        title: Without its number.
-        goal: What its reader is to reach.
-        reading: Minutes to read it.
-        work: Minutes that the exercises of its assignment take.
-        points: Points of the assignment; 0 for the rehearsal, which does not count.
-        needs: Numbers of the chapters it names as needed.
-    """
-
-    name: str
+    name: str  # such as ``03_attention``; the assignment is called the same
     title: str
     goal: str
-    reading: int
-    work: int
-    points: float
-    needs: tuple[str, ...]
+    reading: int  # minutes
+    work: int  # minutes that the exercises of its assignment take
+    points: float  # 0 for the rehearsal, which does not count
+    needs: tuple[str, ...]  # numbers of chapters
 
     @property
     def number(self) -> str:
@@ -70,14 +56,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Week:
-    """One week of a term.
-
-    Attributes:
-        number: From 1; 0 for a week without teaching.
-        starts: Its first day.
-        chapters: What is read; empty where nothing new comes.
-        due: When their assignments are due; None where there are none.
-    """
+    """One week of a term, numbered from 1."""
 
     number: int
     starts: date
@@ -86,15 +65,8 @@ class Week:
 
 
 def chapters(root: Path) -> list[Chapter]:
-    """All chapters of the book, in order.
-
-    Args:
-        root: The checkout.
-
-    Raises:
-        ValueError: A chapter does not say what it needs or how long it takes.
-    """
-    found, more = [], Counter[str]()
+    """All chapters of the book, in order; each says what it needs and how long it takes."""
+    book, more = [], Counter[str]()
     for page in sorted((root / "book" / "chapters").glob("*.md")):
         text = page.read_text(encoding="utf-8")
         if again := CONTINUED.search(text):
@@ -112,11 +84,11 @@ def chapters(root: Path) -> list[Chapter]:
         needs = tuple(dict.fromkeys(f"{int(number):02}" for number in numbers))
         counts = not page.stem.startswith(REHEARSAL)
         points = sum(task.points for task in asked) if counts else 0.0
-        found.append(
+        book.append(
             Chapter(page.stem, head["title"], head["goal"], int(head["minutes"]), minutes(asked),
                     points, needs)
         )  # fmt: skip
-    return [replace(one, reading=one.reading + more[one.number]) for one in found]
+    return [replace(one, reading=one.reading + more[one.number]) for one in book]
 
 
 def core(book: Sequence[Chapter]) -> list[Chapter]:
@@ -131,28 +103,8 @@ def core(book: Sequence[Chapter]) -> list[Chapter]:
     return [chapter for chapter in book if chapter.number in wanted]
 
 
-def plan(
-    book: Sequence[Chapter],
-    weeks: int,
-    start: date,
-    *,
-    bundle: bool = False,
-    free: Collection[date] = (),
-    zone: str = "UTC",
-) -> list[Week]:
-    """Lay chapters out over a term.
-
-    Args:
-        book: The chapters, in order.
-        weeks: How many weeks there is teaching.
-        start: The first day of the first; its assignments are due on the last day of their week.
-        bundle: Hand in the assignments of ``BUNDLES`` together, so that deadlines are fewer.
-        free: Days; in the weeks that hold one, nothing is read and nothing is due.
-        zone: Where 23:59 is meant.
-
-    Raises:
-        ValueError: There are too few weeks, a free day lies outside the term, or the zone is
-            unknown.
+def plan(book: Sequence[Chapter], weeks: int, start: date, zone: str = "UTC") -> list[Week]:
+    """Lay chapters out over weeks, about as many minutes in each; all is due on its last day.
 
     Example:
         >>> two = [Chapter(f"0{n}_x", "X", "", 60, 100, 9.0, ()) for n in (1, 2)]
@@ -165,109 +117,45 @@ def plan(
         where = ZoneInfo(zone)
     except (KeyError, OSError, ValueError):
         raise Refused(f"no time zone {zone!r}; wanted one such as Europe/Berlin") from None
-    units = _units(book, bundle)
-    loads = [sum(chapter.total for chapter in unit) for unit in units]
-    parts = _lightest(loads, min(weeks, len(units)))
-    fullest = max(sum(loads[i] for i in part) for part in parts)
-    if fullest > MOST_MINUTES:
-        more = range(weeks + 1, len(units) + 1)
-        enough = [n for n in more if _fullest(loads, n) <= MOST_MINUTES]
-        advice = f"Take {enough[0]} weeks, or fewer chapters" if enough else "Do without bundles"
-        raise Refused(
-            f"too few weeks ({weeks}): the fullest would hold {fullest} minutes of work, and"
-            f" {MOST_MINUTES} is the most that is planned. {advice}"
-        )
-    unused, result, day, taught = set(free), [], start, 0
-    while taught < weeks:
-        off = {d for d in free if day <= d < day + timedelta(days=7)}
-        unused -= off
-        if off:
-            result.append(Week(0, day))
-        else:
-            held = tuple(c for i in (parts[taught] if taught < len(parts) else ())
-                         for c in units[i])  # fmt: skip
-            last = datetime.combine(day + timedelta(days=6), DUE, where)
-            taught += 1
-            result.append(Week(taught, day, held, last if held else None))
-        day += timedelta(days=7)
-    if unused:
-        days = ", ".join(sorted(map(str, unused)))
-        raise Refused(f"{days}: not between {start} and {day - timedelta(days=1)}")
+    ends = list(accumulate(chapter.total for chapter in book))
+    # A chapter belongs where the middle of its minutes lies.
+    shares = [(end - c.total / 2) / ends[-1] for c, end in zip(book, ends, strict=True)]
+    places = [int(min(weeks, len(book)) * share) for share in shares]
+    result = []
+    for number in range(weeks):
+        first = start + timedelta(weeks=number)
+        due = datetime.combine(first + timedelta(days=6), DUE, where)
+        read = tuple(c for c, place in zip(book, places, strict=True) if place == number)
+        result.append(Week(number + 1, first, read, due if read else None))
     return result
-
-
-def _units(book: Sequence[Chapter], bundle: bool) -> list[list[Chapter]]:
-    """Chapters that share a deadline."""
-    units: list[list[Chapter]] = []
-    for chapter in book:
-        before = units[-1][-1].number if units else ""
-        if bundle and (before, chapter.number) in BUNDLES:
-            units[-1].append(chapter)
-        else:
-            units.append([chapter])
-    return units
-
-
-def _lightest(loads: Sequence[int], parts: int) -> list[range]:
-    """Cut a row into non-empty runs so that the heaviest is as light as it can be.
-
-    Of all such cuts, the one with the smallest sum of squares, which is the most even.
-
-    Example:
-        >>> _lightest([3, 1, 1, 3], 2)
-        [range(0, 2), range(2, 4)]
-    """
-    size = len(loads)
-    before = [0]
-    for load in loads:
-        before.append(before[-1] + load)
-    best: dict[tuple[int, int], tuple[int, int, int]] = {(0, 0): (0, 0, 0)}
-    for count in range(1, parts + 1):
-        for end in range(count, size + 1):
-            best[count, end] = min(
-                (max(best[count - 1, cut][0], run), best[count - 1, cut][1] + run**2, cut)
-                for cut in range(count - 1, end)
-                if (count - 1, cut) in best
-                for run in [before[end] - before[cut]]
-            )
-    ranges, end = [], size
-    for count in range(parts, 0, -1):
-        cut = best[count, end][2]
-        ranges.append(range(cut, end))
-        end = cut
-    return ranges[::-1]
-
-
-def _fullest(loads: Sequence[int], parts: int) -> int:
-    return max(sum(loads[i] for i in part) for part in _lightest(loads, parts))
 
 
 def rows(weeks: Sequence[Week]) -> list[list[str]]:
     """A plan's cells, one row a week, below ``HEADINGS``."""
-    found = []
+    cells = []
     for week in weeks:
         read = "; ".join(f"{c.number} {c.title}" for c in week.chapters)
         graded = [c for c in week.chapters if c.points]
         rehearsed = [f"{c.name} (rehearsal)" for c in week.chapters if not c.points]
-        found.append([
-            str(week.number or ""),
+        cells.append([
+            str(week.number),
             str(week.starts),
-            read or ("nothing new" if week.number else "no teaching"),
+            read or "nothing new",
             _sum(week.chapters, "reading"),
             ", ".join([*rehearsed, *(c.name for c in graded)]),
             _sum(week.chapters, "work"),
             _sum(graded, "points"),
             f"{week.due:%a %d %b %Y %H:%M %Z}" if week.due and graded else "",
         ])  # fmt: skip
-    return found
+    return cells
 
 
 def table(weeks: Sequence[Week]) -> str:
     """A plan as a Markdown table.
 
     Example:
-        >>> print(table([Week(0, date(2026, 12, 21))]).splitlines()[-1])
-        |  | 2026-12-21 | no teaching |  |  |  |  |  |
+        >>> print(table([Week(1, date(2026, 12, 21))]).splitlines()[-1])
+        | 1 | 2026-12-21 | nothing new |  |  |  |  |  |
     """
     lines = [HEADINGS, ["---"] * len(HEADINGS), *rows(weeks)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,9 +1,9 @@
 """What of the library an answer may use: one rule and one sentence, at home and in grading.
 
-An import of the rest succeeds and gives stand-ins, so that it costs nothing by itself; whatever is
-done with one says why it is not there. While an answer is graded there is nothing else
-(:mod:`course_lib.grading.judging.sandbox_package`); where the real library lies beside the answer,
-:func:`hidden` puts the stand-ins in its place as long as the answer runs.
+An import of the rest gives stand-ins, so that it costs nothing by itself; whatever is done with one
+says why it is not there. In grading there is nothing else
+(:mod:`course_lib.grading.judging.sandbox_package`); at home :func:`hidden` puts them in the place
+of the library.
 """
 
 import contextlib
@@ -37,12 +37,7 @@ RULE = (
 
 
 def absent(module: str) -> bool:
-    """Whether a module is one of the library that an answer can't use.
-
-    Example:
-        >>> absent("course_lib.masks.building"), absent("course_lib.data.text"), absent("torch")
-        (True, False, False)
-    """
+    """Whether a module is one of the library that an answer can't use."""
     package, _, rest = module.partition(".")
     return package == LIBRARY and rest.partition(".")[0] not in ("", *_NEEDED, *PRESENT)
 
@@ -90,11 +85,7 @@ class AbsentModule(ModuleType):
 
 
 class Finder(MetaPathFinder, Loader):
-    """Finds a stand-in for a module of the library that is out of reach.
-
-    Args:
-        known: Whether it is.
-    """
+    """Finds a stand-in for a module of the library that is out of reach."""
 
     def __init__(self, known: Callable[[str], bool] = absent) -> None:
         self.known = known
@@ -117,8 +108,7 @@ class Finder(MetaPathFinder, Loader):
 def hidden(names: Mapping[str, Any]) -> Iterator[None]:
     """Put stand-ins in the place of what an answer beside the real library can't use.
 
-    Args:
-        names: Where the answer is defined; what it holds of the library is back afterwards.
+    What ``names`` holds of the library is back afterwards.
     """
     package = sys.modules.get(LIBRARY)
     modules = {name: module for name, module in sys.modules.copy().items() if absent(name)}

@@ -32,10 +32,7 @@ def eager() -> AbstractContextManager[Any]:
 class AnswerHost:
     """Answers the verbs of a :class:`~course_lib.checks.answer_proxy.AnswerProxy` over a namespace.
 
-    Args:
-        namespace: The student's global names, read anew at every call.
-        recorder: Keeps the names of the operators that run in calls.
-        hiding: Entered with the namespace while an answer runs.
+    The namespace is read anew at every call; ``hiding`` is entered with it while an answer runs.
     """
 
     def __init__(
@@ -206,9 +203,7 @@ def _differentiable(value: Any) -> bool:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """An exception as data: its type, all that it is, its message, the student's own line, and
-    the function that this stands in.
-    """
+    """An exception as data, with the student's own line and the function that this stands in."""
     line, function = None, ""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if "course_lib" not in frame.filename and "site-packages" not in frame.filename:

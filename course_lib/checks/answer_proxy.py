@@ -1,9 +1,7 @@
 """An answer as a check sees it: a few verbs over a byte channel.
 
 ``AnswerProxy`` is the same class in the student's kernel, in the grade matrix and in the judge; the
-channel alone differs. Locally the bytes go straight to an
-:class:`~course_lib.checks.answer_host.AnswerHost`, so that what cannot cross a process boundary
-cannot pass a check at home either.
+channel alone differs. What cannot cross a process boundary passes no check at home either.
 """
 
 from __future__ import annotations
@@ -26,17 +24,13 @@ class AnswerLost(Exception):
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception that the answer raised: its type, its message, the line that raised it and the
-    function that this stands in.
-
-    ``kinds`` names the type and all that it inherits from, with spaces between.
-    """
+    """An exception that the answer raised."""
 
     type: str
     message: str
-    line: str = ""
-    kinds: str = ""
-    function: str = ""
+    line: str = ""  # that raised it
+    kinds: str = ""  # the type and all that it inherits from, with spaces between
+    function: str = ""  # that the line stands in
 
     def __str__(self) -> str:
         """One line for the student."""
@@ -46,13 +40,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Reply:
-    """What one call did: the value it returned, its arguments afterwards, or its exception.
-
-    Named arguments come after the others.
-    """
+    """What one call did: the value it returned, its arguments afterwards, or its exception."""
 
     value: Any = None
-    after: list[Any] = field(default_factory=list)
+    after: list[Any] = field(default_factory=list)  # named arguments come after the others
     error: Failure | None = None
 
 
@@ -65,18 +56,7 @@ class Gradients:
 
 
 class AnswerProxy:
-    """The only way in which a check reaches an answer.
-
-    Args:
-        exchange: Sends one packed request and returns the packed reply.
-
-    Example:
-        >>> proxy = AnswerProxy.local({"double": lambda x: 2 * x})
-        >>> proxy.call("double", 21).value
-        42
-        >>> str(proxy.call("triple", 1).error)
-        'NameError: `triple` is not defined: was its cell run, and not renamed?'
-    """
+    """The only way in which a check reaches an answer."""
 
     def __init__(self, exchange: Callable[[bytes], bytes]) -> None:
         self.exchange = exchange
@@ -88,23 +68,12 @@ class AnswerProxy:
         namespace: Mapping[str, Any],
         hiding: Callable[[Mapping[str, Any]], AbstractContextManager[Any]] = nullcontext,
     ) -> AnswerProxy:
-        """A proxy in this process, over the given global names.
-
-        Args:
-            namespace: The names.
-            hiding: Entered with them while an answer runs, such as
-                :func:`course_lib.checks.absent.hidden`.
-        """
+        """A proxy in this process; ``hiding`` is entered with the names while an answer runs."""
         return cls(AnswerHost(namespace, hiding=hiding).answer)
 
     @contextlib.contextmanager
     def refusing(self, kinds: Sequence[str], exercise: str) -> Iterator[None]:
-        """While this lasts, refuse the answer what is forbidden in this exercise.
-
-        Args:
-            kinds: Keys of :data:`course_lib.checks.forbidden.FORBIDDEN`.
-            exercise: The exercise's id, named to whoever is refused.
-        """
+        """While this lasts, refuse the answer what is forbidden in this exercise."""
         before = self._refuses
         self._refuses = {"refuse": list(kinds), "exercise": exercise} if kinds else {}
         try:
@@ -119,14 +88,9 @@ class AnswerProxy:
     def probe(
         self, name: str, args: Sequence[Any], *, memory: int, cpu: int, keep: Sequence[Any]
     ) -> Reply:
-        """Call a function within caps, see :mod:`course_lib.checks.probe`; slices come back.
+        """Call a function within caps in MiB and seconds, see :mod:`course_lib.checks.probe`.
 
-        Args:
-            name: The function.
-            args: Its arguments; large ones are fixtures.
-            memory: MiB it may take.
-            cpu: Seconds of processor time it may take.
-            keep: The slices that come back, each of one or more leading axes.
+        Of what comes back, ``keep`` are the slices, each of one or more leading axes.
         """
         pairs = [[[axis.start, axis.stop] for axis in place] for place in keep]
         caps = {"memory": memory, "cpu": cpu, "keep": pairs}

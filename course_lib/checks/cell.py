@@ -34,15 +34,8 @@ if TYPE_CHECKING:
 def check(identifier: str, names: Mapping[str, Any] | None = None) -> float:
     """Check an exercise, print what holds and what doesn't, and return the points.
 
-    Args:
-        identifier: The exercise, such as ``"attention.scaled_dot_product"``.
-        names: Where the answer is defined; the notebook's global names when None.
-
-    Returns:
-        Points between 0 and the exercise's maximum, as nbgrader's partial credit wants them.
-
-    Raises:
-        Refused: There is no such exercise.
+    Without ``names`` the answer is in the notebook's global names. Points lie between 0 and the
+    exercise's maximum, as nbgrader's partial credit wants them.
     """
     from IPython import get_ipython
 
@@ -106,11 +99,7 @@ def publish(identifier: str) -> None:
 
 
 def examine(identifier: str, names: Mapping[str, Any] | None, *, progress: bool = False) -> Report:
-    """The report on an exercise; its note tells how to have the same samples again.
-
-    Raises:
-        Refused: There is no such exercise.
-    """
+    """The report on an exercise; its note tells how to have the same samples again."""
     from course_lib.checks.absent import hidden
     from course_lib.checks.answer_proxy import AnswerProxy
     from course_lib.checks.exercise import find

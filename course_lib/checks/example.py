@@ -20,16 +20,11 @@ FEW = 20
 
 @dataclass(frozen=True)
 class Shown:
-    """A value as a student is shown it.
+    """A value as a student is shown it."""
 
-    Args:
-        name: What it is called, with the index of the slice that is shown.
-        form: Dtype and shape of a tensor, or what else it is.
-        rows: A few of its numbers as text of equal width, and whether each is wrong.
-    """
-
-    name: str
-    form: str
+    name: str  # with the index of the slice that is shown
+    form: str  # dtype and shape of a tensor, or what else it is
+    # numbers as text of equal width, and whether each is wrong
     rows: tuple[tuple[tuple[str, bool], ...], ...] = ()
 
 
@@ -53,13 +48,7 @@ class Pair:
 
 
 def first_pair(got: Any, want: Any, what: str, names: Sequence[str] = ()) -> Pair:
-    """The innermost values that differ.
-
-    Example:
-        >>> import torch
-        >>> first_pair([torch.ones(2), torch.ones(3)], [torch.ones(2), torch.zeros(3)], "it").what
-        'it[1]'
-    """
+    """The innermost values that differ."""
     if isinstance(want, (list, tuple)) and isinstance(got, (list, tuple)):
         for index, (g, w) in enumerate(zip(got, want, strict=False)):
             if difference(g, w):
@@ -80,16 +69,7 @@ def example(
     value: Any,
     pair: Pair | None,
 ) -> Example:
-    """Show a call.
-
-    Args:
-        function: What was called, or has the same arguments; names them.
-        called: The name under which it was called.
-        args: The arguments.
-        kwargs: The named ones.
-        value: What came back, or the failure; ``...`` shows nothing.
-        pair: Where that differs from what was wanted, if that is known.
-    """
+    """Show a call; a value ``...`` shows nothing, and ``pair`` is where it is wrong."""
     named = list(zip(parameters(function, len(args)), args, strict=True))
     named += list(kwargs.items())
     arguments = tuple(show(n, a, few=True) for n, a in named)
@@ -116,17 +96,10 @@ def show(
 ) -> Shown:
     """Show a value: of a tensor at most a few rows and columns, around a place if one is given.
 
-    Args:
-        what: Its name.
-        value: The value.
-        few: Whether numbers are shown only of a tensor that has few of them.
-        wrong: Which entries are wrong.
-        place: An index that has to be seen.
+    With ``few``, numbers are shown only of a tensor that has few of them.
 
     Example:
         >>> import torch
-        >>> show("w", torch.eye(2)).rows
-        ((('1', False), ('0', False)), (('0', False), ('1', False)))
         >>> show("w", torch.zeros(3, 9, 9), place=(2, 8, 0)).name
         'w[2, 5:9, 0:5]'
     """
@@ -162,12 +135,7 @@ def show(
 
 
 def parameters(function: Callable[..., Any], count: int) -> list[str]:
-    """What a function calls its first arguments; those that it has no name for are numbered.
-
-    Example:
-        >>> parameters(lambda q, k: q, 3)
-        ['q', 'k', 'argument 3']
-    """
+    """What a function calls its first arguments; those that it has no name for are numbered."""
     known = [p for p in inspect.signature(function).parameters if p != "self"][:count]
     return [*known, *(f"argument {n + 1}" for n in range(len(known), count))]
 

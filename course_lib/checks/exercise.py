@@ -60,43 +60,26 @@ class Answer:
 
 @dataclass(eq=False)
 class Exercise:
-    """A graded exercise.
+    """A graded exercise."""
 
-    Args:
-        id: ``"<topic>.<name>"``, stable once released.
-        function: The name that the student defines.
-        reference: The full implementation it is compared with.
-        points: Maximum points; the properties' points must add up to it.
-        minutes: How long a good student needs.
-        difficulty: From 1 (a line) to 5 (an afternoon's puzzle).
-        chapter: Where the idea is explained, such as ``"03_attention.html#scale"``.
-        example: Arguments of the visible example.
-        outcomes: What it assesses, ids of ``book/outcomes.yml``.
-        given: Library functions that the notebook hands to the student above this exercise.
-        returns: What the values are called when a tuple is returned.
-        forbidden: What an answer may not use, out of
-            :data:`course_lib.checks.forbidden.FORBIDDEN`.
-        severe: Why a mistake may cost nearly all points where there are many properties, by the
-            mistake's name; see :func:`course_lib.checks.matrix.kept`.
-        any_size: Whether answers may differ in size, as inputs that are asked for do.
-        records: What is known of it where reference and mistakes have no code.
-    """
-
-    id: str
-    function: str
-    reference: Callable[..., Any]
-    points: float
-    minutes: int
-    difficulty: int
-    chapter: str
-    example: Callable[[Trial], tuple[Any, ...]]
-    outcomes: tuple[str, ...] = ()
+    id: str  # ``"<topic>.<name>"``, stable once released
+    function: str  # the name that the student defines
+    reference: Callable[..., Any]  # the full implementation it is compared with
+    points: float  # those of the properties add up to it
+    minutes: int  # how long a good student needs
+    difficulty: int  # from 1 (a line) to 5 (an afternoon's puzzle)
+    chapter: str  # where the idea is explained, such as ``"03_attention.html#scale"``
+    example: Callable[[Trial], tuple[Any, ...]]  # arguments of the visible example
+    outcomes: tuple[str, ...] = ()  # ids of ``book/outcomes.yml``
+    # functions handed to the student above this exercise
     given: tuple[Callable[..., Any], ...] = ()
-    returns: tuple[str, ...] = ()
-    forbidden: tuple[str, ...] = ()
+    returns: tuple[str, ...] = ()  # names of the values of a returned tuple
+    forbidden: tuple[str, ...] = ()  # keys of :data:`course_lib.checks.forbidden.FORBIDDEN`
+    # why a mistake, by its name, may cost nearly all points; see
+    # :func:`course_lib.checks.matrix.kept`
     severe: Mapping[str, str] = field(default_factory=dict)
-    any_size: bool = False
-    records: Records | None = None
+    any_size: bool = False  # whether answers may differ in size, as inputs that are asked for do
+    records: Records | None = None  # where reference and mistakes have no code
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Answer] = field(default_factory=list)
     alternatives: list[Answer] = field(default_factory=list)
@@ -213,11 +196,7 @@ def identifiers() -> tuple[str, ...]:
 
 
 def find(identifier: str) -> Exercise:
-    """The exercise with this id.
-
-    Raises:
-        Refused: There is none; the message names the nearest ids.
-    """
+    """The exercise with this id; a refusal names the nearest ids."""
     if identifier not in identifiers():
         near = difflib.get_close_matches(str(identifier), identifiers())
         meant = f"did you mean {', '.join(near)}?" if near else f"topics are {', '.join(topics())}"

@@ -35,11 +35,7 @@ FIXTURES: dict[str, Callable[..., Any]] = {
 
 
 def build(name: str, params: dict[str, Any]) -> Any:
-    """Build a named fixture.
-
-    Raises:
-        KeyError: There is no fixture of that name.
-    """
+    """Build a named fixture."""
     if name not in FIXTURES:
         raise KeyError(f"no fixture {name!r}; there are {', '.join(sorted(FIXTURES))}")
     return FIXTURES[name](**params)

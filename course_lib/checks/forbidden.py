@@ -34,26 +34,15 @@ class NotAllowed(RuntimeError):
 
 @dataclass(frozen=True)
 class Forbidden:
-    """What an exercise may forbid.
+    """What an exercise may forbid."""
 
-    Args:
-        says: What may not be used, as the student knows it.
-        instead: What to do.
-        operators: A pattern for names of torch's operators, whatever their library: every one
-            that it matches is refused on a CPU, where all ways to it end.
-        functions: Full names of the functions written in Python that are refused.
-        names: Last parts of the names by which an answer's source shows that it uses them.
-        allied: Names that stand for something allowed as well.
-        gradients: Whether :func:`for_good` also keeps every operator from being recorded, so that
-            no way of calling the engine finds anything to differentiate.
-    """
-
-    says: str
-    instead: str
-    operators: str = "$^"
-    functions: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    allied: tuple[str, ...] = ()
+    says: str  # what may not be used, as the student knows it
+    instead: str  # what to do
+    operators: str = "$^"  # names of torch's, refused on a CPU, where all ways to them end
+    functions: tuple[str, ...] = ()  # full names of those written in Python
+    names: tuple[str, ...] = ()  # last parts of names by which a source shows that it uses them
+    allied: tuple[str, ...] = ()  # names that stand for something allowed as well
+    # whether :func:`for_good` also keeps every operator from being recorded
     gradients: bool = False
 
 
@@ -137,26 +126,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
 
 @contextlib.contextmanager
 def during(kinds: Sequence[str], exercise: str = "") -> Iterator[None]:
-    """Refuse, in this process, while this context lasts.
-
-    Args:
-        kinds: Keys of :data:`FORBIDDEN`.
-        exercise: Whose answer runs; named to whoever is refused.
-
-    Raises:
-        KeyError: There is no such kind.
-
-    Example:
-        >>> q = torch.ones(1, 2, 4)
-        >>> saved = torch.nn.functional.scaled_dot_product_attention
-        >>> with during(["attention"], "a.exercise"):
-        ...     saved(q, q, q)
-        Traceback (most recent call last):
-        ...
-        course_lib.checks.forbidden.NotAllowed: ... may not be used in a.exercise: ...
-        >>> saved(q, q, q).shape
-        torch.Size([1, 2, 4])
-    """
+    """Refuse, in this process, while this context lasts, also who saved a function before."""
     with contextlib.ExitStack() as stack:
         for kind in kinds:
             forbidden = FORBIDDEN[kind]
@@ -172,12 +142,6 @@ def for_good(kinds: Sequence[str]) -> None:
 
     Operators end in a builtin function that takes no such arguments: unlike a Python function it
     has no code that could be exchanged. What registered it is never freed and known to nobody.
-
-    Args:
-        kinds: Keys of :data:`FORBIDDEN`.
-
-    Raises:
-        KeyError: There is no such kind.
     """
     lost: dict[str, None] = {}
     for kind in kinds:
@@ -198,33 +162,16 @@ def _keep(libraries: list[Any]) -> None:
 
 
 def refuses(kinds: Sequence[str], operator: str) -> bool:
-    """Whether an operator, by its full name, is among those that are refused.
-
-    Example:
-        >>> refuses(["patches"], "aten::im2col"), refuses(["norm"], "aten::im2col")
-        (True, False)
-    """
+    """Whether an operator, by its full name, is among those that are refused."""
     return any(re.match(rf"\w+::(?:{FORBIDDEN[kind].operators})", operator) for kind in kinds)
 
 
 def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[str]:
-    """What an answer names that it may not use, found by reading its source.
+    """What an answer names that it may not use, found by reading the notebook's cells.
 
     Only the code that can run in the answer counts: the function itself and what it comes to from
-    there. A comparison, a test below it, a comment or a text is nobody's offence.
-
-    Args:
-        kinds: Keys of :data:`FORBIDDEN`.
-        sources: The notebook's cells.
-        function: The name that was asked for; naming a function of one's own so is none, either.
-
-    Example:
-        >>> named(["attention"], ["from torch.nn import functional as T\\n"
-        ...     "def answer(q): return T.scaled_dot_product_attention(q, q, q)"], "answer")
-        ['scaled_dot_product_attention']
-        >>> named(["attention"], ["def answer(q): return q\\n"
-        ...     "print(F.scaled_dot_product_attention(q, q, q))"], "answer")
-        []
+    there. A comparison, a test below it, a comment or a text is nobody's offence, nor is a function
+    of one's own that is called so.
     """
     wanted = {name for kind in kinds for name in FORBIDDEN[kind].names}
     found: dict[str, None] = {}

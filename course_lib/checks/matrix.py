@@ -71,15 +71,8 @@ def matrix(
 
     A mistake counts as rejected, or named, when it is under all seeds; an alternative as full and a
     stub as zero likewise. The reference must have full marks too. Misnamed is whatever gets the
-    name of a mistake that it is not: an alternative, another mistake, and, where mutants are tried,
-    a mutant or a pair of mistakes.
-
-    Args:
-        seeds: How many seeds.
-        only: Ids of the exercises; all when None.
-        grader: Grades source code; in this process by default, over a worker in the judge's test.
-        progress: Called with the id of each exercise as it begins.
-        models: Model answers by exercise id, to try their mutants as well.
+    name of a mistake that it is not: an alternative, another mistake, and, where there are
+    ``models`` (model answers by exercise), a mutant or a pair of mistakes.
     """
     tally = Tally(seeds=seeds, mutants=None if models is None else Survey())
     for identifier in only or identifiers():
@@ -191,11 +184,6 @@ def kept(exercise: Exercise, given: Iterable[str] = ()) -> list[Kept]:
 
     A slip leaves a third of the points at least where there are five properties or more, unless the
     exercise's ``severe`` says why not. A given function handed in as it came earns nothing.
-
-    Args:
-        exercise: The exercise.
-        given: Full names of the functions that its task hands out, out of
-            :func:`course_lib.grading.authoring.answers`.
     """
     handed = {name.rpartition(".")[2]: resolve_name(name) for name in given}
     arity = len(inspect.signature(exercise.reference).parameters)

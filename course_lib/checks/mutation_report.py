@@ -36,14 +36,11 @@ SEED, OTHER_SEED = "0" * 31 + "a", "0" * 31 + "b"
 
 
 class Model(NamedTuple):
-    """A model answer; ``before`` is what stands above it in its notebook and is left as it is.
-
-    ``given`` names the functions of the library that its task hands out.
-    """
+    """A model answer; ``before`` is what stands above it in its notebook and is left as it is."""
 
     before: str
     source: str
-    given: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()  # functions of the library that its task hands out
 
 
 class Endless(KeyboardInterrupt):
@@ -52,16 +49,13 @@ class Endless(KeyboardInterrupt):
 
 @dataclass
 class Survey:
-    """What became of the mutants; ``faults`` are the survivors and false names nobody explains.
-
-    ``misnamed`` counts pairs of mistakes, too.
-    """
+    """What became of the mutants; ``faults`` are the survivors and false names nobody explains."""
 
     mutants: int = 0
     rejected: int = 0
     equivalent: int = 0
     pairs: int = 0
-    misnamed: int = 0
+    misnamed: int = 0  # counts pairs of mistakes, too
     faults: list[str] = field(default_factory=list)
 
     @property
@@ -81,12 +75,7 @@ class Survey:
 def survey(exercise: Exercise, model: Model, tally: Survey, every: int = 1) -> None:
     """Grade once, and count, the mutants of a model answer, and pairs of its mistakes.
 
-    Args:
-        exercise: The exercise that ``model`` solves.
-        model: The model answer as a student would hand it in.
-        tally: Where to count.
-        every: Take each such mutant only, for a quick look; 1 takes all and also reports
-            explanations that explain nothing.
+    Take only one in ``every``, for a quick look; 1 also reports explanations that explain nothing.
     """
     reasons = explained().get(exercise.id, {})
     unused = set(reasons)
@@ -136,16 +125,7 @@ def _pairs(exercise: Exercise, model: Model, tally: Survey, limit: float, every:
 
 
 def merged(source: str, one: str, other: str) -> str | None:
-    """An answer with the changes of two others; None where those cannot stand together.
-
-    Example:
-        >>> right = "def f(a):\\n    a += 1\\n    b = 2\\n    return a * b"
-        >>> print(merged(right, right.replace("1", "3"), right.replace("*", "-")))
-        def f(a):
-            a += 3
-            b = 2
-            return a - b
-    """
+    """An answer with the changes of two others; None where those cannot stand together."""
     lines, first, second = (plain(text).splitlines() for text in (source, one, other))
     # Annotations of the signature are nobody's change: banks leave them out.
     lines[0] = first[0]
@@ -164,11 +144,7 @@ def merged(source: str, one: str, other: str) -> str | None:
 
 
 def _limit(exercise: Exercise, model: Model) -> float:
-    """CPU seconds for one mutant, from what the model answer takes.
-
-    Raises:
-        ValueError: The model answer itself has not full marks.
-    """
+    """CPU seconds for one mutant, from what the model answer takes."""
     start = time.process_time()
     report = grade_source(exercise, f"{model.before}\n\n{model.source}", SEED)
     if not report.full:

@@ -1,9 +1,8 @@
 """One call within caps on memory and processor time, in a process of its own.
 
-Counting operations shows what an answer does, but can be dodged. A *size probe* cannot: its input
-is so large that the forbidden way exceeds a cap at least tenfold, and every good way stays under a
-fifth of it. The call runs in a fork of the answer's process, so that neither a student's kernel nor
-a worker is harmed by a cap that strikes.
+Counting operations can be dodged. A *size probe* cannot: its input is so large that the forbidden
+way exceeds a cap at least tenfold, and every good way stays under a fifth of it. The call runs in a
+fork, so that neither a student's kernel nor a worker is harmed by a cap that strikes.
 """
 
 import contextlib
@@ -56,28 +55,11 @@ UNTOLD = tuple(kind.__name__ for kind in (OutOfTime, Starved, CannotCap))
 
 
 def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
-    """What ``compute`` returns, if that can be had within the caps.
+    """What ``compute`` returns in a fork of this process, if that can be had within the caps.
 
-    Args:
-        compute: Runs in a fork of this process; nothing but the bytes comes back.
-        memory: MiB of address space beyond what this process has already.
-        cpu: Seconds of processor time, of one thread, at most 7: on the wall it may take twice as
-            long and 5 seconds more, which has to be less than a worker has for a call.
-
-    Raises:
-        TooMuchMemory: It ran into the cap on memory.
-        OutOfTime: It was not finished in its processor time.
-        Starved: It did not get that time for so long that it was ended.
-        CannotCap: This system cannot fork, or does not hold a process to its caps.
-        Unanswered: Its process ended on its own.
-
-    Example:
-        >>> bounded(lambda: b"small", memory=64, cpu=2)
-        b'small'
-        >>> bounded(lambda: bytes(2**30), memory=64, cpu=2)
-        Traceback (most recent call last):
-        ...
-        course_lib.checks.probe.TooMuchMemory: took more than 64 MiB of memory
+    ``memory`` are MiB of address space beyond what this process has already, ``cpu`` seconds of one
+    thread, at most 7: on the wall it may take twice as long and 5 seconds more, which has to be
+    less than a worker has for a call.
     """
     if not _possible():
         raise CannotCap("caps on a call need a system that forks safely")
@@ -254,17 +236,7 @@ def out_of_memory(error: BaseException) -> bool:
 def places(
     draw: Callable[[int, int], int], axes: Sequence[tuple[int, ...]], number: int
 ) -> list[tuple[slice, ...]]:
-    """Slices of a large tensor, as :meth:`course_lib.checks.trial.Trial.slices` gives them.
-
-    Args:
-        draw: Draws an integer, both bounds included.
-        axes: Of each leading axis its length, how much of it a slice has, and steps.
-        number: How many.
-
-    Example:
-        >>> places(max, [(8, 8), (9, 2, 3)], 2)
-        [(slice(0, 8, None), slice(6, 8, None)), (slice(0, 8, None), slice(6, 8, None))]
-    """
+    """Slices of a large tensor, as :meth:`course_lib.checks.trial.Trial.slices` gives them."""
 
     def one(length: int, wide: int, step: int = 1) -> slice:
         first = step * draw(0, (length - wide) // step)
@@ -275,16 +247,7 @@ def places(
 
 
 def part(value: Any, keep: Sequence[Sequence[int]]) -> Any:
-    """The slice of every tensor in a value that is sent back.
-
-    Args:
-        value: A tensor, or lists and tuples of them.
-        keep: A pair of first and one past the last for each leading axis.
-
-    Example:
-        >>> part((torch.arange(6).reshape(3, 2), 7), [(1, 2)])
-        (tensor([[2, 3]]), 7)
-    """
+    """The slice of every tensor in a value: first and one past the last of each leading axis."""
     if type(value) in TENSORS:
         return value[tuple(slice(*pair) for pair in keep[: value.dim()])]
     found = items(value)

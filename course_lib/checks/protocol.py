@@ -72,11 +72,7 @@ class Opaque:
 
 
 def pack(message: dict[str, Any]) -> bytes:
-    """Turn a message into bytes.
-
-    Raises:
-        ProtocolError: The message is larger than ``MAX_FRAME``, what is no tensor in it larger than
-            ``MAX_HEADER``, or it is nested deeper than ``MAX_DEPTH``.
+    """Turn a message into bytes, unless it is too large or too deep.
 
     Example:
         >>> unpack(pack({"x": torch.arange(3), "y": (1, None)}))
@@ -95,11 +91,7 @@ def pack(message: dict[str, Any]) -> bytes:
 
 
 def unpack(frame: bytes) -> dict[str, Any]:
-    """Turn bytes back into a message, trusting none of them.
-
-    Raises:
-        ProtocolError: The bytes are not a message that ``pack`` could have made.
-    """
+    """Turn bytes back into a message, trusting none of them."""
     try:
         (length,) = struct.unpack_from(">I", frame)
         if length > MAX_HEADER:
@@ -132,14 +124,7 @@ def unpack(frame: bytes) -> dict[str, Any]:
 
 
 def items(value: Any) -> list[Any] | None:
-    """The items of a list or tuple, or None; a subclass, such as a named tuple, is not asked.
-
-    Example:
-        >>> class Later(tuple):
-        ...     def __iter__(self): raise RuntimeError("computes only now")
-        >>> items(Later([1, 2]))
-        [1, 2]
-    """
+    """The items of a list or tuple, or None; a subclass, such as a named tuple, is not asked."""
     for kind in (list, tuple):
         if issubclass(type(value), kind):
             return list(kind.__iter__(value))

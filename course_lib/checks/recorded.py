@@ -41,29 +41,15 @@ class Unrecorded(Exception):
 
 @dataclass(frozen=True)
 class Sketch:
-    """What is kept of values: too little to have them back, enough to know them again.
+    """What is kept of values: too little to have them back, enough to know them again."""
 
-    Args:
-        form: A digest of kinds, shapes, dtypes, and of all that is no real number.
-        sums: Weighted sums of the real numbers, ``(n,)``.
-        within: How far each may be off, by the tolerance that values are compared with, ``(n,)``.
-    """
-
-    form: str
-    sums: Tensor
-    within: Tensor
+    form: str  # a digest of kinds, shapes, dtypes, and of all that is no real number
+    sums: Tensor  # weighted sums of the real numbers, ``(n,)``
+    within: Tensor  # how far each may be off, by the tolerance of comparisons, ``(n,)``
 
     @classmethod
     def of(cls, values: Any) -> Sketch:
-        """The sketch of a structure of values.
-
-        Example:
-            >>> a, b = torch.ones(3), torch.ones(3) + 1e-7
-            >>> Sketch.of([a, "word"]).fits(Sketch.of([b, "word"]))
-            True
-            >>> Sketch.of(a).fits(Sketch.of(a + 0.1)), Sketch.of(a).fits(Sketch.of(torch.ones(4)))
-            (False, False)
-        """
+        """The sketch of a structure of values."""
         form: list[str] = []
         sums: list[tuple[float, float]] = []
         _draw(values, form, sums)
@@ -91,13 +77,7 @@ class Sketch:
 
 
 def returned_sketch(values: Any) -> Sketch:
-    """The sketch of what came back, by which a mistake is known: without half precision's digits.
-
-    Example:
-        >>> a = returned_sketch([torch.ones(3).half(), 2])
-        >>> a.fits(returned_sketch([torch.zeros(3).half(), 2]))
-        True
-    """
+    """The sketch of what came back, by which a mistake is known, of no half precision."""
 
     def bare(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -166,14 +146,7 @@ def _weights(length: int) -> Tensor:
 
 @dataclass
 class Records:
-    """What is known of one exercise.
-
-    Args:
-        calls: Calls of the reference, and of what else answers: sketches of the function's name
-            and arguments, and what came back, by their form.
-        mistakes: Of each seed and mistake, for each property the verdict, None where there was
-            none, and the sketch of what was returned to it.
-    """
+    """What is known of one exercise: calls of what answers, and what mistakes came to."""
 
     calls: dict[str, list[tuple[Sketch, Any]]] = field(default_factory=lambda: defaultdict(list))
     mistakes: dict[tuple[str, str], list[tuple[bool | None, Sketch]]] = field(default_factory=dict)
@@ -186,11 +159,7 @@ class Records:
             known.append((asked, copy.deepcopy(value)))
 
     def value(self, called: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What a function returned on these arguments.
-
-        Raises:
-            Unrecorded: It never had them.
-        """
+        """What a function returned on these arguments."""
         asked = Sketch.of([called, list(args), dict(kwargs)])
         # Arguments a millionth apart are asked for, too, where gradients are measured.
         near = min(self.calls.get(asked.form, ()), key=lambda e: asked.far(e[0]), default=None)
@@ -207,13 +176,7 @@ class Records:
     def named(
         self, seed: str, verdicts: Sequence[bool | None], returned: Sequence[Sequence[Any]]
     ) -> list[str]:
-        """The mistakes that came to the same under this seed, as far as there are verdicts.
-
-        Args:
-            seed: One of the known seeds.
-            verdicts: On each property; None where there is none.
-            returned: To each property.
-        """
+        """The mistakes that came to the same under this seed, as far as there are verdicts."""
         sketches = [returned_sketch(values) for values in returned]
 
         def same(known: tuple[bool | None, Sketch], verdict: bool | None, seen: Sketch) -> bool:

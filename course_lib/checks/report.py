@@ -123,10 +123,7 @@ class Report:
 
     @property
     def one_reason(self) -> str:
-        """Why everything failed, when there is a single reason for it; else empty.
-
-        A line that crashes on every sample crashes for one reason, whatever its sizes are.
-        """
+        """Why everything failed, when there is a single reason for it; else empty."""
         reasons = {_apart_from_sizes(row.why): row.why for row in self.rows if not row.open}
         return min(reasons.values()) if len(reasons) == 1 else ""
 
@@ -184,13 +181,7 @@ def _apart_from_sizes(why: str) -> str:
 
 
 def read_table(text: str) -> tuple[dict[str, bool | None], str]:
-    """What :meth:`Report.table` says: each property's verdict, None if open, and the mistake.
-
-    Example:
-        >>> rows = [Row("shape", "one row a query", True, 1.0), Row("mask", "", False, 0.5, "why")]
-        >>> read_table(Report("attention.example", rows, 1.5).table())
-        ({'shape': True, 'mask': False}, '')
-    """
+    """What :meth:`Report.table` says: each property's verdict, None if open, and the mistake."""
     verdicts = {"pass": True, "FAIL": False, "open": None}
     named = _NAMED.search(text)
     held = {name: verdicts[mark] for mark, name in _ROW.findall(text)}
@@ -222,18 +213,10 @@ def grade(
     reveal: bool = True,
     progress: bool = False,
 ) -> Report:
-    """Try every property of an exercise on an answer.
+    """Try every property of an exercise on an answer; each draws samples from a seed of its own.
 
-    Args:
-        exercise: The exercise.
-        proxy: Of the answer.
-        seed: The grading seed; every property draws its samples from its own derived seed.
-        name_mistake: Whether to look for the answer in the bank of mistakes when it fails.
-        reveal: Whether to say what was wanted of samples that may come again.
-        progress: Whether to show on stdout how far it is, should it take longer than moments.
-
-    Raises:
-        AnswerLost: The answer's process died; a worker's caller decides what that costs.
+    With ``reveal`` it says what was wanted of samples that may come again. :class:`AnswerLost`: the
+    answer's process died.
     """
     rows, transcript, calls = [], [], []
     affordable: set[str] = set()
@@ -373,10 +356,7 @@ def quiet() -> Iterator[None]:
 
 
 def grade_source(exercise: Exercise, source: str, seed: str, *, named: bool = False) -> Report:
-    """Grade an answer given as source code, in this process: for code of our own only.
-
-    What the answer prints or warns about is dropped.
-    """
+    """Grade an answer given as source code, in this process and silently: for our own code only."""
     with quiet():
         proxy = AnswerProxy.local(namespace(exercise, source))
         return grade(exercise, proxy, seed, name_mistake=named)

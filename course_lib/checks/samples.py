@@ -45,9 +45,7 @@ class Samples:
     def slices(self, *axes: tuple[int, ...], number: int = 3) -> list[tuple[slice, ...]]:
         """Slices of a large result, to be compared: nobody knows beforehand which.
 
-        Args:
-            axes: Of each leading axis its length, how much of it a slice has, and, if not 1, the
-                steps in which it may begin.
-            number: How many; one where it would be the same each time.
+        Of each leading axis: its length, how much of it a slice has, and perhaps steps between
+        slices.
         """
         return places(self.integer, axes, number)

@@ -19,12 +19,7 @@ EVERYDAY = Path(__file__).with_name("everyday.txt")
 
 
 class Recorder(TorchDispatchMode):
-    """Keeps the names of the operators that run while it is entered, backward ones, too.
-
-    Args:
-        without: What is refused and so not taken apart, which would go around the refusal: keys of
-            :data:`course_lib.checks.forbidden.FORBIDDEN`.
-    """
+    """Keeps the names of the operators that run while it is entered, backward ones, too."""
 
     def __init__(self, without: Sequence[str] = ()) -> None:
         super().__init__()
@@ -61,14 +56,6 @@ def unusual(names: Iterable[str], words: Collection[str]) -> list[str]:
 
     Torch's own tags settle most of the others: what works number by number, and the core to which
     all else can be traced back, is no shortcut to any exercise that does not forbid it.
-
-    Args:
-        names: Of operators, as :class:`Recorder` keeps them.
-        words: Names that an answer may use, such as ``"cumsum"``.
-
-    Example:
-        >>> unusual(["aten::exp_", "aten::mm", "mkldnn::_linear_pointwise"], [])
-        ['mkldnn::_linear_pointwise']
     """
     return sorted(name for name in names if not _usual(name) and _word(name) not in words)
 

@@ -18,18 +18,7 @@ _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any], Any], ...] = (
 
 
 class Aside:
-    """The notebook's settings while a check runs; use it as a context manager.
-
-    Example:
-        >>> torch.set_default_dtype(torch.float64)
-        >>> with Aside() as aside:
-        ...     ours = torch.ones(1).dtype
-        ...     with aside.back():
-        ...         theirs = torch.ones(1).dtype
-        >>> ours, theirs, torch.ones(1).dtype
-        (torch.float32, torch.float64, torch.float64)
-        >>> torch.set_default_dtype(torch.float32)
-    """
+    """The notebook's settings while a check runs; use it as a context manager."""
 
     def __enter__(self) -> "Aside":
         """Compute as if nothing had been set."""

@@ -1,7 +1,4 @@
-"""How a notebook's cells run where they count: while it is graded, and in a rehearsal of that.
-
-Both are IPython's own shell of a kernel. What differs from a kernel is here, once for both.
-"""
+"""How a notebook's cells run where they count, in grading and rehearsal: in IPython's shell."""
 
 import ast
 import socket
@@ -16,9 +13,8 @@ from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 def count(shell: InteractiveShell) -> None:
     """Let a shell run cells as they are run where they count, for the rest of its life.
 
-    An import at the margin that fails, and a magic or a command that does, ends no cell: the lines
-    after it run, each of them for itself, for the packages of one machine are not those of another.
-    ``exit`` ends nothing, either, and a magic that is used wrongly is an error that shows.
+    An import at the margin that fails, and a magic or a command that does, ends no cell, for the
+    packages of one machine are not those of another. ``exit`` ends nothing, either.
     """
     run_nodes = shell.run_ast_nodes
 
@@ -64,10 +60,7 @@ class _Without(MetaPathFinder):
 
 
 def alone(packages: Collection[str]) -> None:
-    """Take from a process what a grader's worker lacks: the network, and packages by their names.
-
-    The library itself may load data. Programs that a cell starts are not held back.
-    """
+    """Take the network and some packages from a process, as from a grader's worker."""
     sys.meta_path.insert(0, _Without(frozenset(packages)))
 
     def audit(event: str, arguments: tuple[Any, ...]) -> None:

@@ -76,10 +76,8 @@ class Trial(Samples):
         return reply
 
     def settled(self, reply: Reply, *handed: Any) -> Reply:
-        """A reply in single precision where nothing in double was handed over.
-
-        What was computed in single and comes back in double has digits that mean nothing.
-        """
+        """A reply in single precision where nothing in double was handed over."""
+        # What was computed in single and comes back in double has digits that mean nothing.
         self._widened = has(reply.value, torch.float64) and (
             has(handed, torch.float32) and not has(handed, torch.float64)
         )
@@ -160,21 +158,14 @@ class Trial(Samples):
         why: str,
         timed: bool = False,
     ) -> None:
-        """Expect a call to stay within caps, and slices of what it returns to be right.
+        """Expect a call to stay within caps, and slices (``keep``) to be those that are wanted.
 
         Choose the input so that the way that is asked not to be gone takes ten times the cap, and
-        every good way a fifth of it. Memory alone is judged, unless the text gives seconds, too:
-        of a call that is not finished in time nothing is known, and where caps cannot be set, as
-        on macOS, nothing is tried. Both leave the property ``open``.
-
-        Args:
-            args: Arguments; large ones are ``Fixture("normal", ...)``, made on the answer's side.
-            want: The right value of each slice.
-            keep: The slices, of :meth:`slices`.
-            memory: MiB beyond what is in use before the call.
-            cpu: Seconds of processor time.
-            why: What is too costly, told when the cap is exceeded.
-            timed: Whether the text gives seconds as well, so that time is judged like memory.
+        every good way a fifth of it. Memory (MiB) alone is judged, unless the text gives seconds,
+        too (``timed``): of a call that is not finished in time nothing is known, and where caps
+        cannot be set, as on macOS, nothing is tried. Both leave the property ``open``. Large
+        arguments are ``Fixture("normal", ...)``, made on the answer's side; ``why`` says what is
+        too costly.
         """
         if self.open is not None:
             return
@@ -291,12 +282,10 @@ class Trial(Samples):
             raise Wrong(f"{before}raised {reply.error}")
 
     def gradient(self, *args: Any, output: int | None = None) -> None:
-        """Expect gradients to agree with central differences, of the answer's own values or of the
-        reference's: those of an answer that rounds to single precision inside are no measure.
+        """Expect gradients to agree with central differences, of ``output`` or of all outputs.
 
-        Args:
-            args: Arguments of the call; every float64 tensor among them is differentiated.
-            output: Which of several outputs to look at; all of them when None.
+        They are of the answer's own values or of the reference's: those of an answer that rounds to
+        single precision inside are no measure.
         """
         value = self.call(*args)
         # What is wrong is not to be seen in what came back.

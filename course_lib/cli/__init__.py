@@ -13,9 +13,10 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import course_lib
-from course_lib.cli.common import REFUSED
+from course_lib.cli.common import REFUSED, Command
 from course_lib.cli.interrupt import Interrupt
 from course_lib.errors import Refused
 from course_lib.grading import MANIFEST
@@ -54,10 +55,18 @@ def parser() -> argparse.ArgumentParser:
         epilog="`course COMMAND --help` tells more. Exit codes: 0 done, 1 something found wrong,"
         " 2 refused, 130 interrupted. COURSE_TRACEBACK=1 says where a refusal came from.",
     )
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=Command
+    )
+
+    def add(name: str, handler: Handler, says: str, **more: Any) -> Command:
+        parser = commands.add_parser(name, help=says, **more)
+        parser.set_defaults(handler=handler)
+        return parser
+
     for module in (content, check, grading, rubric, lms, handout, term, analyse, defend, walls, hub,
                    research, bench):  # fmt: skip
-        module.register(commands)
+        module.register(add)
     return top
 
 

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from course_lib.cli.common import add_json, checkout, emit
+from course_lib.cli.common import Add, add_json, checkout, emit
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the command."""
-    analyse = commands.add_parser(
-        "analyse", help="show what a graded class has understood: requirements, mistakes, outcomes"
+    analyse = add(
+        "analyse",
+        run_analyse,
+        "show what a graded class has understood: requirements, mistakes, outcomes",
     )
     analyse.add_argument("assignment", nargs="*", help="such as 03_attention (all that are graded)")
-    analyse.add_argument("--course", type=Path, help="folder that holds autograded/ (the checkout)")
-    analyse.add_argument(
-        "--beside", type=Path, metavar="DIR", help="the course folder of another term, to compare"
+    analyse.option("--course", "folder that holds autograded/ (the checkout)", type=Path)
+    analyse.option("--beside DIR", "the course folder of another term, to compare", type=Path)
+    analyse.flags(
+        no_names="pseudonyms, drawn anew in each run, for students",
+        dry_run="only say it, write nothing",
     )
-    analyse.add_argument(
-        "--no-names", action="store_true", help="pseudonyms, drawn anew in each run, for students"
-    )
-    analyse.add_argument("--dry-run", action="store_true", help="only say it, write nothing")
     add_json(analyse)
-    analyse.set_defaults(handler=run_analyse)
 
 
 def run_analyse(arguments: argparse.Namespace) -> int:

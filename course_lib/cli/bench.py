@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit, say
+from course_lib.cli.common import FOUND_WRONG, Add, add_json, checkout, emit, say
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the command."""
-    bench = commands.add_parser("bench", help="measure ratios of speed on this machine")
+    bench = add("bench", run_bench, "measure ratios of speed on this machine")
     bench.add_argument(
         "topic",
         nargs="?",
@@ -25,25 +25,20 @@ def register(commands: Any) -> None:
         " course's own choices cost (half a minute to 3)",
     )
     bench.add_argument("mechanisms", nargs="*", metavar="MECHANISM", help="only these; all")
-    bench.add_argument(
-        "--repeats", type=int, metavar="N", help="of each comparison; 30, of growth 15"
+    bench.option("--repeats N", "of each comparison; 30, of growth 15", type=int)
+    bench.option("--class N", "submissions; 60", 60, dest="students")
+    bench.option("--blocks N", "how often; 1", 1)
+    bench.flags(
+        without_stock="time this grader alone",
+        growth="also classes of 10 and, without stock, of 300",
+        again="also what has been measured already",
     )
-    bench.add_argument(
-        "--class", type=int, default=60, metavar="N", dest="students", help="submissions; 60"
-    )
-    bench.add_argument("--blocks", type=int, default=1, metavar="N", help="how often; 1")
-    bench.add_argument("--without-stock", action="store_true", help="time this grader alone")
-    bench.add_argument(
-        "--growth", action="store_true", help="also classes of 10 and, without stock, of 300"
-    )
-    bench.add_argument("--again", action="store_true", help="also what has been measured already")
     place = bench.add_mutually_exclusive_group()
     place.add_argument("--results", type=Path, help="folder of the records (_build/bench)")
     place.add_argument(
         "--record", action="store_true", help="keep them with the records that the book shows"
     )
     add_json(bench)
-    bench.set_defaults(handler=run_bench)
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
@@ -73,11 +68,11 @@ def bench_attention(arguments: argparse.Namespace) -> int:
     from course_lib.benchmarks import bench, exponents, worst
 
     results = _bench_folder(arguments)
-    found = []
+    rows = []
     for row in bench(
         results, arguments.mechanisms, repeats=arguments.repeats or 30, again=arguments.again
     ):
-        found.append(row)
+        rows.append(row)
         if not arguments.json:
             print(f"{row.name}: {row.peer or 'no peer'}", flush=True)
             for key, seconds in row.seconds.items():
@@ -89,11 +84,11 @@ def bench_attention(arguments: argparse.Namespace) -> int:
         for name, values in growth.items()
     ]
     data = {
-        "bounds": {row.name: row.bound for row in found if row.ratios},
-        "without peer": [row.name for row in found if not row.ratios],
+        "bounds": {row.name: row.bound for row in rows if row.ratios},
+        "without peer": [row.name for row in rows if not row.ratios],
         "exponents": growth,
     }
-    emit(arguments, data, *lines, worst(found))
+    emit(arguments, data, *lines, worst(rows))
     return 0
 
 
@@ -103,14 +98,14 @@ def bench_growth(arguments: argparse.Namespace) -> int:
     from course_lib.benchmarks import bench_growth
 
     results = _bench_folder(arguments)
-    found = {}
+    ratios = {}
     for growth in bench_growth(
         results, arguments.mechanisms, repeats=arguments.repeats or 15, again=arguments.again
     ):
-        found[growth.name] = {key: ratio.ratio for key, ratio in growth.ratios.items()}
+        ratios[growth.name] = {key: ratio.ratio for key, ratio in growth.ratios.items()}
         if not arguments.json:
             print(growth.name, *map(growth.line, growth.ratios), sep="\n  ", flush=True)
-    emit(arguments, {"ratios": found}, f"variants {len(found)}")
+    emit(arguments, {"ratios": ratios}, f"variants {len(ratios)}")
     return 0
 
 
@@ -132,7 +127,7 @@ def bench_grading(arguments: argparse.Namespace) -> int:
     sizes = {arguments.students: stock}
     if arguments.growth:
         sizes = {10: stock, **sizes, 300: False}
-    found = {
+    comparisons = {
         students: grading.bench(
             root,
             students,
@@ -144,13 +139,13 @@ def bench_grading(arguments: argparse.Namespace) -> int:
         )
         for students, with_stock in sizes.items()
     }
-    asked = found[arguments.students]
+    asked = comparisons[arguments.students]
     differences = asked.differences()
     lines = [asked.table()]
     if arguments.growth:
-        lines += [f"class of {students}: {each.line()}" for students, each in found.items()]
+        lines += [f"class of {students}: {each.line()}" for students, each in comparisons.items()]
     lines += [f"DIFFERS {difference}" for difference in differences]
-    data = {str(students): comparison.data() for students, comparison in found.items()}
+    data = {str(students): comparison.data() for students, comparison in comparisons.items()}
     emit(arguments, data, *lines, asked.line())
     return FOUND_WRONG if differences else 0
 

@@ -2,23 +2,19 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from course_lib.cli.common import FOUND_WRONG, add_json, emit, sources
+from course_lib.cli.common import FOUND_WRONG, Add, add_json, emit, sources
 from course_lib.errors import Refused
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the command."""
-    check = commands.add_parser(
-        "check", help="run a notebook from top to bottom and print what the grader would say"
+    check = add(
+        "check", run_check, "run a notebook from top to bottom and print what the grader would say"
     )
     check.add_argument("notebook", type=Path, help="such as exercises/03_attention/…ipynb")
-    check.add_argument(
-        "--seconds", type=int, default=120, metavar="N", help="the longest a cell may run (120)"
-    )
+    check.option("--seconds N", "the longest a cell may run (120)", 120)
     add_json(check)
-    check.set_defaults(handler=run_check)
 
 
 def run_check(arguments: argparse.Namespace) -> int:

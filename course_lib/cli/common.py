@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,7 @@ FOUND_WRONG, REFUSED = 1, 2
 
 
 def checkout() -> Path:
-    """The course's checkout: the nearest folder upwards that holds ``_toc.yml`` and ``solutions``.
-
-    What students got of it counts, too: what it lacks is told where it is needed.
-
-    Raises:
-        Refused: There is none.
-    """
+    """The nearest folder upwards that holds ``_toc.yml`` and ``solutions``, or is a handout."""
     here = Path.cwd()
     for folder in (here, *here.parents):
         whole = (folder / "_toc.yml").is_file() and (folder / "solutions").is_dir()
@@ -49,10 +44,7 @@ def jobs(arguments: argparse.Namespace) -> int:
 
 
 def emit(arguments: argparse.Namespace, data: dict[str, Any] | list[Any], *lines: str) -> None:
-    """Print a report, or its end: as JSON where ``--json`` was given, else its lines.
-
-    The last line is the summary.
-    """
+    """Print a report, or its end: as JSON where ``--json`` was given, else lines and a summary."""
     text = json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else "\n".join(lines)
     # A student's folder may be called by bytes that are no text.
     print(text.encode(errors="replace").decode())
@@ -63,12 +55,31 @@ def say(line: str) -> None:
     print(f"  {line}", file=sys.stderr, flush=True)
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+class Command(argparse.ArgumentParser):
+    """A command's parser, whose options are written shortly."""
+
+    def flags(self, **helps: str) -> None:
+        """Options that are off if they are not given."""
+        for name, says in helps.items():
+            self.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=says)
+
+    def option(self, name: str, says: str, default: Any = None, **more: Any) -> None:
+        """An option, named with its metavar; its type is the default's."""
+        option, _, metavar = name.partition(" ")
+        kind = {} if default is None else {"type": type(default)}
+        more = {"metavar": metavar or None, "default": default, **kind, **more}
+        self.add_argument(option, help=says, **more)
+
+
+Add = Callable[..., Command]
+
+
+def add_json(parser: Command) -> None:
     """Give a reporting command its ``--json``."""
-    parser.add_argument("--json", action="store_true", help="print the report as JSON only")
+    parser.flags(json="print the report as JSON only")
 
 
-def add_db(parser: argparse.ArgumentParser) -> None:
+def add_db(parser: Command) -> None:
     """Let a command be told which gradebook it works on."""
     parser.add_argument(
         "--db",

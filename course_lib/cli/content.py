@@ -11,35 +11,30 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit
+from course_lib.cli.common import FOUND_WRONG, Add, add_json, checkout, emit
 from course_lib.errors import Refused
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the commands."""
-    book = commands.add_parser("book", help="build the book with its pages executed")
-    book.add_argument("--force", action="store_true", help="execute and write everything again")
-    book.add_argument("--report", action="store_true", help="describe the built book instead")
-    book.add_argument("--pdf", action="store_true", help="print the built book to one PDF instead")
-    book.add_argument("--epub", action="store_true", help="make an EPUB instead")
-    book.add_argument(
-        "--notebooks", action="store_true", help="make the pages' notebooks for Colab instead"
-    )
-    book.add_argument(
-        "--links", action="store_true", help="ask every external link whether it still answers"
+    book = add("book", run_book, "build the book with its pages executed")
+    book.flags(
+        force="execute and write everything again",
+        report="describe the built book instead",
+        pdf="print the built book to one PDF instead",
+        epub="make an EPUB instead",
+        notebooks="make the pages' notebooks for Colab instead",
+        links="ask every external link whether it still answers",
     )
     add_json(book)
-    book.set_defaults(handler=run_book)
 
-    slides = commands.add_parser("slides", help="make slides of chapters of the built book")
+    slides = add("slides", run_slides, "make slides of chapters of the built book")
     slides.add_argument("chapters", nargs="*", metavar="CHAPTER", help="such as 03 (all of them)")
-    slides.add_argument("--pdf", action="store_true", help="print them, too, one slide to a sheet")
+    slides.flags(pdf="print them, too, one slide to a sheet")
     add_json(slides)
-    slides.set_defaults(handler=run_slides)
 
-    serve = commands.add_parser("serve", help="serve the built book on this machine")
-    serve.add_argument("--port", type=int, default=8000, help="port on 127.0.0.1 (8000)")
-    serve.set_defaults(handler=run_serve)
+    serve = add("serve", run_serve, "serve the built book on this machine")
+    serve.option("--port", "port on 127.0.0.1 (8000)", 8000)
 
 
 def run_book(arguments: argparse.Namespace) -> int:
@@ -139,8 +134,8 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
             f"  {name}: {found['bytes'] / 1e3:.0f} KB, {found['seconds']} s to an answer, "
             f"{found['steps']} steps a second, {found['largest_difference']:.0e} from torch"
         )
-    if said := facts.get("no_browser"):
-        lines.append(f"  not looked at in a browser: {said}")
+    if reason := facts.get("no_browser"):
+        lines.append(f"  not looked at in a browser: {reason}")
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in facts["claims"].items())
     counts = {
         "pages": len(facts["pages"]),
@@ -171,8 +166,8 @@ def run_slides(arguments: argparse.Namespace) -> int:
     from course_lib.book.slides import chapters, deck, print_deck
 
     root = checkout()
-    wanted = [chapter.zfill(2) for chapter in arguments.chapters] or list(chapters(root))
-    made = {chapter: deck(root, chapter) for chapter in wanted}
+    chosen = [chapter.zfill(2) for chapter in arguments.chapters] or list(chapters(root))
+    made = {chapter: deck(root, chapter) for chapter in chosen}
     folder = root / "_build" / "slides"
     folder.mkdir(parents=True, exist_ok=True)
     report = {}

@@ -2,30 +2,21 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from course_lib.cli.common import add_json, checkout, emit, jobs
-from course_lib.errors import Refused
+from course_lib.cli.common import Add, add_json, checkout, emit, jobs
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the command."""
-    defend = commands.add_parser(
-        "defend", help="print five questions on each student's own code, with a key"
+    defend = add(
+        "defend", run_defend, "print five questions on each student's own code, with a key"
     )
     defend.add_argument("assignment", help="such as 03_attention")
-    defend.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
-    defend.add_argument("--student", nargs="+", metavar="ID", help="only these")
-    defend.add_argument(
-        "--variants",
-        type=int,
-        metavar="N",
-        help="instead: a paper in N variants, on the solution or on one --student's hand-in",
-    )
-    defend.add_argument("--jobs", type=int, metavar="N", help="hand-ins at a time (one per core)")
-    defend.add_argument("--dry-run", action="store_true", help="only say what would be made")
+    defend.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
+    defend.option("--student ID", "only these", nargs="+")
+    defend.option("--jobs N", "hand-ins at a time (one per core)", type=int)
+    defend.flags(dry_run="only say what would be made")
     add_json(defend)
-    defend.set_defaults(handler=run_defend)
 
 
 def run_defend(arguments: argparse.Namespace) -> int:
@@ -36,15 +27,12 @@ def run_defend(arguments: argparse.Namespace) -> int:
     from course_lib.grading.intake.parsing import plain
 
     many = jobs(arguments)
-    if arguments.variants is not None and arguments.variants < 1:
-        raise Refused(f"--variants {arguments.variants}: wanted at least 1")
     root = checkout()
     defence = Defence(
         arguments.course or root,
         root,
         arguments.assignment,
         only=arguments.student,
-        variants=arguments.variants or 0,
         dry_run=arguments.dry_run,
     )
     todo = defence.todo()

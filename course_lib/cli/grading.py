@@ -8,9 +8,19 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit, jobs, say
+from course_lib.cli.common import (
+    FOUND_WRONG,
+    Add,
+    Command,
+    add_db,
+    add_json,
+    checkout,
+    emit,
+    jobs,
+    say,
+)
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
@@ -23,89 +33,71 @@ if TYPE_CHECKING:
     from course_lib.grading.judging.results import Verdict
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the commands."""
-    exercises = commands.add_parser(
-        "exercises", help="make the released notebooks from the text sources in solutions/"
+    exercises = add(
+        "exercises",
+        run_exercises,
+        "make the released notebooks from the text sources in solutions/",
     )
-    exercises.add_argument(
-        "--check", action="store_true", help="only compare with exercises/; write _build/exercises"
-    )
-    exercises.set_defaults(handler=run_exercises)
+    exercises.flags(check="only compare with exercises/; write _build/exercises")
 
-    matrix = commands.add_parser(
-        "matrix", help="grade solution, stub, every known mistake and alternative"
-    )
+    matrix = add("matrix", run_matrix, "grade solution, stub, every known mistake and alternative")
     matrix.add_argument("exercise", nargs="*", help="ids such as attention.scaled_dot_product")
-    matrix.add_argument("--seeds", type=int, default=20, metavar="N", help="how many (20)")
-    matrix.add_argument(
-        "--mutants", action="store_true", help="and small changes to every model answer, once each"
+    matrix.option("--seeds N", "how many (20)", 20)
+    matrix.flags(
+        mutants="and small changes to every model answer, once each",
+        points="instead: the share of the points that each mistake keeps, once each",
+        judge="through workers, as the grader does",
     )
-    matrix.add_argument(
-        "--points",
-        action="store_true",
-        help="instead: the share of the points that each mistake keeps, once each",
-    )
-    matrix.add_argument("--judge", action="store_true", help="through workers, as the grader does")
     add_json(matrix)
-    matrix.set_defaults(handler=run_matrix)
 
-    grade = commands.add_parser("grade", help="grade what a class has submitted")
+    grade = add("grade", run_grade, "grade what a class has submitted")
     _add_class(grade)
-    grade.add_argument(
-        "--sample", action="store_true", help="grade a made-up class of eight in _build/class"
+    grade.flags(
+        sample="grade a made-up class of eight in _build/class",
+        resume="go on where a run ended; done anyway, said for clarity",
+        dry_run="only say what would be graded",
     )
-    grade.add_argument(
-        "--resume",
-        action="store_true",
-        help="go on where a run ended; done anyway, said for clarity",
-    )
-    grade.add_argument("--dry-run", action="store_true", help="only say what would be graded")
-    grade.set_defaults(handler=run_grade)
 
-    regrade = commands.add_parser(
-        "regrade", help="grade again, say who would move and by how much; publish with --yes"
+    regrade = add(
+        "regrade",
+        run_regrade,
+        "grade again, say who would move and by how much; publish with --yes",
     )
     _add_class(regrade)
-    regrade.add_argument("--yes", action="store_true", help="publish what is shown")
-    regrade.add_argument(
-        "--new-seed", action="store_true", help="draw other samples, as for a later deadline"
+    regrade.flags(
+        yes="publish what is shown", new_seed="draw other samples, as for a later deadline"
     )
-    regrade.set_defaults(handler=run_regrade)
 
 
-def _add_class(parser: argparse.ArgumentParser) -> None:
+def _add_class(parser: Command) -> None:
     parser.add_argument("assignment", help="such as 03_attention")
-    parser.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
-    parser.add_argument("--students", nargs="+", metavar="ID", help="only these")
-    parser.add_argument("--jobs", type=int, metavar="N", help="judged at a time (one per core)")
+    parser.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
+    parser.option("--students ID", "only these", nargs="+")
+    parser.option("--jobs N", "judged at a time (one per core)", type=int)
     add_db(parser)
-    parser.add_argument(
-        "--scheduler",
-        default="",
-        metavar="ADDRESS",
-        help="judge on the workers of a dask scheduler, such as tcp://host:8786",
+    parser.option(
+        "--scheduler ADDRESS",
+        "judge on the workers of a dask scheduler, such as tcp://host:8786",
+        "",
     )
-    parser.add_argument(
-        "--patience",
-        type=float,
-        default=120.0,
-        metavar="SECONDS",
-        help="how long to wait for a scheduler or a worker that is not there (120)",
+    parser.option(
+        "--patience SECONDS",
+        "how long to wait for a scheduler or a worker that is not there (120)",
+        120.0,
     )
-    parser.add_argument(
-        "--unsafe",
-        action="store_true",
-        help="without walls around students' processes, which then can read and write whatever you"
-        " can: only for code you trust",
+    parser.flags(
+        unsafe="without walls around students' processes, which then can read and write whatever"
+        " you can: only for code you trust"
     )
     add_json(parser)
 
 
 def run_exercises(arguments: argparse.Namespace) -> int:
     """Write the releases, or compare them with what is committed."""
+    from course_lib.files import write_whole
     from course_lib.grading import authoring
-    from course_lib.grading.records.folder import save
 
     root = checkout()
     into = root / "_build" / "exercises" if arguments.check else root / "exercises"
@@ -121,7 +113,7 @@ def run_exercises(arguments: argparse.Namespace) -> int:
         print("run `make exercises` and commit what it changes", file=sys.stderr)
         return FOUND_WRONG
     if arguments.check:
-        save(stamp, key)
+        write_whole(stamp, key)
     print(f"exercises {into}")
     return 0
 
@@ -160,17 +152,17 @@ def _print_points(arguments: argparse.Namespace, models: Mapping[str, Model]) ->
     from course_lib.checks.exercise import find, identifiers
     from course_lib.checks.matrix import kept
 
-    found = {
+    shares = {
         name: kept(find(name), models[name].given) for name in arguments.exercise or identifiers()
     }
-    wrong = [row for rows in found.values() for row in rows if row.fault]
+    wrong = [row for rows in shares.values() for row in rows if row.fault]
     lines: list[str] = []
-    for name, rows in found.items():
+    for name, rows in shares.items():
         if shown := [row.line() for row in rows if row.fault or arguments.exercise]:
             of = find(name)
             lines += [f"{name}: {len(of.properties)} properties, {of.points:g} points", *shown]
-    data = {name: [asdict(row) for row in rows] for name, rows in found.items()}
-    total = sum(map(len, found.values()))
+    data = {name: [asdict(row) for row in rows] for name, rows in shares.items()}
+    total = sum(map(len, shares.values()))
     line = f"answers {total}, with too few or too many points {len(wrong)}"
     emit(arguments, data, *lines, line)
     return FOUND_WRONG if wrong else 0
@@ -190,10 +182,7 @@ def run_grade(arguments: argparse.Namespace) -> int:
 
 
 def _warm(arguments: argparse.Namespace, course: Path) -> ForkServer | None:
-    """Start the warm parent: it imports for seconds, and so does this process, at the same time.
-
-    Where others judge, there is none.
-    """
+    """Start the warm parent, unless others judge; this process imports for seconds meanwhile."""
     many = jobs(arguments)
     from course_lib.grading.judging import fast_imports, sandbox_package
     from course_lib.grading.judging.forkserver import ForkServer
@@ -234,9 +223,9 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warm: ForkSe
         line = f"{len(todo)} of {len(chosen)} to grade"
         emit(arguments, data, *(f"  {student}" for student in todo), line)
         return 0
-    known = roster.students(course, db)
+    students = roster.students(course, db)
     verdicts = _with_bar(arguments, classroom, chosen, warm)
-    remarks = [r.says for r in preflight.of_class(course, [classroom.name], known)]
+    remarks = [r.says for r in preflight.of_class(course, [classroom.name], students)]
     # The report is on the whole class, also after a run for some.
     now = {v.student: v for v in verdicts}
     standing = [now.get(s) or classroom.records.verdict(s) for s in classroom.students()]
@@ -320,11 +309,11 @@ def run_regrade(arguments: argparse.Namespace) -> int:
         print(regrade.table(moves) if moves else "nobody moves")
         for student, reason in failed.items():
             print(f"not graded: {student}: {reason}")
-    left = again.publish(verdicts) if arguments.yes else []
-    if not arguments.json and left:
+    others = again.publish(verdicts) if arguments.yes else []
+    if not arguments.json and others:
         print(
-            f"left alone: {', '.join(left)}, who submitted something else meanwhile or could not be"
-            " graded again; `course grade` goes on from there"
+            f"left alone: {', '.join(others)}, who submitted something else meanwhile or could not"
+            " be graded again; `course grade` goes on from there"
         )
     arguments.interrupt.check()
     published = "published" if arguments.yes else "nothing published; with --yes it is"
@@ -336,7 +325,7 @@ def run_regrade(arguments: argparse.Namespace) -> int:
             "moves": [{**asdict(m), "by": m.by} for m in moves],
             "failed": failed,
             "published": arguments.yes,
-            "left_alone": left,
+            "left_alone": others,
         },
         f"graded again {len(verdicts) - len(failed)} of {len(verdicts)}, {len(moves)} scores move;"
         f" {published}",

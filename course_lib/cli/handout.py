@@ -3,37 +3,32 @@
 import argparse
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from course_lib.cli.common import add_db, add_json, checkout, emit, say, sources
+from course_lib.cli.common import Add, Command, add_db, add_json, checkout, emit, say, sources
 from course_lib.errors import Refused
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the commands."""
-    handout = commands.add_parser(
-        "handout", help="write what students get: a tree that runs, without answers"
+    handout = add(
+        "handout", run_handout, "write what students get: a tree that runs, without answers"
     )
     handout.add_argument("folder", type=Path, metavar="DIR", help="a new folder, or a handout")
     handout.add_argument("assignment", nargs="*", help="such as 03 or 03_attention (all)")
     _add_dry(handout)
-    handout.set_defaults(handler=run_handout)
 
-    release = commands.add_parser(
-        "release-solutions", help="publish a solution, once nobody may hand in any more"
+    release = add(
+        "release-solutions", run_release, "publish a solution, once nobody may hand in any more"
     )
     release.add_argument("assignment", help="such as 03 or 03_attention")
-    release.add_argument("--course", type=Path, help="the gradebook's folder (the checkout)")
-    release.add_argument(
-        "--into", type=Path, metavar="DIR", help="a handout, or another folder (_build)"
-    )
-    release.add_argument("--yes", action="store_true", help="also before the last extension")
+    release.option("--course", "the gradebook's folder (the checkout)", type=Path)
+    release.option("--into DIR", "a handout, or another folder (_build)", type=Path)
+    release.flags(yes="also before the last extension")
     add_db(release)
     _add_dry(release)
-    release.set_defaults(handler=run_release)
 
-    reset = commands.add_parser(
-        "reset", help="put back what is missing of a notebook, or a cell as it was handed out"
+    reset = add(
+        "reset", run_reset, "put back what is missing of a notebook, or a cell as it was handed out"
     )
     reset.add_argument("notebook", type=Path)
     reset.add_argument(
@@ -43,13 +38,12 @@ def register(commands: Any) -> None:
         help="an exercise such as attention.scaled_dot_product, a cell's id, or a function: these"
         " cells come back whole; without it answers stay",
     )
-    reset.add_argument("--all", action="store_true", help="every released cell comes back whole")
+    reset.flags(all="every released cell comes back whole")
     _add_dry(reset)
-    reset.set_defaults(handler=run_reset)
 
 
-def _add_dry(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+def _add_dry(parser: Command) -> None:
+    parser.flags(dry_run="only say what would be done")
     add_json(parser)
 
 
@@ -109,13 +103,13 @@ def run_reset(arguments: argparse.Namespace) -> int:
     if arguments.all and arguments.cell:
         raise Refused("--all gives every cell back: leave out the name of one")
     plan = reset.plan(arguments.notebook, sources(), arguments.cell, every=arguments.all)
-    kept = None if arguments.dry_run else plan.write()
-    facts = {"notebook": str(plan.path), "done": plan.done, "kept": str(kept) if kept else None}
+    copy = None if arguments.dry_run else plan.write()
+    facts = {"notebook": str(plan.path), "done": plan.done, "kept": str(copy) if copy else None}
     if not plan.done:
         line = f"{plan.path} has all that was handed out; nothing to put back"
-    elif kept is None:
+    elif copy is None:
         line = f"dry run: {len(plan.done)} changes to {plan.path}"
     else:
-        line = f"{plan.path} is written; as it was it lies in {kept}. Reload it where it is open"
+        line = f"{plan.path} is written; as it was it lies in {copy}. Reload it where it is open"
     emit(arguments, facts, *(f"  {sentence}" for sentence in plan.done), line)
     return 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from course_lib.cli.common import FOUND_WRONG, checkout
+from course_lib.cli.common import FOUND_WRONG, Add, checkout
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
@@ -23,24 +23,22 @@ Without an action the hub runs in the foreground until Ctrl-C.
 """
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the command."""
-    hub = commands.add_parser(
+    hub = add(
         "hub",
-        help="run a JupyterHub for the course on this machine; needs root",
+        run_hub,
+        "run a JupyterHub for the course on this machine; needs root",
         description=_ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    hub.add_argument("--settings", type=Path, metavar="FILE", help="deploy/local/hub.toml if not")
-    hub.add_argument(
-        "--renew", action="store_true", help="give the grader this checkout's assignments anew"
-    )
+    hub.option("--settings FILE", "deploy/local/hub.toml if not", type=Path)
+    hub.flags(renew="give the grader this checkout's assignments anew")
     hub.add_argument(
         "action", nargs="?", default="start",
         choices=["start", "prepare", "demo", "forget", "grader"], metavar="ACTION",
     )  # fmt: skip
     hub.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
-    hub.set_defaults(handler=run_hub)
 
 
 def run_hub(arguments: argparse.Namespace) -> int:

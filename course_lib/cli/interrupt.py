@@ -16,14 +16,9 @@ SAYS = "interrupted; the same command goes on from here"
 class Interrupt:
     """Remembers Ctrl-C, and raises ``KeyboardInterrupt`` as Python does.
 
-    An exception alone is not enough: it may come while a module is imported that turns it into an
-    ``ImportError``, or inside a destructor, where Python drops it. Whoever does much in a row calls
-    :meth:`check` now and then. Pressed again, it ends the process at once, which harms nothing:
-    all that is done is written down already.
-
-    Example:
-        >>> with Interrupt() as interrupt:
-        ...     interrupt.check()
+    An exception alone may come while an import turns it into an ``ImportError``, or in a
+    destructor, where Python drops it; so :meth:`check` is called now and then. Pressed again, it
+    ends the process at once, which harms nothing: all that is done is written down already.
     """
 
     def __init__(self) -> None:

@@ -4,56 +4,44 @@ import argparse
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit
+from course_lib.cli.common import FOUND_WRONG, Add, Command, add_db, add_json, checkout, emit
 from course_lib.errors import Refused
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the commands."""
-    roster = commands.add_parser(
-        "roster", help="take names, ids, sections and groups from a system's own list of the class"
+    roster = add(
+        "roster",
+        run_roster,
+        "take names, ids, sections and groups from a system's own list of the class",
     )
     roster.add_argument("action", choices=["import"], help="what is done with the list")
     roster.add_argument("file", type=Path, metavar="FILE", help="a CSV that the system exported")
-    roster.add_argument(
-        "--id",
-        default="",
-        metavar="FIELD",
-        help="what new students' folders are called by: login, email, number or key (the first"
+    roster.option(
+        "--id FIELD",
+        "what new students' folders are called by: login, email, number or key (the first"
         " that is there)",
+        "",
     )
     _add_common(roster, "from")
-    roster.set_defaults(handler=run_roster)
 
-    collect = commands.add_parser(
-        "collect", help="bring a system's archive of submissions into submitted/"
-    )
+    collect = add("collect", run_collect, "bring a system's archive of submissions into submitted/")
     collect.add_argument("file", type=Path, metavar="FILE.zip", help="as the system wrote it")
-    collect.add_argument(
-        "--assignment", default="", metavar="NAME", help="such as 03_attention (by the notebooks)"
+    collect.option("--assignment NAME", "such as 03_attention (by the notebooks)", "")
+    collect.option(
+        "--worksheet FILE", "Moodle's grading worksheet: who is who, and when it came", type=Path
     )
-    collect.add_argument(
-        "--worksheet",
-        type=Path,
-        metavar="FILE",
-        help="Moodle's grading worksheet: who is who, and when it came",
-    )
-    collect.add_argument(
-        "--zone", default="UTC", help="where the system's times are meant, such as Europe/Berlin"
-    )
-    collect.add_argument(
-        "--late-at",
+    collect.option("--zone", "where the system's times are meant, such as Europe/Berlin", "UTC")
+    collect.option(
+        "--late-at TIME",
+        "when that came which is marked late without a time, such as 2026-10-20T08:00",
         type=_time,
-        metavar="TIME",
-        help="when that came which is marked late without a time, such as 2026-10-20T08:00",
     )
     _add_common(collect, "from")
-    collect.set_defaults(handler=run_collect)
 
-    export = commands.add_parser(
-        "export", help="fill a system's own exported file with scores that have changed"
+    export = add(
+        "export", run_export, "fill a system's own exported file with scores that have changed"
     )
     export.add_argument("file", type=Path, metavar="FILE", help="what the system exported")
     export.add_argument(
@@ -63,24 +51,17 @@ def register(commands: Any) -> None:
         metavar="NAME[=TITLE]",
         help="only this one, and what its column is called there (all, by their names); repeatable",
     )
-    export.add_argument("--out", type=Path, metavar="FILE", help="what is written (FILE-upload)")
-    export.add_argument(
-        "--feedback", action="store_true", help="also pack the pages of feedback that are new"
-    )
-    export.add_argument(
-        "--scale", action="store_true", help="to the system's points, where it has others"
-    )
-    export.add_argument(
-        "--unfinished", action="store_true", help="also where a part waits for a person"
-    )
-    export.add_argument(
-        "--overwrite", action="store_true", help="also scores that were entered there"
+    export.option("--out FILE", "what is written (FILE-upload)", type=Path)
+    export.flags(
+        feedback="also pack the pages of feedback that are new",
+        scale="to the system's points, where it has others",
+        unfinished="also where a part waits for a person",
+        overwrite="also scores that were entered there",
     )
     _add_common(export, "for")
-    export.set_defaults(handler=run_export)
 
 
-def _add_common(parser: argparse.ArgumentParser, which: str) -> None:
+def _add_common(parser: Command, which: str) -> None:
     parser.add_argument(
         f"--{which}",
         dest="system",
@@ -97,9 +78,9 @@ def _add_common(parser: argparse.ArgumentParser, which: str) -> None:
         metavar="FIELD=HEADER",
         help="what a column is called in another language, such as name='Nom complet'; repeatable",
     )
-    parser.add_argument("--encoding", default="", help="of a file that does not tell (UTF-8)")
-    parser.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.option("--encoding", "of a file that does not tell (UTF-8)", "")
+    parser.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
+    parser.flags(dry_run="only say what would be done")
     add_db(parser)
     add_json(parser)
 
@@ -129,11 +110,11 @@ def _told(arguments: argparse.Namespace, report: dict[str, list[str]], line: str
     """Print what there is to say: in JSON whole, else a line each, and the summary."""
     from course_lib.grading.intake.parsing import plain
 
-    told: list[str] = []
+    lines: list[str] = []
     for title, items in report.items():
         if items:
-            told += [f"{title.replace('_', ' ')}:", *(f"  {plain(item)}" for item in items)]
-    emit(arguments, {**report, "done": not arguments.dry_run, "says": line}, *told, line)
+            lines += [f"{title.replace('_', ' ')}:", *(f"  {plain(item)}" for item in items)]
+    emit(arguments, {**report, "done": not arguments.dry_run, "says": line}, *lines, line)
 
 
 def run_roster(arguments: argparse.Namespace) -> int:
@@ -141,16 +122,16 @@ def run_roster(arguments: argparse.Namespace) -> int:
     from course_lib.grading.lms import importing
 
     course = _course(arguments)
-    found = importing.plan(
+    imported = importing.plan(
         course, arguments.file, arguments.system, named=arguments.id,
         columns=_pairs(arguments.column), encoding=arguments.encoding, db=arguments.db,
     )  # fmt: skip
     if not arguments.dry_run:
-        importing.apply(course, found, arguments.db)
-    counts = ", ".join(f"{len(found.report[part])} {part}" for part in ("new", "changed"))
+        importing.apply(course, imported, arguments.db)
+    counts = ", ".join(f"{len(imported.report[part])} {part}" for part in ("new", "changed"))
     done = "nothing imported yet" if arguments.dry_run else "imported"
-    line = f"{len(found.students)} students from {found.system}, {counts}; {done}"
-    _told(arguments, found.report, line)
+    line = f"{len(imported.students)} students from {imported.system}, {counts}; {done}"
+    _told(arguments, imported.report, line)
     return 0
 
 
@@ -160,14 +141,14 @@ def run_collect(arguments: argparse.Namespace) -> int:
     from course_lib.grading.lms import collecting, sheet, submissions
 
     course = _course(arguments)
-    known = [source.stem for source in authoring.sources(checkout())]
+    names = [source.stem for source in authoring.sources(checkout())]
     worksheet = arguments.worksheet and sheet.read(arguments.worksheet, arguments.encoding)
     work = submissions.Submissions(
         arguments.file, course, arguments.system, worksheet, _pairs(arguments.column), arguments.db
     )
     with closing(work.archive):
         collector = collecting.Collector(
-            course, work, known, arguments.assignment, arguments.zone, arguments.late_at
+            course, work, names, arguments.assignment, arguments.zone, arguments.late_at
         )
         if not arguments.dry_run:
             collector.apply()

@@ -5,64 +5,56 @@ import dataclasses
 import functools
 from pathlib import Path
 from textwrap import fill, shorten
-from typing import Any
 
-from course_lib.cli.common import FOUND_WRONG, add_json, checkout, emit, jobs
+from course_lib.cli.common import FOUND_WRONG, Add, add_json, checkout, emit, jobs
 from course_lib.errors import Refused
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the commands."""
-    data = commands.add_parser("data", help="list the data sets, or fetch one")
+    data = add("data", run_data, "list the data sets, or fetch one")
     data.add_argument("name", nargs="?", help="fetch this one unless it is here")
-    data.set_defaults(handler=run_data)
 
-    run = commands.add_parser("run", help="run an experiment and write its records")
+    run = add("run", run_experiment, "run an experiment and write its records")
     run.add_argument("experiment", nargs="?", help="its name; lists all when left out")
-    run.add_argument("--all", action="store_true", help="what all lack, cheapest first")
-    run.add_argument("--minutes", type=float, metavar="M", help="with --all: stop after so many")
-    run.add_argument(
+    run.flags(all="what all lack, cheapest first")
+    run.option("--minutes M", "with --all: stop after so many", type=float)
+    run.option(
         "--size",
+        "minutes on one core, hours on one core, or as the documents have it; cpu",
+        "cpu",
         choices=("cpu", "day", "full"),
-        default="cpu",
-        help="minutes on one core, hours on one core, or as the documents have it; cpu",
     )
-    run.add_argument("--threads", type=int, default=1, metavar="N", help="of torch; 1")
-    run.add_argument("--jobs", type=int, default=1, metavar="N", help="runs side by side; 1")
-    run.add_argument(
-        "--device", choices=("cpu", "cuda"), help="a GPU if there is one, but for --size cpu"
-    )
-    run.add_argument(
+    run.option("--threads N", "of torch; 1", 1)
+    run.option("--jobs N", "runs side by side; 1", 1)
+    run.option("--device", "a GPU if there is one, but for --size cpu", choices=("cpu", "cuda"))
+    run.option(
         "--products",
+        "on a GPU, those of matrices in training; records say it; float32",
+        "float32",
         choices=("float32", "tf32", "bfloat16"),
-        default="float32",
-        help="on a GPU, those of matrices in training; records say it; float32",
     )
-    run.add_argument("--compiled", action="store_true", help="compile blocks, on a GPU; faster")
-    run.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="only these")
-    run.add_argument("--arms", nargs="+", metavar="ARM", help="only these")
-    run.add_argument("--dry-run", action="store_true", help="only say what it would take")
-    run.add_argument(
-        "--stale", action="store_true", help="again, too, what would run other code now"
+    run.flags(compiled="compile blocks, on a GPU; faster")
+    run.option("--seeds SEED", "only these", type=int, nargs="+")
+    run.option("--arms ARM", "only these", nargs="+")
+    run.flags(
+        dry_run="only say what it would take", stale="again, too, what would run other code now"
     )
-    run.add_argument("--results", type=Path, help="folder of the records (book/results)")
-    run.set_defaults(handler=run_experiment)
+    run.option("--results", "folder of the records (book/results)", type=Path)
 
-    results = commands.add_parser(
-        "results", help="print the documents' tables with the records' numbers beside theirs"
+    results = add(
+        "results",
+        run_results,
+        "print the documents' tables with the records' numbers beside theirs",
     )
-    results.add_argument("--document", metavar="D", help="only this document's, as --json names it")
-    results.add_argument("--results", type=Path, help="folder of the records (book/results)")
-    results.add_argument(
-        "--stale", action="store_true", help="list the records whose training has other code now"
-    )
-    results.add_argument(
-        "--verify",
-        metavar="NAME",
-        help="run one record again, such as extrapolation/alibi-cpu-0, and say how far it is",
+    results.option("--document D", "only this document's, as --json names it")
+    results.option("--results", "folder of the records (book/results)", type=Path)
+    results.flags(stale="list the records whose training has other code now")
+    results.option(
+        "--verify NAME",
+        "run one record again, such as extrapolation/alibi-cpu-0, and say how far it is",
     )
     add_json(results)
-    results.set_defaults(handler=run_results)
 
 
 def run_data(arguments: argparse.Namespace) -> int:
@@ -114,9 +106,9 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     )
     if not arguments.dry_run:
         records = experiments.load_records(results)
-        for found in experiments.settle(experiment, records):
-            if arguments.size in found.found:
-                print(f"{found.question.document}: {found.question.claim}\n    {found}")
+        for one in experiments.settle(experiment, records):
+            if arguments.size in one.found:
+                print(f"{one.question.document}: {one.question.claim}\n    {one}")
     return 0
 
 
@@ -165,16 +157,16 @@ def run_results(arguments: argparse.Namespace) -> int:
         if arguments.document not in documents:
             raise Refused(f"no table of {arguments.document!r}, there are {', '.join(documents)}")
         printed = [entry for entry in printed if entry.document == arguments.document]
-    found = rows(printed, records)
+    results = rows(printed, records)
     shown = []
-    for key, members in cards([*EXPERIMENTS.values()], records, found).items():
+    for key, members in cards([*EXPERIMENTS.values()], records, results).items():
         if arguments.document in (None, key) and (key in documents or key == OTHERS):
             head = f"{DOCUMENTS.get(key, key)}: {tally(members)}"
             shown += [fill(head, 100), *map(text, members), ""]
-    printed_alone = [row for row in found if row.conclusion is None]
+    printed_alone = [row for row in results if row.conclusion is None]
     shown += ["printed, and compared with nothing here:"] if printed_alone else []
     shown += [shorten(f"  {beside(row)}", 100) for row in printed_alone]
-    emit(arguments, [row.data() for row in found], *shown, f"rows {len(found)}")
+    emit(arguments, [row.data() for row in results], *shown, f"rows {len(results)}")
     return 0
 
 
@@ -183,13 +175,13 @@ def run_stale(arguments: argparse.Namespace, folder: Path) -> int:
     from course_lib import experiments
 
     records = experiments.load_records(folder)
-    known = [r for r in records if r.experiment in experiments.EXPERIMENTS]
-    found = experiments.stale(experiments.EXPERIMENTS, known)
-    names = [f"{record.experiment}/{record.file_name}" for record in found]
-    told = sum(record.schema > 1 for record in known)
-    line = f"stale {len(found)} of {told}; {len(known) - told} are older than such digests"
-    emit(arguments, {"stale": names, "told": told}, *names, line)
-    return FOUND_WRONG if found else 0
+    current = [r for r in records if r.experiment in experiments.EXPERIMENTS]
+    outdated = experiments.stale(experiments.EXPERIMENTS, current)
+    names = [f"{record.experiment}/{record.file_name}" for record in outdated]
+    newer = sum(record.schema > 1 for record in current)
+    line = f"stale {len(outdated)} of {newer}; {len(current) - newer} are older than such digests"
+    emit(arguments, {"stale": names, "told": newer}, *names, line)
+    return FOUND_WRONG if outdated else 0
 
 
 def run_verify(arguments: argparse.Namespace, folder: Path) -> int:

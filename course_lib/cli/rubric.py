@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli.common import add_db, add_json, checkout, emit
+from course_lib.cli.common import Add, add_db, add_json, checkout, emit
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
@@ -18,37 +18,38 @@ WIDTH = 100
 ASKED = "points (1 3: all of these; 2=0.5: a part; 0: none; Enter: later; q: stop) "
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the command."""
-    rubric = commands.add_parser(
-        "rubric", help="mark answers in writing: one question through all students, by its rubric"
+    rubric = add(
+        "rubric",
+        run_rubric,
+        "mark answers in writing: one question through all students, by its rubric",
     )
     rubric.add_argument("assignment", help="such as 03_attention")
     rubric.add_argument("cell", nargs="?", default="", help="only this question, by its cell's id")
-    rubric.add_argument("--course", type=Path, help="folder that holds autograded/ (the checkout)")
-    rubric.add_argument(
-        "--blind", action="store_true", help="hide names, and shuffle the answers by --seed"
+    rubric.option("--course", "folder that holds autograded/ (the checkout)", type=Path)
+    rubric.flags(blind="hide names, and shuffle the answers by --seed")
+    rubric.option("--seed TEXT", "another order (1)", "1")
+    rubric.flags(
+        again="also what has been marked already",
+        second="mark a sample once more, unseen what it has been given, and print how far both"
+        " agree",
     )
-    rubric.add_argument("--seed", default="1", metavar="TEXT", help="another order (1)")
-    rubric.add_argument("--again", action="store_true", help="also what has been marked already")
-    rubric.add_argument(
-        "--second",
-        action="store_true",
-        help="mark a sample once more, unseen what it has been given, and print how far both agree",
-    )
-    rubric.add_argument("--sample", type=int, default=20, metavar="N", help="how many (20)")
+    rubric.option("--sample N", "how many (20)", 20)
     sheet = rubric.add_mutually_exclusive_group()
-    sheet.add_argument("--csv", type=Path, metavar="FILE", help="write a table to fill in instead")
-    sheet.add_argument("--read", type=Path, metavar="FILE", help="take marks from such a table")
-    rubric.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    for name, says in (
+        ("--csv", "write a table to fill in instead"),
+        ("--read", "take marks from such a table"),
+    ):
+        sheet.add_argument(name, type=Path, metavar="FILE", help=says)
+    rubric.flags(dry_run="only say what would be done")
     add_db(rubric)
     add_json(rubric)
-    rubric.set_defaults(handler=run_rubric)
 
 
 def run_rubric(arguments: argparse.Namespace) -> int:
     """Mark at the terminal, or by a table."""
-    from course_lib.grading.records.folder import save
+    from course_lib.files import write_whole
     from course_lib.grading.review import marksheet
     from course_lib.grading.review.written import Question, SecondLook, questions
 
@@ -73,7 +74,7 @@ def run_rubric(arguments: argparse.Namespace) -> int:
             if arguments.csv.exists():
                 raise Refused(f"{arguments.csv} is there already: name another file")
             answers = question.answers(seed)
-            save(arguments.csv, marksheet.table(question.rubric, answers, blind=bool(seed)))
+            write_whole(arguments.csv, marksheet.table(question.rubric, answers, blind=bool(seed)))
         elif not dry and not table:
             count, stopped = _mark(question, seed, again=again)
             facts["written"] += count
@@ -81,13 +82,13 @@ def run_rubric(arguments: argparse.Namespace) -> int:
                 break
     for question in asked:
         answers = question.answers()
-        told: dict[str, Any] = {"answers": len(answers), "waiting": sum(a.waits for a in answers)}
-        line = f"{question.cell}: {told['waiting']} of {told['answers']} wait"
+        counts: dict[str, Any] = {"answers": len(answers), "waiting": sum(a.waits for a in answers)}
+        line = f"{question.cell}: {counts['waiting']} of {counts['answers']} wait"
         if isinstance(question, SecondLook):
             both = question.agreement()
-            told |= {"agreement": vars(both)}
+            counts |= {"agreement": vars(both)}
             line += f"; {both.line()}"
-        facts["questions"][question.cell] = told
+        facts["questions"][question.cell] = counts
         if not arguments.json:
             print(f"  {line}")
     done = f"would write {facts['written']} marks" if dry else f"{facts['written']} marks written"
@@ -100,11 +101,11 @@ def _mark(question: Question, seed: str, *, again: bool) -> tuple[int, bool]:
     from course_lib.grading.intake.parsing import plain
     from course_lib.grading.review.written import WrittenMark
 
-    found = [answer for answer in question.answers(seed) if answer.waits or again]
+    answers = [answer for answer in question.answers(seed) if answer.waits or again]
     written = 0
-    for place, answer in enumerate(found, 1):
+    for place, answer in enumerate(answers, 1):
         who = "" if seed else f" · {plain(answer.student)}"
-        print(f"\n{question.cell} · {place} of {len(found)} · {answer.key}{who}\n")
+        print(f"\n{question.cell} · {place} of {len(answers)} · {answer.key}{who}\n")
         for line in answer.text.splitlines():
             print(textwrap.fill(plain(line, 30_000), WIDTH, initial_indent="    ",
                                 subsequent_indent="    "))  # fmt: skip
@@ -114,11 +115,11 @@ def _mark(question: Question, seed: str, *, again: bool) -> tuple[int, bool]:
                 if typed in ("", "q"):
                     break
             if given is not None:
-                said = input("comment (Enter: as it is) ").strip() or answer.comment
+                comment = input("comment (Enter: as it is) ").strip() or answer.comment
         except EOFError:
             typed, given = "q", None
         if given is not None:
-            mark = WrittenMark(answer.student, given, said, answer.key)
+            mark = WrittenMark(answer.student, given, comment, answer.key)
             written += question.write([mark], again=again)
         elif typed == "q":
             return written, True

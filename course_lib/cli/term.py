@@ -8,77 +8,54 @@ from datetime import UTC, date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli.common import add_db, add_json, checkout, emit
+from course_lib.cli.common import Add, add_db, add_json, checkout, emit
 
 if TYPE_CHECKING:
     from course_lib.book.syllabus import Week
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the commands."""
-    syllabus = commands.add_parser(
-        "syllabus", help="lay chapters, assignments and due dates out over the weeks of a term"
+    syllabus = add(
+        "syllabus",
+        run_syllabus,
+        "lay chapters, assignments and due dates out over the weeks of a term",
     )
-    syllabus.add_argument("--weeks", type=int, default=15, metavar="N", help="of teaching (15)")
-    syllabus.add_argument(
-        "--start", type=_day, required=True, metavar="DATE", help="first day, such as 2026-10-12"
-    )
-    syllabus.add_argument(
-        "--bundle", action="store_true", help="hand in 01+02, 03+04, 07+08 and 15+16 together"
-    )
-    syllabus.add_argument(
-        "--core",
-        action="store_true",
-        help="only what leads to the Transformer on words and on pictures",
-    )
-    syllabus.add_argument(
-        "--free",
-        type=_day,
-        nargs="+",
-        default=[],
-        metavar="DATE",
-        help="days off; their weeks have no teaching",
-    )
-    syllabus.add_argument(
-        "--zone", default="UTC", help="where 23:59 is meant, such as Europe/Berlin (UTC)"
-    )
-    syllabus.add_argument(
-        "--set-due", action="store_true", help="also write the due dates into the gradebook"
-    )
-    syllabus.add_argument("--course", type=Path, help="the gradebook's folder (the checkout)")
+    syllabus.option("--weeks N", "of teaching (15)", 15)
+    syllabus.option("--start DATE", "first day, such as 2026-10-12", type=_day, required=True)
+    syllabus.flags(core="only what leads to the Transformer on words and on pictures")
+    syllabus.option("--zone", "where 23:59 is meant, such as Europe/Berlin (UTC)", "UTC")
+    syllabus.flags(set_due="also write the due dates into the gradebook")
+    syllabus.option("--course", "the gradebook's folder (the checkout)", type=Path)
     add_db(syllabus)
     add_json(syllabus)
-    syllabus.set_defaults(handler=run_syllabus)
 
-    similar = commands.add_parser(
-        "similar", help="list submissions that a person should lay side by side; judges nobody"
+    similar = add(
+        "similar",
+        run_similar,
+        "list submissions that a person should lay side by side; judges nobody",
     )
     similar.add_argument("assignment", help="such as 03_attention")
-    similar.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
-    similar.add_argument(
-        "--least", type=float, default=50, metavar="PERCENT", help="list from this share on (50)"
-    )
-    similar.add_argument("--most", type=int, default=30, metavar="N", help="pairs at most (30)")
+    similar.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
+    similar.option("--least PERCENT", "list from this share on (50)", 50, type=float)
+    similar.option("--most N", "pairs at most (30)", 30)
     add_json(similar)
-    similar.set_defaults(handler=run_similar)
 
-    rename = commands.add_parser(
-        "rename", help="give a student another name, in folders and gradebook"
-    )
+    rename = add("rename", run_rename, "give a student another name, in folders and gradebook")
     rename.add_argument("old", metavar="OLD", help="as the course knows the student")
     rename.add_argument("new", metavar="NEW", help="as the student is called from now on")
-    rename.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
+    rename.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
     add_db(rename)
     add_json(rename)
-    rename.set_defaults(handler=run_rename)
 
-    migrate = commands.add_parser(
-        "migrate", help="copy a gradebook into another, empty database: all of it or nothing"
+    migrate = add(
+        "migrate",
+        run_migrate,
+        "copy a gradebook into another, empty database: all of it or nothing",
     )
     migrate.add_argument("source", metavar="FROM", help="a gradebook.db, or a database's address")
     migrate.add_argument("target", metavar="TO", help="such as postgresql://user@host/grades")
     add_json(migrate)
-    migrate.set_defaults(handler=run_migrate)
 
 
 def _day(text: str) -> date:
@@ -100,9 +77,7 @@ def run_syllabus(arguments: argparse.Namespace) -> int:
         syllabus.core(book) if arguments.core else book,
         arguments.weeks,
         arguments.start,
-        bundle=arguments.bundle,
-        free=arguments.free,
-        zone=arguments.zone,
+        arguments.zone,
     )
     if arguments.set_due:
         from course_lib.grading.records.gradebook import set_due

@@ -11,31 +11,30 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli.common import FOUND_WRONG, add_db, add_json, checkout, emit, jobs
+from course_lib.cli.common import FOUND_WRONG, Add, add_db, add_json, checkout, emit, jobs
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
     from course_lib.grading.review.preflight import CourseExchange, Remark
 
 
-def register(commands: Any) -> None:
+def register(add: Add) -> None:
     """Add the command."""
-    doctor = commands.add_parser(
+    doctor = add(
         "doctor",
-        help="try to escape from where students' code is graded; look at exchange and clocks",
+        run_doctor,
+        "try to escape from where students' code is graded; look at exchange and clocks",
     )
-    doctor.add_argument("--course", type=Path, help="folder that holds submitted/ (the checkout)")
+    doctor.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
     add_db(doctor)
     add_json(doctor)
-    doctor.set_defaults(handler=run_doctor)
 
-    attacks = commands.add_parser(
-        "attacks", help="grade one class of every known attack and of honest students"
+    attacks = add(
+        "attacks", run_attacks, "grade one class of every known attack and of honest students"
     )
     attacks.add_argument("attack", nargs="*", help="such as gradebook-points; all if not given")
-    attacks.add_argument("--jobs", type=int, default=2, metavar="N", help="judged at a time (2)")
+    attacks.option("--jobs N", "judged at a time (2)", 2)
     add_json(attacks)
-    attacks.set_defaults(handler=run_attacks)
 
 
 def run_doctor(arguments: argparse.Namespace) -> int:
@@ -57,7 +56,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
         except WorkerFailed as failed:
             refused = str(failed)
     escaped = [name for name, got_out in probes.items() if got_out]
-    found = _premises(arguments, where) if where else []
+    remarks = _premises(arguments, where) if where else []
     lines = [
         f"  {name}: {value if isinstance(value, str) else 'yes' if value else 'no'}"
         for name, value in facts.items()
@@ -65,11 +64,11 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     lines += [f"  {'ESCAPED' if out else 'held':8} {name}" for name, out in probes.items()]
     if refused:
         lines.append(f"\n{refused}\n\n{ADVICE}")
-    lines += [f"  {'WRONG' if remark.wrong else 'note':8} {remark.says}" for remark in found]
+    lines += [f"  {'WRONG' if remark.wrong else 'note':8} {remark.says}" for remark in remarks]
     held = len(probes) - len(escaped)
     line = f"walls {held}/{len(probes)} hold" if probes else "no walls here: grading refuses"
-    wrong = [remark.says for remark in found if remark.wrong]
-    notes = [remark.says for remark in found if not remark.wrong]
+    wrong = [remark.says for remark in remarks if remark.wrong]
+    notes = [remark.says for remark in remarks if not remark.wrong]
     data = {"facts": facts, "escaped": escaped, "refused": refused, "wrong": wrong, "notes": notes}
     emit(arguments, data, *lines, line)
     return FOUND_WRONG if refused or escaped or wrong else 0
@@ -109,11 +108,11 @@ def run_attacks(arguments: argparse.Namespace) -> int:
 
     root = checkout()
     attacks = load_attacks(root)
-    known = {attack.name: attack for attack in attacks.ATTACKS}
-    if unknown := sorted(set(arguments.attack) - set(known)):
-        raise Refused(f"no attack {', '.join(unknown)}; there are {', '.join(known)}")
+    by_name = {attack.name: attack for attack in attacks.ATTACKS}
+    if unknown := sorted(set(arguments.attack) - set(by_name)):
+        raise Refused(f"no attack {', '.join(unknown)}; there are {', '.join(by_name)}")
     many = jobs(arguments)
-    chosen = [known[name] for name in arguments.attack] or list(attacks.ATTACKS)
+    chosen = [by_name[name] for name in arguments.attack] or list(attacks.ATTACKS)
     tqdm.monitor_interval = 0  # its thread would be there when judges are forked
     with (
         tempfile.TemporaryDirectory(prefix="course-attacks-") as folder,
@@ -132,23 +131,19 @@ def run_attacks(arguments: argparse.Namespace) -> int:
 
 
 def load_attacks(root: Path) -> ModuleType:
-    """The runner of the attacks, which are tests and not part of the library.
-
-    Raises:
-        Refused: They are not there.
-    """
+    """The runner of the attacks, which are tests and not part of the library."""
     folder = root / "tests" / "grading" / "attacks"
     if not (folder / "catalogue.py").is_file():
         raise Refused(f"{folder} is not there: the attacks come with the course's sources")
     name = "course_attacks"
     if name not in sys.modules:
         start = folder / "__init__.py"
-        found = importlib.util.spec_from_file_location(
+        spec = importlib.util.spec_from_file_location(
             name, start, submodule_search_locations=[str(folder)]
         )
-        assert found is not None and found.loader is not None
-        package = sys.modules[name] = importlib.util.module_from_spec(found)
-        found.loader.exec_module(package)
+        assert spec is not None and spec.loader is not None
+        package = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(package)
     return importlib.import_module(f"{name}.class_of_attacks")
 
 

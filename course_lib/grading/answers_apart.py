@@ -25,8 +25,8 @@ from course_lib.checks.matrix import stubs
 from course_lib.checks.recorded import SEEDS, SUFFIX, Records, returned_sketch
 from course_lib.checks.report import grade_source
 from course_lib.experiments.source import Symbol, follow, reached, statements
+from course_lib.files import write_whole
 from course_lib.grading.library_apart import answers
-from course_lib.grading.records.folder import save
 
 REFERENCE = "reference"
 _DEFINITION = (ast.FunctionDef, ast.ClassDef)
@@ -38,48 +38,22 @@ def without_answers(
 ) -> str:
     """The source of a bank's module without what answers its exercise.
 
-    Args:
-        source: The module's.
-        wanted: Names in it that other modules of the bank import.
-        emptied: Functions of the library that answer exercises.
-
-    Example:
-        >>> print(without_answers('''
-        ... import math
-        ... def reference(x: float) -> float:
-        ...     return _root(x)
-        ... def _root(x): return math.sqrt(x)
-        ... exercise = Exercise(reference=reference)
-        ... @exercise.mistake("Is that a root?")
-        ... def half(x):
-        ...     "A root is half."
-        ...     return x / 2
-        ... '''))
-        from course_lib.checks.recorded import recorded, records
-        <BLANKLINE>
-        @recorded
-        def reference(x: float) -> float:
-            raise NotImplementedError
-        exercise = Exercise(reference=reference)
-        <BLANKLINE>
-        @exercise.mistake('Is that a root?')
-        def half(x):
-            \"""A root is half.\"""
-        exercise.records = records(__file__)
+    ``wanted`` are names in it that other modules import, ``emptied`` functions of the library that
+    answer exercises.
     """
     tree = ast.parse(source)
-    body = [kept for node in tree.body for kept in (*_stand_ins(node, emptied), _emptied(node))
-            if kept is not None]  # fmt: skip
+    body = [one for node in tree.body for one in (*_stand_ins(node, emptied), _emptied(node))
+            if one is not None]  # fmt: skip
     optional = {name: node for node in body for name in _gives(node)}
     used = [node for node in body if not _gives(node) or _asked(node)]
     used += [optional[name] for name in wanted if name in optional]
-    kept = {id(node) for node in used}
+    ids = {id(node) for node in used}
     while used:
         for name in _names(used.pop()):
-            if name in optional and id(optional[name]) not in kept:
-                kept.add(id(optional[name]))
+            if name in optional and id(optional[name]) not in ids:
+                ids.add(id(optional[name]))
                 used.append(optional[name])
-    body = [node for node in body if id(node) in kept]
+    body = [node for node in body if id(node) in ids]
     head = 0 if ast.get_docstring(tree) is None else 1
     while head < len(body) and getattr(body[head], "module", "") == "__future__":
         head += 1
@@ -164,17 +138,13 @@ def files(
 ) -> dict[str, bytes]:
     """The bank's files, by their path in the library: modules without answers, and records.
 
-    Args:
-        library: The folder of ``course_lib``.
-        identifiers: The exercises; only their topics are there.
-        kept: A folder for records that were measured.
-        say: Called with each exercise as it is recorded.
+    Only the topics of the exercises are there; what was measured lies in the folder ``kept``.
     """
     bank = library / "bank"
     topics = sorted({identifier.partition(".")[0] for identifier in identifiers})
     paths = [*bank.glob("*.py"), *(p for t in topics for p in (bank / t).glob("*.py"))]
     trees = {path: path.read_text(encoding="utf-8") for path in sorted(paths)}
-    wanted = [
+    imports = [
         alias.name
         for text in trees.values()
         for node in ast.walk(ast.parse(text))
@@ -186,7 +156,7 @@ def files(
     for path, text in trees.items():
         exercise = f"{path.parent.name}.{path.stem}" in identifiers
         if exercise or path.stem in ("__init__", "inputs"):
-            plain = without_answers(text, wanted, emptied) if exercise else text
+            plain = without_answers(text, imports, emptied) if exercise else text
             found[path.relative_to(library).as_posix()] = (plain + "\n" * exercise).encode()
     stand_ins = {
         identifier: _stood_in(found[f"bank/{identifier.replace('.', '/')}.py"])
@@ -212,12 +182,9 @@ def recorded_once(
     kept: Path,
     say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, bytes]:
-    """The records of exercises, measured unless they lie in a folder.
+    """The records of exercises, measured unless they lie in the folder ``kept``.
 
-    Args:
-        stand_ins: Of each exercise the functions whose calls are recorded.
-        kept: The folder. What is there has a digest of all that it depends on in its name.
-        say: Called with each exercise that is measured.
+    What is there has a digest of all that it depends on in its name.
     """
     checks = Path(course_lib.__file__).parent / "checks"
     engine = [(f"course_lib.checks.{path.stem}", "*") for path in sorted(checks.glob("[!_]*.py"))]
@@ -233,20 +200,15 @@ def recorded_once(
             content = record(identifier, names).write()
             for older in kept.glob(f"{identifier}-*{SUFFIX}"):
                 older.unlink()
-            save(path, content)
+            write_whole(path, content)
         found[identifier] = path.read_bytes()
     return found
 
 
 def record(identifier: str, names: Sequence[str]) -> Records:
-    """Grade all known mistakes and right answers under the known seeds, and keep what is asked.
-
-    Args:
-        identifier: The exercise.
-        names: The functions of its module whose calls are kept.
-    """
-    found = Records()
-    with _listening(identifier, names, found):
+    """Grade all known mistakes and right answers under known seeds; keep calls of ``names``."""
+    records = Records()
+    with _listening(identifier, names, records):
         exercise = find(identifier)
         for seed in SEEDS:
             # Right and wrong answers alike: some properties ask the reference for what comes
@@ -256,10 +218,10 @@ def record(identifier: str, names: Sequence[str]) -> Records:
             for mistake in exercise.mistakes:
                 report = grade_source(exercise, mistake.source, seed)
                 outcomes = zip(*report.outcomes(), strict=True)
-                found.mistakes[seed, mistake.name] = [
+                records.mistakes[seed, mistake.name] = [
                     (passed, returned_sketch(returned)) for passed, returned in outcomes
                 ]
-    return found
+    return records
 
 
 @contextlib.contextmanager

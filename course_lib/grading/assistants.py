@@ -54,19 +54,7 @@ POINTERS = {
 
 
 def rule(config: Any) -> str:
-    """The rule that a course's configuration names: ``none``, ``tutor`` or ``free``.
-
-    Args:
-        config: What ``nbgrader_config.py`` sets.
-
-    Raises:
-        Refused: It names something else.
-
-    Example:
-        >>> from traitlets.config import Config
-        >>> rule(Config()), rule(Config(LanguageModels={"rule": "free"}))
-        ('tutor', 'free')
-    """
+    """The rule that a course's configuration names: ``none``, ``tutor`` or ``free``."""
     named = config.LanguageModels.get("rule", "tutor")
     if named not in list(SENTENCES):  # which also takes what has no hash
         raise Refused(
@@ -79,14 +67,7 @@ def rule(config: Any) -> str:
 def files(rule: str, title: str, exercises: Sequence[Exercise] = ()) -> dict[str, str]:
     """What lies beside a notebook for coding assistants, by path.
 
-    Args:
-        rule: The course's.
-        title: Of the assignment.
-        exercises: Those whose hints may be given; none for a folder of several assignments.
-
-    Example:
-        >>> sorted(files("none", "Assignment 3"))
-        ['.github/copilot-instructions.md', 'AGENTS.md', 'CLAUDE.md']
+    A folder of several assignments names no exercises whose hints may be given.
     """
     parts = [f"# {title}\n\nThis is graded coursework, and the course has a rule.\n"]
     parts.append(GUIDES[rule])

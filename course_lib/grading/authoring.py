@@ -61,20 +61,13 @@ class AuthoringError(Refused):
 
 @dataclass(frozen=True)
 class Assignment:
-    """One assignment.
-
-    Args:
-        name: Such as ``03_attention``.
-        solution: The notebook with the answers.
-        release: The one without.
-        exercises: What is graded by a check.
-        beside: Texts that are released beside the notebook, by path.
-    """
+    """One assignment."""
 
     name: str
     solution: NotebookNode
     release: NotebookNode
-    exercises: tuple[Exercise, ...]
+    exercises: tuple[Exercise, ...]  # graded by a check
+    # texts that are released beside the notebook, by path
     beside: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -98,11 +91,7 @@ def sources(root: Path) -> list[Path]:
 
 
 def named(root: Path, name: str) -> Assignment:
-    """The assignment of that name.
-
-    Raises:
-        Refused: There is none.
-    """
+    """The assignment of that name."""
     known = {source.stem: source for source in sources(root)}
     if name not in known:
         raise Refused(f"no assignment {name!r}; there are {', '.join(known) or 'none'}")
@@ -110,11 +99,7 @@ def named(root: Path, name: str) -> Assignment:
 
 
 def load(source: Path, root: Path) -> Assignment:
-    """Read one text source and make both notebooks.
-
-    Raises:
-        AuthoringError: Something in the source is wrong; the message names file, cell and remedy.
-    """
+    """Make both notebooks from one text source; errors name file, cell and remedy."""
     name = source.stem
     if source.parent.name != name:
         raise AuthoringError(f"{source}: wanted {name}/{name}.md, so that file and folder agree")
@@ -307,11 +292,7 @@ def answers(root: Path) -> dict[str, Model]:
 
 
 def run_solution(assignment: Assignment) -> None:
-    """Execute a solution's cells in this process and expect full points of every check.
-
-    Raises:
-        AuthoringError: A cell fails, or the solution does not earn full points.
-    """
+    """Execute a solution's cells in this process and expect full points of every check."""
     from course_lib.checks.answer_proxy import AnswerProxy
     from course_lib.checks.report import grade
 
@@ -347,11 +328,7 @@ def text(notebook: NotebookNode) -> str:
 def generate(root: Path, into: Path, say: Callable[[str], None] = print) -> list[str]:
     """Write every release under ``into`` and every solution notebook beside its source.
 
-    Returns:
-        The released files that differ from those committed under ``exercises/``.
-
-    Raises:
-        AuthoringError: The first source that is wrong; nothing of it is written.
+    Returns the released files that differ from those committed under ``exercises/``.
     """
     stale, names = [], set()
     for source in sources(root):

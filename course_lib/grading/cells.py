@@ -7,8 +7,8 @@ from nbformat import NotebookNode
 
 def marks(cell: NotebookNode) -> dict[str, Any]:
     """All of it; empty where a cell is a student's own."""
-    found: dict[str, Any] = cell.metadata.get("nbgrader", {})
-    return found
+    facts: dict[str, Any] = cell.metadata.get("nbgrader", {})
+    return facts
 
 
 def id_of(cell: NotebookNode) -> str:

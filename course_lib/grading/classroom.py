@@ -39,20 +39,10 @@ if TYPE_CHECKING:
 class Classroom:
     """One assignment of one course folder.
 
-    Args:
-        course: The course folder.
-        root: The checkout, for the sources of the assignments.
-        name: The assignment, such as ``03_attention``.
-        limits: Caps for one submission.
-        db: The gradebook's address; ``gradebook.db`` in the course folder if empty.
-        staging: A folder for what would be written, in place of the course folder and the
-            gradebook.
-        seed: The grading seed, if it is not the course's.
-        follow: Whether a submission is graded again when the library or the sources of the
-            assignments have changed; without, only when it, its time or the seed have.
-
-    Raises:
-        ValueError: There is no such assignment, or ``db`` is no address.
+    The gradebook is ``db``, else ``gradebook.db`` in the course folder; with ``staging`` all is
+    written there, in place of both. Without ``follow`` a submission is graded again only when it,
+    its time or the seed have changed, and not when the library or the sources of the assignments
+    have.
     """
 
     def __init__(
@@ -91,18 +81,8 @@ class Classroom:
     ) -> list[Verdict]:
         """Grade everybody, or those named; what is already graded from the same bytes stays.
 
-        Args:
-            only: Names of students; everybody if not given.
-            say: Called with each verdict as soon as it is written down.
-            jobs: How many submissions are judged at the same time.
-            walls: Whether students' processes are enclosed.
-            warming: A fork server for that many judges that has been started already; the caller
-                ends it.
-            cluster: Who judges elsewhere, in place of ``jobs`` judges here.
-
-        Raises:
-            ValueError: A named student has submitted nothing, or nobody has.
-            WorkerFailed: Nothing can be graded on this machine.
+        The fork server ``warming`` is for ``jobs`` judges, and the caller ends it; a ``cluster``
+        judges in their place.
         """
         # Judges are forked, and a process in which torch has started threads hangs when forked.
         torch.set_num_threads(1)
@@ -181,9 +161,6 @@ class Classroom:
         """Write what lateness costs, also for what was graded before: an extension came since.
 
         The caller holds the course's lock.
-
-        Raises:
-            ValueError: nbgrader's plugin cannot be had, or fails.
         """
         plugin = lateness.plugin(self.course, self.root)
         concerned = [v for v in verdicts if v.score is not None]
@@ -197,11 +174,7 @@ class Classroom:
                     self.records.remember(verdict)
 
     def choose(self, only: Iterable[str] | None) -> list[str]:
-        """Everybody who has submitted, or those named.
-
-        Raises:
-            ValueError: A named student has submitted nothing, or nobody has.
-        """
+        """Everybody who has submitted, or those named."""
         everybody = self.students()
         chosen = sorted(set(only)) if only is not None else everybody
         if missing := sorted(set(chosen) - set(everybody)):

@@ -19,9 +19,9 @@ from course_lib.grading.authoring import answers
 def main() -> None:
     """Run all right answers and add to the list."""
     models = answers(Path())
-    found = {_plain(name) for i in identifiers() for name in used(find(i), models.get(i))}
-    found |= set(EVERYDAY.read_text(encoding="utf-8").split())
-    EVERYDAY.write_text("\n".join(sorted(found - {""})) + "\n", encoding="utf-8")
+    operators = {_plain(name) for i in identifiers() for name in used(find(i), models.get(i))}
+    operators |= set(EVERYDAY.read_text(encoding="utf-8").split())
+    EVERYDAY.write_text("\n".join(sorted(operators - {""})) + "\n", encoding="utf-8")
 
 
 def _plain(name: str) -> str:

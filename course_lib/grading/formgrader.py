@@ -1,13 +1,8 @@
 """This course's judge behind nbgrader's own Autograde, in Formgrader and on the command line.
 
-nbgrader runs a submission in a kernel of whoever grades, beside the answers and the gradebook. Two
-lines in ``nbgrader_config.py`` put the judge in the place of that::
-
-    from course_lib.grading import formgrader
-    formgrader.use(c)
-
-What nbgrader does before and after stays: it records the submission, takes the scores out of the
-judged cells, and computes penalties. Formgrader shows a rubric below each answer in writing.
+nbgrader runs a submission in a kernel of whoever grades, beside the answers and the gradebook.
+``formgrader.use(c)`` in ``nbgrader_config.py`` puts the judge in the place of that. What nbgrader
+does before and after stays. Formgrader shows a rubric below each answer in writing.
 """
 
 from __future__ import annotations
@@ -33,42 +28,30 @@ class NotJudged(Refused, RuntimeError):
 
 
 class Judge(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no types
-    """Gives back the submission as it was judged, with every graded cell's table and score.
-
-    It reads what was handed in itself, with everything that is wrong with it, and never executes
-    it: a process of its own does, which starts with the first submission.
-    """
+    """Gives back the submission as a process of its own has judged it, with tables and scores."""
 
     unsafe = Bool(False, help="Judge where students' code cannot be enclosed.").tag(config=True)
 
     def preprocess(
         self, nb: NotebookNode, resources: dict[str, Any]
     ) -> tuple[NotebookNode, dict[str, Any]]:
-        """Judge what was handed in.
-
-        Args:
-            nb: The notebook as nbgrader read it; not used.
-            resources: nbgrader's, with the assignment and the student.
-
-        Raises:
-            NotJudged: It could not be judged; the message says why.
-        """
+        """Judge what was handed in."""
         # Here, because nbgrader reads its configuration for every command, and this loads torch.
         from course_lib.grading.classroom import Classroom
         from course_lib.grading.judging import judge_process
 
-        told = resources["nbgrader"]
+        facts = resources["nbgrader"]
         folder = Path(CourseDirectory(parent=self).root)
-        room = Classroom(folder, judge_process.checkout(), told["assignment"])
-        request = room.request(room.take_in(told["student"]), walls=not self.unsafe)
+        room = Classroom(folder, judge_process.checkout(), facts["assignment"])
+        request = room.request(room.take_in(facts["student"]), walls=not self.unsafe)
         kind, content = pickle.loads(judge_process.judge(request))
         if kind != "done":
-            raise NotJudged(f"{told['assignment']} of {told['student']}: {content}")
+            raise NotJudged(f"{facts['assignment']} of {facts['student']}: {content}")
         verdict, files = content
         for note in verdict.notes:
-            self.log.warning("%s: %s", told["student"], note)
+            self.log.warning("%s: %s", facts["student"], note)
         if verdict.reason:
-            raise NotJudged(f"{told['assignment']} of {told['student']}: {verdict.reason}")
+            raise NotJudged(f"{facts['assignment']} of {facts['student']}: {verdict.reason}")
         return nbformat.reads(files["autograded"], as_version=4), resources
 
 
@@ -78,24 +61,19 @@ class ShowRubrics(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has n
     def preprocess(
         self, nb: NotebookNode, resources: dict[str, Any]
     ) -> tuple[NotebookNode, dict[str, Any]]:
-        """Add a cell after each answer that has a rubric.
-
-        Args:
-            nb: The autograded notebook.
-            resources: Formgrader's; whatever else makes HTML, such as feedback, has no submission.
-        """
+        """Add a cell after each answer that has a rubric, unless it is for feedback."""
         if "submission_id" not in resources:
             return nb, resources
         root = Path(course_lib.__file__).parents[1]
         try:
-            known = rubrics.load(root, resources["assignment_id"])
+            by_cell = rubrics.load(root, resources["assignment_id"])
         except Refused as refused:
             self.log.error("%s", refused)
             return nb, resources
         cells = []
         for cell in nb.cells:
             cells.append(cell)
-            if rubric := known.get(id_of(cell)):
+            if rubric := by_cell.get(id_of(cell)):
                 text = f"**What this earns points for** ({rubric.points:g})"
                 cells.append(nbformat.v4.new_markdown_cell(f"{text}\n\n{rubric.markdown()}"))
         nb.cells = cells
@@ -103,18 +81,7 @@ class ShowRubrics(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has n
 
 
 def use(config: Any) -> None:
-    """Let nbgrader's Autograde judge with this course's judge, and Formgrader show rubrics.
-
-    Args:
-        config: The ``c`` of an ``nbgrader_config.py``.
-
-    Example:
-        >>> from traitlets.config import Config
-        >>> c = Config()
-        >>> use(c)
-        >>> [step.__name__ for step in c.Autograde.autograde_preprocessors]
-        ['SaveAutoGrades', 'AssignLatePenalties']
-    """
+    """Let nbgrader's Autograde judge with this course's judge, and Formgrader show rubrics."""
     config.Autograde.sanitize_preprocessors = [Judge]
     config.Autograde.autograde_preprocessors = [SaveAutoGrades, AssignLatePenalties]
     config.HTMLExporter.preprocessors = [ShowRubrics]

@@ -15,12 +15,12 @@ from pathlib import Path
 import course_lib
 from course_lib.checks.exercise import identifiers
 from course_lib.errors import Refused
+from course_lib.files import recover, replaced
 from course_lib.grading import MANIFEST, answers_apart, assistants, authoring, library_apart
 from course_lib.grading.judging.sandbox_package import lay_out, parts
-from course_lib.grading.records.folder import recover, replaced
 
 # What checks and the command need whole.
-ENGINE = ("__init__.py", "checks", "cli", "errors.py", "py.typed")
+ENGINE = ("__init__.py", "checks", "cli", "errors.py", "files.py", "py.typed")
 # Tries an exercise on its own answers.
 FOR_AUTHORS = ("checks/matrix.py",)
 # Records that were measured, in the checkout.
@@ -65,19 +65,12 @@ The library in here is what these notebooks need. The whole of it is in the cour
 
 @dataclass(frozen=True)
 class Plan:
-    """What a handout is about to do.
-
-    Args:
-        folder: Where it goes.
-        assignments: Names of those that are handed out.
-        gone: Files of an earlier handout, all of which are replaced.
-        kept: Files that nobody has handed out, which stay.
-    """
+    """What a handout is about to do."""
 
     folder: Path
     assignments: tuple[str, ...]
-    gone: tuple[str, ...]
-    kept: tuple[str, ...]
+    gone: tuple[str, ...]  # files of an earlier handout, all of which are replaced
+    kept: tuple[str, ...]  # files that nobody has handed out, which stay
 
     @property
     def exercises(self) -> list[str]:
@@ -96,28 +89,19 @@ class Plan:
 
 
 def assignments(root: Path, asked: Sequence[str]) -> tuple[str, ...]:
-    """Names of assignments, from names or their numbers; all when nothing is asked.
-
-    Raises:
-        Refused: There is none of that name.
-    """
-    known = [source.stem for source in authoring.sources(root)]
-    found = []
-    for name in asked or known:
-        match = [k for k in known if name in (k, k.partition("_")[0])]
+    """Names of assignments, from names or their numbers; all when nothing is asked."""
+    names = [source.stem for source in authoring.sources(root)]
+    chosen = []
+    for name in asked or names:
+        match = [k for k in names if name in (k, k.partition("_")[0])]
         if not match:
-            raise Refused(f"no assignment {name!r}; there are {', '.join(known)}")
-        found += match
-    return tuple(sorted(set(found)))
+            raise Refused(f"no assignment {name!r}; there are {', '.join(names)}")
+        chosen += match
+    return tuple(sorted(set(chosen)))
 
 
 def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
-    """Look at the folder, and change nothing but what a broken run has left.
-
-    Raises:
-        Refused: It is no folder, holds something else, is part of the checkout, or somebody has
-            changed what was handed out there.
-    """
+    """Look at the folder, and change nothing but what a broken run has left."""
     names = assignments(root, asked)
     folder = folder.resolve()
     if folder == root.resolve() or folder in root.resolve().parents:
@@ -146,11 +130,7 @@ def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
 
 
 def write(root: Path, plan: Plan, say: Callable[[str], None] = lambda text: None) -> int:
-    """Write all of it beside the folder, then put it in the folder's place; the number of files.
-
-    Raises:
-        Refused: Something that stays has the name of something that is handed out.
-    """
+    """Write all of it beside the folder, then put it in the folder's place; the number of files."""
     content = files(root, plan, say)
     if clash := sorted(content.keys() & set(plan.kept)):
         raise Refused(f"{plan.folder / clash[0]} is in the way of the handout: move it elsewhere")

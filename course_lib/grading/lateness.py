@@ -1,8 +1,8 @@
 """What lateness costs: by nbgrader's own plugin, and never against a person's word.
 
-nbgrader's autograder asks the plugin that ``c.AssignLatePenalties.plugin_class`` names; so does
-this grader, with the same due dates and extensions. What is remembered is what the plugin was
-written down with: a penalty that differs from it is somebody's decision, and stays.
+The plugin is that of ``c.AssignLatePenalties.plugin_class``, as for nbgrader's autograder, with the
+same due dates and extensions. A penalty that differs from what was remembered is somebody's
+decision, and stays.
 """
 
 import math
@@ -21,23 +21,7 @@ DAY, HOUR, MINUTE = 24 * 60 * 60, 60 * 60, 60
 
 
 class DailyPenalty(LateSubmissionPlugin):  # type: ignore[misc]
-    """A share of the score for each day begun, after some minutes of grace.
-
-    A day ends an hour later than the clock says: so much is added when clocks are put back, and
-    nbgrader tells how many seconds it is late and not since when.
-
-    In ``nbgrader_config.py``::
-
-        c.AssignLatePenalties.plugin_class = "course_lib.grading.lateness.DailyPenalty"
-        c.DailyPenalty.share = 0.1
-
-    Example:
-        >>> plugin = DailyPenalty(share=0.1, most=0.5)
-        >>> round(plugin.late_submission_penalty("ada", 8.0, 26 * 60 * 60), 6)
-        1.6
-        >>> plugin.late_submission_penalty("ada", 8.0, 60)  # within the grace
-        0.0
-    """
+    """A share of the score for each day begun, after some minutes of grace."""
 
     share = Float(0.1, min=0.0, max=1.0, help="Share of the score for each day begun.").tag(
         config=True
@@ -51,20 +35,13 @@ class DailyPenalty(LateSubmissionPlugin):  # type: ignore[misc]
         """What is taken from a score; nbgrader's name and arguments."""
         if total_seconds_late <= self.grace * MINUTE:
             return 0.0
+        # A day ends an hour late: clocks may have been put back, and nbgrader tells seconds only.
         days = max(1, math.ceil((total_seconds_late - HOUR) / DAY))
         return score * min(self.most, self.share * days)
 
 
 def plugin(course: Path, root: Path) -> Any:
-    """The plugin that nbgrader's configuration asks for; None where lateness costs nothing.
-
-    Args:
-        course: The course folder; its own ``nbgrader_config.py`` counts, if it has one.
-        root: The checkout, whose configuration counts otherwise.
-
-    Raises:
-        ValueError: The configuration names a plugin that is not there, or cannot be read.
-    """
+    """The plugin that the configuration of the course folder asks for, else the checkout's."""
     folder = course if (course / "nbgrader_config.py").is_file() else root
     try:
         step = AssignLatePenalties(config=nbgrader_config(folder))
@@ -74,36 +51,22 @@ def plugin(course: Path, root: Path) -> Any:
             f"{folder / 'nbgrader_config.py'}: no plugin for late submissions: {error}. Correct"
             " AssignLatePenalties.plugin_class or the plugin's settings; scores are written already"
         ) from None
-    found = step.plugin_inst
+    penalties = step.plugin_inst
     # nbgrader's own class with its own default gives no penalty to anybody.
-    if type(found) is LateSubmissionPlugin and found.penalty_method == "none":
+    if type(penalties) is LateSubmissionPlugin and penalties.penalty_method == "none":
         return None
-    return found
+    return penalties
 
 
 def seconds_late(submission: SubmittedAssignment) -> float:
-    """Seconds after the due date and the student's extension; 0 where no date is set.
-
-    nbgrader's own property fails on an extension of an assignment without a due date.
-    """
+    """Seconds after the due date and the student's extension; 0 where no date is set."""
     return float(submission.total_seconds_late) if submission.assignment.duedate else 0.0
 
 
 def assign(book: Gradebook, name: str, student: str, plugin: Any, last: float | None) -> Any:
-    """Write what a submission's lateness costs, unless a person has said something else.
+    """Write what lateness costs, unless a person has said something else; what to remember.
 
-    Args:
-        book: An open gradebook that knows the submission.
-        name: The assignment.
-        student: The student's id.
-        plugin: What :func:`plugin` returned; None takes back what an earlier one has written.
-        last: What was written here last time.
-
-    Returns:
-        What is to be remembered as written here: a number, or None.
-
-    Raises:
-        ValueError: The plugin fails, or returns what is no number.
+    Without a plugin, what was written here ``last`` is taken back.
     """
     submission = book.find_submission(name, student)
     notebook = book.find_submission_notebook(name, name, student)

@@ -37,17 +37,17 @@ def answers(identifiers: Iterable[str]) -> set[Symbol]:
         >>> ("course_lib.positions.rotary", "rotate") in answers(["relative.rotate_pairs"])
         True
     """
-    found: set[Symbol] = set()
+    symbols: set[Symbol] = set()
     given: set[Symbol] = set()
     for exercise in map(find, identifiers):
         given |= {(f.__module__, f.__name__) for f in exercise.given}
         waiting = [(exercise.reference.__module__, exercise.reference.__name__)]
         while waiting:
             symbol = waiting.pop()
-            if symbol not in found:
-                found.add(symbol)
+            if symbol not in symbols:
+                symbols.add(symbol)
                 waiting += _behind(symbol)
-    return {symbol for symbol in found - given if not symbol[0].startswith(ENGINE)}
+    return {symbol for symbol in symbols - given if not symbol[0].startswith(ENGINE)}
 
 
 def _behind(symbol: Symbol) -> Iterator[Symbol]:
@@ -74,35 +74,30 @@ def _function(symbol: Symbol) -> bool:
 
 def imported(source: str) -> set[Symbol]:
     """What a text of Python imports of the library, wherever in it."""
-    found = set()
+    symbols = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("course_lib"):
-            found |= {(str(node.module), alias.name) for alias in node.names}
+            symbols |= {(str(node.module), alias.name) for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {(a.name, "*") for a in node.names if a.name.startswith("course_lib")}
-    return {symbol for symbol in found if not f"{symbol[0]}.".startswith(ENGINE)}
+            symbols |= {(a.name, "*") for a in node.names if a.name.startswith("course_lib")}
+    return {symbol for symbol in symbols if not f"{symbol[0]}.".startswith(ENGINE)}
 
 
 def files(start: Collection[Symbol], emptied: Collection[Symbol]) -> dict[str, bytes]:
-    """The modules that these names need, by their path in the library.
-
-    Args:
-        start: What is imported.
-        emptied: Functions that lose their bodies.
-    """
+    """The modules that these names need, by path in the library; ``emptied`` lose their bodies."""
     # What is imported is what a GPU needs, too, and computes on a CPU by the plainer one.
-    kept = set(reached(start, device="cuda", closed=emptied))
-    found: dict[str, bytes] = {}
-    for module in sorted({module for module, _ in kept}):
+    symbols = set(reached(start, device="cuda", closed=emptied))
+    content: dict[str, bytes] = {}
+    for module in sorted({module for module, _ in symbols}):
         parts = module.split(".")
         for depth in range(2, len(parts) + 1):
             name = ".".join(parts[:depth])
             path = located(name)
             assert path is not None
             place = path.relative_to(ROOT / "course_lib").as_posix()
-            if place not in found:
-                found[place] = _part(name, path, kept, emptied).encode()
-    return found
+            if place not in content:
+                content[place] = _part(name, path, symbols, emptied).encode()
+    return content
 
 
 def _part(module: str, path: Path, kept: Collection[Symbol], emptied: Collection[Symbol]) -> str:

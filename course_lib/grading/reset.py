@@ -1,6 +1,5 @@
 """Giving a student cells back as they were handed out, and keeping all the rest of the notebook."""
 
-import os
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading.cells import graded, locked, marks
 from course_lib.grading.intake.matching import defines
 from course_lib.grading.intake.parsing import plain
@@ -22,17 +22,11 @@ KEPT = "before-reset"
 
 @dataclass
 class Reset:
-    """What a notebook becomes.
-
-    Args:
-        path: The notebook.
-        notebook: What is to be written.
-        done: A sentence for each cell that changes.
-    """
+    """What a notebook becomes."""
 
     path: Path
     notebook: NotebookNode
-    done: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)  # a sentence for each cell that changes
 
     def write(self) -> Path | None:
         """Write it, after a copy of what was there; where that lies, None if nothing changes."""
@@ -41,34 +35,20 @@ class Reset:
         folder = self.path.resolve().parent / KEPT
         folder.mkdir(exist_ok=True)
         number = 1
-        while (kept := folder / f"{self.path.stem}-{number}.ipynb").exists():
+        while (copy := folder / f"{self.path.stem}-{number}.ipynb").exists():
             number += 1
-        _save(kept, self.path.read_bytes())
+        write_whole(copy, self.path.read_bytes())
         text = nbformat.writes(self.notebook).rstrip("\n") + "\n"
-        _save(self.path.resolve(), text.encode("utf-8", errors="surrogateescape"))
-        return kept
-
-
-def _save(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.part")
-    part.write_bytes(content)
-    os.replace(part, path)
+        write_whole(self.path.resolve(), text.encode("utf-8", errors="surrogateescape"))
+        return copy
 
 
 def plan(path: Path, root: Path | None, asked: str = "", *, every: bool = False) -> Reset:
     """Find out what to put back; nothing is written.
 
-    Args:
-        path: The notebook.
-        root: The checkout or the handout, which tells what was released.
-        asked: An exercise's id, a cell's, or the name of a function: its cells come back whole,
-            the answer too. Empty: what is missing, and locked cells that were changed; answers
-            stay.
-        every: All released cells come back whole.
-
-    Raises:
-        Unreadable: There is no notebook at ``path``.
-        Refused: It belongs to no assignment, or nothing in it is called so.
+    What is ``asked`` (an exercise's id, a cell's, or the name of a function) comes back whole, the
+    answer too, with ``every`` all released cells do. Else it is what is missing, and locked cells
+    that were changed; answers stay.
     """
     submission = read(path)
     ids = [c.metadata.get("submitted_id", "") for c in submission.notebook.cells]
@@ -79,8 +59,8 @@ def plan(path: Path, root: Path | None, asked: str = "", *, every: bool = False)
         notebook = nbformat.read(path, as_version=4)
     except Exception as error:
         raise Refused(f"{path} is damaged: {plain(str(error), 200)}") from None
-    wanted = {_mark(cell): cell for cell in release.cells if _mark(cell)}
-    chosen = _chosen(asked, wanted) if asked else [m for m in wanted if every or locked(wanted[m])]
+    cells = {_mark(cell): cell for cell in release.cells if _mark(cell)}
+    chosen = _chosen(asked, cells) if asked else [m for m in cells if every or locked(cells[m])]
     result = Reset(path, notebook)
     for number, own in enumerate(release.cells):
         places = [n for n, cell in enumerate(notebook.cells) if _mark(cell) == _mark(own)]

@@ -17,40 +17,25 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class Criterion:
-    """One thing that an answer gets points for.
+    """One thing that an answer gets points for."""
 
-    Args:
-        says: What it is, in Markdown.
-        points: How many there are, in halves.
-    """
-
-    says: str
-    points: float = HALF
+    says: str  # in Markdown
+    points: float = HALF  # in halves
 
 
 @dataclass(frozen=True)
 class Rubric:
     """What the answer in one cell earns points for.
 
-    Args:
-        cell: The cell's id.
-        criteria: In the order of the file.
-        note: What whoever marks should know, in Markdown.
-
     Example:
         >>> rubric = Rubric("why", (Criterion("independence"), Criterion("the clamp", 1.0)))
-        >>> print(rubric.remark((0.5, 0.0), "Which clamp?"))
-        0.5 of 0.5: independence
-        0 of 1: the clamp
-        <BLANKLINE>
-        Which clamp?
         >>> rubric.given(rubric.remark((0.5, 0.0), "Which clamp?"))
         ((0.5, 0.0), 'Which clamp?')
     """
 
     cell: str
-    criteria: tuple[Criterion, ...]
-    note: str = ""
+    criteria: tuple[Criterion, ...]  # in the order of the file
+    note: str = ""  # what whoever marks should know, in Markdown
 
     @property
     def points(self) -> float:
@@ -71,10 +56,10 @@ class Rubric:
     def given(self, remark: str) -> tuple[tuple[float, ...] | None, str]:
         """What :meth:`remark` was made from; no points if somebody else wrote it."""
         lines = "\n".join(rf"([\d.]+) of {c.points:g}: {re.escape(c.says)}" for c in self.criteria)
-        found = re.fullmatch(rf"{lines}(?:\n\n(.*))?", remark, re.DOTALL)
-        if found is None:
+        match = re.fullmatch(rf"{lines}(?:\n\n(.*))?", remark, re.DOTALL)
+        if match is None:
             return None, remark
-        *points, comment = found.groups()
+        *points, comment = match.groups()
         return tuple(map(float, points)), comment or ""
 
     def fault(self, given: Sequence[float]) -> str:
@@ -91,15 +76,7 @@ class Rubric:
 
 
 def load(root: Path, name: str) -> dict[str, Rubric]:
-    """The rubrics of an assignment by cell; none where nothing is answered in writing.
-
-    Args:
-        root: The checkout.
-        name: The assignment, such as ``03_attention``.
-
-    Raises:
-        Refused: The file is missing or damaged.
-    """
+    """The rubrics of an assignment by cell; none where nothing is answered in writing."""
     path = root / FILE
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}

@@ -8,9 +8,9 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.checks.exercise import Exercise
+from course_lib.files import write_whole
 from course_lib.grading import authoring
 from course_lib.grading.cells import id_of
-from course_lib.grading.records.folder import save
 
 CRASH = """
 import os
@@ -90,10 +90,10 @@ def make(
     """
     assignment = authoring.named(root, name)
     cells = "\n".join(c.id for c in assignment.release.cells) + "\n"
-    known = course / ".sample-cells"
-    if not known.exists() or known.read_text() != cells:
+    stamp = course / ".sample-cells"
+    if not stamp.exists() or stamp.read_text() != cells:
         shutil.rmtree(course, ignore_errors=True)
-        save(known, cells)
+        write_whole(stamp, cells)
     students = []
     for student, notebook in submissions(assignment):
         if not wanted(student):
@@ -102,7 +102,7 @@ def make(
         path = course / "submitted" / student / name / f"{name}.ipynb"
         content = authoring.text(notebook)
         if not path.exists() or path.read_text(encoding="utf-8") != content:
-            save(path, content)
+            write_whole(path, content)
     for folder in course.glob(f"submitted/*/{name}"):
         if folder.parent.name not in students:
             shutil.rmtree(folder)

@@ -101,11 +101,7 @@ class Rehearsal:
 
 
 def read(path: Path) -> parsing.Submission:
-    """Read a notebook.
-
-    Raises:
-        Unreadable: There is none at ``path``; the message is one sentence.
-    """
+    """Read a notebook."""
     if not path.exists():
         near = sorted(p.name for p in path.parent.glob("*.ipynb")) if path.parent.is_dir() else []
         beside = f"; there are {', '.join(near)}" if near else ""
@@ -126,10 +122,7 @@ def read(path: Path) -> parsing.Submission:
 def released(name: str, root: Path | None, ids: Collection[str]) -> NotebookNode | None:
     """The release of an assignment: made anew from its source, or as a handout holds it.
 
-    Args:
-        name: The notebook's name without its ending.
-        root: The checkout.
-        ids: The marks of its cells, which tell a notebook that has been renamed.
+    The marks of cells, ``ids``, tell a notebook that has been renamed.
     """
     topics = {i.partition("-")[0] for i in ids}
     handed = sorted((Path(course_lib.__file__).parent / "released").glob("*.ipynb"))
@@ -148,17 +141,9 @@ def rehearse(
     seconds: int = SECONDS,
     say: Callable[[str], None] = lambda text: None,
 ) -> Rehearsal:
-    """Run a notebook in a new kernel and collect what its checks say.
+    """Run a notebook in a new kernel and collect what its checks say; it is not changed.
 
-    Args:
-        path: The notebook; it is not changed.
-        root: A checkout, to know what was released; without one the notebook's own cells count.
-        seconds: The longest a cell may run.
-        say: Called with each table as it comes, and with each note.
-
-    Raises:
-        Unreadable: The file is missing or no notebook, or nothing in it is checked.
-        Refused: It checks an exercise that does not exist.
+    Without a checkout the notebook's own cells count.
     """
     submission = read(path)
     result = Rehearsal()
@@ -186,12 +171,7 @@ def rehearse(
 
 
 class _Kernel:
-    """A student's kernel, in a folder of its own with what is handed in.
-
-    Args:
-        seconds: The longest a cell may run.
-        modules: The files of Python beside the notebook: their text by name.
-    """
+    """A student's kernel, in a folder of its own with what is handed in."""
 
     until = float("inf")
 
@@ -224,11 +204,7 @@ class _Kernel:
         self.seconds = seconds
 
     def run(self, source: str, *, ours: bool = False) -> list[dict[str, Any]]:
-        """A cell's outputs; one of ours leaves no trace among the student's.
-
-        Raises:
-            AnswerLost: The kernel has ended, or the cell does not.
-        """
+        """A cell's outputs; one of ours leaves no trace among the student's."""
         cell = nbformat.v4.new_code_cell(source)
         seconds = min(self.seconds, self.until - time.monotonic())
         if seconds <= 0:
@@ -290,10 +266,10 @@ def _run(
             session.replay(ended)
             continue
         if reports := [o["data"][MIME] for o in outputs if MIME in o.get("data", {})]:
-            found = dict(reports[0])
-            _explain(found, failed, code[number + 1 :])
-            result.reports.append(found)
-            say(found["table"])
+            facts = dict(reports[0])
+            _explain(facts, failed, code[number + 1 :])
+            result.reports.append(facts)
+            say(facts["table"])
         else:
             errors = [f"{o['ename']}: {o['evalue']}" for o in outputs if "ename" in o]
             lost(identifier, f"Its check did not run: {[*errors, 'no report came.'][0]}")

@@ -8,8 +8,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading import authoring
-from course_lib.grading.records.folder import save
 from course_lib.grading.records.gradebook import open_gradebook
 
 
@@ -26,34 +26,20 @@ class Last:
 
 
 def last_date(course: Path, name: str, db: str = "") -> Last | None:
-    """The due date of an assignment or the latest extension; None where the gradebook has neither.
-
-    Args:
-        course: The course folder.
-        name: The assignment.
-        db: The gradebook's address, if it is not in the course folder.
-    """
+    """The due date of an assignment or the latest extension, None without either."""
     if not db and not (course / "gradebook.db").exists():
         return None
     with open_gradebook(course, db) as book:
-        known = next((a for a in book.assignments if a.name == name), None)
-        if known is None or known.duedate is None:
+        assignment = next((a for a in book.assignments if a.name == name), None)
+        if assignment is None or assignment.duedate is None:
             return None
-        later = [(s.duedate, s.student_id) for s in known.submissions if s.extension]
-        when, by = max([(known.duedate, ""), *later], key=lambda date: date[0])
+        later = [(s.duedate, s.student_id) for s in assignment.submissions if s.extension]
+        when, by = max([(assignment.duedate, ""), *later], key=lambda date: date[0])
     return Last(when.replace(tzinfo=UTC), by)
 
 
 def may_release(name: str, last: Last | None, now: datetime) -> str:
-    """Why a solution is not to be released yet; empty where nothing speaks against it.
-
-    Example:
-        >>> last = Last(datetime(2026, 11, 9, 22, 59, tzinfo=UTC), "ada")
-        >>> may_release("03_attention", last, datetime(2026, 11, 8, tzinfo=UTC))
-        '03_attention may be handed in until 2026-11-09 22:59 UTC, the extension of ada'
-        >>> may_release("03_attention", last, datetime(2026, 11, 10, tzinfo=UTC))
-        ''
-    """
+    """Why a solution is not to be released yet; empty where nothing speaks against it."""
     if last is None:
         return f"the gradebook has no due date of {name}"
     return f"{name} may be handed in until {last}" if now <= last.when else ""
@@ -71,11 +57,7 @@ def readable(solution: NotebookNode) -> NotebookNode:
 
 
 def target(into: Path, name: str) -> Path:
-    """Where the solution goes.
-
-    Raises:
-        Refused: ``into`` is no folder.
-    """
+    """Where the solution goes."""
     if into.exists() and not into.is_dir():
         raise Refused(f"{into} is no folder")
     return into / "solutions" / name / f"{name}.ipynb"
@@ -86,5 +68,5 @@ def write(root: Path, name: str, path: Path) -> bool:
     content = authoring.text(readable(authoring.named(root, name).solution))
     if path.is_file() and path.read_text(encoding="utf-8") == content:
         return False
-    save(path, content)
+    write_whole(path, content)
     return True

@@ -15,22 +15,13 @@ from pathlib import Path
 from course_lib.errors import Refused
 from course_lib.hub.settings import Place
 
-__all__ = [
-    "as_grader", "demo", "folders", "grader_environment", "members", "remove", "renew", "stale",
-]  # fmt: skip
-
 # What of a checkout the grader needs; the answers stay there, once they are.
 _KEPT = ("solutions", "exercises")
 _COPIED = ("course_lib", "_toc.yml", "pyproject.toml", "nbgrader_config.py")
 
 
 def members(group: str) -> set[str]:
-    """The accounts in a group of the system; none if there is no such group.
-
-    Example:
-        >>> members("no-such-group")
-        set()
-    """
+    """The accounts in a group of the system; none if there is no such group."""
     try:
         return set(grp.getgrnam(group).gr_mem)
     except KeyError:
@@ -54,8 +45,8 @@ def ours(place: Place, name: str) -> bool:
 def _system(*command: str, given: str | None = None) -> None:
     done = subprocess.run(command, input=given, capture_output=True, text=True)
     if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise Refused(f"`{command[0]}` failed for {command[-1]}: {said}")
+        message = (done.stderr or done.stdout).strip()
+        raise Refused(f"`{command[0]}` failed for {command[-1]}: {message}")
 
 
 def _account(place: Place, name: str, group: str = "") -> None:
@@ -66,9 +57,9 @@ def _account(place: Place, name: str, group: str = "") -> None:
             f" {place.file}"
         )
     if not exists(name):
-        _system("useradd", "--user-group", "--no-create-home", "--shell", "/bin/bash",
-                "--comment", f"hub of the course {place.course}",
-                "--home-dir", str(place.home / name), name)  # fmt: skip
+        usual = "--user-group --no-create-home --shell /bin/bash".split()
+        more = ("--comment", f"hub of the course {place.course}", "--home-dir", place.home / name)
+        _system("useradd", *usual, *map(str, more), name)
     home = place.home / name
     if not home.exists():
         home.mkdir(mode=0o700)
@@ -85,16 +76,9 @@ def _ensure(folder: Path, mode: int) -> None:
 
 
 def folders(place: Place, root: Path) -> None:
-    """Make the groups, the grader, the exchange and the configuration, as far as they are missing.
+    """Make groups, grader, exchange and configuration, as far as they are missing.
 
-    Args:
-        place: The hub.
-        root: The checkout; the grader gets a copy of what grading takes.
-
-    Raises:
-        ValueError: The grader's name is taken.
-        Refused: The system refused an account; the message is its own.
-        OSError: A folder cannot be made.
+    The grader gets a copy of what grading takes of the checkout.
     """
     for group in (place.instructors, place.students):
         _system("groupadd", "--force", group)
@@ -140,12 +124,12 @@ def renew(place: Place, root: Path) -> None:
 
 def stale(place: Place, root: Path) -> list[str]:
     """The assignments whose text is another in the grader's copy than in the checkout."""
-    found = []
+    names = []
     for source in sorted(root.glob("solutions/*/[0-9][0-9]_*.md")):
         copy = place.checkout / source.relative_to(root)
         if not copy.is_file() or copy.read_bytes() != source.read_bytes():
-            found.append(source.stem)
-    return found
+            names.append(source.stem)
+    return names
 
 
 def grader_environment(place: Place) -> dict[str, str]:
@@ -166,31 +150,15 @@ def grader_environment(place: Place) -> dict[str, str]:
 def as_grader(
     place: Place, command: Sequence[str], *, cwd: Path | None = None, **more: object
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in the grader's account, in its copy of the course.
-
-    Args:
-        place: The hub.
-        command: Program and arguments.
-        cwd: Another folder to run in.
-        more: For :func:`subprocess.run`.
-    """
+    """Run a command in the grader's account, in its copy of the course."""
     user = pwd.getpwnam(place.grader)
-    return subprocess.run(  # type: ignore[call-overload]
-        list(command), cwd=cwd or place.checkout, env=grader_environment(place), user=user.pw_uid,
-        group=user.pw_gid, extra_groups=[], umask=0o077, **more,
-    )  # fmt: skip
+    account = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [], "umask": 0o077}
+    more |= {"cwd": cwd or place.checkout, "env": grader_environment(place)} | account
+    return subprocess.run(list(command), **more)  # type: ignore[call-overload]
 
 
 def demo(place: Place) -> dict[str, str]:
-    """Make the demo's accounts; each gets a new password.
-
-    Returns:
-        The passwords by name, the instructor first; they are kept nowhere.
-
-    Raises:
-        ValueError: A name is taken.
-        Refused: The system refused an account.
-    """
+    """Make the demo's accounts; their new passwords by name, which are kept nowhere."""
     _account(place, place.demo_instructor, place.instructors)
     for student in place.demo_students:
         _account(place, student, place.students)
@@ -203,11 +171,7 @@ def demo(place: Place) -> dict[str, str]:
 
 
 def remove(place: Place, names: Iterable[str]) -> list[str]:
-    """Remove accounts that were made here, with their homes.
-
-    Returns:
-        Those that were removed.
-    """
+    """Remove accounts that were made here, with their homes; those that were removed."""
     gone = [name for name in names if ours(place, name)]
     for name in gone:
         _system("userdel", name)

@@ -16,15 +16,7 @@ from course_lib.hub.software import reachable
 
 
 def machine(place: Place, root: Path) -> list[str]:
-    """What this machine or the checkout lacks before anything can be made.
-
-    Args:
-        place: The hub.
-        root: The checkout.
-
-    Returns:
-        A sentence for each, with what to do; nothing where nothing is wrong.
-    """
+    """What this machine or the checkout lacks before anything can be made, and what to do."""
     if platform.system() != "Linux":
         return [f"a hub on one machine needs Linux, and this is {platform.system()}"]
     return [*_tools(place), *_course(place, root), *_notebooks(root), *_ports(place)]
@@ -84,10 +76,10 @@ def _notebooks(root: Path) -> Iterator[str]:
 
 def _ports(place: Place) -> Iterator[str]:
     """Which ports somebody else listens on."""
-    wanted = {"port": (place.address, place.port)}
+    ports = {"port": (place.address, place.port)}
     for name in ("hub_port", "proxy_port", "service_port"):
-        wanted[name] = ("127.0.0.1", getattr(place, name))
-    for name, (address, port) in wanted.items():
+        ports[name] = ("127.0.0.1", getattr(place, name))
+    for name, (address, port) in ports.items():
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -102,11 +94,7 @@ def _ports(place: Place) -> Iterator[str]:
 
 
 def made(place: Place) -> list[str]:
-    """What is wrong with what has been made, or was there already.
-
-    Returns:
-        A sentence for each, with what to do.
-    """
+    """What is wrong with what has been made, or was there already, and what to do."""
     return [*_programs(place), *_members(place), *_exchange(place), *_databases(place)]
 
 
@@ -150,8 +138,8 @@ def _databases(place: Place) -> Iterator[str]:
         if done.returncode:
             # The first line of what the driver says, without the traceback above it.
             lines = [line for line in done.stderr.splitlines() if "Error" in line and ":" in line]
-            said = lines[-1] if lines else done.stderr.strip()[-300:]
-            yield f"`{key}` of {place.file.name} cannot be reached: {said}"
+            message = lines[-1] if lines else done.stderr.strip()[-300:]
+            yield f"`{key}` of {place.file.name} cannot be reached: {message}"
 
 
 def _as_root(
@@ -163,12 +151,12 @@ def _as_root(
 def _exchange(place: Place) -> Iterator[str]:
     """Whether every account may write into the exchange, and the grader into the course's part."""
     folder, course = place.exchange, place.exchange / place.course
-    wanted = stat.S_IROTH | stat.S_IWOTH | stat.S_IXOTH
+    bits = stat.S_IROTH | stat.S_IWOTH | stat.S_IXOTH
     if not folder.is_dir():
         yield f"there is no exchange at {folder}"
     elif os.statvfs(folder).f_flag & os.ST_RDONLY:
         yield f"the exchange {folder} lies on a disk that cannot be written"
-    elif folder.stat().st_mode & wanted != wanted or not reachable(folder):
+    elif folder.stat().st_mode & bits != bits or not reachable(folder):
         yield (
             f"the exchange {folder} is {stat.filemode(folder.stat().st_mode)}, so students could"
             f" not hand in: `chmod 1777 {folder}`, and all folders above it open to all"

@@ -45,19 +45,12 @@ def running(place: Place, root: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A hub that answers; it ends with the block, and everything that it has started with it.
 
     Nothing else should be started from this process meanwhile: it would be ended, too.
-
-    Args:
-        place: The hub.
-        root: The checkout, for the hub's configuration.
-
-    Raises:
-        HubEnded: It did not start.
     """
     # Whatever loses its parent below this process becomes its child, so that none is forgotten.
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     others = set(psutil.Process().children(recursive=True))
-    kept = {"LANG", "HOME"}
-    env = {name: value for name, value in os.environ.items() if name in kept}
+    names = {"LANG", "HOME"}
+    env = {name: value for name, value in os.environ.items() if name in names}
     env |= {"PATH": place.path, "COURSE_HUB_SETTINGS": str(place.file)}
     config = root / "deploy" / "local" / "jupyterhub_config.py"
     with contextlib.ExitStack() as stack:
@@ -87,8 +80,8 @@ def _wait(place: Place, hub: subprocess.Popen[bytes]) -> None:
     while not answers(place):
         if hub.poll() is not None or time.monotonic() > until:
             what = "ended while it started" if hub.poll() is not None else "did not answer in time"
-            said = log_of(place).read_text(errors="replace")[-2000:].strip()
-            raise HubEnded(f"the hub {what}; it said last, in {log_of(place)}:\n{said}")
+            log = log_of(place).read_text(errors="replace")[-2000:].strip()
+            raise HubEnded(f"the hub {what}; it said last, in {log_of(place)}:\n{log}")
         time.sleep(1)
 
 
@@ -99,21 +92,17 @@ def _end(hub: subprocess.Popen[bytes], others: set[psutil.Process]) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             hub.wait(STOP_SECONDS)
     # What a killed process had started turns up below this one only then.
-    while left := set(psutil.Process().children(recursive=True)) - others:
-        for process in left:
+    while children := set(psutil.Process().children(recursive=True)) - others:
+        for process in children:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        if psutil.wait_procs(left, timeout=10)[1]:
+        if psutil.wait_procs(children, timeout=10)[1]:
             break  # The system holds one that cannot be ended; nothing more can be done here.
     hub.wait()
 
 
 def wait(hub: subprocess.Popen[bytes], check: Callable[[], None]) -> None:
-    """Stay until the hub ends.
-
-    Raises:
-        HubEnded: It did, and nobody had asked it to.
-    """
+    """Stay until the hub ends."""
     while hub.poll() is None:
         check()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -21,43 +21,24 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 
 @dataclass(frozen=True)
 class Place:
-    """All that is said about a hub.
+    """All that is said about a hub."""
 
-    Args:
-        file: Where that is written.
-        course: nbgrader's course id, which is also the name of the hub's service.
-        software: Folder of the Python, the proxy and the library that every account can read.
-        state: Folder of the exchange, the hub's database and the homes made here.
-        address: Where the hub listens.
-        port: For browsers.
-        hub_port: For the servers, on loopback.
-        proxy_port: For the hub's orders to its proxy, on loopback.
-        service_port: For Formgrader, on loopback.
-        hub_database: Address of the hub's database; empty for a file of SQLite.
-        gradebook: Address of nbgrader's database; empty for a file of SQLite.
-        grader: The account in which Formgrader and the judge run.
-        instructors: The group of system accounts that may use Formgrader.
-        students: The group of system accounts that take the course.
-        demo_instructor: The account that the demo makes for an instructor.
-        demo_students: The accounts that it makes for students.
-    """
-
-    file: Path
-    course: str
-    software: Path
-    state: Path
-    address: str
-    port: int
-    hub_port: int
-    proxy_port: int
-    service_port: int
-    hub_database: str
-    gradebook: str
-    grader: str
-    instructors: str
-    students: str
-    demo_instructor: str
-    demo_students: tuple[str, ...]
+    file: Path  # where that is written
+    course: str  # nbgrader's course id, also the name of the hub's service
+    software: Path  # Python, proxy and library that every account can read
+    state: Path  # the exchange, the hub's database and the homes made here
+    address: str  # where the hub listens
+    port: int  # for browsers
+    hub_port: int  # for the servers, on loopback
+    proxy_port: int  # for the hub's orders to its proxy, on loopback
+    service_port: int  # for Formgrader, on loopback
+    hub_database: str  # an address; empty for a file of SQLite
+    gradebook: str  # an address of nbgrader's; empty for a file of SQLite
+    grader: str  # the account in which Formgrader and the judge run
+    instructors: str  # the group of accounts that may use Formgrader
+    students: str  # the group of accounts that take the course
+    demo_instructor: str  # the account that the demo makes
+    demo_students: tuple[str, ...]  # the accounts that it makes
 
     @property
     def bin(self) -> Path:
@@ -112,52 +93,25 @@ class Place:
         return f"{self.bin}:/usr/local/bin:/usr/bin:/bin"
 
     def config_path(self, kind: str) -> str:
-        """Where Jupyter looks for its configuration, before all other places.
-
-        Args:
-            kind: ``student``, ``instructor`` or ``grader``.
-
-        Example:
-            >>> from dataclasses import replace
-            >>> here = Place(Path("hub.toml"), **_EXAMPLE)
-            >>> replace(here, state=Path("/srv/x")).config_path("student")
-            '/srv/x/etc/student:/srv/x/etc/everybody'
-        """
+        """Where Jupyter looks first, for a ``student``, ``instructor`` or ``grader``."""
         return f"{self.etc / kind}:{self.etc / 'everybody'}"
 
 
 def read(file: Path) -> Place:
-    """Read what is said about a hub.
-
-    Args:
-        file: A file like ``deploy/local/hub.toml``.
-
-    Raises:
-        ValueError: It is not there, something is missing or makes no sense; the message says what.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "hub.toml")
-        ...     _ = file.write_text("course = 'attention'")
-        ...     read(file)
-        Traceback (most recent call last):
-            ...
-        course_lib.errors.Refused: hub.toml: `software` is not there
-    """
+    """Read a file like ``deploy/local/hub.toml``; a refusal says what makes no sense."""
     try:
-        said = tomllib.loads(file.read_text(encoding="utf-8"))
+        facts = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise Refused(f"{file}: {error.strerror}: it says where the hub lives") from None
     except ValueError as error:
         raise Refused(f"{file}: {error}") from None
     values: dict[str, object] = {}
     for field in fields(Place)[1:]:
-        if field.name not in said:
+        if field.name not in facts:
             raise Refused(f"{file.name}: `{field.name}` is not there")
-        values[field.name] = _convert(said.pop(field.name), str(field.type), field.name, file)
-    if said:
-        raise Refused(f"{file.name}: unknown `{'`, `'.join(sorted(said))}`")
+        values[field.name] = _convert(facts.pop(field.name), str(field.type), field.name, file)
+    if facts:
+        raise Refused(f"{file.name}: unknown `{'`, `'.join(sorted(facts))}`")
     place = Place(file, **values)  # type: ignore[arg-type]
     _look(place)
     return place
@@ -177,8 +131,8 @@ def _convert(value: object, kind: str, name: str, file: Path) -> object:
         and all(isinstance(item, str) for item in value)
     ):
         return tuple(value)
-    wanted = {"int": "a whole number", "tuple[str, ...]": "a list of texts"}.get(kind, "a text")
-    raise Refused(f"{file.name}: `{name}` is {value!r}; wanted {wanted}")
+    kind_name = {"int": "a whole number", "tuple[str, ...]": "a list of texts"}.get(kind, "a text")
+    raise Refused(f"{file.name}: `{name}` is {value!r}; wanted {kind_name}")
 
 
 def _look(place: Place) -> None:
@@ -222,10 +176,3 @@ def _look_at_address(file: str, key: str, address: str) -> None:
             f"{file}: `{key}` holds a password, and every account reads this file: leave it to"
             " ~/.pgpass"
         )
-
-
-_EXAMPLE: dict[str, object] = dict(
-    course="c", software=Path("/opt/c"), state=Path("/srv/c"), address="127.0.0.1", port=8000,
-    hub_port=8081, proxy_port=8001, service_port=8002, hub_database="", gradebook="", grader="g",
-    instructors="i", students="s", demo_instructor="di", demo_students=("ds",),
-)  # fmt: skip

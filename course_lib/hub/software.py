@@ -25,30 +25,16 @@ _PARTS = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
 
 
 def reachable(path: Path) -> bool:
-    """Whether every account can get at a file or folder.
-
-    Example:
-        >>> reachable(Path("/usr/bin/env"))
-        True
-    """
+    """Whether every account can get at a file or folder."""
     path = path.resolve()
-    wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
-    if not path.exists() or path.stat().st_mode & wanted != wanted:
+    bits = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
+    if not path.exists() or path.stat().st_mode & bits != bits:
         return False
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.parents)
 
 
 def prepare(place: Place, root: Path, say: Callable[[str], None] = print) -> None:
-    """Install what is missing or was made from other requirements; copy the library.
-
-    Args:
-        place: The hub.
-        root: The checkout.
-        say: Told about every step that takes long.
-
-    Raises:
-        Refused: Something is missing on this machine, or an installer failed.
-    """
+    """Install what is missing or was made from other requirements; copy the library."""
     place.software.mkdir(parents=True, exist_ok=True)
     _copy_library(place, root)
     _python(place, root, say)
@@ -89,13 +75,13 @@ def _python(place: Place, root: Path, say: Callable[[str], None]) -> None:
     if not (place.bin / "pip").exists():
         python = _choose_python()
         say(f"making {place.software / 'venv'} from {python}")
-        _run([str(python), "-m", "venv", str(place.software / "venv")],
-             "on Debian and Ubuntu it needs the package python3-venv")  # fmt: skip
+        needs = "on Debian and Ubuntu it needs the package python3-venv"
+        _run([str(python), "-m", "venv", str(place.software / "venv")], needs)
     say(f"installing the hub into {place.software / 'venv'}; that takes minutes, once")
-    _run([str(place.bin / "python"), "-m", "pip", "install", "--quiet",
-          "--disable-pip-version-check", "-c", str(root / "constraints.txt"),
-          "-e", f"{place.library}[{_EXTRAS}]"],
-         "the hub's packages come from where pip is told to look")  # fmt: skip
+    install = "-m pip install --quiet --disable-pip-version-check".split()
+    what = ["-c", str(root / "constraints.txt"), "-e", f"{place.library}[{_EXTRAS}]"]
+    source = "the hub's packages come from where pip is told to look"
+    _run([str(place.bin / "python"), *install, *what], source)
     for old in (place.software / "venv").glob(".installed-*"):
         old.unlink()
     stamp.touch()
@@ -103,9 +89,9 @@ def _python(place: Place, root: Path, say: Callable[[str], None]) -> None:
 
 def _choose_python() -> Path:
     names = [f"python3.{minor}" for minor in (13, 12, 11)]
-    found = [Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")]
-    found += [Path(folder, name) for name in names for folder in ("/usr/local/bin", "/usr/bin")]
-    for python in found:
+    pythons = [Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")]
+    pythons += [Path(folder, name) for name in names for folder in ("/usr/local/bin", "/usr/bin")]
+    for python in pythons:
         if reachable(python):
             return python
     raise Refused(
@@ -126,8 +112,8 @@ def _proxy(place: Place, say: Callable[[str], None]) -> None:
         )
     say(f"installing {PROXY} into {place.software / 'npm'}")
     (place.software / "npm").mkdir(exist_ok=True)
-    _run(["npm", "install", "--no-fund", "--no-audit", "--prefix", str(place.software / "npm"),
-          PROXY], "it comes from npm's registry")  # fmt: skip
+    install = "npm install --no-fund --no-audit --prefix".split()
+    _run([*install, str(place.software / "npm"), PROXY], "it comes from npm's registry")
 
 
 def _run(command: Sequence[str], remark: str) -> None:
@@ -135,5 +121,5 @@ def _run(command: Sequence[str], remark: str) -> None:
     env = {name: value for name, value in os.environ.items() if name not in hidden}
     done = subprocess.run(command, capture_output=True, text=True, umask=0o022, env=env, cwd="/")
     if done.returncode:
-        said = (done.stderr or done.stdout).strip()[-1500:]
-        raise Refused(f"`{' '.join(command[:4])} …` failed ({remark}):\n{said}")
+        message = (done.stderr or done.stdout).strip()[-1500:]
+        raise Refused(f"`{' '.join(command[:4])} …` failed ({remark}):\n{message}")

@@ -29,27 +29,16 @@ MOST_OF_A_KIND = 2
 
 @dataclass
 class Question:
-    """A question and its key; plain data, which the sheets of a class keep.
+    """A question and its key; plain data, which the sheets of a class keep."""
 
-    Args:
-        kind: The maker's name.
-        exercise: Whose answer it is about.
-        text: What is asked.
-        options: What to choose from, in order; empty for a question without.
-        answer: The key.
-        why: What the run showed.
-        code: Another function that it is about.
-        facts: What was run.
-    """
-
-    kind: str
-    exercise: str
+    kind: str  # the maker's name
+    exercise: str  # whose answer it is about
     text: str
-    answer: str
-    why: str = ""
-    options: list[str] = field(default_factory=list)
-    code: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
+    answer: str  # the key
+    why: str = ""  # what the run showed
+    options: list[str] = field(default_factory=list)  # what to choose from, in order
+    code: str = ""  # another function that it is about
+    facts: dict[str, Any] = field(default_factory=dict)  # what was run
 
     @property
     def name(self) -> tuple[str, ...]:
@@ -61,12 +50,7 @@ Maker = Callable[[Bench, random.Random], Iterator[Question]]
 
 
 def letters(chosen: list[int]) -> str:
-    """Options by their letters.
-
-    Example:
-        >>> letters([0, 2])
-        'A, C'
-    """
+    """Options by their letters, such as "A, C"."""
     return ", ".join(chr(ord("A") + n) for n in chosen)
 
 
@@ -119,14 +103,14 @@ def changed(bench: Bench, draw: random.Random) -> Iterator[Question]:
         if found is None or len(options) < 2:
             continue
         fallen, report = found
-        said = "; ".join(f"{properties[n].name}: {report.rows[n].why}" for n in fallen)
+        reasons = "; ".join(f"{properties[n].name}: {report.rows[n].why}" for n in fallen)
         yield Question(
             "changed",
             bench.exercise.id,
             f"Suppose that {_lines(change)} is instead `{change.now}`. Which of these requirements,"
             " which your function meets as it is, would it no longer meet?",
             letters([options.index(n) for n in fallen]),
-            said,
+            reasons,
             [properties[n].says for n in options],
             facts={"first": change.first, "last": change.last, "now": change.now,
                    "fallen": [properties[n].name for n in fallen],
@@ -172,8 +156,8 @@ def _traced(bench: Bench, draw: random.Random) -> Iterator[tuple[Input, Trace]]:
     every = [*zip(inputs(bench.exercise.id), bench.traces, strict=True)]
     draw.shuffle(every)
     for one, (trace, *others) in every:
-        said = (trace.lines, trace.raised, trace.values)
-        if trace.lines and all((o.lines, o.raised, o.values) == said for o in others):
+        observed = (trace.lines, trace.raised, trace.values)
+        if trace.lines and all((o.lines, o.raised, o.values) == observed for o in others):
             yield one, trace
 
 
@@ -304,18 +288,13 @@ MAKERS: dict[str, Maker] = {
 
 
 def pool(bench: Bench, seed: str) -> tuple[list[Question], list[str]]:
-    """A few questions of every kind on one answer, and why there are none of a kind.
-
-    Args:
-        bench: The answer.
-        seed: Of the sheet.
-    """
-    found: list[Question] = []
+    """A few questions of every kind on one answer, and why there are none of a kind."""
+    questions: list[Question] = []
     refused = []
     for kind, maker in MAKERS.items():
         draw = random.Random(f"{seed}/{bench.exercise.id}/{kind}")
         try:
-            found += itertools.islice(maker(bench, draw), MOST_OF_A_KIND)
+            questions += itertools.islice(maker(bench, draw), MOST_OF_A_KIND)
         except Undecided as why:
             refused.append(f"{bench.exercise.id}, {kind}: {why}")
-    return found, refused
+    return questions, refused

@@ -32,12 +32,9 @@ class Undecided(Exception):
 
 
 class Bench:
-    """An answer in a worker, at the place of its check.
+    """An answer in a worker in which all that stands above its check has run.
 
-    Args:
-        exercise: What it answers.
-        own: Its text.
-        session: The worker, in which all that stands above the check has run.
+    Its methods raise :class:`Undecided` where a run ends its process or decides nothing.
     """
 
     def __init__(self, exercise: Exercise, own: unit.Unit, session: Session[Worker]) -> None:
@@ -45,21 +42,13 @@ class Bench:
         self.reports: dict[tuple[str, str], Report] = {}
 
     def define(self, text: str) -> None:
-        """Put other definitions in the place of the answer.
-
-        Raises:
-            Undecided: They fail.
-        """
+        """Put other definitions in the place of the answer."""
         outputs = self._safely(lambda worker: worker.run(text))
         if any(o.get("output_type") == "error" for o in outputs):
             raise Undecided("the definitions alone fail")
 
     def report(self, text: str, seed: str) -> Report:
-        """Grade an answer.
-
-        Raises:
-            Undecided: It ends its process, takes too long, or leaves a verdict open.
-        """
+        """Grade an answer; one that leaves a verdict open is undecided."""
         if (text, seed) in self.reports:
             return self.reports[text, seed]
         self.define(text)
@@ -86,20 +75,12 @@ class Bench:
 
     @cached_property
     def outcomes(self) -> list[list[Any]]:
-        """What the answer returns or raises for all draws of each input of its exercise.
-
-        Raises:
-            Undecided: It ends its process.
-        """
+        """What the answer returns or raises for all draws of each input of its exercise."""
         return self._of_inputs(self.unit.text, outcome)
 
     @cached_property
     def traces(self) -> list[list[Trace]]:
-        """What runs for all draws of each input of its exercise.
-
-        Raises:
-            Undecided: It ends its process.
-        """
+        """What runs for all draws of each input of its exercise."""
         return self._of_inputs(_recorder() + unit.instrumented(self.unit), Trace.of)
 
     def _of_inputs(
@@ -130,13 +111,7 @@ class Bench:
 
 
 class Trace:
-    """What ran in one call.
-
-    Attributes:
-        lines: The line of each statement that began, in order.
-        values: What each line first gave each of its names: kind and shape, or the value itself.
-        raised: The type of what was raised, if anything was.
-    """
+    """What ran in one call: the line of each statement, what lines gave names, what was raised."""
 
     def __init__(self, events: list[Any], raised: str) -> None:
         self.lines = [line for line, name, _ in events if not name]
@@ -148,18 +123,14 @@ class Trace:
 
     @classmethod
     def of(cls, proxy: AnswerProxy, function: str, call: Call) -> Trace:
-        """Trace one call of an answer that :func:`.unit.instrumented` has prepared.
-
-        Raises:
-            Undecided: It runs too long, or something else came back.
-        """
-        said = outcome(proxy, "__traced__", ((function, *call[0]), call[1]))
-        if isinstance(said, Failure) or not isinstance(said, dict) or not said.get("whole"):
+        """Trace one call of an answer that :func:`.unit.instrumented` has prepared."""
+        result = outcome(proxy, "__traced__", ((function, *call[0]), call[1]))
+        if isinstance(result, Failure) or not isinstance(result, dict) or not result.get("whole"):
             raise Undecided("it runs too long to be followed on paper")
         try:
-            events = [(int(a), str(b), c) for a, b, c in said["events"]]
+            events = [(int(a), str(b), c) for a, b, c in result["events"]]
             if all(_sound(form) for _, name, form in events if name):
-                return cls(events, str(said["raised"]))
+                return cls(events, str(result["raised"]))
         except (KeyError, TypeError, ValueError):
             pass
         raise Undecided("what came back is no trace")
@@ -191,17 +162,9 @@ def benches(
 ) -> Iterator[tuple[Bench | None, str]]:
     """Run a hand-in down to each wanted exercise's check.
 
-    Args:
-        submission: The hand-in.
-        assignment: What was released.
-        wanted: Ids of exercises.
-        forkserver: Where the worker comes from.
-        judge: Which of the fork server's judges this is.
-
-    Yields:
-        An answer that can be asked about, or None, and why it cannot.
+    Yields an answer that can be asked about, or None, and why it cannot.
     """
-    left = set(wanted)
+    waiting = set(wanted)
     cells = align(submission, assignment.release)
     written = "\n".join(c.source for c, _ in cells if c.cell_type == "code")
     needs = [name for name in COSTLY if name in written]
@@ -219,18 +182,18 @@ def benches(
                 if not (own and released.get(id_of(cell)) == cell.source.strip()):
                     above.append(cell.source)
                 session.run(cell.source)
-            elif match[1] in left:
-                left.discard(match[1])
+            elif match[1] in waiting:
+                waiting.discard(match[1])
                 exercise = find(match[1])
-                found = unit.find(above, exercise.function)
-                if found is None:
+                definitions = unit.find(above, exercise.function)
+                if definitions is None:
                     yield None, f"{exercise.id}: not written, or not to be read on one page"
                     continue
-                bench = Bench(exercise, found, session)
+                bench = Bench(exercise, definitions, session)
                 yield bench, ""
                 with contextlib.suppress(Undecided):
                     bench.restore()
-            if not left:
+            if not waiting:
                 return
     finally:
         session.end()

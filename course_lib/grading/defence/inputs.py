@@ -38,17 +38,11 @@ Call = tuple[tuple[Any, ...], Mapping[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """Arguments of one call, and the same with other random numbers, several times.
+    """Arguments of one call, and the same with other random numbers, several times."""
 
-    Args:
-        place: The property that tries it, and the number of its call.
-        words: Each argument's name and what is printed of it.
-        draws: Positional and named arguments.
-    """
-
-    place: tuple[str, int]
-    words: tuple[tuple[str, str], ...]
-    draws: tuple[Call, ...]
+    place: tuple[str, int]  # the property that tries it, and the number of its call
+    words: tuple[tuple[str, str], ...]  # each argument's name, and what is printed of it
+    draws: tuple[Call, ...]  # positional and named arguments
 
     @property
     def hidden(self) -> bool:
@@ -69,14 +63,14 @@ class Input:
 def inputs(identifier: str) -> tuple[Input, ...]:
     """What can be printed of the inputs of an exercise, no two with the same words."""
     exercise = find(identifier)
-    found: dict[tuple[tuple[str, str], ...], Input] = {}
+    by_words: dict[tuple[tuple[str, str], ...], Input] = {}
     for place, call in _calls(exercise):
         said = _words(exercise, call)
-        if said is not None and said not in found:
+        if said is not None and said not in by_words:
             args, kwargs = call
             hidden = any(map(_hidden, (*args, *kwargs.values())))
             # One after the other: what was the same twice is not on paper, where it is not told.
-            draw = torch.Generator().manual_seed(len(found))
+            draw = torch.Generator().manual_seed(len(by_words))
             others = [
                 (
                     tuple(_again(a, draw) for a in args),
@@ -84,23 +78,23 @@ def inputs(identifier: str) -> tuple[Input, ...]:
                 )
                 for _ in range(DRAWS - 1 if hidden else 1)
             ]
-            found[said] = Input(place, said, (call, *others))
+            by_words[said] = Input(place, said, (call, *others))
     # The last properties are about edges: of many inputs some of each kind stay.
-    kept = list(found.values())
-    return tuple(kept[:: max(1, -(-len(kept) // MOST_INPUTS))])
+    distinct = list(by_words.values())
+    return tuple(distinct[:: max(1, -(-len(distinct) // MOST_INPUTS))])
 
 
 def _calls(exercise: Exercise) -> Iterator[tuple[tuple[str, int], Call]]:
     with quiet():
         names = namespace(exercise, "") | {exercise.function: exercise.reference}
     for prop in exercise.properties:
-        left = MOST_REQUESTS
+        tries = MOST_REQUESTS
         local = AnswerProxy.local(names)
 
         def few(frame: bytes, local: AnswerProxy = local) -> bytes:
-            nonlocal left
-            left -= 1
-            if left < 0 or unpack(frame)["verb"] == "probe":
+            nonlocal tries
+            tries -= 1
+            if tries < 0 or unpack(frame)["verb"] == "probe":
                 raise AnswerLost("of no use on paper")
             return local.exchange(frame)
 
@@ -116,10 +110,10 @@ def _words(exercise: Exercise, call: Call) -> tuple[tuple[str, str], ...] | None
     """What is printed of a call; None where that would not be all that decides."""
     names = [*inspect.signature(exercise.reference).parameters]
     named = {**dict(zip(names, call[0], strict=False)), **call[1]}
-    told = {called: words(value) for called, value in named.items()}
-    if len(named) < len(call[0]) + len(call[1]) or not all(told.values()):
+    texts = {called: words(value) for called, value in named.items()}
+    if len(named) < len(call[0]) + len(call[1]) or not all(texts.values()):
         return None
-    return tuple(told.items()) if sum(map(len, told.values())) <= MOST_WORDS else None
+    return tuple(texts.items()) if sum(map(len, texts.values())) <= MOST_WORDS else None
 
 
 def words(value: Any) -> str:

@@ -18,6 +18,7 @@ import torch
 
 from course_lib.checks import seeds
 from course_lib.errors import Refused
+from course_lib.files import recover, replaced, write_whole
 from course_lib.grading import authoring
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.defence.asking import KINDS, Question, pool
@@ -29,33 +30,24 @@ from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, Wo
 from course_lib.grading.judging.pool import JudgeDied
 from course_lib.grading.judging.results import Task
 from course_lib.grading.records import summary
-from course_lib.grading.records.folder import known_seeds, lock, recover, replaced, save
+from course_lib.grading.records.folder import known_seeds, lock
 
 QUESTIONS = 5
 # Exercises that are looked at together; more only where these do not give enough.
 AT_ONCE = 3
 # From here on an exercise is asked about first.
 HARD = 3
-MOST_VARIANTS = 26
 
 
 @dataclass
 class Sheet:
-    """One sheet and its key; plain data.
-
-    Args:
-        student: Whose, or a variant's name.
-        key: The hash of the hand-in that it asks about.
-        questions: At most five.
-        codes: The text of each answer, by exercise.
-        reason: Why there are not five.
-    """
+    """One sheet and its key; plain data."""
 
     student: str
-    key: str
-    questions: list[Question] = field(default_factory=list)
-    codes: dict[str, str] = field(default_factory=dict)
-    reason: str = ""
+    key: str  # the hash of the hand-in that it asks about
+    questions: list[Question] = field(default_factory=list)  # at most five
+    codes: dict[str, str] = field(default_factory=dict)  # the text of each answer, by exercise
+    reason: str = ""  # why there are not five
 
 
 def drawn(
@@ -67,12 +59,7 @@ def drawn(
 ) -> Sheet:
     """All that can be asked about a hand-in, of which a sheet takes five.
 
-    Args:
-        task: The hand-in.
-        assignment: What was released.
-        secret: The course's seed of this assignment: without it nobody can draw a sheet before.
-        forkserver: Where workers come from.
-        judge: Which of its judges this is.
+    Without the course's ``secret`` of this assignment nobody can draw a sheet before.
     """
     sheet = Sheet(task.student, task.key, reason=task.reason)
     if task.reason:
@@ -93,8 +80,8 @@ def drawn(
             if bench is None:
                 refused.append(why)
                 continue
-            found, no = pool(bench, seed)
-            sheet.questions += found
+            questions, no = pool(bench, seed)
+            sheet.questions += questions
             sheet.codes[bench.exercise.id] = bench.unit.text
             refused += no
         if len(choose(sheet.questions)) == QUESTIONS and _kinds(sheet.questions) == len(KINDS):
@@ -104,18 +91,18 @@ def drawn(
 
 
 def _kinds(questions: Iterable[Question]) -> int:
-    found = {question.kind for question in questions}
-    return sum(bool(found & {*kinds}) for kinds in KINDS)
+    asked = {question.kind for question in questions}
+    return sum(bool(asked & {*kinds}) for kinds in KINDS)
 
 
 def choose(found: Sequence[Question], taken: Iterable[tuple[str, ...]] = ()) -> list[Question]:
     """One of every kind, then more, about as many exercises as there are; none that is taken."""
-    left = [question for question in found if question.name not in {*taken}]
+    free = [question for question in found if question.name not in {*taken}]
     chosen: list[Question] = []
-    wanted = [*KINDS, *[sum(KINDS, ())] * (QUESTIONS - len(KINDS))]
+    order = [*KINDS, *[sum(KINDS, ())] * (QUESTIONS - len(KINDS))]
     # What one kind lacks another gives.
-    for kinds in [*wanted, *[sum(KINDS, ())] * QUESTIONS]:
-        able = [q for q in left if q.kind in kinds and q not in chosen]
+    for kinds in [*order, *[sum(KINDS, ())] * QUESTIONS]:
+        able = [q for q in free if q.kind in kinds and q not in chosen]
         if able and len(chosen) < QUESTIONS:
             asked, used = Counter(q.exercise for q in chosen), Counter(q.kind for q in chosen)
             chosen.append(min(able, key=lambda q: asked[q.exercise] + used[q.kind]))
@@ -123,19 +110,7 @@ def choose(found: Sequence[Question], taken: Iterable[tuple[str, ...]] = ()) -> 
 
 
 class Defence:
-    """The sheets of one assignment of one course folder.
-
-    Args:
-        course: The course folder.
-        root: The checkout.
-        name: The assignment.
-        only: Students; everybody if not given.
-        variants: How many variants of a paper, on one hand-in or the solution; 0 for sheets.
-        dry_run: Whether nothing is to be written, also no seed.
-
-    Raises:
-        Refused: There is no such assignment or student, or no such number of variants.
-    """
+    """The sheets of one assignment of one course folder."""
 
     def __init__(
         self,
@@ -144,34 +119,14 @@ class Defence:
         name: str,
         *,
         only: Sequence[str] | None = None,
-        variants: int = 0,
         dry_run: bool = False,
     ) -> None:
-        if not 0 <= variants <= MOST_VARIANTS:
-            raise Refused(f"--variants {variants}: wanted 1 to {MOST_VARIANTS}")
-        if variants and only is not None and len(only) != 1:
-            raise Refused(f"--variants of {len(only)} hand-ins: name one student, or none for the"
-                          " solution")  # fmt: skip
         seed = known_seeds(course).get(name, "none yet") if dry_run else ""
         self.room = Classroom(course, root, name, seed=seed)
         self.course, self.assignment = course, self.room.assignment
-        if variants:
-            one = self.room.take_in(self.room.choose(only)[0]) if only else self._solved()
-            if one.reason:
-                raise Refused(f"{one.student}: {one.reason}")
-            names = [f"variant-{chr(ord('A') + n)}" for n in range(variants)]
-            self.tasks = {name: replace(one, student=name) for name in names}
-            folder = "-".join([name, "variants", *(only or ())])
-        else:
-            tasks = map(self.room.take_in, self.room.choose(only))
-            self.tasks = {task.student: task for task in tasks}
-            folder = name
-        self.folder = course / "defence" / folder
-        self.standing = {} if variants else self._read()
-
-    def _solved(self) -> Task:
-        content = authoring.text(self.assignment.solution).encode()
-        return Task("the solution", content, "", f"{self.room.seed}/{self.room.engine}")
+        self.tasks = {s: self.room.take_in(s) for s in self.room.choose(only)}
+        self.folder = course / "defence" / name
+        self.standing = self._read()
 
     def _read(self) -> dict[str, Sheet]:
         """The sheets that were made before, of students who are still there."""
@@ -198,15 +153,7 @@ class Defence:
         ]
 
     def make(self, jobs: int, say: Callable[[], None] = lambda: None) -> dict[str, Sheet]:
-        """Draw what is to be made, and write everything.
-
-        Args:
-            jobs: Hand-ins at a time.
-            say: Called after each.
-
-        Returns:
-            All sheets, those that stood included.
-        """
+        """Draw what is to be made, and write everything; all sheets, those that stood included."""
         # Judges are forked, and a process in which torch has started threads hangs when forked.
         torch.set_num_threads(1)
         todo = self.todo()
@@ -242,13 +189,13 @@ class Defence:
                 why = f"no questions could be made: {type(error).__name__}: {error}"
                 return Sheet(task.student, "", reason=why)
 
-        found: dict[str, Sheet] = {}
+        sheets: dict[str, Sheet] = {}
         with contextlib.closing(self.room.judge_here(tasks, work, jobs, before)) as judging:
             for task, done in judging:
                 died = isinstance(done, JudgeDied)
-                found[task.student] = Sheet(task.student, "", reason=str(done)) if died else done
+                sheets[task.student] = Sheet(task.student, "", reason=str(done)) if died else done
                 say()
-        return found
+        return sheets
 
     def _chosen(self, sheet: Sheet, beside: Iterable[Sheet]) -> Sheet:
         order = [exercise.id for exercise in self.assignment.exercises]
@@ -262,13 +209,13 @@ class Defence:
         """Write the whole folder beside the one that stands, and put it in its place."""
         data = {name: asdict(sheet) for name, sheet in sheets.items()}
         with replaced(self.folder) as fresh:
-            save(fresh / "sheets.json", json.dumps(data, indent=1), private=True)
+            write_whole(fresh / "sheets.json", json.dumps(data, indent=1), private=True)
             for name in ("sheets", "keys"):
-                save(fresh / f"{name}.html", self.page(sheets.values(), key=name == "keys"))
+                write_whole(fresh / f"{name}.html", self.page(sheets.values(), key=name == "keys"))
             for name, sheet in sheets.items():
                 if sheet.questions:
-                    save(fresh / "students" / f"{name}.html", self.page([sheet], key=False))
-                    save(fresh / "keys" / f"{name}.html", self.page([sheet], key=True))
+                    write_whole(fresh / "students" / f"{name}.html", self.page([sheet], key=False))
+                    write_whole(fresh / "keys" / f"{name}.html", self.page([sheet], key=True))
 
     def page(self, sheets: Iterable[Sheet], *, key: bool) -> str:
         """A page of sheets, or of their keys, each on a new sheet of paper."""

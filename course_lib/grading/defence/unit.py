@@ -39,15 +39,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Unit:
-    """The definitions of the cell in which an answer stands, without docstrings.
-
-    Args:
-        function: What the exercise asks for.
-        text: The source; questions count its lines from 1.
-    """
+    """The definitions of the cell in which an answer stands, without docstrings."""
 
     function: str
-    text: str
+    text: str  # questions count its lines from 1
 
     @cached_property
     def tree(self) -> ast.Module:

@@ -1,7 +1,6 @@
 """What nbgrader's exchange puts beside a submission: when it came, and the key to its feedback.
 
-Both files lie in a folder that a student once wrote to, so they are read as carefully as the
-notebook, and a bad one costs nothing.
+Both lie in a folder that a student once wrote to, so they are read as carefully as the notebook.
 """
 
 import os
@@ -20,29 +19,16 @@ MAX_BYTES = 200
 
 @dataclass(frozen=True)
 class ExchangeFiles:
-    """The small files beside a submission that may go on to nbgrader, and what is wrong with them.
+    """The small files beside a submission that may go on to nbgrader, and what is wrong."""
 
-    Args:
-        files: Contents by name; only what is readable and makes sense.
-        submitted: When it was submitted, in UTC and without a time zone, as nbgrader keeps it.
-        notes: What an instructor should know.
-    """
-
+    # contents by name: what is readable and makes sense
     files: dict[str, str] = field(default_factory=dict)
-    submitted: datetime | None = None
-    notes: tuple[str, ...] = ()
+    submitted: datetime | None = None  # in UTC, without a zone, as nbgrader keeps it
+    notes: tuple[str, ...] = ()  # what an instructor should know
 
 
 def read_exchange_files(folder: Path) -> ExchangeFiles:
-    """Read the small files of a submission.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "timestamp.txt").write_text("2026-03-01 12:00:00 +0200")
-        ...     read_exchange_files(Path(folder)).submitted
-        datetime.datetime(2026, 3, 1, 10, 0)
-    """
+    """Read the small files of a submission."""
     files, notes, submitted = {}, [], None
     for name in (TIMESTAMP, SECRET):
         path = folder / name

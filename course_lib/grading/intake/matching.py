@@ -19,19 +19,16 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
     before it. Of two copies of a graded cell the last counts, as in a notebook run from top to
     bottom. An answer that has lost its mark is known by the function it defines. What is missing is
     put back: given cells first, graded ones at the end.
-
-    Returns:
-        The cells, and for each whether it belongs to the release.
     """
     wanted = {id_of(c): c for c in release.cells if id_of(c)}
     notes = submission.notes
-    found = _identify(submission, wanted)
-    _adopt(found, wanted, notes)
+    pairs = _identify(submission, wanted)
+    _adopt(pairs, wanted, notes)
     places: dict[str, list[int]] = defaultdict(list)
-    for index, (_, grade_id) in enumerate(found):
+    for index, (_, grade_id) in enumerate(pairs):
         if grade_id is not None:
             places[grade_id].append(index)
-    counts = {i: _which(at, [found[n][0] for n in at], wanted[i]) for i, at in places.items()}
+    counts = {i: _which(at, [pairs[n][0] for n in at], wanted[i]) for i, at in places.items()}
     for grade_id, at in places.items():
         if len(at) > 1:
             times = "twice" if len(at) == 2 else f"{len(at)} times"
@@ -41,7 +38,7 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
                 else f"A copy of the cell `{grade_id}` was run as an own cell: it is there {times}."
             )
     cells: list[tuple[NotebookNode, bool]] = []
-    for index, (cell, grade_id) in enumerate(found):
+    for index, (cell, grade_id) in enumerate(pairs):
         if grade_id is None:
             cells.append((cell, False))
         elif counts[grade_id] == index:
@@ -62,8 +59,8 @@ def _identify(
 ) -> list[tuple[NotebookNode, str | None]]:
     """Which cell of the release each submitted one is; those that claim otherwise are noted."""
     by_source = {_text(c): i for i, c in wanted.items() if locked(c)}
-    found: list[tuple[NotebookNode, str | None]] = []
-    said: dict[str, list[str]] = defaultdict(list)
+    pairs: list[tuple[NotebookNode, str | None]] = []
+    notes_of: dict[str, list[str]] = defaultdict(list)
     for cell in submission.notebook.cells:
         grade_id = cell.metadata.pop("submitted_id", None)
         claims = cell.metadata.pop("claims", {})
@@ -71,7 +68,7 @@ def _identify(
             own = {"tags": "", **wanted[grade_id].metadata["nbgrader"]}
             for name, value in claims.items():
                 if value != own.get(name, value):
-                    said[f"`{name}` is {plain(repr(value), 40)}"].append(grade_id)
+                    notes_of[f"`{name}` is {plain(repr(value), 40)}"].append(grade_id)
         retagged = by_source.get(_text(cell))
         if grade_id not in wanted or (retagged and not locked(wanted[grade_id])):
             grade_id = retagged
@@ -80,12 +77,12 @@ def _identify(
                 f"The locked cell `{grade_id}` had been changed; it was reset, and what stood in it"
                 " was run before it."
             )
-            found.append((cell, None))
-        found.append((cell, grade_id))
-    for claim, ids in said.items():
+            pairs.append((cell, None))
+        pairs.append((cell, grade_id))
+    for claim, ids in notes_of.items():
         of = f"`{ids[0]}`" if len(ids) == 1 else f"{len(ids)} cells, `{ids[0]}` among them"
         submission.notes.append(f"The notebook says {claim} for {of}; that was ignored.")
-    return found
+    return pairs
 
 
 def _adopt(

@@ -80,9 +80,9 @@ def plain(text: str, most: int = 300) -> str:
 
 def plain_notes(notes: list[str]) -> list[str]:
     """Notes that can be read: each once, and not thousands of them."""
-    found = list(dict.fromkeys(plain(note) for note in notes))
-    more = len(found) - MAX_NOTES
-    return [*found[:MAX_NOTES], f"And {more} more of this kind."] if more > 0 else found
+    texts = list(dict.fromkeys(plain(note) for note in notes))
+    more = len(texts) - MAX_NOTES
+    return [*texts[:MAX_NOTES], f"And {more} more of this kind."] if more > 0 else texts
 
 
 def inert(markdown: str) -> str:
@@ -115,12 +115,7 @@ def unmarked(text: str) -> str:
 
 
 def nameable(student: str) -> None:
-    """Do nothing for a name that can be written down.
-
-    Raises:
-        Unreadable: The student's folder is called by bytes that are no text, or by signs that run
-            in Formgrader's pages.
-    """
+    """Refuse a name in bytes that are no text, or with signs that run in Formgrader's pages."""
     try:
         student.encode()
     except UnicodeEncodeError:
@@ -145,47 +140,42 @@ def is_there(path: Path) -> bool | None:
 
 
 def read(folder: Path, name: str) -> bytes:
-    """The bytes of ``folder/name.ipynb``.
-
-    Raises:
-        Unreadable: It is missing, not a regular file, empty or too large, or a folder on the way,
-            the student's or the assignment's, is a link.
-    """
-    wanted = f"{name}.ipynb"
-    path = folder / wanted
+    """The bytes of ``folder/name.ipynb``: a regular file, neither empty nor too large, no link."""
+    file = f"{name}.ipynb"
+    path = folder / file
     if (there := is_there(path)) is None:
         raise Unreadable(
-            f"`{wanted}` cannot be read: the account that grades may not enter its folder."
+            f"`{file}` cannot be read: the account that grades may not enter its folder."
         )
     # A link may lead to the work of somebody else, or out of the course.
     if folder.is_symlink() or folder.parent.is_symlink():
         raise Unreadable("The folder of the submission is a link, not a folder.")
     if not there:
         others = sorted(p.name for p in folder.glob("*.ipynb"))
-        found = f"; found {plain(', '.join(others[:5]))}: rename it and submit again"
-        raise Unreadable(f"There is no file `{wanted}` in the submission{found if others else ''}.")
+        more = f"; found {plain(', '.join(others[:5]))}: rename it and submit again"
+        raise Unreadable(f"There is no file `{file}` in the submission{more if others else ''}.")
     content = _bytes_of(path)
     if not content.strip():
-        raise Unreadable(f"`{wanted}` is empty.")
+        raise Unreadable(f"`{file}` is empty.")
     return content
 
 
 def _bytes_of(path: Path) -> bytes:
     # Opened without following links, and judged by what was opened: no race, no way out.
-    wanted = plain(path.name)
+    name = plain(path.name)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         why = "is a link, not a file" if path.is_symlink() else f"cannot be read: {error.strerror}"
-        raise Unreadable(f"`{wanted}` {why}.") from None
+        raise Unreadable(f"`{name}` {why}.") from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise Unreadable(f"`{wanted}` is not a file.")
+        raise Unreadable(f"`{name}` is not a file.")
     with os.fdopen(descriptor, "rb") as file:
         if status.st_size > MAX_SUBMISSION:
             raise Unreadable(
-                f"`{wanted}` has {status.st_size / 2**20:.0f} MB, at most"
+                f"`{name}` has {status.st_size / 2**20:.0f} MB, at most"
                 f" {MAX_SUBMISSION // 2**20} are read. Clear all outputs, save, submit again."
             )
         return file.read(MAX_SUBMISSION + 1)
@@ -196,38 +186,34 @@ def modules(folder: Path) -> dict[str, str]:
 
     Those only that can be read as text, up to :data:`MAX_CODE` characters of all together.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for path in sorted(folder.glob("*.py")):
         # What is no name can't be imported, and what cannot be read is told by `beside`.
         with contextlib.suppress(Unreadable, UnicodeDecodeError):
             text = _bytes_of(path).decode("utf-8-sig") if path.stem.isidentifier() else ""
-            if text.strip() and sum(map(len, found.values())) + len(text) <= MAX_CODE:
-                found[path.name] = text
-    return found
+            if text.strip() and sum(map(len, texts.values())) + len(text) <= MAX_CODE:
+                texts[path.name] = text
+    return texts
 
 
 def beside(folder: Path, name: str, modules: Collection[str] = ()) -> list[str]:
     """Notes on what lies beside the notebook: what it could import, and what counts for nothing."""
     if is_there(folder / name) is None or folder.is_symlink():
         return []
-    found = sorted(
+    files = sorted(
         p.name for p in folder.glob("*") if p.suffix in (".ipynb", ".py") and p.stem != name
     )
     notes = []
-    if taken := [one for one in found if one in modules]:
+    if taken := [one for one in files if one in modules]:
         notes.append(f"Beside the notebook, for it to import: {plain(', '.join(taken))}.")
-    if others := [one for one in found if one not in modules]:
-        said = plain(", ".join(others))
-        notes.append(f"Only `{name}.ipynb` was graded, not what lies beside it: {said}.")
+    if others := [one for one in files if one not in modules]:
+        names = plain(", ".join(others))
+        notes.append(f"Only `{name}.ipynb` was graded, not what lies beside it: {names}.")
     return notes
 
 
 def parse(content: bytes) -> Submission:
-    """Rebuild the notebook from its bytes.
-
-    Raises:
-        Unreadable: The bytes are not UTF-8 JSON, or not a notebook.
-    """
+    """Rebuild the notebook from its bytes."""
     try:
         data = load_json(content)
     except Unreadable:
@@ -266,10 +252,7 @@ def parse(content: bytes) -> Submission:
 def load_json(content: bytes) -> Any:
     """What JSON in UTF-8 says, unless it holds far more values than a notebook does.
 
-    Raises:
-        Unreadable: It does; the bytes are a multiple of the memory that values take.
-        ValueError: It is no JSON, or no UTF-8.
-        RecursionError: It is nested too deeply.
+    The bytes are a fraction of the memory that values take.
     """
     plain = content.replace(rb"\\", b"").replace(rb"\"", b"")
     if (values := plain.count(b'"') // 2) <= MAX_VALUES:

@@ -92,16 +92,11 @@ del _guards
 def ordinary(own: Sequence[str], given: Sequence[str] = (), kinds: Sequence[str] = ()) -> bool:
     """Whether code can't do more than compute, nor by what is forbidden: nothing is run.
 
-    Args:
-        own: The cells that a student wrote.
-        given: The cells that were handed out, whose names may be used.
-        kinds: What is forbidden, keys of :data:`course_lib.checks.forbidden.FORBIDDEN`.
+    A student wrote ``own``; names of ``given``, which was handed out, may be used.
 
     Example:
         >>> ordinary(["import torch", "def answer(q): return torch.softmax(q, -1)"])
         True
-        >>> ordinary(["def answer(q): return q.grad_fn"])  # needs no answer; is looked at again
-        False
         >>> ordinary(["import sys", "def answer(q): return sys._getframe()"])
         False
         >>> ordinary(["import torch", "x = torch.ones(3).unfold(0, 2, 1)"], kinds=["patches"])
@@ -121,11 +116,6 @@ def ordinary(own: Sequence[str], given: Sequence[str] = (), kinds: Sequence[str]
 
 class Reading:
     """Reads what of a notebook no plain computation needs; nothing is run.
-
-    Args:
-        own: The cells that the student wrote.
-        given: The cells that were handed out.
-        modules: What lay beside the notebook for it to import: texts by name.
 
     Example:
         >>> reading = Reading(["import torch", "x = y = 1"])

@@ -46,12 +46,7 @@ def statements(source: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def as_run(source: str) -> str:
-    """What IPython makes of a cell: Python, with its magics as calls.
-
-    Raises:
-        ValueError: It has so many magics that reading it would take too long.
-        SyntaxError: IPython cannot read it.
-    """
+    """What IPython makes of a cell: Python, with its magics as calls."""
     try:
         ast.parse(source)
         if not _TOUCHED.search(source):

@@ -31,13 +31,7 @@ class Raised:
 
 
 def raised(source: str, outputs: Sequence[dict[str, Any]]) -> Raised | None:
-    """What a cell raised, from its outputs; None if it ran to its end.
-
-    Example:
-        >>> error = {"output_type": "error", "ename": "ValueError", "evalue": "no"}
-        >>> str(raised("# first\\nx = f(1)", [error]))
-        'the cell that begins with `x = f(1)` raised ValueError: no'
-    """
+    """What a cell raised, from its outputs; None if it ran to its end."""
     for output in outputs:
         if output["output_type"] == "error":
             # A cell has no file: its name would be another one in every kernel.
@@ -56,10 +50,7 @@ def beginning(source: str) -> str:
 def explain(report: Report, failed: Sequence[Raised], later: Sequence[NotebookNode]) -> None:
     """Put before a report where a name is lost that was not defined.
 
-    Args:
-        report: What an answer came to.
-        failed: The cells that raised before it was checked.
-        later: The cells that come after it in the notebook.
+    The cells that ``failed`` raised before the check, and the ``later`` ones come after it.
     """
     sentences: dict[str, None] = {}
     for name in report.undefined():

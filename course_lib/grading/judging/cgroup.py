@@ -14,15 +14,12 @@ _ROOT = Path("/sys/fs/cgroup")
 class Group:
     """A control group a worker, or nothing where none can be made.
 
-    Args:
-        parents: Folders in which a worker's groups are made: one for memory, one for processes,
-            which are the same where the kernel has one hierarchy.
-        memory: Bytes for all processes of one worker.
-        processes: Their number.
+    ``parents`` are a folder for memory and one for processes, or one where the kernel has one
+    hierarchy.
     """
 
     parents: list[Path]
-    memory: int = 4 * 2**30
+    memory: int = 4 * 2**30  # bytes for all processes of one worker
     processes: int = 128
     made: list[Path] = field(default_factory=list)
 

@@ -31,44 +31,24 @@ MAX_REPLIES = 32 * 2**20
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use.
+    """What one submission may use."""
 
-    Args:
-        cell: Seconds for one cell.
-        call: Seconds for one call of a check.
-        whole: Seconds for the whole submission.
-        memory: Bytes of address space of any one process; torch alone maps about 3 GiB.
-        file_size: Bytes of any one file.
-        scratch: Bytes of all files together, which lie in memory.
-        cpu: Seconds of processor time.
-        processes: Processes and threads at the same time.
-    """
-
-    cell: float = 60
-    call: float = 20
-    whole: float = 900
-    memory: int = 8 * 2**30
-    file_size: int = 64 * 2**20
-    scratch: int = 256 * 2**20
-    cpu: int = 300
-    processes: int = 128
+    cell: float = 60  # seconds for one cell
+    call: float = 20  # seconds for one call of a check
+    whole: float = 900  # seconds for the whole submission
+    memory: int = 8 * 2**30  # bytes of address space of any process; torch alone maps about 3 GiB
+    file_size: int = 64 * 2**20  # bytes of any one file
+    scratch: int = 256 * 2**20  # bytes of all files together, which lie in memory
+    cpu: int = 300  # seconds of processor time
+    processes: int = 128  # processes and threads at the same time
 
 
 class Worker:
     """A running worker process; use it as a context manager.
 
-    Args:
-        forkserver: Where it comes from.
-        limits: What it may use.
-        judge: Which of the fork server's judges asks.
-        needs: What it should find imported, of :data:`.forkserver.COSTLY`.
-        without: What it should lack, of :data:`course_lib.checks.forbidden.FORBIDDEN`.
-        record: Whether it keeps the names of torch's operators that run.
-        beside: Files in the folder where it starts: their text by name.
-
-    Raises:
-        WorkerFailed: None can be had on this machine.
-        ForkServerLost: The warm parent is gone.
+    It finds ``needs`` imported (of :data:`.forkserver.COSTLY`) and lacks what is in ``without`` (of
+    :data:`course_lib.checks.forbidden.FORBIDDEN`). It may keep a ``record`` of torch's operators
+    that run. ``beside`` are files in the folder where it starts: their text by name.
     """
 
     def __init__(
@@ -110,11 +90,7 @@ class Worker:
         return AnswerProxy(exchange)
 
     def run(self, source: str) -> list[dict[str, Any]]:
-        """Execute a cell; its outputs in nbformat's form.
-
-        Raises:
-            AnswerLost: The process died, hung or spoke nonsense.
-        """
+        """Execute a cell; its outputs in nbformat's form."""
         request = {"verb": "run", "source": as_bytes(source)}
         reply = unpack(self.exchange(pack(request), self.limits.cell))
         if error := reply.get("error"):
@@ -130,11 +106,7 @@ class Worker:
         raise AnswerLost("the worker sent something that is no output")
 
     def exchange(self, frame: bytes, seconds: float) -> bytes:
-        """Send one frame and wait for the reply.
-
-        Raises:
-            AnswerLost: As for :meth:`run`; the process is ended.
-        """
+        """Send one frame and wait for the reply; a process that is lost is ended."""
         deadline = min(time.monotonic() + seconds, self.until)
         try:
             self._before(deadline)

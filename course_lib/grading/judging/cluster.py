@@ -41,19 +41,11 @@ class _Lost(Exception):
 
 
 class Cluster:
-    """A scheduler's address, and how long to wait where nobody answers.
+    """A scheduler's address, and for how many seconds to wait where nobody answers.
 
-    Args:
-        address: Such as ``tcp://host:8786``, or ``tls://`` with dask's own configuration.
-        patience: Seconds without a scheduler or without any worker before giving up.
-        tell: Called with a sentence when something is being waited for.
-
-    Raises:
-        ValueError: ``distributed`` is not installed.
-
-    Attributes:
-        idle: Seconds that were spent waiting for answers, for measurements.
-        began: When the first submission was handed out, on ``time.perf_counter``'s clock.
+    An address is ``tcp://host:8786``, or ``tls://`` with dask's own configuration. For measurements
+    ``idle`` are the seconds spent waiting for answers, and ``began`` is when the first was handed
+    out.
     """
 
     def __init__(
@@ -110,18 +102,8 @@ class Cluster:
     ) -> Generator[tuple[Task, tuple[Verdict, Files] | JudgeDied], None, None]:
         """Judge many submissions, as many at a time as there are workers.
 
-        Args:
-            name: The assignment.
-            tasks: What to judge.
-            request: What a worker has to know of one.
-            meanwhile: Called here once the first have been handed out.
-
-        Yields:
-            Each task once, with what came of it, in the order in which they were finished.
-
-        Raises:
-            ValueError: No scheduler, or no worker, for as long as there is patience.
-            WorkerFailed: A worker cannot judge at all, or has another version of the course.
+        ``request`` makes what a worker has to know. Yields each task with what came of it, as they
+        finish.
         """
         waiting = {task.student: task for task in tasks}
         begun = False

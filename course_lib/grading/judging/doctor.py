@@ -28,12 +28,7 @@ _PLACES = ("/usr/local/share", "/usr/local/etc", f"{sys.prefix}/etc", f"{sys.bas
 
 @dataclass(frozen=True)
 class Probe:
-    """One way out.
-
-    Args:
-        name: What it tries, in a few words.
-        code: Lines that set ``got`` to something true when it worked. They see ``bait``, a mapping.
-    """
+    """One way out: lines that see a mapping ``bait``, and set ``got`` to something true."""
 
     name: str
     code: str
@@ -95,12 +90,7 @@ print(json.dumps(results))
 def examine(forkserver: ForkServer, places: Iterable[Path] = ()) -> dict[str, bool]:
     """Run all probes in one worker: whether each got out, by its name.
 
-    Args:
-        forkserver: Where workers come from.
-        places: Folders that a worker must not see, beside those that are never to be seen.
-
-    Raises:
-        WorkerFailed: The probes could not be run to their end.
+    A worker must not see ``places`` either.
     """
     with _bait(places) as bait, Worker(forkserver, Limits(cell=60)) as worker:
         probes = json.dumps({probe.name: probe.code for probe in PROBES})
@@ -114,11 +104,7 @@ def examine(forkserver: ForkServer, places: Iterable[Path] = ()) -> dict[str, bo
 
 
 def refuse_escapes(forkserver: ForkServer, places: Iterable[Path] = ()) -> None:
-    """Do nothing where the walls hold; arguments are those of :func:`examine`.
-
-    Raises:
-        WorkerFailed: Some probe got out; the message says which and what to do.
-    """
+    """Do nothing where the walls hold, else say what got out and what to do."""
     escapes = [name for name, escaped in examine(forkserver, places).items() if escaped]
     if escapes:
         raise WorkerFailed(
@@ -128,13 +114,7 @@ def refuse_escapes(forkserver: ForkServer, places: Iterable[Path] = ()) -> None:
 
 
 def behind_walls(forkserver: ForkServer, places: Iterable[Path] = ()) -> ForkServer:
-    """The fork server, if its workers cannot escape or have been allowed to.
-
-    Arguments are those of :func:`examine`.
-
-    Raises:
-        WorkerFailed: They can; nothing should be graded.
-    """
+    """The fork server, if its workers cannot escape or have been allowed to."""
     try:
         if forkserver.walls:
             refuse_escapes(forkserver, places)

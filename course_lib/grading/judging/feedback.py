@@ -28,12 +28,7 @@ def page(
 ) -> str:
     """Render a student's feedback.
 
-    Args:
-        assignment: Its name, such as ``03_attention``.
-        student: The student's id.
-        judged: The verdict; None when there is none, then ``reason`` says why.
-        url: Where the book is published; empty if it is not, then its pages are named.
-        reason: Why the submission could not be graded.
+    Without a verdict ``reason`` says why; without ``url`` the book's pages are named.
     """
     return inert_page(
         "feedback.html",
@@ -49,13 +44,7 @@ def page(
 
 
 def inert_page(template: str, *styles: str, **content: Any) -> str:
-    """A page whose policy admits its own style sheet and nothing else.
-
-    Args:
-        template: Its file beside this module; text is escaped.
-        styles: Files of style sheets, put together.
-        content: What the template shows.
-    """
+    """A page whose policy admits its own style sheets and nothing else; content is escaped."""
     page, style, digest = _template(template, styles)
     return page.render(style=style, style_hash=digest, **content)
 

@@ -61,14 +61,8 @@ class ForkServerLost(RuntimeError):
 class ForkServer:
     """A running warm parent; use it as a context manager.
 
-    Args:
-        package: The folder of :func:`course_lib.grading.judging.sandbox_package.build`.
-        judges: How many processes will ask it for workers.
-        walls: Whether students' processes are enclosed. Without, they can read and write
-            whatever the grader's account can.
-
-    Raises:
-        WorkerFailed: It does not start; the message holds what it said.
+    Its ``package`` is of :func:`.sandbox_package.build`. Without ``walls``, students' processes can
+    read and write whatever the grader's account can.
     """
 
     def __init__(self, package: Path, *, judges: int = 1, walls: bool = True) -> None:
@@ -112,11 +106,7 @@ class ForkServer:
         return f"{sandbox.SCRATCH}/home" if self.walls else f"{self.folder.name}/home"
 
     def ready(self, judge: int = 0) -> None:
-        """Wait until workers can be had.
-
-        Raises:
-            WorkerFailed: The warm parent ended, or did not answer in time.
-        """
+        """Wait until workers can be had."""
         if self._ready & (1 << judge):
             return
         control = self.controls[judge]
@@ -141,22 +131,10 @@ class ForkServer:
         needs: Iterable[str] = (),
         without: Iterable[str] = (),
     ) -> tuple[socket.socket, int, int]:
-        """Ask for a worker.
+        """Ask for a worker, with ``needs`` and ``without`` as for :class:`.channel.Worker`.
 
-        Args:
-            limits: As :func:`course_lib.grading.judging.worker.main` wants them.
-            judge: Which of the control sockets is the caller's.
-            needs: Which of ``COSTLY`` the worker should find imported.
-            without: What it should lack from the start, of
-                :data:`course_lib.checks.forbidden.FORBIDDEN`.
-
-        Returns:
-            The worker's socket, the process to kill in order to end it and all that it has
-            started, and a descriptor from which its exit status can be read when it has ended.
-
-        Raises:
-            WorkerFailed: No worker can be had on this machine.
-            ForkServerLost: The warm parent is gone.
+        Returns its socket, the process to kill in order to end it and all that it has started, and
+        a descriptor from which its exit status can be read when it has ended.
         """
         self.ready(judge)
         ours, theirs = socket.socketpair()

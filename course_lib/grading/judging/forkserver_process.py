@@ -21,11 +21,9 @@ from course_lib.grading.judging import sandbox
 def main(controls: list[int], proc: int | None, own_users: bool) -> None:
     """Serve requests for workers until the grader hangs up.
 
-    Args:
-        controls: Descriptors of sockets, one for each judge. A message on one of them holds limits
-            as JSON and two descriptors: the new worker's socket and a pipe for its end.
-        proc: What :func:`.sandbox.enclose` returned first; None without walls.
-        own_users: What it returned second.
+    A message on one of ``controls``, a socket for each judge, holds limits as JSON and two
+    descriptors: the new worker's socket and a pipe for its end. The rest is what
+    :func:`.sandbox.enclose` returned; ``proc`` is None without walls.
     """
     os.umask(0o077)
     warm()
@@ -80,8 +78,7 @@ def warm() -> None:
 def provide(needs: Iterable[str]) -> None:
     """Import what takes long and not every class uses, when the first submission mentions it.
 
-    Args:
-        needs: Names out of :data:`.forkserver.COSTLY`; all others are passed over.
+    What is not in :data:`.forkserver.COSTLY` is passed over.
     """
     new = [name for name in needs if name in _COSTLY and name not in _provided]
     if not new:

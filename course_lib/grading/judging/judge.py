@@ -83,19 +83,9 @@ def judge_notebook(
     *,
     seconds: float | None = None,
 ) -> Judged:
-    """Run and judge a submission.
+    """Run and judge a submission: one mark for each graded cell of the release.
 
-    Args:
-        submission: The student's notebook, as :mod:`course_lib.grading.intake.parsing` rebuilt it.
-        release: The released notebook; its graded and locked cells are the ones that count.
-        seed: The grading seed.
-        forkserver: Where workers come from.
-        limits: Caps on time, memory and file size.
-        judge: Which of the fork server's judges this is.
-        seconds: What is left of ``limits.whole``, if some has been used up.
-
-    Returns:
-        The notebook with outputs, and one mark for each graded cell of the release.
+    What is left of ``limits.whole`` are ``seconds``, if some has been used up.
     """
     result = Judged(new_notebook(metadata=dict(release.metadata)), [], submission.notes)
     limits = limits or Limits()

@@ -40,13 +40,7 @@ def request(
 ) -> bytes:
     """A submission to be judged, and all that its grade is decided from, as bytes.
 
-    Args:
-        assignment: Its name.
-        task: The submission.
-        seed: The grading seed.
-        engine: The hash of the library and the sources; a worker that has others judges nothing.
-        limits: Caps for one submission.
-        walls: Whether students' processes are enclosed.
+    A worker whose library and sources have another hash than ``engine`` judges nothing.
     """
     return pickle.dumps((assignment, task, seed, engine, limits, walls))
 
@@ -54,9 +48,8 @@ def request(
 def judge(request: bytes) -> bytes:
     """Judge what :func:`request` returned: what a worker is asked to do, any number of times.
 
-    Returns:
-        A pickled pair: ``"done"`` and a verdict with its files, or ``"failed"`` or ``"died"``
-        and why.
+    Returns a pickled pair: ``"done"`` and a verdict with its files, or ``"failed"`` or ``"died"``
+    and why.
     """
     if not hasattr(_here, "process"):
         _here.process = JudgeProcess()
@@ -166,11 +159,7 @@ class _Server:
 
 
 def checkout() -> Path:
-    """The checkout that this installation of the library belongs to, with its assignments.
-
-    Raises:
-        ValueError: There is none.
-    """
+    """The checkout that this installation of the library belongs to, with its assignments."""
     import course_lib
 
     root = Path(course_lib.__file__).parents[1]

@@ -26,17 +26,7 @@ TRIES = 2
 
 
 class Marker:
-    """Marks hand-ins of one assignment of a checkout.
-
-    Args:
-        root: The checkout.
-        name: The assignment, such as ``03_attention``.
-        seed: The grading seed of the course.
-        limits: Caps for one hand-in; the usual ones if not given.
-
-    Raises:
-        Refused: There is no such assignment.
-    """
+    """Marks hand-ins of one assignment of a checkout."""
 
     def __init__(self, root: Path, name: str, seed: str, limits: Limits | None = None) -> None:
         self.assignment, self.seed = authoring.named(root, name), seed

@@ -34,12 +34,7 @@ def mounts(package: Path) -> list[tuple[str, str]]:
     """Pairs of a path in the root file system and what is seen there, in the order to mount them.
 
     A second part that is empty makes a new, empty folder; one that is a link is copied as a link.
-
-    Args:
-        package: The folder of :func:`.sandbox_package.build`, seen as ``/kit``.
-
-    Raises:
-        ValueError: The course is not installed in this Python.
+    The folder of :func:`.sandbox_package.build` is seen as ``/kit``.
     """
     return [*_of_python(), (KIT, str(package))]
 

@@ -15,11 +15,7 @@ _COURSE = "attention-course"
 
 
 def required() -> Iterator[importlib.metadata.Distribution]:
-    """Everything that the course requires, and that requires in turn.
-
-    Raises:
-        Refused: The course is not installed in this Python.
-    """
+    """Everything that the course requires, and that requires in turn."""
     waiting: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in (_COURSE, *TOOLS)]
     seen: set[tuple[str, tuple[str, ...]]] = set()
     while waiting:

@@ -106,20 +106,9 @@ def judge_all(
 ) -> Generator[tuple[Task, Done | JudgeDied], None, None]:
     """Judge many submissions, as many at a time as there are judges.
 
-    Args:
-        tasks: What to judge.
-        work: Judges one; called in a judge's process with the task, the forkserver and the judge's
-            number. What it returns is sent back.
-        start: Starts a warm parent for ``jobs`` judges.
-        jobs: How many judges.
-        meanwhile: Called here once the judges have been forked and are at work.
-
-    Yields:
-        Each task with what came of it, in the order in which they were finished.
-
-    Raises:
-        WorkerFailed: No worker can be had on this machine.
-        ValueError: If ``jobs`` is less than 1.
+    In a judge's process ``work`` is called with the task, the fork server and the judge's number;
+    ``meanwhile`` here, once the judges are at work. Yields each task with what came of it, as they
+    finish.
     """
     if jobs < 1:
         raise Refused(f"jobs is {jobs}, wanted at least 1")

@@ -15,41 +15,26 @@ Files = dict[str, str]
 
 @dataclass
 class Verdict:
-    """What was decided about one submission; plain data, kept in ``verdict.json``.
-
-    Args:
-        student: The student's id.
-        key: The hash of what was submitted, of the seed, and of what else it was decided from.
-        score: Points of all that was graded automatically; None if nothing could be.
-        max_points: Points to be had.
-        exercises: Points by graded cell; None for one that a person grades.
-        worth: The most points of each graded cell.
-        answers: A hash of what was handed in for each graded cell.
-        unanswered: Solution cells that are as they were released.
-        mistakes: Named mistakes by exercise.
-        earlier: The same of each earlier hand-in that was graded, the oldest first.
-        notes: What a person should look at.
-        reason: Why it could not be graded; empty if it was.
-        engine: The hash of the library and the sources that decided it.
-        penalty: What was last written for lateness by nbgrader's plugin; None if nothing was.
-        fresh: Whether it was decided in this run.
-    """
+    """What was decided about one submission; plain data, kept in ``verdict.json``."""
 
     student: str
-    key: str
-    score: float | None
+    key: str  # the hash of the hand-in, of the seed, and of what else it was decided from
+    score: float | None  # of all that was graded automatically
     max_points: float
+    # points by graded cell, None for one that a person grades
     exercises: dict[str, float | None] = field(default_factory=dict)
-    worth: dict[str, float] = field(default_factory=dict)
+    worth: dict[str, float] = field(default_factory=dict)  # the most points of each graded cell
+    # a hash of what was handed in for each graded cell
     answers: dict[str, str] = field(default_factory=dict)
-    unanswered: list[str] = field(default_factory=list)
-    mistakes: dict[str, str] = field(default_factory=dict)
+    unanswered: list[str] = field(default_factory=list)  # solution cells as they were released
+    mistakes: dict[str, str] = field(default_factory=dict)  # names by exercise
+    # mistakes of hand-ins graded before, the oldest first
     earlier: list[dict[str, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    reason: str = ""
-    engine: str = ""
-    penalty: float | None = None
-    fresh: bool = True
+    notes: list[str] = field(default_factory=list)  # what a person should look at
+    reason: str = ""  # why it could not be graded
+    engine: str = ""  # the hash of the library and the sources that decided it
+    penalty: float | None = None  # what nbgrader's plugin last wrote for lateness
+    fresh: bool = True  # decided in this run
 
     @property
     def look(self) -> str:

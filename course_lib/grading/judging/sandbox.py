@@ -102,18 +102,12 @@ def enclose(mounts: Sequence[Sequence[str]], at: str) -> tuple[int, bool]:
     """Go on in a process that is the first of its own namespaces and sees only what it needs.
 
     Must be called in a process of one thread. The calling process stays outside as a mere guardian:
-    it waits, and when it is killed everything inside is killed.
+    it waits, and when it is killed everything inside is killed. What is in ``mounts`` stays
+    visible, read-only; the private root is mounted over the empty folder ``at``.
 
-    Args:
-        mounts: What stays visible, read-only, as :func:`.mounts.mounts` has it.
-        at: An empty folder, over which the private root is mounted.
-
-    Returns:
-        A descriptor of the outer ``/proc``, which :func:`confine` needs and closes, and whether
-        every worker can have a user of its own.
-
-    Raises:
-        Unusable: If the kernel or the container forbids a step.
+    Returns a descriptor of the outer ``/proc``, which :func:`confine` needs and closes, and whether
+    every worker can have a user of its own. Where kernel or container forbid a step, it is
+    :class:`Unusable`.
     """
     proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC)
     own_users = os.geteuid() == 0 and _many_users()
@@ -220,12 +214,8 @@ def confine(proc: int | None, number: int, scratch: int) -> None:
     """Build the inner walls around this process; the caller forks once more behind them.
 
     The calling process becomes the first of its process namespace with its next fork. Call it in a
-    fresh fork of the enclosed parent, then :func:`surrender` in the child.
-
-    Args:
-        proc: Descriptor from :func:`enclose`; closed here.
-        number: Running number of the worker, which picks its user; -1 keeps the parent's.
-        scratch: Bytes of the folder in memory.
+    fresh fork of the enclosed parent, then :func:`surrender` in the child. The worker's ``number``
+    picks its user, -1 keeps the parent's; ``scratch`` are bytes in memory.
     """
     assert proc is not None
     if number >= 0:
@@ -350,11 +340,8 @@ def capped(more: int) -> Iterator[None]:
 def limit(memory: int, file_size: int, cpu: int, processes: int) -> None:
     """Cap what this process and each of its children may use; no core dumps.
 
-    Args:
-        memory: Bytes of address space.
-        file_size: Bytes of any one file.
-        cpu: Seconds of processor time.
-        processes: Processes and threads of the worker's user.
+    Bytes of address space and of any one file, seconds of processor time, tasks of the worker's
+    user.
     """
     wanted = (
         (resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, file_size),

@@ -31,17 +31,11 @@ def _report(exercise: Exercise, proxy: AnswerProxy, seed: str) -> Report:
 
 @dataclass
 class _Look:
-    """What came of a look: a report, None where the answer's process ended.
-
-    Args:
-        report: The report.
-        seen: The unusual operators that ran.
-        broken: What failed there that had not failed before, and not for want of the forbidden.
-    """
+    """What came of a look: a report, None where the answer's process ended."""
 
     report: Report | None
-    seen: list[str]
-    broken: str = ""
+    seen: list[str]  # the unusual operators that ran
+    broken: str = ""  # what failed here alone, and not for want of the forbidden
 
     def earns(self, points: float) -> bool:
         """Whether it comes to so many points, with the operators of right answers."""
@@ -53,25 +47,16 @@ class Looker:
     """Grades answers, what they may not use being gone since before their first line.
 
     The cells that came before run one statement at a time, so that a comparison with what is gone
-    ends only itself.
-
-    Args:
-        start: Makes a session, given what is missing in it, what lies beside its notebook, and
-            whether it records operators.
-        seed: The grading seed.
-        given: The code that was handed out.
-        modules: What lay beside the notebook.
-        reading: Reads what the student wrote.
-        failed: The cells that raised in the notebook itself.
-        notes: What is told.
+    ends only itself. A session starts with what is missing in it, what lies beside its notebook,
+    and whether it records operators.
     """
 
     start: Callable[[Sequence[str], Mapping[str, str], bool], Session[Worker]]
     seed: str
-    given: Sequence[str]
+    given: Sequence[str]  # the code that was handed out
     modules: dict[str, str]
     reading: Callable[[], Reading]
-    failed: Sequence[Raised]
+    failed: Sequence[Raised]  # the cells that raised in the notebook itself
     notes: list[str]
 
     def report(self, exercise: Exercise, session: Session[Worker]) -> Report:
@@ -80,9 +65,6 @@ class Looker:
         Points are those of a look at it without the forbidden, and first also without all that is
         odd: what is right there, with the operators of right answers, is believed. Everyday names
         are spared that.
-
-        Raises:
-            AnswerLost: The answer ended the notebook's own process.
         """
         before = list(session.prefix)
         own = [source for source in before if source not in self.given]
@@ -149,15 +131,7 @@ class Looker:
     ) -> _Look:
         """Grade an answer without what its exercise forbids.
 
-        Args:
-            exercise: The exercise.
-            modules: What lies beside the notebook.
-            setup: What runs before.
-            parts: Statements, each after the cell that it is from.
-            record: Whether to keep which operators run.
-
-        Raises:
-            OutOfTime: Its time was used up.
+        The ``setup`` runs before; ``parts`` are statements, each after the cell that it is from.
         """
         session = self.start(exercise.forbidden, modules, record)
         found, lost = _Look(None, []), set[str]()

@@ -53,10 +53,7 @@ class Session(Generic[Where]):
         return outputs, ""
 
     def replay(self, lost: AnswerLost) -> None:
-        """Start over with what has run so far; a cell that is fatal only now is left out, too.
-
-        When the time is used up nothing is started any more, and all that follows is lost at once.
-        """
+        """Start over with what has run so far, without a cell that is fatal only now."""
         self.killed |= isinstance(lost, Killed)
         while time.monotonic() < self.until:
             self.restarts += 1

@@ -44,11 +44,7 @@ SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png", 
 
 
 class Screen(io.StringIO):
-    """What a kernel's output stream is to a cell; what is written beyond a cap is not kept.
-
-    Args:
-        descriptor: That of the stream; what programs write there is lost.
-    """
+    """What a kernel's output stream is to a cell; what is written beyond a cap is not kept."""
 
     encoding = "UTF-8"
 
@@ -105,10 +101,8 @@ class Shell(ZMQInteractiveShell):
     def system(self, cmd: str) -> None:
         """``!command``, by a pipe: there is no terminal here, and maybe no shell.
 
-        What it says is printed; a command that fails or is missing ends no cell, as at home.
-
-        Raises:
-            OSError: It is to go on in the background, which IPython refuses at home, too.
+        What it says is printed; a command that fails or is missing ends no cell, as at home. One
+        that is to go on in the background is refused, as IPython does at home, too.
         """
         if cmd.rstrip().endswith("&"):
             raise OSError("Background processes not supported.")

@@ -26,11 +26,7 @@ _NOISE = re.compile(r"(^|/)(__MACOSX|\.ipynb_checkpoints)/|(^|/)(\._[^/]*|\.DS_S
 
 
 def opened(path: Path) -> zipfile.ZipFile:
-    """Open an archive.
-
-    Raises:
-        ValueError: It is none, is damaged, or far larger than a class's work.
-    """
+    """Open an archive."""
     try:
         archive = zipfile.ZipFile(path)
     except FileNotFoundError:
@@ -51,16 +47,16 @@ def opened(path: Path) -> zipfile.ZipFile:
 
 def entries(archive: zipfile.ZipFile) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
     """The files of an archive by their names, and what is wrong with those that are left out."""
-    found: dict[str, zipfile.ZipInfo] = {}
+    entries: dict[str, zipfile.ZipInfo] = {}
     problems = []
     for entry in archive.infolist():
         name = _name(entry)
-        why = _danger(entry, name) or ("is there twice" if name in found else "")
+        why = _danger(entry, name) or ("is there twice" if name in entries else "")
         if why:
             problems.append(f"{plain(name)}: left out, it {why}")
         elif not _NOISE.search(name):
-            found[name] = entry
-    return found, problems
+            entries[name] = entry
+    return entries, problems
 
 
 def _name(entry: zipfile.ZipInfo) -> str:
@@ -84,11 +80,7 @@ def _danger(entry: zipfile.ZipInfo, name: str) -> str:
 
 
 def content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """What a file holds.
-
-    Raises:
-        ValueError: It is too large, grows too much, or is damaged.
-    """
+    """What a file holds."""
     size = entry.file_size
     if size > MAX_SUBMISSION:
         raise Refused(f"has {size >> 20} MB, at most {MAX_SUBMISSION >> 20} are read")

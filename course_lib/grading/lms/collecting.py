@@ -35,16 +35,8 @@ class HandIn:
 class Collector:
     """An archive for one assignment; nothing is written before :meth:`apply`.
 
-    Args:
-        course: The course folder.
-        work: What was handed in, and by whom.
-        known: The course's assignments.
-        assignment: The one that was handed in; the notebooks' names tell otherwise.
-        zone: Where the system's times are meant.
-        late_at: When that came which is marked as late without a time.
-
-    Raises:
-        ValueError: Which assignment it is cannot be told, or there is no such zone.
+    The notebooks' names tell the assignment, unless it is given. The system's times are meant in
+    ``zone``; what is marked as late without a time came at ``late_at``.
     """
 
     def __init__(
@@ -94,8 +86,8 @@ class Collector:
             )
         times = {e.attempt: self._time(e.said) for e in entries}
         if len(times) > 1 and None in times.values():
-            said = ", ".join(map(plain, times))
-            raise Refused(f"{len(times)} attempts, at times that cannot be read: {said}")
+            texts = ", ".join(map(plain, times))
+            raise Refused(f"{len(times)} attempts, at times that cannot be read: {texts}")
         look = self.report["look_at"]
         latest = sorted(times, key=lambda attempt: times[attempt] or datetime.min, reverse=True)
         for attempt in latest:
@@ -180,9 +172,6 @@ class Collector:
         """Put everything into its place; broken off at any point, the next call goes on.
 
         What something else takes the place of is kept in ``replaced/``.
-
-        Raises:
-            ValueError: A grader is at work.
         """
         staged = self.course / ".collect"
         with lock(self.course):
@@ -199,14 +188,17 @@ class Collector:
                     old.mkdir(parents=True, exist_ok=True)
                     there.rename(old / str(1 + len(list(old.iterdir()))))
                 (staged / student).rename(there)
-            known = roster.facts(self.course)
-            kept = known["collected"].setdefault(self.name, {})
+            facts = roster.facts(self.course)
+            collected = facts["collected"].setdefault(self.name, {})
             for student, hand_in in self.hand_ins.items():
                 # Also what a run has put there that was ended before it wrote this down.
-                if kept.get(student, {}).get("digest") != hand_in.digest:
-                    kept[student] = {"system": self.work.system, "home": hand_in.notebook.home,
-                                     "digest": hand_in.digest}  # fmt: skip
-            roster.keep(self.course, known)
+                if collected.get(student, {}).get("digest") != hand_in.digest:
+                    collected[student] = {
+                        "system": self.work.system,
+                        "home": hand_in.notebook.home,
+                        "digest": hand_in.digest,
+                    }
+            roster.keep(self.course, facts)
             shutil.rmtree(staged, ignore_errors=True)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms import formats, sheet
 from course_lib.grading.lms.formats import KEYS, SYSTEMS
@@ -22,7 +23,7 @@ from course_lib.grading.lms.importing import TEST_STUDENT
 from course_lib.grading.lms.people import People, sections
 from course_lib.grading.lms.sheet import Numbers, fold
 from course_lib.grading.records import gradebook, roster
-from course_lib.grading.records.folder import lock, save
+from course_lib.grading.records.folder import lock
 
 # Systems show two decimals; a smaller difference is none.
 NEAR = 0.005
@@ -34,24 +35,16 @@ TOLD = ("name", "last", "first", *KEYS)
 
 @dataclass(frozen=True)
 class Options:
-    """What an instructor has decided.
+    """What an instructor has decided."""
 
-    Args:
-        columns: Columns by assignment; an empty one is to be found by the assignment's name.
-        headers: Headers by field, where they are in another language.
-        encoding: How the file is written, where it doesn't tell.
-        scale: Whether scores are scaled to the system's points, where these differ.
-        unfinished: Whether scores count of which a part waits for a person.
-        overwrite: Whether a score that was entered in the system gives way.
-        feedback: Whether pages of feedback are packed.
-    """
-
+    # by assignment; an empty one is found by the assignment's name
     columns: Mapping[str, str] = field(default_factory=dict)
+    # by field, where they are in another language
     headers: Mapping[str, str] = field(default_factory=dict)
     encoding: str = ""
-    scale: bool = False
-    unfinished: bool = False
-    overwrite: bool = False
+    scale: bool = False  # whether scores are scaled to the system's points
+    unfinished: bool = False  # whether scores count of which a part waits for a person
+    overwrite: bool = False  # whether a score that was entered in the system gives way
     feedback: bool = False
 
 
@@ -77,18 +70,7 @@ class Change:
 
 
 class Exporter:
-    """A system's own file, filled in memory; nothing is written before :meth:`apply`.
-
-    Args:
-        course: The course folder.
-        path: What the system has exported.
-        system: Which it is.
-        options: What the instructor has decided.
-        db: The gradebook's address, if it is not in the course folder.
-
-    Raises:
-        ValueError: The file, its columns or its points don't fit the gradebook.
-    """
+    """A system's own file, filled in memory; nothing is written before :meth:`apply`."""
 
     def __init__(
         self, course: Path, path: Path, system: str, options: Options, db: str = ""
@@ -104,8 +86,8 @@ class Exporter:
             raise Refused(f"{course}: nothing is in its gradebook yet; `course grade` comes first")
         self.table = sheet.read(path, options.encoding)
         self.headers = formats.headers(system, options.headers, self.table.header)
-        known = roster.facts(course)
-        self.collected = known["collected"]
+        facts = roster.facts(course)
+        self.collected = facts["collected"]
         self.head = self._head()
         self.report = sections(
             "scores",
@@ -125,10 +107,10 @@ class Exporter:
         for assignment, column in self._columns(sorted(scores)).items():
             given = scores[assignment]
             cells = [self.table.values(n)[column] for n in range(self.head, len(self.table.rows))]
-            told = [self._told(column, said) for _, said in rows.values()]
+            maxima = [self._told(column, said) for _, said in rows.values()]
             title = self.table.header[column]
-            self.read = Numbers(f"{self.table.path}, {title!r}", [*cells, *told])
-            before = known["sent"].get(f"{system} {assignment}", {})
+            self.read = Numbers(f"{self.table.path}, {title!r}", [*cells, *maxima])
+            before = facts["sent"].get(f"{system} {assignment}", {})
             for student in sorted(set(given) & set(rows)):
                 line, said = rows[student]
                 if not (given[student].finished or options.unfinished):
@@ -165,18 +147,18 @@ class Exporter:
                           f" {self.form.title}? For headers in another language: --column"
                           " FIELD=HEADER")  # fmt: skip
         for line in range(self.head, len(table.rows)):
-            said = sheet.fields(table, line, self.headers)
-            key = next((said[f] for f in (*KEYS, *TOLD) if said.get(f)), "")
-            student, how = self.people.find(said)
+            fields = sheet.fields(table, line, self.headers)
+            key = next((fields[f] for f in (*KEYS, *TOLD) if fields.get(f)), "")
+            student, how = self.people.find(fields)
             if student in rows:
                 raise Refused(f"{table.path}, rows {rows[student][0] + 1} and {line + 1} are both"
                               f" {plain(student)}. Nothing was written")  # fmt: skip
             if student:
-                rows[student] = (line, said)
+                rows[student] = (line, fields)
                 if how == "name":
                     self.report["told_by_the_name_alone"].append(student)
-            elif key and fold(said.get("name", "")) != TEST_STUDENT:
-                parts = (said.get(f) for f in ("name", "first", "last"))
+            elif key and fold(fields.get("name", "")) != TEST_STUDENT:
+                parts = (fields.get(f) for f in ("name", "first", "last"))
                 called = plain(" ".join(filter(None, parts)))
                 unknown = f"row {line + 1}, {plain(key)} ({called}): {how}"
                 self.report["in_the_file_and_not_known_here"].append(unknown)
@@ -189,20 +171,20 @@ class Exporter:
         if form.column and len(known) > 1:
             raise Refused(f"{table.path} is about one assignment: say which, such as --assignment"
                           f" {known[0]}")  # fmt: skip
-        found, among = {}, plain(", ".join(titles.values()), 500)
+        columns, among = {}, plain(", ".join(titles.values()), 500)
         for name in known:
             column = wanted.get(name) or form.column
             same = {fold(column)} if column else {fold(name), fold(name.replace("_", " "))}
             places = [n for n, t in titles.items() if same & {fold(t), fold(table.header[n])}]
             if len(places) == 1:
-                found[name] = places[0]
+                columns[name] = places[0]
             elif places or wanted:
                 raise Refused(f"{table.path}: {len(places) or 'no'} columns for {column or name};"
                               f" say --assignment {name}=TITLE with one of: {among}")  # fmt: skip
-        if not found:
+        if not columns:
             raise Refused(f"{table.path}: no column is called like {' or '.join(known)}; say"
                           f" --assignment NAME=TITLE with one of: {among}")  # fmt: skip
-        return found
+        return columns
 
     def _told(self, column: int, said: Mapping[str, str]) -> str:
         """What the system says of how many points there are."""
@@ -213,10 +195,10 @@ class Exporter:
 
     def _points(self, score: Score, column: int, said: Mapping[str, str]) -> float:
         """A score in the system's points."""
-        told = self._told(column, said)
-        most, points = self.read(told), score.points
-        if most is None and any(letter.isdecimal() for letter in told):
-            raise Refused(f"{self.table.path}: {self.table.header[column]!r} has {plain(told)!r}"
+        maximum = self._told(column, said)
+        most, points = self.read(maximum), score.points
+        if most is None and any(letter.isdecimal() for letter in maximum):
+            raise Refused(f"{self.table.path}: {self.table.header[column]!r} has {plain(maximum)!r}"
                           " points there, which is no number")  # fmt: skip
         if most is not None and abs(most - score.most) > NEAR:
             if not (self.options.scale and most > 0 and score.most > 0):
@@ -258,44 +240,40 @@ class Exporter:
             return
         came = self.collected.get(assignment, {}).get(student, {})
         home = came.get("home", "") if came.get("system") == self.system else ""
-        told = {
+        parts = {
             "assignment": assignment,
             "home": home,
             "leaf": PurePosixPath(home).name,
             "participant": re.sub(r"\D", "", said.get("participant", "")),
             "name": re.sub(r"[/\\_\s\0]+", " ", said.get("name", "")).strip() or "student",
         }
-        if not all(told[part] for part in re.findall(r"\{(\w+)\}", self.form.page)):
+        if not all(parts[part] for part in re.findall(r"\{(\w+)\}", self.form.page)):
             self.report["page_without_a_name_there"].append(f"{student}: {assignment}")
             return
         # The members of a group may share one place.
-        name = self.form.page.format(**told)
+        name = self.form.page.format(**parts)
         if name not in self.pages[assignment]:
             self.pages[assignment][name] = page
             self.report["feedback"].append(name)
         self.packed[assignment][student] = digest
 
     def apply(self, out: Path) -> list[Path]:
-        """Write what has changed, and remember it; the files that were written.
-
-        Raises:
-            ValueError: ``out`` is the system's own file, or a grader is at work.
-        """
+        """Write what has changed, and remember it; the files that were written."""
         if out.resolve() == self.table.path.resolve():
             raise Refused(f"{out}: that is the file that was exported; it stays as it is")
         written = []
         with lock(self.course):
-            known = roster.facts(self.course)
+            facts = roster.facts(self.course)
             for change in self.changes:
-                sent = self._sent(known, change.assignment, change.student)
+                sent = self._sent(facts, change.assignment, change.student)
                 if change.points not in (scores := sent.setdefault("scores", [])):
                     scores.append(change.points)
             # Scores before they are written, since what is there counts as ours only if it is
             # known; pages afterwards, since those that are known are not packed again.
-            roster.keep(self.course, known)
+            roster.keep(self.course, facts)
             if self.changes:
                 lines = {*range(self.head), *(change.line for change in self.changes)}
-                save(out, self.table.encoded(sorted(lines)))
+                write_whole(out, self.table.encoded(sorted(lines)))
                 written.append(out)
             for assignment, pages in self.pages.items():
                 archive = io.BytesIO()
@@ -304,11 +282,11 @@ class Exporter:
                         packed.write(page, name, zipfile.ZIP_DEFLATED)
                 target = out.with_name(f"{out.stem}-feedback-{assignment}.zip")
                 written.append(_free(target, archive.getvalue()))
-                save(written[-1], archive.getvalue())
+                write_whole(written[-1], archive.getvalue())
             for assignment, digests in self.packed.items():
                 for student, digest in digests.items():
-                    self._sent(known, assignment, student)["page"] = digest
-            roster.keep(self.course, known)
+                    self._sent(facts, assignment, student)["page"] = digest
+            roster.keep(self.course, facts)
         return written
 
     def _sent(self, known: roster.Facts, assignment: str, student: str) -> dict[str, Any]:

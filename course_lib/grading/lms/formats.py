@@ -17,30 +17,21 @@ from course_lib.grading.lms.sheet import fold
 class System:
     """The files of one system.
 
-    Args:
-        title: Its name.
-        marks: Sets of headers; a file that has all of one set is this system's.
-        headers: Under which headers a field stands.
-        before: What stands before a mark in a path of its archive of submissions.
-        entry: The mark, empty itself, and what stands behind it. Students choose a part of a path,
-            so that there may be several marks: none is better than another.
-        column: The column of the scores, where it is always the same one.
-        score: The header of a column of scores: its title, and perhaps how many points there are.
-        points: Whether rows below the header say how many points there are.
-        kept: Cells that are a decision, which no score replaces.
-        page: The path by which a page of feedback finds its way back; empty where none does.
+    Students choose a part of a path, so that there may be several marks in it: none is better than
+    another.
     """
 
     title: str
-    marks: tuple[tuple[str, ...], ...]
-    headers: Mapping[str, tuple[str, ...]]
-    before: re.Pattern[str]
-    entry: re.Pattern[str]
-    column: str = ""
+    marks: tuple[tuple[str, ...], ...]  # a file that has all headers of one set is this system's
+    headers: Mapping[str, tuple[str, ...]]  # under which headers a field stands
+    before: re.Pattern[str]  # what stands before a mark in a path of its archive of submissions
+    entry: re.Pattern[str]  # the mark, empty itself, and what stands behind it
+    column: str = ""  # that of the scores, where it is always the same
+    # a header: its title, and perhaps how many points there are
     score: re.Pattern[str] = re.compile("(?P<title>.+)")
-    points: bool = False
-    kept: tuple[str, ...] = ()
-    page: str = ""
+    points: bool = False  # whether rows below the header say how many points there are
+    kept: tuple[str, ...] = ()  # cells that are a decision, which no score replaces
+    page: str = ""  # by which a page of feedback finds its way back
 
     def readings(self, path: str) -> list[dict[str, str]]:
         """All ways to take a path apart: one too many, where there are more than anybody reads.
@@ -49,14 +40,14 @@ class System:
             >>> [one["name"] for one in SYSTEMS["canvas"].readings("a_1_2_x_3_4_y.ipynb")]
             ['a', 'a_1_2_x']
         """
-        found = []
+        readings = []
         for mark in self.entry.finditer(path):
             if before := self.before.fullmatch(path, 0, mark.start()):
-                told = {**before.groupdict(""), **mark.groupdict("")}
-                found.append({"head": path[: mark.start("file")], **told})
-            if len(found) > READINGS:
+                parts = {**before.groupdict(""), **mark.groupdict("")}
+                readings.append({"head": path[: mark.start("file")], **parts})
+            if len(readings) > READINGS:
                 break
-        return found
+        return readings
 
 
 # Ways to read a path.
@@ -170,38 +161,30 @@ SYSTEMS = {
 
 
 def system_of(header: Sequence[str]) -> str:
-    """The system that writes such a header.
-
-    Raises:
-        ValueError: None does, or several do.
-    """
+    """The system that writes such a header."""
     there = {fold(name) for name in header}
-    found = [
+    systems = [
         name
         for name, system in SYSTEMS.items()
         if any(there.issuperset(map(fold, mark)) for mark in system.marks)
     ]
-    if len(found) != 1:
-        named = " or ".join(found) or "no system"
+    if len(systems) != 1:
+        named = " or ".join(systems) or "no system"
         raise Refused(
             f"the columns {plain(', '.join(header))} are those of {named}: say which with --from,"
             " and for headers in another language --column FIELD=HEADER"
         )
-    return found[0]
+    return systems[0]
 
 
 def headers(
     system: str, own: Mapping[str, str], header: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Under which headers fields stand, with those that the instructor has named.
-
-    Raises:
-        ValueError: There is no such field, or no such header.
-    """
-    known = dict(SYSTEMS[system].headers)
-    if unknown := sorted(set(own) - set(known)):
-        raise Refused(f"no field {', '.join(unknown)} of {system}; there are {', '.join(known)}")
+    """Under which headers fields stand, with those that the instructor has named."""
+    table = dict(SYSTEMS[system].headers)
+    if unknown := sorted(set(own) - set(table)):
+        raise Refused(f"no field {', '.join(unknown)} of {system}; there are {', '.join(table)}")
     there = {fold(name) for name in header}
     if absent := [name for name in own.values() if fold(name) not in there]:
         raise Refused(f"no column {', '.join(absent)}; there are {plain(', '.join(header), 500)}")
-    return {**known, **{field: (name,) for field, name in own.items()}}
+    return {**table, **{field: (name,) for field, name in own.items()}}

@@ -46,17 +46,8 @@ def plan(
 ) -> Import:
     """Read a list and compare it with what is known; nothing is written.
 
-    Args:
-        course: The course folder.
-        path: The system's list: a gradebook, a class list, a list of groups.
-        system: Whose it is; its header tells otherwise.
-        named: The field by which new students' folders are called.
-        columns: Headers by field, where they are in another language.
-        encoding: How the file is written, where it doesn't tell.
-        db: The gradebook's address, if it is not in the course folder.
-
-    Raises:
-        ValueError: The list cannot be read, or says of two people that they are one.
+    New students' folders are called by the field ``named``; ``columns`` are headers by field, where
+    they are in another language.
     """
     table = sheet.read(path, encoding)
     try:
@@ -66,7 +57,7 @@ def plan(
     headers = formats.headers(system, columns or {}, table.header)
     people = People(course, system, db)
     report = sections("new", "changed", "known_here_and_not_on_the_list", "look_at")
-    found = Import(system, {}, report)
+    result = Import(system, {}, report)
     lines: dict[str, int] = {}
     taken = {fold(student) for student in {**people.students, **people.gradebook}}
     for line, said in _rows(table, headers).items():
@@ -80,7 +71,7 @@ def plan(
                     f"{path}, row {line + 1}: {plain(student)} is somebody else here already; call"
                     " new students by another field, such as --id email"
                 )
-        if student in found.students:
+        if student in result.students:
             raise Refused(
                 f"{path}, rows {lines[student] + 1} and {line + 1} are both {plain(student)}."
                 " Nothing was imported"
@@ -88,17 +79,17 @@ def plan(
         lines[student] = line
         taken.add(fold(student))
         old = people.students.get(student, {})
-        found.students[student] = person = _person(old, said, system)
+        result.students[student] = person = _person(old, said, system)
         if old != person:
             new = student not in people.students and student not in people.gradebook
             report["new" if new else "changed"].append(f"{student}: {summary(person)}")
     report["known_here_and_not_on_the_list"] = sorted(
         student
         for student, person in people.students.items()
-        if system in person.get("keys", {}) and student not in found.students
+        if system in person.get("keys", {}) and student not in result.students
     )
-    report["look_at"] = _remarks({**people.students, **found.students})
-    return found
+    report["look_at"] = _remarks({**people.students, **result.students})
+    return result
 
 
 def _rows(table: sheet.Sheet, headers: Mapping[str, tuple[str, ...]]) -> dict[int, dict[str, Any]]:
@@ -106,29 +97,30 @@ def _rows(table: sheet.Sheet, headers: Mapping[str, tuple[str, ...]]) -> dict[in
     merged: dict[int, dict[str, Any]] = {}
     first: dict[tuple[str, str], int] = {}
     for line in range(1, len(table.rows)):
-        said: dict[str, Any] = sheet.fields(table, line, headers)
-        key = next(((f, fold(said[f])) for f in KEYS if said.get(f)), None)
-        if key is None or fold(said.get("name", "")) == TEST_STUDENT:
+        fields: dict[str, Any] = sheet.fields(table, line, headers)
+        key = next(((f, fold(fields[f])) for f in KEYS if fields.get(f)), None)
+        if key is None or fold(fields.get("name", "")) == TEST_STUDENT:
             # Canvas's rows of points, and its own test student.
             continue
         for several, one in (("sections", "section"), ("groups", "group")):
-            if one in said:
-                parts = [said[one]] if one == "section" else re.split(r"\s*[,;]\s*", said[one])
-                said[several] = [part for part in parts if part]
+            if one in fields:
+                parts = [fields[one]] if one == "section" else re.split(r"\s*[,;]\s*", fields[one])
+                fields[several] = [part for part in parts if part]
         at = first.setdefault(key, line)
-        kept = merged.setdefault(at, said)
+        before = merged.setdefault(at, fields)
         for name in ("name", "last", "first", *KEYS):
-            if fold(kept.get(name, "")) != fold(said.get(name, "")):
+            if fold(before.get(name, "")) != fold(fields.get(name, "")):
                 raise Refused(
                     f"{table.path}, rows {at + 1} and {line + 1}: the same {key[0]}, and different"
-                    f" in {name}: {plain(kept[name])}, {plain(said[name])}. Nothing was imported"
+                    f" in {name}: {plain(before[name])}, {plain(fields[name])}."
+                    " Nothing was imported"
                 )
         for several in ("sections", "groups"):
-            if several in said:
-                kept[several] = list(dict.fromkeys([*kept[several], *said[several]]))
+            if several in fields:
+                before[several] = list(dict.fromkeys([*before[several], *fields[several]]))
     if not merged:
-        wanted = ", ".join(h for f in KEYS for h in headers.get(f, ()))
-        raise Refused(f"{table.path}: nobody in it has an id; wanted one of the columns {wanted};"
+        columns = ", ".join(h for f in KEYS for h in headers.get(f, ()))
+        raise Refused(f"{table.path}: nobody in it has an id; wanted one of the columns {columns};"
                       f" it has {plain(', '.join(table.header))}")  # fmt: skip
     return merged
 
@@ -197,7 +189,7 @@ def summary(person: Mapping[str, Any]) -> str:
 def apply(course: Path, found: Import, db: str = "") -> None:
     """Write a list down: gradebook first, in one transaction; again does the same."""
     with lock(course), database.alone(gradebook.url(course, db), course):
-        known = roster.facts(course)
+        facts = roster.facts(course)
         with gradebook.open_gradebook(course, db) as book, gradebook.transaction(book):
             for student, person in found.students.items():
                 row = book.db.get(Student, student) or Student(id=student)
@@ -211,5 +203,5 @@ def apply(course: Path, found: Import, db: str = "") -> None:
                         # nbgrader writes tables without quotes, and spreadsheets run formulas;
                         # Formgrader writes names into its pages as they are.
                         setattr(row, column, unmarked(cell(value))[:LONGEST])
-        known["students"].update(found.students)
-        roster.keep(course, known)
+        facts["students"].update(found.students)
+        roster.keep(course, facts)

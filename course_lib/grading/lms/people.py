@@ -22,12 +22,7 @@ def squeezed(name: str) -> str:
 
 
 def endings(text: str) -> list[str]:
-    """A text, and what is left of it after each `_`, longest first.
-
-    Example:
-        >>> endings("HW_3_ada")
-        ['HW_3_ada', '3_ada', 'ada']
-    """
+    """A text, and what is left of it after each `_`, longest first."""
     parts = text.split("_")
     return ["_".join(parts[n:]) for n in range(len(parts))]
 
@@ -38,13 +33,7 @@ def sections(*titles: str) -> dict[str, list[str]]:
 
 
 class People:
-    """The students of a course, to be found as a system calls them.
-
-    Args:
-        course: The course folder.
-        system: The system, such as ``canvas``.
-        db: The gradebook's address, if it is not in the course folder.
-    """
+    """The students of a course, to be found as a system calls them."""
 
     def __init__(self, course: Path, system: str, db: str = "") -> None:
         self.system = system
@@ -71,8 +60,8 @@ class People:
         return dict(self.students.get(student, {}).get("keys", {}).get(self.system, {}))
 
     def _email(self, student: str) -> str:
-        known = self.students.get(student, {}).get("email")
-        return known or self.gradebook.get(student, {}).get("email", "")
+        email = self.students.get(student, {}).get("email")
+        return email or self.gradebook.get(student, {}).get("email", "")
 
     @staticmethod
     def _names(person: Mapping[str, Any], row: Mapping[str, str]) -> set[str]:
@@ -97,21 +86,18 @@ class People:
         return student in self.by.get(("name", squeezed(name)), ())
 
     def find(self, said: Mapping[str, str], *, by_name: bool = True) -> tuple[str, str]:
-        """The student of whom something is said, and by what; or nobody, and why.
+        """The student of whom something is said, by field, and by what; or nobody, and why.
 
-        Args:
-            said: Values by field.
-            by_name: Whether a name may do where no key says anything.
-
-        Returns:
-            The student's id, or an empty text; the field that told, or what is unclear.
+        A name may do where no key says anything, unless ``by_name`` is off.
         """
-        told = {f: self.by.get((f, fold(said[f])), set()) for f in KEYS if said.get(f)}
-        for field, ids in told.items():
-            if len(ids) == 1 and all(ids <= others for others in told.values() if others):
+        by_field = {f: self.by.get((f, fold(said[f])), set()) for f in KEYS if said.get(f)}
+        for field, ids in by_field.items():
+            if len(ids) == 1 and all(ids <= others for others in by_field.values() if others):
                 return next(iter(ids)), field
-        if any(told.values()):
-            says = (f"by {f} it is {' or '.join(sorted(ids))}" for f, ids in told.items() if ids)
+        if any(by_field.values()):
+            says = (
+                f"by {f} it is {' or '.join(sorted(ids))}" for f, ids in by_field.items() if ids
+            )
             return "", "; ".join(says)
         names = {said.get("name", ""), said.get("last", "") + said.get("first", "")}
         alike = (self.by.get(("name", squeezed(n)), set()) for n in names if squeezed(n))

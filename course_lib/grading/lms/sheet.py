@@ -40,50 +40,39 @@ def fold(text: str) -> str:
 class Numbers:
     """How the numbers of a column are meant: every locale has marks of its own.
 
-    Args:
-        where: What the column is called in a complaint.
-        cells: All its cells; one of them tells the decimal mark of all.
-
-    Raises:
-        Refused: Some are written with a decimal comma, others with a point.
+    One of the cells tells the decimal mark of all; they are refused where two differ.
 
     Example:
         >>> Numbers("x", ["12,5", ""])("1.234"), Numbers("x", ["1 234.50"])("1,234")
         (1234.0, 1234.0)
-        >>> [Numbers("x", [])(cell) for cell in ("7", "EX", "85 %", "1e1", "1’234", "1_000")]
-        [7.0, None, None, 10.0, 1234.0, None]
     """
 
     def __init__(self, where: str, cells: Iterable[str]) -> None:
         self.where = where
-        sure = {next(iter(found)): cell for cell in cells if len(found := _readings(cell)) == 1}
+        sure = {next(iter(values)): cell for cell in cells if len(values := _readings(cell)) == 1}
         if len(sure) > 1:
             raise Refused(f"{where}: {' and '.join(sure.values())} have different decimal marks")
         # As it is written, where nothing tells.
         self.told, self.mark = bool(sure), next(iter(sure), ".")
 
     def __call__(self, cell: str) -> float | None:
-        """What a cell says, if it says a number.
-
-        Raises:
-            Refused: It may be two numbers, and no cell of the column tells which.
-        """
-        found = _readings(cell)
-        if not self.told and len(set(found.values())) > 1:
-            both = " or ".join(f"{value:g}" for value in found.values())
+        """What a cell says, if it says a number; refused where it may be two."""
+        readings = _readings(cell)
+        if not self.told and len(set(readings.values())) > 1:
+            both = " or ".join(f"{value:g}" for value in readings.values())
             raise Refused(f"{self.where}: {cell} may be {both}, and no other cell tells which")
-        return found.get(self.mark)
+        return readings.get(self.mark)
 
 
 def _readings(cell: str) -> dict[str, float]:
     """The number that a cell says by each decimal mark; one mark only if just that one fits."""
     text = cell.strip().replace("−", "-").replace("٫", ",").replace("٬", "'")
-    found = {}
+    readings = {}
     for mark, other in (".,", ",."):
         if fits := re.fullmatch(_NUMBER.format(mark=re.escape(mark), other=re.escape(other)), text):
             whole = re.sub(r"[^\d]", "", fits["whole"] or "")
-            found[mark] = float(f"{fits['sign']}{whole or 0}.{fits['rest'] or 0}{fits['power']}")
-    return found
+            readings[mark] = float(f"{fits['sign']}{whole or 0}.{fits['rest'] or 0}{fits['power']}")
+    return readings
 
 
 # Between thousands stands the other mark, a blank or an apostrophe, always the same one; in India
@@ -97,23 +86,14 @@ _NUMBER = (
 
 @dataclass
 class Sheet:
-    """A table, cell by cell as it was written.
-
-    Args:
-        path: Where it was read.
-        codec: How its letters are written.
-        bom: The mark before the first letter, if there is one.
-        separator: What stands between two cells.
-        rows: All cells, with their quotes; the first row is the header.
-        ends: How each row ends.
-    """
+    """A table, cell by cell as it was written."""
 
     path: Path
     codec: str
-    bom: bytes
+    bom: bytes  # the mark before the first letter
     separator: str
-    rows: list[list[str]]
-    ends: list[str]
+    rows: list[list[str]]  # all cells, with their quotes; the first row is the header
+    ends: list[str]  # how each row ends
 
     @cached_property
     def header(self) -> list[str]:
@@ -125,16 +105,12 @@ class Sheet:
         return [_value(cell) for cell in self.rows[line]]
 
     def find(self, names: Iterable[str]) -> int | None:
-        """The column with one of these headers.
-
-        Raises:
-            ValueError: There are several.
-        """
-        wanted = {fold(name) for name in names}
-        found = [i for i, name in enumerate(self.header) if fold(name) in wanted]
-        if len(found) > 1:
-            raise Refused(f"{self.path}: the column {self.header[found[0]]!r} is there twice")
-        return found[0] if found else None
+        """The column with one of these headers, of which there may be one only."""
+        folded = {fold(name) for name in names}
+        places = [i for i, name in enumerate(self.header) if fold(name) in folded]
+        if len(places) > 1:
+            raise Refused(f"{self.path}: the column {self.header[places[0]]!r} is there twice")
+        return places[0] if places else None
 
     def put(self, line: int, column: int, value: str) -> None:
         """Change one cell; it is quoted if it was."""
@@ -158,15 +134,7 @@ def _value(cell: str) -> str:
 
 
 def read(path: Path, encoding: str = "") -> Sheet:
-    """Read a table.
-
-    Args:
-        path: A file of text, with `,`, `;` or tabs between cells.
-        encoding: How its letters are written, where nothing in it tells.
-
-    Raises:
-        ValueError: It is no table, or how it is written cannot be told.
-    """
+    """Read a table with ``,``, ``;`` or tabs between cells; ``encoding`` where nothing tells it."""
     if path.stat().st_size > MAX_BYTES:
         raise Refused(f"{path}: more than {MAX_BYTES >> 20} MB is no list of a class")
     content = path.read_bytes()
@@ -185,12 +153,12 @@ def read(path: Path, encoding: str = "") -> Sheet:
     first = re.sub('"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
     separator = max(",;\t", key=first.count)
     rows, ends = _cells(path, text, separator)
-    kept = [n for n, row in enumerate(rows) if any(cell.strip() for cell in row)]
-    if not kept:
+    filled = [n for n, row in enumerate(rows) if any(cell.strip() for cell in row)]
+    if not filled:
         raise Refused(f"{path}: it is empty")
-    sheet = Sheet(path, codec, bom, separator, [rows[n] for n in kept], [ends[n] for n in kept])
+    sheet = Sheet(path, codec, bom, separator, [rows[n] for n in filled], [ends[n] for n in filled])
     wide = len(sheet.rows[0])
-    for n, row in zip(kept, sheet.rows, strict=True):
+    for n, row in zip(filled, sheet.rows, strict=True):
         if len(row) != wide:
             raise Refused(
                 f"{path}, row {n + 1}: {len(row)} cells where the header has {wide}; export the"
@@ -208,15 +176,15 @@ def _cells(path: Path, text: str, separator: str) -> tuple[list[list[str]], list
     ends: list[str] = []
     at = 0
     while True:
-        found = cell.match(text, at)
-        assert found is not None  # An empty cell matches everywhere but before its end.
-        at = found.end()
-        if found[1].startswith('"') and found[1].count('"') % 2:
+        match = cell.match(text, at)
+        assert match is not None  # An empty cell matches everywhere but before its end.
+        at = match.end()
+        if match[1].startswith('"') and match[1].count('"') % 2:
             raise Refused(f"{path}, row {len(rows)}: a quotation mark is opened and never closed")
-        rows[-1].append(found[1])
-        if found[2] == separator:
+        rows[-1].append(match[1])
+        if match[2] == separator:
             continue
-        ends.append(found[2])
+        ends.append(match[2])
         if at == len(text):
             return rows, ends
         rows.append([])

@@ -22,29 +22,17 @@ _AGAIN = re.compile(r"(?:-| \()(\d+)\)?$")
 
 @dataclass(frozen=True)
 class ArchiveFile:
-    """A file that was handed in.
+    """A file that was handed in."""
 
-    Args:
-        path: Its name in the archive.
-        file: Its own name.
-        attempt: Which attempt it belongs to, where the system keeps several.
-        late: Whether it is marked as late.
-        order: A later one has a higher number.
-        home: Its folder, or what stands before its own name.
-        group: The group that handed it in.
-        number: The system's number of who did, for this assignment.
-        said: When it was handed in, in the system's words.
-    """
-
-    path: str
-    file: str
-    attempt: str
-    late: bool
-    order: int
-    home: str
-    group: str
-    number: str
-    said: str
+    path: str  # in the archive
+    file: str  # its own name
+    attempt: str  # where the system keeps several
+    late: bool  # marked as late
+    order: int  # a later one has a higher number
+    home: str  # its folder, or what stands before its own name
+    group: str  # that handed it in
+    number: str  # the system's, of who did, for this assignment
+    said: str  # when it was handed in, in the system's words
 
     @property
     def stem(self) -> str:
@@ -75,16 +63,8 @@ class Owners(NamedTuple):
 class Submissions:
     """An archive, file by file.
 
-    Args:
-        path: The archive.
-        course: The course folder.
-        system: Whose archive it is; its names tell otherwise.
-        worksheet: Moodle's worksheet, which says who a participant is, and when work came.
-        headers: Headers by field, where the worksheet is in another language.
-        db: The gradebook's address, if it is not in the course folder.
-
-    Raises:
-        ValueError: The archive cannot be read, or whose it is cannot be told.
+    Moodle's ``worksheet`` says who a participant is, and when work came; ``headers`` are by field,
+    where it is in another language.
     """
 
     def __init__(
@@ -138,7 +118,7 @@ class Submissions:
 
     def _receipts(self) -> dict[tuple[str, str], str]:
         """Who handed in, by the first line that Blackboard writes for each attempt."""
-        found = {}
+        logins = {}
         for path, info in self.files.items():
             readings = SYSTEMS[self.system].readings(path)
             # A file of a student's has the mark of its attempt before its own.
@@ -148,8 +128,8 @@ class Submissions:
             with contextlib.suppress(Refused):
                 text = archives.content(self.archive, info)[:4096].decode("utf-8-sig", "replace")
                 if login := re.search(r"\(([^()\n]+)\)\s*$", text.partition("\n")[0]):
-                    found[readings[0]["name"], readings[0]["when"]] = login[1]
-        return found
+                    logins[readings[0]["name"], readings[0]["when"]] = login[1]
+        return logins
 
     def _take(self, path: str) -> None:
         system = SYSTEMS[self.system]
@@ -160,17 +140,17 @@ class Submissions:
         elif len(readings) > READINGS:
             left_out.append(f"{plain(path)}: its name can be read in more than {READINGS} ways")
         elif readings and readings[0]["file"]:
-            told = [one for one in readings if self._receipt(one)] or readings
-            owners = [self._owners(one) for one in told]
+            receipts = [one for one in readings if self._receipt(one)] or readings
+            owners = [self._owners(one) for one in receipts]
             # A student may be called by numbers, and may call a file as the system calls files.
             sure = [n for n, one in enumerate(owners) if one.students and not one.guess]
-            meant = {(*sorted(owners[n].students), told[n].get("when", "")) for n in sure}
+            meant = {(*sorted(owners[n].students), receipts[n].get("when", "")) for n in sure}
             if len(meant) > 1:
-                said = " or ".join(sorted(" ".join(filter(None, parts)) for parts in meant))
-                left_out.append(f"{path}: its name can be read as that of {said}")
+                meanings = " or ".join(sorted(" ".join(filter(None, parts)) for parts in meant))
+                left_out.append(f"{path}: its name can be read as that of {meanings}")
             else:
                 at = sure[0] if sure else 0
-                self._keep(path, told[at], owners[at])
+                self._keep(path, receipts[at], owners[at])
 
     def _keep(self, path: str, told: Mapping[str, str], owners: Owners) -> None:
         students, group, guess, why = owners

@@ -55,11 +55,7 @@ def file_of(address: str) -> Path | None:
 
 @contextlib.contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Turn what a database driver raises into what to do about it.
-
-    Raises:
-        ValueError: The driver is missing, the address is none, or the server does not answer.
-    """
+    """Turn what a database driver raises into what to do about it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -69,12 +65,12 @@ def explained(address: str) -> Iterator[None]:
     except ArgumentError as error:
         raise Refused(f"{shown(address)}: {error}") from None
     except OperationalError as error:
-        said = " ".join(str(error.orig).split())
+        reason = " ".join(str(error.orig).split())
         raise Refused(
-            f"{shown(address)}: {said}. "
+            f"{shown(address)}: {reason}. "
             + (
                 "Make room there; the same command goes on from here"
-                if "is full" in said
+                if "is full" in reason
                 else "If another program holds it, end that; the same command goes on from here"
                 if file_of(address)
                 else "Is the server there, may you log in, and has the database been made"
@@ -82,13 +78,13 @@ def explained(address: str) -> Iterator[None]:
             )
         ) from None
     except DatabaseError as error:
-        said = " ".join(str(error.orig).split())
+        reason = " ".join(str(error.orig).split())
         if isinstance(error, (IntegrityError, DataError)) or not file_of(address):
             raise
         raise Refused(
-            f"{shown(address)}: {said}. The file is damaged or no gradebook: put a copy of it back"
-            " from a backup, since scores and comments that people gave stand nowhere else; without"
-            " one, move it away, and `course grade` makes a new one"
+            f"{shown(address)}: {reason}. The file is damaged or no gradebook: put a copy of it"
+            " back from a backup, since scores and comments that people gave stand nowhere else;"
+            " without one, move it away, and `course grade` makes a new one"
         ) from None
 
 
@@ -105,12 +101,7 @@ def opened(address: str) -> Iterator[Gradebook]:
 def alone(address: str, held: Path | None = None) -> Iterator[None]:
     """Be the only grader of a gradebook, wherever the others' course folders are.
 
-    Args:
-        address: The gradebook's.
-        held: A course folder whose own lock the caller holds.
-
-    Raises:
-        ValueError: Another grader is at work on it, or it cannot be reached.
+    The caller holds the lock of the course folder ``held``.
     """
     if file := file_of(address):
         home = file.resolve().parent
@@ -145,19 +136,7 @@ def alone(address: str, held: Path | None = None) -> Iterator[None]:
 
 
 def migrate(source: str, target: str) -> dict[str, int]:
-    """Copy a whole gradebook into an empty one: everything, or nothing.
-
-    Args:
-        source: Its address; it is only read.
-        target: Where to; made, if it has no tables yet.
-
-    Returns:
-        How many rows each table got.
-
-    Raises:
-        ValueError: The source is no gradebook, the target is not empty, their versions differ, or
-            what arrived is not what was sent.
-    """
+    """Copy a whole gradebook into an empty one, everything or nothing; rows of each table."""
     if (file := file_of(source)) and not file.is_file():
         raise Refused(f"{shown(source)}: there is no such file")
     with (

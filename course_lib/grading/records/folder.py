@@ -5,12 +5,12 @@ import fcntl
 import json
 import os
 import shlex
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from course_lib.checks import seeds
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 
 SEEDS = ".grading-seeds.json"
 # What a student is called and shall be called, while that is being changed.
@@ -19,11 +19,7 @@ RENAMING = ".renaming.json"
 
 @contextlib.contextmanager
 def lock(course: Path, *, renaming: bool = False) -> Iterator[None]:
-    """One grader at a time for a course folder.
-
-    Raises:
-        Refused: Another one is at work, or somebody has one name here and another there.
-    """
+    """One grader at a time for a course folder."""
     course.mkdir(parents=True, exist_ok=True)
     with (course / ".grading.lock").open("w") as file:
         try:
@@ -51,66 +47,20 @@ def half_renamed(course: Path) -> list[str]:
         raise Refused(f"{course / RENAMING} is damaged ({error}): put a copy of it back") from None
 
 
-def save(path: Path, content: str | bytes, *, private: bool = False) -> None:
-    """Write a file whole or not at all; a private one is the grader's alone from the start."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content if isinstance(content, bytes) else content.encode(errors="replace"))
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def replaced(folder: Path) -> Iterator[Path]:
-    """A place beside a folder to fill; at the end it takes the folder's place, whole or not at all.
-
-    A run that ends between the last two steps leaves no folder: :func:`recover` puts the old one
-    back.
-    """
-    part, old = _beside(folder)
-    recover(folder)
-    yield part
-    if folder.exists():
-        folder.rename(old)
-    part.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def recover(folder: Path) -> None:
-    """Put back what a run that was broken off had moved aside, and take away what it had begun."""
-    part, old = _beside(folder)
-    shutil.rmtree(part, ignore_errors=True)
-    if old.exists() and not folder.exists():
-        old.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _beside(folder: Path) -> tuple[Path, Path]:
-    """Where the new folder grows, and where the old one goes for a moment."""
-    return folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
-
-
 def known_seeds(course: Path) -> dict[str, str]:
-    """The grading seeds that a course keeps, by assignment.
-
-    Raises:
-        ValueError: The file is damaged.
-    """
+    """The grading seeds that a course keeps, by assignment."""
     path = course / SEEDS
     try:
-        known = json.loads(path.read_text()) if path.exists() else {}
-        if isinstance(known, dict) and all(isinstance(seed, str) for seed in known.values()):
-            return known
-        said = "it is not one object with a text for each assignment"
+        kept_seeds = json.loads(path.read_text()) if path.exists() else {}
+        if isinstance(kept_seeds, dict) and all(
+            isinstance(seed, str) for seed in kept_seeds.values()
+        ):
+            return kept_seeds
+        message = "it is not one object with a text for each assignment"
     except ValueError as error:
-        said = str(error)
+        message = str(error)
     raise Refused(
-        f"{path}: {said}. The file is damaged: put a copy of it back from a backup; without one,"
+        f"{path}: {message}. The file is damaged: put a copy of it back from a backup; without one,"
         " move it away, and the next run draws new samples and grades everybody again"
     )
 
@@ -119,8 +69,8 @@ def grading_seed(course: Path, name: str) -> str:
     """The seed of an assignment in a course: ``COURSE_SEED``, else drawn once and kept."""
     if given := os.environ.get(seeds.ENVIRONMENT):
         return given
-    known = known_seeds(course)
-    if name not in known:
-        known[name] = seeds.fresh()
-        save(course / SEEDS, json.dumps(known, indent=1), private=True)
-    return known[name]
+    kept_seeds = known_seeds(course)
+    if name not in kept_seeds:
+        kept_seeds[name] = seeds.fresh()
+        write_whole(course / SEEDS, json.dumps(kept_seeds, indent=1), private=True)
+    return kept_seeds[name]

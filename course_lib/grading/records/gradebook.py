@@ -32,15 +32,7 @@ PATIENCE = 60
 
 @contextlib.contextmanager
 def open_gradebook(course: Path, db: str = "") -> Iterator[Gradebook]:
-    """A course's gradebook, created when it is not there.
-
-    Args:
-        course: The course folder.
-        db: SQLAlchemy's address of a database; ``gradebook.db`` in the course folder if empty.
-
-    Raises:
-        ValueError: It cannot be opened, or another program holds it.
-    """
+    """A course's gradebook, created when it is not there."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with database.opened(url(course, db)) as gradebook:
@@ -59,10 +51,7 @@ def transaction(gradebook: Gradebook) -> Iterator[None]:
 
 
 def url(course: Path, db: str = "") -> str:
-    """The database address of a course's gradebook.
-
-    Raises:
-        ValueError: ``db`` is not an address.
+    """The address of a course's gradebook: ``db``, else ``gradebook.db`` in the course folder.
 
     Example:
         >>> url(Path("/srv/attention"))
@@ -77,11 +66,7 @@ def url(course: Path, db: str = "") -> str:
 
 
 def prepare(course: Path, name: str, release: NotebookNode, db: str = "") -> None:
-    """Make the assignment and its cells known to the gradebook, as nbgrader's release does.
-
-    Raises:
-        ValueError: It is known already, with other cells, and has submissions.
-    """
+    """Make the assignment and its cells known to the gradebook, as nbgrader's release does."""
     with open_gradebook(course, db) as gradebook:
         gradebook.update_or_create_assignment(name)
         resources = {"nbgrader": {"notebook": name, "assignment": name, "db_url": url(course, db)}}
@@ -96,13 +81,7 @@ def prepare(course: Path, name: str, release: NotebookNode, db: str = "") -> Non
 
 
 def set_due(course: Path, due: Mapping[str, datetime], db: str = "") -> None:
-    """Set due dates, as Formgrader does; extensions of single students stay.
-
-    Args:
-        course: The course folder.
-        due: When assignments are due, in UTC; those not named stay as they are.
-        db: The gradebook's address, if it is not in the course folder.
-    """
+    """Set due dates, in UTC, as Formgrader does; extensions of single students stay."""
     with open_gradebook(course, db) as gradebook:
         for name, when in due.items():
             gradebook.update_or_create_assignment(name, duedate=f"{when:%Y-%m-%d %H:%M:%S}")
@@ -120,18 +99,9 @@ def write(
 ) -> None:
     """Write what grading says about a submission: all of it or nothing, and any number of times.
 
-    A score that a person gave stays. Where the answer has changed since, the cell is flagged for
-    another look.
-
-    Args:
-        gradebook: An open one.
-        name: The assignment.
-        student: The student's id.
-        scores: The automatic score of each graded cell; None where a person has to grade it.
-        changed: Cells whose answer is not the one that was graded last, so that a score given by a
-            person was given for something else.
-        unanswered: Solution cells that are still as they were released.
-        submitted: When it was submitted, if that is known; penalties for lateness follow from it.
+    A score that a person gave stays; a cell of ``changed``, whose answer is not the one that was
+    graded last, is flagged for another look. A score is None where a person has to grade. Penalties
+    for lateness follow from ``submitted``, if that is known.
     """
     with transaction(gradebook):
         notebook = _notebook(gradebook, name, student)
@@ -169,9 +139,9 @@ def _notebook(gradebook: Gradebook, name: str, student: str) -> SubmittedNoteboo
         (Grade, graded, notebook.grades),
         (Comment, answered, notebook.comments),
     ):
-        known = {row.cell.name for row in rows}
+        names = {row.cell.name for row in rows}
         for cell in cells:
-            if cell.name not in known:
+            if cell.name not in names:
                 db.add(kind(cell=cell, notebook=notebook))
     return notebook
 

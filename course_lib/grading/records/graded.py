@@ -13,27 +13,19 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
+from course_lib.files import write_whole
 from course_lib.grading.intake.exchange import ExchangeFiles, placeholder_files
 from course_lib.grading.judging.results import Files, Verdict, read_verdict
 from course_lib.grading.records import database, gradebook
-from course_lib.grading.records.folder import lock, save
+from course_lib.grading.records.folder import lock
 
 ENDINGS = {"autograded": ".ipynb", "feedback": ".html"}
 
 
 class Records:
-    """The records of one assignment of one course folder.
+    """The records of one assignment of one course folder, whose cells are those of ``release``.
 
-    Args:
-        course: The course folder.
-        name: The assignment, such as ``03_attention``.
-        release: The released notebook, whose cells the gradebook has to know.
-        db: The gradebook's address; ``gradebook.db`` in the course folder if empty.
-        staging: A folder for what would be written, in place of the course folder and the
-            gradebook.
-
-    Raises:
-        ValueError: ``db`` is no address.
+    With a folder ``staging`` all is written there, in place of the course folder and the gradebook.
     """
 
     def __init__(
@@ -50,11 +42,7 @@ class Records:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else grades in this folder, or, unless all is staged, into this gradebook.
-
-        Raises:
-            ValueError: Somebody does.
-        """
+        """Nobody else grades in this folder, or, unless all is staged, into this gradebook."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(lock(self.course))
             if not self.staged:
@@ -84,24 +72,17 @@ class Records:
     def write(
         self, verdict: Verdict, files: Files, came_with: ExchangeFiles, book: Gradebook | None
     ) -> None:
-        """Write down what came of a submission; broken off at any point, it is done again.
-
-        Args:
-            verdict: What was decided.
-            files: What the judge sent with it.
-            came_with: The small files that came with the submission.
-            book: The gradebook, or None to leave it alone.
-        """
+        """Write down what came of a submission; broken off at any point, it is done again."""
         student, old = verdict.student, self.verdict(verdict.student)
         for folder, text in files.items():
-            save(self.path(folder, student), text)
+            write_whole(self.path(folder, student), text)
         if verdict.reason:
             if old and old.answers:
                 # What people scored is still compared with what they had seen.
                 verdict.answers, verdict.mistakes = old.answers, old.mistakes
         elif book is not None:
-            known = old.answers if old else {}
-            changed = [i for i, digest in verdict.answers.items() if known.get(i) != digest]
+            answers = old.answers if old else {}
+            changed = [i for i, digest in verdict.answers.items() if answers.get(i) != digest]
             gradebook.write(
                 book, self.name, student, verdict.exercises, changed,
                 unanswered=verdict.unanswered, submitted=came_with.submitted,
@@ -109,10 +90,10 @@ class Records:
         graded, page = (self.path(folder, student).parent for folder in ENDINGS)
         for name, content in came_with.files.items():
             for place in (graded, page):
-                save(place / name, content)
+                write_whole(place / name, content)
         for name, content in placeholder_files().items():
             if not (page / name).exists():
-                save(page / name, content)
+                write_whole(page / name, content)
         if old:
             verdict.penalty = old.penalty
             # The same hand-in, graded again, is none of its own.
@@ -124,4 +105,4 @@ class Records:
     def remember(self, verdict: Verdict) -> None:
         """Keep a verdict beside its notebook."""
         path = self.path("autograded", verdict.student).with_name("verdict.json")
-        save(path, json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
+        write_whole(path, json.dumps(asdict(verdict), indent=1, ensure_ascii=False))

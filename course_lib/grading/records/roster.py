@@ -14,9 +14,10 @@ from nbgrader.api import Student
 from sqlalchemy import create_engine, inspect, select
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading.intake.parsing import nameable, plain
 from course_lib.grading.records import database, gradebook
-from course_lib.grading.records.folder import RENAMING, half_renamed, lock, save
+from course_lib.grading.records.folder import RENAMING, half_renamed, lock
 
 # What a course keeps of a student, in nbgrader's layout.
 FOLDERS = ("submitted", "autograded", "feedback")
@@ -59,14 +60,11 @@ def facts(course: Path) -> Facts:
 
     The first by student; the others by assignment, or by system and assignment, and then by
     student.
-
-    Raises:
-        ValueError: The file is damaged.
     """
     path = course / FILE
     try:
-        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        return {part: dict(known.get(part, {})) for part in ("students", "collected", "sent")}
+        facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return {part: dict(facts.get(part, {})) for part in ("students", "collected", "sent")}
     except (ValueError, AttributeError, TypeError) as error:
         raise Refused(
             f"{path}: {error}. The file is damaged: put a copy of it back from a backup; without"
@@ -76,27 +74,17 @@ def facts(course: Path) -> Facts:
 
 def keep(course: Path, known: Facts) -> None:
     """Write down what :func:`facts` reads."""
-    save(course / FILE, json.dumps(known, indent=1, ensure_ascii=False) + "\n")
+    write_whole(course / FILE, json.dumps(known, indent=1, ensure_ascii=False) + "\n")
 
 
 def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], int]:
     """Put all that a course has of a student under another name.
 
     Names, scores, comments and penalties go along. Broken off at any point, it goes on when asked
-    again, and nothing else is done in the course folder until then.
+    again, and nothing else is done in the course folder until then. Who is called ``new`` may have
+    handed in already, but nothing that ``old`` has.
 
-    Args:
-        course: The course folder.
-        old: The name that folders and gradebook have.
-        new: The name from now on; it may have handed in already, but nothing that ``old`` has.
-        db: The gradebook's address, if it is not in the course folder.
-
-    Returns:
-        The folders that were moved, and how many of the gradebook's submissions.
-
-    Raises:
-        ValueError: A name is no folder's, nobody is called ``old``, or both have the same
-            assignment; nothing was changed.
+    Returns the folders that were moved, and how many of the gradebook's submissions.
     """
     for name in (old, new):
         if not name or name in (".", "..") or "/" in name or "\0" in name:
@@ -110,7 +98,7 @@ def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], i
             raise Refused(f"`course rename {shlex.join(names)}` broke off and comes first")
         if not names:
             _may_rename(course, old, new, db)
-            save(journal, json.dumps([old, new]))
+            write_whole(journal, json.dumps([old, new]))
         moved = _move(course, old, new)
         known_there = facts(course)
         tables = [known_there["students"], *known_there["collected"].values(),
@@ -142,12 +130,16 @@ def _may_rename(course: Path, old: str, new: str, db: str) -> None:
 
 def _assignments(course: Path, student: str, db: str) -> set[str]:
     """All that a student has handed in, by folders and gradebook."""
-    found = {p.name for kind in FOLDERS for p in course.glob(f"{kind}/*/*")
-             if p.parent.name == student and p.is_dir()}  # fmt: skip
+    names = {
+        p.name
+        for kind in FOLDERS
+        for p in course.glob(f"{kind}/*/*")
+        if p.parent.name == student and p.is_dir()
+    }
     if student in students(course, db):
         with gradebook.open_gradebook(course, db) as book:
-            found |= {s.assignment.name for s in book.find_student(student).submissions}
-    return found
+            names |= {s.assignment.name for s in book.find_student(student).submissions}
+    return names
 
 
 def _move(course: Path, old: str, new: str) -> list[str]:
@@ -160,7 +152,7 @@ def _move(course: Path, old: str, new: str) -> list[str]:
             if verdict.is_file():
                 facts = json.loads(verdict.read_text(encoding="utf-8"))
                 facts["student"] = new
-                save(verdict, json.dumps(facts, indent=1, ensure_ascii=False))
+                write_whole(verdict, json.dumps(facts, indent=1, ensure_ascii=False))
             moved.append(_into(folder, course / kind / new / folder.name, course))
         if source.is_dir():
             source.rmdir()
@@ -182,7 +174,7 @@ def _move(course: Path, old: str, new: str) -> list[str]:
         if old in sheets:
             sheets = {new if name == old else name: sheet for name, sheet in sheets.items()}
             sheets[new]["student"] = new
-            save(path, json.dumps(sheets, indent=1), private=True)
+            write_whole(path, json.dumps(sheets, indent=1), private=True)
     return moved
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.checks.exercise import find
+from course_lib.files import write_whole
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.judging.results import Verdict
-from course_lib.grading.records.folder import save
 
 BAR, BINS, WIDTH = 24, 10, 100
 # Where a spreadsheet may begin a cell, also one that knows other separators and no quotes, and what
@@ -31,10 +31,7 @@ LISTED = 20
 def data(name: str, verdicts: Sequence[Verdict], engine: str = "") -> dict[str, Any]:
     """Scores, pass rates, mistakes and who needs a look, as plain data.
 
-    Args:
-        name: The assignment.
-        verdicts: What was decided about each student.
-        engine: The present version of what decides; those decided by another one are counted.
+    What another version than ``engine`` decided is counted.
     """
     graded = [v for v in verdicts if v.score is not None]
     scores = [v.score for v in graded if v.score is not None]
@@ -104,11 +101,7 @@ def _mistakes(graded: Sequence[Verdict]) -> list[dict[str, Any]]:
 
 
 def text(facts: dict[str, Any]) -> str:
-    """The same for a terminal.
-
-    Args:
-        facts: What :func:`data` returned.
-    """
+    """What :func:`data` returned, for a terminal."""
     top = facts["max_points"]
     students = {plain(name): score for name, score in facts["students"].items()}
     lines = [f"{facts['assignment']}: {facts['submissions']} submissions", ""]
@@ -190,14 +183,7 @@ def _indented(words: str) -> str:
 
 
 def sheet(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table as CSV; words are as a spreadsheet may have them.
-
-    Example:
-        >>> print(sheet(["student", "share"], [["=1+1", 0.5], ["ada", None]]), end="")
-        student,share
-        '=1+1,0.5
-        ada,
-    """
+    """A table as CSV; words are as a spreadsheet may have them."""
     file = io.StringIO()
     lines = csv.writer(file, lineterminator="\n")
     for row in (head, *rows):
@@ -221,7 +207,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 def write(folder: Path, facts: dict[str, Any], verdicts: Sequence[Verdict]) -> Path:
     """Write all three forms into a folder; the path of the text."""
     path = folder / f"{facts['assignment']}.txt"
-    save(path, text(facts) + "\n")
-    save(path.with_suffix(".json"), as_json(facts))
-    save(path.with_suffix(".csv"), table(verdicts))
+    write_whole(path, text(facts) + "\n")
+    write_whole(path.with_suffix(".json"), as_json(facts))
+    write_whole(path.with_suffix(".csv"), table(verdicts))
     return path

@@ -14,51 +14,35 @@ DRAWS = 2000
 
 @dataclass(frozen=True)
 class Agreement:
-    """What comparing two markers comes to.
-
-    Args:
-        n: Answers that both have marked.
-        more: What the second gives more than the first, on average.
-        kappa: Cohen's kappa with quadratic weights; None where both give everybody the same.
-        interval: Between these it lies in 95 % of the draws of as many answers out of these.
-    """
+    """What comparing two markers comes to."""
 
     n: int
-    more: float = 0.0
-    kappa: float | None = None
-    interval: tuple[float, float] | None = None
+    more: float = 0.0  # what the second gives more than the first, on average
+    kappa: float | None = None  # with quadratic weights; None where both give all the same
+    interval: tuple[float, float] | None = None  # of 95 %
 
     def line(self) -> str:
-        """In one line.
-
-        Example:
-            >>> agreement([(1.0, 1.0), (1.5, 2.0), (0.5, 0.0)] * 10).line()
-            'n = 30, second gives +0.00 on average, kappa 0.80 (95 % interval 0.77 to 0.80)'
-        """
+        """In one line."""
         if not self.n:
             return "no answer has been marked by both"
-        said = f"n = {self.n}, second gives {self.more:+.2f} on average, "
+        line = f"n = {self.n}, second gives {self.more:+.2f} on average, "
         if self.kappa is None or self.interval is None:
-            said += "kappa is undefined: each marker gave all of them the same points"
+            line += "kappa is undefined: each marker gave all of them the same points"
         else:
             low, high = self.interval
-            said += f"kappa {self.kappa:.2f} (95 % interval {low:.2f} to {high:.2f})"
+            line += f"kappa {self.kappa:.2f} (95 % interval {low:.2f} to {high:.2f})"
         if self.n < FEW:
-            said += f"; a small sample, below {FEW}: read the answers that differ, not the number"
-        return said
+            line += f"; a small sample, below {FEW}: read the answers that differ, not the number"
+        return line
 
 
 def agreement(pairs: Sequence[tuple[float, float]]) -> Agreement:
-    """Compare two markers' points.
+    """Compare two markers' points for each answer that both have marked.
 
-    Args:
-        pairs: The first's and the second's points for each answer that both have marked.
-
-    Source:
-        Cohen (1968), Weighted kappa, Psychological Bulletin 70(4). With quadratic weights the
-        disagreement expected by chance is the mean squared difference over all pairs of one point
-        of each, which is both variances and the squared difference of the means. The interval is
-        a percentile bootstrap over answers.
+    Cohen (1968), Weighted kappa, Psychological Bulletin 70(4). With quadratic weights the
+    disagreement expected by chance is the mean squared difference over all pairs of one point of
+    each, which is both variances and the squared difference of the means. The interval is a
+    percentile bootstrap over answers.
     """
     if not pairs:
         return Agreement(0)

@@ -26,10 +26,11 @@ import yaml
 from course_lib.checks.exercise import find, identifiers
 from course_lib.checks.report import read_table
 from course_lib.errors import Refused
+from course_lib.files import recover, replaced, write_whole
 from course_lib.grading import authoring
 from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.results import read_verdict
-from course_lib.grading.records.folder import lock, recover, replaced, save
+from course_lib.grading.records.folder import lock
 from course_lib.grading.records.summary import sheet
 from course_lib.grading.review import items
 
@@ -70,29 +71,22 @@ def analyse(
     beside: Path | None = None,
     no_names: bool = False,
 ) -> dict[str, Any]:
-    """What a class has understood, as plain data.
+    """What a class has understood, as plain data, of assignments named, else of all graded ones.
 
-    Args:
-        course: The course folder.
-        root: The checkout.
-        names: Assignments; all that are graded if none is named.
-        beside: The course folder of another term, to compare with.
-        no_names: Put pseudonyms, drawn anew for each call, in the place of students.
-
-    Raises:
-        Refused: There is no such assignment, or nothing of it is graded.
+    The course folder of another term, ``beside``, is compared with. Without names, pseudonyms are
+    drawn anew for each call.
     """
-    known = [source.stem for source in authoring.sources(root)]
-    if unknown := sorted({*names} - {*known}):
-        raise Refused(f"no assignment {', '.join(unknown)}; there are {', '.join(known)}")
+    every = [source.stem for source in authoring.sources(root)]
+    if unknown := sorted({*names} - {*every}):
+        raise Refused(f"no assignment {', '.join(unknown)}; there are {', '.join(every)}")
     if beside and beside.resolve() == course.resolve():
         raise Refused(f"{beside} is the same course folder: wanted that of another term")
     graded = {path.parent.name for path in course.glob("autograded/*/*/*.ipynb")}
-    chosen = [name for name in known if name in (names or graded)]
+    chosen = [name for name in every if name in (names or graded)]
     left_out: dict[str, dict[str, str]] = {name: {} for name in chosen}
-    found = {name: read(course, name, left_out[name]) for name in chosen}
+    answers = {name: read(course, name, left_out[name]) for name in chosen}
     # Where none is named, one that is not graded yet, or by people alone, stops no other.
-    classes = {name: class_ for name, class_ in found.items() if names or any(class_.values())}
+    classes = {name: class_ for name, class_ in answers.items() if names or any(class_.values())}
     if missing := [name for name, class_ in classes.items() if not any(class_.values())]:
         raise Refused(f"{course}: nothing of {', '.join(missing)} is graded that a check decides;"
                       " `course grade` comes first")  # fmt: skip
@@ -147,7 +141,7 @@ def read(course: Path, name: str, left_out: dict[str, str]) -> Class:
 
 
 def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
-    found = {}
+    answers = {}
     for cell in cells:
         marks = cell["metadata"].get("nbgrader", {})
         match = authoring.CHECK.search("".join(cell["source"])) if marks.get("grade") else None
@@ -161,14 +155,14 @@ def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
         score = float("".join(outputs[-1]["data"]["text/plain"])) if text else 0.0
         named = mistake if mistake in {m.name for m in exercise.mistakes} else ""
         worth = float(marks["points"])
-        found[exercise.id] = Answer(held, score, worth, named, written=UNWRITTEN not in text)
-    return found
+        answers[exercise.id] = Answer(held, score, worth, named, written=UNWRITTEN not in text)
+    return answers
 
 
 def _of(class_: Class) -> dict[str, list[Answer | None]]:
     """Answers by exercise, in the order of students; None where somebody has none."""
-    found = dict.fromkeys(i for answers in class_.values() for i in answers)
-    return {i: [answers.get(i) for answers in class_.values()] for i in found}
+    identifiers = dict.fromkeys(i for answers in class_.values() for i in answers)
+    return {i: [answers.get(i) for answers in class_.values()] for i in identifiers}
 
 
 def _column(values: Iterable[float | bool | None]) -> np.ndarray:
@@ -315,14 +309,22 @@ def _compare(facts: dict[str, Any], then: Mapping[str, Any]) -> None:
 def lines(facts: Mapping[str, Any]) -> list[str]:
     """What stands out, for a terminal."""
     hardest = sorted(facts["requirements"], key=lambda row: row["share"])[:SAID]
-    told = [f"{a['assignment']}: {a['students']} students; with fewer than {FEW} much of this is"
-            " chance" for a in facts["assignments"] if a["few"]]  # fmt: skip
-    told += [f"  {100 * r['share']:3.0f} %  {r['exercise']}: {r['says']}" for r in hardest]
-    told += [f"  look at  {r['exercise']}, {r['requirement']}: {r['look']}"
-             for r in facts["requirements"] if r["look"]][:SAID]  # fmt: skip
-    return told + [f"  {m['students']:4d}  {m['exercise']}: {m['mistake']}" + (
-        f", survives in {m['still']} of {m['again']}" if m["again"] else "")
-        for m in facts["mistakes"][:SAID]]  # fmt: skip
+    report = [
+        f"{a['assignment']}: {a['students']} students; with fewer than {FEW} much of this is chance"
+        for a in facts["assignments"]
+        if a["few"]
+    ]
+    report += [f"  {100 * r['share']:3.0f} %  {r['exercise']}: {r['says']}" for r in hardest]
+    report += [
+        f"  look at  {r['exercise']}, {r['requirement']}: {r['look']}"
+        for r in facts["requirements"]
+        if r["look"]
+    ][:SAID]
+    return report + [
+        f"  {m['students']:4d}  {m['exercise']}: {m['mistake']}"
+        + (f", survives in {m['still']} of {m['again']}" if m["again"] else "")
+        for m in facts["mistakes"][:SAID]
+    ]
 
 
 def after_grading(course: Path, root: Path, name: str) -> Path | None:
@@ -334,11 +336,7 @@ def after_grading(course: Path, root: Path, name: str) -> Path | None:
 
 
 def write(course: Path, facts: Mapping[str, Any]) -> Path:
-    """Write the page and its tables into ``summary/``, whole or not at all; the page's path.
-
-    Raises:
-        Refused: Somebody grades in this course folder.
-    """
+    """Write the page and its tables into ``summary/``, whole or not at all; the page's path."""
     names = [a["assignment"] for a in facts["assignments"]]
     name, end = names[0] if len(names) == 1 else "course", "-no-names" * facts["no_names"]
     folder = course / "summary" / f"{name}-analysis{end}"
@@ -353,11 +351,11 @@ def write(course: Path, facts: Mapping[str, Any]) -> Path:
         recover(folder)
         with replaced(folder) as fresh:
             page = inert_page("analysis.html", "feedback.css", "analysis.css", grid=grid, **facts)
-            save(fresh / "index.html", page)
+            write_whole(fresh / "index.html", page)
             for part in ("requirements", "mistakes", "together", "outcomes"):
                 rows = facts[part]
-                save(fresh / f"{part}.csv", sheet([*rows[0]] if rows else [],
+                write_whole(fresh / f"{part}.csv", sheet([*rows[0]] if rows else [],
                                                   [[*row.values()] for row in rows]))  # fmt: skip
             head = ["student", *(o["outcome"] for o in facts["outcomes"])]
-            save(fresh / "students.csv", sheet(head, students))
+            write_whole(fresh / "students.csv", sheet(head, students))
     return folder / "index.html"

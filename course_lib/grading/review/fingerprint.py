@@ -38,13 +38,8 @@ class Token:
 def of_code(source: str) -> list[Token]:
     """Tokens of Python, every name that the code itself gives replaced, docstrings left out.
 
-    Names that come from elsewhere stay: ``softmax`` is not ``sigmoid``. Code that does not parse
-    is compared as far as it can be cut into tokens.
-
-    Example:
-        >>> [t.kind for t in of_code("s = q @ k  # scores")] == [
-        ...     t.kind for t in of_code("scores=q@k")]
-        True
+    Names that come from elsewhere stay: ``softmax`` is not ``sigmoid``. Code that does not parse is
+    compared as far as it can be cut into tokens.
     """
     try:
         tree: ast.AST | None = ast.parse(source)
@@ -54,31 +49,31 @@ def of_code(source: str) -> list[Token]:
     offsets = [0]
     for line in source.splitlines(keepends=True):
         offsets.append(offsets[-1] + len(line))
-    found: list[Token] = []
+    tokens: list[Token] = []
     try:
         for part in tokenize.generate_tokens(io.StringIO(source).readline):
             skipped = part.type in _SKIPPED or part.string in LAYOUT
             if skipped or part.start in documents:
                 continue
-            kind, after_dot = part.string, bool(found) and found[-1].kind == "."
+            kind, after_dot = part.string, bool(tokens) and tokens[-1].kind == "."
             if part.type == token.STRING:
                 kind = "string"
             elif part.type == token.NAME and not keyword.iskeyword(kind) and not after_dot:
                 kind = "name" if own is None or kind in own else kind
-            found.append(Token(kind, offsets[part.start[0] - 1] + part.start[1],
-                               offsets[part.end[0] - 1] + part.end[1]))  # fmt: skip
+            tokens.append(
+                Token(
+                    kind,
+                    offsets[part.start[0] - 1] + part.start[1],
+                    offsets[part.end[0] - 1] + part.end[1],
+                )
+            )
     except (tokenize.TokenError, SyntaxError, IndexError):
         pass
-    return found
+    return tokens
 
 
 def of_words(text: str) -> list[Token]:
-    """Words of an answer in writing.
-
-    Example:
-        >>> [t.kind for t in of_words("Because, *well*: scores!")]
-        ['because', 'well', 'scores']
-    """
+    """Words of an answer in writing."""
     return [Token(m[0].lower(), *m.span()) for m in re.finditer(r"\w+", text)]
 
 

@@ -1,8 +1,7 @@
 """Statistics of items: shares, what they tell apart, and how sure either is.
 
-Intervals are of 95 %. That of a share is Wilson's (1927, JASA 22, 209-212), that of the difference
-of two is Newcombe's (1998, Statistics in Medicine 17, 873-890, method 10); all others are
-percentiles of a bootstrap over students.
+Intervals are of 95 %: of a share Wilson's (1927, JASA 22, 209-212), of the difference of two
+Newcombe's (1998, Statistics in Medicine 17, 873-890, method 10), else bootstraps over students.
 """
 
 from __future__ import annotations
@@ -24,12 +23,7 @@ _TINY = 1e-9
 
 
 def wilson(part: int, n: int) -> Span:
-    """The interval of a share.
-
-    Example:
-        >>> [round(end, 3) for end in wilson(0, 10)]
-        [0.0, 0.278]
-    """
+    """The interval of a share."""
     p, z = part / n, _Z * _Z / n
     half = math.sqrt(p * (1 - p) * z + z * z / 4)
     low, high = ((p + z / 2 + side * half) / (1 + z) for side in (-1, 1))
@@ -37,12 +31,7 @@ def wilson(part: int, n: int) -> Span:
 
 
 def newcombe(now: tuple[int, int], then: tuple[int, int]) -> Span:
-    """The interval of the difference of two shares, each given as a part and of how many.
-
-    Example:
-        >>> [round(end, 4) for end in newcombe((56, 70), (48, 80))]
-        [0.0524, 0.3339]
-    """
+    """The interval of the difference of two shares, each given as a part and of how many."""
     (p, q), (a, b) = (part / n for part, n in (now, then)), (wilson(*now), wilson(*then))
     return p - q - math.hypot(p - a[0], b[1] - q), p - q + math.hypot(a[1] - p, q - b[0])
 
@@ -53,20 +42,14 @@ def draws(n: int) -> np.ndarray:
 
 
 def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Weighted means of columns ``(n, k)`` for every row of weights ``(b, n)``: ``(b, k)``.
-
-    What is not a number does not count; a column without any has the mean ``nan``.
-    """
+    """Means of columns ``(n, k)`` under weights ``(b, n)``, of what is a number: ``(b, k)``."""
     there = np.isfinite(values)
     with np.errstate(invalid="ignore"):
         return (weights @ np.where(there, values, 0.0)) / (weights @ there)
 
 
 def correlation(held: np.ndarray, rest: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Correlations of columns ``(n, k)`` for every row of weights ``(b, n)``: ``(b, k)``.
-
-    ``nan`` where one of the two is the same for everybody.
-    """
+    """Correlations of columns ``(n, k)`` under weights ``(b, n)``: ``(b, k)``, or ``nan``."""
     rest = np.where(np.isfinite(held), rest, np.nan)
     x, y = (v - mean(v, np.ones((1, len(v)))) for v in (held, rest))
     mx, my, xy, xx, yy = (mean(v, weights) for v in (x, y, x * y, x * x, y * y))
@@ -86,16 +69,7 @@ def spans(drawn: np.ndarray) -> list[Span | None]:
 
 
 def reached_by_upper(held: np.ndarray, rest: np.ndarray) -> float:
-    """The share of the upper group that reach an item; who is tied at its border counts in part.
-
-    Args:
-        held: Whether each student reaches it, ``(n,)``.
-        rest: The points by which the group is chosen, ``(n,)``.
-
-    Example:
-        >>> reached_by_upper(np.array([1.0, 0, 1, 0]), np.array([9.0, 9, 5, 1]))
-        0.5
-    """
+    """The share of the upper group that reach an item; who is tied at its border counts in part."""
     there = np.isfinite(held)
     held, rest = held[there], rest[there].round(6)
     above, tied = (rest[None] > rest[:, None]).sum(1), (rest[None] == rest[:, None]).sum(1)

@@ -46,11 +46,7 @@ def table(rubric: Rubric, answers: Iterable[Answer], *, blind: bool) -> str:
 
 
 def read(path: Path, question: Question, *, again: bool = False) -> list[WrittenMark]:
-    """The marks in a table that was filled in; rows without points are left out.
-
-    Raises:
-        Refused: It is no such table, or rows of it can't be written; every one is named.
-    """
+    """The marks in a table that was filled in; rows without points are left out."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
         first = text.partition("\n")[0]

@@ -35,59 +35,37 @@ _OTHERS = stat.S_IWOTH | stat.S_IXOTH
 
 @dataclass(frozen=True)
 class Remark:
-    """One sentence on what was found.
+    """One sentence on what was found."""
 
-    Args:
-        says: What, where, and what to do.
-        wrong: Whether somebody has to do something.
-    """
-
-    says: str
-    wrong: bool = True
+    says: str  # what, where, and what to do
+    wrong: bool = True  # whether somebody has to do something
 
 
 @dataclass(frozen=True)
 class CourseExchange:
-    """Where nbgrader's commands look, by its own configuration.
-
-    Args:
-        root: The exchange.
-        course: The course's name in it.
-        shared: Whether a group shares it, so that not everybody has to be able to write.
-        file: Where that is configured.
-    """
+    """Where nbgrader's commands look, by its own configuration."""
 
     root: Path
     course: str
-    shared: bool
-    file: Path
+    shared: bool  # by a group, so that not everybody has to be able to write
+    file: Path  # where that is configured
 
 
 @dataclass(frozen=True)
 class HandedIn:
-    """A submission that lies in the exchange.
-
-    Args:
-        student: Whose.
-        assignment: Which.
-        stamp: When, by the clock of the machine that handed it in.
-        came: When, by the clock of the exchange.
-        path: Its folder.
-    """
+    """A submission that lies in the exchange."""
 
     student: str
     assignment: str
-    stamp: datetime
-    came: datetime
+    stamp: datetime  # by the clock of the machine that handed it in
+    came: datetime  # by the clock of the exchange
     path: Path
 
 
 def exchange_of(course: Path, root: Path) -> CourseExchange:
     """Read nbgrader's configuration as its commands do that are run in the course folder.
 
-    Args:
-        course: The course folder; its own ``nbgrader_config.py`` counts, if it has one.
-        root: The checkout, whose configuration counts otherwise.
+    The course folder's own ``nbgrader_config.py`` counts, if it has one, else the checkout's.
     """
     folder = course if (course / "nbgrader_config.py").is_file() else root
     app = NbGrader(log_level=logging.ERROR)
@@ -108,15 +86,7 @@ def remarks(
     known: Collection[str] = (),
     now: datetime | None = None,
 ) -> list[Remark]:
-    """Look at the exchange and at the course folder.
-
-    Args:
-        course: The course folder.
-        exchange: Where its exchange is.
-        assignments: Names of the course's assignments.
-        known: Students whom the gradebook knows.
-        now: The time in UTC, without a zone; the clock's, if not given.
-    """
+    """Look at the exchange and at the course folder; ``now`` is in UTC, without a zone."""
     return [*of_class(course, assignments, known, now), *_exchange(course, exchange, assignments)]
 
 
@@ -211,30 +181,30 @@ def _exchange(
     if not exchange.shared and inbound.stat().st_mode & stat.S_IROTH:
         yield Remark(f"{inbound} can be listed by everybody, so students find and read each other's"
                      f" submissions: `chmod o-r {inbound}`")  # fmt: skip
-    found, odd = handed_in(inbound)
-    if loose := [h.path.name for h in found if any(map(_writable, (h.path, *h.path.iterdir())))]:
+    hand_ins, odd = handed_in(inbound)
+    if loose := [h.path.name for h in hand_ins if any(map(_writable, (h.path, *h.path.iterdir())))]:
         yield Remark(f"{inbound}: {_list(loose)} can be changed by everybody: `chmod -R o-w`, and"
                      " ask whoever it belongs to whether it is theirs")  # fmt: skip
     if odd:
         yield Remark(f"{inbound}: {_list(odd)} is no submission's name, and `nbgrader collect` ends"
                      " there: move it away")  # fmt: skip
-    yield from _whole(found)
-    yield from _clocks(found)
-    yield from _waiting(course, found, assignments)
+    yield from _whole(hand_ins)
+    yield from _clocks(hand_ins)
+    yield from _waiting(course, hand_ins, assignments)
 
 
 def handed_in(inbound: Path) -> tuple[list[HandedIn], list[str]]:
     """The submissions in a course's part of the exchange, and what else lies there."""
-    found, odd = [], []
+    submissions, odd = [], []
     for path in sorted(inbound.iterdir()):
         try:
             # As nbgrader reads it, whose students may have a + in their names.
             student, assignment, stamp, *_ = path.name.rsplit("+", 3)
             came = datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
-            found.append(HandedIn(student, assignment, parse_utc(stamp), came, path))
+            submissions.append(HandedIn(student, assignment, parse_utc(stamp), came, path))
         except (ValueError, TypeError, OverflowError):
             odd.append(path.name)
-    return found, odd
+    return submissions, odd
 
 
 def _elsewhere(exchange: CourseExchange, assignments: Collection[str]) -> Iterator[Remark]:

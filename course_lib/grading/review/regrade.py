@@ -14,12 +14,13 @@ from pathlib import Path
 
 from course_lib.checks import seeds
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import Verdict
 from course_lib.grading.lateness import same
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.folder import SEEDS, grading_seed, known_seeds, save
+from course_lib.grading.records.folder import SEEDS, grading_seed, known_seeds
 
 
 @dataclass(frozen=True)
@@ -38,19 +39,9 @@ class Move:
 
 
 class Regrade:
-    """One assignment of a course, graded again.
+    """One assignment of a course, graded again, perhaps with samples of a new seed.
 
-    Args:
-        course: The course folder.
-        root: The checkout.
-        name: The assignment.
-        limits: Caps for one submission.
-        db: The gradebook's address; ``gradebook.db`` in the course folder if empty.
-        new_seed: Draw the samples from a new seed, for instance after a deadline.
-
-    Raises:
-        ValueError: There is no such assignment, or a new seed was wanted where ``COURSE_SEED``
-            states one.
+    A new one is for instance drawn after a deadline, unless ``COURSE_SEED`` states one.
     """
 
     def __init__(
@@ -70,7 +61,7 @@ class Regrade:
             if os.environ.get(seeds.ENVIRONMENT):
                 raise Refused(f"{seeds.ENVIRONMENT} states the seed: unset it for a new one")
             if not drawn.exists():
-                save(drawn, seeds.fresh(), private=True)
+                write_whole(drawn, seeds.fresh(), private=True)
             seed = drawn.read_text()
         self.standing = Classroom(course, root, name, limits, db=db, seed=seed)
         self.staged = Classroom(
@@ -78,11 +69,7 @@ class Regrade:
         )
 
     def moves(self, verdicts: Sequence[Verdict]) -> list[Move]:
-        """What would change of what the gradebook has.
-
-        Args:
-            verdicts: What grading again came to.
-        """
+        """What would change of what the gradebook has."""
         standing = gradebook.scores(self.course, self.name, self.standing.records.db)
         return [
             Move(verdict.student, exercise, before.get(exercise), after)
@@ -97,47 +84,33 @@ class Regrade:
         """Put what was graded again in the place of what stands.
 
         Broken off at any point, it is done again by the next call. People's scores and comments
-        stay, as in all grading.
-
-        Args:
-            verdicts: What to publish.
-
-        Returns:
-            The students whose verdict was left alone: they have submitted something else
-            meanwhile, or could be graded before and not now.
+        stay, as in all grading. Returns the students whose verdict was left alone: they have
+        submitted something else meanwhile, or could be graded before and not now.
         """
-        left = []
+        alone = []
         standing, staged = self.standing.records, self.staged.records
         with standing.alone():
             if self.staged.seed != grading_seed(self.course, self.name):
                 # First, so that a run that is broken off goes on with the new one.
-                known = {**known_seeds(self.course), self.name: self.staged.seed}
-                save(self.course / SEEDS, json.dumps(known, indent=1), private=True)
+                course_seeds = {**known_seeds(self.course), self.name: self.staged.seed}
+                write_whole(self.course / SEEDS, json.dumps(course_seeds, indent=1), private=True)
             with standing.open_gradebook() as book:
                 for verdict in verdicts:
                     task = self.standing.take_in(verdict.student)
                     new, old = staged.verdict(verdict.student), standing.verdict(verdict.student)
                     failed = verdict.score is None and old is not None and old.score is not None
                     if new is None or new.key != task.key or failed:
-                        left.append(verdict.student)
+                        alone.append(verdict.student)
                         continue
                     standing.write(new, staged.files(new), task.came_with, book)
             written = [standing.verdict(verdict.student) for verdict in verdicts]
             self.standing.penalise([verdict for verdict in written if verdict])
             shutil.rmtree(self.folder)
-        return left
+        return alone
 
 
 def table(moves: Sequence[Move]) -> str:
-    """Moves as a text table, and how many students move up and down.
-
-    Example:
-        >>> print(table([Move("ada", "heads-split", 2.0, 3.5)]))
-        student  exercise     before  after
-        ada      heads-split    2.00   3.50  +1.50
-        <BLANKLINE>
-        1 student moves: 1 up, 0 down
-    """
+    """Moves as a text table, and how many students move up and down."""
     wide = max(map(len, ["student", *(m.student for m in moves)]))
     long = max(map(len, ["exercise", *(m.exercise for m in moves)]))
     lines = [f"{'student':{wide}}  {'exercise':{long}}  before  after"]

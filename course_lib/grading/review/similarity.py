@@ -17,11 +17,11 @@ from copydetect import CodeFingerprint
 from nbformat import NotebookNode
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading.authoring import Assignment
 from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake import matching, parsing
 from course_lib.grading.judging.feedback import inert_page
-from course_lib.grading.records.folder import save
 from course_lib.grading.review.fingerprint import (
     Alphabet,
     Token,
@@ -47,28 +47,19 @@ class _Answer:
 
 @dataclass(frozen=True)
 class Match:
-    """Where two answers to one exercise agree.
-
-    Attributes:
-        exercise: The answer's cell.
-        sources: Both texts.
-        spans: Beginnings and ends of the passages, in each of the texts.
-    """
+    """Where two answers to one exercise agree."""
 
     exercise: str
     sources: tuple[str, str]
-    spans: tuple[list[tuple[int, int]], list[tuple[int, int]]]
+    spans: tuple[list[tuple[int, int]], list[tuple[int, int]]]  # of the passages, in each text
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two submissions that agree.
+    """Two submissions that agree; the second may be ``SOLUTION``.
 
-    Attributes:
-        students: Both names; the second may be ``SOLUTION``.
-        share: Of the shorter one, the share that the other one has, too. A passage weighs the
-            less, the more submissions hold it.
-        matches: Where.
+    Of the shorter one, ``share`` says how much the other one has, too. A passage weighs the less,
+    the more submissions hold it.
     """
 
     students: tuple[str, str]
@@ -78,34 +69,19 @@ class Pair:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found in a class.
-
-    Attributes:
-        name: The assignment.
-        compared: How many submissions.
-        pairs: Of students, most alike first.
-        near_solution: Students beside the published solution, most alike first.
-        left_out: Students who were not compared, and why.
-    """
+    """What was found in a class."""
 
     name: str
-    compared: int
-    pairs: list[Pair]
-    near_solution: list[Pair]
-    left_out: dict[str, str]
+    compared: int  # submissions
+    pairs: list[Pair]  # most alike first
+    near_solution: list[Pair]  # beside the published solution, most alike first
+    left_out: dict[str, str]  # students who were not compared, and why
 
 
 def compare(course: Path, assignment: Assignment, *, least: float = 0.5, most: int = 30) -> Report:
     """Compare everybody's submission with everybody else's and with the published solution.
 
-    Args:
-        course: The course folder.
-        assignment: What was submitted.
-        least: Pairs that share less are not listed.
-        most: How many pairs are listed at most, of each kind.
-
-    Raises:
-        ValueError: Fewer than two can be compared, or ``least`` or ``most`` make no sense.
+    Pairs that share less than ``least`` are not listed, and at most ``most`` of each kind are.
     """
     if not 0 < least <= 1 or most < 1:
         raise Refused(f"least is {least} and most {most}: wanted 0 < least <= 1 and most >= 1")
@@ -117,13 +93,13 @@ def compare(course: Path, assignment: Assignment, *, least: float = 0.5, most: i
                           for c in assignment.release.cells if c.cell_type == "code"))  # fmt: skip
 
     def own(cells: Mapping[str, NotebookNode]) -> dict[str, _Answer]:
-        found = {}
+        answers = {}
         for grade_id, cell in cells.items():
             tokens = _tokens(cell)
             print_ = alphabet.fingerprint(tokens)
             leave_out(print_, released.get(grade_id, set()) | given)
-            found[grade_id] = _Answer(cell.source, tokens, print_)
-        return found
+            answers[grade_id] = _Answer(cell.source, tokens, print_)
+        return answers
 
     class_: dict[str, dict[str, _Answer]] = {}
     for folder in sorted(course.glob(f"submitted/*/{name}")):
@@ -158,8 +134,8 @@ def compare(course: Path, assignment: Assignment, *, least: float = 0.5, most: i
 
     def listed(candidates: Iterable[tuple[str, str]]) -> list[Pair]:
         everybody = {**class_, SOLUTION: solution}
-        found = [(share(everybody[a], everybody[b]), a, b) for a, b in candidates]
-        chosen = sorted((f for f in found if f[0] >= least), key=lambda f: (-f[0], f[1:]))
+        shares = [(share(everybody[a], everybody[b]), a, b) for a, b in candidates]
+        chosen = sorted((f for f in shares if f[0] >= least), key=lambda f: (-f[0], f[1:]))
         return [Pair((a, b), shared, _matches(everybody[a], everybody[b]))
                 for shared, a, b in chosen[:most]]  # fmt: skip
 
@@ -179,16 +155,16 @@ def _solution_cells(notebook: NotebookNode) -> Iterable[tuple[str, NotebookNode]
 
 def _answers(submission: parsing.Submission, release: NotebookNode) -> dict[str, NotebookNode]:
     """Answers by cell, and all other cells that a student has written as one more."""
-    found, more = {}, []
+    cells, more = {}, []
     released = {cell.source.strip() for cell in release.cells}
     for cell, own in matching.align(submission, release):
         if own and marks(cell).get("solution"):
-            found[id_of(cell)] = cell
+            cells[id_of(cell)] = cell
         elif cell.cell_type == "code" and not own and cell.source.strip() not in released:
             more.append(cell.source)
     if more:
-        found[OWN] = NotebookNode(cell_type="code", source="\n\n".join(more))
-    return found
+        cells[OWN] = NotebookNode(cell_type="code", source="\n\n".join(more))
+    return cells
 
 
 def _tokens(cell: NotebookNode) -> list[Token]:
@@ -206,14 +182,10 @@ def _matches(one: dict[str, _Answer], other: dict[str, _Answer]) -> list[Match]:
 
 
 def write(report: Report, folder: Path) -> Path:
-    """Write a report as one page without script, in which nothing that a student wrote lives.
-
-    Returns:
-        The page's path.
-    """
+    """Write a report as one page without script, in which nothing that a student wrote lives."""
     path = folder / f"{report.name}-similar.html"
     page = inert_page("similar.html", "feedback.css", "similar.css", report=report, marked=marked)
-    save(path, page)
+    write_whole(path, page)
     return path
 
 

@@ -19,11 +19,12 @@ from nbgrader.api import Grade, Gradebook, MissingEntry
 from nbgrader.utils import is_solution
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading import authoring, rubrics
 from course_lib.grading.cells import id_of
 from course_lib.grading.judging.feedback import written_beside
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.folder import lock, save
+from course_lib.grading.records.folder import lock
 from course_lib.grading.review.agreement import Agreement, agreement
 
 SECOND = "second-marks"
@@ -31,108 +32,62 @@ SECOND = "second-marks"
 
 @dataclass(frozen=True)
 class WrittenMark:
-    """What an answer is given.
-
-    Args:
-        student: Whose answer.
-        given: Points by criterion.
-        comment: Words for the student.
-        key: The answer's; if it is given, the mark is for this text alone.
-    """
+    """What an answer is given."""
 
     student: str
-    given: tuple[float, ...]
+    given: tuple[float, ...]  # points by criterion
     comment: str = ""
-    key: str = ""
+    key: str = ""  # the answer's: the mark is for this text alone
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one student wrote.
+    """What one student wrote."""
 
-    Args:
-        key: Stands for a row of the gradebook, which only who has that can name, and for the text.
-        student: Whose it is.
-        text: The answer, and texts of the student's own that stand beside it.
-        waits: Whether somebody has to mark it: it is new, or another text than before.
-        score: What a person gave last.
-        given: The same by criterion; None if it did not come from the rubric.
-        comment: The words that came with it.
-        former: Its key of before, which stood for the student's name.
-    """
-
-    key: str
+    key: str  # for a row of the gradebook, which only who has that can name, and for the text
     student: str
-    text: str
-    waits: bool = True
-    score: float | None = None
-    given: tuple[float, ...] | None = None
+    text: str  # and texts of the student's own that stand beside it
+    waits: bool = True  # to be marked: it is new, or another text than before
+    score: float | None = None  # what a person gave last
+    given: tuple[float, ...] | None = None  # the same by criterion, if it came from the rubric
     comment: str = ""
-    former: str = ""
+    former: str = ""  # its key of before, which stood for the student's name
 
 
 def questions(root: Path, name: str) -> dict[str, rubrics.Rubric]:
-    """The questions in writing of an assignment.
-
-    Raises:
-        Refused: There is no such assignment, or nothing in it is answered in writing.
-    """
-    known = [source.stem for source in authoring.sources(root)]
-    if name not in known:
-        raise Refused(f"no assignment {name!r}; there are {', '.join(known)}")
-    if not (found := rubrics.load(root, name)):
+    """The questions in writing of an assignment."""
+    names = [source.stem for source in authoring.sources(root)]
+    if name not in names:
+        raise Refused(f"no assignment {name!r}; there are {', '.join(names)}")
+    if not (by_cell := rubrics.load(root, name)):
         raise Refused(f"{name}: {root / rubrics.FILE} has no rubric for it")
-    return found
+    return by_cell
 
 
 class Question:
-    """One question in writing, and all that a class has answered.
-
-    Args:
-        course: The course folder.
-        root: The checkout, for rubric and release.
-        name: The assignment, such as ``03_attention``.
-        cell: The answer's cell; may be left out where there is only one.
-        db: The gradebook's address, if it is not in the course folder.
-
-    Raises:
-        Refused: There is no such assignment or question.
-    """
+    """One question in writing, and all that a class has answered."""
 
     def __init__(self, course: Path, root: Path, name: str, cell: str = "", db: str = "") -> None:
-        known = questions(root, name)
-        if cell not in known and (cell or len(known) > 1):
-            raise Refused(f"{name}: name one question of {', '.join(known)}")
+        by_cell = questions(root, name)
+        if cell not in by_cell and (cell or len(by_cell) > 1):
+            raise Refused(f"{name}: name one question of {', '.join(by_cell)}")
         self.course, self.name, self.db = course, name, db
-        self.rubric = known[cell or next(iter(known))]
+        self.rubric = by_cell[cell or next(iter(by_cell))]
         self.cell = self.rubric.cell
         self.release = authoring.named(root, name).release
 
     def answers(self, seed: str = "") -> list[Answer]:
-        """All that is not empty, by student, or in an order that is drawn by a seed.
-
-        Raises:
-            Refused: Nothing is graded yet, or the rubric's points are not the cell's.
-        """
+        """All that is not empty, by student, or in an order that is drawn by a seed."""
         with gradebook.open_gradebook(self.course, self.db) as book:
-            found = [answer for answer, _ in self._read(book).values()]
-        return sorted(found, key=lambda a: _digest(seed, a.key) if seed else a.student)
+            answers = [answer for answer, _ in self._read(book).values()]
+        return sorted(answers, key=lambda a: _digest(seed, a.key) if seed else a.student)
 
     def write(
         self, marks: Sequence[WrittenMark], *, again: bool = False, dry_run: bool = False
     ) -> int:
-        """Write marks: all of them or none, and any number of times.
+        """Write marks, all of them or none, and any number of times; how many are new.
 
-        Args:
-            marks: What is given.
-            again: Whether what has been marked already may get another mark.
-            dry_run: Whether all is done but writing.
-
-        Returns:
-            How many marks are new.
-
-        Raises:
-            Refused: One of them can't be given; nothing was written.
+        What has been marked already gets another mark only ``again``.
         """
         with gradebook.open_gradebook(self.course, self.db) as book:
             there = self._read(book, {mark.student for mark in marks})
@@ -161,17 +116,17 @@ class Question:
         self, book: Gradebook, only: Collection[str] | None = None
     ) -> dict[str, tuple[Answer, Grade]]:
         """Answers and their rows by student, of those named or of everybody."""
-        found = []
+        submissions = []
         if only is None:
             try:
-                found = book.find_notebook(self.name, self.name).submissions
+                submissions = book.find_notebook(self.name, self.name).submissions
             except MissingEntry:
                 why = f"{self.name} is not in the gradebook: `course grade {self.name}` comes first"
                 raise Refused(why) from None
         for student in only or ():
             with contextlib.suppress(MissingEntry):
-                found.append(book.find_submission_notebook(self.name, self.name, student))
-        rows = [g for n in found for g in n.grades if g.name == self.cell]
+                submissions.append(book.find_submission_notebook(self.name, self.name, student))
+        rows = [g for n in submissions for g in n.grades if g.name == self.cell]
         answers = {grade.student.id: (self._answer(grade), grade) for grade in rows}
         # Nobody has to read what is empty, and nobody can where grading has failed.
         return {
@@ -236,21 +191,21 @@ class SecondLook(Question):
         # What has been read stays in the sample, whoever is marked later.
         first.sort(key=lambda one: (one[0].key not in theirs, _digest(one[0].key)))
         count = max(self.sample, sum(a.key in theirs for a, _ in first))
-        found = {}
+        rows = {}
         for answer, grade in first[:count]:
             fresh = Answer(answer.key, answer.student, answer.text)
             if mark := theirs.get(answer.key):
                 given, said = mark.given, mark.comment
                 fresh = replace(fresh, waits=False, score=sum(given), given=given, comment=said)
-            found[answer.student] = fresh, grade
-        return found
+            rows[answer.student] = fresh, grade
+        return rows
 
     def _save(self, book: Gradebook, new: Sequence[tuple[WrittenMark, Grade]]) -> None:
         with lock(self.course):
             marks = self._theirs() | {mark.key: mark for mark, _ in new}
             rows = {m.key: {"given": m.given, "comment": m.comment} for m in marks.values()}
             whole = json.dumps(self._file() | {self.cell: rows}, indent=1, ensure_ascii=False)
-            save(self._path, whole + "\n")
+            write_whole(self._path, whole + "\n")
 
     @property
     def _path(self) -> Path:

@@ -494,27 +494,11 @@ def test_a_class_has_sheets_of_which_no_two_beside_each_other_share_a_question(
     assert sorted(p.name for p in folder.parent.iterdir()) == ["03_attention"]
 
 
-def test_a_paper_has_variants_that_differ(class_of_copies, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert defend(class_of_copies, "--variants", "2", "--json") == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["sheets"] == 2 and facts["questions"] == 10 and facts["fewer"] == {}
-    data = json.loads((Path(facts["folder"]) / "sheets.json").read_text())
-    one, other = (
-        {(q["text"], *q["options"]) for q in sheet["questions"]} for sheet in data.values()
-    )
-    assert not one & other and [*data] == ["variant-A", "variant-B"]
-    assert Path(facts["folder"]).name == "03_attention-variants"
-
-
 @pytest.mark.parametrize(
     "asked, said",
     [
         (["99_none"], "there are 00_start"),
         (["03_attention", "--student", "nobody"], "nothing submitted by nobody"),
-        (["03_attention", "--variants", "0"], "wanted at least 1"),
-        (["03_attention", "--variants", "27"], "wanted 1 to 26"),
-        (["03_attention", "--variants", "2", "--student", "ada", "dan"], "name one student"),
         (["03_attention", "--jobs", "0"], "wanted at least 1"),
     ],
 )

@@ -321,6 +321,11 @@ def test_what_cannot_be_analysed_is_said_and_nothing_is_lost(tmp_path, root, kno
     assert "weak-0" not in facts["students"] and len(facts["students"]) == 9
 
 
+def test_intervals_of_shares_are_those_that_were_published():
+    assert items.wilson(0, 10) == pytest.approx((0.0, 0.278), abs=5e-4)
+    assert items.newcombe((56, 70), (48, 80)) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+
+
 def test_intervals_hold_what_they_promise():
     """Of 400 classes of 40, about 95 in 100 intervals hold the correlation of a whole year."""
     chance = np.random.default_rng(5)
