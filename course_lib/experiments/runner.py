@@ -30,7 +30,7 @@ from course_lib.experiments.record import (
     write_record,
 )
 from course_lib.experiments.registry import Experiment, Job
-from course_lib.experiments.source import ROOT, digest
+from course_lib.experiments.source import EARLIER, ROOT, digest
 from course_lib.training import graphed, write_tensors
 
 Weights = tuple[Mapping[str, Tensor], Mapping[str, str]]
@@ -353,10 +353,10 @@ class _Codes(dict[str, str]):
 
         A GPU may have run the plain loop, which is what runs on a CPU.
         """
-        if record.schema == 1 or record.source_sha256 == self["cpu"]:
-            return True
-        device = record.hardware.get("device", "cpu")
-        return bool(device != "cpu" and record.source_sha256 == self[device])
+        return record.schema == 1 or any(
+            record.source_sha256 in (self[device], EARLIER.get(self[device]))
+            for device in ("cpu", record.hardware.get("device", "cpu"))
+        )
 
 
 def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> list[Record]:
