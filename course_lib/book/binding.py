@@ -1,8 +1,11 @@
 """What Sphinx leaves out of an EPUB and readers' programs want to know."""
 
+import io
 import re
 import zipfile
 from pathlib import Path
+
+from course_lib.files import write_whole
 
 _ITEM = re.compile(r'<item [^>]*?href="([^"]+\.xhtml)"[^>]*?/>')
 _LIST = "content.opf"
@@ -30,9 +33,9 @@ def declare_formulas(epub: Path) -> int:
         return item[0].removesuffix("/>").rstrip() + ' properties="mathml"/>'
 
     listed = _ITEM.sub(declared, told[_LIST].decode()).encode()
-    fresh = epub.with_suffix(".new")
-    with zipfile.ZipFile(fresh, "w") as book:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as book:
         for entry, content in files.items():
             book.writestr(entry, listed if entry.filename == _LIST else content)
-    fresh.replace(epub)
+    write_whole(epub, whole.getvalue())
     return found

@@ -6,7 +6,6 @@ it names, the locked versions) decides whether the outputs of its cells still ho
 nor its execution cache looks outside of a page.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.offline import write_app
 from course_lib.book.page_keys import page_keys, plain
 from course_lib.errors import Refused
+from course_lib.files import digest, write_whole
 
 _STAMP = ".book-stamp"
 _KEYS = ".book-keys"
@@ -91,7 +91,7 @@ def build(
     _open_front_door(index)
     write_app(index.parent)
     if source_key(root) == sources:
-        _write(stamp, sources)
+        write_whole(stamp, sources)
     else:
         echo("book: sources changed meanwhile, so the next build will look again")
     return index
@@ -154,18 +154,9 @@ def source_key(root: Path) -> str:
     Returns:
         A hexadecimal digest that changes with any byte of any source.
     """
-    digest = hashlib.sha256(_surroundings(root))
-    for path in _files(root, "book", "course_lib", "exercises"):
-        digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
-    for name in ("_config.yml", "_toc.yml", "CITATION.cff", "LICENSE"):
-        if (root / name).exists():
-            digest.update((root / name).read_bytes())
-    return digest.hexdigest()
-
-
-def _surroundings(root: Path) -> bytes:
-    constraints = root / "constraints.txt"
-    return sys.version.encode() + (constraints.read_bytes() if constraints.exists() else b"")
+    names = ("_config.yml", "_toc.yml", "CITATION.cff", "LICENSE", "constraints.txt")
+    files = [*_files(root, "book", "course_lib", "exercises"), *map(root.joinpath, names)]
+    return sys.version + digest((path for path in files if path.exists()), root)
 
 
 def _files(root: Path, *folders: str) -> Iterable[Path]:
@@ -181,13 +172,6 @@ def _holds(path: Path, key: str) -> bool:
     return path.exists() and path.read_text() == key
 
 
-def _write(path: Path, key: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(key)
-    fresh.replace(path)
-
-
 def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     """Drop the outputs that the present code would not give, and pages read by older directives.
 
@@ -195,7 +179,8 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
         Whether nothing is left, so that every page will be executed.
     """
     cache = folder / ".jupyter_cache"
-    keys = {"all": hashlib.sha256(_surroundings(root)).hexdigest()} | page_keys(root)
+    locked = [path for path in [root / "constraints.txt"] if path.exists()]
+    keys = {"all": sys.version + digest(locked, root)} | page_keys(root)
     noted_keys = folder / _KEYS
     old: dict[str, str] = json.loads(noted_keys.read_text()) if noted_keys.exists() else {}
     if force or old.get("all") != keys["all"]:
@@ -203,14 +188,16 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     elif stale := [root / page for page, key in keys.items() if old.get(page, key) != key]:
         _forget(cache, stale)
     # What a page's directives show is read with it: of any module but those that no page shows.
-    frame = hashlib.sha256((root / "_config.yml").read_bytes())
-    for path in _files(root, "book/_ext", "course_lib"):
-        if path.relative_to(root).parts[1] not in ("grading", "hub", "cli"):
-            frame.update(plain(path))
-    if keys != old or not _holds(folder / _FRAME, frame.hexdigest()):
+    shown = [
+        path
+        for path in _files(root, "book/_ext", "course_lib")
+        if path.relative_to(root).parts[1] not in ("grading", "hub", "cli")
+    ]
+    frame = digest([root / "_config.yml", *shown], root, plain)
+    if keys != old or not _holds(folder / _FRAME, frame):
         shutil.rmtree(folder / ".doctrees", ignore_errors=True)
-    _write(folder / _KEYS, json.dumps(keys))
-    _write(folder / _FRAME, frame.hexdigest())
+    write_whole(folder / _KEYS, json.dumps(keys))
+    write_whole(folder / _FRAME, frame)
     return not cache.exists()
 
 
@@ -227,7 +214,7 @@ def _forget(cache: Path, pages: Iterable[Path]) -> None:
 
 def _note_time(path: Path, seconds: float, cold: bool) -> None:
     taken = round(seconds, 1)
-    _write(path, json.dumps(noted(path) | {"last": taken} | ({"cold": taken} if cold else {})))
+    write_whole(path, json.dumps(noted(path) | {"last": taken} | ({"cold": taken} if cold else {})))
 
 
 def _open_front_door(index: Path) -> None:

@@ -4,13 +4,13 @@ So that a changed exercise runs the pages that show it, and a changed grader non
 """
 
 import ast
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from course_lib.experiments.source import Symbol, drop_docstrings, located, reached
+from course_lib.files import digest
 
 # What is imported by a name that a page says: `check("masks.causal_mask")`.
 _NAMED = ("bank", "figures", "experiments")
@@ -34,11 +34,8 @@ def page_keys(root: Path) -> dict[str, str]:
     found = {}
     for page in sorted((root / "book").rglob("*.md")):
         if cells := [match[2] for match in _FENCE.findall(page.read_text(encoding="utf-8"))]:
-            seen = files(cells, root)
-            digest = hashlib.sha256()
-            for path in sorted(seen):
-                digest.update(f"{path.relative_to(root)}\0".encode() + plain(path))
-            found[page.relative_to(root).as_posix()] = digest.hexdigest()
+            key = digest(sorted(files(cells, root)), root, plain)
+            found[page.relative_to(root).as_posix()] = key
     return found
 
 

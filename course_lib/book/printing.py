@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from course_lib.book.browser import chromium, serving
+from course_lib.files import write_whole
 
 _PAPER = {
     "format": "A4",
@@ -88,10 +89,9 @@ def pdf(
         _number(writer, window)
     _link(writer, address, starts)
     writer.compress_identical_objects()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = target.with_suffix(".new")
-    writer.write(fresh)
-    fresh.replace(target)
+    whole = io.BytesIO()
+    writer.write(whole)
+    write_whole(target, whole.getvalue())
     return len(writer.pages)
 
 

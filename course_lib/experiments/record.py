@@ -8,12 +8,12 @@ import base64
 import dataclasses
 import json
 import math
-import os
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -23,6 +23,7 @@ from pydantic import AfterValidator, Field
 from torch import Tensor
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.strict import Number, strict
 
 SCHEMA: Final = 2
@@ -243,16 +244,20 @@ def load_records(results_dir: Path, experiment: str | None = None) -> list[Recor
         RecordError: If one of them is not valid.
     """
     pattern = f"{experiment or '*'}/*.json"
-    return [load_record(path) for path in sorted(results_dir.glob(pattern))]
+    paths = [(path, path.stat()) for path in sorted(results_dir.glob(pattern))]
+    return [_unchanged(path, stat.st_mtime_ns, stat.st_size) for path, stat in paths]
+
+
+@cache
+def _unchanged(path: Path, changed: int, size: int) -> Record:
+    """A record that was read already, until its file changes: one page asks for all four times."""
+    return load_record(path)
 
 
 def write_record(record: Record, results_dir: Path) -> Path:
     """Write a record to its place; a file that is there is replaced in one step."""
     path = results_dir / record.experiment / record.file_name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".partial")
-    temporary.write_text(record.to_json(), encoding="utf-8")
-    os.replace(temporary, path)
+    write_whole(path, record.to_json())
     return path
 
 
