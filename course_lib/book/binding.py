@@ -12,13 +12,9 @@ _LIST = "content.opf"
 
 
 def declare_formulas(epub: Path) -> int:
-    """Say in its list of files which pages of an EPUB have formulas, as its standard demands.
+    """Say in an EPUB, which is written anew, which of its pages have formulas; how many have.
 
-    Args:
-        epub: The file; it is written anew.
-
-    Returns:
-        How many pages have formulas.
+    Its standard demands that in the list of files. ``epub``: the file; it is written anew.
     """
     with zipfile.ZipFile(epub) as book:
         files = {entry: book.read(entry) for entry in book.infolist()}

@@ -62,20 +62,10 @@ def build(
     force: bool = False,
     echo: Callable[[str], None] = print,
 ) -> Path:
-    """Build the book, with every warning an error and every cell executed.
+    """Build the book, with every warning an error and every cell executed; its first page.
 
-    Args:
-        root: The checkout, with ``_config.yml``, ``_toc.yml`` and ``book/``.
-        out: Where ``_build/`` goes; the checkout if not given.
-        force: Whether to execute and write everything again.
-        echo: Receives one line of progress at a time.
-
-    Returns:
-        Path of the first page, ``_build/html/index.html``.
-
-    Raises:
-        BuildError: If a page has a warning or a cell fails. An interrupted or failed build leaves
-            no stamp, so that the next one starts again with the pages that are missing.
+    An interrupted or failed build leaves no stamp, so that the next one starts again with the pages
+    that are missing. ``out``: where ``_build/`` goes; the checkout if not given.
     """
     folder = (out or root) / "_build"
     index, stamp = folder / "html" / "index.html", folder / _STAMP
@@ -100,15 +90,7 @@ def build(
 def epub(root: Path, *, echo: Callable[[str], None] = print) -> Path:
     """Make an EPUB of the same pages; outputs of cells come from the cache where they hold.
 
-    Args:
-        root: The checkout.
-        echo: Receives one line of progress at a time.
-
-    Returns:
-        Path of ``_build/epub/attention-course.epub``.
-
-    Raises:
-        BuildError: As for :func:`build`.
+    Returns the path of ``_build/epub/attention-course.epub``.
     """
     folder = root / "_build"
     _drop_stale(root, folder, force=False)
@@ -121,16 +103,8 @@ def epub(root: Path, *, echo: Callable[[str], None] = print) -> Path:
 def links(root: Path, *, echo: Callable[[str], None] = print) -> list[dict[str, Any]]:
     """Ask every link that leads out of the book whether it still answers.
 
-    Args:
-        root: The checkout.
-        echo: Receives one line of progress at a time.
-
-    Returns:
-        What Sphinx found of each link: ``status`` (``working``, ``redirected``, ``broken``,
-        ``timeout``, ``ignored``, …), ``uri``, ``filename``, ``lineno`` and ``info``.
-
-    Raises:
-        BuildError: The pages could not be read.
+    Returns what Sphinx found of each link: ``status`` (``working``, ``redirected``, ``broken``,
+    ``timeout``, ``ignored``, …), ``uri``, ``filename``, ``lineno`` and ``info``.
     """
     folder = root / "_build"
     found = folder / "linkcheck" / "output.json"
@@ -148,11 +122,7 @@ def links(root: Path, *, echo: Callable[[str], None] = print) -> list[dict[str, 
 def source_key(root: Path) -> str:
     """Hash everything that the book is made from.
 
-    Args:
-        root: The checkout.
-
-    Returns:
-        A hexadecimal digest that changes with any byte of any source.
+    Returns a hexadecimal digest that changes with any byte of any source.
     """
     names = ("_config.yml", "_toc.yml", "CITATION.cff", "LICENSE", "constraints.txt")
     files = [*_files(root, "book", "course_lib", "exercises"), *map(root.joinpath, names)]
@@ -175,8 +145,7 @@ def _holds(path: Path, key: str) -> bool:
 def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     """Drop the outputs that the present code would not give, and pages read by older directives.
 
-    Returns:
-        Whether nothing is left, so that every page will be executed.
+    Returns whether nothing is left, so that every page will be executed.
     """
     cache = folder / ".jupyter_cache"
     locked = [path for path in [root / "constraints.txt"] if path.exists()]

@@ -19,9 +19,6 @@ def write_app(html: Path) -> None:
 
     Nothing is kept before a reader asks for it. The service worker's text changes with the files,
     which is how a browser notices a new edition.
-
-    Args:
-        html: The folder of the rendered book.
     """
     found = {p.relative_to(html).as_posix(): p for p in sorted(html.rglob("*")) if p.is_file()}
     apart = ("_sources/", "_downloads/", "offline.json")

@@ -24,12 +24,7 @@ def page_keys(root: Path) -> dict[str, str]:
 
     It changes with the modules of the library that the page's code reaches (their comments,
     docstrings and layout aside), with data files beside these, and with the records that it names.
-
-    Args:
-        root: The checkout, with ``book/`` and ``course_lib/``.
-
-    Returns:
-        Hexadecimal digests by the page's path below ``root``.
+    Returns hexadecimal digests by the page's path below ``root``.
     """
     found = {}
     for page in sorted((root / "book").rglob("*.md")):
@@ -42,12 +37,7 @@ def page_keys(root: Path) -> dict[str, str]:
 def files(cells: Iterable[str], root: Path) -> set[Path]:
     """The files that the code of a page can see.
 
-    Args:
-        cells: Its code cells.
-        root: The checkout.
-
-    Returns:
-        Modules of the library, data files beside them, records.
+    Returns modules of the library, data files beside them, records.
     """
     nodes = [node for cell in cells for node in ast.walk(_parsed(cell))]
     said = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}

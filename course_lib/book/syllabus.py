@@ -37,25 +37,15 @@ REHEARSAL = "00"
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter and its assignment, as a plan sees them.
-
-    Attributes:
-        name: Such as ``03_attention``; the assignment is called the same.
-        title: Without its number.
-        goal: What its reader is to reach.
-        reading: Minutes to read it.
-        work: Minutes that the exercises of its assignment take.
-        points: Points of the assignment; 0 for the rehearsal, which does not count.
-        needs: Numbers of the chapters it names as needed.
-    """
+    """A chapter and its assignment, as a plan sees them."""
 
     name: str
     title: str
-    goal: str
-    reading: int
-    work: int
-    points: float
-    needs: tuple[str, ...]
+    goal: str  # what its reader is to reach
+    reading: int  # minutes to read it
+    work: int  # minutes that the exercises of its assignment take
+    points: float  # points of the assignment; 0 for the rehearsal, which does not count
+    needs: tuple[str, ...]  # numbers of the chapters it names as needed
 
     @property
     def number(self) -> str:
@@ -70,30 +60,16 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Week:
-    """One week of a term.
+    """One week of a term."""
 
-    Attributes:
-        number: From 1; 0 for a week without teaching.
-        starts: Its first day.
-        chapters: What is read; empty where nothing new comes.
-        due: When their assignments are due; None where there are none.
-    """
-
-    number: int
-    starts: date
-    chapters: tuple[Chapter, ...] = ()
-    due: datetime | None = None
+    number: int  # from 1; 0 for a week without teaching
+    starts: date  # its first day
+    chapters: tuple[Chapter, ...] = ()  # what is read; empty where nothing new comes
+    due: datetime | None = None  # when their assignments are due; None where there are none
 
 
 def chapters(root: Path) -> list[Chapter]:
-    """All chapters of the book, in order.
-
-    Args:
-        root: The checkout.
-
-    Raises:
-        ValueError: A chapter does not say what it needs or how long it takes.
-    """
+    """All chapters of the book, in order."""
     found, more = [], Counter[str]()
     for page in sorted((root / "book" / "chapters").glob("*.md")):
         text = page.read_text(encoding="utf-8")
@@ -142,22 +118,8 @@ def plan(
 ) -> list[Week]:
     """Lay chapters out over a term.
 
-    Args:
-        book: The chapters, in order.
-        weeks: How many weeks there is teaching.
-        start: The first day of the first; its assignments are due on the last day of their week.
-        bundle: Hand in the assignments of ``BUNDLES`` together, so that deadlines are fewer.
-        free: Days; in the weeks that hold one, nothing is read and nothing is due.
-        zone: Where 23:59 is meant.
-
-    Raises:
-        ValueError: There are too few weeks, a free day lies outside the term, or the zone is
-            unknown.
-
-    Example:
-        >>> two = [Chapter(f"0{n}_x", "X", "", 60, 100, 9.0, ()) for n in (1, 2)]
-        >>> [len(week.chapters) for week in plan(two, 3, date(2026, 10, 12))]
-        [1, 1, 0]
+    ``start``: the first day of the first; its assignments are due on the last day of their week;
+    ``free``: days; in the weeks that hold one, nothing is read and nothing is due.
     """
     if weeks < 1:
         raise Refused(f"{weeks} weeks: wanted at least 1")

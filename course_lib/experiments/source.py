@@ -53,18 +53,10 @@ def reached(
 ) -> dict[Symbol, str]:
     """Follow names from where they are used to where they are defined.
 
-    Args:
-        start: Modules of ``course_lib`` and names in them, ``"*"`` for all of a module.
-            Decorators of the first definitions are left out: they register and do not run.
-        root: The folder that holds ``course_lib``.
-        device: The kind of device that computes.
-        closed: Definitions that are reached and not followed any further.
-
-    Returns:
-        For each definition that was reached, its code without comments and docstrings.
-
-    Raises:
-        ValueError: If a module or a name of the start does not exist.
+    Of each definition there is its code, without comments and docstrings. ``start``: modules of
+    ``course_lib`` and names in them, ``"*"`` for all of a module. Decorators of the first
+    definitions are left out: they register and do not run; ``closed``: definitions that are reached
+    and not followed any further.
 
     Example:
         >>> reached([("course_lib.scaling", "no_such_name")])
