@@ -1,21 +1,20 @@
 """What Sphinx leaves out of an EPUB and readers' programs want to know."""
 
+import io
 import re
 import zipfile
 from pathlib import Path
+
+from course_lib.files import write_whole
 
 _ITEM = re.compile(r'<item [^>]*?href="([^"]+\.xhtml)"[^>]*?/>')
 _LIST = "content.opf"
 
 
 def declare_formulas(epub: Path) -> int:
-    """Say in its list of files which pages of an EPUB have formulas, as its standard demands.
+    """Say in an EPUB, which is written anew, which of its pages have formulas; how many have.
 
-    Args:
-        epub: The file; it is written anew.
-
-    Returns:
-        How many pages have formulas.
+    Its standard demands that in the list of files. ``epub``: the file; it is written anew.
     """
     with zipfile.ZipFile(epub) as book:
         files = {entry: book.read(entry) for entry in book.infolist()}
@@ -30,9 +29,9 @@ def declare_formulas(epub: Path) -> int:
         return item[0].removesuffix("/>").rstrip() + ' properties="mathml"/>'
 
     listed = _ITEM.sub(declared, told[_LIST].decode()).encode()
-    fresh = epub.with_suffix(".new")
-    with zipfile.ZipFile(fresh, "w") as book:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as book:
         for entry, content in files.items():
             book.writestr(entry, listed if entry.filename == _LIST else content)
-    fresh.replace(epub)
+    write_whole(epub, whole.getvalue())
     return found

@@ -31,11 +31,7 @@ class NoBrowser(Refused, RuntimeError):
 
 @contextmanager
 def driver() -> Iterator[Any]:
-    """Playwright, of which a process can have one at a time.
-
-    Raises:
-        NoBrowser: It is not there.
-    """
+    """Playwright, of which a process can have one at a time."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -46,15 +42,7 @@ def driver() -> Iterator[Any]:
 
 @contextmanager
 def launched(playwright: Any, name: str) -> Iterator[Any]:
-    """A headless browser of the system.
-
-    Args:
-        playwright: Of :func:`driver`.
-        name: ``"chromium"`` or ``"firefox"``.
-
-    Raises:
-        NoBrowser: It is not there.
-    """
+    """A headless browser of the system. ``playwright``: of :func:`driver`."""
     programs, options = _BROWSERS[name]
     found = next(filter(None, map(shutil.which, programs)), None)
     if found is None:
@@ -68,11 +56,7 @@ def launched(playwright: Any, name: str) -> Iterator[Any]:
 
 @contextmanager
 def chromium(running: Any = None) -> Iterator[Any]:
-    """A headless Chromium alone, or the one that is running.
-
-    Raises:
-        NoBrowser: It or playwright is not there.
-    """
+    """A headless Chromium alone, or the one that is running."""
     if running:
         yield running
         return

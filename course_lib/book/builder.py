@@ -6,7 +6,6 @@ it names, the locked versions) decides whether the outputs of its cells still ho
 nor its execution cache looks outside of a page.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.offline import write_app
 from course_lib.book.page_keys import page_keys, plain
 from course_lib.errors import Refused
+from course_lib.files import digest, write_whole
 
 _STAMP = ".book-stamp"
 _KEYS = ".book-keys"
@@ -62,20 +62,10 @@ def build(
     force: bool = False,
     echo: Callable[[str], None] = print,
 ) -> Path:
-    """Build the book, with every warning an error and every cell executed.
+    """Build the book, with every warning an error and every cell executed; its first page.
 
-    Args:
-        root: The checkout, with ``_config.yml``, ``_toc.yml`` and ``book/``.
-        out: Where ``_build/`` goes; the checkout if not given.
-        force: Whether to execute and write everything again.
-        echo: Receives one line of progress at a time.
-
-    Returns:
-        Path of the first page, ``_build/html/index.html``.
-
-    Raises:
-        BuildError: If a page has a warning or a cell fails. An interrupted or failed build leaves
-            no stamp, so that the next one starts again with the pages that are missing.
+    An interrupted or failed build leaves no stamp, so that the next one starts again with the pages
+    that are missing. ``out``: where ``_build/`` goes; the checkout if not given.
     """
     folder = (out or root) / "_build"
     index, stamp = folder / "html" / "index.html", folder / _STAMP
@@ -91,7 +81,7 @@ def build(
     _open_front_door(index)
     write_app(index.parent)
     if source_key(root) == sources:
-        _write(stamp, sources)
+        write_whole(stamp, sources)
     else:
         echo("book: sources changed meanwhile, so the next build will look again")
     return index
@@ -100,15 +90,7 @@ def build(
 def epub(root: Path, *, echo: Callable[[str], None] = print) -> Path:
     """Make an EPUB of the same pages; outputs of cells come from the cache where they hold.
 
-    Args:
-        root: The checkout.
-        echo: Receives one line of progress at a time.
-
-    Returns:
-        Path of ``_build/epub/attention-course.epub``.
-
-    Raises:
-        BuildError: As for :func:`build`.
+    Returns the path of ``_build/epub/attention-course.epub``.
     """
     folder = root / "_build"
     _drop_stale(root, folder, force=False)
@@ -121,16 +103,8 @@ def epub(root: Path, *, echo: Callable[[str], None] = print) -> Path:
 def links(root: Path, *, echo: Callable[[str], None] = print) -> list[dict[str, Any]]:
     """Ask every link that leads out of the book whether it still answers.
 
-    Args:
-        root: The checkout.
-        echo: Receives one line of progress at a time.
-
-    Returns:
-        What Sphinx found of each link: ``status`` (``working``, ``redirected``, ``broken``,
-        ``timeout``, ``ignored``, …), ``uri``, ``filename``, ``lineno`` and ``info``.
-
-    Raises:
-        BuildError: The pages could not be read.
+    Returns what Sphinx found of each link: ``status`` (``working``, ``redirected``, ``broken``,
+    ``timeout``, ``ignored``, …), ``uri``, ``filename``, ``lineno`` and ``info``.
     """
     folder = root / "_build"
     found = folder / "linkcheck" / "output.json"
@@ -148,24 +122,11 @@ def links(root: Path, *, echo: Callable[[str], None] = print) -> list[dict[str, 
 def source_key(root: Path) -> str:
     """Hash everything that the book is made from.
 
-    Args:
-        root: The checkout.
-
-    Returns:
-        A hexadecimal digest that changes with any byte of any source.
+    Returns a hexadecimal digest that changes with any byte of any source.
     """
-    digest = hashlib.sha256(_surroundings(root))
-    for path in _files(root, "book", "course_lib", "exercises"):
-        digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
-    for name in ("_config.yml", "_toc.yml", "CITATION.cff", "LICENSE"):
-        if (root / name).exists():
-            digest.update((root / name).read_bytes())
-    return digest.hexdigest()
-
-
-def _surroundings(root: Path) -> bytes:
-    constraints = root / "constraints.txt"
-    return sys.version.encode() + (constraints.read_bytes() if constraints.exists() else b"")
+    names = ("_config.yml", "_toc.yml", "CITATION.cff", "LICENSE", "constraints.txt")
+    files = [*_files(root, "book", "course_lib", "exercises"), *map(root.joinpath, names)]
+    return sys.version + digest((path for path in files if path.exists()), root)
 
 
 def _files(root: Path, *folders: str) -> Iterable[Path]:
@@ -181,21 +142,14 @@ def _holds(path: Path, key: str) -> bool:
     return path.exists() and path.read_text() == key
 
 
-def _write(path: Path, key: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(key)
-    fresh.replace(path)
-
-
 def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     """Drop the outputs that the present code would not give, and pages read by older directives.
 
-    Returns:
-        Whether nothing is left, so that every page will be executed.
+    Returns whether nothing is left, so that every page will be executed.
     """
     cache = folder / ".jupyter_cache"
-    keys = {"all": hashlib.sha256(_surroundings(root)).hexdigest()} | page_keys(root)
+    locked = [path for path in [root / "constraints.txt"] if path.exists()]
+    keys = {"all": sys.version + digest(locked, root)} | page_keys(root)
     noted_keys = folder / _KEYS
     old: dict[str, str] = json.loads(noted_keys.read_text()) if noted_keys.exists() else {}
     if force or old.get("all") != keys["all"]:
@@ -203,14 +157,16 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     elif stale := [root / page for page, key in keys.items() if old.get(page, key) != key]:
         _forget(cache, stale)
     # What a page's directives show is read with it: of any module but those that no page shows.
-    frame = hashlib.sha256((root / "_config.yml").read_bytes())
-    for path in _files(root, "book/_ext", "course_lib"):
-        if path.relative_to(root).parts[1] not in ("grading", "hub", "cli"):
-            frame.update(plain(path))
-    if keys != old or not _holds(folder / _FRAME, frame.hexdigest()):
+    shown = [
+        path
+        for path in _files(root, "book/_ext", "course_lib")
+        if path.relative_to(root).parts[1] not in ("grading", "hub", "cli")
+    ]
+    frame = digest([root / "_config.yml", *shown], root, plain)
+    if keys != old or not _holds(folder / _FRAME, frame):
         shutil.rmtree(folder / ".doctrees", ignore_errors=True)
-    _write(folder / _KEYS, json.dumps(keys))
-    _write(folder / _FRAME, frame.hexdigest())
+    write_whole(folder / _KEYS, json.dumps(keys))
+    write_whole(folder / _FRAME, frame)
     return not cache.exists()
 
 
@@ -227,7 +183,7 @@ def _forget(cache: Path, pages: Iterable[Path]) -> None:
 
 def _note_time(path: Path, seconds: float, cold: bool) -> None:
     taken = round(seconds, 1)
-    _write(path, json.dumps(noted(path) | {"last": taken} | ({"cold": taken} if cold else {})))
+    write_whole(path, json.dumps(noted(path) | {"last": taken} | ({"cold": taken} if cold else {})))
 
 
 def _open_front_door(index: Path) -> None:

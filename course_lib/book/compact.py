@@ -16,15 +16,7 @@ _DIGITS = re.compile(r"(\d+\.\d\d)\d+")
 
 
 def round_paths(svg: str) -> str:
-    """Cut the coordinates of all paths to hundredths; everything else stays as it is.
-
-    Args:
-        svg: The text of a drawing.
-
-    Example:
-        >>> round_paths('<path d="M 1.23456 -7" transform="scale(0.015625)"/>')
-        '<path d="M 1.23 -7" transform="scale(0.015625)"/>'
-    """
+    """Cut the coordinates of all paths to hundredths; everything else stays as it is."""
     return _PATH.sub(lambda path: _DIGITS.sub(r"\1", path[0]), svg)
 
 
@@ -32,13 +24,7 @@ def pack_pictures(svg: str) -> str:
     """Write PNG pictures within a drawing with a list of their colours, if these are few.
 
     A map drawn with matplotlib has at most as many colours as its scale, 256; four bytes for each
-    pixel say no more than one.
-
-    Args:
-        svg: The text of a drawing.
-
-    Returns:
-        The same drawing, pixel by pixel.
+    pixel say no more than one. Returns the same drawing, pixel by pixel.
     """
     return _PICTURE.sub(lambda picture: _packed(picture[0]), svg)
 
@@ -58,24 +44,12 @@ def _packed(encoded: str) -> str:
 
 
 def plain(svg: str) -> str:
-    """Drop the document type, which no browser reads and no EPUB may have, and say "no line".
-
-    Args:
-        svg: The text of a drawing.
-
-    Example:
-        >>> plain('<!DOCTYPE svg PUBLIC "a"><svg><path id="space"/></svg>')
-        '<svg><path d="" id="space"/></svg>'
-    """
+    """Drop the document type, which no browser reads and no EPUB may have, and say "no line"."""
     return _EMPTY.sub('<path d=""', _TYPE.sub("", svg))
 
 
 def shorten(folder: Path) -> None:
-    """Round the paths and pack the pictures of every drawing in a folder; twice does no harm.
-
-    Args:
-        folder: Such as the one where a build keeps what cells have drawn.
-    """
+    """Round the paths and pack the pictures of every drawing in a folder; twice does no harm."""
     for path in folder.glob("*.svg"):
         svg = path.read_text(encoding="utf-8")
         short = pack_pictures(round_paths(plain(svg)))

@@ -40,18 +40,7 @@ _TAG = re.compile(r"<[^>]*>")
 
 
 def math_font(characters: Collection[int] | None = None) -> bytes:
-    """Cut and pack the font.
-
-    Args:
-        characters: Code points that formulas use; what formulas may use if not given.
-
-    Returns:
-        A WOFF2 file with the ``MATH`` table.
-
-    Example:
-        >>> math_font()[:4]
-        b'wOF2'
-    """
+    """Cut and pack the font. Returns a WOFF2 file with the ``MATH`` table."""
     source = files("ziamath").joinpath("fonts", "STIXTwoMath-Regular.ttf").read_bytes()
     font = TTFont(BytesIO(source))
     options = subset.Options()
@@ -72,14 +61,7 @@ def math_font(characters: Collection[int] | None = None) -> bytes:
 
 
 def woff2(font: TTFont) -> bytes:
-    """Pack a font for the web.
-
-    Args:
-        font: As fontTools opened it; its flavor is changed.
-
-    Returns:
-        What a WOFF2 file holds.
-    """
+    """Pack a font for the web. Returns what a WOFF2 file holds."""
     font.flavor = "woff2"
     packed = BytesIO()
     font.save(packed)
@@ -110,11 +92,7 @@ def _narrow_radicals(font: TTFont) -> None:
 
 
 def used(pages: Iterable[Path]) -> set[int]:
-    """The code points that formulas on these pages are drawn with.
-
-    Args:
-        pages: HTML files with formulas as MathML.
-    """
+    """The code points that formulas on these pages are drawn with."""
     found = {*_ALWAYS}
     for page in pages:
         for formula in _FORMULA.findall(page.read_text(encoding="utf-8")):

@@ -20,11 +20,7 @@ _SECOND_CHOICE = re.compile(r',url\([^)]*\.ttf\) format\("truetype"\)')
 
 
 def cut_icons(html_dir: Path) -> None:
-    """Take what no page needs out of a built book's ``_static`` folder.
-
-    Args:
-        html_dir: The folder of ``index.html``.
-    """
+    """Take what no page needs out of a built book's ``_static`` folder."""
     static = html_dir / "_static"
     shown = [*html_dir.rglob("*.html"), *static.glob("*.js"), *static.glob("*.css")]
     names = {name for path in shown for name in _NAME.findall(path.read_text(encoding="utf-8"))}

@@ -24,17 +24,12 @@ _CSS_URL = re.compile(r"""(?:url\(|@import\s+)\s*["']?((?:https?:)?//[^"')\s]+)"
 def report(html_dir: Path) -> dict[str, Any]:
     """Describe a built book.
 
-    Args:
-        html_dir: The folder of ``index.html``.
-
-    Returns:
-        A dictionary that ``json.dumps`` takes: ``pages`` with their sizes, ``bytes`` and
-        ``static_bytes``, the ``largest`` files, how many ``chapters``, ``interactive`` figures,
-        ``drawings``, ``captions`` and ``glossary_links``, ``third_party`` (what a page would load
-        from another host: must be empty), ``broken_links`` (within the book, to no file or to no
-        place on a page: must be empty), ``missing_alt`` (pictures that say nothing to who can't see
-        them: must be empty), ``execution`` (seconds of each executed page) and ``build_seconds`` of
-        the last build.
+    Returns a dictionary that ``json.dumps`` takes: ``pages`` with their sizes, ``bytes`` and
+    ``static_bytes``, the ``largest`` files, how many ``chapters``, ``interactive`` figures,
+    ``drawings``, ``captions`` and ``glossary_links``, ``third_party`` (what a page would load from
+    another host: must be empty), ``broken_links`` (within the book, to no file or to no place on a
+    page: must be empty), ``missing_alt`` (pictures that say nothing to who can't see them: must be
+    empty), ``execution`` (seconds of each executed page) and ``build_seconds`` of the last build.
     """
     files = sorted(path for path in html_dir.rglob("*") if path.is_file())
     sizes = {path.relative_to(html_dir).as_posix(): path.stat().st_size for path in files}
@@ -63,11 +58,7 @@ def report(html_dir: Path) -> dict[str, Any]:
 def noted(path: Path) -> dict[str, float]:
     """Seconds that an earlier build has noted.
 
-    Args:
-        path: A JSON file, :data:`EXECUTION_FILE` or :data:`TIMES_FILE` of a build.
-
-    Returns:
-        Seconds by name; nothing if there was no such build.
+    Returns seconds by name; nothing if there was no such build.
     """
     found: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
     return found

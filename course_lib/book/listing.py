@@ -11,12 +11,7 @@ FLAG = "no-docstring"
 
 
 def read(path: Path, options: Mapping[str, str]) -> str:
-    """What a listing shows of a file.
-
-    Args:
-        path: The file.
-        options: Those of ``literalinclude``, the flag of this module among them.
-    """
+    """What a listing shows of a file."""
     from sphinx.config import Config
     from sphinx.directives.code import LiteralIncludeReader
 
@@ -27,19 +22,7 @@ def read(path: Path, options: Mapping[str, str]) -> str:
 
 
 def lines_without_docstring(path: Path, name: str) -> str:
-    """The lines of an object but those of its docstring, as ``:lines:`` of a listing wants them.
-
-    Args:
-        path: A file of Python.
-        name: A function, class or method in it, such as ``"PatchMerging.forward"``.
-
-    Raises:
-        ValueError: If the file has no such object.
-
-    Example:
-        >>> lines_without_docstring(Path(__file__), "lines_without_docstring")
-        '1, 15-'
-    """
+    """The lines of an object but those of its docstring, as ``:lines:`` of a listing wants them."""
     found: ast.AST = ast.parse(path.read_text(encoding="utf-8"))
     for part in name.split("."):
         inside = getattr(found, "body", [])

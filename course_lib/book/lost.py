@@ -9,22 +9,10 @@ _ADVICE = r"write \vert or \lvert in a formula, \| elsewhere"
 
 
 def lost_cells(page: str) -> Iterator[tuple[int, str]]:
-    r"""Find rows of tables that a bar inside a cell cuts into others than were meant.
+    """Rows of tables, by their line, that a bar inside a cell cuts into others than were meant.
 
     Markdown splits a row at every bar, before it looks for formulas and code, and drops the cells
     for which there is no column.
-
-    Args:
-        page: A page in Markdown.
-
-    Returns:
-        For each such row its line, from 1, and what is wrong.
-
-    Example:
-        >>> list(lost_cells("| norm | after |\n|---|---|\n| $|x|$ | kept |"))[0][0]
-        3
-        >>> list(lost_cells("| norm | after |\n|---|---|\n| $\\vert x \\vert$ | kept |"))
-        []
     """
     lines = list(_read_as_markdown(page))
     columns = 0

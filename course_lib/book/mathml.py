@@ -92,23 +92,8 @@ class UnsupportedMath(Refused):
 def mathml(latex: str, *, display: bool = False) -> str:
     r"""Write a LaTeX formula as one ``<math>`` element.
 
-    Args:
-        latex: The formula, without dollar signs.
-        display: Whether it stands on a line of its own, with limits above and below.
-
-    Returns:
-        The element as a string; its ``alttext`` is the LaTeX source.
-
-    Raises:
-        UnsupportedMath: If the formula is malformed or uses what MathML cannot show.
-
-    Example:
-        >>> mathml("x^2").partition("><")[2]
-        'mrow><msup><mi>x</mi><mn>2</mn></msup></mrow></math>'
-        >>> mathml(r"\frac{1}{")
-        Traceback (most recent call last):
-        ...
-        course_lib.book.mathml.UnsupportedMath: unbalanced braces in the formula \frac{1}{
+    Returns the element as a string; its ``alttext`` is the LaTeX source. Raises UnsupportedMath: If
+    the formula is malformed or uses what MathML cannot show.
     """
     source = _prepare(latex, display)
     try:

@@ -70,11 +70,7 @@ class Site:
 
     @classmethod
     def of(cls, root: Path) -> Site:
-        """Read ``_config.yml``, ``_toc.yml`` and all pages of a checkout.
-
-        Args:
-            root: The checkout.
-        """
+        """Read ``_config.yml``, ``_toc.yml`` and all pages of a checkout."""
         config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
         pages = {page.removesuffix(".html"): page for _, page in order(root, below=True)}
         labels: dict[str, str] = {}
@@ -118,15 +114,7 @@ class Site:
 def write_notebooks(root: Path, target: Path) -> list[Path]:
     """Write a notebook for every page with code.
 
-    Args:
-        root: The checkout.
-        target: The folder for them; what it held is removed.
-
-    Returns:
-        The notebooks, in the order of the book.
-
-    Raises:
-        NotebookError: A page uses markup that has no form in a notebook yet.
+    Returns the notebooks, in the order of the book.
     """
     import nbformat
 
@@ -145,15 +133,7 @@ def write_notebooks(root: Path, target: Path) -> list[Path]:
 def notebook(name: str, site: Site) -> Any:
     """Make the notebook of one page.
 
-    Args:
-        name: The page, as ``_toc.yml`` names it.
-        site: Of :meth:`Site.of`.
-
-    Returns:
-        A notebook without outputs; the same page gives the same bytes.
-
-    Raises:
-        NotebookError: The page uses markup that has no form in a notebook yet.
+    Returns a notebook without outputs; the same page gives the same bytes.
     """
     import jupytext
     from nbformat.v4 import new_code_cell, new_markdown_cell

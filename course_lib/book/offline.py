@@ -1,10 +1,11 @@
 """The site as an app: what a reader may keep for reading without a network."""
 
-import hashlib
 import json
 import re
 from importlib.resources import files
 from pathlib import Path
+
+from course_lib.files import digest
 
 _NAME = "A Course on Attention"
 _REFERRED = re.compile(r'(?:src|href|data)="([^"#?:]+)')
@@ -18,23 +19,18 @@ def write_app(html: Path) -> None:
 
     Nothing is kept before a reader asks for it. The service worker's text changes with the files,
     which is how a browser notices a new edition.
-
-    Args:
-        html: The folder of the rendered book.
     """
-    sizes, edition = {}, hashlib.sha256()
-    for path in sorted(html.rglob("*")):
-        name = path.relative_to(html).as_posix()
-        if path.is_file() and not name.startswith(("_sources/", "_downloads/", "offline.json")):
-            sizes[name] = path.stat().st_size
-            edition.update(name.encode() + path.read_bytes() if name != "sw.js" else b"")
+    found = {p.relative_to(html).as_posix(): p for p in sorted(html.rglob("*")) if p.is_file()}
+    apart = ("_sources/", "_downloads/", "offline.json")
+    kept = {name: path for name, path in found.items() if not name.startswith(apart)}
+    sizes = {name: path.stat().st_size for name, path in kept.items()}
     models = [name for name in sizes if name.startswith("_static/live/")]
     pages = [n for n in sizes if n.endswith(".html") and not n.startswith("_static/")]
     common = [n for n in sizes if n.startswith("_static/") and n not in models]
     common += [n for n in ("search.html", "searchindex.js", "index.html") if n in sizes]
     needed = {name: _needed(html, name, sizes, models) for name in pages}
     listed = {*common, *pages, *(n for names in needed.values() for n in names)}
-    version = edition.hexdigest()[:12]
+    version = digest((path for name, path in kept.items() if name != "sw.js"), html)[:12]
     told = {"version": version, "files": {n: sizes[n] for n in sorted(listed)},
             "common": common, "pages": needed}  # fmt: skip
     (html / "offline.json").write_text(json.dumps(told, separators=(",", ":")), "utf-8")

@@ -14,19 +14,12 @@ QUESTION = re.compile(r"^```\{question\} (\S+)\n(.*?)^```", re.MULTILINE | re.DO
 
 @dataclass(frozen=True)
 class Outcome:
-    """Something that a reader can do, and what asks for it.
+    """Something that a reader can do, and what asks for it."""
 
-    Attributes:
-        id: Such as ``"masks.build"``; empty for what asks for no outcome in particular.
-        says: In a sentence.
-        questions: Page and name of each question.
-        exercises: Assignment, id and title of each exercise.
-    """
-
-    id: str
-    says: str
-    questions: tuple[tuple[str, str], ...]
-    exercises: tuple[tuple[str, str, str], ...]
+    id: str  # such as "masks.build"; empty for what asks for no outcome in particular
+    says: str  # in a sentence
+    questions: tuple[tuple[str, str], ...]  # page and name of each question
+    exercises: tuple[tuple[str, str, str], ...]  # assignment, id and title of each exercise
 
 
 def load_outcomes(root: Path) -> dict[int, dict[str, str]]:
@@ -43,11 +36,7 @@ def questions(page: Path) -> dict[str, str]:
 
 
 def assessed(root: Path) -> dict[int, list[Outcome]]:
-    """All outcomes of each chapter with what asks for them; last, what names none of the chapter.
-
-    Args:
-        root: The checkout.
-    """
+    """Each chapter's outcomes with what asks for them; last, what names none of the chapter."""
     asked = defaultdict[tuple[int, str], list[tuple[str, str]]](list)
     solved = defaultdict[tuple[int, str], list[tuple[str, str, str]]](list)
     chapters = load_outcomes(root)

@@ -4,13 +4,13 @@ So that a changed exercise runs the pages that show it, and a changed grader non
 """
 
 import ast
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from course_lib.experiments.source import Symbol, drop_docstrings, located, reached
+from course_lib.files import digest
 
 # What is imported by a name that a page says: `check("masks.causal_mask")`.
 _NAMED = ("bank", "figures", "experiments")
@@ -24,33 +24,20 @@ def page_keys(root: Path) -> dict[str, str]:
 
     It changes with the modules of the library that the page's code reaches (their comments,
     docstrings and layout aside), with data files beside these, and with the records that it names.
-
-    Args:
-        root: The checkout, with ``book/`` and ``course_lib/``.
-
-    Returns:
-        Hexadecimal digests by the page's path below ``root``.
+    Returns hexadecimal digests by the page's path below ``root``.
     """
     found = {}
     for page in sorted((root / "book").rglob("*.md")):
         if cells := [match[2] for match in _FENCE.findall(page.read_text(encoding="utf-8"))]:
-            seen = files(cells, root)
-            digest = hashlib.sha256()
-            for path in sorted(seen):
-                digest.update(f"{path.relative_to(root)}\0".encode() + plain(path))
-            found[page.relative_to(root).as_posix()] = digest.hexdigest()
+            key = digest(sorted(files(cells, root)), root, plain)
+            found[page.relative_to(root).as_posix()] = key
     return found
 
 
 def files(cells: Iterable[str], root: Path) -> set[Path]:
     """The files that the code of a page can see.
 
-    Args:
-        cells: Its code cells.
-        root: The checkout.
-
-    Returns:
-        Modules of the library, data files beside them, records.
+    Returns modules of the library, data files beside them, records.
     """
     nodes = [node for cell in cells for node in ast.walk(_parsed(cell))]
     said = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}

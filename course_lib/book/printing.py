@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from course_lib.book.browser import chromium, serving
+from course_lib.files import write_whole
 
 _PAPER = {
     "format": "A4",
@@ -24,9 +25,7 @@ _FOOT = (
 def order(root: Path, below: bool = False) -> Iterator[tuple[str, str]]:
     """The part and the page of everything in ``_toc.yml``, in its order.
 
-    Args:
-        root: The checkout.
-        below: Whether pages below a page count, too: they are reference, for a screen.
+    ``below``: whether pages below a page count, too: they are reference, for a screen.
     """
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     yield "", f"{toc['root']}.html"
@@ -45,21 +44,8 @@ def pdf(
 ) -> int:
     """Print the book.
 
-    Bookmarks name parts and pages; a link from page to page leads to that page of the file.
-
-    Args:
-        root: The checkout, with a built book.
-        target: The file to write.
-        say: Called with each page before it is printed.
-        only: Pages, as :func:`order` names them; all if not given.
-        browser: A running one, of :func:`course_lib.book.browser.chromium`; an own if not given.
-
-    Returns:
-        How many sheets it has.
-
-    Raises:
-        NoBrowser: Chromium or playwright is not there.
-        FileNotFoundError: A page of ``_toc.yml`` has not been built.
+    Bookmarks name parts and pages; a link from page to page leads to that page of the file. Returns
+    how many sheets it has.
     """
     from pypdf import PdfReader, PdfWriter
 
@@ -88,10 +74,9 @@ def pdf(
         _number(writer, window)
     _link(writer, address, starts)
     writer.compress_identical_objects()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = target.with_suffix(".new")
-    writer.write(fresh)
-    fresh.replace(target)
+    whole = io.BytesIO()
+    writer.write(whole)
+    write_whole(target, whole.getvalue())
     return len(writer.pages)
 
 

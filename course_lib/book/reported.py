@@ -45,27 +45,22 @@ class Reported:
     """A row of a document's table, or a statement of a document, and where it is measured again.
 
     Attributes:
-        document: Key of :data:`course_lib.claims.ledger.DOCUMENTS`.
-        table: Its name in the document; for a statement, what it is about.
-        row: Label of the row; for a statement, the statement.
         metric: What the number is. Where there are records, the key of their results; a dot leads
             into a nested one.
         value: The number, in the record's unit; None where the document prints none.
-        setting: Under which conditions the document got the number.
         experiment: Name of the experiment that measures it again, or nothing where none does.
-        arm: Its arm.
         conclusion: Key of the experiment's question that decides; nothing where the row is what
             others are compared with.
         against: Row of the document with which the document compares, where that is not the one
             with which the question does.
     """
 
-    document: _Text
-    table: _Text
-    row: _Text
+    document: _Text  # key of DOCUMENTS
+    table: _Text  # its name in the document; for a statement, what it is about
+    row: _Text  # label of the row; for a statement, the statement
     metric: str = ""
     value: Number | None = None
-    setting: str = ""
+    setting: str = ""  # under which conditions the document got the number
     experiment: str = ""
     arm: str = ""
     conclusion: str = ""
@@ -76,29 +71,20 @@ class Reported:
 class Row:
     """A row of a document's table beside what this course measured, at one size.
 
-    Attributes:
-        printed: The document's side.
-        mean: Our mean over the seeds; None where nothing was run.
-        std: Standard deviation over the seeds; None for fewer than two.
-        n: Number of runs.
-        size: Size of the runs; nothing where there are none.
-        settled: What all sizes say of the row's question; none where nothing does.
-        setting: Whether the size is the document's own.
-        difference: The difference that the document prints, in the direction of the question's.
-        runs: Those that the mean is of.
-        missing: Arms that the question needs and that have not run at this size.
+    ``settled``: what all sizes say of the row's question; none where nothing does; ``difference``:
+    the difference that the document prints, in the direction of the question's.
     """
 
-    printed: Reported
-    mean: float | None
-    std: float | None
-    n: int
-    size: str
+    printed: Reported  # the document's side
+    mean: float | None  # our mean over the seeds; None where nothing was run
+    std: float | None  # standard deviation over the seeds; None for fewer than two
+    n: int  # number of runs
+    size: str  # size of the runs; nothing where there are none
     settled: Settled | None = None
-    setting: bool = False
+    setting: bool = False  # whether the size is the document's own
     difference: float | None = None
-    runs: tuple[Record, ...] = ()
-    missing: tuple[str, ...] = ()
+    runs: tuple[Record, ...] = ()  # those that the mean is of
+    missing: tuple[str, ...] = ()  # arms that the question needs and that have not run at this size
 
     @property
     def conclusion(self) -> Conclusion | None:
@@ -205,14 +191,7 @@ class Row:
 def load_known(results_dir: Path) -> list[Record]:
     """Read all records, each of an experiment and an arm that exist, or of a benchmark.
 
-    Args:
-        results_dir: Folder of the records.
-
-    Returns:
-        The records, in the order of their names.
-
-    Raises:
-        RecordError: If a record is not valid, or of something unknown; it names the file.
+    Returns the records, in the order of their names.
     """
     records = load_records(results_dir)
     for record in records:
@@ -233,19 +212,7 @@ def load_reported(
     records: Sequence[Record] = (),
     experiments: Mapping[str, Experiment] = EXPERIMENTS,
 ) -> list[Reported]:
-    """Read the rows of the documents.
-
-    Args:
-        path: A YAML list with one mapping per row and number.
-        records: Those that shall stand beside them; metrics and conclusions are looked up there.
-        experiments: By their names.
-
-    Returns:
-        The rows, in the order of the file.
-
-    Raises:
-        ValueError: If an entry misses something, or names something that is not there.
-    """
+    """Read the rows of the documents. Returns the rows, in the order of the file."""
     entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
     made: list[Reported] = []
     for i, entry in enumerate(entries, 1):
@@ -269,15 +236,9 @@ def rows(
 ) -> list[Row]:
     """Put our numbers beside the documents'.
 
-    Args:
-        printed: Rows of the documents.
-        records: Of all experiments.
-        experiments: By their names.
-
-    Returns:
-        One row for each size that was run, and one that says so where none was. Where a question
-        decides, the numbers are those of the seeds that decide it. A question of which an arm has
-        not run at that size is not run, and not undecided.
+    Returns one row for each size that was run, and one that says so where none was. Where a
+    question decides, the numbers are those of the seeds that decide it. A question of which an arm
+    has not run at that size is not run, and not undecided.
     """
 
     @cache

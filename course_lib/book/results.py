@@ -25,19 +25,12 @@ _WIDE = 98
 
 @dataclass(frozen=True)
 class Card:
-    """A claim with all that there is about it.
+    """A claim with all that there is about it."""
 
-    Attributes:
-        experiment: Which asks.
-        settled: What all sizes say.
-        rows: What a document prints of it, at each size.
-        also: The same claim by another measure.
-    """
-
-    experiment: str
-    settled: Settled
-    rows: tuple[Row, ...] = ()
-    also: tuple[Settled, ...] = ()
+    experiment: str  # which asks
+    settled: Settled  # what all sizes say
+    rows: tuple[Row, ...] = ()  # what a document prints of it, at each size
+    also: tuple[Settled, ...] = ()  # the same claim by another measure
 
     @property
     def document(self) -> str:
@@ -60,15 +53,7 @@ class Card:
 def number(value: float) -> str:
     """Write a number short enough to be read.
 
-    Args:
-        value: Any number.
-
-    Returns:
-        Whole numbers with separators, others with four digits.
-
-    Example:
-        >>> number(1234567), number(0.87654), number(1.0)
-        ('1,234,567', '0.8765', '1')
+    Returns whole numbers with separators, others with four digits.
     """
     return f"{value:,.0f}" if value == int(value) else f"{value:.4g}"
 
@@ -76,13 +61,7 @@ def number(value: float) -> str:
 def cards(
     experiments: Sequence[Experiment], records: Sequence[Record], rows: Sequence[Row]
 ) -> dict[str, list[Card]]:
-    """Every claim that has records, on the page of its document, best evidence first.
-
-    Args:
-        experiments: Whose questions are asked; their controls are no claims.
-        records: Of any experiments.
-        rows: What documents print.
-    """
+    """Every claim that has records, on the page of its document, best evidence first."""
     found: dict[str, list[Card]] = {}
     for experiment in experiments:
         settled = {s.question.key: s for s in settle(experiment, records)}
@@ -199,11 +178,7 @@ def beside(row: Row) -> str:
 
 
 def ran(records: Sequence[Record]) -> str:
-    """What was run: how large a model, on how much, how long, how often, and how long one took.
-
-    Args:
-        records: The runs of one arm and size, at least one.
-    """
+    """What was run: how large a model, on how much, how long, how often, and how long one took."""
     record, n = records[0], len(records)
     config = record.config
     share = config.get("share", 1)
@@ -225,12 +200,7 @@ def ran(records: Sequence[Record]) -> str:
 
 
 def tally(members: Sequence[Card]) -> str:
-    """How many claims there are, and what the records say of them, in a sentence.
-
-    Example:
-        >>> tally([])
-        '0 claims.'
-    """
+    """How many claims there are, and what the records say of them, in a sentence."""
     counts = Counter((card.settled.reach, card.settled.word) for card in members)
     parts = []
     for reach, where in _PLACES.items():
@@ -242,12 +212,7 @@ def tally(members: Sequence[Card]) -> str:
 def larger_sizes(what: Experiment, records: Sequence[Record]) -> str:
     """How much of an experiment has run at sizes ``day`` and ``full``, in a line of Markdown.
 
-    Args:
-        what: The experiment.
-        records: Of any experiments.
-
-    Returns:
-        A sentence for ``day``, and one for ``full`` where there is such a size.
+    Returns a sentence for ``day``, and one for ``full`` where there is such a size.
     """
     said = {"day": "none planned"} | {
         size: _progress(what, _of_plan(what, records, size), size)

@@ -55,11 +55,7 @@ class _Slide:
 
 
 def chapters(root: Path) -> dict[str, list[str]]:
-    """The pages of each chapter, as addresses in the built book, by its two digits.
-
-    Args:
-        root: The checkout.
-    """
+    """The pages of each chapter, as addresses in the built book, by its two digits."""
     found: dict[str, list[str]] = {}
     for _, page in order(root):
         if named := re.fullmatch(r"book/chapters/(\d\d)_\w+\.html", page):
@@ -70,15 +66,8 @@ def chapters(root: Path) -> dict[str, list[str]]:
 def deck(root: Path, chapter: str) -> tuple[str, int]:
     """Make a chapter's slides from its built pages.
 
-    Args:
-        root: The checkout, with a built book.
-        chapter: Two digits, such as ``"03"``.
-
-    Returns:
-        The text of a page that needs no other file, and how many slides it has.
-
-    Raises:
-        Refused: There is no such chapter, or it has not been built.
+    ``chapter``: two digits, such as ``"03"``. Returns the text of a page that needs no other file,
+    and how many slides it has.
     """
     known = chapters(root)
     if chapter not in known:
@@ -116,13 +105,8 @@ def deck(root: Path, chapter: str) -> tuple[str, int]:
 def print_deck(source: Path, target: Path, browser: Any = None) -> None:
     """Print slides to a PDF, one to a sheet, with the answers to their questions.
 
-    Args:
-        source: A file that :func:`deck` has made.
-        target: The file to write.
-        browser: A running one, of :func:`course_lib.book.browser.chromium`; an own if not given.
-
-    Raises:
-        NoBrowser: Chromium or playwright is not there.
+    ``source``: a file that :func:`deck` has made; ``browser``: a running one, of
+    :func:`course_lib.book.browser.chromium`; an own if not given.
     """
     with chromium(browser) as browser:
         window = browser.new_page(color_scheme="light")

@@ -21,23 +21,14 @@ MANUAL = re.compile(r'^\+\+\+ (\{"nbgrader".*\})$', re.MULTILINE)
 class Task:
     """One row: something that a student is asked for.
 
-    Attributes:
-        title: Its heading in the notebook, with its number.
-        exercise: What checks it; None for an answer in writing, which a person grades.
-        points: Maximum points.
-        given: Names of the functions that its section hands out.
-        cell: The id of the cell for an answer in writing.
-
-    Example:
-        >>> Task("4.7 In writing: is no head redundant?", None, 2.0).kind
-        'in writing'
+    ``exercise``: what checks it; None for an answer in writing, which a person grades.
     """
 
     title: str
     exercise: Exercise | None
-    points: float
-    given: tuple[str, ...] = ()
-    cell: str = ""
+    points: float  # maximum points
+    given: tuple[str, ...] = ()  # names of the functions that its section hands out
+    cell: str = ""  # the id of the cell for an answer in writing
 
     @property
     def kind(self) -> str:
@@ -53,15 +44,7 @@ class Task:
 
 
 def tasks(name: str, root: Path) -> list[Task]:
-    """Everything that an assignment asks for, in order.
-
-    Args:
-        name: Such as ``"03_attention"``.
-        root: The checkout.
-
-    Raises:
-        ValueError: If there is no such assignment, or it asks for nothing.
-    """
+    """Everything that an assignment asks for, in order."""
     source = root / "solutions" / name / f"{name}.md"
     if not source.is_file():
         raise Refused(f"there is no assignment {name!r}: no {source.relative_to(root)}")
@@ -84,24 +67,12 @@ def tasks(name: str, root: Path) -> list[Task]:
 
 
 def minutes(asked: list[Task]) -> int:
-    """Minutes that the exercises take together; answers in writing are not counted.
-
-    Example:
-        >>> minutes([Task("4.7 In writing", None, 2.0)])
-        0
-    """
+    """Minutes that the exercises take together; answers in writing are not counted."""
     return sum(task.exercise.minutes for task in asked if task.exercise)
 
 
 def misconceptions(asked: list[Task]) -> dict[str, list[tuple[str, str]]]:
-    """The banked mistakes of each exercise: names and the misconceptions, one sentence each.
-
-    Example:
-        >>> from course_lib.checks.exercise import find
-        >>> bank = misconceptions([Task("3.1", find("attention.scaled_dot_product"), 6.0)])
-        >>> bank["3.1"][0]
-        ('unscaled', 'The dot product is a similarity as it is; scaling only changes units.')
-    """
+    """The banked mistakes of each exercise: names and the misconceptions, one sentence each."""
     return {
         task.title: [(mistake.name, mistake.says) for mistake in task.exercise.mistakes]
         for task in asked

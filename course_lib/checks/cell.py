@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from course_lib.checks import seeds
+from course_lib.files import write_whole
 
 # The report as data, for whoever runs the notebook from outside.
 MIME = "application/vnd.course.report+json"
@@ -62,9 +63,7 @@ def keep(identifier: str, points: float, most: float, path: Path) -> None:
             return
         today = date.today().isoformat()
         kept["exercises"][identifier] = {"points": points, "of": most, "on": today}
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(kept, indent=1), "utf-8")
-        fresh.replace(path)
+        write_whole(path, json.dumps(kept, indent=1))
 
 
 def rehearse() -> None:

@@ -22,27 +22,16 @@ HOLDS: dict[str, bool | None] = {
 class Finding:
     """The outcome of running a claim.
 
-    Attributes:
-        holds: Whether the statement, as the document makes it, was seen to hold; ``None`` if it
-            held in one of the cases that were run and failed in another.
-        evidence: The measured numbers behind it, in one sentence.
-        corrected: Whether the corrected statement of the ledger was seen to hold; ``None`` if
-            there is none.
-        outcome: What an experiment's rule says, key of :data:`HOLDS`; nothing where none decides.
-        told: The same in a reader's words, and how far it reaches.
-
-    Example:
-        >>> rows = 0.72 + 0.15 + 0.13
-        >>> found = Finding(holds=abs(rows - 1) < 1e-9, evidence=f"they add up to {rows:.2f}")
-        >>> found.holds, found.evidence
-        (True, 'they add up to 1.00')
+    ``holds``: whether the statement, as the document makes it, was seen to hold; ``None`` if it
+    held in one of the cases that were run and failed in another; ``corrected``: whether the
+    corrected statement of the ledger was seen to hold; ``None`` if there is none.
     """
 
     holds: bool | None
-    evidence: str
+    evidence: str  # the measured numbers behind it, in one sentence
     corrected: bool | None = None
-    outcome: str = ""
-    told: str = ""
+    outcome: str = ""  # what an experiment's rule says, key of HOLDS; nothing where none decides
+    told: str = ""  # the same in a reader's words, and how far it reaches
 
     @classmethod
     def of_rule(cls, *named: Sequence[str]) -> Finding:

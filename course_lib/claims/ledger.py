@@ -36,29 +36,17 @@ VERDICTS: dict[str, tuple[object, object]] = {
 class Claim:
     """One entry of the ledger.
 
-    Attributes:
-        id: Stable name, cited by chapters.
-        document: Key of :data:`DOCUMENTS`.
-        claim: The statement, in our words.
-        verdict: Key of :data:`VERDICTS`.
-        chapter: Number of the chapter that deals with it.
-        note: The correction, or why the verdict is what it is.
-        show: Function in ``course_lib.claims`` that returns the :class:`Finding`, as
-            ``module.function``.
-        decided: Instead of a function the conclusions of experiments whose rule decides, each as
-            ``experiment/key``; neither only where the claim is not checkable.
-
-    Raises:
-        ValueError: If a field does not fit, or the claim could not be shown.
+    ``decided``: instead of a function the conclusions of experiments whose rule decides, each as
+    ``experiment/key``; neither only where the claim is not checkable.
     """
 
-    id: Annotated[str, BeforeValidator(str)]
-    document: str
-    claim: str
-    verdict: str
-    chapter: int
-    note: str = ""
-    show: str = ""
+    id: Annotated[str, BeforeValidator(str)]  # stable name, cited by chapters
+    document: str  # key of DOCUMENTS
+    claim: str  # the statement, in our words
+    verdict: str  # key of VERDICTS
+    chapter: int  # number of the chapter that deals with it
+    note: str = ""  # the correction, or why the verdict is what it is
+    show: str = ""  # function in course_lib.claims that returns the Finding, as module.function
     decided: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -75,17 +63,7 @@ class Claim:
 
 
 def load_claims(path: Path) -> list[Claim]:
-    """Read the ledger.
-
-    Args:
-        path: A YAML list with one mapping per claim.
-
-    Returns:
-        The claims in the order of the file.
-
-    Raises:
-        ValueError: If :class:`Claim` refuses an entry, or an id comes twice.
-    """
+    """Read the ledger. Returns the claims in the order of the file."""
     claims: list[Claim] = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
         try:
@@ -101,14 +79,7 @@ def load_claims(path: Path) -> list[Claim]:
 def shown(claim: Claim) -> Finding | None:
     """Run the function of a claim, or ask the rule of its experiments.
 
-    Args:
-        claim: An entry of the ledger.
-
-    Returns:
-        What it found, or ``None`` if the claim is not checkable.
-
-    Raises:
-        ValueError: If there is no such function, experiment or conclusion.
+    Returns what it found, or ``None`` if the claim is not checkable.
     """
     if claim.decided:
         return Finding.of_rule(*(one.split("/", 1) for one in claim.decided))
@@ -127,17 +98,7 @@ def shown(claim: Claim) -> Finding | None:
 def contradiction(claim: Claim, finding: Finding | None) -> str | None:
     """Compare a verdict with what the code found.
 
-    Args:
-        claim: An entry of the ledger.
-        finding: What its function returned.
-
-    Returns:
-        What does not fit, or ``None`` if the verdict stands.
-
-    Example:
-        >>> claim = Claim("0", "lecture", "2 + 2 = 4", "wrong", 0, note="no", show="none.none")
-        >>> contradiction(claim, Finding(holds=True, evidence="2 + 2 gives 4"))
-        'claim 0 is called wrong, but the code found holds=True (2 + 2 gives 4)'
+    Returns what does not fit, or ``None`` if the verdict stands.
     """
     if finding is None:
         return None

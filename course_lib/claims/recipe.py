@@ -37,17 +37,7 @@ def sixty_thousand_pictures() -> Finding:
 def guide_rate(step: int, warmup_steps: int, total_steps: int) -> float:
     """The factor of ``transformers.get_cosine_schedule_with_warmup``, which the guide calls.
 
-    Args:
-        step: Number of the step, from 0.
-        warmup_steps: Steps of the rise.
-        total_steps: Steps of the run.
-
-    Returns:
-        A number in [0, 1].
-
-    Example:
-        >>> [round(guide_rate(step, 2, 6), 2) for step in range(6)]
-        [0.0, 0.5, 1.0, 0.85, 0.5, 0.15]
+    Returns a number in [0, 1].
     """
     if step < warmup_steps:
         return step / max(1, warmup_steps)

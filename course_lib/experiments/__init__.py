@@ -69,11 +69,7 @@ EXPERIMENTS: Mapping[str, Experiment] = _Experiments()
 
 
 def get(name: str) -> Experiment:
-    """The experiment of that name.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """The experiment of that name."""
     if name not in EXPERIMENTS:
         raise Refused(f"experiments are {', '.join(EXPERIMENTS)}, got {name!r}")
     return EXPERIMENTS[name]
@@ -83,15 +79,6 @@ def decided(
     name: str, key: str, size: str = "cpu", results_dir: Path = SHIPPED_RESULTS
 ) -> Conclusion:
     """One conclusion of an experiment, by the rule and its controls.
-
-    Args:
-        name: Of the experiment.
-        key: Of the conclusion.
-        size: Of which runs.
-        results_dir: Folder of the records; those that ship with the book.
-
-    Raises:
-        ValueError: If there is no such experiment, or its records hold no such conclusion.
 
     Example:
         >>> decided("no-positions", "collapse").verdict.outcome

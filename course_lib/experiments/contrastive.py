@@ -49,28 +49,16 @@ _SIDE, _PATCH = 32, 8
 
 @dataclass(frozen=True)
 class ContrastiveConfig:
-    """Settings that all arms share.
-
-    Attributes:
-        d_model: Width of everything.
-        n_heads: Heads a block.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Blocks of each tower, or of the one stack.
-        n_test: Pictures to test on.
-        batch_size: Pictures a step.
-        epochs: Parts of the training.
-        steps: Steps of a part.
-        learning_rate: Largest learning rate.
-    """
+    """Settings that all arms share."""
 
     d_model: int = 64
     n_heads: int = 2
     d_ff: int = 128
     n_layers: int = 2
-    n_test: int = 400
+    n_test: int = 400  # pictures to test on
     batch_size: int = 32
-    epochs: int = 3
-    steps: int = 200
+    epochs: int = 3  # parts of the training
+    steps: int = 200  # steps of a part
     learning_rate: float = 2e-3
 
 
@@ -83,18 +71,7 @@ FULL = ContrastiveConfig(
 
 
 def kept_back(attributes: Tensor) -> Tensor:
-    """Whether colour and shape together are kept back.
-
-    Args:
-        attributes: Numbers of colour, shape, row and column ``(..., 4)``.
-
-    Returns:
-        Boolean ``(...)``.
-
-    Example:
-        >>> kept_back(torch.tensor([[0, 1, 0, 0], [0, 0, 0, 0]]))  # a red square, a red circle
-        tensor([ True, False])
-    """
+    """Whether colour and shape of ``(..., 4)`` together are kept back: boolean ``(...)``."""
     caption = len(SHAPES) * attributes[..., 0] + attributes[..., 1]
     return torch.isin(caption, torch.tensor(KEPT_BACK))
 
@@ -102,18 +79,8 @@ def kept_back(attributes: Tensor) -> Tensor:
 def scenes(n: int, generator: Generator) -> tuple[Tensor, Tensor]:
     """Draw pictures with a shape in one of four corners.
 
-    Args:
-        n: Number B of pictures.
-        generator: Source of randomness.
-
-    Returns:
-        Pictures ``(B, 3, 32, 32)`` from -1 to 1, and numbers of colour, shape, row and column
-        ``(B, 4)``.
-
-    Example:
-        >>> images, attributes = scenes(3, torch.Generator().manual_seed(0))
-        >>> images.shape, attributes.shape
-        (torch.Size([3, 3, 32, 32]), torch.Size([3, 4]))
+    Returns pictures ``(B, 3, 32, 32)`` from -1 to 1, and numbers of colour, shape, row and column
+    ``(B, 4)``.
     """
     # In the middle of its corner: told apart after hundreds of steps and not thousands.
     made = close_ups(n, generator, jitter=0)
@@ -126,18 +93,7 @@ def scenes(n: int, generator: Generator) -> tuple[Tensor, Tensor]:
 
 
 def write(attributes: Tensor) -> Tensor:
-    """Write captions as numbers of words, with an end.
-
-    Args:
-        attributes: Numbers ``(..., 4)``.
-
-    Returns:
-        Tokens ``(..., 5)``.
-
-    Example:
-        >>> write(torch.tensor([0, 1, 0, 1]))  # red square top right
-        tensor([ 3, 10, 13, 16,  1])
-    """
+    """Captions of attributes ``(..., 4)`` as numbers of words, with an end: ``(..., 5)``."""
     starts = torch.tensor([_FIRST + sum(_SIZES[:i]) for i in range(len(_SIZES))])
     return F.pad(attributes + starts, (0, 1), value=_END)
 
@@ -150,20 +106,8 @@ def all_attributes() -> Tensor:
 def one_word_wrong(attributes: Tensor, generator: Generator) -> Tensor:
     """Change each word of a caption in turn; no colour or shape makes a pair that is kept back.
 
-    Args:
-        attributes: Numbers ``(B, 4)``.
-        generator: Source of randomness.
-
-    Returns:
-        ``(B, 5, 4)``: first the caption itself, then with another colour, shape, row, column.
-
-    Example:
-        >>> one_word_wrong(torch.tensor([[0, 0, 1, 1]]), torch.Generator().manual_seed(0))[0]
-        tensor([[0, 0, 1, 1],
-                [1, 0, 1, 1],
-                [0, 3, 1, 1],
-                [0, 0, 0, 1],
-                [0, 0, 1, 0]])
+    ``attributes``: numbers ``(B, 4)``. Returns ``(B, 5, 4)``: first the caption itself, then with
+    another colour, shape, row, column.
     """
     made = attributes[:, None].repeat(1, 1 + len(_SIZES), 1)
     for i, size in enumerate(_SIZES):
@@ -177,21 +121,7 @@ def one_word_wrong(attributes: Tensor, generator: Generator) -> Tensor:
 
 
 class Scorer(nn.Module):
-    """How well each caption fits a picture, by one of four layouts.
-
-    Args:
-        layout: One of :data:`LAYOUTS`.
-        config: Sizes.
-        generator: Source of the initial weights.
-
-    Raises:
-        ValueError: If there is no such layout.
-
-    Example:
-        >>> model = Scorer("separate", ContrastiveConfig(), torch.Generator().manual_seed(0))
-        >>> model(torch.zeros(2, 3, 32, 32), torch.zeros(2, 5, 5, dtype=torch.long)).shape
-        torch.Size([2, 5])
-    """
+    """How well each caption fits a picture, by one of :data:`LAYOUTS`."""
 
     def __init__(self, layout: Layout, config: ContrastiveConfig, generator: Generator) -> None:
         super().__init__()
@@ -233,15 +163,7 @@ class Scorer(nn.Module):
         xavier_init(self, generator=generator)
 
     def forward(self, images: Tensor, tokens: Tensor) -> Tensor:
-        """Score captions.
-
-        Args:
-            images: ``(B, 3, 32, 32)``.
-            tokens: C captions for each picture ``(B, C, 5)``.
-
-        Returns:
-            ``(B, C)``.
-        """
+        """Scores ``(B, C)`` of C captions ``(B, C, 5)`` for each picture ``(B, 3, 32, 32)``."""
         B, C, T = tokens.shape
         captions = tokens.reshape(B * C, T)
         if self.layout == "separate":
@@ -262,13 +184,9 @@ class Scorer(nn.Module):
 def swaps(model: nn.Module, test: Batch) -> dict[str, float]:
     """Share of pictures whose caption beats the one with another colour, shape, row or column.
 
-    Args:
-        model: A :class:`Scorer` in evaluation mode.
-        test: Pictures and their five captions' attributes ``(B, 5, 4)``.
-
-    Returns:
-        One share for each attribute, and for those who must lose together: ``place`` for another
-        row and another column, ``right`` for all four.
+    ``test``: pictures and their five captions' attributes ``(B, 5, 4)``. Returns one share for each
+    attribute, and for those who must lose together: ``place`` for another row and another column,
+    ``right`` for all four.
     """
     device = next(model.parameters()).device
     images, attributes = test
@@ -283,13 +201,8 @@ def swaps(model: nn.Module, test: Batch) -> dict[str, float]:
 def name_among(model: nn.Module, images: Tensor, candidates: Tensor) -> Tensor:
     """Which of the candidates each picture's best caption is.
 
-    Args:
-        model: A :class:`Scorer` in evaluation mode.
-        images: ``(B, 3, 32, 32)``.
-        candidates: Attributes ``(C, 4)``.
-
-    Returns:
-        Numbers of candidates ``(B,)``.
+    ``images`` ``(B, 3, 32, 32)``; ``candidates``: attributes ``(C, 4)``. Returns the numbers of
+    candidates ``(B,)``.
     """
     tokens = write(candidates)
     found = [
@@ -301,14 +214,8 @@ def name_among(model: nn.Module, images: Tensor, candidates: Tensor) -> Tensor:
 def zero_shot(model: nn.Module, images: Tensor, attributes: Tensor) -> dict[str, float]:
     """Share of pictures that are named rightly, by what they are chosen among.
 
-    Args:
-        model: A :class:`Scorer` in evaluation mode.
-        images: ``(B, 3, 32, 32)``.
-        attributes: Of the pictures ``(B, 4)``.
-
-    Returns:
-        For captions of training and for those kept back among all 96, and for those kept back
-        among the 24 of them.
+    Captions of training, and those kept back, among all 96; those kept back among the 24 of them.
+    ``images`` ``(B, 3, 32, 32)``; ``attributes``: of the pictures ``(B, 4)``.
     """
     every = all_attributes()
     new = kept_back(attributes)

@@ -22,19 +22,12 @@ Piece = TypeVar("Piece")
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentence pairs and vocabularies of one run.
-
-    Args:
-        train: Training pairs.
-        test: Test pairs; no sentence of theirs is in ``train``.
-        source: Source vocabulary, from the training pairs.
-        target: Target vocabulary, from the training pairs.
-    """
+    """Sentence pairs and vocabularies of one run."""
 
     train: list[SentencePair]
-    test: list[SentencePair]
-    source: Vocabulary
-    target: Vocabulary
+    test: list[SentencePair]  # test pairs; no sentence of theirs is in train
+    source: Vocabulary  # source vocabulary, from the training pairs
+    target: Vocabulary  # target vocabulary, from the training pairs
 
     @classmethod
     def of(cls, train: list[SentencePair], test: list[SentencePair]) -> "Corpus":
@@ -65,21 +58,8 @@ def train_epochs(
 ) -> list[dict[str, float]]:
     """Train with a rise of the learning rate and half a cosine, and measure after every epoch.
 
-    Args:
-        model: Trained in place, on the device where it lies.
-        optimizer: Holds the model's parameters.
-        batches: From the number of an epoch to its batches.
-        loss: From model and batch to a scalar.
-        evaluate: Measures the model.
-        epochs: Passes over the corpus.
-        steps: Batches of a pass.
-        warmup: Steps of the rise.
-        seed: Of dropout.
-        checkpoint: File to go on from and to keep the state in.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        One row an epoch, with the seconds that a record wants.
+    ``batches``: from the number of an epoch to its batches; ``loss``: from model and batch to a
+    scalar. Returns one row an epoch, with the seconds that a record wants.
     """
     clock = Clock(next(model.parameters()).device)
     return fit(
@@ -109,18 +89,7 @@ def train_translator(
 ) -> list[dict[str, float]]:
     """Train a translator; the learning rate rises for half an epoch.
 
-    Args:
-        model: Trained in place, on the device where it lies.
-        data: Corpus and vocabularies.
-        epochs: Passes over the training pairs.
-        batch_size: Sentence pairs a step.
-        learning_rate: Largest learning rate of Adam.
-        seed: Of the order of the batches.
-        checkpoint: File to go on from and to keep the state in.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        One row an epoch; ``exact`` is the share of test sentences translated without an error.
+    Returns one row an epoch; ``exact`` is the share of test sentences translated without an error.
     """
     device = next(model.parameters()).device
     steps = -(-len(data.train) // batch_size)
@@ -149,13 +118,7 @@ def train_translator(
 def exact_matches(
     model: Seq2Seq | EncoderDecoder, data: Corpus, pairs: Sequence[SentencePair]
 ) -> list[bool]:
-    """Which of the pairs the model translates without an error, decoding greedily.
-
-    Args:
-        model: The translator.
-        data: For the vocabularies.
-        pairs: Sentence pairs.
-    """
+    """Which of the pairs the model translates without an error, decoding greedily."""
     device = next(model.parameters()).device
     longest = 2 + max(len(pair.target) for pair in pairs)
     correct: list[bool] = []

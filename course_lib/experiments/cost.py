@@ -39,46 +39,25 @@ _TEST_SEED = 1_000_000
 
 @dataclass(frozen=True)
 class RecallConfig:
-    """Settings that all arms share.
+    """Settings that all arms share."""
 
-    Attributes:
-        length: Tokens of a text, T, the questions included.
-        n_keys: Keys K, and as many facts and questions.
-        n_values: Values of a fact.
-        n_noise: Kinds of noise.
-        d_model: Width D.
-        n_heads: Heads a block.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Blocks.
-        radius: Neighbours on each side in a window.
-        block_size: Positions of a block.
-        n_random: Blocks drawn for each block and head, beside its neighbours and both ends.
-        rank: Mixtures of Linformer.
-        n_features: Features of Performer.
-        n_test: Texts to test on.
-        batch_size: Texts a step.
-        epochs: Parts of the training.
-        steps: Steps of a part.
-        learning_rate: Largest learning rate.
-    """
-
-    length: int = 128
-    n_keys: int = 8
-    n_values: int = 4
-    n_noise: int = 16
+    length: int = 128  # tokens of a text, T, the questions included
+    n_keys: int = 8  # keys K, and as many facts and questions
+    n_values: int = 4  # values of a fact
+    n_noise: int = 16  # kinds of noise
     d_model: int = 32
     n_heads: int = 2
     d_ff: int = 64
     n_layers: int = 2
-    radius: int = 16
-    block_size: int = 4
-    n_random: int = 3
-    rank: int = 32
-    n_features: int = 32
-    n_test: int = 100
+    radius: int = 16  # neighbours on each side in a window
+    block_size: int = 4  # positions of a block
+    n_random: int = 3  # blocks drawn for each block and head, beside its neighbours and both ends
+    rank: int = 32  # mixtures of Linformer
+    n_features: int = 32  # features of Performer
+    n_test: int = 100  # texts to test on
     batch_size: int = 8
-    epochs: int = 10
-    steps: int = 60
+    epochs: int = 10  # parts of the training
+    steps: int = 60  # steps of a part
     learning_rate: float = 5e-3
 
     @property
@@ -104,22 +83,8 @@ FULL = RecallConfig(
 def texts(n: int, config: RecallConfig, generator: Generator) -> Batch:
     """Draw texts with their questions.
 
-    Args:
-        n: Number of texts B.
-        config: Sizes.
-        generator: Source of randomness.
-
-    Returns:
-        Tokens ``(B, T)``; the right values of the last K tokens ``(B, K)``; and how far back
-        each fact stands from its question, ``(B, K)``.
-
-    Example:
-        >>> config = RecallConfig(length=12, n_keys=2, n_values=3, n_noise=1)
-        >>> tokens, values, distance = texts(1, config, torch.Generator().manual_seed(0))
-        >>> tokens  # facts below 6, questions 6 and 7, noise 8
-        tensor([[2, 8, 8, 8, 8, 8, 5, 8, 8, 8, 6, 7]])
-        >>> values, distance
-        (tensor([[2, 2]]), tensor([[10,  5]]))
+    Returns tokens ``(B, T)``; the right values of the last K tokens ``(B, K)``; and how far back
+    each fact stands from its question, ``(B, K)``.
     """
     K, V, before = config.n_keys, config.n_values, config.length - config.n_keys
     noise = K * V + K + torch.randint(config.n_noise, (n, config.length), generator=generator)
@@ -136,10 +101,6 @@ class FactEmbedding(nn.Module):
     """A fact is the sum of its key and its value, a question that of its key and a mark.
 
     That one token says two things need not be learned then, only how to look it up.
-
-    Args:
-        config: Sizes.
-        generator: Source of the initial weights.
 
     Example:
         >>> embed = FactEmbedding(RecallConfig(), seeded_generator(0))
@@ -170,20 +131,8 @@ class RecallModel(nn.Module):
     """Blocks of attention, without positions: facts are found by what they say.
 
     Linformer's mixtures have a column for each position all the same. Delta reads forwards, as its
-    state does; questions stand behind all facts, so that it misses none of them.
-
-    Args:
-        kind: One of :data:`KINDS`, or several with a plus between them for blocks in turn.
-        config: Sizes.
-        seed: Of the weights, and of what is drawn by lot.
-
-    Raises:
-        ValueError: If there is no such kind.
-
-    Example:
-        >>> model = RecallModel("window", RecallConfig(), seed=0)
-        >>> model(torch.zeros(3, 128, dtype=torch.long)).shape  # a value for each question
-        torch.Size([3, 8, 4])
+    state does; questions stand behind all facts, so that it misses none of them. ``kind``: one of
+    :data:`KINDS`, or several with a plus between them for blocks in turn.
     """
 
     def __init__(self, kind: str, config: RecallConfig, seed: int) -> None:
@@ -211,14 +160,7 @@ class RecallModel(nn.Module):
                 nn.init.uniform_(parameter, -bound, bound, generator=generator)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Answer.
-
-        Args:
-            tokens: ``(B, T)``.
-
-        Returns:
-            Logits ``(B, K, n_values)`` of the last K tokens.
-        """
+        """Answer: ``(B, T)`` to logits ``(B, K, n_values)`` of the last K tokens."""
         x = self.embedding(tokens)
         for block in self.blocks:
             # Its own forward hands over masks, which not every kind of attention takes.
@@ -248,10 +190,7 @@ def _attention(kind: str, config: RecallConfig, generator: Generator) -> nn.Modu
 def recall(model: nn.Module, test: Batch, reach: int) -> dict[str, float]:
     """Share of the questions that are answered rightly: all, near ones and far ones.
 
-    Args:
-        model: In evaluation mode.
-        test: As :func:`texts` returns it.
-        reach: Up to which distance a fact is near.
+    ``test``: as :func:`texts` returns it; ``reach``: up to which distance a fact is near.
     """
     device = next(model.parameters()).device
     tokens, values, distance = test

@@ -15,12 +15,7 @@ MEASURING = ("n_mapped", "n_test", "n_watched")
 
 
 def differing(configs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The settings in which arms differ.
-
-    Example:
-        >>> differing([{"width": 32, "rate": 0.1}, {"width": 64, "rate": 0.1, "steps": 5}])
-        ('steps', 'width')
-    """
+    """The settings in which arms differ."""
     names = {name for config in configs for name in config} - {*MEASURING}
     # What is not there and what is None are two things.
     values = {name: {repr(c[name]) if name in c else "" for c in configs} for name in names}
@@ -41,13 +36,9 @@ def older(records: Sequence[Record], since: str) -> set[int]:
 def moving(records: Sequence[Record], metric: object, unit: float) -> bool | None:
     """Whether an arm's curves still move when training ends.
 
-    Args:
-        records: Of one arm, a curve each.
-        metric: Key of the number; its column, if there is one, is looked at beside the loss.
-        unit: By more than this in the last tenth, at least one epoch, in the mean over the records.
-
-    Returns:
-        None where no record has a curve.
+    ``metric``: key of the number; its column, if there is one, is looked at beside the loss;
+    ``unit``: by more than this in the last tenth, at least one epoch, in the mean over the records.
+    Returns None where no record has a curve.
     """
     seen = [list(_moves(record, str(metric))) for record in records if len(record.metrics) > 1]
     columns = list(zip(*(moves for moves in seen if moves), strict=False))

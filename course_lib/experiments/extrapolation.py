@@ -33,39 +33,22 @@ _TEST_SEED = 0
 
 @dataclass(frozen=True)
 class LanguageConfig:
-    """Settings of a small language model and of its training.
+    """Settings of a small language model and of its training."""
 
-    Attributes:
-        positions: One of :data:`SCHEMES`.
-        norm: ``"pre"`` or ``"post"``.
-        n_layers: Blocks.
-        length: Tokens of a stretch in training.
-        n_sentences: Sentences to train on.
-        n_test: Stretches to test on.
-        d_model: Width D.
-        n_heads: Heads a block.
-        d_ff: Hidden width of the feed-forward parts.
-        batch_size: Stretches a step.
-        epochs: Parts of the training.
-        steps: Steps of a part.
-        learning_rate: Largest learning rate.
-        warmup: Steps of the rise to it.
-    """
-
-    positions: Scheme = "sinusoidal"
-    norm: Norm = "pre"
+    positions: Scheme = "sinusoidal"  # one of SCHEMES
+    norm: Norm = "pre"  # "pre" or "post"
     n_layers: int = 2
-    length: int = 32
+    length: int = 32  # tokens of a stretch in training
     n_sentences: int = 4_000
-    n_test: int = 64
+    n_test: int = 64  # stretches to test on
     d_model: int = 32
     n_heads: int = 4
     d_ff: int = 64
     batch_size: int = 16
-    epochs: int = 4
-    steps: int = 100
+    epochs: int = 4  # parts of the training
+    steps: int = 100  # steps of a part
     learning_rate: float = 5e-3
-    warmup: int = 40
+    warmup: int = 40  # steps of the rise to it
 
     @property
     def test_length(self) -> int:
@@ -87,26 +70,15 @@ FULL = LanguageConfig(
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text to train and to test on.
+    """Text to train and to test on."""
 
-    Attributes:
-        train: All training sentences one after the other, ``(N,)``.
-        test: Stretches of other sentences, ``(n_test, test_length + 1)``.
-        vocabulary: Of both.
-    """
-
-    train: Tensor
-    test: Tensor
+    train: Tensor  # all training sentences one after the other, (N,)
+    test: Tensor  # stretches of other sentences, (n_test, test_length + 1)
     vocabulary: Vocabulary
 
 
 def make_corpus(config: LanguageConfig, seed: int) -> Corpus:
-    """Generate text: that for training depends on the seed, that for testing does not.
-
-    Args:
-        config: Sizes.
-        seed: Of the training sentences.
-    """
+    """Generate text: that for training depends on the seed, that for testing does not."""
     long = config.test_length + 1
     # No sentence is shorter than three tokens with its end.
     training = annotated_text(config.n_sentences, seed, "train")
@@ -121,21 +93,7 @@ def make_corpus(config: LanguageConfig, seed: int) -> Corpus:
 
 
 class LanguageModel(nn.Module):
-    """Blocks under a causal mask, with one kind of positions.
-
-    Args:
-        config: Sizes, kind of positions and order of the norms.
-        n_words: Size of the vocabulary.
-        generator: Source of the initial weights.
-
-    Raises:
-        ValueError: If there is no such kind of positions.
-
-    Example:
-        >>> model = LanguageModel(LanguageConfig(positions="alibi"), 20, seeded_generator(0))
-        >>> model(torch.zeros(2, 100, dtype=torch.long)).shape
-        torch.Size([2, 100, 20])
-    """
+    """Blocks under a causal mask, with one kind of positions."""
 
     def __init__(self, config: LanguageConfig, n_words: int, generator: Generator) -> None:
         super().__init__()
@@ -167,14 +125,7 @@ class LanguageModel(nn.Module):
             nn.init.normal_(self.embedding.positions, std=0.02, generator=generator)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Predict, after each token, the next one.
-
-        Args:
-            tokens: ``(B, T)``.
-
-        Returns:
-            Logits ``(B, T, V)``.
-        """
+        """Predict, after each token, the next one: ``(B, T)`` to logits ``(B, T, V)``."""
         x = self.embedding(tokens)
         bias = None if self.bias is None else self.bias(tokens.shape[1])[None]
         x = self.blocks(x, mask=with_causal_mask(x, None, 0), bias=bias, rotate=self.rotate)
@@ -182,15 +133,7 @@ class LanguageModel(nn.Module):
 
 
 def losses(model: nn.Module, tokens: Tensor) -> Tensor:
-    """Cross-entropy of every token but the first.
-
-    Args:
-        model: A :class:`LanguageModel`.
-        tokens: ``(B, T + 1)``.
-
-    Returns:
-        ``(B, T)``.
-    """
+    """Cross-entropy of every token but the first: ``(B, T + 1)`` to ``(B, T)``."""
     logits = model(tokens[:, :-1])
     return F.cross_entropy(logits.transpose(1, 2), tokens[:, 1:], reduction="none")
 
@@ -198,12 +141,7 @@ def losses(model: nn.Module, tokens: Tensor) -> Tensor:
 def train_language(job: Job, config: LanguageConfig) -> Outcome:
     """Train a language model and measure its loss over the place in the text.
 
-    Args:
-        job: For seed, device and checkpoint.
-        config: Its settings.
-
-    Returns:
-        With ``loss_by_place``: mean test loss by the last place of each stretch of places.
+    ``loss_by_place`` is the mean test loss by the last place of each stretch of places.
     """
     corpus = make_corpus(config, job.seed)
     model = LanguageModel(config, len(corpus.vocabulary), seeded_generator(job.seed))

@@ -1,11 +1,8 @@
 """A residual network for pictures of 32 x 32 that needs few epochs.
 
-What makes it quick is known from races for CIFAR-10: a first layer that is computed and not
-learned, convolutions that begin as the identity, pooling in the place of strides, and norms that
-shift but don't scale.
-
-Source: Page, How to train your ResNet (2018); Jordan, 94% on CIFAR-10 in 3.29 Seconds on a Single
-GPU (2024), sections 3 and 4.
+Known from races for CIFAR-10 (Page, How to train your ResNet, 2018; Jordan, 94% on CIFAR-10 in 3.29
+Seconds on a Single GPU, 2024, sections 3 and 4): a first layer that is computed, convolutions that
+begin as the identity, pooling in the place of strides, norms that shift but don't scale.
 """
 
 from collections.abc import Sequence
@@ -18,20 +15,7 @@ _N_WHITE = 12  # a patch of 2 x 2 pixels in three colours
 
 
 def whitening_filters(pictures: Tensor) -> Tensor:
-    """Filters whose answers to patches of 2 x 2 are uncorrelated and equally large.
-
-    Args:
-        pictures: Normalised, ``(B, 3, H, W)``.
-
-    Returns:
-        The 12 filters by falling variance, and their negatives, ``(24, 3, 2, 2)``.
-
-    Example:
-        >>> pictures = torch.randn(50, 3, 8, 8, generator=torch.Generator().manual_seed(0))
-        >>> answers = F.conv2d(pictures, whitening_filters(pictures)[:12]).movedim(1, 0).flatten(1)
-        >>> torch.allclose(answers @ answers.T / answers.shape[1], torch.eye(12), atol=0.01)
-        True
-    """
+    """The 12 filters that whiten 2 x 2 patches of ``(B, 3, H, W)``, and their negatives."""
     patches = F.unfold(pictures, 2).movedim(1, 0).flatten(1).double()  # (12, B * patches)
     variances, directions = torch.linalg.eigh(patches @ patches.T / patches.shape[1])
     # Directions in which pictures hardly differ would be noise made large.
@@ -40,19 +24,7 @@ def whitening_filters(pictures: Tensor) -> Tensor:
 
 
 class FastResNet(nn.Module):
-    """Whitening, stages of a pooled convolution and a residual one, and a linear classifier.
-
-    Args:
-        pictures: Normalised training pictures ``(B, 3, H, W)`` that the first layer is made of.
-        widths: Channels of each stage.
-        n_classes: Number of classes.
-        generator: Source of the initial weights; torch's global one if not given.
-
-    Example:
-        >>> model = FastResNet(torch.randn(20, 3, 32, 32), (8, 16)).eval()
-        >>> model(torch.randn(5, 3, 32, 32)).shape
-        torch.Size([5, 10])
-    """
+    """Whitening of pictures like ``(B, 3, H, W)``, stages with a residual, a linear classifier."""
 
     def __init__(
         self,
@@ -75,14 +47,7 @@ class FastResNet(nn.Module):
         nn.init.kaiming_uniform_(self.head.weight, a=5**0.5, generator=generator)
 
     def forward(self, pictures: Tensor) -> Tensor:
-        """Classify a batch.
-
-        Args:
-            pictures: Normalised, ``(B, 3, H, W)``.
-
-        Returns:
-            Logits ``(B, n_classes)``.
-        """
+        """Classify a batch: normalised ``(B, 3, H, W)`` to logits ``(B, n_classes)``."""
         features = self.stages(F.gelu(self.whiten(pictures)))
         # The largest answers, made small: at the start all classes are about equally likely.
         return self.head(features.amax(dim=(2, 3))) / 9

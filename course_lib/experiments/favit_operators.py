@@ -35,36 +35,24 @@ from course_lib.training import seeded_generator
 class FusionRun(SeeingRun):
     """All settings of a run; those of other kinds of networks do nothing.
 
-    Args:
-        family: ``"favit"`` or ``"swin"``.
-        operator: How FaViT fuses windows, as in :class:`course_lib.favit.CrossWindow`.
-        pool_channels: Whether its mean is over neighbouring channels, as released.
-        image_size: Side to which pictures are enlarged.
-        stage_widths: Width of each stage of FaViT; Swin has the first and doubles it.
-        depths: Blocks of each stage of FaViT.
-        swin_depths: Blocks of each stage of Swin.
-        stage_heads: Heads of each stage.
-        mlp_ratios: Hidden width of the feed-forward parts of each stage, in units of its width;
-            Swin has the last for all.
-        reductions: Reduction of each stage of FaViT.
-        window: Samples along a side of FaViT's windows.
-        swin_window: Side of Swin's windows.
-        n_test: The first so many test images count at the end.
+    ``stage_widths``: width of each stage of FaViT; Swin has the first and doubles it;
+    ``mlp_ratios``: hidden width of the feed-forward parts of each stage, in units of its width;
+    Swin has the last for all.
     """
 
     family: Literal["favit", "swin"] = "favit"
-    operator: Operator = "mean"
-    pool_channels: bool = False
-    image_size: int = 224
+    operator: Operator = "mean"  # how FaViT fuses windows, as in CrossWindow
+    pool_channels: bool = False  # whether its mean is over neighbouring channels, as released
+    image_size: int = 224  # side to which pictures are enlarged
     stage_widths: tuple[int, ...] = (32, 64, 128, 256)
-    depths: tuple[int, ...] = (2, 2, 6, 2)
-    swin_depths: tuple[int, ...] = (2, 2, 2, 2)
-    stage_heads: tuple[int, ...] = (1, 2, 4, 8)
+    depths: tuple[int, ...] = (2, 2, 6, 2)  # blocks of each stage of FaViT
+    swin_depths: tuple[int, ...] = (2, 2, 2, 2)  # blocks of each stage of Swin
+    stage_heads: tuple[int, ...] = (1, 2, 4, 8)  # heads of each stage
     mlp_ratios: tuple[int, ...] = (8, 6, 4, 4)
-    reductions: tuple[int, ...] = (8, 4, 2, 1)
-    window: int = 7
-    swin_window: int = 7
-    n_test: int = 10_000
+    reductions: tuple[int, ...] = (8, 4, 2, 1)  # reduction of each stage of FaViT
+    window: int = 7  # samples along a side of FaViT's windows
+    swin_window: int = 7  # side of Swin's windows
+    n_test: int = 10_000  # the first so many test images count at the end
 
 
 def _run(settings: SeeingRun, **changes: Any) -> FusionRun:
@@ -130,21 +118,7 @@ QUESTIONS = (
 
 
 def make_fusing(settings: FusionRun, seed: int) -> nn.Module:
-    """The network of a run, untrained.
-
-    Args:
-        settings: Of the run.
-        seed: Of its initial weights.
-
-    Raises:
-        ValueError: If the family is unknown.
-
-    Example:
-        >>> from course_lib.training import count_parameters
-        >>> cpu = FusionRun(**EXPERIMENT.config("mean", "cpu"))
-        >>> count_parameters(make_fusing(cpu, seed=0))
-        96574
-    """
+    """The network of a run, untrained."""
     generator = seeded_generator(seed)
     if settings.family == "favit":
         favit = FaViTConfig(
@@ -186,16 +160,7 @@ def make_fusing(settings: FusionRun, seed: int) -> nn.Module:
 
 
 def multiplications(model: nn.Module, image_size: int) -> int:
-    """Multiplications of matrix products and convolutions for one picture.
-
-    Args:
-        model: A classifier of pictures.
-        image_size: Side of the picture.
-
-    Example:
-        >>> multiplications(nn.Sequential(nn.Flatten(), nn.Linear(3 * 4 * 4, 10)), 4)
-        480
-    """
+    """Multiplications of matrix products and convolutions for one picture."""
     device = next(model.parameters()).device
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model(torch.zeros(1, 3, image_size, image_size, device=device))

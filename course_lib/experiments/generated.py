@@ -18,26 +18,13 @@ Batch = tuple[Tensor, ...]
 class Recipe:
     """How long and how fast to train.
 
-    Attributes:
-        epochs: Parts of the training, after each of which it is measured and can be taken up again.
-        steps: Batches of a part.
-        learning_rate: Largest learning rate of AdamW.
-        warmup: Steps of the rise to it.
-
-    Raises:
-        ValueError: If there is no step, or the rise is longer than the training.
-
-    Example:
-        >>> Recipe(epochs=4, steps=50, learning_rate=1e-3, warmup=300)
-        Traceback (most recent call last):
-        ...
-        ValueError: warmup is 300, wanted 0 to 200, the steps of all 4 epochs
+    ``epochs``: parts of the training, after each of which it is measured and can be taken up again.
     """
 
     epochs: int
-    steps: int
+    steps: int  # batches of a part
     learning_rate: float
-    warmup: int
+    warmup: int  # steps of the rise to it
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""
@@ -67,34 +54,8 @@ def train_generated(
 ) -> list[dict[str, float]]:
     """Train a model on batches drawn with the job's seed.
 
-    Args:
-        model: Trained in place, on the job's device.
-        make_batch: Draws a batch; every step has a generator of its own.
-        loss: From model and batch, which is on the job's device, to a scalar.
-        evaluate: Measures the model after every epoch.
-        recipe: How long and how fast.
-        job: For seed, device, checkpoint and progress.
-
-    Returns:
-        One row an epoch, with the seconds that a record wants.
-
-    Raises:
-        FloatingPointError: If the loss stops being a number.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from tempfile import TemporaryDirectory
-        >>> def points(generator):
-        ...     x = torch.randn(16, 1, generator=generator)
-        ...     return x, 3 * x
-        >>> with TemporaryDirectory() as folder:
-        ...     rows = train_generated(
-        ...         nn.Linear(1, 1), points, lambda m, b: (m(b[0]) - b[1]).square().mean(),
-        ...         lambda m: {}, Recipe(epochs=2, steps=60, learning_rate=0.2, warmup=5),
-        ...         Job("a", {}, 0, torch.device("cpu"), Path(folder) / "c.pt", False),
-        ...     )
-        >>> len(rows), rows[-1]["loss"] < rows[0]["loss"] / 10
-        (2, True)
+    ``make_batch``: draws a batch; every step has a generator of its own. Returns one row an epoch,
+    with the seconds that a record wants.
     """
     model.to(job.device)
     clock = Clock(job.device)
@@ -127,17 +88,7 @@ def train_generated(
 
 
 def sha256_of(tensors: Sequence[Tensor]) -> str:
-    """SHA-256 over the values of tensors, for the record of generated data.
-
-    Args:
-        tensors: Of any shape, on the CPU.
-
-    Example:
-        >>> sha256_of([torch.arange(3)]) == sha256_of([torch.arange(3)])
-        True
-        >>> sha256_of([torch.arange(3)]) == sha256_of([torch.arange(4)])
-        False
-    """
+    """SHA-256 over the values of tensors, for the record of generated data."""
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(tensor.contiguous().numpy().tobytes())

@@ -45,21 +45,16 @@ from course_lib.vit import ViT
 class ModelRun(SeeingRun):
     """All settings of a run.
 
-    Args:
-        vary: Whether training pictures are flipped and shifted.
-        mirrored: Pixels of the largest shift that brings in the picture's mirror image; if 0,
-            shifts are by up to 4 pixels and bring in black, as in the report.
-        cut_out: Side in pixels of a square that is made grey at a random place; 0 for none.
-        label_smoothing: Share of the target that is spread over all classes.
-        offset_rate: Factor on the learning rate of what is added or multiplied by channel.
-        held_out: If above 0, so many training pictures, the last ones, are what is measured on,
-            and the test pictures are left alone.
+    ``mirrored``: pixels of the largest shift that brings in the picture's mirror image; if 0,
+    shifts are by up to 4 pixels and bring in black, as in the report; ``offset_rate``: factor on
+    the learning rate of what is added or multiplied by channel; ``held_out``: if above 0, so many
+    training pictures, the last ones, are what is measured on, and the test pictures are left alone.
     """
 
-    vary: bool = True
+    vary: bool = True  # whether training pictures are flipped and shifted
     mirrored: int = 0
-    cut_out: int = 0
-    label_smoothing: float = 0.1
+    cut_out: int = 0  # side in pixels of a square that is made grey at a random place; 0 for none
+    label_smoothing: float = 0.1  # share of the target that is spread over all classes
     offset_rate: float = 1.0
     held_out: int = 0
 
@@ -203,19 +198,7 @@ class Training(Seeing):
 def _shifted(pictures: Tensor, most: int, generator: torch.Generator) -> Tensor:
     """Each picture shifted by up to ``most`` pixels; its mirror image comes in at the edges.
 
-    Args:
-        pictures: Bytes ``(B, 3, H, W)``.
-        most: In each direction.
-        generator: Source of randomness.
-
-    Returns:
-        Bytes ``(B, 3, H, W)``.
-
-    Example:
-        >>> row = torch.arange(5, dtype=torch.uint8).expand(30, 1, 5, 5)
-        >>> made = _shifted(row, 1, torch.Generator().manual_seed(0))
-        >>> sorted({tuple(picture[0, 0].tolist()) for picture in made})
-        [(0, 1, 2, 3, 4), (1, 0, 1, 2, 3), (1, 2, 3, 4, 3)]
+    ``pictures``: bytes ``(B, 3, H, W)``. Returns bytes ``(B, 3, H, W)``.
     """
     n, _, height, width = pictures.shape
     down, right = torch.randint(2 * most + 1, (2, n, 1), generator=generator).to(pictures.device)
@@ -230,21 +213,9 @@ def _shifted(pictures: Tensor, most: int, generator: torch.Generator) -> Tensor:
 def _cut_out(pictures: Tensor, side: int, generator: torch.Generator) -> Tensor:
     """Pictures without a square each, which becomes grey.
 
-    Args:
-        pictures: Bytes ``(B, 3, H, W)``.
-        side: In pixels.
-        generator: Source of randomness.
-
-    Returns:
-        Bytes ``(B, 3, H, W)``.
-
-    Source: DeVries and Taylor, Improved Regularization of Convolutional Neural Networks with
-    Cutout (2017), section 3; here squares lie whole in the picture.
-
-    Example:
-        >>> made = _cut_out(torch.zeros(20, 3, 8, 8).byte(), 2, torch.Generator().manual_seed(0))
-        >>> {int(n) for n in (made == 128).sum((1, 2, 3))}, len(made.unique(dim=0)) > 10
-        ({12}, True)
+    Source: DeVries and Taylor, Improved Regularization of Convolutional Neural Networks with Cutout
+    (2017), section 3; here squares lie whole in the picture. ``pictures``: bytes ``(B, 3, H, W)``.
+    Returns bytes ``(B, 3, H, W)``.
     """
     inside = []
     for size in pictures.shape[2:]:
@@ -312,18 +283,9 @@ EXPERIMENT = Experiment(
 
 
 def load_vit(path: Path = RESULTS / "image-models" / "vit-day-0.safetensors") -> ViT:
-    """The transformer of seed 0 as its training left it, in half precision.
+    """The transformer of seed 0 as its training left it, in half precision and evaluation mode.
 
-    Args:
-        path: What ``course run image-models --arms vit --seeds 0 --size day`` keeps.
-
-    Returns:
-        In evaluation mode; it wants ``normalise(pictures, std=PIXEL_STD)`` and has no class token.
-
-    Example:
-        >>> model = load_vit()
-        >>> model.config.n_layers, tuple(model.positions.shape)
-        (6, (64, 128))
+    It wants ``normalise(pictures, std=PIXEL_STD)`` and has no class token.
     """
     with safe_open(path, framework="pt") as file:
         weights = {name: file.get_tensor(name) for name in file.keys()}

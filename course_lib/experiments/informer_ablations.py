@@ -47,30 +47,19 @@ from course_lib.training import (
 class AblationRun:
     """All settings of a run but the arm's own, which are those of an ``InformerConfig``.
 
-    Args:
-        seq_len: Steps that are read.
-        label_len: Known steps with which the decoder begins.
-        pred_len: Steps that are forecast.
-        d_model: Width D.
-        n_heads: Heads.
-        d_ff: Hidden width of the feed-forward parts.
-        dropout: Probability of dropping.
-        rounds: Times that the model is measured on validation windows: "epochs" of the record.
-        steps: Optimiser steps in a round.
-        batch_size: Windows a step, drawn anew every time.
-        learning_rate: Of Adam, at its largest.
-        schedule: ``"cosine"`` after a rise of a tenth of all steps, or ``"halving"`` each round.
+    ``rounds``: times that the model is measured on validation windows: "epochs" of the record;
+    ``schedule``: ``"cosine"`` after a rise of a tenth of all steps, or ``"halving"`` each round.
     """
 
-    seq_len: int = 64
-    label_len: int = 48
-    pred_len: int = 24
+    seq_len: int = 64  # steps that are read
+    label_len: int = 48  # known steps with which the decoder begins
+    pred_len: int = 24  # steps that are forecast
     d_model: int = 32
     n_heads: int = 4
     d_ff: int = 64
     dropout: float = 0.0
     rounds: int = 4
-    steps: int = 100
+    steps: int = 100  # optimiser steps in a round
     batch_size: int = 16
     learning_rate: float = 3e-3
     schedule: Literal["cosine", "halving"] = "cosine"
@@ -80,9 +69,8 @@ class AblationRun:
 class PublishedRun(AblationRun):
     """The published schedule.
 
-    Args:
-        patience: Rounds without a smaller validation error after which training ends. What is
-            measured on the test windows is the model of the round with the smallest.
+    ``patience``: rounds without a smaller validation error after which training ends. What is
+    measured on the test windows is the model of the round with the smallest.
     """
 
     patience: int = 3
@@ -138,14 +126,8 @@ def measure(
 ) -> dict[str, float]:
     """Errors of a forecast, in units of the training rows' deviation.
 
-    Args:
-        forecast: From values ``(B, seq_len, C)`` and the times of both parts to ``(B, pred_len,
-            C)``.
-        windows: The windows.
-        every: Takes one window of so many.
-
-    Returns:
-        ``mse`` and ``mae``, means over windows, steps and variables.
+    ``forecast``: from values ``(B, seq_len, C)`` and the times of both parts to ``(B, pred_len,
+    C)``. Returns ``mse`` and ``mae``, means over windows, steps and variables.
     """
     return {
         name: float(errors.mean())
@@ -189,16 +171,7 @@ def _model(seed: int, settings: dict[str, Any]) -> nn.Module:
 
 
 def train(job: Job, training: Windows, valid: Windows) -> tuple[nn.Module, list[dict[str, float]]]:
-    """Train one arm.
-
-    Args:
-        job: The run.
-        training: Windows to learn from.
-        valid: Windows to measure on after each round.
-
-    Returns:
-        The model, and one row a round.
-    """
+    """Train one arm. Returns the model, and one row a round."""
     shared = {k: v for k, v in job.config.items() if k in PublishedRun.__dataclass_fields__}
     own = {k: v for k, v in job.config.items() if k not in shared and k != "series"}
     patience = shared.pop("patience", None)

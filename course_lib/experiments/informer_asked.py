@@ -22,17 +22,8 @@ def compare(
 ) -> tuple[Question, Question]:
     """Ask for the squared and for the absolute error over all test windows.
 
-    Args:
-        arm: Of which arm.
-        other: Against which.
-        sign: Whether the claimed error is larger (1) or smaller (-1).
-        document: By whom.
-        claim: What.
-        fresh: Seeds that alone decide once all are there.
-        more: What else a question says: the settings in which they differ.
-
-    Returns:
-        A question for each error; those about the absolute one are a family of their own.
+    ``sign``: whether the claimed error is larger (1) or smaller (-1). Returns a question for each
+    error; those about the absolute one are a family of their own.
     """
     squared = Question(
         f"{arm}/{other}", claim, document, arm, other, "mse", sign=sign, margin=MARGIN,

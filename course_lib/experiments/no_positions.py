@@ -34,22 +34,8 @@ from course_lib.transformer import Encoder, PositionedEmbedding
 class ReadingRun:
     """All settings.
 
-    Args:
-        causal: Whether a token sees only itself and those before it, and guesses the next one;
-            otherwise it sees all, and words that are hidden are guessed.
-        positions: ``"sinusoidal"`` or ``"none"``.
-        n_train: Sentences to train on.
-        n_test: Sentences to test on.
-        d_model: Width of the tokens.
-        n_heads: Heads a block.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Blocks.
-        epochs: Passes over the training sentences.
-        batch_size: Sentences a step.
-        learning_rate: Largest learning rate of AdamW.
-        hide: Probability that a word is hidden from who sees all.
-        n_probed: Random sentences to learn the probe from, and as many to test it.
-        n_places: Words of such a sentence, and classes of the probe.
+    ``causal``: whether a token sees only itself and those before it, and guesses the next one;
+    otherwise it sees all, and words that are hidden are guessed.
     """
 
     causal: bool = True
@@ -63,9 +49,9 @@ class ReadingRun:
     epochs: int = 4
     batch_size: int = 64
     learning_rate: float = 4e-3
-    hide: float = 0.25
-    n_probed: int = 200
-    n_places: int = 8
+    hide: float = 0.25  # probability that a word is hidden from who sees all
+    n_probed: int = 200  # random sentences to learn the probe from, and as many to test it
+    n_places: int = 8  # words of such a sentence, and classes of the probe
 
 
 CPU = ReadingRun()
@@ -104,18 +90,7 @@ QUESTIONS = (
 
 
 class Guesser(nn.Module):
-    """Blocks over words, with or without positions, forwards or both ways.
-
-    Args:
-        settings: What to build.
-        vocab_size: Number of words V.
-        generator: Source of the initial weights.
-
-    Example:
-        >>> model = Guesser(CPU, 20, seeded_generator(0))
-        >>> model(torch.ones(2, 5, dtype=torch.long)).shape
-        torch.Size([2, 5, 20])
-    """
+    """Blocks over words, with or without positions, forwards or both ways."""
 
     def __init__(self, settings: ReadingRun, vocab_size: int, generator: Generator) -> None:
         super().__init__()
@@ -147,14 +122,8 @@ def guesses(
 ) -> tuple[Tensor, Tensor]:
     """What a model says where it has to guess, and what is right there.
 
-    Args:
-        model: Reads forwards, or both ways.
-        tokens: Numbers of words ``(B, T)``.
-        hide: Probability that a word is hidden from a model that reads both ways.
-        generator: Source of what is hidden.
-
-    Returns:
-        Logits ``(n, V)`` and numbers of words ``(n,)``.
+    ``tokens``: numbers of words ``(B, T)``. Returns logits ``(n, V)`` and numbers of words
+    ``(n,)``.
     """
     if model.causal:
         asked = tokens[:, 1:] != Vocabulary.pad
@@ -167,14 +136,7 @@ def guesses(
 def place_known(model: Guesser, settings: ReadingRun, vocab_size: int, seed: int) -> float:
     """How often a linear probe names the place of a word among random ones.
 
-    Args:
-        model: Whose last vectors are read.
-        settings: Number of sentences and of places.
-        vocab_size: Number of words that can be drawn.
-        seed: Of the sentences.
-
-    Returns:
-        Share of right answers on sentences that the probe has not seen.
+    Returns the share of right answers on sentences that the probe has not seen.
     """
     n, places = settings.n_probed, settings.n_places
     drawn = torch.randint(

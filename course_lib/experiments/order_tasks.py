@@ -33,44 +33,23 @@ _UNASKED = -100  # what cross_entropy leaves out
 
 @dataclass(frozen=True)
 class OrderRun:
-    """All settings.
+    """All settings."""
 
-    Args:
-        task: One of :data:`TASKS`.
-        causal: Whether a token sees only itself and those before it.
-        positions: ``"sinusoidal"`` or ``"none"``.
-        length: Words of a sequence, or pairs of brackets.
-        n_words: Words that there are; those of a sequence are all different.
-        n_test: Sequences to test on.
-        d_model: Width of the tokens.
-        n_heads: Heads a block.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Blocks.
-        batch_size: Sequences a step.
-        epochs: Parts of the training.
-        steps: Steps of a part.
-        learning_rate: Largest learning rate.
-        warmup: Steps of the rise to it.
-
-    Raises:
-        ValueError: If the task is unknown, or the sequences are longer than there are words.
-    """
-
-    task: Task = "copy"
-    causal: bool = False
+    task: Task = "copy"  # one of TASKS
+    causal: bool = False  # whether a token sees only itself and those before it
     positions: Literal["sinusoidal", "none"] = "sinusoidal"
-    length: int = 8
-    n_words: int = 16
-    n_test: int = 500
+    length: int = 8  # words of a sequence, or pairs of brackets
+    n_words: int = 16  # words that there are; those of a sequence are all different
+    n_test: int = 500  # sequences to test on
     d_model: int = 32
     n_heads: int = 4
     d_ff: int = 64
     n_layers: int = 2
     batch_size: int = 32
-    epochs: int = 4
-    steps: int = 80
+    epochs: int = 4  # parts of the training
+    steps: int = 80  # steps of a part
     learning_rate: float = 5e-3
-    warmup: int = 40
+    warmup: int = 40  # steps of the rise to it
 
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn."""
@@ -102,25 +81,7 @@ def draw(config: OrderRun, n: int, generator: Generator) -> tuple[Tensor, Tensor
     Who reads both ways answers a sequence word by word at its places. Who reads forwards gets the
     sign that asks after it, and then answers word by word. About brackets both are asked once, at
     the sign; half of the sequences match, and all have as many closing ones as opening ones.
-
-    Args:
-        config: The task.
-        n: Number of sequences.
-        generator: Source of the draws.
-
-    Returns:
-        Tokens and answers ``(n, T)``; -100 where nothing is asked.
-
-    Example:
-        >>> tokens, answers = draw(OrderRun("reverse", length=4), 1, seeded_generator(0))
-        >>> bool((answers == tokens.flip(1)).all())
-        True
-        >>> tokens, answers = draw(OrderRun("reverse", causal=True, length=4), 1,
-        ...     seeded_generator(0))
-        >>> tokens.tolist()
-        [[12, 4, 8, 9, 1, 9, 8, 4]]
-        >>> answers.tolist()
-        [[-100, -100, -100, -100, 9, 8, 4, 12]]
+    Returns tokens and answers ``(n, T)``; -100 where nothing is asked.
     """
     ask = torch.full((n, 1), ASK)
     if config.task == "brackets":
@@ -152,12 +113,7 @@ def _brackets(n: int, length: int, generator: Generator) -> tuple[Tensor, Tensor
 
 
 def build(config: OrderRun, seed: int) -> Guesser:
-    """A model that is told positions or not, and reads both ways or forwards.
-
-    Args:
-        config: What to build.
-        seed: Of the initial weights.
-    """
+    """A model that is told positions or not, and reads both ways or forwards."""
     reader = ReadingRun(
         causal=config.causal, positions=config.positions, d_model=config.d_model,
         n_heads=config.n_heads, d_ff=config.d_ff, n_layers=config.n_layers,
@@ -168,10 +124,7 @@ def build(config: OrderRun, seed: int) -> Guesser:
 def right(model: nn.Module, tokens: Tensor, answers: Tensor) -> float:
     """Share of the answers that a model gets right.
 
-    Args:
-        model: From tokens ``(B, T)`` to logits ``(B, T, V)``.
-        tokens: ``(B, T)``.
-        answers: ``(B, T)``; -100 where nothing is asked.
+    ``tokens`` ``(B, T)``; ``answers``: ``(B, T)``; -100 where nothing is asked.
     """
     asked = answers != _UNASKED
     with torch.no_grad():

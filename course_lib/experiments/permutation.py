@@ -35,14 +35,12 @@ GRIDS = (2, 4, 8, 16)
 class ShuffledRun(SeeingRun):
     """All settings of a run.
 
-    Args:
-        shuffled: Tiles along a side of all pictures, in training and in the test, that one order,
-            drawn by the seed, has put elsewhere; 0 to leave pictures as they are.
-        n_test: The first so many test images count at the end, as they are and shuffled.
+    ``shuffled``: tiles along a side of all pictures, in training and in the test, that one order,
+    drawn by the seed, has put elsewhere; 0 to leave pictures as they are.
     """
 
     shuffled: int = 0
-    n_test: int = 10_000
+    n_test: int = 10_000  # the first so many test images count at the end, as they are and shuffled
 
 
 _CPU = ShuffledRun(

@@ -42,9 +42,6 @@ def multiplies_bfloat16(device: torch.device) -> bool:
 
     A processor without them is still asked by PyTorch to make such products, number by number: an
     epoch then takes 12 to 20 times as long as in float32.
-
-    Args:
-        device: A GPU is taken to have them.
     """
     return device.type != "cpu" or bool(torch.cpu.get_capabilities().get("avx512_bf16"))
 
@@ -84,10 +81,6 @@ class Clock:
 
     On a CPU, device seconds are those of all threads together, so that other work on the machine
     does not count; on a GPU they are the wall's, as the GPU is the run's own.
-
-    Example:
-        >>> sorted(Clock(torch.device("cpu")).lap())
-        ['device_seconds', 'wall_seconds']
     """
 
     def __init__(self, device: torch.device) -> None:

@@ -38,49 +38,37 @@ class Question:
     """A claim, and the difference that decides it: one number of each seed, less another.
 
     Args:
-        key: Its short name, unique within the experiment.
-        claim: The claim, in the course's words.
-        document: Who makes it; ``"control"`` for a difference known to be there.
         arm: Whose number it is; ``"*"`` for the mean over all arms that the experiment's questions
             name (all its arms, if they name none), so that a seed counts once.
-        other: Whose number is subtracted; the same arm's if left out.
-        metric: The number.
-        minus: What is subtracted, if not the same number of the other arm.
-        sign: Whether the claim says that the difference is above 0 (1) or below (-1).
-        margin: The largest difference that counts as none.
         beyond: Two arms whose difference is subtracted, too: does one lead exceed another?
         bound: The best possible number. Arms closer to it than the margin have met a ceiling.
         floor: Accuracy that the better arm must reach, where the claim is about trained models.
-        items: Name of the numbers that records keep for each test item, if they do; may be left
-            out where two arms' accuracies are compared.
-        block: How many neighbouring items depend on each other.
+        items: Name of the numbers that records keep for each test item, if they do; may be left out
+            where two arms' accuracies are compared.
         fresh: Seeds that alone decide once all of them are there; named before they were run.
-        family: Of which family it is, if not of its experiment's.
-        versus: What is subtracted, in words, where no arm and no number says it.
         differs: The settings in which its arms may differ, with spaces between; a test holds them
             complete.
-        asked: When it was asked, where that was after runs of its arms: those don't count.
     """
 
-    key: str
-    claim: str
-    document: str
+    key: str  # its short name, unique within the experiment
+    claim: str  # the claim, in the course's words
+    document: str  # who makes it; "control" for a difference known to be there
     arm: str
-    other: str = ""
+    other: str = ""  # whose number is subtracted; the same arm's if left out
     metric: Measure = "accuracy"
-    minus: Measure | None = None
-    sign: int = 1
-    margin: float | None = None
+    minus: Measure | None = None  # what is subtracted, if not the same number of the other arm
+    sign: int = 1  # whether the claim says that the difference is above 0 (1) or below (-1)
+    margin: float | None = None  # the largest difference that counts as none
     beyond: tuple[str, str] | None = None
     bound: float | None = None
     floor: float | None = None
     items: str = ""
-    block: int = 1
+    block: int = 1  # how many neighbouring items depend on each other
     fresh: Sequence[int] = ()
-    family: str = ""
-    versus: str = ""
+    family: str = ""  # of which family it is, if not of its experiment's
+    versus: str = ""  # what is subtracted, in words, where no arm and no number says it
     differs: str = ""
-    asked: str = ""
+    asked: str = ""  # when it was asked, where that was after runs of its arms: those don't count
 
     @property
     def sides(self) -> tuple[tuple[str, Measure], tuple[str, Measure]]:
@@ -104,26 +92,18 @@ class Question:
 class Conclusion:
     """A question and what the records say about it.
 
-    Args:
-        question: What was asked.
-        verdict: The rule's verdict.
-        seeds: Which decide it.
-        ours: Of each seed, the number of the question's arm.
-        theirs: Of each seed, what is subtracted.
-        p_adjusted: The p-value among all questions of its family.
-        over_items: A 95 % interval over seeds and test items, where records keep these.
-        differs: The settings in which the records' arms differ.
-        converged: Whether no curve moves any more when training ends; None where there is none.
+    ``over_items``: a 95 % interval over seeds and test items, where records keep these;
+    ``converged``: whether no curve moves any more when training ends; None where there is none.
     """
 
     question: Question
-    verdict: Verdict
-    seeds: tuple[int, ...]
-    ours: tuple[float, ...]
-    theirs: tuple[float, ...]
-    p_adjusted: float = 1.0
+    verdict: Verdict  # the rule's verdict
+    seeds: tuple[int, ...]  # which decide it
+    ours: tuple[float, ...]  # of each seed, the number of the question's arm
+    theirs: tuple[float, ...]  # of each seed, what is subtracted
+    p_adjusted: float = 1.0  # the p-value among all questions of its family
     over_items: tuple[float, float] | None = None
-    differs: tuple[str, ...] = ()
+    differs: tuple[str, ...] = ()  # the settings in which the records' arms differ
     converged: bool | None = None
 
     @property
@@ -180,15 +160,9 @@ _LATE = "the margin is younger than these runs"
 def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> list[Conclusion]:
     """What the records of one experiment and size decide: nothing, where a control fails.
 
-    Args:
-        experiment: Whose questions are asked; those about arms without records are left out.
-        records: Of any experiments.
-        size: Of which runs.
-
-    Returns:
-        The conclusions, controls included. Where a control fails, the measurement itself is in
-        doubt, and no other question can be tested. While a control has fewer than two seeds it
-        decides nothing either way, and a remark beside the others says so.
+    Returns the conclusions, controls included. Where a control fails, the measurement itself is in
+    doubt, and no other question can be tested. While a control has fewer than two seeds it decides
+    nothing either way, and a remark beside the others says so.
     """
     name = experiment.name
     chosen = [r for r in records if r.experiment == name and r.size == size]
@@ -231,9 +205,7 @@ def _after_adjustment(judged: Verdict, p_adjusted: float) -> Verdict:
 def answers(questions: Sequence[Question], records: Sequence[Record]) -> list[Conclusion]:
     """Each question by itself, without controls and families.
 
-    Args:
-        questions: What is asked; those about arms without records are left out.
-        records: Of one experiment and size.
+    ``questions``: what is asked; those about arms without records are left out.
     """
     named = {arm for question in questions for arm in question.arms} - {ALL}
     # A run that is compared with nothing must not keep a control from the seeds of all others.

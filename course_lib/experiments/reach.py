@@ -39,26 +39,18 @@ DECIDED = ("holds", "fails", "no difference")
 class Settled:
     """A claim, and what the records of all sizes say about it.
 
-    Args:
-        question: What was asked.
-        found: What each size says, small ones first.
-        reach: ``"own"`` where the document's own setting decides or leaves open, ``"two sizes"``
-            where two agree, else ``"small"``.
-        outcome: Of the claim; with reach ``"small"`` it is what the best size says alone.
-        best: The size whose numbers stand for it.
-        own: The sizes that have the document's own setting.
-        away: Of each other size, how far it is from that.
-        remark: Where sizes disagree.
+    ``reach``: ``"own"`` where the document's own setting decides or leaves open, ``"two sizes"``
+    where two agree, else ``"small"``; ``away``: of each other size, how far it is from that.
     """
 
     question: Question
-    found: Mapping[str, Conclusion]
+    found: Mapping[str, Conclusion]  # what each size says, small ones first
     reach: Reach
-    outcome: Outcome
-    best: str
-    own: tuple[str, ...] = ()
+    outcome: Outcome  # of the claim; with reach "small" it is what the best size says alone
+    best: str  # the size whose numbers stand for it
+    own: tuple[str, ...] = ()  # the sizes that have the document's own setting
     away: Mapping[str, str] = field(default_factory=dict)
-    remark: str = ""
+    remark: str = ""  # where sizes disagree
 
     @property
     def conclusion(self) -> Conclusion:
@@ -98,12 +90,7 @@ class Settled:
 
 
 def settle(experiment: Experiment, records: Sequence[Record]) -> list[Settled]:
-    """Each claim of an experiment once, over all sizes at which it has records.
-
-    Args:
-        experiment: Whose questions are asked.
-        records: Of any experiments.
-    """
+    """Each claim of an experiment once, over all sizes at which it has records."""
     by_size = {
         size: {c.key: c for c in conclusions(experiment, records, size)}
         for size in experiment.sizes
@@ -164,12 +151,8 @@ def _config(experiment: Experiment, question: Question, size: str) -> dict[str, 
 def extent(config: Mapping[str, Any]) -> dict[str, float]:
     """How large a run is, by what its settings tell: in units that cancel between two sizes.
 
-    Returns:
-        ``weights``; ``data``, the examples there are; ``steps``; and ``seen``, steps times batch.
-
-    Example:
-        >>> extent({"d_model": 8, "n_layers": 2, "n_train": 100, "epochs": 3, "batch_size": 10})
-        {'weights': 128.0, 'data': 100.0, 'steps': 30.0, 'seen': 300.0}
+    Returns ``weights``; ``data``, the examples there are; ``steps``; and ``seen``, steps times
+    batch.
     """
     made = {}
     if (weights := sum(_widths(config))) > 0:
@@ -211,13 +194,6 @@ def _shares(one: Mapping[str, Any], other: Mapping[str, Any], *names: str) -> di
 
 
 def distance(config: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """How far a run's setting is from the document's own, in shares of it.
-
-    Example:
-        >>> distance({"n_train": 500, "epochs": 4}, {"n_train": 50_000, "epochs": 300})
-        'data 1 %, steps 0.013 %'
-        >>> distance({"n_train": 500}, {"n_train": 500})
-        ''
-    """
+    """How far a run's setting is from the document's own, in shares of it."""
     shares = _shares(config, own, "weights", "data", "steps")
     return ", ".join(f"{name} {100 * x:.2g} %" for name, x in shares.items() if x != 1)

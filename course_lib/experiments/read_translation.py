@@ -36,26 +36,12 @@ LANGUAGES = ("german", "korean")
 
 @dataclass(frozen=True)
 class TranslationConfig:
-    """All settings.
+    """All settings."""
 
-    Args:
-        n_german: German sentences to train on.
-        n_korean: Korean ones.
-        n_test: Sentences of each language to test on.
-        max_length: Longest source sentence, in tokens.
-        d_model: Width of the tokens.
-        n_heads: Heads a block.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Blocks of the encoder, and of the decoder.
-        epochs: Passes over the training sentences.
-        batch_size: Sentence pairs a step.
-        learning_rate: Largest learning rate of Adam, reached after half an epoch.
-    """
-
-    n_german: int
-    n_korean: int
-    n_test: int
-    max_length: int = 12
+    n_german: int  # German sentences to train on
+    n_korean: int  # Korean ones
+    n_test: int  # sentences of each language to test on
+    max_length: int = 12  # longest source sentence, in tokens
     d_model: int = 64
     n_heads: int = 4
     d_ff: int = 128
@@ -98,17 +84,8 @@ def train(
 ) -> tuple[EncoderDecoder, list[dict[str, float]]]:
     """Train a translator.
 
-    Args:
-        config: All settings.
-        data: Corpora and vocabularies.
-        seed: Of the weights and the order of the batches.
-        device: Where to compute.
-        checkpoint: File to go on from and to keep the state in.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        The trained model, and one row an epoch; ``exact`` is the share of test sentences of both
-        languages that are translated without an error.
+    Returns the trained model, and one row an epoch; ``exact`` is the share of test sentences of
+    both languages that are translated without an error.
     """
     model = EncoderDecoder(
         TransformerConfig(
@@ -134,13 +111,7 @@ def gold_links(pairs: Sequence[SentencePair]) -> Tensor:
     """True alignments in the orientation of the cross-attention of a padded batch.
 
     Row t stands for the query that predicts target word t; the last row of the longest sentence,
-    which predicts its end, has no link.
-
-    Args:
-        pairs: B sentence pairs.
-
-    Returns:
-        Boolean ``(B, T, S)``.
+    which predicts its end, has no link. Returns boolean ``(B, T, S)``.
 
     Example:
         >>> pair = SentencePair(("im", "garten"), ("in", "the", "garden"), ((0, 0), (0, 1), (1, 2)))
@@ -162,15 +133,8 @@ def cross_attention(
 ) -> Tensor:
     """What the decoder looks at while it is told the true words.
 
-    Args:
-        model: The translator.
-        source: Source vocabulary.
-        target: Target vocabulary.
-        pairs: B sentence pairs.
-
-    Returns:
-        Weights ``(L, B, H, T, S)``; row t is that of the query which predicts target word t. Rows
-        after the end of a sentence are 0.
+    Returns weights ``(L, B, H, T, S)``; row t is that of the query which predicts target word t.
+    Rows after the end of a sentence are 0.
     """
     batch = collate(pairs, source, target)
     _, weights = model(batch.source, batch.source_lengths, batch.target_in, return_weights=True)
@@ -181,18 +145,11 @@ def cross_attention(
 def alignment_errors(weights: Tensor, gold: Tensor) -> dict[str, float]:
     """Alignment error rates of four ways to link words, on the second half of the sentences.
 
-    Args:
-        weights: Of the cross-attention ``(L, B, H, T, S)``.
-        gold: True links, boolean ``(B, T, S)``.
-
-    Returns:
-        ``"best head"``: of the head with the fewest errors on the first half; ``"mean of heads"``:
-        of the last layer; ``"row that reads"``: the same, taken from the row below, in which the
-        word is no longer predicted but read; ``"counting"``: of always looking at the same
-        distance, the best one between 3 words back and 3 ahead.
-
-    Raises:
-        ValueError: If there are fewer than two sentences.
+    ``gold``: True links, boolean ``(B, T, S)``. Returns ``"best head"``: of the head with the
+    fewest errors on the first half; ``"mean of heads"``: of the last layer; ``"row that reads"``:
+    the same, taken from the row below, in which the word is no longer predicted but read;
+    ``"counting"``: of always looking at the same distance, the best one between 3 words back and 3
+    ahead.
     """
     half = len(gold) // 2
     if not half:
@@ -218,12 +175,7 @@ def alignment_errors(weights: Tensor, gold: Tensor) -> dict[str, float]:
 
 
 def measure(model: EncoderDecoder, data: Corpus) -> dict[str, object]:
-    """All that the record keeps about a trained translator.
-
-    Args:
-        model: In evaluation mode.
-        data: Its corpora.
-    """
+    """All that the record keeps about a trained translator."""
     tests = by_language(data)
     rates: dict[str, float] = {}
     order: dict[str, float] = {}

@@ -52,18 +52,7 @@ _TOP_SHARE = 0.25
 class WordsConfig:
     """All settings.
 
-    Args:
-        n_train: Sentences to train on.
-        n_test: Sentences to test on.
-        d_model: Width of the tokens.
-        n_heads: Heads a block.
-        d_ff: Hidden width of the feed-forward parts.
-        n_layers: Blocks.
-        epochs: Passes over the training sentences.
-        batch_size: Sentences a step.
-        learning_rate: Largest learning rate of Adam, reached after one epoch.
-        hide: Probability that a word is hidden.
-        hide_related: The same for verbs, pronouns and intensifiers, which are what is studied.
+    ``hide_related``: the same for verbs, pronouns and intensifiers, which are what is studied.
     """
 
     n_train: int
@@ -75,7 +64,7 @@ class WordsConfig:
     epochs: int = 10
     batch_size: int = 64
     learning_rate: float = 3e-3
-    hide: float = 0.15
+    hide: float = 0.15  # probability that a word is hidden
     hide_related: float = 0.4
 
 
@@ -88,21 +77,13 @@ FULL = WordsConfig(n_train=100_000, n_test=4_000, d_model=128, d_ff=512, n_layer
 
 @dataclass(frozen=True)
 class VerbTask:
-    """Sentences in each of which one verb is hidden, and its number is asked for.
+    """Sentences in each of which one verb is hidden, and its number is asked for."""
 
-    Args:
-        batch: The sentences, with all words.
-        tokens: Numbers of words with the verbs hidden ``(B, T)``.
-        place: Where the verb is ``(B,)``.
-        right: Number of the hidden form ``(B,)``.
-        other: Number of the same verb's other form ``(B,)``.
-    """
-
-    batch: TextBatch
-    tokens: Tensor
-    place: Tensor
-    right: Tensor
-    other: Tensor
+    batch: TextBatch  # the sentences, with all words
+    tokens: Tensor  # numbers of words with the verbs hidden (B, T)
+    place: Tensor  # where the verb is (B,)
+    right: Tensor  # number of the hidden form (B,)
+    other: Tensor  # number of the same verb's other form (B,)
 
     def hidden(self) -> Tensor:
         """Where the hidden verbs are, boolean ``(B, T)``."""
@@ -128,21 +109,7 @@ class VerbTask:
 
 
 def verb_task(sentences: Sequence[TextSentence], vocabulary: Vocabulary) -> VerbTask:
-    """Hide the last verb of each sentence.
-
-    Args:
-        sentences: B sentences.
-        vocabulary: Of all their words.
-
-    Example:
-        >>> sentences = annotated_text(1, seed=0)
-        >>> print(*sentences[0].tokens)
-        the kings near the dog are cold , and it waits .
-        >>> vocabulary = Vocabulary.of([*(s.tokens for s in sentences), ["wait"]])
-        >>> task = verb_task(sentences, vocabulary)
-        >>> vocabulary.tokens[task.right[0]], vocabulary.tokens[task.other[0]]
-        ('waits', 'wait')
-    """
+    """Hide the last verb of each sentence."""
     batch = collate_text(sentences, vocabulary)
     verbs = batch.relations["agreement"].any(dim=-1)
     length = verbs.shape[1]
@@ -159,13 +126,8 @@ def verb_task(sentences: Sequence[TextSentence], vocabulary: Vocabulary) -> Verb
 def number_log_odds(model: Reader, task: VerbTask, **options: Tensor | None) -> Tensor:
     """How sure the model is of the number of the hidden verb.
 
-    Args:
-        model: The reader.
-        task: B sentences.
-        options: ``keep`` (all words if not given), ``x`` and ``head_mask`` of :class:`Reader`.
-
-    Returns:
-        Logit of the right form minus that of the other ``(B,)``: above 0 if it knows.
+    ``options``: ``keep`` (all words if not given), ``x`` and ``head_mask`` of :class:`Reader`.
+    Returns logit of the right form minus that of the other ``(B,)``: above 0 if it knows.
     """
     options.setdefault("keep", task.batch.keep)
     logits = model(task.tokens, **options)
@@ -178,10 +140,7 @@ def number_log_odds(model: Reader, task: VerbTask, **options: Tensor | None) -> 
 def number_accuracy(model: Reader, task: VerbTask, head_mask: Tensor | None = None) -> float:
     """Share of hidden verbs whose number the model knows.
 
-    Args:
-        model: The reader.
-        task: The sentences.
-        head_mask: Factors on the output of each head ``(L, H)``.
+    ``head_mask``: factors on the output of each head ``(L, H)``.
     """
     odds = number_log_odds(model, task, head_mask=head_mask)
     return (odds > 0).double().mean().item()
@@ -190,12 +149,7 @@ def number_accuracy(model: Reader, task: VerbTask, head_mask: Tensor | None = No
 def head_worth(model: Reader, task: VerbTask) -> Tensor:
     """By how much the model's loss rises without each head.
 
-    Args:
-        model: The reader.
-        task: The sentences.
-
-    Returns:
-        Rise of the mean of ``-ln p(right number)``, ``(L, H)``.
+    Returns rise of the mean of ``-ln p(right number)``, ``(L, H)``.
     """
     config = model.config
     ones = torch.ones(config.n_layers, config.n_heads)
@@ -208,10 +162,7 @@ def head_worth(model: Reader, task: VerbTask) -> Tensor:
 def number_loss(model: Reader, task: VerbTask, head_mask: Tensor | None = None) -> Tensor:
     """Mean of ``-ln p(right number)``, where only the two forms of the verb are compared.
 
-    Args:
-        model: The reader.
-        task: The sentences.
-        head_mask: Factors on the output of each head ``(L, H)``.
+    ``head_mask``: factors on the output of each head ``(L, H)``.
     """
     return F.softplus(-number_log_odds(model, task, head_mask=head_mask)).mean()
 
@@ -223,15 +174,9 @@ def _single_heads(ones: Tensor) -> Tensor:
 def importances(model: Reader, task: VerbTask, seed: int) -> dict[str, Tensor]:
     """How much each word matters to the answer, by four ways to tell.
 
-    Args:
-        model: The reader.
-        task: B sentences.
-        seed: Of the random ones.
-
-    Returns:
-        ``"attention"``: what the hidden verb gives to each word, the mean of all heads and layers;
-        ``"largest head"``: what it gets from that of all heads that gives most; ``"gradient"``:
-        size of gradient times input; ``"random"``. Each ``(B, T)``.
+    Returns ``"attention"``: what the hidden verb gives to each word, the mean of all heads and
+    layers; ``"largest head"``: what it gets from that of all heads that gives most; ``"gradient"``:
+    size of gradient times input; ``"random"``. Each ``(B, T)``.
     """
     with torch.no_grad():
         _, weights = model(task.tokens, task.batch.keep, return_weights=True)
@@ -249,14 +194,7 @@ def importances(model: Reader, task: VerbTask, seed: int) -> dict[str, Tensor]:
 def deletions(model: Reader, task: VerbTask, importance: Tensor, n_steps: int = 10) -> Tensor:
     """Hide words from attention, the most important first, and follow ``p(right number)``.
 
-    Args:
-        model: The reader.
-        task: B sentences.
-        importance: Of each word ``(B, T)``.
-        n_steps: In how many steps all words are gone.
-
-    Returns:
-        ``(n_steps + 1, B)``.
+    ``importance``: of each word ``(B, T)``. Returns ``(n_steps + 1, B)``.
     """
     words = task.words()
     always = task.batch.keep & ~words
@@ -288,19 +226,8 @@ def train(
 ) -> tuple[Reader, list[dict[str, float]]]:
     """Train a reader.
 
-    Args:
-        config: All settings.
-        sentences: To train on.
-        vocabulary: Of their words.
-        task: What is measured after each epoch.
-        seed: Of the weights, the order of the batches, and which words are hidden.
-        device: Where to compute.
-        checkpoint: File to go on from and to keep the state in.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        The trained model, and one row an epoch; ``number`` is the share of hidden verbs whose
-        number is known.
+    Returns the trained model, and one row an epoch; ``number`` is the share of hidden verbs whose
+    number is known.
     """
     device = torch.device(device)
     model = Reader(
@@ -363,14 +290,7 @@ def _hidden(batch: TextBatch, config: WordsConfig, generator: torch.Generator) -
 
 
 def measure(model: Reader, task: VerbTask, vocabulary: Vocabulary, seed: int) -> dict[str, object]:
-    """All that the record keeps about a trained reader.
-
-    Args:
-        model: In evaluation mode.
-        task: The sentences.
-        vocabulary: Of their words.
-        seed: Of what is random.
-    """
+    """All that the record keeps about a trained reader."""
     with torch.no_grad():
         _, weights = model(task.tokens, task.batch.keep, return_weights=True)
     batch = task.batch
@@ -442,9 +362,7 @@ def _silenced(model: Reader, task: VerbTask, seed: int) -> dict[str, object]:
 def with_agreement(batch: TextBatch, links: Tensor) -> TextBatch:
     """The same sentences with other links between verbs and subjects, such as some of them.
 
-    Args:
-        batch: B sentences.
-        links: Boolean ``(B, T, T)``.
+    ``links``: boolean ``(B, T, T)``.
     """
     relations = batch.relations | {"agreement": links}
     return TextBatch(batch.tokens, batch.keep, relations, batch.marks, batch.clauses)

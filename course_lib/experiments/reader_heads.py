@@ -23,40 +23,19 @@ Measure = Callable[[Tensor], float]
 
 
 def head_name(head: int, n_heads: int) -> str:
-    """Name a head by its layer and its place there, both counted from 1.
-
-    Args:
-        head: Counted through all layers from 0.
-        n_heads: Heads of a layer.
-
-    Example:
-        >>> head_name(6, 4)
-        '2.3'
-    """
+    """Name a head by its layer and its place there, both counted from 1."""
     return f"{head // n_heads + 1}.{head % n_heads + 1}"
 
 
 def silencing(
     choosing: Measure, loss: Measure, known: Measure, shape: tuple[int, int], seed: int
 ) -> dict[str, Any]:
-    """Silence the heads of a model in four orders, and in pairs.
+    """Silence the heads ``(L, H)`` of a model in four orders, and in pairs.
 
-    Who is silenced is chosen on some sentences, and what is lost is measured on others: the head
-    that looks most useless among many is so by luck in part.
-
-    Args:
-        choosing: Loss on the sentences by which heads are chosen, given factors on all heads.
-        loss: Loss on the others.
-        known: Share of right answers on the others.
-        shape: Numbers of layers L and of heads H.
-        seed: Of the random orders.
-
-    Returns:
-        ``loss_without`` and ``known_without``: by order, by number of heads gone; ``random`` is the
-        mean of 10 orders. ``least_head_worth``: by what the loss rises without the one head that is
-        missed least. ``pair_excess`` and ``largest_pair_excess``: by how much two heads are missed
-        more together than one by one, the mean of all pairs and the most, and ``understudies``,
-        whose it is.
+    Who is silenced is chosen by one loss, and what is lost is measured by the other, on other
+    sentences: the head that looks most useless among many is so by luck in part. ``random`` is the
+    mean of 10 orders; ``least_head_worth``: by what the loss rises without the head that is missed
+    least; ``pair_excess``: by how much two heads are missed more together than one by one.
     """
     n_heads = shape[0] * shape[1]
     whole = choosing(torch.ones(shape))
@@ -93,16 +72,9 @@ def silencing(
 
 
 def best_roles(roles: Mapping[str, Tensor], batch: TextBatch) -> dict[str, dict[str, Any]]:
-    """Who plays each role best, beside the best that a count of places can do.
+    """Who plays each role best, of the scores ``(L, H)`` of all heads by role.
 
-    Args:
-        roles: Scores of all heads ``(L, H)`` by role, as
-            :func:`course_lib.attention_maps.head_roles` gives them.
-        batch: The sentences on which they were measured.
-
-    Returns:
-        ``role_of_best``: by role the highest score; ``best_head``: by role who has it;
-        ``role_of_counting``: by relation the score of a head that always looks as far.
+    ``role_of_counting``: by relation, of a head that always looks as far.
     """
     named = {name: score for name, score in roles.items() if name != "entropy"}
     n_heads = roles["entropy"].shape[1]

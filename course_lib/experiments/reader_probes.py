@@ -17,16 +17,9 @@ _L2 = 1e-2
 
 @torch.no_grad()
 def layers_of(model: Reader, tokens: Tensor, keep: Tensor) -> dict[str, Tensor]:
-    """Vectors of all tokens on their way through a reader.
+    """Vectors ``(B, T, D)`` of all tokens ``(B, T)`` on their way through a reader.
 
-    Args:
-        model: In evaluation mode.
-        tokens: Numbers of words ``(B, T)``.
-        keep: Boolean ``(B, T)``: which may be looked at.
-
-    Returns:
-        ``(B, T, D)`` each: ``"word"``, the vector of the word alone; ``"0"``, with its position;
-        ``"1"`` and so on, after each block.
+    ``"word"``, of the word alone; ``"0"``, with its position; ``"1"`` and so on, after each block.
     """
     x = model.embed(tokens)
     found = {"word": model.embed.tokens(tokens), "0": x}
@@ -37,27 +30,7 @@ def layers_of(model: Reader, tokens: Tensor, keep: Tensor) -> dict[str, Tensor]:
 
 
 def noun_labels(batch: TextBatch, vocabulary: Vocabulary) -> tuple[Tensor, dict[str, Tensor]]:
-    """Two properties of nouns: one that the word tells, and one that the sentence tells.
-
-    Args:
-        batch: B sentences.
-        vocabulary: Of their words.
-
-    Returns:
-        Where the nouns are, boolean ``(B, T)``; and for these N places, in order, whether each is
-        ``"plural"`` and whether it is the ``"subject"`` of a verb: 0 or 1, ``(N,)``.
-
-    Example:
-        >>> from random import Random
-        >>> from course_lib.data.text import collate_text, draw_sentence
-        >>> sentence = draw_sentence(Random(4))
-        >>> print(*sentence.tokens)
-        anna behind the kings is quite hungry , but the man likes the gardens .
-        >>> vocabulary = Vocabulary.of([sentence.tokens])
-        >>> nouns, labels = noun_labels(collate_text([sentence], vocabulary), vocabulary)
-        >>> labels["plural"].tolist(), labels["subject"].tolist()
-        ([1, 0, 1], [0, 1, 0])
-    """
+    """Where nouns are, boolean ``(B, T)``, and two properties of these N places, ``(N,)``."""
     is_noun, plural = torch.zeros(2, len(vocabulary), dtype=torch.bool)
     for forms in NOUN_FORMS:
         for number, form in enumerate(forms):
@@ -77,23 +50,11 @@ def probes(
     asked: tuple[Tensor, Tensor],
     seed: int,
 ) -> dict[str, Any]:
-    """Probe every layer for what its vectors tell of nouns, and of a hidden verb.
+    """Probe every layer for what its vectors tell of nouns, and of a hidden verb: accuracies.
 
     The first half of the places is for training the probes, the second for measuring them. Control
     labels are drawn for each word; those of hidden verbs for the word before, since a hidden word
-    is always the same.
-
-    Args:
-        model: In evaluation mode.
-        vocabulary: Of the sentences.
-        batch: B sentences.
-        tokens: The same with some words hidden ``(B, T)``.
-        asked: Places of hidden verbs ``(B,)``, and whether each is singular ``(B,)``.
-        seed: Of the control labels.
-
-    Returns:
-        ``probe`` and ``probe_control``: accuracies by property and layer, property and layer in one
-        key such as ``"subject, 2"``; ``probe_majority``: by property, of the commoner answer.
+    is always the same. ``probe_majority`` is of the commoner answer.
     """
     place, singular = asked
     rows = torch.arange(len(batch))

@@ -8,12 +8,12 @@ import base64
 import dataclasses
 import json
 import math
-import os
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -23,6 +23,7 @@ from pydantic import AfterValidator, Field
 from torch import Tensor
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.strict import Number, strict
 
 SCHEMA: Final = 2
@@ -41,16 +42,13 @@ class RecordError(Refused):
 class DataUse:
     """A data set that a run used.
 
-    Args:
-        name: Its name.
-        variant: Which edition: for CIFAR-10 whether it is the official one or a lossy copy, for
-            generated data the settings that matter.
-        sha256: Of its content.
+    ``variant``: which edition: for CIFAR-10 whether it is the official one or a lossy copy, for
+    generated data the settings that matter.
     """
 
     name: str
     variant: str
-    sha256: str
+    sha256: str  # of its content
 
 
 def _whole(use: DataUse) -> DataUse:
@@ -80,45 +78,29 @@ class Record:
     """One finished run.
 
     Args:
-        experiment: Name of the experiment.
-        arm: What was varied.
-        size: ``"cpu"`` or ``"full"``.
-        seed: Seed of everything random in the run.
-        config: All settings.
         data: The data sets used.
-        metrics: One row an epoch.
-        results: Final numbers; tables as nested mappings.
-        wall_seconds: Time that passed.
-        device_seconds: Time that processor (summed over its threads) or GPU worked.
-        hardware: Kind of device, processor and memory.
-        versions: Of Python and the libraries.
         commit: The checkout's last commit before the run; empty outside a checkout.
         source_sha256: Of the definitions that training reaches, see ``experiments.source``.
-        finished: When, in UTC.
         clean: Whether the library was as committed; nothing where that was not asked.
-        items: What was found for each test item, by name, as :func:`pack_items` writes it: bits
-            for right and wrong, half-precision numbers for errors.
-        schema: Version of this schema.
-
-    Raises:
-        RecordError: If a field does not satisfy the schema.
+        items: What was found for each test item, by name, as :func:`pack_items` writes it: bits for
+            right and wrong, half-precision numbers for errors.
     """
 
     experiment: _Name
     arm: _Name
-    size: _Name
+    size: _Name  # "cpu" or "full"
     seed: Annotated[int, Field(ge=0)]
     config: _Filled
     data: Annotated[list[Annotated[DataUse, AfterValidator(_whole)]], Field(min_length=1)]
-    metrics: Annotated[list[dict[str, Number]], Field(min_length=1)]
-    results: _Filled
+    metrics: Annotated[list[dict[str, Number]], Field(min_length=1)]  # one row an epoch
+    results: _Filled  # final numbers; tables as nested mappings
     wall_seconds: _Seconds
-    device_seconds: _Seconds
-    hardware: _Filled
-    versions: Annotated[dict[str, str], Field(min_length=1)]
+    device_seconds: _Seconds  # time that processor (summed over its threads) or GPU worked
+    hardware: _Filled  # kind of device, processor and memory
+    versions: Annotated[dict[str, str], Field(min_length=1)]  # of Python and the libraries
     commit: Annotated[str, Field(pattern="^([0-9a-f]{40})?$")]
     source_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-    finished: Annotated[str, AfterValidator(_zoned)]
+    finished: Annotated[str, AfterValidator(_zoned)]  # when, in UTC
     clean: bool | None = None
     items: dict[str, Annotated[str, AfterValidator(_unpackable)]] = field(default_factory=dict)
     schema: Literal[1, 2] = SCHEMA
@@ -155,11 +137,7 @@ def record_name(arm: str, size: str, seed: int) -> str:
 
 
 def validate(values: Mapping[str, Any]) -> Record:
-    """Turn the content of a JSON file into a record.
-
-    Raises:
-        RecordError: If a field is missing, unknown or not as it should be.
-    """
+    """Turn the content of a JSON file into a record."""
     if not isinstance(values, Mapping):
         raise RecordError(f"expected an object, got {type(values).__name__}")
     needed = {"schema", "clean", "items"} if values.get("schema") == SCHEMA else {"schema"}
@@ -175,17 +153,7 @@ def validate(values: Mapping[str, Any]) -> Record:
 def pack_items(values: Tensor) -> str:
     """One number for each test item as a short text.
 
-    Args:
-        values: Booleans, a bit each, or numbers, two bytes each; ``(N,)``.
-
-    Raises:
-        ValueError: If there is not one axis, or a number is not finite in half precision.
-
-    Example:
-        >>> pack_items(torch.tensor([True, False, True]))
-        'bits:3:oA=='
-        >>> unpack_items(pack_items(torch.tensor([0.5, 2.0]))).tolist()
-        [0.5, 2.0]
+    ``values``: booleans, a bit each, or numbers, two bytes each; ``(N,)``.
     """
     if values.ndim != 1:
         raise Refused(f"items are {tuple(values.shape)}, wanted one axis")
@@ -199,11 +167,7 @@ def pack_items(values: Tensor) -> str:
 
 
 def unpack_items(text: str) -> Tensor:
-    """What :func:`pack_items` wrote: booleans or single-precision numbers ``(N,)``.
-
-    Raises:
-        ValueError: If the text is not of that form.
-    """
+    """What :func:`pack_items` wrote: booleans or single-precision numbers ``(N,)``."""
     kind, _, rest = text.partition(":")
     count, _, packed = rest.partition(":")
     if kind not in ("bits", "half") or not count.isdigit():
@@ -218,11 +182,7 @@ def unpack_items(text: str) -> Tensor:
 
 
 def load_record(path: Path) -> Record:
-    """Read one record.
-
-    Raises:
-        RecordError: If the file is no valid record, or is not named after its content.
-    """
+    """Read one record."""
     try:
         record = validate(json.loads(path.read_text(encoding="utf-8")))
     except json.JSONDecodeError as error:
@@ -237,22 +197,22 @@ def load_record(path: Path) -> Record:
 
 
 def load_records(results_dir: Path, experiment: str | None = None) -> list[Record]:
-    """Read all records of a folder, or those of one experiment, in the order of their names.
-
-    Raises:
-        RecordError: If one of them is not valid.
-    """
+    """Read all records of a folder, or those of one experiment, in the order of their names."""
     pattern = f"{experiment or '*'}/*.json"
-    return [load_record(path) for path in sorted(results_dir.glob(pattern))]
+    paths = [(path, path.stat()) for path in sorted(results_dir.glob(pattern))]
+    return [_unchanged(path, stat.st_mtime_ns, stat.st_size) for path, stat in paths]
+
+
+@cache
+def _unchanged(path: Path, changed: int, size: int) -> Record:
+    """A record that was read already, until its file changes: one page asks for all four times."""
+    return load_record(path)
 
 
 def write_record(record: Record, results_dir: Path) -> Path:
     """Write a record to its place; a file that is there is replaced in one step."""
     path = results_dir / record.experiment / record.file_name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".partial")
-    temporary.write_text(record.to_json(), encoding="utf-8")
-    os.replace(temporary, path)
+    write_whole(path, record.to_json())
     return path
 
 
@@ -271,19 +231,8 @@ def pair_by_seed(
 def measured(record: Record, metric: str) -> float:
     """A number of a record.
 
-    Args:
-        record: The record.
-        metric: Key of its results; a dot leads into a nested one, whose keys may hold dots, too.
-            ``column@10`` is what a column of the metrics holds after 10 epochs.
-
-    Raises:
-        ValueError: If there is no such number.
-
-    Example:
-        >>> from course_lib.experiments import SHIPPED_RESULTS
-        >>> record = load_records(SHIPPED_RESULTS, "seq2seq-bottleneck")[0]
-        >>> measured(record, "n_by_length.3") == record.results["n_by_length"]["3"]
-        True
+    ``metric``: key of its results; a dot leads into a nested one, whose keys may hold dots, too.
+    ``column@10`` is what a column of the metrics holds after 10 epochs.
     """
     column, _, epoch = metric.partition("@")
     row = record.metrics[int(epoch) - 1 : int(epoch)] if epoch else [record.results]
@@ -297,12 +246,7 @@ def measured(record: Record, metric: str) -> float:
 
 
 def numbers(results: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The keys by which :func:`measured` finds each number of a record's results.
-
-    Example:
-        >>> list(numbers({"loss": 0.5, "by_length": {"3": 1.0}, "note": "slow"}))
-        ['loss', 'by_length.3']
-    """
+    """The keys by which :func:`measured` finds each number of a record's results."""
     for key, value in results.items():
         if isinstance(value, Mapping):
             yield from numbers(value, f"{prefix}{key}.")

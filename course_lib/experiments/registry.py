@@ -15,95 +15,56 @@ from course_lib.experiments.record import DataUse
 
 @dataclass(frozen=True)
 class Size:
-    """How large an experiment is run.
+    """How large an experiment is run."""
 
-    Args:
-        config: All settings that the arms share.
-        seeds: Seeds of the committed set.
-        minutes: Expected time of one arm and seed.
-        machine: On what that time is expected.
-        step: When its turn is in ``course run --all``: small steps come first.
-        arms: The arms of the committed set; all if not given.
-        own: Whether this is the setting of the document that the experiment repeats.
-    """
-
-    config: Mapping[str, Any]
-    seeds: tuple[int, ...]
-    minutes: float
-    machine: str
-    step: int = 0
-    arms: tuple[str, ...] = ()
-    own: bool = False
+    config: Mapping[str, Any]  # all settings that the arms share
+    seeds: tuple[int, ...]  # seeds of the committed set
+    minutes: float  # expected time of one arm and seed
+    machine: str  # on what that time is expected
+    step: int = 0  # when its turn is in course run --all: small steps come first
+    arms: tuple[str, ...] = ()  # the arms of the committed set; all if not given
+    own: bool = False  # whether this is the setting of the document that the experiment repeats
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run that is to be done.
-
-    Args:
-        arm: Name of the arm.
-        config: All settings, the arm's own included.
-        seed: Seed of everything random.
-        device: Where to compute.
-        checkpoint: Where training keeps its state between epochs, to go on after a kill.
-        progress: Whether to show progress.
-    """
+    """One run that is to be done."""
 
     arm: str
-    config: Mapping[str, Any]
+    config: Mapping[str, Any]  # all settings, the arm's own included
     seed: int
     device: torch.device
-    checkpoint: Path
+    checkpoint: Path  # where training keeps its state between epochs, to go on after a kill
     progress: bool
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gives back.
+    """What a run gives back."""
 
-    Args:
-        data: The data sets used.
-        metrics: One row an epoch, with ``wall_seconds`` and ``device_seconds``.
-        results: Final numbers.
-        weights: Tensors and text to be kept beside the record as a checkpoint, as
-            :func:`course_lib.trained.pack_weights` makes them; usually none.
-        items: What was found for each test item, ``(N,)`` by name: booleans or errors.
-    """
-
-    data: list[DataUse]
-    metrics: list[dict[str, float]]
+    data: list[DataUse]  # the data sets used
+    metrics: list[dict[str, float]]  # one row an epoch, with wall_seconds and device_seconds
     results: dict[str, Any]
+    # What is kept beside the record, by :func:`course_lib.trained.pack_weights`; usually none.
     weights: tuple[Mapping[str, Tensor], Mapping[str, str]] | None = None
+    # What was found for each test item, ``(N,)`` by name: booleans or errors.
     items: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named experiment.
-
-    Args:
-        name: Name, as in ``course run NAME``.
-        title: What it measures, in a line.
-        arms: Settings of each arm, by its name.
-        sizes: ``"cpu"`` in minutes, ``"day"`` in hours on one core, ``"full"`` as the document has
-            it; an experiment need not have all.
-        train: Runs one job.
-        questions: What its records decide.
-    """
+    """A named experiment."""
 
     name: str
     title: str
-    arms: Mapping[str, Mapping[str, Any]]
+    arms: Mapping[str, Mapping[str, Any]]  # settings of each arm, by its name
+    # "cpu" in minutes, "day" in hours on one core, "full" as the document has it, or some of them.
     sizes: Mapping[str, Size]
-    train: Callable[[Job], Outcome]
-    questions: Sequence[Question] = ()
+    train: Callable[[Job], Outcome]  # runs one job
+    questions: Sequence[Question] = ()  # what its records decide
 
     def config(self, arm: str, size: str) -> dict[str, Any]:
-        """All settings of an arm.
-
-        Raises:
-            ValueError: If there is no such arm or size.
-        """
+        """All settings of an arm."""
         if arm not in self.arms:
             raise Refused(f"{self.name} has the arms {', '.join(self.arms)}, got {arm!r}")
         if size not in self.sizes:
@@ -111,11 +72,7 @@ class Experiment:
         return {**self.sizes[size].config, **self.arms[arm]}
 
     def committed(self, size: str) -> list[tuple[str, int]]:
-        """Arms and seeds of the committed set, seed by seed; of size ``cpu`` the fresh ones, too.
-
-        Raises:
-            ValueError: If there is no such size.
-        """
+        """Arms and seeds of the committed set by seed; of size ``cpu`` with the fresh ones."""
         if size not in self.sizes:
             raise Refused(f"{self.name} has the sizes {', '.join(self.sizes)}, got {size!r}")
         what = self.sizes[size]

@@ -30,7 +30,7 @@ from course_lib.experiments.record import (
     write_record,
 )
 from course_lib.experiments.registry import Experiment, Job
-from course_lib.experiments.source import ROOT, digest
+from course_lib.experiments.source import EARLIER, ROOT, digest
 from course_lib.training import graphed, write_tensors
 
 Weights = tuple[Mapping[str, Tensor], Mapping[str, str]]
@@ -46,19 +46,14 @@ RUNS_DIR = Path(course_lib.__file__).resolve().parent.parent / "_build" / "runs"
 class Bill:
     """What is to be run, what is done, and what it will take.
 
-    Args:
-        experiment: The experiment.
-        size: Its size.
-        todo: Arms and seeds still to be run.
-        done: Arms and seeds whose records are there.
-        each: Minutes that a run is expected to take, by arm: what the arm's records of that size
-            took in computing, or else what the experiment says.
+    ``each``: minutes that a run is expected to take, by arm: what the arm's records of that size
+    took in computing, or else what the experiment says.
     """
 
     experiment: Experiment
     size: str
-    todo: list[tuple[str, int]]
-    done: list[tuple[str, int]]
+    todo: list[tuple[str, int]]  # arms and seeds still to be run
+    done: list[tuple[str, int]]  # arms and seeds whose records are there
     each: dict[str, float]
 
     @property
@@ -88,19 +83,8 @@ def bill(
 ) -> Bill:
     """Look what is to be run.
 
-    A run is done when its record is there and was made with the settings of now.
-
-    Args:
-        experiment: The experiment.
-        size: ``"cpu"``, ``"day"`` or ``"full"``.
-        seeds: Instead of those of the size and of its questions.
-        arms: Instead of those of the size.
-        results_dir: Folder of the records.
-        stale: Whether a run is to be done again, too, whose training has other code now.
-
-    Raises:
-        ValueError: If there is no such size or arm, or a seed is negative.
-        RecordError: If a record is not valid.
+    A run is done when its record is there and was made with the settings of now. ``size``:
+    ``"cpu"``, ``"day"`` or ``"full"``.
     """
     code = _Codes(experiment) if stale else None
     records = {record.file_name: record for record in load_records(results_dir, experiment.name)}
@@ -144,33 +128,15 @@ def run(
     stale: bool = False,
     jobs: int = 1,
 ) -> list[Path]:
-    """Run what is not done yet.
+    """Run an experiment, one record a run; paths of the records written now.
 
     Interrupt it whenever you like: finished runs have their records, and a run that was cut off
     goes on from its last epoch. Of several side by side, one that fails lets the others end first.
+    If a loss stops being finite, a FloatingPointError says at which step of which run, with which
+    configuration, and where the last good checkpoint is.
 
-    Args:
-        experiment: The experiment.
-        size: ``"cpu"``, ``"day"`` or ``"full"``.
-        seeds: Instead of those of the size.
-        arms: Instead of those of the size.
-        results_dir: Folder of the records.
-        runs_dir: Folder of the checkpoints.
-        dry_run: Whether to say only what would be run.
-        progress: Whether to show progress.
-        device: Where to compute: a GPU if there is one, except for ``"cpu"``.
-        report: Takes the lines that tell how it goes.
-        stale: Whether to run again, too, what has other code now.
-        jobs: How many runs side by side, each in a process of its own.
-
-    Returns:
-        Paths of the records written now.
-
-    Raises:
-        ValueError: If there is no such size or arm, or a seed is negative.
-        DataError: If data is needed that is not there.
-        FloatingPointError: If a run's loss stops being finite; it says at which step of which run,
-            with which configuration, and where the last good checkpoint is.
+    ``size``: ``"cpu"``, ``"day"`` or ``"full"``; ``device``: where to compute: a GPU if there is
+    one, except for ``"cpu"``.
     """
     to_pay = bill(experiment, size, seeds, arms, results_dir, stale)
     report(str(to_pay))
@@ -210,24 +176,11 @@ def each(
     """Do runs in turn, or several side by side.
 
     Whatever ends it before its end (Ctrl-C, the time, a caller that has enough) ends the runs under
-    way; their checkpoints stay.
-
-    Args:
-        todo: What is to be run. Side by side, only experiments that have their name in
-            ``EXPERIMENTS``: a process of its own finds them by it.
-        jobs: How many at a time.
-        begun: Takes number and run before each; side by side, before each that has ended.
-        size: As in :func:`run`, like what follows; side by side, progress is not shown.
-        results_dir: Folder of the records.
-        runs_dir: Folder of the checkpoints.
-        device: Where to compute.
-        progress: Whether to show progress.
-
-    Yields:
-        Each run as it ends, and what :func:`run_one` returned or what was raised.
-
-    Raises:
-        ValueError: If ``jobs`` is below 1.
+    way; their checkpoints stay. ``todo``: what is to be run. Side by side, only experiments that
+    have their name in ``EXPERIMENTS``: a process of its own finds them by it; ``begun``: takes
+    number and run before each; side by side, before each that has ended; ``size``: as in
+    :func:`run`, like what follows; side by side, progress is not shown. Yields each run as it ends,
+    and what :func:`run_one` returned or what was raised.
     """
     if jobs < 1:
         raise Refused(f"jobs is {jobs}, wanted at least 1")
@@ -308,8 +261,7 @@ def run_one(
 ) -> tuple[Path, str]:
     """Do one run, whether it was done before or not; arguments and errors as in :func:`run`.
 
-    Returns:
-        Path of its record, and its numbers in a line.
+    Returns the path of its record, and its numbers in a line.
     """
     if device is None:
         device = "cuda" if size != "cpu" and torch.cuda.is_available() else "cpu"
@@ -325,11 +277,6 @@ def code_of(experiment: Experiment, root: Path = ROOT, device: str = "cpu") -> s
     """SHA-256 of the definitions that training reaches; the settings are in the record itself.
 
     Of an experiment that stands outside the library its function alone is looked at.
-
-    Args:
-        experiment: Whose training.
-        root: The folder that holds ``course_lib``.
-        device: The kind of device that computes.
     """
     train = experiment.train
     if train.__module__.partition(".")[0] != "course_lib":
@@ -353,18 +300,16 @@ class _Codes(dict[str, str]):
 
         A GPU may have run the plain loop, which is what runs on a CPU.
         """
-        if record.schema == 1 or record.source_sha256 == self["cpu"]:
-            return True
-        device = record.hardware.get("device", "cpu")
-        return bool(device != "cpu" and record.source_sha256 == self[device])
+        return record.schema == 1 or any(
+            record.source_sha256 in (self[device], EARLIER.get(self[device]))
+            for device in ("cpu", record.hardware.get("device", "cpu"))
+        )
 
 
 def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> list[Record]:
-    """The records whose training has other code now.
+    """The records whose training has other code now; those of schema 1 can't be told, and are not.
 
-    Args:
-        experiments: By name; records of others are left out.
-        records: Of any experiments. Those of schema 1 can't be told and are left out.
+    ``records``: of any experiments. Those of schema 1 can't be told and are left out.
     """
     told = [r for r in records if r.schema > 1 and r.experiment in experiments]
     now = {name: _Codes(experiments[name]) for name in {r.experiment for r in told}}

@@ -38,21 +38,8 @@ QUESTIONS = tuple(
 
 
 def packed_share(pictures: Tensor, order: Tensor) -> float:
-    """Bytes that are left when differences along a scan are packed, as a share of those before.
-
-    Args:
-        pictures: Bytes ``(B, C, H, W)``.
-        order: The scan ``(H * W,)``, as of :func:`course_lib.positions.scan_order`.
-
-    Returns:
-        A mean over the pictures.
-
-    Example:
-        A picture of one colour is packed to next to nothing.
-
-        >>> grey = torch.full((1, 3, 32, 32), 128, dtype=torch.uint8)
-        >>> packed_share(grey, torch.arange(1024)) < 0.02
-        True
+    """Mean share of the bytes ``(B, C, H, W)`` that are left when differences along a scan are
+    packed.
     """
     pixels = pictures.flatten(2)[:, :, order].int()
     steps = pixels.diff(dim=2, prepend=torch.zeros_like(pixels[:, :, :1])).to(torch.uint8)

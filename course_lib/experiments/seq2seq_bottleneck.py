@@ -33,21 +33,11 @@ _TEST_SEED = 0
 
 @dataclass(frozen=True)
 class BottleneckConfig:
-    """Settings that all arms share.
+    """Settings that all arms share."""
 
-    Args:
-        n_train: Sentence pairs to train on.
-        n_test: Sentence pairs to test on.
-        max_length: Longest source sentence, in tokens.
-        d_model: Width of embeddings and states.
-        epochs: Passes over the training pairs.
-        batch_size: Sentence pairs a step.
-        learning_rate: Largest learning rate of Adam, reached after half an epoch.
-    """
-
-    n_train: int
-    n_test: int
-    max_length: int
+    n_train: int  # sentence pairs to train on
+    n_test: int  # sentence pairs to test on
+    max_length: int  # longest source sentence, in tokens
     d_model: int = 128
     epochs: int = 6
     batch_size: int = 64
@@ -92,19 +82,8 @@ def train(
 ) -> tuple[Seq2Seq, list[dict[str, float]]]:
     """Train one arm.
 
-    Args:
-        config: Settings that all arms share.
-        data: Corpora and vocabularies.
-        seed: Of the weights and the order of the batches.
-        attention: Score function, or None for the single context vector.
-        cell: Kind of recurrent unit.
-        device: Where to compute.
-        checkpoint: File to go on from and to keep the state in.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        The trained model, and one row an epoch; ``exact`` is the share of test sentences
-        translated without an error.
+    ``attention``: score function, or None for the single context vector. Returns the trained model,
+    and one row an epoch; ``exact`` is the share of test sentences translated without an error.
     """
     model = Seq2Seq(
         Seq2SeqConfig(

@@ -11,6 +11,7 @@ import ast
 import copy
 import hashlib
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -29,6 +30,9 @@ MOVED = {"course_lib.training.loop.fit": "course_lib.training.graphed.fit"}
 
 What stands under both names runs under the old one on a CPU, and under the new one elsewhere.
 """
+
+EARLIER = tomllib.loads(Path(__file__).with_name("earlier_digests.toml").read_text("utf-8"))
+"""By a digest the one that the same code had when a docstring left a ``pass`` behind."""
 
 
 @dataclass
@@ -49,18 +53,10 @@ def reached(
 ) -> dict[Symbol, str]:
     """Follow names from where they are used to where they are defined.
 
-    Args:
-        start: Modules of ``course_lib`` and names in them, ``"*"`` for all of a module.
-            Decorators of the first definitions are left out: they register and do not run.
-        root: The folder that holds ``course_lib``.
-        device: The kind of device that computes.
-        closed: Definitions that are reached and not followed any further.
-
-    Returns:
-        For each definition that was reached, its code without comments and docstrings.
-
-    Raises:
-        ValueError: If a module or a name of the start does not exist.
+    Of each definition there is its code, without comments and docstrings. ``start``: modules of
+    ``course_lib`` and names in them, ``"*"`` for all of a module. Decorators of the first
+    definitions are left out: they register and do not run; ``closed``: definitions that are reached
+    and not followed any further.
 
     Example:
         >>> reached([("course_lib.scaling", "no_such_name")])
@@ -274,12 +270,12 @@ def _targets(
 
 
 def drop_docstrings(tree: ast.Module) -> None:
-    """Put a ``pass`` where a module, a class or a function has its docstring."""
+    """Take the docstrings of a module, its classes and its functions out."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                node.body[0] = ast.Pass()
+                node.body[:1] = [] if node.body[1:] else [ast.Pass()]
 
 
 @cache

@@ -19,36 +19,22 @@ from course_lib.experiments.runner import RESULTS_DIR, RUNS_DIR, Work, bill, eac
 
 @dataclass(frozen=True)
 class Missing:
-    """A run that is still to be done.
-
-    Args:
-        experiment: Of which experiment.
-        arm: Of which arm.
-        seed: With which seed.
-        minutes: Expected time.
-    """
+    """A run that is still to be done."""
 
     experiment: Experiment
     arm: str
     seed: int
-    minutes: float
+    minutes: float  # expected time
 
 
 @dataclass(frozen=True)
 class Report:
-    """What came of the time.
+    """What came of the time."""
 
-    Args:
-        written: Paths of the records written.
-        failed: What went wrong, a line for each run.
-        left: Runs still to be done, those that failed included.
-        cut_off: Whether the time ended before the runs did.
-    """
-
-    written: list[Path]
-    failed: list[str]
-    left: int
-    cut_off: bool
+    written: list[Path]  # paths of the records written
+    failed: list[str]  # what went wrong, a line for each run
+    left: int  # runs still to be done, those that failed included
+    cut_off: bool  # whether the time ended before the runs did
 
     def __str__(self) -> str:
         line = f"records written {len(self.written)}, failed {len(self.failed)}, left {self.left}"
@@ -69,18 +55,8 @@ def missing(
 ) -> list[Missing]:
     """What the committed sets lack: by the steps of their sizes, in a step the cheapest first.
 
-    Args:
-        experiments: By name; those without that size are left out.
-        size: ``"cpu"``, ``"day"`` or ``"full"``.
-        results_dir: Folder of the records.
-        stale: Whether a run is missing, too, whose training has other code now.
-
-    Returns:
-        The runs; among arms of the same cost seed by seed, so that pairs become complete.
-
-    Raises:
-        ValueError: If no experiment has such a size.
-        RecordError: If a record is not valid.
+    ``size``: ``"cpu"``, ``"day"`` or ``"full"``. Returns the runs; among arms of the same cost seed
+    by seed, so that pairs become complete.
     """
     found: list[Missing] = []
     having = [e for e in experiments.values() if size in e.sizes]
@@ -118,25 +94,8 @@ def run_all(
     process can't set itself an alarm (Windows, a thread of its own), the run under way is finished
     first.
 
-    Args:
-        experiments: By name.
-        minutes: Time on the wall.
-        size: ``"cpu"``, ``"day"`` or ``"full"``.
-        results_dir: Folder of the records.
-        runs_dir: Folder of the checkpoints.
-        dry_run: Whether to print only the bill.
-        progress: Whether to show progress within a run.
-        device: Where to compute, as in :func:`course_lib.experiments.run`.
-        report: Takes the lines that tell how it goes.
-        stale: Whether to run again, too, what has other code now.
-        jobs: How many runs side by side, each in a process of its own.
-
-    Returns:
-        What was written, what failed, what is left.
-
-    Raises:
-        ValueError: If the time is not above 0, or no experiment has such a size.
-        RecordError: If a record is not valid.
+    ``size``: ``"cpu"``, ``"day"`` or ``"full"``. Returns what was written, what failed, what is
+    left.
     """
     if not minutes > 0:
         raise Refused(f"minutes is {minutes}, wanted more than 0")

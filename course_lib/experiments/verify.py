@@ -14,20 +14,13 @@ from course_lib.experiments.runner import bill, run_one
 
 @dataclass(frozen=True)
 class Again:
-    """One number of a record beside the same of a second run.
+    """One number of a record beside the same of a second run."""
 
-    Attributes:
-        metric: Its key, see :func:`course_lib.experiments.measured`.
-        recorded: In the record.
-        now: In the second run.
-        apart: Their distance in standard deviations over the seeds of that arm, by which another
-            processor's rounding is told from another result; None where all seeds agree, or there
-            is one only.
-    """
-
-    metric: str
+    metric: str  # its key, see measured
     recorded: float
     now: float
+    # In standard deviations over the seeds of that arm, by which another processor's rounding is
+    # told from another result; None where all seeds agree, or there is one only.
     apart: float | None
 
     def cells(self) -> list[str]:
@@ -39,14 +32,7 @@ class Again:
 def verify(experiment: Experiment, run: str, results_dir: Path, build: Path) -> list[Again]:
     """Train once more what a record holds, with its arm, size, seed and number of threads.
 
-    Args:
-        experiment: The experiment.
-        run: The record's file without its ending, such as ``"alibi-cpu-0"``.
-        results_dir: Folder of the records.
-        build: Where the new record and its checkpoints go; an interrupted run goes on from there.
-
-    Raises:
-        ValueError: There is no such record, or it was made with other settings.
+    A run in ``build`` that was interrupted goes on from there.
     """
     records = load_records(results_dir, experiment.name)
     found = {record.file_name.removesuffix(".json"): record for record in records}

@@ -44,59 +44,38 @@ class SeeingRun:
     """All settings of a run; what concerns another kind of network does nothing.
 
     Args:
-        kind: ``"vit"``, ``"resnet"`` or ``"hybrid"``.
-        patch_size: Side of a patch.
-        positions: How patches are told where they stand.
-        pooling: What the classifier reads.
-        residual: Whether blocks add to what comes in.
-        layer_norm: Whether there are norms.
-        feed_forward: Whether blocks have a feed-forward part.
-        d_model: Width of the tokens.
-        n_layers: Blocks.
-        n_heads: Heads a block.
-        d_ff: Hidden width of the feed-forward parts.
-        dropout: Probability of dropping.
         widths: Channels of each stage of a convolutional network.
-        n_blocks: Blocks of each of its stages.
         visible: Side of the upper left square that is shown of each picture; the rest is grey.
-        n_train: The first so many training images.
         share: Of them that is seen, more often in proportion, so that the steps stay the same.
-        n_watched: The first so many test images are looked at after every epoch.
-        epochs: Passes over the training images.
-        batch_size: Images a step.
-        optimizer: ``"sgd"`` with momentum 0.9, or ``"adamw"``.
-        learning_rate: At the top of the schedule.
-        weight_decay: Of the optimiser.
-        warmup: Share of all steps in which the learning rate rises.
         crop: Whether training images are shifted by up to 4 pixels, besides being flipped.
         std: What pixels are divided by: the report's mean ``"image"`` deviation or the ``"pixel"``
             deviation.
     """
 
-    kind: Kind = "vit"
+    kind: Kind = "vit"  # "vit", "resnet" or "hybrid"
     patch_size: int = 4
-    positions: Positions = "fixed"
-    pooling: Pooling = "cls"
-    residual: bool = True
-    layer_norm: bool = True
-    feed_forward: bool = True
+    positions: Positions = "fixed"  # how patches are told where they stand
+    pooling: Pooling = "cls"  # what the classifier reads
+    residual: bool = True  # whether blocks add to what comes in
+    layer_norm: bool = True  # whether there are norms
+    feed_forward: bool = True  # whether blocks have a feed-forward part
     d_model: int = 400
     n_layers: int = 6
     n_heads: int = 8
     d_ff: int = 512
     dropout: float = 0.1
     widths: tuple[int, ...] = (64, 128, 256, 512)
-    n_blocks: tuple[int, ...] = (2, 2, 2, 2)
+    n_blocks: tuple[int, ...] = (2, 2, 2, 2)  # blocks of each of its stages
     visible: int = 32
-    n_train: int = 50_000
+    n_train: int = 50_000  # the first so many training images
     share: float = 1.0
-    n_watched: int = 10_000
+    n_watched: int = 10_000  # the first so many test images are looked at after every epoch
     epochs: int = 300
     batch_size: int = 100
-    optimizer: Literal["sgd", "adamw"] = "sgd"
+    optimizer: Literal["sgd", "adamw"] = "sgd"  # "sgd" with momentum 0.9, or "adamw"
     learning_rate: float = 0.1
-    weight_decay: float = 1e-4
-    warmup: float = 0.05
+    weight_decay: float = 1e-4  # of the optimiser
+    warmup: float = 0.05  # share of all steps in which the learning rate rises
     crop: bool = True
     std: Literal["image", "pixel"] = "image"
 
@@ -200,28 +179,13 @@ QUESTIONS = (
 
 
 def as_config(settings: SeeingRun) -> dict[str, Any]:
-    """Settings as a record keeps them, lists in the place of tuples.
-
-    Args:
-        settings: Of a run.
-
-    Example:
-        >>> as_config(CPU)["widths"]
-        [8, 16, 32, 64]
-    """
+    """Settings as a record keeps them, lists in the place of tuples."""
     config: dict[str, Any] = json.loads(json.dumps(asdict(settings)))
     return config
 
 
 def make_model(settings: SeeingRun, seed: int) -> nn.Module:
     """The network of a run, untrained.
-
-    Args:
-        settings: Of the run.
-        seed: Of its initial weights.
-
-    Raises:
-        ValueError: If the kind is unknown.
 
     Example:
         >>> count_parameters(make_model(CPU, seed=0))
@@ -251,9 +215,6 @@ def make_model(settings: SeeingRun, seed: int) -> nn.Module:
 def vit_config(settings: SeeingRun) -> ViTConfig:
     """What the settings say of a transformer.
 
-    Args:
-        settings: Of a run of kind ``"vit"``.
-
     Example:
         >>> vit_config(CPU).n_patches
         16
@@ -265,12 +226,8 @@ def vit_config(settings: SeeingRun) -> ViTConfig:
 def pixel_distances(model: ViT, weights: Tensor) -> Tensor:
     """How far a transformer's heads look, in pixels.
 
-    Args:
-        model: Whose weights they are.
-        weights: As it returns them, ``(L, B, H, N, N)``.
-
-    Returns:
-        Distances as of :func:`course_lib.attention_maps.attention_distance`, ``(L, B, H)``.
+    ``weights``: as it returns them, ``(L, B, H, N, N)``. Returns distances as of
+    :func:`course_lib.attention_maps.attention_distance`, ``(L, B, H)``.
     """
     side = model.config.side
     return attention_distance(
@@ -281,12 +238,8 @@ def pixel_distances(model: ViT, weights: Tensor) -> Tensor:
 def head_distances(model: ViT, images: Tensor) -> dict[str, float]:
     """How far each head looks on average, in pixels.
 
-    Args:
-        model: In evaluation mode.
-        images: Normalised, ``(B, 3, 32, 32)``.
-
-    Returns:
-        A mean over images and patches that ask, for each ``"layer.head"``, counted from 1.
+    ``images``: normalised, ``(B, 3, 32, 32)``. Returns a mean over images and patches that ask, for
+    each ``"layer.head"``, counted from 1.
     """
     with torch.no_grad():
         _, weights = model(images, return_weights=True)
@@ -299,12 +252,7 @@ def head_distances(model: ViT, images: Tensor) -> dict[str, float]:
 
 
 class Seeing:
-    """One run on CIFAR-10, in parts that other experiments change in subclasses.
-
-    Args:
-        job: What is to be run.
-        settings: Its settings.
-    """
+    """One run on CIFAR-10, in parts that other experiments change in subclasses."""
 
     kept: tuple[str, ...] = ()  # arms whose trained weights stay beside the record of seed 0
 

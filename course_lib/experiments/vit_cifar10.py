@@ -8,24 +8,10 @@ from torch import Tensor, nn
 
 
 def augment(images: Tensor, generator: torch.Generator, crop: bool) -> Tensor:
-    """Flip half of the images, and shift each by up to 4 pixels if ``crop``.
+    """Flip half of the images ``(B, 3, H, W)``, and shift each by up to 4 pixels if ``crop``.
 
-    What a shift brings in is black, as in the report.
-
-    Args:
-        images: Bytes ``(B, 3, H, W)``.
-        generator: Source of randomness.
-        crop: Whether to shift.
-
-    Returns:
-        Bytes ``(B, 3, H, W)``.
-
-    Example:
-        >>> images = torch.arange(6, dtype=torch.uint8).view(1, 1, 2, 3).expand(1, 3, 2, 3)
-        >>> made = [augment(images, torch.Generator().manual_seed(i), crop=False)
-        ...         for i in range(20)]
-        >>> sorted({tuple(image[0, 0, 0].tolist()) for image in made})
-        [(0, 1, 2), (2, 1, 0)]
+    They are bytes. What a shift brings in is black, as in the report. ``images``: bytes ``(B, 3, H,
+    W)``.
     """
     n, _, height, width = images.shape
     flip = torch.rand(n, generator=generator) < 0.5
@@ -46,18 +32,7 @@ def make_optimizer(
     learning_rate: float,
     weight_decay: float,
 ) -> torch.optim.Optimizer:
-    """The report's optimiser, or the one that transformers are usually trained with.
-
-    Args:
-        model: Whose parameters are to change.
-        name: ``"sgd"`` with momentum 0.9, or ``"adamw"``.
-        learning_rate: At the top of the schedule.
-        weight_decay: Of all parameters.
-
-    Example:
-        >>> type(make_optimizer(nn.Linear(2, 2), "adamw", 1e-3, 0.05)).__name__
-        'AdamW'
-    """
+    """The report's optimiser, or the one that transformers are usually trained with."""
     if name == "sgd":
         return torch.optim.SGD(
             model.parameters(), lr=learning_rate, momentum=0.9, weight_decay=weight_decay

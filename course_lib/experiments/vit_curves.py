@@ -43,16 +43,7 @@ _FALLS = {"training_loss": EPOCHS, "validation_loss": EPOCHS[:-1]}
 def by_epoch(metrics: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
     """What the report's table has, at its epochs.
 
-    Args:
-        metrics: One row an epoch.
-
-    Returns:
-        For each column of the table its number at each epoch that there is.
-
-    Example:
-        >>> row = {"loss": 2.0, "test_loss": 2.1, "accuracy": 0.3, "calibration_error": 0.1}
-        >>> by_epoch([row] * 20)["validation_loss"]
-        {'10': 2.1}
+    Returns, for each column of the table its number at each epoch that there is.
     """
     return {
         name: {str(n): metrics[n - 1][column] for n in EPOCHS if n <= len(metrics)}

@@ -56,19 +56,7 @@ EXPERIMENT = Experiment(
 
 
 def load_trained(path: Path) -> tuple[nn.Module, str]:
-    """Load the network that a run has kept beside its record.
-
-    Args:
-        path: The ``.safetensors`` file.
-
-    Returns:
-        The network in evaluation mode, and the variant of CIFAR-10 that it was trained on.
-
-    Example:
-        >>> network, variant = load_trained(KEPT_RESNET)
-        >>> type(network).__name__, variant
-        ('ResNet', 'CIFAR-10 (JPEG copy)')
-    """
+    """The network that a run has kept, for evaluation, and its variant of CIFAR-10."""
     with safe_open(path, framework="pt") as file:
         weights = {name: file.get_tensor(name) for name in file.keys()}
         text = file.metadata()

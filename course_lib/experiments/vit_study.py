@@ -38,16 +38,13 @@ from course_lib.vit import DistilledViT, ViT, distillation_loss
 class StudyRun(SeeingRun):
     """All settings of a run.
 
-    Args:
-        teacher: ``"none"``, or whether the convolutional network kept by ``vit-rivals`` teaches by
-            its ``"soft"`` distribution or its ``"hard"`` answer.
-        n_test: The first so many test images count at the end.
-        n_mapped: The first so many test images are asked where they are looked at.
+    ``teacher``: ``"none"``, or whether the convolutional network kept by ``vit-rivals`` teaches by
+    its ``"soft"`` distribution or its ``"hard"`` answer.
     """
 
     teacher: Literal["none", "soft", "hard"] = "none"
-    n_test: int = 10_000
-    n_mapped: int = 200
+    n_test: int = 10_000  # the first so many test images count at the end
+    n_mapped: int = 200  # the first so many test images are asked where they are looked at
 
 
 STUDY_CPU = StudyRun(

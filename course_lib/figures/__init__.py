@@ -24,11 +24,7 @@ NAMES = (
 
 
 def in_book() -> bool:
-    """Whether the code runs while the book is built.
-
-    Returns:
-        True if the environment variable ``COURSE_BOOK`` is ``1``.
-    """
+    """Whether the code runs while the book is built: ``COURSE_BOOK`` is ``1``."""
     return os.environ.get("COURSE_BOOK") == "1"
 
 

@@ -16,12 +16,7 @@ _LINKS = ((0,), (1, 6), (2,), (3,), (4,), (4,), (5,))
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`alignment_reader` takes it, and:
-
-    Attributes:
-        source: The words that are looked at, S of them.
-        target: The words that look, T of them.
-    """
+    """What the figure shows at first, as :func:`alignment_reader` takes it."""
 
     title = "Reading an alignment."
     use = (
@@ -29,8 +24,8 @@ class Options(Figure):
         "light up."
     )
 
-    source: Sequence[str] = _SOURCE
-    target: Sequence[str] = _TARGET
+    source: Sequence[str] = _SOURCE  # the words that are looked at, S of them
+    target: Sequence[str] = _TARGET  # the words that look, T of them
     scores: Sequence[Sequence[float]] = tuple(
         tuple(float(s in links) for s in range(len(_SOURCE))) for links in _LINKS
     )
@@ -63,21 +58,9 @@ def alignment_reader(
 ) -> dict[str, Any]:
     """Turn scores into an alignment and read one row of it.
 
-    Args:
-        scores: Scores ``(T, S)``.
-        row: The target word to read.
-        sharpness: What the scores are multiplied by before the softmax.
-
-    Returns:
-        ``weights`` of that row (its sum is 1), ``columns``: how much attention each source word
-        gets from all target words together (no reason to be 1), and the row's ``entropy``.
-
-    Example:
-        Two target words that look at the same source word leave nothing for the others.
-
-        >>> found = alignment_reader([[9.0, 0.0], [9.0, 0.0]])
-        >>> [round(column, 2) for column in found["columns"]]
-        [2.0, 0.0]
+    ``scores``: scores ``(T, S)``. Returns ``weights`` of that row (its sum is 1), ``columns``: how
+    much attention each source word gets from all target words together (no reason to be 1), and the
+    row's ``entropy``.
     """
     matrix = (torch.tensor(scores, dtype=torch.float64) * sharpness).softmax(dim=-1)
     weights = matrix[row]

@@ -24,19 +24,12 @@ _SENTENCES = (86, 85, 49, 72)
 
 @dataclass(frozen=True)
 class Reading:
-    """A sentence and all maps of it.
+    """A sentence and all maps of it."""
 
-    Attributes:
-        words: T words, both ends included; the hidden verb in brackets.
-        asks: Place of the hidden verb.
-        maps: Weights in thousandths ``(L, H, T, T)``.
-        kinds: The archetype of each map ``(L, H)``.
-    """
-
-    words: Sequence[str]
-    asks: int
-    maps: Sequence[Sequence[Sequence[Sequence[int]]]]
-    kinds: Sequence[Sequence[str]]
+    words: Sequence[str]  # T words, both ends included; the hidden verb in brackets
+    asks: int  # place of the hidden verb
+    maps: Sequence[Sequence[Sequence[Sequence[int]]]]  # weights in thousandths (L, H, T, T)
+    kinds: Sequence[Sequence[str]]  # the archetype of each map (L, H)
 
 
 @cache
@@ -70,12 +63,8 @@ def _numbered(places: Sequence[object]) -> dict[int, str]:
 class Options(Figure):
     """What the figure shows at first.
 
-    Attributes:
-        readings: The sentences with their maps.
-        sentence: Which of them, from 0.
-        layer: From 0.
-        head: From 0.
-        row: The query that is read in a notebook, the hidden verb if not given.
+    ``readings``: the sentences with their maps; ``sentence``: which of them, from 0; ``row``: the
+    query that is read in a notebook, the hidden verb if not given.
     """
 
     title = "Reading heads."
@@ -88,8 +77,8 @@ class Options(Figure):
     sentence: int = choice(
         0, "sentence", lambda now: {n: " ".join(r.words[1:-1]) for n, r in enumerate(now.readings)}
     )
-    layer: int = choice(0, "layer", lambda now: _numbered(now.readings[0].maps))
-    head: int = choice(2, "head", lambda now: _numbered(now.readings[0].maps[0]))
+    layer: int = choice(0, "layer", lambda now: _numbered(now.readings[0].maps))  # from 0
+    head: int = choice(2, "head", lambda now: _numbered(now.readings[0].maps[0]))  # from 0
     row: int = slider(
         None, "word", 0, lambda now: len(now.readings[now.sentence].words) - 1, page=False
     )
@@ -123,19 +112,9 @@ class Options(Figure):
 def attention_map_reader(weights: Sequence[Sequence[float]], row: int) -> dict[str, Any]:
     """Measure a map and read one of its rows.
 
-    Args:
-        weights: One map ``(T, T)``; rows are made to sum to 1.
-        row: The query that is read.
-
-    Returns:
-        The ``row``, and of the whole map ``entropy`` as a share of the largest possible,
-        ``near_diagonal`` within one place, ``largest`` weight and ``relative_position``, all means
-        over the queries.
-
-    Example:
-        >>> found = attention_map_reader([[3, 1], [1, 3]], row=1)
-        >>> found["row"], found["largest"], found["relative_position"]
-        ([0.25, 0.75], 0.75, 0.0)
+    Returns the ``row``, and of the whole map ``entropy`` as a share of the largest possible,
+    ``near_diagonal`` within one place, ``largest`` weight and ``relative_position``, all means over
+    the queries.
     """
     made = torch.tensor(weights, dtype=torch.float64)
     made = made / made.sum(dim=-1, keepdim=True)

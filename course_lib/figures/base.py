@@ -20,23 +20,14 @@ __all__ += ["mulberry32", "slider", "switch", "table"]
 
 @dataclass(frozen=True)
 class Control:
-    """What a reader may do to one field of a figure.
+    """What a reader may do to one field of a figure."""
 
-    Attributes:
-        label: What the control is called.
-        low: Smallest number of a slider.
-        high: Largest number of a slider, or a function of the state.
-        step: From number to number.
-        choices: Values, or a text for each value, or a function of the state.
-        page: Whether the page, too, is told the field; otherwise only a notebook has it.
-    """
-
-    label: str
-    low: Any = None
-    high: Any = None
-    step: float = 1
-    choices: Any = None
-    page: bool = True
+    label: str  # what the control is called
+    low: Any = None  # smallest number of a slider
+    high: Any = None  # largest number of a slider, or a function of the state
+    step: float = 1  # from number to number
+    choices: Any = None  # values, or a text for each value, or a function of the state
+    page: bool = True  # whether the page, too, is told the field; otherwise only a notebook has it
 
     def at(self, state: Any) -> "Control":
         """Evaluate what depends on the state."""
@@ -100,17 +91,10 @@ class Figure(ABC):
     and those made by :func:`slider`, :func:`choice` and :func:`switch` are what a reader changes.
     Book and notebook are made of the same class. A limit that depends on another field (a place
     in a sentence of some length) is a function of the state, and its field stands after that one.
-
-    Attributes:
-        title: Its heading.
-        use: How to use it, in a sentence or two.
-
-    Raises:
-        ValueError: If a field has a value that its control cannot show.
     """
 
     title: ClassVar[str]
-    use: ClassVar[str]
+    use: ClassVar[str]  # how to use it, in a sentence or two
 
     def __post_init__(self) -> None:
         """Refuse what no control can show."""
@@ -196,11 +180,7 @@ class Figure(ABC):
 def script(name: str) -> str:
     """Read the script that stands beside a figure's module.
 
-    Args:
-        name: Name of the figure, or ``common`` for what all of them share.
-
-    Returns:
-        JavaScript, safe to stand inside a ``<script>`` element.
+    Returns JavaScript, safe to stand inside a ``<script>`` element.
     """
     source = files("course_lib.figures").joinpath(f"{name.replace('-', '_')}.js")
     return source.read_text(encoding="utf-8").replace("</", "<\\/")
@@ -237,13 +217,8 @@ class Page:
 def bars(labels: Iterable[str], values: Iterable[float], texts: Iterable[str] = ()) -> str:
     """Draw numbers between 0 and 1 as horizontal bars.
 
-    Args:
-        labels: One text for each bar.
-        values: Numbers in [0, 1].
-        texts: What stands beside each bar, the number if not given.
-
-    Returns:
-        An HTML table whose cells hold the numbers too.
+    ``texts``: what stands beside each bar, the number if not given. Returns an HTML table whose
+    cells hold the numbers too.
     """
     values = [*values]
     rows = "".join(
@@ -260,15 +235,7 @@ def bars(labels: Iterable[str], values: Iterable[float], texts: Iterable[str] = 
 def cell(
     text: object, share: float, border: str = "", width: float = 2.0, rgb: str = "59,130,196"
 ) -> str:
-    """Make a coloured cell for :func:`table`.
-
-    Args:
-        text: What stands in it.
-        share: How much colour it has, in [0, 1].
-        border: Its style, if it stands out.
-        width: In em.
-        rgb: The colour.
-    """
+    """Make a coloured cell for :func:`table`. ``border``: its style, if it stands out."""
     return (
         f"<td style='background:rgba({rgb},{share:.3f});border:{border or '1px solid #767676'};"
         f"width:{width}em;height:2em;text-align:center'>{text}</td>"
@@ -287,10 +254,7 @@ def dials(
 ) -> str:
     """Draw pairs of hands on dials, an SVG.
 
-    Args:
-        first: Tips ``(x, y)`` of the blue hands, on a circle of radius 1, one for each dial.
-        second: Of the orange hands.
-        labels: What stands below each dial.
+    ``first``: tips ``(x, y)`` of the blue hands, on a circle of radius 1, one for each dial.
     """
     parts = []
     for number, (label, *tips) in enumerate(zip(labels, second, first, strict=True)):
@@ -305,13 +269,7 @@ def dials(
 
 
 def curve(values: Sequence[float], place: int, largest: float) -> str:
-    """Draw numbers over a line at zero, with a point at one of them, an SVG.
-
-    Args:
-        values: The numbers, from left to right.
-        place: Which of them has the point, from 0.
-        largest: The number that reaches the upper edge.
-    """
+    """Draw numbers over a line at zero, with a point at one of them, an SVG."""
     points = [(5 * k + 5, 60 - 50 * value / largest) for k, value in enumerate(values)]
     line = " ".join(f"{x},{y:.2f}" for x, y in points)
     x, y = points[place]
@@ -326,18 +284,8 @@ def curve(values: Sequence[float], place: int, largest: float) -> str:
 def mulberry32(seed: int, n: int) -> np.ndarray:
     """Draw numbers as the scripts of a page draw them.
 
-    Source: T. Ettinger, mulberry32, a generator of 32 bits (2017, in the public domain).
-
-    Args:
-        seed: The same seed, the same numbers.
-        n: How many.
-
-    Returns:
-        Numbers in [0, 1), ``(n,)``.
-
-    Example:
-        >>> mulberry32(0, 2).round(4).tolist()
-        [0.2664, 0.0003]
+    Source: T. Ettinger, mulberry32, a generator of 32 bits (2017, in the public domain). Returns
+    the numbers in [0, 1), ``(n,)``.
     """
     now = np.uint32(seed) + np.arange(1, n + 1, dtype=np.uint32) * np.uint32(0x6D2B79F5)
     mixed = (now ^ (now >> np.uint32(15))) * (now | np.uint32(1))

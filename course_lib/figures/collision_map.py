@@ -77,27 +77,10 @@ def collision_map(
 ) -> dict[str, Any]:
     """Compare the code of one place with those of all others.
 
-    Args:
-        scheme: Key of :data:`SCHEMES`. The code of a rotary place is the tips of its hands.
-        rows: Height of the grid.
-        columns: Its width.
-        row: The place that is picked.
-        column: The place that is picked.
-
-    Returns:
-        ``distances`` to all places (nested lists); ``same``, the others with the same code;
-        ``mistaken``, those that touch it nowhere and yet are nearer than one of its neighbours
-        above, below, left and right; and ``distinct``, the number of codes in the grid.
-
-    Raises:
-        ValueError: If the scheme is unknown or the place lies outside.
-
-    Example:
-        >>> found = collision_map("added", 8, 8, 2, 5)
-        >>> found["same"], found["distinct"]
-        ([[5, 2]], 36)
-        >>> collision_map("concatenated", 8, 8, 2, 5)["distinct"]
-        64
+    ``scheme``: key of :data:`SCHEMES`. The code of a rotary place is the tips of its hands. Returns
+    ``distances`` to all places (nested lists); ``same``, the others with the same code;
+    ``mistaken``, those that touch it nowhere and yet are nearer than one of its neighbours above,
+    below, left and right; and ``distinct``, the number of codes in the grid.
     """
     if not (0 <= row < rows and 0 <= column < columns):
         raise ValueError(f"the place is ({row}, {column}), wanted one in {rows} x {columns}")

@@ -57,28 +57,12 @@ def contrastive_matrix(
 ) -> dict[str, Any]:
     """Answer the questions of a batch and mark the answers.
 
-    Args:
-        cosines: Cosine of each picture (row) with each caption (column); pairs on the diagonal.
-        cooling: The temperature is ``10 ** (-cooling / 10)``.
-        asked: Whose answers are shown, ``pictures`` (softmax by row) or ``captions`` (by column).
-        hub: Whether :data:`HUB` is added to the first row.
-
-    Returns:
-        The ``temperature``, the ``weights`` of the softmax (nested lists), the losses ``by_row``
-        and ``by_column`` and their mean ``loss``, and how many pictures and captions give most
-        weight to their own, ``pictures`` and ``captions``.
-
-    Raises:
-        ValueError: If it is not known who is asked.
-
-    Example:
-        A picture that is near everything fails nobody but the captions:
-
-        >>> plain, hub = (contrastive_matrix(_COSINES, 10, hub=hub) for hub in (False, True))
-        >>> round(plain["by_row"], 3) == round(hub["by_row"], 3)
-        True
-        >>> plain["captions"], hub["captions"]
-        (5, 2)
+    ``cosines``: cosine of each picture (row) with each caption (column); pairs on the diagonal;
+    ``cooling``: the temperature is ``10 ** (-cooling / 10)``; ``asked``: whose answers are shown,
+    ``pictures`` (softmax by row) or ``captions`` (by column); ``hub``: whether :data:`HUB` is added
+    to the first row. Returns the ``temperature``, the ``weights`` of the softmax (nested lists),
+    the losses ``by_row`` and ``by_column`` and their mean ``loss``, and how many pictures and
+    captions give most weight to their own, ``pictures`` and ``captions``.
     """
     if asked not in ("pictures", "captions"):
         raise ValueError(f"asked is {asked!r}, wanted pictures or captions")

@@ -51,22 +51,7 @@ def cost_calculator(
 ) -> dict[str, dict[str, int]]:
     """Count multiplications and numbers held, for one sequence and one layer.
 
-    Args:
-        length: Sequence length T.
-        d_model: Width D.
-        n_heads: Number of heads H.
-        radius: Neighbours on each side, of window and Longformer.
-        rank: Mixtures of Linformer and features of Performer.
-
-    Returns:
-        ``multiplications`` and ``numbers``, each with an entry for each kind of attention.
-
-    Example:
-        >>> found = cost_calculator(1024, 512, 8, 64, 128)
-        >>> found["multiplications"]["full"] == found["multiplications"]["tiled"]
-        True
-        >>> found["numbers"]["full"] // found["numbers"]["tiled"]
-        56
+    Returns ``multiplications`` and ``numbers``, each with an entry for each kind of attention.
     """
     costs = attention_costs(length, d_model, n_heads, radius=radius, rank=rank)
     return {
@@ -76,18 +61,7 @@ def cost_calculator(
 
 
 def short(value: int) -> str:
-    """Say a large number with three digits.
-
-    Args:
-        value: At least 1.
-
-    Returns:
-        Such as ``"1.07 billion"``.
-
-    Example:
-        >>> short(1_073_741_824), short(320)
-        ('1.07 billion', '320')
-    """
+    """Say a large number with three digits. Such as ``"1.07 billion"``."""
     names = ("", " thousand", " million", " billion", " trillion")
     power = min((len(str(value)) - 1) // 3, len(names) - 1)
     return f"{float(f'{value / 1000**power:.3g}'):g}{names[power]}"

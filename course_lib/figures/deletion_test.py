@@ -23,17 +23,11 @@ _COLOURS = ("#a8c4dc", "#33546e", "#444444", "#ffffff", "#aa3333")  # sky, sea, 
 
 @dataclass(frozen=True)
 class Trial:
-    """A map and what became of the answer.
-
-    Attributes:
-        name: Of the map.
-        weights: Of the 64 patches, in ten thousandths.
-        curve: Probability of the right class after each step.
-    """
+    """A map and what became of the answer."""
 
     name: str
-    weights: Sequence[int]
-    curve: Sequence[float]
+    weights: Sequence[int]  # of the 64 patches, in ten thousandths
+    curve: Sequence[float]  # probability of the right class after each step
 
 
 def ship() -> Tensor:
@@ -81,12 +75,10 @@ def try_maps() -> tuple[Trial, ...]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`deletion_test` takes it, and:
+    """What the figure shows at first, as :func:`deletion_test` takes it.
 
-    Attributes:
-        trials: All maps with their curves; the last is by chance.
-        pixels: Number of the colour of each pixel, row after row.
-        colours: They, as ``#rrggbb``.
+    ``trials``: all maps with their curves; the last is by chance; ``pixels``: number of the colour
+    of each pixel, row after row.
     """
 
     title = "Does the answer rest on what the map shows?"
@@ -99,7 +91,7 @@ class Options(Figure):
     step: int = slider(4, "steps", 0, STEPS)
     trials: Sequence[Trial] = field(default_factory=try_maps)
     pixels: str = "".join(map(str, ship().flatten().tolist()))
-    colours: Sequence[str] = _COLOURS
+    colours: Sequence[str] = _COLOURS  # they, as #rrggbb
 
     def say(self, found: dict[str, Any]) -> str:
         return (
@@ -117,19 +109,9 @@ class Options(Figure):
 def deletion_test(chosen: int, step: int) -> dict[str, Any]:
     """Paint patches grey, those first that a map gives most weight.
 
-    Args:
-        chosen: Number of the map in :func:`try_maps`.
-        step: How many steps of four patches are taken.
-
-    Returns:
-        ``gone``, the numbers of the patches in their order; ``held``, which part of the map's
-        weight they hold; the ``probability`` of *ship* and that with random patches, ``chance``.
-
-    Example:
-        Without any patch no map makes a difference.
-
-        >>> deletion_test(0, 16)["probability"] == deletion_test(9, 16)["probability"]
-        True
+    ``chosen``: number of the map in :func:`try_maps`. Returns ``gone``, the numbers of the patches
+    in their order; ``held``, which part of the map's weight they hold; the ``probability`` of
+    *ship* and that with random patches, ``chance``.
     """
     *trials, luck = try_maps()
     trial = trials[chosen]

@@ -43,10 +43,9 @@ def _sweep() -> Sweep:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`depth_explorer` takes it, and:
+    """What the figure shows at first, as :func:`depth_explorer` takes it.
 
-    Attributes:
-        sweep: All curves, measured when the figure is made; nothing to choose.
+    ``sweep``: all curves, measured when the figure is made; nothing to choose.
     """
 
     title = "Down a deep stack."
@@ -82,22 +81,10 @@ def depth_explorer(
 ) -> dict[str, Any]:
     """Measure one quantity behind each block of a stack that has not been trained.
 
-    Args:
-        arrangement: What surrounds each part, a key of :data:`FORMULAS`.
-        depth: Number L of blocks.
-        quantity: One of :data:`QUANTITIES`, see
-            :class:`~course_lib.transformer.depth.DepthProfile`.
-        layer: The place that is read.
-
-    Returns:
-        The ``curve``, L + 1 numbers of four digits, the ``value`` at the place that is read, and
-        the ``ratio`` of the first to the last.
-
-    Example:
-        >>> depth_explorer("neither", 8)["ratio"] < 0.001
-        True
-        >>> depth_explorer("pre", 8)["ratio"] > 1
-        True
+    ``arrangement``: what surrounds each part, a key of :data:`FORMULAS`; ``quantity``: one of
+    :data:`QUANTITIES`, see :class:`~course_lib.transformer.depth.DepthProfile`. Returns the
+    ``curve``, L + 1 numbers of four digits, the ``value`` at the place that is read, and the
+    ``ratio`` of the first to the last.
     """
     curve = _curve(arrangement, depth)[quantity]
     return {"curve": curve, "value": curve[layer], "ratio": curve[0] / curve[-1]}

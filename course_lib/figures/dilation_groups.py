@@ -68,28 +68,11 @@ def dilation_groups(
 ) -> dict[str, Any]:
     """Say which tokens a group samples, and what the key of one of them is fused of.
 
-    Args:
-        dilation: One of :data:`DILATIONS`.
-        around: Whether a 3 x 3 convolution has looked around each sample.
-        row: The token that is picked.
-        column: The token that is picked.
-
-    Returns:
-        ``size`` and ``windows``, side and number of the areas; ``places``, for each token the
-        number of its place in a window, from 1, or 0 if it isn't sampled (nested lists); ``area``,
-        the samples of the area that the picked token lies in; ``fused``, the tokens that stand at
-        its place in all areas; ``read``, how many tokens the group reads; and ``together``, how
-        many the dilated groups read, without the local one.
-
-    Raises:
-        ValueError: If there is no such group or place.
-
-    Example:
-        >>> found = dilation_groups(dilation=2, row=0, column=4)
-        >>> found["size"], found["windows"], found["read"], len(found["fused"])
-        (5, 9, 81, 9)
-        >>> found["area"][:3], found["places"][0][:5]
-        ([[0, 0], [0, 2], [0, 4]], [1, 0, 2, 0, 3])
+    ``dilation``: one of :data:`DILATIONS`. Returns ``size`` and ``windows``, side and number of the
+    areas; ``places``, for each token the number of its place in a window, from 1, or 0 if it isn't
+    sampled (nested lists); ``area``, the samples of the area that the picked token lies in;
+    ``fused``, the tokens that stand at its place in all areas; ``read``, how many tokens the group
+    reads; and ``together``, how many the dilated groups read, without the local one.
     """
     if dilation not in DILATIONS:
         raise ValueError(f"dilation is {dilation}, wanted one of {DILATIONS}")

@@ -53,23 +53,8 @@ def heads_apart(
 ) -> dict[str, Any]:
     """Let a query look with two heads and with one.
 
-    Args:
-        query: Numbers of one word; their count is even.
-        keys: As many numbers for each word.
-        values: As many numbers for each word.
-
-    Returns:
-        For ``two`` heads and for ``one`` the ``scores`` and ``weights`` of each head (nested
-        lists) and the ``output``, joined.
-
-    Example:
-        The weights of one head serve both halves of its output.
-
-        >>> found = heads_apart([1, 1, 2, 1])
-        >>> [[round(a, 2) for a in head] for head in found["two"]["weights"]]
-        [[0.8, 0.2], [0.11, 0.89]]
-        >>> [round(o, 2) for o in found["one"]["output"]]
-        [0.38, 0.62, 0.62, 0.38]
+    ``query``: numbers of one word; their count is even. Returns, for ``two`` heads and for ``one``
+    the ``scores`` and ``weights`` of each head (nested lists) and the ``output``, joined.
     """
     found = {}
     for name, n_heads in (("two", 2), ("one", 1)):

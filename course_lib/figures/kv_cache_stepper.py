@@ -11,14 +11,7 @@ from course_lib.figures.base import Figure, cell, slider, switch, table
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    Attributes:
-        source: Words that the encoder has read.
-        target: Words that the decoder reads, the start token first.
-        step: The step that is shown, from 1 to the number of target words.
-        cached: Whether keys and values are kept from step to step.
-    """
+    """What the figure shows at first."""
 
     title = "A decoder writes, one token a step."
     use = (
@@ -27,7 +20,8 @@ class Options(Figure):
         "computed once more."
     )
 
-    source: Sequence[str] = ("joheun", "jeonyeogibnida", ".")
+    source: Sequence[str] = ("joheun", "jeonyeogibnida", ".")  # words that the encoder has read
+    # Words that the decoder reads, the start token first.
     target: Sequence[str] = ("<start>", "it", "is", "a", "good", "evening")
     step: int = slider(3, "step", 1, lambda now: len(now.target))
     cached: bool = switch(True, "with a cache")
@@ -55,33 +49,12 @@ class Options(Figure):
 
 
 def kv_cache_stepper(n_source: int, step: int, cached: bool = True) -> dict[str, Any]:
-    """Count what one decoder layer does up to a step of greedy writing.
+    """Count what one decoder layer does up to a step of greedy writing, from 1.
 
     A row is the key and the value of one token. Without a cache everything written so far is read
-    anew at each step, in self-attention and in cross-attention.
-
-    Args:
-        n_source: Number of source tokens S.
-        step: Number of the step, from 1; so many target tokens have been read when it is done.
-        cached: Whether rows are kept.
-
-    Returns:
-        For this step and, as ``own`` (self-attention) and ``memory`` (cross-attention), what
-        becomes of each row: ``"kept"`` or ``"now"``; ``queries``, the tokens that ask; ``rows``
-        and ``scores``, computed at this step; ``rows_so_far`` and ``scores_so_far``, at this step
-        and all before.
-
-    Raises:
-        ValueError: If the step is below 1.
-
-    Example:
-        At the fifth step a cache saves four rows of five, and all rows of the memory.
-
-        >>> with_cache, without = (kv_cache_stepper(3, 5, cached) for cached in (True, False))
-        >>> with_cache["rows"], without["rows"]
-        (1, 8)
-        >>> with_cache["rows_so_far"], without["rows_so_far"]
-        (8, 30)
+    anew at each step, in self-attention and in cross-attention. ``own`` (self-attention) and
+    ``memory`` (cross-attention) are what becomes of each row at this step: ``"kept"`` or ``"now"``;
+    ``queries`` are the tokens that ask; ``rows_so_far`` and ``scores_so_far`` count all steps.
     """
     if step < 1:
         raise ValueError(f"step is {step}, wanted at least 1")

@@ -45,17 +45,8 @@ class Options(Figure):
 
     Attributes:
         hour: First hour that is forecast, of a made-up series that begins on :data:`BEGIN`.
-        level: Of the series, in degrees.
-        swing: By how much a day goes up and down.
-        trend: Degrees a day.
-        noise: How much of it is chance.
-        jump: By how much it jumps at hour :data:`JUMP`, for good.
-        last: What is added to the last hour that is read.
         shuffled: Whether the hours that are read come in another order.
-        placed: Whether the Informer is told the places of hours.
-        timed: Whether it is told hour, weekday and date.
         off: Number of the head that is switched off among all, 0 for none.
-        wander: The chance, an hour each.
         kilobytes: What a page loads when a reader wants the figure.
     """
 
@@ -66,17 +57,17 @@ class Options(Figure):
     )
 
     hour: int = slider(192, "forecast from hour", READ, HOURS - AHEAD)
-    level: int = slider(14, "level", 0, 30)
-    swing: float = slider(3.0, "daily swing", 0, 8, 0.5)
-    trend: float = slider(0.0, "trend, a day", -3, 3, 0.5)
-    noise: float = slider(1.0, "chance", 0, 3, 0.5)
-    jump: int = slider(0, "jump", -10, 10)
-    last: int = slider(0, "raise last hour", -10, 10)
+    level: int = slider(14, "level", 0, 30)  # of the series, in degrees
+    swing: float = slider(3.0, "daily swing", 0, 8, 0.5)  # by how much a day goes up and down
+    trend: float = slider(0.0, "trend, a day", -3, 3, 0.5)  # degrees a day
+    noise: float = slider(1.0, "chance", 0, 3, 0.5)  # how much of it is chance
+    jump: int = slider(0, "jump", -10, 10)  # by how much it jumps at hour JUMP, for good
+    last: int = slider(0, "raise last hour", -10, 10)  # what is added to the last hour that is read
     shuffled: bool = switch(False, "shuffle the history")
-    placed: bool = switch(True, "positions")
-    timed: bool = switch(True, "calendar")
+    placed: bool = switch(True, "positions")  # whether the Informer is told the places of hours
+    timed: bool = switch(True, "calendar")  # whether it is told hour, weekday and date
     off: int = slider(0, "head off", 0, 16, page=False)
-    wander: Sequence[float] = field(default_factory=_wander)
+    wander: Sequence[float] = field(default_factory=_wander)  # the chance, an hour each
     kilobytes: int = field(default_factory=partial(kilobytes, "forecast"))
 
     @property
@@ -182,29 +173,9 @@ def live_forecast(
 ) -> dict[str, Any]:
     """Forecast a day from four.
 
-    Args:
-        values: 96 hours, in degrees.
-        truth: The 24 hours that come, in degrees.
-        start: Number of the first hour that is read, which says its time.
-        order: Which hour comes to each place of the history. Its calendar stays.
-        placed: Whether the Informer is told the places of hours.
-        timed: Whether it is told their times.
-        off: Heads that are switched off.
-
-    Returns:
-        ``forecasts`` of each of :data:`NAMES`, in degrees (24), their mean squared ``errors``, in
-        standard deviations of the training rows as everywhere, and ``maps``: to which 48 tokens of
-        the history each forecast hour looks in each head of the cross-attention (4, 24, 48).
-
-    Example:
-        A history that is 1 degree higher makes the line's forecast about as much higher.
-
-        >>> days, truth = [10.0] * 96, [10.0] * 24
-        >>> for values in (days, [value + 1 for value in days]):
-        ...     made = live_forecast(values, truth, 0)["forecasts"]["line"]
-        ...     print(round(sum(made) / 24, 1))
-        10.1
-        11.1
+    Returns ``forecasts`` of each of :data:`NAMES`, in degrees (24), their mean squared ``errors``,
+    in standard deviations of the training rows as everywhere, and ``maps``: to which 48 tokens of
+    the history each forecast hour looks in each head of the cross-attention (4, 24, 48).
     """
     _, line, mean, std = _exact()
     read = (torch.tensor(values, dtype=torch.float64)[list(order)] - mean) / std

@@ -46,14 +46,8 @@ def make_model(
 ) -> tuple[Mirror, list[nn.Parameter]]:
     """Make the network in double precision, as a page computes.
 
-    Args:
-        arrangement: What surrounds the parts of its blocks.
-        blocks: Number of blocks.
-        weights: All of them, one after another, or a seed: then matrices are drawn with Xavier's
-            variance, embeddings with variance 1, and shifts are 0.
-
-    Returns:
-        The network and its parameters. Norms that the arrangement leaves out are not among them.
+    Returns the network and its parameters. Norms that the arrangement leaves out are not among
+    them.
 
     Example:
         >>> _, parameters = make_model("pre", 1, 0)
@@ -100,14 +94,7 @@ def live_training(
 ) -> dict[str, Any]:
     """Let the network read one sequence backwards.
 
-    Args:
-        arrangement: What surrounds the parts of its blocks.
-        blocks: Number of blocks L.
-        weights: All of them, one after another.
-        digits: The sequence, T digits.
-
-    Returns:
-        ``loss`` in nats a digit, ``logits`` ``(T * 10,)`` and ``maps`` ``(L, T, T)``.
+    Returns ``loss`` in nats a digit, ``logits`` ``(T * 10,)`` and ``maps`` ``(L, T, T)``.
 
     Example:
         >>> weights = _flat(make_model("pre", 1, 0)[1])
@@ -138,21 +125,9 @@ def adam_steps(
 ) -> dict[str, Any]:
     """Take a step of Adam for each batch.
 
-    Args:
-        arrangement: What surrounds the parts of its blocks.
-        blocks: Number of blocks.
-        weights: All of them, one after another, or a seed.
-        batches: One for each step, B sequences of T digits each.
-        rates: The learning rate of each step.
-
-    Returns:
-        The ``losses`` before each step, the ``gradients`` of the last one with respect to all
-        weights, and the ``weights`` afterwards.
-
-    Example:
-        >>> found = adam_steps("pre", 1, 0, [[EXAMPLE]] * 2, [0.01, 0.01])
-        >>> found["losses"][1] < found["losses"][0]
-        True
+    ``batches``: one for each step, B sequences of T digits each. Returns the ``losses`` before each
+    step, the ``gradients`` of the last one with respect to all weights, and the ``weights``
+    afterwards.
     """
     model, parameters = make_model(arrangement, blocks, weights)
     optimizer = torch.optim.Adam(parameters, eps=EPSILON)
@@ -171,17 +146,11 @@ def adam_steps(
 
 @dataclass(frozen=True)
 class Run:
-    """One training.
+    """One training."""
 
-    Attributes:
-        losses: Before each step, in nats a digit.
-        accuracy: Share of the digits of 50 fresh sequences that are right at the end.
-        weights: All of them at the end, one after another.
-    """
-
-    losses: list[float]
-    accuracy: float
-    weights: list[float]
+    losses: list[float]  # before each step, in nats a digit
+    accuracy: float  # share of the digits of 50 fresh sequences that are right at the end
+    weights: list[float]  # all of them at the end, one after another
 
     @property
     def last(self) -> float:
@@ -197,16 +166,7 @@ def train(
 ) -> Run:  # fmt: skip
     """Train as the page does: weights, batches and test come from three seeds of their own.
 
-    Args:
-        arrangement: What surrounds the parts of the blocks.
-        blocks: Number of blocks.
-        rate: Learning rate of Adam.
-        warm_up: Whether the learning rate rises linearly over the first 200 steps.
-        seed: Decides weights and sequences.
-        steps: Number of batches, of 32 sequences of 8 digits each.
-
-    Returns:
-        The run.
+    Returns the run.
 
     Example:
         >>> len(train("pre", 1, steps=2).losses)
@@ -229,14 +189,9 @@ def train(
 class Options(Figure):
     """What the figure shows at first.
 
-    Attributes:
-        arrangement: What surrounds each part, a key of ``FORMULAS`` of the depth explorer.
-        blocks: How many blocks there are.
-        rate: Learning rate.
-        warm_up: Whether the learning rate rises from 0 over the first steps.
-        seed: Decides weights and sequences.
-        steps: How long a notebook trains; in a page the reader decides.
-        sizes: What the page's network is made of.
+    ``arrangement``: what surrounds each part, a key of ``FORMULAS`` of the depth explorer;
+    ``warm_up``: whether the learning rate rises from 0 over the first steps; ``steps``: how long a
+    notebook trains; in a page the reader decides.
     """
 
     title = "A network learns while you watch."
@@ -247,12 +202,12 @@ class Options(Figure):
     )
 
     arrangement: Arrangement = choice("pre", "each part", FORMULAS)
-    blocks: int = choice(1, "blocks", BLOCKS)
-    rate: float = choice(0.03, "learning rate", RATES)
+    blocks: int = choice(1, "blocks", BLOCKS)  # how many blocks there are
+    rate: float = choice(0.03, "learning rate", RATES)  # learning rate
     warm_up: bool = switch(False, "warm-up")
     seed: int = slider(1, "seed", 0, 9)
     steps: int = slider(STEPS, "steps", 0, STEPS, page=False)
-    sizes: dict[str, Any] = field(default_factory=SIZES.copy)
+    sizes: dict[str, Any] = field(default_factory=SIZES.copy)  # what the page's network is made of
 
     def find(self) -> Run:
         return train(self.arrangement, self.blocks, self.rate, self.warm_up, self.seed, self.steps)

@@ -45,13 +45,8 @@ class Options(Figure):
     Attributes:
         sentences: German or Korean, their words separated by spaces.
         sentence: Number of the sentence that is translated, from 0.
-        words: How many words are written, at most.
         order: Positions of the source words, a key of :data:`ORDERS`.
-        shown: Whose maps are drawn, a key of :data:`KINDS`.
         off: Number of the head that is switched off among those shown, 0 for none.
-        temperature: Divides the logits.
-        masked: Whether the decoder has its causal mask.
-        beam: How many beginnings a beam search follows.
         kilobytes: What a page loads when a reader wants the figure.
     """
 
@@ -63,13 +58,13 @@ class Options(Figure):
 
     sentences: Sequence[str] = field(default_factory=_sentences)
     sentence: int = choice(5, "sentence", lambda state: dict(enumerate(state.sentences)))
-    words: int = slider(MOST, "words", 0, MOST, page=False)
+    words: int = slider(MOST, "words", 0, MOST, page=False)  # how many words are written, at most
     order: str = choice("trained", "positions", ORDERS)
-    shown: str = choice("cross", "maps of", KINDS)
+    shown: str = choice("cross", "maps of", KINDS)  # whose maps are drawn, a key of KINDS
     off: int = slider(0, "head off", 0, 8, page=False)
-    temperature: float = slider(1.0, "temperature", 0.25, 8.0, 0.25)
-    masked: bool = switch(True, "causal mask")
-    beam: int = slider(1, "beam", 1, 4, page=False)
+    temperature: float = slider(1.0, "temperature", 0.25, 8.0, 0.25)  # divides the logits
+    masked: bool = switch(True, "causal mask")  # whether the decoder has its causal mask
+    beam: int = slider(1, "beam", 1, 4, page=False)  # how many beginnings a beam search follows
     kilobytes: int = field(default_factory=partial(kilobytes, "translator"))
 
     def find(self) -> dict[str, Any]:
@@ -140,14 +135,7 @@ def _places(order: str, n: int) -> list[int]:
 
 @contextmanager
 def without(model: EncoderDecoder, off: Sequence[Head] = (), masked: bool = True) -> Iterator[None]:
-    """Take parts of a model away for a while.
-
-    Args:
-        model: A Transformer that translates.
-        off: Heads whose output becomes 0.
-        masked: Whether words that are written still can't see those after them. Without the mask
-            a cache is wrong: call the model with all that is written.
-    """
+    """Take parts of a model away for a while."""
 
     def change(factors: Tensor, free: bool, _module: nn.Module, args: Any, named: Any) -> Any:
         return args, {**named, "head_mask": factors, **({"mask": None} if free else {})}
@@ -187,26 +175,11 @@ def live_translator(
 ) -> dict[str, Any]:
     """Read a sentence, take what is written as given, and say what may come next.
 
-    Args:
-        source: S German or Korean words; those that the model does not know are ``<unk>``.
-        written: English words so far.
-        off: Heads that are switched off.
-        places: Position of each source word; 0 to S - 1 if not given.
-        masked: Whether the decoder has its causal mask.
-        temperature: Divides the logits.
-        shown: Whose maps are wanted, a key of :data:`KINDS`.
-        beam: How many beginnings a beam search follows.
-        length: For how many steps.
-
-    Returns:
-        ``logits`` and ``probabilities`` ``(V)``, ``maps`` ``(L, H, T, S)``, where a causal row
-        ends with its own word, how many numbers are ``kept`` for the next word, and the ``beams``
-        of :func:`search`.
-
-    Example:
-        >>> found = live_translator("ein hund schläft .".split(), ["a"])
-        >>> load_translator().target.tokens[torch.tensor(found["logits"]).argmax()]
-        'dog'
+    ``source``: S German or Korean words; those that the model does not know are ``<unk>``;
+    ``places``: position of each source word; 0 to S - 1 if not given; ``shown``: whose maps are
+    wanted, a key of :data:`KINDS`. Returns ``logits`` and ``probabilities`` ``(V)``, ``maps`` ``(L,
+    H, T, S)``, where a causal row ends with its own word, how many numbers are ``kept`` for the
+    next word, and the ``beams`` of :func:`search`.
     """
     model, config = _exact().model, _exact().model.config
     tokens = torch.tensor([_exact().source.encode(source)])
@@ -235,15 +208,9 @@ def live_translator(
 def search(source: Sequence[str], beam: int, length: int, **how: Any) -> dict[str, Any]:
     """Follow the best beginnings at once, without a length norm.
 
-    Args:
-        source: Words.
-        beam: Number of beginnings K.
-        length: Number of steps; without any there is one beginning, the empty one.
-        how: ``off``, ``places`` and ``masked`` as for :func:`live_translator`.
-
-    Returns:
-        ``words`` of each beginning, the end included, the best first, and ``scores``, their
-        log-probabilities.
+    ``length``: number of steps; without any there is one beginning, the empty one; ``how``:
+    ``off``, ``places`` and ``masked`` as for :func:`live_translator`. Returns ``words`` of each
+    beginning, the end included, the best first, and ``scores``, their log-probabilities.
 
     Example:
         >>> search("ein hund schläft .".split(), 2, 5)["words"][0]
@@ -273,14 +240,9 @@ def search(source: Sequence[str], beam: int, length: int, **how: Any) -> dict[st
 def translate(source: Sequence[str], most: int, **how: Any) -> dict[str, Any]:
     """Write the likeliest word, again and again.
 
-    Args:
-        source: Words.
-        most: How many words are written at most.
-        how: As for :func:`live_translator`.
-
-    Returns:
-        What :func:`live_translator` finds at the end, and ``likely``: pairs of each word and its
-        probability, that of the word which comes next included.
+    ``how``: as for :func:`live_translator`. Returns what :func:`live_translator` finds at the end,
+    and ``likely``: pairs of each word and its probability, that of the word which comes next
+    included.
 
     Example:
         >>> [word for word, _ in translate("ein hund schläft .".split(), 20)["likely"]]

@@ -71,12 +71,7 @@ def _draw(shapes: str, x: float = 0.0, y: float = 0.0) -> Tensor:
 def draw_pictures(x: float = 0.0, y: float = 0.0) -> dict[str, Tensor]:
     """Draw a small picture of each of a few classes.
 
-    Args:
-        x: How many pixels to the right all is moved.
-        y: How many pixels down.
-
-    Returns:
-        Bytes ``(3, 32, 32)`` by the name of the class.
+    Returns bytes ``(3, 32, 32)`` by the name of the class.
 
     Example:
         >>> drawn = draw_pictures()
@@ -119,13 +114,11 @@ class Options(Figure):
     """What the figure shows at first.
 
     Attributes:
-        picture: Which drawing is read.
         shuffled: Whether its patches lie in another order.
-        placed: Whether each patch is told its place.
         shown: Whose map is large: 0 for rollout, then each head of each layer.
         pictures: Drawings, as base64 of their bytes, row after row, three a pixel.
-        bins: For each tenth of confidence, how many test pictures were answered so surely, and
-            the share of correct answers among them.
+        bins: For each tenth of confidence, how many test pictures were answered so surely, and the
+            share of correct answers among them.
         kilobytes: What a page loads when a reader wants the figure.
     """
 
@@ -135,9 +128,9 @@ class Options(Figure):
         "positions away, and see what becomes of the answer and of each head's map."
     )
 
-    picture: str = choice("horse", "picture", tuple(_SHAPES))
+    picture: str = choice("horse", "picture", tuple(_SHAPES))  # which drawing is read
     shuffled: bool = switch(False, "shuffle the patches")
-    placed: bool = switch(True, "positions")
+    placed: bool = switch(True, "positions")  # whether each patch is told its place
     shown: int = choice(0, "map", lambda _: _map_names())
     pictures: Mapping[str, str] = field(default_factory=_pictures)
     bins: Sequence[tuple[int, float]] = field(default_factory=_bins)
@@ -237,15 +230,8 @@ def _exact(placed: bool) -> ViT:
 def live_vit(pixels: Sequence[int], order: Sequence[int], placed: bool = True) -> dict[str, Any]:
     """Classify a picture, and say where the class token looks.
 
-    Args:
-        pixels: Bytes of a picture (3, 32, 32), channel after channel and row after row.
-        order: Which patch comes to each place.
-        placed: Whether patches are told their places. The class token's position stays: it is the
-            same in all pictures, a part of the token.
-
-    Returns:
-        ``logits`` and ``probabilities`` (10), ``attention`` (L, H, T) of the class token, and its
-        row of the ``rollout`` (T); the class token itself stands before the patches.
+    Returns ``logits`` and ``probabilities`` (10), ``attention`` (L, H, T) of the class token, and
+    its row of the ``rollout`` (T); the class token itself stands before the patches.
 
     Example:
         Where no patch is told its place, their order makes no difference.

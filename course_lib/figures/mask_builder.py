@@ -28,11 +28,7 @@ CONVENTIONS = {
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`mask_builder` takes it, and:
-
-    Attributes:
-        convention: Key of :data:`CONVENTIONS`.
-    """
+    """What the figure shows at first, as :func:`mask_builder` takes it."""
 
     title = "One mask, five conventions."
     use = (
@@ -45,7 +41,7 @@ class Options(Figure):
     real: int | None = slider(None, "real tokens", 0, lambda now: now.length)
     side: str = choice("right", "padding", {side: side for side in ("right", "left")})
     radius: int | None = slider(None, "radius", 0, lambda now: now.length)
-    convention: str = choice("may attend", "written as", CONVENTIONS)
+    convention: str = choice("may attend", "written as", CONVENTIONS)  # key of CONVENTIONS
 
     def say(self, found: dict[str, Any]) -> str:
         rows = ", ".join(map(str, found["empty"])) or "none"
@@ -75,26 +71,10 @@ def mask_builder(
 ) -> dict[str, Any]:
     """Combine a causal, a padding and a window mask, and translate the result.
 
-    Args:
-        length: Number T of positions.
-        causal: Whether a query sees only itself and what comes before.
-        real: Number of real tokens, all if not given.
-        side: Where the padding stands, ``right`` or ``left``.
-        radius: Neighbours seen on each side; all if not given or at least T.
-
-    Returns:
-        ``pairs``, the number of allowed ones; ``empty``, the queries (from 1) that may attend to
-        nothing; and ``values``, the mask in each convention as nested lists, with ``-inf`` as a
-        string and ``None`` where a convention cannot say it.
-
-    Raises:
-        ValueError: If the side is neither left nor right.
-
-    Example:
-        >>> mask_builder(3, causal=True, real=2, side="left")["empty"]
-        [1]
-        >>> mask_builder(3, causal=False, real=2)["values"]["lengths"]
-        [2]
+    ``real``: number of real tokens, all if not given; ``radius``: neighbours seen on each side; all
+    if not given or at least T. Returns ``pairs``, the number of allowed ones; ``empty``, the
+    queries (from 1) that may attend to nothing; and ``values``, the mask in each convention as
+    nested lists, with ``-inf`` as a string and ``None`` where a convention cannot say it.
     """
     if side not in ("left", "right"):
         raise ValueError(f"side is {side!r}, wanted left or right")

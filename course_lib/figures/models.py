@@ -22,12 +22,7 @@ ARM = "many"
 
 
 def trained_vit() -> ViT:
-    """The vision transformer that figures show.
-
-    Example:
-        >>> trained_vit().config.patch_size
-        4
-    """
+    """The vision transformer that figures show."""
     model = load_kept(ARM).model
     assert model is not None  # this arm keeps it
     return model
@@ -67,15 +62,7 @@ MODELS: dict[str, tuple[str, Callable[[], bytes]]] = {
 
 
 def model_files(*names: str) -> dict[str, str]:
-    """Scripts that a page loads, by their names in the site.
-
-    Args:
-        names: Keys of :data:`MODELS`; all if none is given.
-
-    Example:
-        >>> [*model_files("vit")]
-        ['runtime.js', 'vit.js']
-    """
+    """Scripts that a page loads for models (all if none is named), by their names in the site."""
     files = {"runtime.js": script("runtime")}
     for name in names or MODELS:
         computes, weights = MODELS[name]
@@ -85,11 +72,7 @@ def model_files(*names: str) -> dict[str, str]:
 
 
 def kilobytes(name: str) -> int:
-    """What a page loads for one model.
-
-    Args:
-        name: A key of :data:`MODELS`.
-    """
+    """What a page loads for one model."""
     return round(sum(map(len, model_files(name).values())) / 1000)
 
 

@@ -69,22 +69,9 @@ def paired_plans(
 ) -> dict[str, Any]:
     """Judge every imagined experiment by its interval.
 
-    Args:
-        difference: The true one.
-        spread: Standard deviation of the differences of pairs.
-        pairs: How many pairs each experiment has.
-        quantiles: Of Student's t for 2 pairs, 3 pairs and so on.
-
-    Returns:
-        ``means`` and ``halves``, the intervals of those that are drawn; ``found``, for 2, 3 and
-        more pairs how many experiments have an interval without 0; ``wrong``, how many of those
-        with so many pairs have it on the wrong side.
-
-    Example:
-        Where nothing is to be found, one experiment in twenty finds something.
-
-        >>> paired_plans(0.0, 0.04, 5)["found"][3] / PLANS
-        0.054
+    Returns ``means`` and ``halves``, the intervals of those that are drawn; ``found``, for 2, 3 and
+    more pairs how many experiments have an interval without 0; ``wrong``, how many of those with so
+    many pairs have it on the wrong side.
     """
     found, shown = [], {}
     for n, quantile in enumerate(quantiles, 2):

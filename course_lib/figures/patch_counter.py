@@ -33,12 +33,7 @@ SHIP: Sequence[Rectangle] = (
 def config_of(patch_size: int, d_model: int) -> ViTConfig:
     """Make the model that is counted: four blocks and ten classes on pictures of 32 x 32.
 
-    Args:
-        patch_size: Side P of a patch.
-        d_model: Width D.
-
-    Returns:
-        With patches of 4 and a width of 64 the model that comes with the book.
+    With patches of 4 and a width of 64 it is the model that comes with the book.
     """
     return ViTConfig(
         patch_size=patch_size, d_model=d_model, n_layers=4, n_heads=4, d_ff=2 * d_model,
@@ -48,11 +43,9 @@ def config_of(patch_size: int, d_model: int) -> ViTConfig:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`patch_counter` takes it, and:
+    """What the figure shows at first, as :func:`patch_counter` takes it.
 
-    Attributes:
-        picture: What is cut, as :data:`SHIP`.
-        costs: What :func:`patch_counter` finds for every choice; nothing to choose.
+    ``costs``: what :func:`patch_counter` finds for every choice; nothing to choose.
     """
 
     title = "How many tokens, and what do they cost?"
@@ -63,7 +56,7 @@ class Options(Figure):
 
     patch_size: int = choice(4, "side of a patch", PATCHES)
     d_model: int = choice(64, "width", WIDTHS)
-    picture: Sequence[Rectangle] = SHIP
+    picture: Sequence[Rectangle] = SHIP  # what is cut, as SHIP
     costs: Costs = field(
         default_factory=lambda: {f"{p} {d}": patch_counter(p, d) for p in PATCHES for d in WIDTHS}
     )
@@ -101,22 +94,8 @@ class Options(Figure):
 def patch_counter(patch_size: int, d_model: int) -> dict[str, Any]:
     """Count what a vision transformer makes of a picture of 32 x 32, part by part.
 
-    Args:
-        patch_size: Side P of a patch.
-        d_model: Width D.
-
-    Returns:
-        ``tokens``: T, with the class token; ``line``: numbers of a patch; ``parameters`` and
-        ``multiplications``: for each of :data:`PARTS`.
-
-    Example:
-        Half the side is four times the patches, and sixteen times the work of the scores.
-
-        >>> fine, coarse = (patch_counter(side, 64) for side in (2, 4))
-        >>> fine["tokens"], coarse["tokens"]
-        (257, 65)
-        >>> round(fine["multiplications"][4] / coarse["multiplications"][4])
-        16
+    Returns ``tokens``: T, with the class token; ``line``: numbers of a patch; ``parameters`` and
+    ``multiplications``: for each of :data:`PARTS`.
     """
     config = config_of(patch_size, d_model)
     patches, line = config.n_patches, config.n_channels * config.patch_size**2

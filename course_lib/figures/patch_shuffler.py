@@ -27,16 +27,7 @@ TELLINGS = {
 def picture(seed: int = 11) -> list[list[str]]:
     """Draw a small picture and cut it into patches.
 
-    Args:
-        seed: Decides the picture.
-
-    Returns:
-        The colours of the pixels of each patch, row after row, as ``#rrggbb``.
-
-    Example:
-        >>> patches = picture()
-        >>> len(patches), len(patches[0])
-        (16, 16)
+    Returns the colours of the pixels of each patch, row after row, as ``#rrggbb``.
     """
     made = shape_images(
         1, torch.Generator().manual_seed(seed), size=SIDE**2, n_shapes=2, noise=0.03
@@ -49,11 +40,9 @@ def picture(seed: int = 11) -> list[list[str]]:
 class Options(Figure):
     """What the figure shows at first.
 
-    Attributes:
-        order: Which patch is read as number 0, 1, ...
-        telling: Key of :data:`TELLINGS`.
-        patches: Colours of the pixels of each patch, as :func:`picture` returns them.
-        shuffle: Of a notebook: 1 for the order that is given, 0 for none, others at random.
+    ``order``: which patch is read as number 0, 1, …; ``patches``: colours of the pixels of each
+    patch, as :func:`picture` returns them; ``shuffle``: of a notebook: 1 for the order that is
+    given, 0 for none, others at random.
     """
 
     title = "Shuffled patches: what arrives?"
@@ -64,7 +53,7 @@ class Options(Figure):
     )
 
     order: Sequence[int] = (5, 11, 0, 14, 9, 2, 12, 7, 3, 15, 6, 10, 1, 13, 8, 4)
-    telling: str = choice("together", "what moves", TELLINGS)
+    telling: str = choice("together", "what moves", TELLINGS)  # key of TELLINGS
     patches: list[list[str]] = field(default_factory=picture)
     shuffle: int = slider(1, "shuffle", 0, 20, page=False)
 
@@ -105,25 +94,10 @@ def patch_shuffler(
 
     The model is one head of attention whose queries, keys and values are the tokens, and a mean
     over its outputs. A token is the mean colour of a patch plus, if there are positions, the code
-    of the place that it is told.
-
-    Args:
-        patches: Colours of the pixels of each patch.
-        order: Which patch is read as number 0, 1, ...
-        telling: Key of :data:`TELLINGS`.
-
-    Returns:
-        ``tokens``: for each, the number of its patch and of the place it is told, -1 for none;
-        ``moved``, how many are told a place that isn't theirs; and ``change``, by how much the
-        mean output differs from that for the picture as it was.
-
-    Raises:
-        ValueError: If the telling is unknown or the order is no permutation.
-
-    Example:
-        >>> swapped = [1, 0, *range(2, 16)]
-        >>> [patch_shuffler(picture(), swapped, how)["moved"] for how in TELLINGS]
-        [0, 2, 2, 0]
+    of the place that it is told. ``telling``: key of :data:`TELLINGS`. Returns ``tokens``: for
+    each, the number of its patch and of the place it is told, -1 for none; ``moved``, how many are
+    told a place that isn't theirs; and ``change``, by how much the mean output differs from that
+    for the picture as it was.
     """
     n = len(patches)
     if telling not in TELLINGS:

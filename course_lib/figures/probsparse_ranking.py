@@ -46,12 +46,7 @@ ORDER = _order()
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`probsparse_ranking` takes it, and:
-
-    Attributes:
-        scores: Scores of each query with each key.
-        order: In which order each query draws its keys.
-    """
+    """What the figure shows at first, as :func:`probsparse_ranking` takes it."""
 
     title = "Judged by a few."
     use = (
@@ -64,8 +59,8 @@ class Options(Figure):
     factor: int = slider(1, "factor c", 1, 4)
     by: str = choice("sample", "ranked by", MEASURES)
     query: int = slider(0, "query", 0, LENGTH - 1)
-    scores: tuple[tuple[float, ...], ...] = SCORES
-    order: tuple[tuple[int, ...], ...] = ORDER
+    scores: tuple[tuple[float, ...], ...] = SCORES  # scores of each query with each key
+    order: tuple[tuple[int, ...], ...] = ORDER  # in which order each query draws its keys
 
     def say(self, found: dict[str, Any]) -> str:
         chosen = "chosen" if self.query in found["chosen"] else "not chosen"
@@ -97,27 +92,11 @@ class Options(Figure):
 def probsparse_ranking(factor: int = 1, by: str = "sample", query: int = 0) -> dict[str, Any]:
     """Judge the twelve queries and choose the best.
 
-    Args:
-        factor: Constant c, from 1 to 4.
-        by: What the ranking is by, a key of :data:`MEASURES`.
-        query: The query whose sample is told.
-
-    Returns:
-        ``size``, how many keys are drawn and how many queries chosen; ``sampled``, the keys of the
-        query in order; ``measures``, of each query; ``chosen``, the queries with the largest;
-        ``misjudged``, those who are chosen or not and would not be or be by max - mean over all
-        keys; ``kl``, both divergences of the query, from uniform and to it.
-
-    Raises:
-        ValueError: If the factor, the ranking or the query is out of range.
-
-    Example:
-        The divergences disagree on queries 4 and 9.
-
-        >>> [round(x, 2) for x in probsparse_ranking(query=4)["kl"]]
-        [0.46, 0.09]
-        >>> [round(x, 2) for x in probsparse_ranking(query=9)["kl"]]
-        [0.29, 0.43]
+    ``by``: what the ranking is by, a key of :data:`MEASURES`. Returns ``size``, how many keys are
+    drawn and how many queries chosen; ``sampled``, the keys of the query in order; ``measures``, of
+    each query; ``chosen``, the queries with the largest; ``misjudged``, those who are chosen or not
+    and would not be or be by max - mean over all keys; ``kl``, both divergences of the query, from
+    uniform and to it.
     """
     if not 1 <= factor <= 4:
         raise ValueError(f"factor is {factor}, wanted 1 to 4")

@@ -20,10 +20,9 @@ KEY = (1.0, 0.1, 0.6, -0.7, 0.5, 0.8, -0.8, 0.4)
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`rope_rotation` takes it, and:
+    """What the figure shows at first, as :func:`rope_rotation` takes it.
 
-    Attributes:
-        together: Whether the key moves along when the query is moved.
+    ``together``: whether the key moves along when the query is moved.
     """
 
     title = "Clocks for a query and a key."
@@ -68,21 +67,9 @@ class Options(Figure):
 def rope_rotation(query: int, key: int, base: float = 100) -> dict[str, Any]:
     """Turn a query and a key by where they stand, and let them meet.
 
-    Args:
-        query: Position of the query.
-        key: Position of the key.
-        base: Base of the frequencies.
-
-    Returns:
-        The turned ``query_hands`` and ``key_hands`` (lists of 8), what each pair adds to the score
-        as ``parts`` (4), their sum ``score``, and the score with keys at all positions from 0 to
-        :data:`LAST` as ``curve``.
-
-    Example:
-        The distance decides, not the place.
-
-        >>> [round(rope_rotation(query, query - 3)["score"], 6) for query in (20, 50)]
-        [0.717087, 0.717087]
+    Returns the turned ``query_hands`` and ``key_hands`` (lists of 8), what each pair adds to the
+    score as ``parts`` (4), their sum ``score``, and the score with keys at all positions from 0 to
+    :data:`LAST` as ``curve``.
     """
     q, k = torch.tensor([QUERY, KEY], dtype=torch.float64)
     hands = rotate(q, rotary_angles(torch.tensor(query), 8, base=base))

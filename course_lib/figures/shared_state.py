@@ -39,24 +39,9 @@ class Options(Figure):
 def shared_state(words: int, keep: float, wanted: int) -> dict[str, Any]:
     """Differentiate the states of a gated unit with respect to the words that it has read.
 
-    The unit is a GRU of width 1 whose gate has the same opening at every word.
-
-    Args:
-        words: Length of the sentence.
-        keep: Opening of the gate: how much of the old state stays.
-        wanted: A word of the sentence, counted from 1.
-
-    Returns:
-        Each word's part of all that the words do to the ``last`` state, and to the state
-        ``after`` the wanted word; both lists sum to 1.
-
-    Example:
-        A gate that keeps half gives each word half of what the next one gets.
-
-        >>> [round(part, 2) for part in shared_state(3, 0.5, 1)["last"]]
-        [0.14, 0.29, 0.57]
-        >>> shared_state(3, 0.5, 1)["after"]
-        [1.0, 0.0, 0.0]
+    The unit is a GRU of width 1 whose gate has the same opening at every word. Returns each word's
+    part of all that the words do to the ``last`` state, and to the state ``after`` the wanted word;
+    both lists sum to 1.
     """
     x = torch.zeros(1, words, 1, dtype=torch.float64, requires_grad=True)
     content = x.new_tensor([[0.0], [0.0], [1.0]])  # reset gate, keep gate, new content

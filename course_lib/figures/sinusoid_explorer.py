@@ -52,25 +52,9 @@ def sinusoid_explorer(
 ) -> dict[str, Any]:
     """Make the codes of two positions and compare them.
 
-    Args:
-        position: Where the first token stands.
-        distance: How far behind it the second one stands.
-        d_model: Width D of a code with cosines, even.
-        base: Base of the wavelengths.
-        cosines: Whether a code has its cosines, too, or only its D / 2 sines.
-
-    Returns:
-        The codes ``here`` and ``there`` (lists, sine and cosine by turns), their ``product`` and
-        their ``gap`` (Euclidean distance), the product at all distances from 0 to :data:`SPAN` as
-        ``curve``, and the ``waves`` of the pairs, in positions.
-
-    Example:
-        With its cosines a code compares by distance alone; without, the place matters.
-
-        >>> [round(sinusoid_explorer(p, 3)["product"], 6) for p in (5, 50)]
-        [5.543101, 5.543101]
-        >>> [round(sinusoid_explorer(p, 3, cosines=False)["product"], 2) for p in (5, 50)]
-        [0.01, 2.05]
+    Returns the codes ``here`` and ``there`` (lists, sine and cosine by turns), their ``product``
+    and their ``gap`` (Euclidean distance), the product at all distances from 0 to :data:`SPAN` as
+    ``curve``, and the ``waves`` of the pairs, in positions.
     """
     places = torch.tensor(position, dtype=torch.float64) + torch.arange(SPAN + 1)
     codes = sinusoidal_encoding(places, d_model, base=base)

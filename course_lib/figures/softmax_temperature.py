@@ -43,28 +43,9 @@ def softmax_temperature(
 
     A dot product of two vectors with independent entries of variance 1 has the standard deviation
     ``sqrt(d_head)``. So unit scores are first multiplied by that root, then divided by it if
-    ``scaled``, then divided by the temperature.
-
-    Args:
-        scores: One unit-variance score per key.
-        d_head: Head width.
-        scaled: Whether to divide by ``sqrt(d_head)``.
-        temperature: A further divisor, more than 0.
-
-    Returns:
-        ``logits`` and ``weights`` (lists), ``entropy`` in nats, and ``slope``: the trace of the
-        softmax's Jacobian, ``1 - sum(weights ** 2)``, which is how much gradient gets through.
-
-    Raises:
-        ValueError: If the temperature is not positive.
-
-    Example:
-        >>> sharp = softmax_temperature([1.0, 0.0], d_head=64, scaled=False)
-        >>> [round(weight, 4) for weight in sharp["weights"]], round(sharp["slope"], 4)
-        ([0.9997, 0.0003], 0.0007)
-        >>> mild = softmax_temperature([1.0, 0.0], d_head=64)
-        >>> [round(weight, 4) for weight in mild["weights"]], round(mild["slope"], 4)
-        ([0.7311, 0.2689], 0.3932)
+    ``scaled``, then divided by the temperature. ``scaled``: whether to divide by ``sqrt(d_head)``.
+    Returns ``logits`` and ``weights`` (lists), ``entropy`` in nats, and ``slope``: the trace of the
+    softmax's Jacobian, ``1 - sum(weights ** 2)``, which is how much gradient gets through.
     """
     if temperature <= 0:
         raise ValueError(f"temperature is {temperature}, wanted more than 0")

@@ -20,10 +20,9 @@ _COLOURS = ("59,130,196", "217,119,6", "5,150,105", "147,51,234", "190,24,93", "
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`window_shift` takes it, and:
+    """What the figure shows at first, as :func:`window_shift` takes it.
 
-    Attributes:
-        rolled: Whether the grid is drawn as it lies in memory, after the roll.
+    ``rolled``: whether the grid is drawn as it lies in memory, after the roll.
     """
 
     title = "Windows that move."
@@ -71,29 +70,10 @@ def window_shift(
 ) -> dict[str, Any]:
     """Say for each token its window, and whom one of them attends to.
 
-    Args:
-        shift: By how much the windows are moved, from 0 to 3.
-        masked: Whether the mask is applied.
-        row: The token that is picked.
-        column: The token that is picked.
-
-    Returns:
-        ``windows``, the number of each token's window (nested lists, where the tokens are in the
-        picture); ``attends``, whom the picked token attends to; ``strangers``, those in its window
-        that came round another edge than it did; and ``blocked``, the pairs of the whole grid that
-        the mask forbids.
-
-    Raises:
-        ValueError: If the shift or the place is out of range.
-
-    Example:
-        The top left token shares its moved window with all three other corners.
-
-        >>> found = window_shift(2, True, 0, 0)
-        >>> found["attends"], len(found["strangers"])
-        ([[0, 0], [0, 1], [1, 0], [1, 1]], 12)
-        >>> [0, 11] in found["strangers"], [7, 0] in found["strangers"]
-        (True, True)
+    Returns ``windows``, the number of each token's window (nested lists, where the tokens are in
+    the picture); ``attends``, whom the picked token attends to; ``strangers``, those in its window
+    that came round another edge than it did; and ``blocked``, the pairs of the whole grid that the
+    mask forbids.
     """
     if not 0 <= shift < WINDOW:
         raise ValueError(f"shift is {shift}, wanted 0 to {WINDOW - 1}")

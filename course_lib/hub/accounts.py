@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from course_lib.errors import Refused
+from course_lib.files import replaced
 from course_lib.hub.settings import Place
 
 # What of a checkout the grader needs; the answers stay there, once they are.
@@ -91,14 +92,11 @@ def folders(place: Place, root: Path) -> None:
     if not course.exists():
         course.mkdir(mode=0o755)
         shutil.chown(course, place.grader, place.grader)
-    configuration = place.etc.with_name(".etc.part")
-    shutil.rmtree(configuration, ignore_errors=True)
-    shutil.copytree(root / "deploy" / "local" / "etc", configuration)
-    shutil.copy(place.file, configuration / "hub.toml")
-    for path in [configuration, *configuration.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    shutil.rmtree(place.etc, ignore_errors=True)
-    configuration.rename(place.etc)
+    with replaced(place.etc) as configuration:
+        shutil.copytree(root / "deploy" / "local" / "etc", configuration)
+        shutil.copy(place.file, configuration / "hub.toml")
+        for path in [configuration, *configuration.rglob("*")]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
     _copy(place, root, _COPIED)
     missing = [kind for kind in _KEPT if not (place.checkout / kind).exists()]
     if missing:

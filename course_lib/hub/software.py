@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from course_lib.errors import Refused
+from course_lib.files import digest, write_whole
 from course_lib.hub.settings import Place
 
 PROXY = "configurable-http-proxy@4"
@@ -45,24 +46,19 @@ def _copy_library(place: Place, root: Path) -> None:
     """Copy ``course_lib`` where it has changed."""
     files = [root / name for name in _PARTS]
     files += [p for p in sorted((root / "course_lib").rglob("*")) if "__pycache__" not in p.parts]
-    digest = hashlib.sha256()
-    for path in files:
-        if path.is_file():
-            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    files = [path for path in files if path.is_file()]
+    now = digest(files, root)
     stamp = place.library / ".copied"
-    if stamp.exists() and stamp.read_text() == digest.hexdigest():
+    if stamp.exists() and stamp.read_text() == now:
         return
     stamp.unlink(missing_ok=True)
     shutil.rmtree(place.library / "course_lib", ignore_errors=True)
     for path in files:
-        target = place.library / path.relative_to(root)
-        if path.is_file():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(path.read_bytes())
+        write_whole(place.library / path.relative_to(root), path.read_bytes())
     for path in [place.library, *place.library.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
     compileall.compile_dir(place.library / "course_lib", quiet=1)
-    stamp.write_text(digest.hexdigest())
+    stamp.write_text(now)
 
 
 def _python(place: Place, root: Path, say: Callable[[str], None]) -> None:

@@ -64,6 +64,16 @@ def test_records_are_found_by_experiment(tmp_path: Path) -> None:
     assert load_records(tmp_path / "nowhere") == []
 
 
+def test_a_record_that_has_not_changed_is_read_once(tmp_path: Path) -> None:
+    write_record(make(seed=0), tmp_path)
+    write_record(make(seed=1), tmp_path)
+    first = load_records(tmp_path)
+    write_record(make(seed=1, wall_seconds=99), tmp_path)
+    again = load_records(tmp_path)
+    assert again[0] is first[0]
+    assert again[1].wall_seconds == 99
+
+
 def test_a_record_of_the_first_schema_is_still_read() -> None:
     values = json.loads(make().to_json())
     assert validate(values) == make()

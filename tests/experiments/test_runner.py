@@ -19,6 +19,7 @@ from course_lib.experiments import (
 from course_lib.experiments.questions import Question
 from course_lib.experiments.record import DataUse, write_record
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size, experiment
+from course_lib.experiments.source import EARLIER
 from course_lib.experiments.unattended import missing
 from course_lib.training import fit
 
@@ -257,6 +258,19 @@ def test_stale_records_are_those_whose_training_changed(
     assert experiments.stale({what.name: what}, records) == records
     older = [dataclasses.replace(record, schema=1) for record in records]
     assert experiments.stale({what.name: what}, older) == []
+
+
+def test_a_digest_of_the_same_code_under_the_earlier_rule_is_not_stale(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    what = get("seq2seq-bottleneck")
+    (one, *_) = load_records(experiments.SHIPPED_RESULTS, what.name)
+    now, earlier = next(iter(EARLIER.items()))
+    records = [
+        dataclasses.replace(one, source_sha256=digest, schema=2) for digest in (earlier, "0" * 64)
+    ]
+    monkeypatch.setattr(runner, "code_of", lambda *_, **__: now)
+    assert experiments.stale({what.name: what}, records) == records[1:]
 
 
 def test_a_record_is_held_against_the_code_of_its_device() -> None:

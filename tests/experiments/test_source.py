@@ -69,6 +69,7 @@ def test_names_are_followed_to_where_they_are_defined(tree: Path) -> None:
         ("tools", "# twice", "# two times", False),
         ("tools", "return 0", "return 1", False),
         ("main", '"""Train."""', '"""Learn."""', False),
+        ("main", '    """Train."""\n', "", False),
         ("main", '"two"', '"three"', False),
         ("main", "@decorate\n", "", False),
         ("kit/far", "more = 1", "more = 2", False),
