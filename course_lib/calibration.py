@@ -11,7 +11,7 @@ __all__ = ["Reliability", "expected_calibration_error", "fit_temperature", "reli
 
 
 class Reliability(NamedTuple):
-    """Of each bin ``(M,)``: answers, their mean confidence, their share that is right; 0 if empty."""
+    """Of each bin ``(M,)``: answers, mean confidence, share that is right; 0 if empty."""
 
     counts: Tensor
     confidence: Tensor

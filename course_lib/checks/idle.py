@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
+from course_lib.checks.compare import kind
 from course_lib.checks.example import parameters
 
 # Arguments, named arguments, and what came back.
@@ -33,10 +34,18 @@ def idle(calls: Sequence[Call], reference: Callable[..., Any]) -> str:
     told = list(dict.fromkeys(min(part, key=str) for part in found))
     handed = [*parameters(reference, len(calls[0][0])), *calls[0][1]]
     names = [
-        f"`{handed[value]}` as it came" if kind == "argument" else f"{value}, whatever is given"
-        for kind, value in told
+        f"`{handed[value]}` as it came"
+        if from_where == "argument"
+        else f"{_told(value)}, whatever is given"
+        for from_where, value in told
     ]
     return f"every call returns {' and '.join(names)}"
+
+
+def _told(value: Any) -> str:
+    """A constant in words; of what hardly anything is asked to return, the kind, too."""
+    kinds = {str: f"the str {value!r}", type(None): kind(value)}
+    return kinds.get(type(value), str(value))
 
 
 def _common(calls: Iterator[Call]) -> list[set[tuple[str, Any]]]:

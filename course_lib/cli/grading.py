@@ -98,12 +98,13 @@ def run_exercises(arguments: argparse.Namespace) -> int:
     """Write the releases, or compare them with what is committed."""
     from course_lib.files import write_whole
     from course_lib.grading import authoring
+    from course_lib.grading.engine import engine_hash
 
     root = checkout()
     into = root / "_build" / "exercises" if arguments.check else root / "exercises"
     stamp = root / "_build" / ".exercises-in-step"
     released = [p for p in (root / "exercises").rglob("*") if p.suffix in (".ipynb", ".md")]
-    key = authoring.engine_hash(root, *released, root / "nbgrader_config.py")
+    key = engine_hash(root, "", *released, root / "nbgrader_config.py", root / "pyproject.toml")
     if arguments.check and stamp.exists() and stamp.read_text() == key:
         print("exercises: nothing changed since they were last compared")
         return 0

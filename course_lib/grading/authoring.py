@@ -39,7 +39,6 @@ from nbgrader.preprocessors import (
 from nbgrader.utils import find_all_files
 from traitlets.config.loader import PyFileConfigLoader
 
-import course_lib
 from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import Exercise, find, given_source
 from course_lib.checks.mutation_report import Model
@@ -291,6 +290,15 @@ def answers(root: Path) -> dict[str, Model]:
     return found
 
 
+def code(source: Path) -> list[str]:
+    """The code cells of a source, as Python reads them."""
+    return [_python(cell.source) for cell in _read(source).cells if cell.cell_type == "code"]
+
+
+def _python(cell: str) -> str:
+    return "\n".join(line for line in cell.splitlines() if not line.startswith(("%", "!")))
+
+
 def run_solution(assignment: Assignment) -> None:
     """Execute a solution's cells in this process and expect full points of every check."""
     from course_lib.checks.answer_proxy import AnswerProxy
@@ -306,11 +314,8 @@ def run_solution(assignment: Assignment) -> None:
             if not report.full:
                 raise AuthoringError(f"{assignment.name}: its solution fails\n{report.table()}")
             continue
-        source = "\n".join(
-            line for line in cell.source.splitlines() if not line.startswith(("%", "!"))
-        )
         # A picture of a first draft may fail in silence; one of the solution may not.
-        source = source.replace("suppress(Exception)", "suppress()")
+        source = _python(cell.source).replace("suppress(Exception)", "suppress()")
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(source, f"<{assignment.name}, cell {number}>", "exec"), names)
@@ -365,15 +370,3 @@ def released_beside(assignment: Assignment, source: Path, root: Path) -> list[Pa
     found = map(Path, find_all_files(str(source.parent), ignored))
     known = {source.parent / file for file in assignment.files()}
     return sorted(path for path in found if path not in known and path != source)
-
-
-def engine_hash(root: Path, *more: Path) -> str:
-    """A hash of all that decides a grade: the library, the sources of the assignments, and more."""
-    digest = hashlib.sha256()
-    library = Path(course_lib.__file__).parent
-    kinds = (".py", ".html", ".css", ".toml", ".txt")
-    own = [path for path in library.rglob("*") if path.suffix in kinds]
-    for path in sorted([*own, *sources(root), *more]):
-        place = path.relative_to(library if path.is_relative_to(library) else root).as_posix()
-        digest.update(place.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()

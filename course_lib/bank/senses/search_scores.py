@@ -5,7 +5,15 @@ from course_lib.checks.trial import Trial
 from course_lib.multimodal import search_scores
 
 
-def reference(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
+def reference(
+    layout: str,
+    n_words: int,
+    n_patches: int,
+    n_layers: int,
+    n_images: int,
+    n_texts: int,
+    n_slots: int,
+) -> int:
     """Scores of one head for all pairs."""
     return search_scores(
         layout,

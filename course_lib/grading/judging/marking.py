@@ -12,6 +12,7 @@ from course_lib.checks.probe import out_of_memory
 from course_lib.grading import authoring
 from course_lib.grading.card import book_url
 from course_lib.grading.cells import id_of, marks
+from course_lib.grading.engine import engine_hash
 from course_lib.grading.intake import parsing
 from course_lib.grading.judging import feedback, sandbox
 from course_lib.grading.judging.channel import Limits
@@ -31,7 +32,7 @@ class Marker:
     def __init__(self, root: Path, name: str, seed: str, limits: Limits | None = None) -> None:
         self.assignment, self.seed = authoring.named(root, name), seed
         # A verdict keeps by what it was decided; the page links to where the book is published.
-        self.engine, self.url = authoring.engine_hash(root), book_url(root)
+        self.engine, self.url = engine_hash(root, name), book_url(root)
         self.limits = limits or Limits()
         released = self.assignment.release.cells
         self.answered = {id_of(c) for c in released if marks(c).get("solution")}

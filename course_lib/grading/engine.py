@@ -1,0 +1,60 @@
+"""A hash of what decides a grade: the code that marks and that exercises reach, and their texts.
+
+What has changed elsewhere in the library marks nobody anew.
+"""
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from course_lib.checks.exercise import BANK
+from course_lib.experiments.source import ROOT, Symbol, located, reached
+from course_lib.grading import authoring
+
+# Where marking begins: what the commands call, and what is started as programs of their own.
+_MARKS = ("checks", "grading.judging.marking", "grading.judging.forkserver_process",
+          "grading.judging.sandbox_package", "grading.judging.worker")  # fmt: skip
+# What is read beside a module.
+_TEXTS = {".toml", ".txt", ".html", ".css"}
+
+
+def engine_hash(root: Path, name: str = "", *more: Path) -> str:
+    """A hash of all that decides a grade of one assignment, or of any, and of more files."""
+    files = decides(root, name) | {p.relative_to(root).as_posix(): p for p in more}
+    digest = hashlib.sha256()
+    for place, path in sorted(files.items()):
+        digest.update(place.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def decides(root: Path, name: str = "") -> dict[str, Path]:
+    """The files that decide a grade, by their places.
+
+    Args:
+        root: The checkout.
+        name: The assignment, such as ``03_attention``; empty for all.
+    """
+    sources = [source for source in authoring.sources(root) if name in ("", source.stem)]
+    start = [(f"course_lib.{module}", "*") for module in _MARKS]
+    start += [symbol for source in sources for symbol in _used(authoring.code(source))]
+    names = (module.split(".") for module, _ in reached(start))
+    # What a package does when it is imported counts as well.
+    modules = {".".join(parts[:n]) for parts in names for n in range(1, len(parts) + 1)}
+    code = {path for module in modules if (path := located(module))}
+    beside = {path for folder in {path.parent for path in code} for path in folder.iterdir()}
+    texts = {path for path in beside if path.suffix in _TEXTS}
+    found = {path.relative_to(ROOT).as_posix(): path for path in code | texts}
+    return found | {path.relative_to(root).as_posix(): path for path in sources}
+
+
+def _used(cells: list[str]) -> Iterator[Symbol]:
+    """What of the library the cells of an assignment check, hand out and import."""
+    for cell in cells:
+        yield from ((f"{BANK}.{name}", "*") for name in authoring.CHECK.findall(cell))
+        for given in authoring.GIVEN.findall(cell):
+            module, _, function = given.rpartition(".")
+            yield module, function
+        for node in ast.walk(ast.parse(cell)):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("course_lib"):
+                yield from ((str(node.module), alias.name) for alias in node.names)
