@@ -1,5 +1,7 @@
 """A decoder that looks back: one lookup with every number, three scores, and four alignments."""
 
+from itertools import pairwise
+
 import torch
 
 from course_lib.alignment import ideal_weights
@@ -65,8 +67,10 @@ def decoder_looks_back(s: Sketch) -> None:
         s.text(x + 30, y_state - 17, letter, role=role)
         return cell, state
 
-    # One line below the states carries all of them to the sum.
-    s.arrow((xs[2], y_state), (6, y_state), (6, y_sum), (left, y_sum))
+    # One line behind the states carries all of them to the sum.
+    for a, b in pairwise(reversed(xs)):
+        s.arrow((a - 20, y_state), (b + 20, y_state), tip=False)
+    s.arrow((xs[0] - 20, y_state), (6, y_state), (6, y_sum), (left, y_sum))
     score = s.step((left + right) / 2, y_score, right - left, 26, "score, then softmax")
     mixed = s.step((left + right) / 2, y_sum, right - left, 26, "weighted sum of the states")
     before: Box | None = None
