@@ -144,7 +144,7 @@ class Page:
         shown = _shown(rows, how)
         words, over = [*words], [*over]
         thick = [] if isinstance(role, str) else how.pop("thick", [])
-        heads = self.size(*map(str, over), kind="strong") + 8 if over else 0
+        heads = math.ceil(self.size(*map(str, over), kind="strong")) + 8 if over else 0
         w = w or max(heads, self._wide(shown, how))
         h = h or (24 if over or _said(shown, how) else 18)
 
@@ -188,11 +188,18 @@ class Page:
             w, h, lambda x, y: self.s.layer(x + w / 2, y + h / 2, w, h, *lines, role=role)
         )
 
-    def step(self, *lines: str, beside: Part | None = None, role: str = "step") -> Part:
-        """A function without parameters; ``beside`` tall parts it stands upright on a page."""
+    def step(
+        self,
+        *lines: str,
+        beside: Part | None = None,
+        upright: bool | None = None,
+        role: str = "step",
+    ) -> Part:
+        """A function without parameters, ``upright`` beside tall parts: if not given, on a page."""
         w, h = self.size(*lines) + 26, 12.0 + 15 * len(lines)
-        w = max(w, 100) if beside is not None and self.s.narrow else w
-        if beside is not None and not self.s.narrow:
+        upright = not self.s.narrow if upright is None else upright
+        w = max(w, 100) if beside is not None and not upright else w
+        if beside is not None and upright:
             w, h = 26.0, max(w, _high(beside) + 16)
         return self.own(
             w, h, lambda x, y: self.s.step(x + w / 2, y + h / 2, w, h, *lines, role=role)
@@ -415,8 +422,8 @@ class Page:
             label: What is written beside the longest piece.
             side: ``below`` or ``left``, where the label is not to be above or right.
             bend: Where the arrow turns: ``late``, it goes along the main axis and then across;
-                ``early``, the other way round; ``x`` or ``y``, along that axis first; if not given,
-                once at signs and else twice.
+                ``early``, the other way round; ``x`` or ``y``, along that axis first; ``xx`` or
+                ``yy``, along it first and last; if not given, once at signs and else twice.
             share: How far along its piece the label stands.
             at: How much of the way it goes before it turns twice.
             **how: What :meth:`Sketch.arrow` takes besides.
@@ -451,11 +458,11 @@ class Page:
 
         Args:
             parts: What stands on the sheet.
-            gap: Between two; if not given, 22 on a phone, and on a page what the width leaves.
+            gap: Between two; if not given, 22 on a phone and up to 42 on a page.
         """
         if not gap:
             free = self.s.width - 12 - sum(part.room[0] + part.room[2] for part in parts)
-            gap = 22 if self.s.narrow else max(8, min(34, free / max(1, len(parts) - 1)))
+            gap = 22 if self.s.narrow else max(8, min(42, free / max(1, len(parts) - 1)))
         whole = self.line(*parts, gap=gap)
         left, up, right, _ = whole.room
         whole.put((self.s.width - left - right) / 2 + left, up)
@@ -512,7 +519,8 @@ class Page:
                 return [(small.cx, start[1]), (small.cx, end[1])]
         main = int(self.s.narrow)
         bend = bend or ("late" if b.round else "early" if a.round else "")
-        if not bend:
+        if not bend or bend[1:] == bend[:1]:
+            main = "xy".find(bend[0]) if bend else main
             start, end = _facing(a, b, main)
             turn = start[main] + at * (end[main] - start[main])
             first, last = (
