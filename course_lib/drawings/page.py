@@ -92,13 +92,13 @@ class Page:
 
     def point(self, h: float = 0) -> Part:
         """A place on a line from which another line branches off, with so much room below it."""
-        part = self.own(0, h, _nothing)
+        part = self.own(0, h, nothing)
         part.round = True
         return part
 
-    def loose(self, part: Part) -> Part:
-        """A part that takes no width on a page, because nothing stands beside it."""
-        if not self.s.narrow:
+    def loose(self, part: Part, *, both: bool = False) -> Part:
+        """A part that takes no width on a page, or in both, because nothing stands beside it."""
+        if both or not self.s.narrow:
             part.room = (0, part.room[1], 0, part.room[3])
         return part
 
@@ -106,9 +106,7 @@ class Page:
         """A line of text."""
         wide = self.size(said, kind=kind)
         return self.own(
-            wide,
-            16,
-            lambda x, y: self.s.text(x + wide / 2, y + 8, said, role=role, kind=kind),
+            wide, 16, lambda x, y: self.s.text(x + wide / 2, y + 8, said, role=role, kind=kind)
         )
 
     def cells(
@@ -292,7 +290,7 @@ class Page:
         like = [(part.room[0], 0, part.room[2], 0) for part in firsts]
         made = [
             self.row(
-                *(part or Part(like[j], _nothing) for j, part in enumerate(line)),
+                *(part or Part(like[j], nothing) for j, part in enumerate(line)),
                 gap=gap[0],
                 axle=axle if turn else None,
             )
@@ -381,7 +379,7 @@ class Page:
         w = max(w, left + right + 2 * pad, self.size(said, kind="strong") + 24 if said else 0)
         above = 30.0 if said else 12.0
         h = max(h, above + up + down + 12)
-        x, y = (w - left - right) / 2 + left, above + (h - above - 12 - up - down) / 2 + up
+        x, y = (w - left - right) / 2 + left, above + up
         cx, cy = (x, y) if axle else (w / 2, h / 2)
 
         def draw(at_x: float, at_y: float) -> Box:
@@ -567,7 +565,8 @@ def _high(part: Part) -> float:
     return sum(part.room[1::2]) - sum(part.names[1::2])
 
 
-def _nothing(x: float, y: float) -> Box:
+def nothing(x: float, y: float) -> Box:
+    """A place where nothing is drawn."""
     return Box(x, y, 0, 0)
 
 
