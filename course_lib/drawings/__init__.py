@@ -16,12 +16,13 @@ from pathlib import Path
 
 from torch import Tensor
 
+from course_lib.drawings.page import Page, Part
 from course_lib.drawings.sketch import Box, Sketch
 from course_lib.errors import Refused
 
-__all__ = ["Box", "Drawing", "Sketch", "drawing", "drawings"]
+__all__ = ["Box", "Drawing", "Page", "Part", "Sketch", "drawing", "drawings"]
 
-_ENGINE = ("sketch", "letters", "style")
+_ENGINE = ("sketch", "letters", "page", "style")
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from itertools import pairwise
 import torch
 
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import Rows, said, whole
+from course_lib.drawings import Page, Sketch, drawing
+from course_lib.drawings.rows import said
 from course_lib.mixing import Kind, layer_cost
 
 WORDS = ("I", "love", "you")
@@ -33,50 +33,23 @@ WAYS: tuple[Kind, ...] = ("recurrent", "convolution", "self-attention")
 )
 def attention_by_hand(s: Sketch) -> None:
     """The word *love* asks, and three words answer."""
-    c, h, gap = 27, 26, 32 if s.narrow else 34
-    ys = [116 + h / 2 + i * gap for i in range(3)]
-
-    rows = Rows(s, ys, h, WORDS)
-
-    # The query stands above the keys, number over number, and comes down to all three.
-    x = 40.0 if s.narrow else 52.0
-    keys = rows.column(x, K, "key", c)
-    q = s.cells(x, keys[0].y - 76, Q[LOVE], "query", w=c, h=h)
-    s.text(x - 8, q.cy, "love", kind="strong", at="end")
-    s.name(q, "query *q*", "(4)", role="query")
-    s.name(keys[0], "keys *K*", "(3, 4)", role="key")
-    rows.words(x)
-    x = keys[0].right + 52
-    scores = rows.column(x, SCORES[LOVE], "step", 34)
-    rows.across(keys, scores)
-    join = keys[0].right + 23
-    s.arrow((q.right, q.cy), (join, q.cy), (join, ys[2]), tip=False)
-    for y in ys:
-        s.sign(join, y, "·", r=8)
-    s.text(join + 9, q.cy + 14, "*q* · *k*", kind="small quiet", at="start")
-    s.name(scores[0], "scores *e*", "(3)")
-    x = scores[0].right + 50
-    scaled = rows.column(x, SCALED[LOVE], "step", 34)
-    rows.across(scores, scaled)
-    s.text((scores[0].right + x) / 2 - 3, ys[0] - 9, "÷ √4", kind="small quiet")
-    s.name(scaled[0], "scaled", "(3)")
+    p = Page(s)
+    q = p.cells(Q[LOVE], "query", words=["love"], name="query *q*")
+    keys = p.rows(K, "key", words=WORDS, name="keys *K*")
+    dots = p.signs("·", keys)
+    scores = p.rows(SCORES[LOVE], "step", name="scores *e*")
+    scaled = p.rows(SCALED[LOVE], "step", name="scaled")
     # The softmax is the one step in which the three rows meet.
-    if s.narrow:
-        pill = s.step(172, ys[2] + 52, 108, 28, "softmax")
-        s.arrow((x + 17, scaled[2].bottom), (x + 17, pill.cy), (pill.right, pill.cy))
-        x, ys = 40.0, [pill.cy + 102 + i * gap for i in range(3)]
-        rows.ys = ys
-        s.arrow((pill.x, pill.cy), (x + 26, pill.cy), (x + 26, ys[0] - h / 2 - 33))
-        rows.words(x)
-    else:
-        pill = s.step(scaled[0].right + 34, ys[1], 26, 3 * gap + 2, "softmax")
-        x = pill.right + 22
-        for box in scaled:
-            s.flow(box, pill)
-            s.arrow((pill.right, box.cy), (x, box.cy))
-    gap = 38 if s.narrow else 30
-    names = "values *V*", "output *o* of love"
-    rows.weighted_sum(x, WEIGHTS[LOVE], V, w=c, gap=gap, names=names)
+    pill = p.step("softmax", beside=keys)
+    sums = p.weighted(WEIGHTS[LOVE], V, WORDS, ("values *V*", "output *o* of love"))
+    p.link(q, dots.each[0], tip=False, bend="x", label="*q* · *k*", share=0.2)
+    p.link(*dots.each, tip=False)
+    p.each(keys, dots, scores)
+    p.each(scores, scaled, label="÷ √4")
+    p.each(scaled, pill, bend="late")
+    p.each(pill, sums.each[0].each[0], bend="early")
+    asked = p.column(q, keys, axle=1)
+    p.done(p.row(asked, dots, scores, scaled, gap=22), pill, sums)
 
 
 @drawing(
@@ -89,71 +62,26 @@ def attention_by_hand(s: Sketch) -> None:
 )
 def self_attention(s: Sketch) -> None:
     """A sentence asks itself: every word has a query, a key and a value."""
-    blank = [[None] * 4] * 3
-    c, h = (18, 22) if s.narrow else (20, 22)
-    places = (
-        [(16, 150), (122, 150), (272, 150)] if s.narrow else [(186, 34), (186, 150), (186, 266)]
-    )
-    x = s.cells(140, 34, blank, "state", w=16, h=16) if s.narrow else s.cells(
-        44, 159, blank, "state", w=16, h=16
-    )  # fmt: skip
-
-    def words(box: Box) -> None:
-        s.name_rows(box, WORDS)
-
-    words(x)
-    s.name(x, "tokens *x*", "(3, 4)", side="right" if s.narrow else "above")
-    boxes = []
-    parts = zip("QKV", ("query", "key", "value"), (Q, K, V), places, strict=True)
-    for letter, role, numbers, (left, top) in parts:
-        box = s.cells(left, top, numbers, role, w=c, h=h)
-        if s.narrow:
-            w = s.layer(box.cx, 124, 40, 26, f"*W*_{{{letter}}}")
-            s.arrow((x.cx, x.bottom), (x.cx, 96), (box.cx, 96), (box.cx, w.y))
-            s.flow(w, box)
-            s.text(
-                box.cx, box.bottom + 12, f"*{letter}*  ({len(numbers)}, {box.columns})", role=role
-            )
-        else:
-            w = s.layer(148, box.cy, 40, 26, f"*W*_{{{letter}}}")
-            s.arrow((x.right, x.cy), (118, x.cy), (118, w.cy), (w.x, w.cy))
-            s.flow(w, box)
-            name = {"Q": "queries", "K": "keys", "V": "values"}[letter]
-            s.name(box, f"{name} *{letter}*", f"({len(numbers)}, {box.columns})", role=role)
-        boxes.append(box)
-    q, k, v = boxes
-    scores, weights = [whole(row) for row in SCORES], WEIGHTS.tolist()
-    if s.narrow:
-        dot = s.sign((q.right + k.x) / 2, 258, "·")
-        for box, side in ((q, dot.x), (k, dot.right)):
-            s.arrow((box.cx, box.bottom + 22), (box.cx, dot.cy), (side, dot.cy))
-        e = s.cells(dot.cx - 39, 286, scores, "step", w=26, h=h)
-        pill = s.step(e.cx, e.bottom + 32, 124, 28, "÷ √4, softmax")
-        a = s.cells(e.cx - 54, pill.bottom + 44, weights, "weight", w=36, h=h, bars=True)
-        s.flow(dot, e, pill)
-        s.arrow((e.cx, pill.bottom), (e.cx, a.y - 33))
-        times = s.sign(v.cx, a.cy, "×")
-        s.arrow((v.cx, v.bottom + 22), (v.cx, times.y))
-        o = s.cells(v.cx - 38, a.bottom + 46, OUT, "value", w=38, h=h, thick=True)
-        s.flow(times, o)
-        words(a)
-        s.name(e, "scores *e*", "(3, 3)", side="right")
-        s.name(o, "output *o*", "(3, 2)", role="value", side="left")
-    else:
-        dot = s.sign(292, (q.cy + k.cy) / 2, "·")
-        for box, edge in ((q, dot.y), (k, dot.bottom)):
-            s.arrow((box.right, box.cy), (dot.cx, box.cy), (dot.cx, edge))
-        e = s.cells(318, dot.cy - 33, scores, "step", w=22, h=h)
-        pill = s.step(413, dot.cy, 26, 112, "÷ √4, softmax")
-        a = s.cells(442, e.y, weights, "weight", w=34, h=h, bars=True)
-        s.flow(dot, e, pill, a)
-        times = s.sign(a.right + 17, a.cy, "×")
-        s.arrow((v.right, v.cy), (times.cx, v.cy), (times.cx, times.bottom))
-        o = s.cells(times.right + 8, a.y, OUT, "value", w=36, h=h, thick=True)
-        s.name(e, "scores *e*", "(3, 3)")
-        s.name(o, "output *o*", "(3, 2)", role="value")
-    s.flow(a, times)
-    s.name(a, "weights *α*", "(3, 3)", role="weight")
+    p = Page(s)
+    x = p.cells([[None] * 4] * 3, "state", words=WORDS, name="tokens *x*", at="above right")
+    ways = []
+    for name, role, numbers in (
+        ("queries *Q*", "query", Q),
+        ("keys *K*", "key", K),
+        ("values *V*", "value", V),
+    ):
+        w = p.layer(f"*W*_{{{name[-2]}}}")
+        ways.append((w, p.cells(numbers, role, name=name, at="above below")))
+        p.link(x, *ways[-1])
+    (_, q), (_, k), (_, v) = ways
+    dot, times, pill = p.sign("·"), p.sign("×"), p.step("÷ √4, softmax", beside=k)
+    e = p.cells(SCORES, "step", name="scores *e*", at="above left")
+    a = p.cells(WEIGHTS, "weight", bars=True, name="weights *α*", at="above left")
+    o = p.cells(OUT, "value", thick=True, name="output *o*", at="above left")
+    p.link(q, dot)
+    p.link(k, dot, e, pill, a, times, o)
+    p.link(v, times)
+    p.done(x, p.grid(*ways, axle=1), dot, e, pill, a, times, o)
 
 
 def _steps(kind: Kind) -> int:

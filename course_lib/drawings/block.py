@@ -1,12 +1,10 @@
 """A block in both orders, one part with numbers, two norms, and a map for each token alone."""
 
-from collections.abc import Sequence
-
 import torch
 from torch.nn import functional as F
 
-from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import said, whole
+from course_lib.drawings import Page, Part, Sketch, drawing
+from course_lib.drawings.rows import said
 from course_lib.layers import FeedForward, layer_norm
 
 # A token whose mean, standard deviation and root mean square are all whole numbers.
@@ -53,32 +51,28 @@ OUT = _of_library()
 )
 def block_in_two_orders(s: Sketch) -> None:
     """The same parts, and the norm on the stream or beside it."""
-    wide, gap = (168.0, 8.0) if s.narrow else (328.0, 12.0)
-    stream, part, across = (30.0, 109.0, 112.0) if s.narrow else (96.0, 226.0, 128.0)
-    unit, high = 144.0, 386.0
-    for place, order in enumerate(("post-norm", "pre-norm")):
-        left = place * (wide + gap)
-        s.panel(left, 0, wide, high, order)
-        x, px = left + stream, left + part
-        bottom = high - 30
-        s.arrow((x, bottom - 8), (x, 34), stream=True)
-        s.text(x, bottom + 2, "tokens", kind="strong")
-        s.text(x, bottom + 17, "(T, D)", kind="small quiet")
-        s.text(x + 13, 46, "to the next block", at="start", kind="small quiet")
-        for up, name in enumerate(PARTS):
-            start = bottom - 26 - up * unit
-            pre = order == "pre-norm"
-            box = s.layer(px, start - (70 if pre else 44), across, 40, *name)
-            plus = s.sign(x, start - (110 if pre else 84), "+", r=10)
-            below = (px, start)
-            if pre:
-                norm = s.layer(px, start - 24, 64, 24, "norm", role="state")
-                s.arrow((x, start), below, (px, norm.bottom))
-                s.flow(norm, box)
+    p = Page(s)
+    panels = []
+    for order in ("post-norm", "pre-norm"):
+        tokens = p.column(
+            p.text("tokens", kind="strong"), p.text("(T, D)", kind="small quiet"), gap=0
+        )
+        end = p.point(26)
+        rows: list[tuple[Part | None, Part | None]] = [(tokens, None)]
+        for lines in PARTS:
+            box, plus, fork = p.layer(*lines), p.sign("+"), p.point()
+            norm = p.layer("norm", role="state")
+            p.link(box, plus, bend="y")
+            if order == "pre-norm":
+                rows = [(plus, None), (None, box), (None, norm), (fork, None), *rows]
+                p.link(fork, norm, bend="x")
+                p.link(norm, box)
             else:
-                s.layer(x, start - 116, 52, 24, "norm", role="state")
-                s.arrow((x, start), below, (px, box.bottom))
-            s.arrow((px, box.y), (px, plus.cy), (plus.right, plus.cy))
+                rows = [(norm, None), (plus, None), (None, box), (fork, None), *rows]
+                p.link(fork, box, bend="x")
+        p.link(tokens, end, stream=True, label="to the next block", share=0.95)
+        panels.append((order, p.grid((end, None), *rows, gap=(p.of(30, 8), 12), turn=False)))
+    p.done(p.panels(*panels, below=False))
 
 
 @drawing(
@@ -151,78 +145,25 @@ def norms_by_hand(s: Sketch) -> None:
 )
 def part_by_hand(s: Sketch) -> None:
     """One token, one part, two orders, with every number."""
-    (_upright if s.narrow else _lying)(s)
-
-
-def vector(
-    s: Sketch, x: float, y: float, numbers: torch.Tensor, w: float, *, thick: bool = False
-) -> Box:
-    """A token whose left edge and middle are given; whole numbers stand without a point."""
-    plain = bool((numbers == numbers.round()).all())
-    row: Sequence[object] = whole(numbers) if plain else numbers.tolist()
-    return s.cells(x, y - 13, [row], "state", w=w, h=26, thick=thick)
-
-
-def _lying(s: Sketch) -> None:
-    high = 128.0
-    for place, order in enumerate(("pre-norm", "post-norm")):
-        top = place * (high + 10)
-        y, low = top + 44, top + 98
-        s.panel(0, top, s.width, high, order)
-        x = vector(s, 10, y, TOKEN, 23)
-        fork = x.right + 11
-        if place == 0:
-            norm = s.layer(152, low, 50, 28, "norm", role="state")
-            read = vector(s, 190, low, NORMED, 40)
-            part = s.layer(386, low, 46, 28, "part")
-            output = vector(s, 422, low, OUTPUT, 24)
-            plus = s.sign(536, y, "+", r=10)
-            out = vector(s, 564, y, ADDED, 24, thick=True)
-            s.flow(norm, read, part)
-            s.arrow((fork, y), (fork, low), (norm.x, low))
-            s.flow(x, out, stream=True)
+    p = Page(s)
+    panels = []
+    for order in ("pre-norm", "post-norm"):
+        pre = order == "pre-norm"
+        x, output = p.cells(TOKEN, "state"), p.cells(OUTPUT, "state")
+        fork, part, plus = p.point(), p.layer("part"), p.sign("+", 10)
+        norm, total = p.layer("norm", role="state"), p.cells(ADDED, "state", thick=pre)
+        branch, then = [part, output], [plus, total]
+        if pre:
+            branch = [norm, p.cells(NORMED, "state"), *branch]
         else:
-            part = s.layer(160, low, 46, 28, "part")
-            output = vector(s, 197, low, OUTPUT, 24)
-            plus = s.sign(311, y, "+", r=10)
-            total = vector(s, 338, y, ADDED, 23)
-            norm = s.layer(462, y, 46, 28, "norm", role="state")
-            out = vector(s, 502, y, AFTER, 40, thick=True)
-            s.arrow((fork, y), (fork, low), (part.x, low))
-            s.flow(x, total, out, stream=True)
-        s.flow(part, output)
-        s.arrow((output.right, low), (plus.cx, low), (plus.cx, plus.bottom))
-
-
-def _upright(s: Sketch) -> None:
-    tops, highs = (0.0, 294.0), (284.0, 258.0)
-    for place, order in enumerate(("pre-norm", "post-norm")):
-        top = tops[place]
-        s.panel(0, top, s.width, highs[place], order)
-        x = vector(s, 12, top + 46, TOKEN, 24)
-        sx, px = x.cx, 246.0
-        fork = x.bottom + 18
-        if place == 0:
-            norm = s.layer(px, top + 100, 60, 26, "norm", role="state")
-            read = vector(s, px - 80, top + 140, NORMED, 40)
-            part = s.layer(px, top + 180, 60, 26, "part")
-            s.arrow((sx, fork), (px, fork), (px, norm.y))
-            s.flow(norm, read, part)
-            at = top + 218
-        else:
-            part = s.layer(px, top + 106, 60, 26, "part")
-            s.arrow((sx, fork), (px, fork), (px, part.y))
-            at = top + 146
-        output = vector(s, px - 52, at, OUTPUT, 26)
-        plus = s.sign(sx, at, "+", r=10)
-        s.flow(part, output, plus)
-        after = vector(s, 12, at + 40, ADDED, 24, thick=place == 0)
-        s.flow(x, after, stream=True)
-        if place == 1:
-            norm = s.layer(sx, after.bottom + 32, 60, 26, "norm", role="state")
-            s.flow(after, norm, tip=False, stream=True)
-            out = vector(s, 150, norm.cy, AFTER, 40, thick=True)
-            s.flow(norm, out, stream=True)
+            then += [norm, p.cells(AFTER, "state", thick=True)]
+        p.link(fork, *branch)
+        p.link(output, plus)
+        p.link(x, total, *then[3:], stream=True)
+        empty = [None] * len(branch)
+        rows = (x, fork, *empty, *then), (None, None, *branch, *([None] * len(then)))
+        panels.append((order, p.grid(*rows, gap=(12, 14))))
+    p.done(p.panels(*panels, below=True))
 
 
 @drawing(
@@ -235,50 +176,18 @@ def _upright(s: Sketch) -> None:
 )
 def feed_forward_per_token(s: Sketch) -> None:
     """Three rows through the same two matrices, each on its own."""
-    h, gap, c, between = 26.0, 36.0, 26.0, 22.0 if s.narrow else 29.0
-    ys = [54 + i * gap for i in range(3)]
-
-    def column(x: float, numbers: torch.Tensor, at: Sequence[float], thick: bool) -> list[Box]:
-        return [
-            s.cells(
-                x, y - h / 2, row, "state", w=c, h=h, thick=thick,
-                hatched=[(0, j) for j, n in enumerate(row.tolist()) if n == 0] * (numbers is OPEN),
-            )
-            for row, y in zip(numbers, at, strict=True)
-        ]  # fmt: skip
-
-    def across(left: float, right: float, at: Sequence[float]) -> None:
-        for y in at:
-            s.arrow((left, y), (right, y))
-
-    def words(x: float, at: Sequence[float]) -> None:
-        for word, y in zip(WORDS, at, strict=True):
-            s.text(x - 8, y, word, kind="strong", at="end")
-
-    left = 46.0
-    words(left, ys)
-    x = column(left, X, ys, False)
-    s.name(x[0], "tokens *x*", "(3, 2)")
-    first = s.layer(x[0].right + between + 20, ys[1], 40, 3 * gap, "*W*_{1}", "(2, 4)")
-    across(x[0].right, first.x, ys)
-    hidden = column(first.right + between, HIDDEN, ys, False)
-    across(first.right, hidden[0].x, ys)
-    s.name(hidden[0], "hidden", "(3, 4)")
-    if s.narrow:
-        pill = s.step(172, ys[2] + 46, 100, 28, "ReLU")
-        s.arrow((hidden[2].cx, hidden[2].bottom), (hidden[2].cx, pill.cy), (pill.right, pill.cy))
-        ys = [pill.cy + 92 + i * gap for i in range(3)]
-        words(left, ys)
-        kept = column(left, OPEN, ys, False)
-        s.arrow((pill.x, pill.cy), (kept[0].cx, pill.cy), (kept[0].cx, kept[0].y - 32))
-    else:
-        pill = s.step(hidden[0].right + between + 14, ys[1], 28, 3 * gap, "ReLU")
-        across(hidden[0].right, pill.x, ys)
-        kept = column(pill.right + between, OPEN, ys, False)
-        across(pill.right, kept[0].x, ys)
-    s.name(kept[0], "after ReLU", "(3, 4)")
-    second = s.layer(kept[0].right + between + 20, ys[1], 40, 3 * gap, "*W*_{2}", "(4, 2)")
-    across(kept[0].right, second.x, ys)
-    out = column(second.right + between, OUT, ys, True)
-    across(second.right, out[0].x, ys)
-    s.name(out[0], "output", "(3, 2)")
+    p = Page(s)
+    x = p.rows(X, "state", words=WORDS, name="tokens *x*")
+    first = p.layer("*W*_{1}", "(2, 4)", beside=x)
+    hidden = p.rows(HIDDEN, "state", name="hidden")
+    pill = p.step("ReLU", beside=x)
+    closed = (OPEN == 0).nonzero().tolist()
+    words = WORDS if s.narrow else ()
+    kept = p.rows(OPEN, "state", words=words, name="after ReLU", hatched=closed)
+    second = p.layer("*W*_{2}", "(4, 2)", beside=x)
+    out = p.rows(OUT, "state", thick=True, name="output")
+    p.each(x, first, hidden)
+    p.each(hidden, pill, bend="late")
+    p.each(pill, kept, bend="early")
+    p.each(kept, second, out)
+    p.done(p.row(x, first, hidden, gap=20), pill, p.row(kept, second, out, gap=20))

@@ -2,7 +2,8 @@
 
 import torch
 
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Box, Page, Sketch, drawing
+from course_lib.drawings.masks import blank, hidden
 from course_lib.drawings.rows import said
 from course_lib.efficient import Running, online_step, strided_mask
 from course_lib.masks import longformer_mask, sliding_window_mask
@@ -39,18 +40,21 @@ SUM = (LINEAR_Q @ LINEAR_K.sum(0)).item()
 )
 def cheap_patterns(s: Sketch) -> None:
     """Which of 36 scores are computed at all."""
-    c, h = (26.0, 22.0) if s.narrow else (28.0, 24.0)
-    names = (f"{name}: {mask.sum()} of {mask.numel()}" for name, (mask, _) in PATTERNS.items())
-    panels = s.panels(names, 226, phone=192, gap=10)
-    for panel, (mask, rule) in zip(panels, PATTERNS.values(), strict=True):
-        x, y = panel.x + (104 if s.narrow else 34), panel.y + 46
-        gone = [(i, j) for i, j in (~mask).nonzero().tolist()]
-        box = s.cells(x, y, [[None] * 6] * 6, "weight", w=c, h=h, hatched=gone)
-        for i in range(6):
-            s.text(x - 10, box.cell(i).cy, str(i), kind="small", role="query")
-            s.text(box.cell(0, i).cx, y - 9, str(i), kind="small", role="key")
-        if not s.narrow:
-            s.text(panel.cx, box.bottom + 17, rule, kind="small quiet")
+    p = Page(s)
+    panels = []
+    for name, (mask, rule) in PATTERNS.items():
+        box = p.cells(
+            blank(mask),
+            "weight",
+            w=26,
+            words=range(6),
+            over=range(6),
+            asks=("query", "key"),
+            hatched=hidden(mask),
+        )
+        both = p.column(box, p.text(rule, kind="small quiet"), gap=8)
+        panels.append((f"{name}: {mask.sum()} of {mask.numel()}", both))
+    p.done(p.panels(*panels))
 
 
 def _state(s: Sketch, x: float, y: float, seen: Running, *, thick: bool = False) -> Box:
@@ -141,55 +145,24 @@ def softmax_in_tiles(s: Sketch) -> None:
 )
 def linear_state(s: Sketch) -> None:
     """A key and a value are written into a matrix, and a query reads it."""
-    c, h = (34.0, 28.0) if s.narrow else (38.0, 28.0)
-    boxes = []
+    p = Page(s)
+    plus, dot, rows = p.sign("+"), p.sign("·"), []
     for n in range(2):
-        top = 30.0 + (100 if s.narrow else 106) * n
-        x = 4.0 if s.narrow else 10.0
-        key = s.cells(x, top + 14, LINEAR_K[n, :, None], "key", w=c, h=h)
-        value = s.cells(key.right + 26, top + 28, LINEAR_V[n], "value", w=c, h=h)
-        s.sign(key.right + 13, key.cy, "×", r=8)
-        s.text(key.cx, key.y - 11, f"key {n + 1}", role="key")
-        s.text(value.cx, value.y - 11, f"value {n + 1}", role="value")
-        part = s.cells(
-            value.right + (36 if s.narrow else 46), top + 14, PARTS[n], "state", w=c, h=h
-        )
-        s.flow(value, part)
-        boxes.append(part)
-    first, second = boxes
-    middle = (first.cy + second.cy) / 2
-    plus = s.sign(first.right + 34, middle, "+")
-    for box in boxes:
-        end = plus.y if box is first else plus.bottom
-        s.arrow((box.right, box.cy), (plus.cx, box.cy), (plus.cx, end))
-    if s.narrow:
-        state = s.cells(first.x, 262, STATE, "state", w=c, h=h, thick=True)
-        lane = plus.right + 20
-        s.arrow((plus.right, middle), (lane, middle), (lane, state.cy), (state.right, state.cy))
-        s.text(state.cx, state.y - 11, "state *S*", role="state")
-        query = s.cells(x, 276, LINEAR_Q, "query", w=c, h=h)
-        dot = s.sign((query.right + state.x) / 2, state.cy, "·")
-        s.flow(query, dot, state, tip=False)
-        read = s.cells(query.x, 370, READ, "value", w=c, h=h)
-        s.arrow((dot.cx, dot.bottom), (dot.cx, 346), (read.cx, 346), (read.cx, read.y))
-    else:
-        state = s.cells(plus.right + 40, middle - h, STATE, "state", w=c, h=h, thick=True)
-        s.flow(plus, state)
-        s.text(state.cx, state.y - 11, "state *S*", role="state")
-        query = s.cells(state.x, state.bottom + 42, LINEAR_Q, "query", w=c, h=h)
-        read = s.cells(state.right + 40, state.cy - 14, READ, "value", w=c, h=h)
-        dot = s.sign(state.right + 20, state.cy, "·", r=8)
-        s.arrow((query.right, query.cy), (dot.cx, query.cy), (dot.cx, dot.bottom))
-        s.flow(dot, read, tip=False)
-    s.text(query.cx, query.y - 11, "query", role="query")
-    s.text(read.cx, read.y - 11 if not s.narrow else read.bottom + 12, "*q S*", role="value")
-    if s.narrow:
-        divide = s.step(read.right + 62, read.cy, 56, 26, f"÷ {SUM:.0f}")
-        out = s.cells(divide.right + 30, read.y, READ / SUM, "value", w=c, h=h, thick=True)
-        s.flow(read, divide, out)
-        s.text(out.cx, out.bottom + 12, "output", role="value")
-    else:
-        divide = s.step(read.cx, read.bottom + 38, 56, 26, f"÷ {SUM:.0f}")
-        out = s.cells(read.x, divide.bottom + 24, READ / SUM, "value", w=c, h=h, thick=True)
-        s.flow(read, divide, out)
-        s.text(out.cx, out.bottom + 12, "output", role="value")
+        key = p.cells(LINEAR_K[n, :, None], "key", name=f"key {n + 1}", shape="")
+        value = p.cells(LINEAR_V[n], "value", name=f"value {n + 1}", shape="")
+        part = p.cells(PARTS[n], "state")
+        rows.append((key, p.sign("×", 8), value, part))
+        p.link(value, part)
+        p.link(part, plus, bend="x")
+    state = p.cells(STATE, "state", thick=True, name="state *S*", shape="", at="above left")
+    query = p.cells(LINEAR_Q, "query", name="query", shape="", at="below")
+    read = p.cells(READ, "value", name="*q S*", shape="", at="above left")
+    out = p.cells(READ / SUM, "value", thick=True, name="output", shape="", at="below left")
+    divide = p.step(f"÷ {SUM:.0f}")
+    p.link(plus, state, bend="y")
+    p.link(state, dot, tip=False)
+    p.link(query, dot)
+    p.link(dot, read, divide, out)
+    made = p.grid(*rows, gap=(22, 14), turn=False)
+    asked = p.stack(dot, query, axle=0, gap=20)
+    p.done(p.row(made, plus), state, asked, p.column(read, divide, out, axle=0, gap=20))

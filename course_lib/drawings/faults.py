@@ -1,12 +1,13 @@
 """What is wrong with a layout, found from the places of its texts, shapes and lines alone."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from course_lib.drawings.sketch import Box, Point, Sketch
 
 
 def faults(sketch: Sketch) -> Iterator[str]:
-    """Find texts that leave the sheet, touch each other, an edge or an arrow, and shapes that meet.
+    """Find texts that leave the sheet or touch, shapes that meet, and arrows behind a shape.
 
     Args:
         sketch: One layout.
@@ -38,6 +39,18 @@ def faults(sketch: Sketch) -> Iterator[str]:
         for two in sketch.shapes[i + 1 :]:
             if _meet(one, two, -1, -1) and not _inside(one, two, 0) and not _inside(two, one, 0):
                 yield f"shapes meet at {one.x:.0f}, {one.y:.0f} and {two.x:.0f}, {two.y:.0f}"
+        for points, stream in sketch.ways:
+            inner = Box(one.x + 1, one.y + 1, one.w - 2, one.h - 2)
+            behind = [piece for piece in pairwise(points) if _crosses(piece, inner)]
+            ends = (_inside(Box(*points[i], 0, 0), one, 8) for i in (0, -1))
+            if behind and not stream and not any(ends) and not _strung(behind[0], one):
+                yield f"an arrow runs behind a shape at {one.x:.0f}, {one.y:.0f}"
+
+
+def _strung(line: tuple[Point, Point], sign: Box) -> bool:
+    """Whether a small sign stands on the line, with its middle."""
+    at = Box(sign.cx - 1, sign.cy - 1, 2, 2)
+    return sign.w == sign.h <= 20 and _crosses(line, at)
 
 
 def _meet(a: Box, b: Box, across: float, down: float) -> bool:

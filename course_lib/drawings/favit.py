@@ -1,12 +1,14 @@
 """Factorised attention: one window for all, three groups, a wrong axis, and keys by vote."""
 
 import math
+from functools import partial
 
 import torch
 
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import said, whole
+from course_lib.drawings import Box, Page, Sketch, drawing
+from course_lib.drawings.page import nothing
+from course_lib.drawings.rows import said
 from course_lib.favit import CrossWindow, group_survey, informative_keys, unfold_windows
 from course_lib.favit.sampling import sampled
 
@@ -48,50 +50,36 @@ KEPT = informative_keys(2 * VOTES[None, None], torch.eye(4)[None, None], 2).flat
 )
 def one_window_for_all(s: Sketch) -> None:
     """A map becomes four keys, and a query meets them."""
-    c, gap = 30.0, 8.0
-    x, y = (4.0, 44.0)
-    for i, row in enumerate(MAP.tolist()):
-        for j, number in enumerate(row):
-            marked = i % 2 == 1 and j % 2 == 1
-            s.cells(x + j * c + j // 2 * gap, y + i * c + i // 2 * gap, [[int(number)]],
-                    "key" if marked else "state", w=c, h=c, thick=marked)  # fmt: skip
-    grid = Box(x, y, 4 * c + gap, 4 * c + gap)
-    s.name(grid, "four windows", "(4, 4)")
-    left = grid.right + (96 if s.narrow else 88)
-    for n, number in enumerate(whole(FUSED.flatten())):
-        s.cells(left + n % 2 * c, grid.cy - c + n // 2 * c, [[number]], "key", w=c, h=c,
-                thick=n == 3)  # fmt: skip
-    one = Box(left, grid.cy - c, 2 * c, 2 * c)
-    s.name(one, "one window", "(2, 2)", role="key")
-    s.arrow((grid.right + 4, grid.cy), (one.x - 2, grid.cy))
-    s.text((grid.right + one.x) / 2, grid.cy - 22, "mean of", kind="small quiet")
-    s.text((grid.right + one.x) / 2, grid.cy - 9, "each place", kind="small quiet")
-    h = 28.0
-    if s.narrow:
-        x, middle = 22.0, grid.bottom + 140
-        s.arrow((one.cx, one.bottom + 3), (one.cx, grid.bottom + 20), (x + 17, grid.bottom + 20),
-                (x + 17, middle - 2 * h - 36))  # fmt: skip
-    else:
-        x, middle = one.right + 46, grid.cy
-        s.arrow((one.right + 3, middle), (x - 17, middle))
-    keys = s.cells(x, middle - 2 * h, FUSED.flatten()[:, None], "key", w=34, h=h)
-    s.name(keys, "keys *k*", "(4, 1)", role="key")
-    s.name_rows(keys, PLACES, role="key", kind="small strong")
-    dot = s.sign(keys.right + 24, middle, "·")
-    query = s.cells(dot.cx - 15, keys.bottom + 12, [[int(QUERY)]], "query", w=30, h=h)
-    s.name(query, "query *q*", side="right", role="query")
-    s.flow(query, dot)
-    scores = s.cells(dot.right + 16, keys.y, SCORES[:, None], "step", w=34, h=h)
-    s.name(scores, "scores")
-    soft = s.step(scores.right + 30, middle, 26, 4 * h, "softmax")
-    weights = s.cells(
-        soft.right + 18, keys.y, WEIGHTS.flatten()[:, None], "weight", w=46, h=h, bars=True
+    p = Page(s)
+    four = MAP.view(2, 2, 2, 2).transpose(1, 2)
+    windows = [
+        [
+            p.cells(window, lambda i, j: "key" if i * j else "state", w=30, h=30, thick=[(1, 1)])
+            for window in row
+        ]
+        for row in four
+    ]
+    grid = p.named(p.grid(*windows, gap=(8, 8), turn=False), "four windows", "(4, 4)")
+    one = p.cells(FUSED.view(2, 2), lambda i, j: "key", w=30, h=30, thick=[(1, 1)])
+    p.named(one, "one window", "(2, 2)", role="key")
+    keys = p.cells(
+        FUSED.flatten()[:, None], "key", w=34, h=28, words=PLACES, asks=("key", ""), name="keys *k*"
     )
-    s.name(weights, "weights", role="weight")
-    out = s.cells(weights.right + 32, middle - h / 2, [[OUT.item()]], "value", w=48, h=h,
-                  thick=True)  # fmt: skip
-    s.name(out, "output", role="value")
-    s.flow(keys, dot, scores, soft, weights, out)
+    query = p.cells(QUERY.long(), "query", w=30, name="query *q*", shape="", at="below")
+    dot = p.sign("·")
+    scores = p.cells(SCORES[:, None], "step", w=34, h=28, name="scores", shape="")
+    soft = p.step("softmax", beside=keys, upright=True)
+    weights = p.cells(
+        WEIGHTS.flatten()[:, None], "weight", h=28, bars=True, name="weights", shape=""
+    )
+    out = p.cells([[OUT.item()]], "value", h=28, thick=True, name="output", shape="")
+    p.link(grid, one, label="mean of each place" if s.narrow else "mean of each")
+    p.link(one, keys, at=0.8)
+    p.link(query, dot)
+    p.link(keys, dot, scores, soft, weights, out)
+    asked = p.column(dot, p.own(0, 36, nothing), query, axle=0)
+    met = p.row(keys, asked, scores, soft, weights, out, gap=p.of(14, 10))
+    p.done(p.row(grid, one, gap=p.of(86, 120)), met)
 
 
 def _areas(s: Sketch, x: float, y: float, c: float, group: str) -> Box:
@@ -126,28 +114,21 @@ def _areas(s: Sketch, x: float, y: float, c: float, group: str) -> Box:
 )
 def three_groups(s: Sketch) -> None:
     """Where the keys of each group come from."""
+    p = Page(s)
     told = {
-        "global": ("2 of 16", (f"{STRIDE} × {STRIDE} tokens", "become one")),
-        "local": ("7 of 16", (f"{AREAS[1][1]} windows", "become one")),
-        "dilated": ("7 of 16", (f"{AREAS[DILATION][1]} windows", "become one")),
+        "global": ("2 of 16", f"{STRIDE} × {STRIDE} tokens become one"),
+        "local": ("7 of 16", f"{AREAS[1][1]} windows become one"),
+        "dilated": ("7 of 16", f"{AREAS[DILATION][1]} windows become one"),
     }
-    c = 8.0
-    names = (f"{group}: {share} channels" for group, (share, _) in told.items())
-    panels = s.panels(names, 198, phone=180, gap=10)
-    for panel, (group, (_, rule)) in zip(panels, told.items(), strict=True):
-        left = panel.x
-        grid = _areas(s, left + (14 if s.narrow else 12), panel.y + 34, c, group)
-        d = 13.0
-        at = (left + 236, grid.cy - 1.5 * d) if s.narrow else (panel.right - 12 - 3 * d, 0.0)
-        keys = s.cells(at[0], grid.cy - 1.5 * d, [[None] * M] * M, "key", w=d, h=d, thick=True)
-        s.arrow((grid.right + 3, grid.cy), (keys.x, grid.cy))
-        if s.narrow:
-            s.text(keys.cx, keys.y - 34, rule[0], kind="small")
-            s.text(keys.cx, keys.y - 20, rule[1], kind="small")
-            s.text(keys.cx, keys.bottom + 13, f"{M * M} keys", role="key", kind="small")
-        else:
-            s.text(keys.cx, keys.bottom + 13, f"{M * M} keys", role="key", kind="small")
-            s.text(left + 12, panel.h - 18, " ".join(rule), kind="small", at="start")
+    panels = []
+    for group, (share, rule) in told.items():
+        grid = p.own(130, 130, partial(_areas, s, c=8.0, group=group))
+        keys = p.cells([[None] * M] * M, "key", w=13, h=13, thick=True)
+        p.named(keys, f"{M * M} keys", role="key", at="below", free=True)
+        p.link(grid, keys)
+        both = p.column(p.row(grid, keys, gap=14), p.text(rule, kind="small"), gap=6)
+        panels.append((f"{group}: {share} channels", both))
+    p.done(p.panels(*panels))
 
 
 @drawing(
@@ -160,34 +141,23 @@ def three_groups(s: Sketch) -> None:
 )
 def a_wrong_axis(s: Sketch) -> None:
     """Two ways to leave four of twelve numbers."""
-    c, h = 28.0, 24.0
+    p = Page(s)
     table = WINDOWS.flatten(0, 3).view(3, 4)
-    x, y = (70.0, 48.0) if s.narrow else (66.0, 62.0)
-    box = s.cells(x, y, table, "state", w=c, h=h)
-    s.name(box, "one place", "4 channels")
-    s.name_rows(box, (f"window {i + 1}" for i in range(3)), kind="small")
-    # Right: down each column.
-    left, top = (0.0, 150.0) if s.narrow else (218.0, 0.0)
-    s.panel(left, top, 344 if s.narrow else 176, 186, "right: over windows")
-    x = left + (116 if s.narrow else 32)
-    again = s.cells(x, top + 40, table, "state", w=c, h=h)
-    mean = s.cells(x, top + 146, MEAN, "key", w=c, h=h, thick=True)
-    for j in range(4):
-        s.arrow((again.cell(0, j).cx, again.bottom), (mean.cell(0, j).cx, mean.y))
-    # As released: three in a row.
-    left, top = (0.0, 348.0) if s.narrow else (404.0, 0.0)
-    s.panel(left, top, 344 if s.narrow else 264, 186, "as released: over channels")
-    w, gap = (24.0, 8.0) if s.narrow else (19.0, 6.0)
-    row = left + ((344 if s.narrow else 264) - 12 * w - 3 * gap) / 2
+    words = [f"window {i + 1}" for i in range(3)]
+    box = p.cells(table, "state", words=words, name="one place", shape="4 channels")
+    again, mean = p.cells(table, "state"), p.cells(MEAN, "key", thick=True, w=24)
+    threes = []
     for n, number in enumerate(RELEASED.tolist()):
-        at = row + n * (3 * w + gap)
-        three = s.cells(at, top + 64, [[3 * n, 3 * n + 1, 3 * n + 2]], "state", w=w, h=h)
-        got = s.cells(three.cx - c / 2, top + 146, [[int(number)]], "key", w=c, h=h, thick=True)
-        s.flow(three, got)
-    if s.narrow:
-        s.arrow((box.cx, box.bottom), (box.cx, 150))
-    else:
-        s.arrow((box.right, box.cy), (218, box.cy))
+        three = p.cells([[3 * n, 3 * n + 1, 3 * n + 2]], "state", w=p.of(20, 22))
+        got = p.cells([[int(number)]], "key", thick=True)
+        p.link(three, got)
+        threes.append(p.column(three, got, gap=56))
+    right = p.panel(p.column(again, mean, gap=34), "right: over windows")
+    wrong = p.panel(p.row(*threes, gap=6), "as released: over channels", h=right.room[1] * 2)
+    p.link(box, right)
+    p.done(box, right, wrong)
+    for j in range(4):
+        s.flow(again.box.cell(2, j), mean.box.cell(0, j))
 
 
 @drawing(
@@ -201,41 +171,40 @@ def a_wrong_axis(s: Sketch) -> None:
 )
 def keys_by_vote(s: Sketch) -> None:
     """Which queries vote, and which keys they keep."""
-    h = 28.0
-    x, y = (44.0, 58.0)
-    w = 30.0 if not s.narrow else 28.0
-    scores = s.cells(x, y, VOTES, "step", w=w, h=h)
-    s.name(scores, "scores", "(3, 4)")
+    p = Page(s)
     voters = VOTERS.tolist()
-    for i in range(3):
-        kind = "small strong" if i in voters else "small"
-        s.text(x - 8, scores.cell(i).cy, f"*q*_{{{i + 1}}}", kind=kind, at="end", role="query")
-    if s.narrow:
-        soft = s.step(scores.cx, scores.bottom + 26, 110, 26, "softmax")
-        weights = s.cells(x, soft.bottom + 22, SHARES, "weight", w=42, h=h, bars=True)
-        s.flow(scores, soft, weights)
-    else:
-        soft = s.step(scores.right + 28, scores.cy, 26, 3 * h, "softmax")
-        weights = s.cells(soft.right + 16, y, SHARES, "weight", w=46, h=h, bars=True)
-        s.name(weights, "weights", "(3, 4)", role="weight")
-        s.flow(scores, soft, weights)
-    far = s.cells(weights.right + 34, weights.y, DECIDED[:, None], "state", w=46, h=h)
-    s.flow(weights, far)
-    if s.narrow:
-        s.text(far.cx, far.y - 24, "from", kind="small")
-        s.text(far.cx, far.y - 10, "uniform", kind="small")
-    else:
-        s.name(far, "from uniform", "(3, 1)")
-    for i in range(3):
-        votes = i in voters
-        s.text(far.right + 8, far.cell(i).cy, "votes" if votes else "no vote", at="start",
-               kind="small strong" if votes else "small quiet")  # fmt: skip
-    y = weights.bottom + 56
-    pooled = s.cells(x, y, POOLED, "step", w=30.0 if s.narrow else 34.0, h=h, digits=1)
-    s.text(pooled.x, pooled.y - 14, "mean score of the voters", at="start", kind="small")
-    w, left = (28.0, pooled.right + 58) if s.narrow else (34.0, pooled.right + 90)
-    for j in range(4):
-        kept = j in KEPT
-        s.cells(left + j * w, y, [[f"*k*_{{{j + 1}}}"]], "key" if kept else "mask", w=w, h=h,
-                thick=kept, hatched=[] if kept else [(0, 0)])  # fmt: skip
-    s.arrow((pooled.right, pooled.cy), (left, pooled.cy), label="2 highest")
+    asks = [f"*q*_{{{i + 1}}}" for i in range(3)]
+    scores = p.cells(VOTES, "step", h=28, words=asks, asks=("query", ""), name="scores")
+    soft = p.step("softmax", beside=scores)
+    weights = p.cells(SHARES, "weight", h=28, bars=True, name="weights")
+    far = p.cells(DECIDED[:, None], "state", w=46, h=28, name="from uniform")
+    votes = p.column(
+        *(
+            p.text(
+                "votes" if i in voters else "no vote",
+                kind="small strong" if i in voters else "small quiet",
+            )
+            for i in range(3)
+        )
+    )
+    pooled = p.cells(POOLED, "step", h=28, digits=1, name="mean score of the voters", shape="")
+    names = [[f"*k*_{{{j + 1}}}" for j in range(4)]]
+    keys = p.row(
+        *(
+            p.cells(
+                [[name]],
+                "key" if j in KEPT else "mask",
+                w=30,
+                h=28,
+                thick=j in KEPT,
+                hatched=[] if j in KEPT else [(0, 0)],
+            )
+            for j, name in enumerate(names[0])
+        ),
+        gap=0,
+    )
+    p.link(scores, soft, weights)
+    p.link(weights, far)
+    p.link(pooled, keys, label="2 highest")
+    judged = p.row(weights, p.row(far, votes, gap=8), gap=p.of(26, 14))
+    p.done(p.column(p.line(scores, soft, judged, gap=22), p.row(pooled, keys, gap=80), gap=28))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from course_lib.attention import scaled_dot_product_attention, split_heads
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Box, Page, Sketch, drawing
 from course_lib.drawings.rows import said, whole
 
 # Two words that each hold one thing, and a word between that wants both.
@@ -193,34 +193,18 @@ def _upright(s: Sketch, head: int, left: float, top: float, n: float) -> Box:
 )
 def heads_add_up(s: Sketch) -> None:
     """Each head meets rows of its own, and the two results are added."""
-    n, c, h = (32, 17, 22) if s.narrow else (36, 22, 24)
-    gaps = (20, 20) if s.narrow else (28, 34)
-    added: list[Box] = []
+    p = Page(s)
+    plus, rows = p.sign("+"), []
     for head in (0, 1):
-        low, y = f"_{{{head + 1}}}", 64 + head * 98
-        o = s.cells(8, y - h / 2, HEADS[head, SINGS], "value", w=n, h=h)
-        s.name(o, f"*o*{low}", "(2)", role="value")
-        s.sign(o.right + gaps[0] / 2, y, "×", r=7)
-        w = s.cells(o.right + gaps[0], y - h, W_O[2 * head : 2 * head + 2], "layer", w=c, h=h)
-        s.text(w.cx, w.y - 12, f"*W*_{{O}}{low}  (2, 4)", kind="small")
-        box = s.cells(w.right + gaps[1], y - h / 2, ADDED[head, SINGS], "value", w=n, h=h)
-        s.name(box, f"head {head + 1} adds", "(4)", role="value")
-        s.flow(w, box)
-        added.append(box)
-    if s.narrow:
-        one, two = added
-        plus = s.sign(two.cx, two.bottom + 20, "+")
-        line = two.right + 8
-        s.arrow((one.right, one.cy), (line, one.cy), (line, plus.cy), (plus.right, plus.cy))
-        s.flow(two, plus, tip=False)
-        out = s.cells(two.x, plus.bottom + 20, OUT[SINGS], "value", w=n, h=h, thick=True)
-        s.flow(plus, out)
-        s.name(out, "output of sings", "(4)", role="value", side="left")
-    else:
-        one, two = added
-        plus = s.sign(one.right + 44, (one.cy + two.cy) / 2, "+")
-        s.arrow((one.right, one.cy), (plus.cx, one.cy), (plus.cx, plus.y))
-        s.arrow((two.right, two.cy), (plus.cx, two.cy), (plus.cx, plus.bottom))
-        out = s.cells(plus.right + 22, plus.cy - h / 2, OUT[SINGS], "value", w=n, h=h, thick=True)
-        s.flow(plus, out)
-        s.name(out, "output of sings", "(4)", role="value")
+        low = f"_{{{head + 1}}}"
+        o = p.cells(HEADS[head, SINGS], "value", name=f"*o*{low}", shape="(2)")
+        w = p.cells(W_O[2 * head : 2 * head + 2], "layer", name=f"*W*_{{O}}{low}  (2, 4)", shape="")
+        adds = p.cells(ADDED[head, SINGS], "value", name=f"head {head + 1} adds", shape="(4)")
+        rows.append((o, p.sign("×", 7), w, adds))
+        p.link(w, adds)
+        p.link(adds, plus, bend="x")
+    out = p.cells(
+        OUT[SINGS], "value", thick=True, name="output of sings", shape="(4)", at="above left"
+    )
+    p.link(plus, out, bend="y")
+    p.done(p.row(p.grid(*rows, gap=(p.of(16, 4), 14), turn=False), plus, gap=p.of(16, 4)), out)

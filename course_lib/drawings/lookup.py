@@ -1,10 +1,12 @@
 """A decoder that looks back: one lookup with every number, three scores, and four alignments."""
 
+from itertools import pairwise
+
 import torch
 
 from course_lib.alignment import ideal_weights
-from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import Rows, said
+from course_lib.drawings import Box, Page, Part, Sketch, drawing
+from course_lib.drawings.rows import said
 from course_lib.seq2seq import attend, bahdanau, luong_dot, luong_general
 
 WORDS = ("guten", "abend", ".")
@@ -65,8 +67,10 @@ def decoder_looks_back(s: Sketch) -> None:
         s.text(x + 30, y_state - 17, letter, role=role)
         return cell, state
 
-    # One line below the states carries all of them to the sum.
-    s.arrow((xs[2], y_state), (6, y_state), (6, y_sum), (left, y_sum))
+    # One line behind the states carries all of them to the sum.
+    for a, b in pairwise(reversed(xs)):
+        s.arrow((a - 20, y_state), (b + 20, y_state), tip=False)
+    s.arrow((xs[0] - 20, y_state), (6, y_state), (6, y_sum), (left, y_sum))
     score = s.step((left + right) / 2, y_score, right - left, 26, "score, then softmax")
     mixed = s.step((left + right) / 2, y_sum, right - left, 26, "weighted sum of the states")
     before: Box | None = None
@@ -115,48 +119,19 @@ def decoder_looks_back(s: Sketch) -> None:
 )
 def soft_lookup_by_hand(s: Sketch) -> None:
     """One query, three keys, three values."""
-    h, gap = 26, 34
-    ys = [116 + h / 2 + i * gap for i in range(3)]
-
-    rows = Rows(s, ys, h, WORDS)
-
-    x = 64.0
-    keys = rows.column(x, KEYS[0], "key", 30)
-    q = s.cells(x, keys[0].y - 76, STATE[0, 0], "query", w=30, h=h)
-    s.name(q, "query *q*", "(2)", role="query")
-    s.name(keys[0], "keys *k*", "(3, 2)", role="key")
-    rows.words(x)
-    x = keys[0].right + 66
-    scores = rows.column(x, SCORES[0, 0], "step", 40)
-    rows.across(keys, scores)
-    join = keys[0].right + 28
-    s.arrow((q.right, q.cy), (join, q.cy), (join, ys[2]), tip=False)
-    for y in ys:
-        s.sign(join, y, "·", r=8)
-    s.text(join + 9, q.cy + 14, "*q* · *k*", kind="small quiet", at="start")
-    s.name(scores[0], "scores *e*", "(3)")
+    p = Page(s)
+    q = p.cells(STATE[0, 0], "query", name="query *q*", shape="(2)")
+    keys = p.rows(KEYS[0], "key", words=WORDS, name="keys *k*")
+    dots, scores = p.signs("·", keys), p.rows(SCORES[0, 0], "step", name="scores *e*")
     # The softmax is the one step in which the three rows meet.
-    if s.narrow:
-        pill = s.step(scores[0].right + 38, ys[1], 26, 3 * gap + 2, "softmax")
-        for box in scores:
-            s.flow(box, pill)
-        x, turn = 64.0, ys[2] + 44
-        ys = [ys[2] + 122 + i * gap for i in range(3)]
-        rows.ys = ys
-        s.arrow(
-            (pill.right, pill.cy), (pill.right + 28, pill.cy), (pill.right + 28, turn),
-            (x + 25, turn), (x + 25, ys[0] - h / 2 - 33),
-        )  # fmt: skip
-        rows.words(x)
-    else:
-        pill = s.step(scores[0].right + 40, ys[1], 26, 3 * gap + 2, "softmax")
-        x = pill.right + 26
-        for box in scores:
-            s.flow(box, pill)
-            s.arrow((pill.right, box.cy), (x, box.cy))
-    gap = 26 if s.narrow else 40
-    names = "values *v*", "context *c*"
-    rows.weighted_sum(x, WEIGHTS[0, 0], VALUES[0], w=30, gap=gap, names=names)
+    pill = p.step("softmax", beside=keys)
+    sums = p.weighted(WEIGHTS[0, 0], VALUES[0], WORDS, ("values *v*", "context *c*"))
+    p.link(q, dots.each[0], tip=False, bend="x", label="*q* · *k*", share=0.2)
+    p.link(*dots.each, tip=False)
+    p.each(keys, dots, scores)
+    p.each(scores, pill, bend="late")
+    p.each(pill, sums.each[0].each[0], bend="early")
+    p.done(p.row(p.column(q, keys, axle=1), dots, scores, gap=30), pill, sums)
 
 
 @drawing(
@@ -169,47 +144,45 @@ def soft_lookup_by_hand(s: Sketch) -> None:
 )
 def three_scores(s: Sketch) -> None:
     """Dot, general and additive, for one pair of states."""
-    high = {"dot": 176.0, "general": 252.0, "additive": 404.0}
-    top = 0.0
-    for place, (kind, score) in enumerate(KINDS.items()):
-        left = 0.0 if s.narrow else 228.0 * place
-        wide = 344.0 if s.narrow else 212.0
-        tall = high[kind] if s.narrow else max(high.values())
-        s.panel(left, top, wide, tall, kind)
-        a, b = left + wide / 2 - 52, left + wide / 2 + 52
-        mid = (a + b) / 2
-        state = s.cells(a - 26, top + 54, STATE[0, 0], "query", w=26)
-        key = s.cells(b - 26, top + 54, ONE[0, 0], "key", w=26)
-        s.name(state, "*s*", role="query")
-        s.name(key, "*h*", role="key")
-        ends = [state, key]
-        for i, (matrix, role) in enumerate(((W_S, "query"), (W_H, "key"))):
-            if kind == "dot" or (kind == "general" and i):
-                continue
-            said = "*W*_{a}" if kind == "general" else ("*W*_{s}", "*W*_{h}")[i]
-            layer = s.layer((a, b)[i], top + 108, 40, 26, said)
-            s.flow(ends[i], layer)
-            found = STATE[0, 0] @ W_A if kind == "general" else (STATE, ONE)[i][0, 0] @ matrix.T
-            ends[i] = s.cells((a, b)[i] - 26, top + 140, found, role, w=26)
-            s.flow(layer, ends[i])
-        meet = s.sign(mid, ends[0].bottom + 24, "+" if kind == "additive" else "·")
-        s.arrow((a, ends[0].bottom), (a, meet.cy), (meet.x, meet.cy))
-        s.arrow((b, ends[1].bottom), (b, meet.cy), (meet.right, meet.cy))
-        last = meet
+    p = Page(s)
+    panels = []
+    for kind, score in KINDS.items():
+        ends = [
+            p.cells(STATE[0, 0], "query", name="*s*", shape=""),
+            p.cells(ONE[0, 0], "key", name="*h*", shape=""),
+        ]
+        rows: list[list[Part | None]] = [[ends[0], None, ends[1]]]
+        made = [] if kind == "dot" else [(0, "*W*_{a}", STATE[0, 0] @ W_A, "query")]
         if kind == "additive":
-            added = s.cells(mid - 26, meet.bottom + 16, HIDDEN, "state", w=26)
-            tanh = s.step(mid, added.bottom + 28, 54, 24, "tanh")
-            bent = s.cells(mid - 40, tanh.bottom + 14, HIDDEN.tanh(), "state", w=40)
-            last = s.sign(mid, bent.bottom + 22, "·")
-            v = s.layer(mid + 62, last.cy, 34, 24, "*v*")
-            s.flow(meet, added, tanh, bent, last)
-            s.flow(v, last)
+            made = [
+                (0, "*W*_{s}", STATE[0, 0] @ W_S.T, "query"),
+                (1, "*W*_{h}", ONE[0, 0] @ W_H.T, "key"),
+            ]
+        layers: list[Part | None] = [None] * 3
+        found: list[Part | None] = [None] * 3
+        for i, letter, numbers, role in made:
+            layer, after = p.layer(letter), p.cells(numbers, role)
+            p.link(ends[i], layer, after)
+            layers[2 * i], found[2 * i], ends[i] = layer, after, after
+        meet = p.sign("+" if kind == "additive" else "·")
+        rows += [layers, found] * bool(made) + [[None, meet, None]]
+        for end in ends:
+            p.link(end, meet, bend="y")
         shown: object = score if kind == "additive" else int(score)
-        end = s.cells(mid - 24, last.bottom + 18, [[shown]], "step", w=48, thick=True)
-        s.flow(last, end)
-        s.name(end, "score *e*", side="left")
-        if s.narrow:
-            top += tall + 12
+        last = p.cells([[shown]], "step", thick=True, w=48)
+        p.named(last, "score *e*", at="left", free=True)
+        way = [meet, last]
+        if kind == "additive":
+            dot, v = p.sign("·"), p.layer("*v*")
+            added, bent = p.cells(HIDDEN, "state"), p.cells(HIDDEN.tanh(), "state")
+            way = [meet, added, p.step("tanh"), bent, dot, last]
+            p.link(v, dot)
+            rows += [[None, p.loose(part, both=True), None] for part in way[1:4]]
+            rows += [[None, dot, v]]
+        p.link(*way)
+        rows += [[None, last, None]]
+        panels.append((kind, p.grid(*rows, gap=(4, 16), turn=False)))
+    p.done(p.panels(*panels))
 
 
 @drawing(
@@ -221,16 +194,25 @@ def three_scores(s: Sketch) -> None:
 )
 def alignment_patterns(s: Sketch) -> None:
     """Every row adds up to 1, a column to anything."""
-    top = 0.0
-    for place, (name, (source, target, links)) in enumerate(PATTERNS.items()):
-        left = 0.0 if s.narrow else 340.0 * (place % 2)
-        tall = 66.0 + 28 * (3 if not s.narrow and place > 1 else len(target))
-        s.panel(left, top, 344 if s.narrow else 328, tall, name)
-        w = 66 if len(source) == 3 else 102
+    p = Page(s)
+    panels = []
+    for name, (source, target, links) in PATTERNS.items():
         ideal = ideal_weights(links, len(source), len(target)).tolist()
         rows = [[weight or None for weight in row] for row in ideal]
-        box = s.cells(left + 86, top + 54, rows, "weight", w=w, h=28, digits=1, bars=True)
-        s.name_columns(box, source, role="key", kind="")
-        s.name_rows(box, target, role="query", kind="")
-        if s.narrow or place % 2:
-            top += tall + 12
+        panels.append(
+            (
+                name,
+                p.cells(
+                    rows,
+                    "weight",
+                    w=66 if len(source) == 3 else 96,
+                    h=28,
+                    digits=1,
+                    bars=True,
+                    words=target,
+                    over=source,
+                    asks=("query", "key"),
+                ),
+            )
+        )
+    p.done(p.column(p.panels(*panels[:2]), p.panels(*panels[2:]), gap=10))

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said, whole
 from course_lib.masks import (
     causal_mask,
@@ -48,12 +49,6 @@ def blank(mask: Tensor) -> list[list[object]]:
     return [[None] * mask.shape[1]] * mask.shape[0]
 
 
-def _words(s: Sketch, box: Box, rows: Sequence[str] = (), columns: Sequence[str] = ()) -> None:
-    """Write the queries beside a table and the keys above it."""
-    s.name_rows(box, rows, gap=7, role="query", kind="small strong")
-    s.name_columns(box, columns, role="key", kind="small strong")
-
-
 @drawing(
     f"""A mask laid on the sentence the cat sat. Each row is a word that looks, each column a word
     that is looked at. The mask is True on and below the diagonal: the may see itself, cat may see
@@ -64,7 +59,6 @@ def _words(s: Sketch, box: Box, rows: Sequence[str] = (), columns: Sequence[str]
 )
 def mask_by_hand(s: Sketch) -> None:
     """Scores and a mask, then scores with minus infinity, then weights."""
-    h, c = 26.0, 34 if s.narrow else 40
     filled = [
         [int(e) if seen else -math.inf for e, seen in zip(row, sees, strict=True)]
         for row, sees in zip(SCORES.tolist(), SEES.tolist(), strict=True)
@@ -74,45 +68,35 @@ def mask_by_hand(s: Sketch) -> None:
         [w if seen else 0 for w, seen in zip(row, sees, strict=True)]
         for row, sees in zip(WEIGHTS.tolist(), SEES.tolist(), strict=True)
     ]
-    gone = hidden(SEES)
+    p = Page(s)
 
-    def grid(
-        x: float, y: float, rows: Sequence[Sequence[object]], role: str, name: str, **how: bool
-    ) -> Box:
-        dark = gone if role in ("mask", "weight") or name.endswith("masked") else []
-        box = s.cells(x, y, rows, role, w=c, h=h, hatched=dark, **how)
-        s.text(box.cx, y - 29, name, role=role if role != "step" else "")
-        _words(s, box, WORDS, WORDS)
-        return box
+    def grid(rows: Sequence[Sequence[object]], role: str, name: str, **how: Any) -> Part:
+        gone = hidden(SEES) * (name != "scores")
+        return p.cells(
+            rows,
+            role,
+            w=36,
+            words=WORDS,
+            over=WORDS,
+            asks=("query", "key"),
+            name=name,
+            shape="",
+            hatched=gone,
+            **how,
+        )
 
-    low = (40.0, 44.0) if s.narrow else (44.0, 174.0)
-    scores = grid(40 if s.narrow else 44, 44, [whole(row) for row in SCORES], "step", "scores")
-    if s.narrow:
-        c = 38
-        mask = grid(220, 44, SEES.tolist(), "mask", "mask")
-        fill = s.step(172, 160, 130, 28, "False → −∞")
-        for box, side in ((scores, fill.x), (mask, fill.right)):
-            s.arrow((box.cx, box.bottom), (box.cx, fill.cy), (side, fill.cy))
-        ready = grid(115, 232, filled, "step", "scores, masked")
-        s.arrow((172, fill.bottom), (172, 193))
-        soft = s.step(172, 342, 110, 28, "softmax")
-        s.flow(ready, soft)
-        c = 42
-        weights = grid(109, 414, shares, "weight", "weights", bars=True, thick=True)
-        s.arrow((172, soft.bottom), (172, 375))
-        return
-    mask = grid(*low, SEES.tolist(), "mask", "mask")
-    middle = (scores.cy + mask.cy) / 2
-    fill = s.step(204, middle, 28, 178, "where False: −∞")
-    for box in (scores, mask):
-        s.flow(box, fill)
-    ready = grid(294, middle - 39, filled, "step", "scores, masked")
-    s.arrow((fill.right, middle), (ready.x - 36, middle))
-    soft = s.step(446, middle, 28, 100, "softmax")
-    s.flow(ready, soft)
-    c = 46
-    weights = grid(524, middle - 39, shares, "weight", "weights", bars=True, thick=True)
-    s.arrow((soft.right, middle), (weights.x - 36, middle))
+    scores, mask = (
+        grid([whole(row) for row in SCORES], "step", "scores"),
+        grid(SEES.tolist(), "mask", "mask"),
+    )
+    both = p.stack(scores, mask)
+    fill, soft = p.step("where False: −∞", beside=both), p.step("softmax", beside=scores)
+    ready = grid(filled, "step", "scores, masked")
+    weights = grid(shares, "weight", "weights", bars=True, thick=True)
+    p.link(scores, fill, bend="late")
+    p.link(mask, fill, bend="late")
+    p.link(fill, ready, soft, weights)
+    p.done(both, fill, ready, soft, weights)
 
 
 @drawing(
@@ -125,28 +109,42 @@ def mask_by_hand(s: Sketch) -> None:
 )
 def padding_in_a_batch(s: Sketch) -> None:
     """Two sentences of different length, each with its mask."""
-    c, h = 31.0, 26.0
-    names = (f"sentence {i}: {real.sum()} words" for i, real in enumerate(REAL, 1))
-    for place, panel in enumerate(s.panels(names, 232, below=12)):
-        real, words = REAL[place, 0], BATCH[place]
-        x, top = panel.x + 46, panel.y
-        pads = s.cells(x, top + 56, blank(real), "mask", w=c, h=h, hatched=hidden(real))
-        _words(s, pads, (), words)
-        causal = s.cells(
-            x, top + 116, blank(causal_mask(4)), "mask", w=c, h=h, hatched=hidden(causal_mask(4))
-        )
-        _words(s, causal, words)
-        s.sign(x + 2 * c, (pads.bottom + causal.y) / 2, "&", r=11)
-        both = combine_masks(causal_mask(4), REAL[place : place + 1])
+    p = Page(s)
+    panels = []
+    for i, (real, words) in enumerate(zip(REAL, BATCH, strict=True)):
+        both = combine_masks(causal_mask(4), real[None])
         assert both is not None
-        seen = s.cells(
-            causal.right + 28, causal.y, blank(both[0, 0]), "mask", w=c, h=h,
-            hatched=hidden(both[0, 0]), thick=True,
-        )  # fmt: skip
-        s.flow(causal, seen)
-        s.text(seen.cx, pads.cy - 7, "padding (1, 4)", kind="small quiet")
-        s.text(seen.cx, pads.cy + 9, "& causal (4, 4)", kind="small quiet")
-        _words(s, seen, (), words)
+
+        def mask(
+            sees: Tensor,
+            words: Sequence[str] = (),
+            over: Sequence[str] = (),
+            *,
+            thick: bool = False,
+        ) -> Part:
+            return p.cells(
+                blank(sees),
+                "mask",
+                w=31,
+                h=26,
+                words=words,
+                over=over,
+                thick=thick,
+                asks=("query", "key"),
+                hatched=hidden(sees),
+            )
+
+        pads, causal = mask(real[0], (), words), mask(causal_mask(4), words)
+        seen = mask(both[0, 0], (), words, thick=True)
+        said = p.column(
+            *(p.text(line, kind="small quiet") for line in ("padding (1, 4)", "& causal (4, 4)")),
+            gap=0,
+        )
+        p.link(causal, seen)
+        asked = p.column(pads, p.sign("&", 11), causal, axle=2, gap=8)
+        got = p.row(asked, p.column(said, seen, axle=1, gap=20), gap=26)
+        panels.append((f"sentence {i + 1}: {real.sum()} words", got))
+    p.done(p.panels(*panels))
 
 
 @drawing(
@@ -200,44 +198,44 @@ def _signs(numbers: Tensor) -> list[object]:
 )
 def hidden_row(s: Sketch) -> None:
     """A row without a visible key, and three answers to 0 divided by 0."""
-    c, h = 38.0, 26.0
-    sees = s.cells(
-        96 if s.narrow else 46, 44, blank(LEFT_SEES), "mask", w=c, h=h, hatched=hidden(LEFT_SEES)
+    p = Page(s)
+    sees = p.cells(
+        blank(LEFT_SEES),
+        "mask",
+        w=36,
+        h=26,
+        words=LEFT,
+        over=LEFT,
+        asks=("query", "key"),
+        hatched=hidden(LEFT_SEES),
+        name="causal & padding",
+        shape="",
     )
-    s.text(sees.cx, 14, "causal & padding")
-    _words(s, sees, LEFT, LEFT)
-    x, y = (96.0, sees.bottom + 54) if s.narrow else (sees.right + 62, sees.y + 21)
-    none = torch.full((4,), -math.inf).exp()
-    powers = s.cells(x, y, none, "step", w=c, h=h)
-    s.text(powers.cx, y - 13, "exponentials of the first row")
-    first = sees.cell(0, 3)
-    if s.narrow:
-        s.arrow((sees.right, first.cy), (sees.right + 54, first.cy), (sees.right + 54, powers.cy),
-                (powers.right, powers.cy))  # fmt: skip
-    else:
-        s.arrow((sees.right, first.cy), (x - 26, first.cy), (x - 26, powers.cy), (x, powers.cy))
-    s.text(powers.cx, powers.bottom + 16, "sum 0, so each share is 0 ÷ 0")
-    empty = torch.zeros(4, dtype=torch.bool)
-    answers = (
-        ("fill −∞, softmax", torch.full((4,), -math.inf).softmax(-1).tolist(), "mask"),
-        ("fill −10^{9}, softmax", torch.full((4,), -1e9).softmax(-1).tolist(), "weight"),
-        ("this course", whole(masked_softmax(torch.zeros(4), empty)), "weight"),
+    none, empty = torch.full((4,), -math.inf), torch.zeros(4, dtype=torch.bool)
+    powers = p.cells(none.exp(), "step", w=36, name="exponentials of the first row", shape="")
+    p.named(powers, "sum 0, so each share is 0 ÷ 0", at="below")
+    answers = p.column(
+        p.cells([none.softmax(-1).tolist()], "mask", name="fill −∞, softmax", shape=""),
+        p.cells(
+            [torch.full((4,), -1e9).softmax(-1).tolist()],
+            "weight",
+            bars=True,
+            name="fill −10^{9}, softmax",
+            shape="",
+        ),
+        p.cells(
+            [whole(masked_softmax(torch.zeros(4), empty))],
+            "weight",
+            w=36,
+            thick=True,
+            name="this course",
+            shape="",
+        ),
     )
-    top = powers.bottom + 54 if s.narrow else 16.0
-    left = 130.0 if s.narrow else 494.0
-    for place, (name, row, role) in enumerate(answers):
-        at = top + place * (44 if s.narrow else 52)
-        if s.narrow:
-            s.text(left - 10, at + h / 2, name, at="end", kind="small strong")
-        else:
-            s.text(left + 2 * c, at + 8, name, kind="small strong")
-        at += 0 if s.narrow else 18
-        box = s.cells(left, at, [row], role, w=c, h=h, bars=role == "weight", thick=place == 2)
-        if not s.narrow:
-            bus = powers.right + 52
-            s.arrow((powers.right, powers.cy), (bus, powers.cy), (bus, box.cy), (box.x, box.cy))
-    if s.narrow:
-        s.arrow((powers.cx, powers.bottom + 26), (powers.cx, top))
+    p.link(sees, powers)
+    for answer in answers.each if not s.narrow else [answers.each[0]]:
+        p.link(powers, answer)
+    p.done(sees, powers, answers)
 
 
 @drawing(
@@ -247,17 +245,22 @@ def hidden_row(s: Sketch) -> None:
 )
 def two_corners(s: Sketch) -> None:
     """The same triangle, laid into two corners."""
-    c, h = (52.0, 28.0) if s.narrow else (50.0, 28.0)
-    panels = s.panels(CORNERS, 126, below=12)
-    for place, (panel, mask) in enumerate(zip(panels, CORNERS.values(), strict=True)):
-        box = s.cells(
-            panel.x + 46,
-            panel.y + 54,
-            blank(mask),
-            "mask",
-            w=c,
-            h=h,
-            hatched=hidden(mask),
-            thick=place == 1,
+    p = Page(s)
+    panels = [
+        (
+            name,
+            p.cells(
+                blank(mask),
+                "mask",
+                w=50,
+                h=28,
+                words=CACHED[3:],
+                over=CACHED,
+                asks=("query", "key"),
+                hatched=hidden(mask),
+                thick=i == 1,
+            ),
         )
-        _words(s, box, CACHED[3:], CACHED)
+        for i, (name, mask) in enumerate(CORNERS.items())
+    ]
+    p.done(p.panels(*panels))

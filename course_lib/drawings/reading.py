@@ -212,8 +212,11 @@ def patching(s: Sketch) -> None:
     """One vector goes from one run into another."""
     first = _run(s, 0, "kings", "clean run", "are", "value")
     second = _run(s, 176, "king", "other run", "is → ?" if not s.narrow else "is?", "value")
-    x = first.cx + 0.001
-    s.arrow((x, first.bottom), (x, second.y), label="patch")
+    # The patch stops at the vectors that it passes, and is seen between them.
+    down = first.bottom + first.h, second.y - second.h
+    s.arrow((first.cx, first.bottom), (first.cx, down[0]), tip=False)
+    s.arrow((first.cx, down[0] + first.h), (first.cx, down[1] - first.h), tip=False, label="patch")
+    s.arrow((first.cx, down[1]), (first.cx, second.y))
 
 
 @drawing(

@@ -77,7 +77,7 @@ class Sketch:
         width: 668 or 344.
         texts: What is written, with its place.
         shapes: Which places are filled, outermost first.
-        lines: The straight pieces of all arrows.
+        ways: The points of all arrows; parts may stand on those that carry the stream.
     """
 
     def __init__(self, narrow: bool = False) -> None:
@@ -85,7 +85,7 @@ class Sketch:
         self.width = 344.0 if narrow else 668.0
         self.texts: list[tuple[str, Box]] = []
         self.shapes: list[Box] = []
-        self.lines: list[tuple[Point, Point]] = []
+        self.ways: list[tuple[tuple[Point, ...], bool]] = []
         self._grounds: list[Box] = []
         self._layers: tuple[list[str], ...] = ([], [], [], [])  # panels, arrows, shapes, words
 
@@ -122,8 +122,9 @@ class Sketch:
         return box
 
     def name(
-        self, box: Box, said: str, shape: str = "", *, role: str = "", side: str = "above"
-    ) -> None:
+        self, box: Box, said: str, shape: str = "", *,
+        role: str = "", side: str = "above", kind: str = "",
+    ) -> None:  # fmt: skip
         """Write what a box is and its shape: ``above`` it, ``below``, ``left`` or ``right``."""
         gap = 14 if shape else 0
         x, at, y = box.cx, "middle", box.y - 10 - gap
@@ -132,7 +133,7 @@ class Sketch:
         if side in ("left", "right"):
             x, at = (box.x - 9, "end") if side == "left" else (box.right + 9, "start")
             y = box.cy - gap / 2
-        self.text(x, y, said, role=role, at=at)
+        self.text(x, y, said, role=role, at=at, kind=kind)
         if shape:
             self.text(x, y + gap, shape, kind="small quiet", at=at)
 
@@ -310,7 +311,7 @@ class Sketch:
             gap: How far before the last point the head ends.
         """
         path = list(points)
-        self.lines += pairwise(points)
+        self.ways.append((points, stream))
         (ux, uy), (x, y) = _unit(path[-2], path[-1]), path[-1]
         if tip:
             x, y, half = x - gap * ux, y - gap * uy, 7 if stream else 4
@@ -336,12 +337,18 @@ class Sketch:
         names = "flow" + " dashed" * dashed + " stream" * stream
         self._put(1, "", f'<path class="{names}" d="{d}"/>{bow}')
         if label:
-            (ax, ay), (bx, by) = points[:2]
-            x, y, end = (ax + bx) / 2, ay + (11 if side == "below" else -10), "middle"
-            if ay != by:
-                x, end = (ax - 7, "end") if side == "left" else (ax + 7, "start")
-                y = (ay + by) / 2
-            self.text(x, y, label, kind="small quiet", at=end)
+            self.label(points[0], points[1], label, side)
+
+    def label(
+        self, start: Point, end: Point, said: str, side: str = "", share: float = 0.5
+    ) -> None:
+        """Write beside a piece of an arrow: above or right of it, or on another ``side``."""
+        (ax, ay), (bx, by) = start, end
+        x, y, at = ax + share * (bx - ax), ay + (11 if side == "below" else -10), "middle"
+        if ay != by:
+            x, at = (ax - 7, "end") if side == "left" else (ax + 7, "start")
+            y = ay + share * (by - ay)
+        self.text(x, y, said, kind="small quiet", at=at)
 
     def flow(self, *boxes: Box, **how: Any) -> None:
         """A straight arrow from each box to the next: to the right or left, else down or up.
@@ -361,6 +368,11 @@ class Sketch:
                 self.arrow((x, start), (x, end), **how)
 
     # ------------------------------------------------------------------- reading
+
+    @property
+    def lines(self) -> list[tuple[Point, Point]]:
+        """The straight pieces of all arrows."""
+        return [piece for points, _ in self.ways for piece in pairwise(points)]
 
     def words(self) -> list[str]:
         """All texts as a reader says them, in the order in which they were drawn."""

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from course_lib.attention_maps import reachability
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.masks import blank, hidden
 from course_lib.drawings.rows import listed
 from course_lib.positions.window import window_index
@@ -62,42 +62,29 @@ def _plan(shift: int, side: int = SIDE, window: int = WINDOW) -> list[list[int]]
 )
 def news_through_windows(s: Sketch) -> None:
     """Three layers of windows, and how far the news of the first patch has come."""
+    p = Page(s)
     titles = ("layer 1: windows", "layer 2: moved by 1", "layer 3: windows again")
-    c, gap = (28.0, 8.0) if s.narrow else (36.0, 10.0)
-    for n, heard in enumerate(HEARD):
-        left = 172.0 + 2 * gap if s.narrow else 4.0 + 232 * n
-        top = 0.0 + n * (4 * c + 52) if s.narrow else 44.0
-        rows = _plan(SHIFT if n == 1 else 0)
-        width = 4 * c + gap * (len(rows) - 1)
-        left += (4 * c + 2 * gap - width) / 2
-        top_ = top + (4 * c + 2 * gap - width) / 2
-        for i, down in enumerate(rows):
-            for j, right in enumerate(rows):
-                numbers = GRID[down][:, right]
-                told = heard[down][:, right]
-                x, y = left + right[0] * c + j * gap, top_ + down[0] * c + i * gap
-                _window(s, x, y, numbers, told, c)
-        around = Box(left, top_, width, width)
-        if s.narrow:
-            s.text(0, around.cy - 9, titles[n], kind="strong", at="start")
-            s.text(0, around.cy + 9, f"{int(heard.sum())} patches know", kind="small", at="start")
-        else:
-            s.text(around.cx, 12, titles[n], kind="strong")
-            s.text(around.cx, 240, f"{int(heard.sum())} patches know")
-        if n < 2:
-            if s.narrow:
-                end = around.cx, top + 4 * c + (46 if n else 42)
-                s.arrow((around.cx, around.bottom + 8), end)
-            else:
-                s.arrow((around.right + 8, around.cy), (4 + 232 * (n + 1) - 4, around.cy))
+    shown, columns = [], []
+    for n, (title, heard) in enumerate(zip(titles, HEARD, strict=True)):
+        plan = _plan(SHIFT if n == 1 else 0)
+        windows = [
+            [_window(p, GRID[down][:, right], heard[down][:, right]) for right in plan]
+            for down in plan
+        ]
+        shown.append(p.grid(*windows, gap=(10, 10), turn=False))
+        told = p.text(f"{int(heard.sum())} patches know")
+        both = p.column(p.text(title, kind="strong"), shown[-1], told, axle=1)
+        columns.append(both if not s.narrow else p.column(both))
+    p.link(*(shown if not s.narrow else columns))
+    p.done(*columns)
 
 
-def _window(s: Sketch, x: float, y: float, numbers: Tensor, told: Tensor, c: float) -> None:
+def _window(p: Page, numbers: Tensor, told: Tensor) -> Part:
     """A window: patches that know in green, the others grey."""
-    for i, row in enumerate(numbers.tolist()):
-        for j, number in enumerate(row):
-            role = "value" if told[i, j] else "state"
-            s.cells(x + j * c, y + i * c, [[number]], role, w=c, h=c, thick=number == 0)
+    first = [(0, 0)] * (int(numbers[0, 0]) == 0)
+    return p.cells(
+        numbers, lambda i, j: "value" if told[i, j] else "state", w=30, h=30, thick=first
+    )
 
 
 @drawing(
@@ -111,35 +98,37 @@ def _window(s: Sketch, x: float, y: float, numbers: Tensor, told: Tensor, c: flo
 )
 def shift_by_hand(s: Sketch) -> None:
     """Sixteen numbers are rolled and cut, and two windows get their masks."""
-    c, gap = 28.0, 10.0
-    x, y = (4.0, 44.0) if s.narrow else (4.0, 60.0)
-    for number in GRID.flatten().tolist():
-        i, j = divmod(number, SIDE)
-        s.cells(x + j * c, y + i * c, [[number]], _edge(number), w=c, h=c)
-    whole = Box(x, y, 4 * c, 4 * c)
-    s.name(whole, "picture", "(4, 4)")
-    s.text(x, whole.bottom + 15, "dashed: comes round", kind="small", role="position", at="start")
-    x = whole.right + 78
-    s.arrow((whole.right + 4, whole.cy), (x - 24, whole.cy), label="roll")
-    for n, letter in enumerate("ABCD"):
-        left, top = x + n % 2 * (2 * c + gap), y - 5 + n // 2 * (2 * c + gap)
-        for place, number in enumerate(CUT[n].tolist()):
-            i, j = divmod(place, WINDOW)
-            s.cells(left + j * c, top + i * c, [[number]], _edge(number), w=c, h=c)
-        aside = left + 2 * c + 11 if n % 2 else left - 11
-        s.text(aside, top + c, letter, kind="strong")
-    rolled = Box(x, y - 5, 4 * c + gap, 4 * c + gap)
-    s.name(rolled, "rolled, 4 windows", "(4, 4)")
-    for place, n in enumerate((CHOSEN, 3)):
-        left, top = rolled.right + 58 + 170 * place, y
-        if s.narrow:
-            left, top = 36.0 + 174 * place, rolled.bottom + 70
-        mask = s.cells(left, top, blank(SEES[n]), "mask", w=c, h=c, hatched=hidden(SEES[n]))
-        s.text(mask.cx, mask.y - 30, f"mask of window {'ABCD'[n]}", role="mask")
-        for i, number in enumerate(CUT[n].tolist()):
-            s.text(mask.x - 7, mask.cell(i).cy, str(number), kind="small strong", at="end",
-                   role="query")  # fmt: skip
-            s.text(mask.cell(0, i).cx, mask.y - 10, str(number), kind="small strong", role="key")
+    p = Page(s)
+
+    def part(numbers: Tensor) -> Part:
+        return p.cells(numbers, lambda i, j: _edge(int(numbers[i, j])), h=26, w=26)
+
+    picture = p.named(part(GRID), "picture", "(4, 4)")
+    p.named(picture, "dashed: comes round", role="position", at="below")
+    a, b, c, d = (
+        p.named(part(CUT[n].view(WINDOW, WINDOW)), letter, at="right" if n % 2 else "left")
+        for n, letter in enumerate("ABCD")
+    )
+    rolled = p.named(
+        p.grid((a, b), (c, d), gap=(10, 10), turn=False), "rolled, 4 windows", "(4, 4)"
+    )
+    p.link(picture, rolled, label="roll")
+    masks = [
+        p.cells(
+            blank(SEES[n]),
+            "mask",
+            words=CUT[n].tolist(),
+            over=CUT[n].tolist(),
+            w=26,
+            h=26,
+            asks=("query", "key"),
+            hatched=hidden(SEES[n]),
+            name=f"mask of window {'ABCD'[n]}",
+            shape="",
+        )
+        for n in (CHOSEN, 3)
+    ]
+    p.done(p.row(picture, rolled, gap=26), p.row(*masks, gap=p.of(20, 40)))
 
 
 def _edge(number: int) -> str:
@@ -157,22 +146,25 @@ def _edge(number: int) -> str:
 )
 def end_to_end(s: Sketch) -> None:
     """How far the news of the first token of a row has come after each layer."""
-    c, gap = (20.0, 5.0) if s.narrow else (28.0, 8.0)
-    left, top = (2.0, 20.0) if s.narrow else (94.0, 2.0)
+    p = Page(s)
+    rows = []
     for n, far in enumerate(FAR):
-        windows = _plan(HALF * (n % 2), TOKENS, LONG)
-        x = left + gap * (5 - len(windows)) / 2
-        y = top + n * (c + (22 if s.narrow else 10))
-        for j, window in enumerate(windows):
-            numbers = [place if place in (0, far) else None for place in window]
-            role = "value" if window[-1] <= far else "state"
-            s.cells(x + window[0] * c + j * gap, y, [numbers], role, w=c, h=c)
-        which = f"layer {n + 1}" + ", moved" * (n % 2)
+        windows = [
+            p.cells(
+                [[place if place in (0, far) else None for place in window]],
+                "value" if window[-1] <= far else "state",
+                w=p.of(27, 20),
+                h=p.of(27, 20),
+            )
+            for window in _plan(HALF * (n % 2), TOKENS, LONG)
+        ]
+        row, which = p.row(*windows, gap=5), f"layer {n + 1}" + ", moved" * (n % 2)
         if s.narrow:
-            s.text(left, y - 9, f"{which}: to token {far}", kind="small", at="start")
+            p.named(row, f"{which}: to token {far}")
         else:
-            s.text(left - 10, y + c / 2, which, kind="small", at="end")
-            s.text(left + 488, y + c / 2, f"to token {far}", kind="small", at="start")
+            p.named(p.named(row, which, at="left"), f"to token {far}", at="right")
+        rows.append(row)
+    p.done(p.column(*rows, gap=10))
 
 
 @drawing(
@@ -185,43 +177,43 @@ def end_to_end(s: Sketch) -> None:
 )
 def offsets_by_hand(s: Sketch) -> None:
     """The nine offsets of a small window, and the number of every pair."""
-    c = 30.0
-    x, y = (4.0, 60.0) if s.narrow else (24.0, 82.0)
-    for n, letter in enumerate(NAMES):
-        role = {QUERY: "query", KEY: "key"}.get(n, "state")
-        s.cells(x + n % 2 * c, y + n // 2 * c, [[letter]], role, w=c, h=c, thick=role != "state")
-    window = Box(x, y, 2 * c, 2 * c)
-    s.name(window, "window", "(2, 2)")
-    x = window.right + (106 if s.narrow else 142)
-    y = window.cy - 1.5 * c
-    chosen = int(INDEX[QUERY, KEY])
-    for number in range(9):
-        i, j = divmod(number, 3)
-        s.cells(x + j * c, y + i * c, [[number]], "position", w=c, h=c, thick=number == chosen)
-    table = Box(x, y, 3 * c, 3 * c, 3, 3)
-    for i, step in enumerate(STEPS):
-        sign = str(step).replace("-", "−")
-        s.text(table.x - 8, table.cell(i).cy, sign, kind="small", at="end")
-        s.text(table.cell(0, i).cx, table.y - 10, sign, kind="small")
-    s.text(table.x - 26, table.cy, "down", kind="small quiet", at="end")
-    s.text(table.cx, table.y - 25, "to the right", kind="small quiet")
-    s.text(table.cx, table.y - 44, "nine offsets", role="position")
-    s.arrow((window.right + 4, window.cy), (table.x - (60 if s.narrow else 66), window.cy))
-    if s.narrow:
-        x, y = 112.0, table.bottom + 84
-        s.arrow((table.cx, table.bottom + 4), (table.cx, y - 56))
-    else:
-        x, y = table.right + 110, window.cy - 2 * c
-        s.arrow((table.right + 4, table.cy), (x - 26, table.cy))
-    for i, row in enumerate(INDEX.tolist()):
-        for j, number in enumerate(row):
-            s.cells(x + j * c, y + i * c, [[number]], "position", w=c, h=c,
-                    thick=(i, j) == (QUERY, KEY))  # fmt: skip
-    pairs = Box(x, y, 4 * c, 4 * c, 4, 4)
-    for i, letter in enumerate(NAMES):
-        s.text(x - 8, pairs.cell(i).cy, letter, kind="strong", at="end", role="query")
-        s.text(pairs.cell(0, i).cx, y - 11, letter, kind="strong", role="key")
-    s.text(pairs.cx, y - 32, "query by key (4, 4)")
+    p = Page(s)
+    roles, chosen = {QUERY: "query", KEY: "key"}, int(INDEX[QUERY, KEY])
+    window = p.cells(
+        [NAMES[:2], NAMES[2:]],
+        lambda i, j: roles.get(2 * i + j, "state"),
+        w=30,
+        h=30,
+        thick=[divmod(place, 2) for place in roles],
+        name="window",
+        shape="(2, 2)",
+    )
+    numbers = torch.arange(9).view(3, 3)
+    table = p.cells(
+        numbers,
+        lambda i, j: "position",
+        w=30,
+        h=30,
+        thick=[divmod(chosen, 3)],
+        words=[f"{step}".replace("-", "−") for step in STEPS],
+        over=[f"{step}".replace("-", "−") for step in STEPS],
+    )
+    p.named(table, "nine offsets", "to the right", role="position")
+    p.named(table, "", "down", at="left")
+    pairs = p.cells(
+        INDEX,
+        lambda i, j: "position",
+        w=30,
+        h=30,
+        thick=[(QUERY, KEY)],
+        words=NAMES,
+        over=NAMES,
+        asks=("query", "key"),
+        name="query by key",
+        shape="(4, 4)",
+    )
+    p.link(window, table, pairs)
+    p.done(window, table, pairs)
 
 
 @drawing(
@@ -235,47 +227,36 @@ def offsets_by_hand(s: Sketch) -> None:
 )
 def merging_four_patches(s: Sketch) -> None:
     """Four tokens become one, and four stages of a model."""
-    c, w, h = 24.0, 19.0, 26.0
-    x, y = (20.0, 44.0) if s.narrow else (4.0, 50.0)
-    for i in range(4):
-        for j in range(4):
-            name = NAMES[2 * i + j] if i < 2 and j < 2 else None
-            s.cells(x + j * c, y + i * c, [[name]], "value" if name else "state", w=c, h=c)
-    grid = Box(x, y, 4 * c, 4 * c)
-    s.name(grid, "tokens", "(4, 4, *D*)")
-    middle = grid.cy
-    x = grid.right + (42 if s.narrow else 34)
-    long = s.cells(
-        x, middle - h / 2, [[name for name in "acbd" for _ in range(2)]], "value", w=w, h=h
+    p = Page(s)
+    names = [[NAMES[2 * i + j] if i < 2 > j else None for j in range(4)] for i in range(4)]
+    grid = p.cells(
+        names,
+        lambda i, j: "value" if names[i][j] else "state",
+        w=24,
+        h=24,
+        name="tokens",
+        shape="(4, 4, *D*)",
+        at="above left",
     )
-    s.name(long, "side by side", "(2, 2, 4*D*)")
-    s.arrow((grid.right + 3, middle), (long.x, middle))
-    if s.narrow:
-        middle = grid.bottom + 70
-        norm = s.layer(52, middle, 52, 34, "norm")
-        turn = grid.bottom + 20
-        s.arrow((long.cx, long.bottom), (long.cx, turn), (norm.cx, turn), (norm.cx, norm.y))
-    else:
-        norm = s.layer(long.right + 48, middle, 50, 34, "norm")
-        s.flow(long, norm)
-    matrix = s.layer(norm.right + 50, middle, 46, 46, "*W*")
-    s.flow(norm, matrix)
-    s.text(matrix.cx, matrix.bottom + 12, "(4*D*, 2*D*)", kind="small quiet")
-    new = Box(matrix.right + 36, middle - 34, 68, 68)
-    for n in range(4):
-        s.cells(new.x + n % 2 * 38, new.y + n // 2 * 38, [[None]], "state" if n else "value", w=30,
-                h=30, thick=not n)  # fmt: skip
-    s.arrow((matrix.right, middle), (new.x - 4, middle))
-    if s.narrow:
-        s.name(new, "tokens", "(2, 2, 2*D*)", side="right")
-    else:
-        s.name(new, "tokens", "(2, 2, 2*D*)")
-    top = new.bottom + 44
-    gap = s.width / 4
-    blocks: list[Box] = []
-    for n, (side, width) in enumerate(zip(CONFIG.maps, CONFIG.widths, strict=True)):
-        box = s.step(gap * (n + 0.5), top, gap - (18 if s.narrow else 60), 28, f"{side} × {side}")
-        s.text(box.cx, box.bottom + 13, f"width {width}", kind="small")
-        if blocks:
-            s.flow(blocks[-1], box)
-        blocks.append(box)
+    long = p.cells(
+        [[name for name in "acbd" for _ in range(2)]],
+        "value",
+        w=20,
+        h=26,
+        name="side by side",
+        shape="(2, 2, 4*D*)",
+        at="above left",
+    )
+    norm = p.layer("norm")
+    matrix = p.named(p.layer("*W*"), "", "(4*D*, 2*D*)", at="below right")
+    new = [p.cells([[None]], "state" if n else "value", w=30, h=30, thick=not n) for n in range(4)]
+    merged = p.grid(new[:2], new[2:], gap=(8, 8), turn=False)
+    p.named(merged, "tokens", "(2, 2, 2*D*)", at="above left")
+    p.link(grid, long, norm, matrix, merged)
+    stages = [
+        p.named(p.step(f"{side} × {side}"), "", f"width {width}", at="below")
+        for side, width in zip(CONFIG.maps, CONFIG.widths, strict=True)
+    ]
+    p.link(*stages)
+    chain = p.line(grid, long, norm, matrix, merged, gap=p.of(24, 20))
+    p.done(p.column(chain, p.row(*stages, gap=p.of(56, 12)), gap=34))

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import listed, painted, pixels
 from course_lib.vit import patchify
 
@@ -53,54 +53,35 @@ def _line(patch: torch.Tensor) -> Colours:
 )
 def patches_to_tokens(s: Sketch) -> None:
     """A boat is cut, flattened, projected, and told where its parts are."""
-    side, dot, h, w = 9.0, 7.0, 26.0, 14.0
-    x, y = (34.0, 66.0) if s.narrow else (4.0, 74.0)
-    boat = s.pixels(x, y, BOAT.tolist(), side)
-    s.name(boat, "picture", f"({CHANNELS}, {BOAT.shape[0]}, {BOAT.shape[1]})")
-    x = boat.right + (90 if s.narrow else 26)
-    for n, patch in enumerate(CUT):
-        left, top = x + 44 * (n % 2), boat.y - 4 + 44 * (n // 2)
-        s.pixels(left, top, pixels(patch), side)
-    around = Box(x, boat.y - 4, 80, 80)
-    s.flow(boat, around, label="cut" if s.narrow else "")
-    s.name(around, f"{N} patches", f"({N}, {CHANNELS}, {SIDE}, {SIDE})")
-    # The rows of all tables from here on: the class token, then the patches.
-    top = around.bottom + 84 if s.narrow else around.cy - 3 * h
-    x = 4.0 if s.narrow else around.right + 26
-    ys = [top + h * (i + 0.5) for i in range(N + 1)]
-    lines = [
-        s.pixels(x, y - dot / 2, _line(patch), dot) for patch, y in zip(CUT, ys[1:], strict=True)
-    ]
-    flat = Box(x, lines[0].y - 10, lines[0].w, lines[-1].bottom - lines[0].y + 20)
-    if s.narrow:
-        s.arrow((around.cx, around.bottom), (around.cx, around.bottom + 20),
-                (flat.cx, around.bottom + 20), (flat.cx, flat.y - 36))  # fmt: skip
-    else:
-        s.flow(around, flat)
-    s.name(flat, "lines", f"({N}, {LONG})")
-    e = s.layer(flat.right + (26 if s.narrow else 30), flat.cy, 28, flat.h, "*E*")
-    x = e.right + (24 if s.narrow else 26)
-    tokens = s.cells(x, top + h, [[None] * 4] * N, "state", w=w, h=h)
-    first = s.cells(tokens.x, top, [[None] * 4], "layer", w=w, h=h)
-    for line, y in zip(lines, ys[1:], strict=True):
-        s.flow(line, e)
-        s.arrow((e.right, y), (tokens.x, y))
-    s.text(first.x - 8, first.cy, "class token", at="end")
-    s.text(e.cx, e.bottom + 12, f"({LONG}, *D*)", kind="small quiet")
-    s.name(first, "tokens", f"({N + 1}, *D*)")
-    plus = s.sign(first.right + (16 if s.narrow else 18), ys[2], "+", r=8)
-    at = plus.right + (7 if s.narrow else 9)
-    table = s.cells(at, top, [[None] * 4] * (N + 1), "position", w=w, h=h)
-    s.name(table, "positions", f"({N + 1}, *D*)", role="position")
-    if s.narrow:
-        z = s.cells(plus.cx - 2 * w, table.bottom + 46, [[None] * 4] * (N + 1), "state", w=w, h=22,
-                    thick=True)  # fmt: skip
-        s.flow(plus, z)
-        s.name(z, "input *z*_{0}", f"({N + 1}, *D*)", side="left")
-    else:
-        z = s.cells(table.right + 30, top, [[None] * 4] * (N + 1), "state", w=w, h=h, thick=True)
-        s.flow(table, z)
-        s.name(z, "input *z*_{0}", f"({N + 1}, *D*)")
+    p = Page(s)
+    height, width = BOAT.shape[:2]
+    boat = p.named(p.pixels(BOAT.tolist(), 8), "picture", f"({CHANNELS}, {height}, {width})")
+    one, two, three, four = (p.pixels(pixels(patch), 8) for patch in CUT)
+    patches = p.grid((one, two), (three, four), gap=(8, 8), turn=False)
+    p.named(patches, f"{N} patches", f"({N}, {CHANNELS}, {SIDE}, {SIDE})")
+    lines = p.column(*(p.pixels(_line(patch), p.of(6.5, 6)) for patch in CUT), gap=18)
+    p.named(lines, "lines", f"({N}, {LONG})")
+    e = p.named(p.layer("*E*", w=28, beside=lines), "", f"({LONG}, *D*)", at="below", free=True)
+
+    def table(name: str, role: str, first: str = "", *, thick: bool = False) -> Part:
+        """The row of the class token and those of the patches, which stand beside the lines."""
+        parts = (
+            p.cells([[None] * 4] * n, part, w=12, h=24, thick=thick)
+            for n, part in ((1, first or role), (N, role))
+        )
+        whole = p.column(*parts, gap=0, axle=1)
+        return p.named(whole, name, f"({N + 1}, *D*)", role=role if role == "position" else "")
+
+    tokens, positions = table("tokens", "state", "layer"), table("positions", "position")
+    plus, z = p.sign("+", 8), table("input *z*_{0}", "state", thick=True)
+    p.link(boat, patches, label=p.of("", "cut"))
+    p.link(patches, lines, at=0.4)
+    p.each(lines, e, tokens)
+    p.link(p.of(positions, plus), z, bend="late")
+    added = p.row(tokens, plus, positions, gap=8)
+    p.done(p.row(boat, patches, gap=p.of(22, 60)), p.row(lines, e, added, gap=20), z)
+    top = tokens.box.y + 12
+    s.text(tokens.box.x - 8, top, "class token", at="end")
 
 
 def _role(n: int) -> str:
@@ -117,59 +98,26 @@ def _role(n: int) -> str:
 )
 def patches_by_hand(s: Sketch) -> None:
     """Sixteen numbers become four tokens."""
-    c, h = 24.0, 24.0
-    x, y = (24.0, 40.0) if s.narrow else (4.0, 60.0)
-    for n, row in enumerate(FLAT):
-        place = x + n % 2 * 2 * c, y + n // 2 * 2 * h
-        s.cells(*place, row.view(2, 2), "state", w=c, h=h, thick=True)
-    picture = Box(x, y, 4 * c, 4 * h)
-    s.name(picture, "picture", "(4, 4)")
-    x = picture.right + (68 if s.narrow else 40)
-    patches = []
-    for n, row in enumerate(FLAT):
-        left, top = x + (n % 2) * (2 * c + 14), picture.y - 8 + (n // 2) * (2 * h + 16)
-        patch = s.cells(left, top, row.view(2, 2), _role(n), w=c, h=h, thick=n == CHOSEN)
-        patches.append(patch)
-    around = Box(x, patches[0].y, 4 * c + 14, 4 * h + 16)
-    s.arrow((picture.right + 2, picture.cy), (around.x, picture.cy))
-    s.name(around, "4 patches", "(4, 2, 2)")
-    pitch = 34.0
-    x = 62.0 if s.narrow else around.right + 64
-    first = around.bottom + 88 if s.narrow else around.cy - 2 * pitch + (pitch - h) / 2
-    lines, tokens = [], []
-    for n, row in enumerate(FLAT):
-        line = s.cells(x, first + n * pitch, row[None], _role(n), w=c, h=h, thick=n == CHOSEN)
-        s.text(line.x - 7, line.cy, f"patch {n}", kind="small quiet", at="end")
-        lines.append(line)
-    s.name(lines[0], "lines", "(4, 4)")
-    middle = (lines[0].y + lines[-1].bottom) / 2
-    if s.narrow:
-        turn = around.bottom + 22
-        s.arrow((around.cx, around.bottom), (around.cx, turn), (lines[0].cx, turn),
-                (lines[0].cx, lines[0].y - 36))  # fmt: skip
-        matrix = s.cells(lines[0].x, lines[-1].bottom + 62, PROJECTION, "layer", w=c, h=h)
-        s.name(matrix, "matrix *E*", "(4, 3)", side="left")
-        x = lines[0].right + 66
-    else:
-        s.arrow((around.right, middle), (lines[0].x - 52, middle))
-        matrix = s.cells(lines[0].right + 46, middle - 2 * h, PROJECTION, "layer", w=c, h=h)
-        s.name(matrix, "matrix *E*", "(4, 3)")
-        x = matrix.right + 32
-    times = s.sign(lines[0].right + 24, middle, "×")
-    for line in lines:
-        s.arrow((line.right, line.cy), (times.cx, line.cy), tip=False)
-    s.arrow((times.cx, lines[0].cy), (times.cx, times.y), tip=False)
-    s.arrow((times.cx, lines[-1].cy), (times.cx, times.bottom), tip=False)
-    for n, row in enumerate(TOKENS):
-        at = s.cells(x, lines[n].y, row[None], _role(n), w=32, h=h, thick=n == CHOSEN)
-        tokens.append(at)
-    s.name(tokens[0], "tokens", "(4, 3)")
-    if s.narrow:
-        s.arrow((matrix.right, matrix.y + h), (times.cx, matrix.y + h), (times.cx, times.bottom))
-        s.arrow((times.right, times.cy), (tokens[0].x, times.cy))
-    else:
-        s.flow(times, matrix, tip=False)
-        s.arrow((matrix.right, times.cy), (tokens[0].x, times.cy))
+    p = Page(s)
+
+    def cut(*, apart: bool) -> Part:
+        one, two, three, four = (
+            p.cells(row.view(2, 2), _role(n) if apart else "state", thick=not apart or n == CHOSEN)
+            for n, row in enumerate(FLAT)
+        )
+        return p.grid((one, two), (three, four), gap=(14, 14) if apart else (0, 0), turn=False)
+
+    roles = [_role(n) for n in range(N)]
+    picture = p.named(cut(apart=False), "picture", "(4, 4)")
+    patches = p.named(cut(apart=True), "4 patches", "(4, 2, 2)")
+    names = [f"patch {n}" for n in range(N)]
+    lines = p.rows(FLAT, roles, thick=CHOSEN, words=names, name="lines")
+    times, matrix = p.sign("×"), p.cells(PROJECTION, "layer", name="matrix *E*")
+    tokens = p.rows(TOKENS, roles, thick=CHOSEN, name="tokens")
+    p.link(picture, patches, lines)
+    p.link(lines, times, matrix, tip=False)
+    p.link(matrix, tokens)
+    p.done(p.row(picture, patches, gap=p.of(20, 40)), p.row(lines, times, matrix, gap=10), tokens)
 
 
 @drawing(
@@ -182,57 +130,34 @@ def patches_by_hand(s: Sketch) -> None:
 )
 def vision_transformer(s: Sketch) -> None:
     """From pixels to logits, with the block of chapter 6 in the middle."""
-    rows: list[list[object]] = [[None] * 4] * (N + 1)
-    narrow = s.narrow
-    dot, w, h = 5.0, 9.0, 11.0
-    xs = (40, 142, 204, 268) if narrow else (2, 94, 148, 172)
-    boat = s.pixels(xs[0], 40, BOAT.tolist(), dot)
-    e = s.layer(xs[1], boat.cy, 62, 44, "patches,", "*E*")
-    plus = s.sign(xs[2], boat.cy, "+")
-    z = s.cells(xs[3], boat.cy - 2.5 * h, rows, "state", w=w, h=h)
-    s.flow(boat, e, plus, z)
-    s.name(z, "*z*_{0}", f"({N + 1}, *D*)")
-    added = s.text(plus.cx, plus.bottom + 34, "class token,", kind="small", role="position")
-    s.text(plus.cx, added.cy + 15, "positions", kind="small", role="position")
-    s.arrow((plus.cx, added.y - 3), (plus.cx, plus.bottom))
-    if narrow:
-        block = s.panel(0, z.bottom + 66, 344, 190)
-        s.text(332, block.y + 15, "block, *L* times", kind="strong quiet", at="end")
-        x, y = 48.0, block.y + 50
-        s.arrow((z.cx, z.bottom), (z.cx, block.y - 20), (x, block.y - 20), (x, block.bottom + 40),
-                stream=True)  # fmt: skip
-        for i, part in enumerate(("attention", "feed forward")):
-            at = y + 74 * i
-            norm = s.layer(134, at, 52, 28, "norm")
-            work = s.layer(238, at, 104, 28, part)
-            add = s.sign(x, at + 40, "+")
-            s.arrow((x, at), (norm.x, at))
-            s.flow(norm, work)
-            s.arrow((work.cx, work.bottom), (work.cx, add.cy), (add.right, add.cy))
-        last = s.layer(x, block.bottom + 54, 52, 28, "norm")
-        out = s.cells(112, last.cy - 2.5 * h, rows[1:], "state", w=w, h=h)
-    else:
-        block = s.panel(222, 0, 232, 172, "block, *L* times")
-        s.arrow((z.right, z.cy), (464, z.cy), stream=True)
-        for i, said in enumerate((("attention",), ("feed", "forward"))):
-            x = 240.0 + 106 * i
-            norm = s.layer(x + 36, 100, 66, 24, "norm")
-            work = s.layer(x + 36, 142, 70, 38, *said)
-            add = s.sign(x + 88, z.cy, "+")
-            s.arrow((x - 6, z.cy), (x - 6, 100), (norm.x, 100))
-            s.flow(norm, work)
-            s.arrow((work.right, work.cy), (add.cx, work.cy), (add.cx, add.bottom))
-        last = s.layer(489, z.cy, 48, 28, "norm")
-        out = s.cells(530, z.cy - 1.5 * h, rows[1:], "state", w=w, h=h)
-    first = s.cells(out.x, out.y - h, rows[:1], "value", w=w, h=h, thick=True)
-    s.flow(last, out)
-    s.name(first, "class token", role="value")
-    head = s.layer(first.right + (50 if narrow else 48), first.cy, 46, 28, "head")
-    s.flow(first, head)
-    words = [[name] for name in CLASSES]
-    logits = s.cells(
-        head.right + (36 if narrow else -47), head.cy - 12 if narrow else head.bottom + 34,
-        words, "value", w=48, h=22,
-    )  # fmt: skip
-    s.flow(head, logits)
-    s.name(logits, "logits", side="below")
+    p = Page(s)
+    boat, e, plus = p.pixels(BOAT.tolist(), 5), p.layer("patches,", "*E*"), p.sign("+")
+    told = p.column(
+        *(p.text(said, role="position", kind="small") for said in ("class token,", "positions")),
+        gap=0,
+    )
+    rows = [[None] * 4] * (N + 1)
+    z = p.cells(rows, "state", w=9, h=11, name="*z*_{0}", shape=f"({N + 1}, *D*)", at="above left")
+    stream, norms, parts = [], [], []
+    for said in ("attention",), ("feed", "forward"):
+        fork, norm, part, add = p.point(), p.layer("norm"), p.layer(*said), p.sign("+")
+        p.link(fork, norm, part, add)
+        stream += [fork, add]
+        norms += [norm, None]
+        parts += [part, None]
+    grid = p.grid(stream, norms, parts, axle=0, gap=p.of((8, 14), (30, 14)))
+    last, head = p.layer("norm"), p.layer("head")
+    first = p.cells(rows[:1], "value", w=9, h=11, thick=True)
+    p.named(first, "class token", role="value")
+    out = p.column(first, p.cells(rows[1:], "state", w=9, h=11), gap=0, axle=0)
+    logits = p.cells([[name] for name in CLASSES], "value", h=20)
+    p.named(logits, "logits", at="below")
+    p.link(told, plus)
+    p.link(boat, e, plus, z)
+    p.link(z, last, stream=True)
+    p.link(last, first)
+    p.link(first, head, logits)
+    block = p.panel(grid, "block, *L* times", axle=True)
+    answer = p.column(head, logits, axle=0, gap=20) if not s.narrow else p.row(head, logits)
+    added = p.column(plus, told, axle=0, gap=20) if not s.narrow else p.row(told, plus, axle=1)
+    p.done(boat, e, added, z, block, last, p.row(out, answer))

@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.decoding import beam_search, keep_top_p
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Box, Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said
 
 WORDS = ("good", "nice", "fine")
@@ -49,23 +49,28 @@ TWO, THREE = found(2)[1], found(3)[1]
 )
 def three_temperatures(s: Sketch) -> None:
     """The same logits, divided by three temperatures, and what top-p leaves of each."""
-    h, w = 28, 58 if s.narrow else 84
-    left = 46 if s.narrow else 62
-    logits = s.cells(left + 2, 60, LOGITS[:, None], "step", w=30, h=h)
-    s.name(logits, "logits")
-    for i, word in enumerate(WORDS):
-        s.text(left - 4, logits.cell(i).cy, word, kind="strong", at="end")
-    for j, (name, shares) in enumerate(SHARES.items()):
-        x = left + (76 if s.narrow else 130) + j * (w + (20 if s.narrow else 72))
-        hatched = [(i, 0) for i, kept in enumerate(KEPT[name]) if not kept]
-        box = s.cells(x, 60, shares[:, None], "weight", w=w, h=h, bars=True, hatched=hatched)
-        s.name(box, f"*τ* = {name}", role="weight")
-    first = left + (76 if s.narrow else 130)
-    s.arrow((logits.right, logits.cy), (first, logits.cy))
-    y = logits.bottom + 18
-    s.text(left, y, "in each column: divide the logits by *τ*, then softmax", kind="small quiet",
-           at="start")  # fmt: skip
-    s.text(left, y + 18, f"hatched: left out by top-p {P:g}", kind="small quiet", at="start")
+    p = Page(s)
+    logits = p.cells(LOGITS[:, None], "step", h=28, words=WORDS, name="logits", shape="")
+    shares = [
+        p.cells(
+            share[:, None],
+            "weight",
+            w=p.of(84, 58),
+            h=28,
+            bars=True,
+            name=f"*τ* = {name}",
+            shape="",
+            hatched=[(i, 0) for i, kept in enumerate(KEPT[name]) if not kept],
+        )
+        for name, share in SHARES.items()
+    ]
+    p.link(logits, shares[0])
+    notes = (
+        "in each column: divide the logits by *τ*, then softmax",
+        f"hatched: left out by top-p {P:g}",
+    )
+    told = p.column(*(p.text(note, kind="small quiet") for note in notes), gap=0)
+    p.done(p.column(p.row(logits, *shares, gap=p.of(64, 18)), told))
 
 
 @drawing(
@@ -78,35 +83,31 @@ def three_temperatures(s: Sketch) -> None:
 )
 def beam_by_hand(s: Sketch) -> None:
     """Three beginnings; the one that a beam of 3 keeps and a beam of 2 drops wins in the end."""
-    step = 84 if s.narrow else 166
-    x0 = 34 if s.narrow else 60
-    w, h = (60, 40) if s.narrow else (92, 40)
-    ys = (34.0, 98.0, 162.0)
+    p = Page(s)
 
-    def node(depth: int, y: float, *tokens: int, role: str = "state", thick: bool = False) -> Box:
-        x = x0 + step * depth
-        box = s.cells(x - w / 2, y - h / 2, [[None]], role, w=w, h=h, thick=thick)
-        s.text(x, y - 8, NEXT[tokens[-1]], kind="strong", role=role)
-        s.text(x, y + 9, f"{_chance(*tokens):.2f}", kind="small", role=role)
-        return box
+    def node(*tokens: int, role: str = "state") -> Part:
+        def draw(x: float, y: float) -> Box:
+            box = s.cells(x, y, [[None]], role, w=w, h=40, thick=role != "state")
+            s.text(box.cx, box.cy - 8, NEXT[tokens[-1]], kind="strong", role=role)
+            s.text(box.cx, box.cy + 9, f"{_chance(*tokens):.2f}", kind="small", role=role)
+            return box
 
-    root = s.word(x0 - (10 if s.narrow else 2), ys[1], "<bos>")
-    for y, first in zip(ys, (0, 1, 3), strict=True):
-        ends = first == END
-        box = node(1, y, first, role="key" if ends else "state", thick=ends)
-        if y == ys[1]:
-            s.arrow((root.right + 4, y), (box.x, y))
-        else:
-            bend = (root.right + box.x) / 2 + 3
-            s.arrow((root.right + 4, ys[1]), (bend, ys[1]), (bend, y), (box.x, y))
-        if ends:
-            continue
-        two = node(2, y, first, 2)
-        three = node(3, y, first, 2, END, role="value" if first == 0 else "state", thick=first == 0)
-        s.flow(box, two, three)
-    x = x0 + step + w / 2 + 10
-    s.text(x, ys[2] - 8, "a beam of 2 drops this beginning,", kind="small quiet", at="start")
-    s.text(x, ys[2] + 9, "a beam of 3 keeps it", kind="small quiet", at="start")
+        w = p.of(92, 60)
+        return p.own(w, 40, draw)
+
+    root, last = p.text("<bos>", kind="strong"), node(END, role="key")
+    rows: list[list[Part | None]] = []
+    for first in (0, 1):
+        way = [node(first), node(first, 2), node(first, 2, END, role="state" if first else "value")]
+        p.link(*way)
+        p.link(root, way[0], bend="xx")
+        rows.append([root if first else None, *way])
+    rows.append([None, last, None, None])
+    p.link(root, last, bend="xx")
+    p.done(p.grid(*rows, gap=(p.of(70, 22), 24), turn=False))
+    x, y = last.box.right + 10, last.box.cy
+    for down, note in ((-8, "a beam of 2 drops this beginning,"), (9, "a beam of 3 keeps it")):
+        s.text(x, y + down, note, kind="small quiet", at="start")
 
 
 PROMPT = ("the", "cat", "sat", "on")
@@ -192,30 +193,21 @@ def _kept(groups: int) -> int:
 )
 def shared_keys(s: Sketch) -> None:
     """Query heads above, the keys and values that they share below."""
-    w, h = (34, 24) if s.narrow else (36, 26)
-    panels = s.panels(("multi-head", "grouped-query", "multi-query"), 166, phone=146, gap=10)
-    for panel, groups in zip(panels, (4, 2, 1), strict=True):
-        first, gap = panel.cx - 1.5 * 48, 48
-        top = panel.y + 52
-        spots = [first + gap * i for i in range(HEADS)]
-        asks = [s.cells(at - w / 2, top - h / 2, [[f"*q*_{{{i + 1}}}"]], "query", w=w, h=h)
-                for i, at in enumerate(spots)]  # fmt: skip
-        each = HEADS // groups
-        low = top + 58
+    p = Page(s)
+    panels = []
+    for name, groups in (("multi-head", 4), ("grouped-query", 2), ("multi-query", 1)):
+        each, made = HEADS // groups, []
         for g in range(groups):
-            mine = spots[g * each : (g + 1) * each]
-            middle = sum(mine) / each
-            k = s.cells(middle - 20, low - h / 2, [["*k*"]], "key", w=20, h=h)
-            s.cells(middle, low - h / 2, [["*v*"]], "value", w=20, h=h)
-            for at, box in zip(mine, asks[g * each :], strict=False):
-                if at == middle:
-                    s.arrow((at, box.bottom), (at, k.y))
-                else:
-                    bend = (box.bottom + k.y) / 2
-                    s.arrow((at, box.bottom), (at, bend), (middle, bend), (middle, k.y))
-        s.text(
-            panel.cx,
-            low + (25 if s.narrow else 30),
-            f"kept per token: {_kept(groups)} vectors",
-            kind="small quiet",
-        )
+            kept = p.row(
+                *(p.cells([[f"*{kind[0]}*"]], kind, w=20) for kind in ("key", "value")), gap=0
+            )
+            asks = [
+                p.cells([[f"*q*_{{{i + 1}}}"]], "query", w=36)
+                for i in range(g * each, (g + 1) * each)
+            ]
+            for ask in asks:
+                p.link(ask, kept, bend="yy")
+            made.append(p.column(p.row(*asks, gap=12), kept, gap=32))
+        note = p.text(f"kept per token: {_kept(groups)} vectors", kind="small quiet")
+        panels.append((name, p.column(p.row(*made, gap=12), note)))
+    p.done(p.panels(*panels))

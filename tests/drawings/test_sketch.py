@@ -132,9 +132,15 @@ def is_out(s: Sketch) -> None:
     s.cells(s.width - 30, 20, [[1, 2]], "key")
 
 
+def runs(s: Sketch) -> None:
+    s.step(100, 50, 60, 26, "between")
+    s.arrow((20, 20), (20, 50), (180, 50))
+
+
 @pytest.mark.parametrize(
     ("draw", "said"),
     [
+        (runs, "an arrow runs behind a shape at 70, 37"),
         (leaves, "leaves the sheet"),
         (touches, "'one' touches 'two'"),
         (crosses, "crosses the edge of a shape"),
@@ -147,6 +153,15 @@ def test_every_collision_is_named(draw: Callable[[Sketch], None], said: str) -> 
     sketch = Sketch()
     draw(sketch)
     assert any(said in fault for fault in faults(sketch)), list(faults(sketch))
+
+
+def test_what_stands_on_a_line_is_no_fault() -> None:
+    sketch = Sketch()
+    sketch.sign(100, 50, "·")
+    sketch.arrow((20, 50), (180, 50))
+    sketch.layer(100, 100, 60, 26, "norm")
+    sketch.arrow((20, 100), (180, 100), stream=True)
+    assert list(faults(sketch)) == []
 
 
 def test_a_text_beside_a_slope_is_no_fault() -> None:
