@@ -2,11 +2,11 @@
 
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
-from course_lib.multimodal import search_scores
+from course_lib.multimodal.costs import Layout, search_scores
 
 
 def reference(
-    layout: str,
+    layout: Layout,
     n_words: int,
     n_patches: int,
     n_layers: int,
