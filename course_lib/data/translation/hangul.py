@@ -33,8 +33,8 @@ def with_final(stem: str, final: int) -> str:
 def attach(word: str, particle: str) -> str:
     """Attach a particle in the form that fits: ``particle`` is "after consonant/after vowel".
 
-        >>> attach("책", "이/가"), attach("개", "이/가")
-        ('책이', '개가')
+    >>> attach("책", "이/가"), attach("개", "이/가")
+    ('책이', '개가')
     """
     after_consonant, after_vowel = particle.split("/")
     return word + (after_consonant if final_consonant(word) else after_vowel)
