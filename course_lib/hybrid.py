@@ -64,8 +64,7 @@ class InvertedBottleneck(nn.Module):
         self.shortcut = _shortcut(in_channels, out_channels, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        """From ``(B, C, height, width)`` to ``(B, out_channels, height / s, width / s)``, stride s.
-        """
+        """Make ``(B, out_channels, height / s, width / s)``, s the stride, of ``(B, C, ...)``."""
         hidden = F.gelu(self.expand_norm(self.expand(self.norm(x))))
         hidden = F.gelu(self.depthwise_norm(self.depthwise(hidden)))
         return self.shortcut(x) + self.project(self.squeeze_excitation(hidden))
@@ -145,7 +144,7 @@ class HybridConfig:
 
     The first stage has the resolution of the stem, each further one half of that before it.
 
-    Attributes:
+    Args:
         stem_stride: Of the stem: 2 halves the resolution at once, which costs a quarter.
         widths, n_blocks: Channels and blocks of each stage; the stem is as wide as the first.
         n_conv_stages: The first so many stages are convolutional, the rest attends.

@@ -116,8 +116,8 @@ class _Powers(LogFormatterSciNotation):
     """Powers as Python takes them, 1e6: an exponent is smaller than all other letters."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        said: str = super().__call__(x, pos).removeprefix("$\\mathdefault{").removesuffix("}$")
-        return said.replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
+        text: str = super().__call__(x, pos).removeprefix("$\\mathdefault{").removesuffix("}$")
+        return text.replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
 
 
 def canvas(

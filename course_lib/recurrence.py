@@ -99,10 +99,10 @@ def _check(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, gates: in
             "(B, D)"
         )
     rows = gates * h.shape[-1]
-    wanted = (rows, x.shape[-1]), (rows, h.shape[-1])
-    came = tuple(weight_ih.shape), tuple(weight_hh.shape)
-    if came != wanted:
+    shapes = tuple(weight_ih.shape), tuple(weight_hh.shape)
+    fitting = (rows, x.shape[-1]), (rows, h.shape[-1])
+    if shapes != fitting:
         raise ValueError(
-            f"weights have shapes {came[0]} and {came[1]}, wanted {wanted[0]} and {wanted[1]} for "
-            f"an input of width {x.shape[-1]} and a state of width {h.shape[-1]}"
+            f"weights have shapes {shapes[0]} and {shapes[1]}, wanted {fitting[0]} and "
+            f"{fitting[1]} for an input of width {x.shape[-1]} and a state of width {h.shape[-1]}"
         )

@@ -21,6 +21,7 @@ MODULES = sorted(LIBRARY.rglob("*.py"))
 MACHINERY = {"bank", "benchmarks", "book", "checks", "claims", "cli", "drawings", "experiments"}
 MACHINERY |= {"figures", "grading", "hub", "parity"}
 SHAPE = re.compile(r"``[^`]*\(.*?\)[^`]*``|``\d|[Ss]calar|any shape|boolean|mask", re.DOTALL)
+SEVERAL = re.compile(r"^Attributes:\n(?:    .*\n|\n)*?    \w+, \w+.*:", re.MULTILINE)
 ELSEWHERE = re.compile(r"as (?:for|in|of) :\w+:`")
 PLACES = ast.ClassDef, ast.FunctionDef
 LINES = {"outside the bank": 84_500, "bank": 31_600}
@@ -166,6 +167,8 @@ def problems(node):
     names = names_of(node)
     if names and (unknown := described(docstring) - names):  # a class may inherit its constructor
         yield f"no argument: {', '.join(sorted(unknown))}"
+    if SEVERAL.search(docstring):  # Sphinx would take the first for the type of the last
+        yield "several names below Attributes: write Args"
     if isinstance(node, ast.ClassDef) and forward:
         inner = ast.get_docstring(forward) or ""
         if unknown := described(inner) - names_of(forward):
@@ -212,6 +215,10 @@ class Layer:
         "forward has no argument: y",
         "no shape",
         "a docstring of __init__: its class has one",
+    ]
+    several = 'class Sizes:\n    """Two.\n\n    Attributes:\n        a, b: Numbers.\n    """\n'
+    assert list(problems(ast.parse(several).body[0])) == [
+        "several names below Attributes: write Args"
     ]
 
 

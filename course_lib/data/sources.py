@@ -107,13 +107,10 @@ def get(name: str, progress: bool = True) -> Status:
     Raises:
         DataError: If it cannot be fetched.
     """
-    for source in SOURCES:
-        if source.name == name:
-            break
-    else:
-        raise Refused(
-            f"name is {name!r}, wanted one of {', '.join(source.name for source in SOURCES)}"
-        )
+    named = {source.name: source for source in SOURCES}
+    if name not in named:
+        raise Refused(f"name is {name!r}, wanted one of {', '.join(named)}")
+    source = named[name]
     if name == "cifar10":
         cifar.locate(progress=progress)
     elif source.file is not None and files.find(source.stored_as) is None:

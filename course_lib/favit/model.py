@@ -18,7 +18,7 @@ from course_lib.vit import check_images
 class FaViTConfig:
     """What a :class:`FaViT` is made of; the defaults are FaViT-B0's.
 
-    Attributes:
+    Args:
         image_size: Side of the images it is meant for; others work too, but for operators with
             weights of their own.
         widths, depths: Width of each stage, and its number of blocks.

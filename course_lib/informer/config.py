@@ -24,7 +24,7 @@ VECTORS = ("sinusoidal", "legendre", "legendre_basis", "learned")
 class InformerConfig:
     """What an :class:`~course_lib.informer.Informer` is made of, and what can be left out of it.
 
-    Attributes:
+    Args:
         seq_len, pred_len: Steps that the encoder reads, and steps that are forecast.
         label_len: Known steps with which the decoder begins, the last ones that the encoder reads.
         in_channels, out_channels: Variables that are read, and that are forecast.

@@ -19,7 +19,7 @@ _RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results" / "informer
 class Forecasters:
     """What ``informer-oil`` has kept. Both forecast 24 standardised hours from 96.
 
-    Attributes:
+    Args:
         line: Weights of a line and, in the last row, its constant ``(97, 24)``.
         mean, std: Of the training rows, in degrees.
     """

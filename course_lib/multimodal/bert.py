@@ -13,7 +13,7 @@ from course_lib.layers import EncoderBlock
 class BertTextConfig:
     """What a :class:`BertText` is made of.
 
-    Attributes:
+    Args:
         n_words, max_len: Size of the vocabulary; longest text, the token in front included.
         n_segments: Number of texts that can be told apart in one sequence.
         pad: Number of the padding token, which nobody attends to.

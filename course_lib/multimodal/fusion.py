@@ -97,18 +97,14 @@ class GatedCrossAttention(nn.Module):
 
         A word whose mask lets it see no image only passes the feed-forward part.
         """
-        found = self.attention(
-            self.attention_norm(x),
-            memory,
-            mask=mask,
-            return_weights=return_weights,
+        out = self.attention(
+            self.attention_norm(x), memory, mask=mask, return_weights=return_weights
         )
         weights = None
         if return_weights:
-            found, weights = found
-        x = x + self.attention_gate.tanh() * found
-        thought = self.feed_forward(self.feed_forward_norm(x))
-        x = x + self.feed_forward_gate.tanh() * thought
+            out, weights = out
+        x = x + self.attention_gate.tanh() * out
+        x = x + self.feed_forward_gate.tanh() * self.feed_forward(self.feed_forward_norm(x))
         return x if weights is None else (x, weights)
 
 

@@ -52,10 +52,10 @@ class QueryDecoderLayer(nn.Module):
         x = self.slot_norm(x + self.dropout(self.slot_attention(asks, asks, x)))
         asks = x if slots is None else x + slots
         where = memory if places is None else memory + places
-        found = self.image_attention(asks, where, memory, mask=mask, return_weights=return_weights)
+        out = self.image_attention(asks, where, memory, mask=mask, return_weights=return_weights)
         weights = None
         if return_weights:
-            found, weights = found
-        x = self.image_norm(x + self.dropout(found))
+            out, weights = out
+        x = self.image_norm(x + self.dropout(out))
         x = self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
         return x if weights is None else (x, weights)

@@ -16,7 +16,7 @@ from course_lib.vit import check_images, patchify
 class DualEncoderConfig:
     """What a :class:`DualEncoder` is made of; the two towers need not have the same width.
 
-    Attributes:
+    Args:
         image_size, patch_size: Side of the square images, and of a patch, which divides it.
         n_words, max_len: Size of the vocabulary; longest text.
         end: Number of the token that ends a text and stands for all of it.

@@ -36,7 +36,7 @@ def unified_positions(
 class UnifiedConfig:
     """What a :class:`UnifiedEncoder` is made of.
 
-    Attributes:
+    Args:
         image_size, patch_size: Side of the square images, and of a patch, which divides it.
         n_words, max_len: Size of the vocabulary; words of a text, padding included.
         pad: Number of the padding token, which nobody attends to.

@@ -17,8 +17,8 @@ def video_positions(frames: int, rows: int, columns: int, d_model: int) -> Tenso
     """
     if d_model < 6 or d_model % 2:
         raise ValueError(f"d_model is {d_model}, wanted an even number of at least 6")
-    time, left = divmod(d_model // 2, 3)
-    widths = (2 * time, 2 * (time + (left > 0)), 2 * (time + (left > 1)))
+    time, rest = divmod(d_model // 2, 3)
+    widths = (2 * time, 2 * (time + (rest > 0)), 2 * (time + (rest > 1)))
     axes = torch.meshgrid(
         torch.arange(frames), torch.arange(rows), torch.arange(columns), indexing="ij"
     )
@@ -99,20 +99,20 @@ class FactorisedBlock(nn.Module):
         mask = causal_mask(frames, device=video.device) if self.causal else None
 
         over_time = self.time_norm(video).transpose(1, 2).flatten(0, 1)
-        found = self.time_proj(self.dropout(self.time_attention(over_time, mask=mask)))
-        video = video + found.unflatten(0, (batch, places)).transpose(1, 2)
+        mixed = self.time_proj(self.dropout(self.time_attention(over_time, mask=mask)))
+        video = video + mixed.unflatten(0, (batch, places)).transpose(1, 2)
 
         x = video
         if summary is not None:
             copies = summary[:, None, None].expand(-1, frames, 1, -1)
             x = torch.cat([copies, video], dim=2)
         over_space = self.space_norm(x).flatten(0, 1)
-        found = self.dropout(self.space_attention(over_space)).unflatten(0, (batch, frames))
+        mixed = self.dropout(self.space_attention(over_space)).unflatten(0, (batch, frames))
         if summary is None:
-            video = video + found
+            video = video + mixed
             return video + self._think(video)
-        summary = summary + found[:, :, 0].mean(dim=1)
-        video = video + found[:, :, 1:]
+        summary = summary + mixed[:, :, 0].mean(dim=1)
+        video = video + mixed[:, :, 1:]
         return video + self._think(video), summary + self._think(summary)
 
     def _think(self, x: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ def recur(rnn: nn.Module, *inputs: Any) -> Any:
 class Seq2SeqConfig:
     """What a :class:`Seq2Seq` is made of.
 
-    Attributes:
+    Args:
         d_model: Width D of the embeddings and of the states on both sides.
         n_layers: Recurrent layers, in the encoder as in the decoder.
         bidirectional: Whether the encoder reads in both directions. Each then has D / 2 units, so

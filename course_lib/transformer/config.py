@@ -13,7 +13,7 @@ Positions = Literal["sinusoidal", "learned", "rotary", "none"]
 class TransformerConfig:
     """What an :class:`~course_lib.transformer.EncoderDecoder` is made of.
 
-    Attributes:
+    Args:
         n_layers: Blocks L of the encoder, and as many of the decoder.
         dropout: Of channels of embeddings, weights, hidden channels, and the output of each part.
         norm: ``"post"`` as in the paper, or ``"pre"`` with a norm after the last block.

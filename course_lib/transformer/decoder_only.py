@@ -45,16 +45,10 @@ class DecoderOnly(nn.Module):
             positions=config.positions,
             dropout=config.dropout,
         )
-        self.rotate = (
-            Rotary(
-                config.d_model // config.n_heads,
-                base=config.rotary_base,
-                max_len=config.max_len,
-                fused=fused,
-            )
-            if config.positions == "rotary"
-            else None
-        )
+        self.rotate: Rotary | None = None
+        if config.positions == "rotary":
+            d_head, base = config.d_model // config.n_heads, config.rotary_base
+            self.rotate = Rotary(d_head, base=base, max_len=config.max_len, fused=fused)
         # With a causal mask an encoder is all that is needed: there is no memory to look at.
         self.blocks = Encoder(
             config.d_model,
@@ -105,28 +99,20 @@ class DecoderOnly(nn.Module):
             head_mask: Factors on the output of each head in each block, ``(L, H)``.
             return_weights: Whether to return the attention weights ``(L, B, H, T, S)``, too.
         """
-        x, *weights = self._read(
-            tokens, mask=mask, caches=caches, head_mask=head_mask, return_weights=return_weights
-        )
-        logits = self._logits(x)
-        return (logits, weights[0]) if weights else logits
+        out = self._read(tokens, mask, caches, head_mask=head_mask, return_weights=return_weights)
+        return (self._logits(out[0]), out[1]) if return_weights else self._logits(out)
 
     def _read(
         self,
         tokens: Tensor,
-        *,
         mask: Tensor | None = None,
         caches: Sequence[KVCache] | None = None,
-        head_mask: Tensor | None = None,
-        return_weights: bool = False,
-    ) -> tuple[Tensor, ...]:
+        **options: Any,
+    ) -> Any:
         offset = caches[0].length if caches else 0
         x = self.embedding(tokens, offset=offset)
-        out = self.blocks(
-            x, mask=with_causal_mask(x, mask, offset), rotate=self.rotate, caches=caches,
-            head_mask=head_mask, return_weights=return_weights,
-        )  # fmt: skip
-        return out if return_weights else (out,)
+        mask = with_causal_mask(x, mask, offset)
+        return self.blocks(x, mask=mask, rotate=self.rotate, caches=caches, **options)
 
     def _logits(self, x: Tensor) -> Tensor:
         return self.embedding.logits(x) if self.head is None else self.head(x)
@@ -180,7 +166,7 @@ class DecoderOnly(nn.Module):
         def step(tokens: Tensor, caches: list[KVCache]) -> tuple[Tensor, list[KVCache]]:
             # The first call reads all of the text, of which ``tokens`` is the end.
             new = tokens[:, None] if caches[0].length else prompt
-            (x,) = self._read(new, caches=caches)
+            x = self._read(new, caches=caches)
             return self._logits(x[:, -1]).log_softmax(-1), caches
 
         def reorder(caches: list[KVCache], indices: Tensor) -> list[KVCache]:
@@ -191,8 +177,7 @@ class DecoderOnly(nn.Module):
     def _continue_anew(self, prompt: Tensor, options: dict[str, Any]) -> Decoded[Any]:
         def step(tokens: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
             text = torch.cat([before, tokens[:, None]], dim=1)
-            (x,) = self._read(text)
-            return self._logits(x[:, -1]).log_softmax(-1), text
+            return self._logits(self._read(text)[:, -1]).log_softmax(-1), text
 
         def reorder(before: Tensor, indices: Tensor) -> Tensor:
             return before[indices]

@@ -11,7 +11,7 @@ Pooling = Literal["cls", "mean"]
 class ViTConfig:
     """What a :class:`~course_lib.vit.ViT` is made of; the defaults are the CIFAR-10 report's.
 
-    Attributes:
+    Args:
         image_size, patch_size: Side of the square images, and of a patch.
         dropout: Probability of dropping tokens' channels, weights and hidden channels.
         positions: Where a patch stands is told by

@@ -19,7 +19,7 @@ _RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results" / "vit-reci
 class Kept:
     """What a run of ``vit-recipe`` has kept.
 
-    Attributes:
+    Args:
         logits, labels: Of all test images ``(10000, 10)``, and their classes ``(10000,)``.
         variant: Which CIFAR-10 that was.
         model: The trained model in evaluation mode, of arms that keep it.

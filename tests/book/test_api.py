@@ -10,9 +10,7 @@ import course_lib
 
 BOOK = Path(__file__).parents[2] / "book"
 LISTED = re.search(r"^Taught.*?\n((?:    .*\n)+)", course_lib.__doc__ or "", re.MULTILINE)
-# The models on one page have a page of their own.
 TAUGHT = dict(line.split(maxsplit=1) for line in LISTED[1].splitlines())
-del TAUGHT["whole"]
 LINE = re.compile(r"^In the library: (.*)\.$", re.MULTILINE)
 
 
