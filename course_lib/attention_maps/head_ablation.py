@@ -30,13 +30,13 @@ def spare_one_by_one(loss: Measure, shape: tuple[int, int]) -> list[int]:
 
     Source: Michel et al. (2019), section 4, with the loss itself for their estimate.
     """
-    candidates = list(range(shape[0] * shape[1]))
-    order: list[int] = []
-    while candidates:
-        losses = {head: loss(_without([*order, head], shape)) for head in candidates}
-        order.append(min(candidates, key=lambda head: (losses[head], head)))
-        candidates.remove(order[-1])
-    return order
+    left = list(range(shape[0] * shape[1]))
+    gone: list[int] = []
+    while left:
+        losses = {head: loss(_without([*gone, head], shape)) for head in left}
+        gone.append(min(left, key=lambda head: (losses[head], head)))
+        left.remove(gone[-1])
+    return gone
 
 
 def pair_excess(loss: Measure, shape: tuple[int, int]) -> Tensor:

@@ -137,8 +137,8 @@ def _gather(x: Tensor, table: Tensor) -> Tensor:
     B, H, n = x.shape[:3]
     # One index over batch, heads and blocks: whole blocks are copied, and added up going back.
     first = torch.arange(B * H, device=x.device).view(B, H, 1, 1) * n
-    rows = x.reshape(B * H * n, *x.shape[3:]).index_select(0, (first + table).flatten())
-    return rows.view(B, H * table.shape[1], table.shape[2] * x.shape[3], *x.shape[4:])
+    found = x.reshape(B * H * n, *x.shape[3:]).index_select(0, (first + table).flatten())
+    return found.view(B, H * table.shape[1], table.shape[2] * x.shape[3], *x.shape[4:])
 
 
 def _fixed_layout(n_blocks: int) -> Tensor:

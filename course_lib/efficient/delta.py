@@ -38,9 +38,9 @@ def gated_delta(
         # Differences before the exponential: g itself may be 0 in single precision.
         ratio = (log_g.unsqueeze(-1) - log_g.unsqueeze(-2)).tril().exp().tril()
         g = log_g.exp().unsqueeze(-1)
-        overlaps = b * (ratio * (k_c @ k_c.mT)).tril(-1)
-        corrections = b * (v_c - g * (k_c @ state.mT))
-        u = torch.linalg.solve_triangular(overlaps, corrections, upper=False, unitriangular=True)
+        known = b * (ratio * (k_c @ k_c.mT)).tril(-1)
+        wanted = b * (v_c - g * (k_c @ state.mT))
+        u = torch.linalg.solve_triangular(known, wanted, upper=False, unitriangular=True)
         out.append(g * (q_c @ state.mT) + (ratio * (q_c @ k_c.mT)) @ u)
         state = g[..., -1:, :] * state + (ratio[..., -1, :, None] * u).mT @ k_c
     return torch.cat(out, dim=2) if out else torch.zeros_like(v)

@@ -38,8 +38,8 @@ def padding_mask(lengths: Tensor, max_len: int) -> Tensor:
             "wanted integers (B,)"
         )
     # What a tensor holds is nothing that a compiler or the meta device could tell.
-    readable = not (torch.compiler.is_compiling() or lengths.is_meta) and lengths.numel()
-    if readable and not (0 <= int(lengths.min()) and int(lengths.max()) <= max_len):
+    told = not (torch.compiler.is_compiling() or lengths.is_meta) and lengths.numel()
+    if told and not (0 <= int(lengths.min()) and int(lengths.max()) <= max_len):
         raise ValueError(f"lengths {lengths.tolist()} are not all in 0..{max_len}")
     return (torch.arange(max_len, device=lengths.device) < lengths[:, None])[:, None, None, :]
 

@@ -202,11 +202,11 @@ def _check_head(d_head: int) -> None:
 def _check_tokens(
     q: Tensor, k: Tensor, offset: int, grid: tuple[int, int], n_prefix: int, d_head: int
 ) -> None:
-    shape = (n_prefix + grid[0] * grid[1], d_head)
+    wanted = (n_prefix + grid[0] * grid[1], d_head)
     for name, x in (("q", q), ("k", k)):
-        if x.shape[-2:] != shape:
+        if x.shape[-2:] != wanted:
             raise ValueError(
-                f"{name} has tokens and channels {tuple(x.shape[-2:])}, wanted {shape} for a grid "
+                f"{name} has tokens and channels {tuple(x.shape[-2:])}, wanted {wanted} for a grid "
                 f"{grid[0]} x {grid[1]} behind {n_prefix} tokens"
             )
     if offset:
