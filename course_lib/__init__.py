@@ -34,7 +34,7 @@ Data and training
     data           sets, their sources and loaders
     training       loop, checkpoints, seeds, measures
     errors         what is refused, in one class
-    files          files and folders that are there whole or not at all
+    files          files whole, or not there
     strict         dataclasses that refuse wrong types
     trained        two small trained models
     plots          the book's pictures, drawn

@@ -319,7 +319,7 @@ def decode(
     pad: int | None = None,
     **options: Any,
 ) -> Decoded[State]:
-    """Choose one of the three ways by its name: tokens ``(B, T)``, from a beam ``(B, K, T)``.
+    """Go ``"greedy"``, ``"sample"`` or ``"beam"``: tokens ``(B, T)``, from a beam ``(B, K, T)``.
 
     Arguments as for :func:`beam_search`; options are those of the function that is chosen.
     """

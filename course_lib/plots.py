@@ -36,24 +36,14 @@ WIDEST = 5.2
 
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 2, 1, 2)), ":", (0, (8, 2)))
+_INKED = "axes.edgecolor axes.labelcolor axes.titlecolor grid.color legend.labelcolor text.color"
 _STYLE: Any = {
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
+    **dict.fromkeys([*_INKED.split(), "xtick.color", "ytick.color"], INK),
+    **dict.fromkeys(["axes.facecolor", "figure.facecolor", "savefig.facecolor"], "none"),
+    **dict.fromkeys(["axes.spines.top", "axes.spines.right", "legend.frameon"], False),
     "axes.titlesize": 11,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.facecolor": "none",
-    "figure.facecolor": "none",
-    "savefig.facecolor": "none",
     "font.size": 10,
-    "grid.color": INK,
     "grid.alpha": 0.25,
-    "legend.frameon": False,
-    "legend.labelcolor": INK,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
     "svg.hashsalt": "course",
     "savefig.pad_inches": 0.02,
     "axes.formatter.min_exponent": 100,  # see _Powers
@@ -212,8 +202,9 @@ def curves(
         x: Positions ``(N,)``.
         runs: For each name one curve ``(N,)``, or one per seed ``(R, N)``.
         xlabel, ylabel: What x and y are, with their units.
-        spread: The band: from the lowest to the highest run, or one standard deviation (ddof 1).
-        log: Axes to draw logarithmically.
+        spread: The band: the ``"range"`` from the lowest to the highest run, or one standard
+            deviation (``"std"``, ddof 1).
+        log: Axes to draw logarithmically: ``"x"``, ``"y"`` or ``"xy"``.
 
     Example:
         >>> picture = curves([1, 2], {"LSTM": [[0.9, 0.7], [0.8, 0.5]]}, xlabel="n", ylabel="acc")

@@ -44,9 +44,9 @@ class InformerConfig:
             the published code); ``"fixed"``, sinusoidal tables for month, day, weekday, hour;
             ``"learned"``, such tables, trained; or ``"none"``.
         minutes: Whether the calendar has minutes, too: five numbers a step, four if not.
-        positions: ``"legendre"`` and ``"legendre_basis"`` are those of
-            :func:`~course_lib.positions.legendre.legendre_positions`, ``"relative"`` is a bias per
-            head and distance.
+        positions: ``"sinusoidal"``; ``"legendre"`` and ``"legendre_basis"``, see
+            :func:`~course_lib.positions.legendre.legendre_positions`; ``"learned"``;
+            ``"relative"``, a bias per head and distance; ``"rotary"``; or ``"none"``.
         normalise_positions: Whether Legendre positions are all equally strong.
         positions_at: Where positions that are vectors enter: the ``"input"``, the queries and keys
             of self-attention in all ``"layers"``, or ``"both"``. (A bias and a rotation always act

@@ -8,14 +8,13 @@ from course_lib.layers import EncoderBlock, FeedForward
 
 
 class ConcatenationBlock(nn.Module):
-    """One encoder block over both sequences at once: each token sees all of both.
+    """One encoder block over both sequences at once, at a cost of O((T + S)^2).
 
     A query's softmax runs over T + S keys, so what it gives to one sequence it takes from the
     other: it gets its self-attention and its cross-attention, mixed in the ratio of their softmax
-    sums. The block costs O((T + S)^2). ``d_memory`` is the width of the other sequence, D if None.
-
-    Source: Liu et al., Visual Instruction Tuning (2023), section 4.1, for the projection of image
-    tokens into the space of words; Kim et al., ViLT (2021), for bidirectional attention over both.
+    sums. Source: Liu et al., Visual Instruction Tuning (2023), section 4.1, for the projection of
+    image tokens into the space of words; Kim et al., ViLT (2021), for bidirectional attention over
+    both.
     """
 
     def __init__(
@@ -56,9 +55,8 @@ class GatedCrossAttention(nn.Module):
     ``y = x + tanh(a) cross(norm(x), memory)``, then ``y + tanh(b) ffn(norm(y))``. Both gates start
     at ``gate`` = 0, so the layer is the identity and a frozen language model around it speaks as
     before. Then only the gates have a gradient; once they have moved, everything else follows.
-
-    Source: Alayrac et al., Flamingo: a Visual Language Model for Few-Shot Learning (2022),
-    section 2.2 and figure 4.
+    Source: Alayrac et al., Flamingo: a Visual Language Model for Few-Shot Learning (2022), section
+    2.2 and figure 4.
 
     Example:
         >>> layer = GatedCrossAttention(8, n_heads=2, d_ff=16)

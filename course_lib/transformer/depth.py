@@ -50,7 +50,8 @@ def depth_profile(
 ) -> DepthProfile:
     """Send random tokens through a stack just initialised, and a gradient back.
 
-    All is computed in double precision; ``seed`` decides weights, tokens and the loss's direction.
+    The arrangement is one of :data:`ARRANGEMENTS`. All is computed in double precision; ``seed``
+    decides weights, tokens and the loss's direction.
 
     Example:
         Without residual connections the tokens have become one after a few blocks.
