@@ -182,7 +182,7 @@ def test_a_name_that_is_changed_halfway_is_changed_by_the_next_run(desk, monkeyp
     with monkeypatch.context() as patch:
         path = type(desk.course)
         for owner, name in ((path, "rename"), (path, "rmdir"), (path, "unlink"),
-                            (roster, "save"), (roster, "_rewrite")):  # fmt: skip
+                            (roster, "write_whole"), (roster, "_rewrite")):  # fmt: skip
             patch.setattr(owner, name, ended(getattr(owner, name)))
         desk.run("rename", "ada", "new", wanted=130 if at < 20 else 0)
     if (desk.course / RENAMING).exists():
