@@ -29,6 +29,7 @@ Data and training
     data           sets, their sources and loaders
     training       loop, checkpoints, seeds, measures
     errors         what is refused, in one class
+    files          written whole, or not at all
     strict         dataclasses that refuse wrong types
     trained        two small trained models
     plots          the book's pictures, drawn
