@@ -4,13 +4,9 @@ from collections.abc import Callable
 
 import torch
 
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Box, Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said
-from course_lib.multimodal import (
-    interleaved_mask,
-    interleaved_positions,
-    pair_similarities,
-)
+from course_lib.multimodal import interleaved_mask, interleaved_positions, pair_similarities
 
 THINGS = (("red", "circle"), ("red", "square"), ("blue", "square"))
 PICTURES = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
@@ -187,15 +183,6 @@ def one_softmax_or_two(s: Sketch) -> None:
             s.flow(sums, out, tip=False)
 
 
-def _inputs(s: Sketch, left: float, y: float) -> tuple[Box, Box]:
-    """Four patches and three words."""
-    patches = s.cells(left + 16, y, [[None] * 4], "query", w=22, h=22)
-    words = s.cells(left + 176, y, [["a", "red", "square"]], "key", w=46, h=22)
-    s.text(patches.cx, y + 34, "patches", kind="small", role="query")
-    s.text(words.cx, y + 34, "words", kind="small", role="key")
-    return patches, words
-
-
 @drawing(
     """Four ways to bring words and patches together. Two towers: patches and words pass encoders of
     their own, and one vector of each meets the other in a dot product. One encoder: patches and
@@ -206,44 +193,48 @@ def _inputs(s: Sketch, left: float, y: float) -> tuple[Box, Box]:
 )
 def four_layouts(s: Sketch) -> None:
     """Where a word first meets a patch."""
-    names = ("two towers", "one encoder", "looking across", "slots")
-    for place, name in enumerate(names):
-        left = 6.0 if s.narrow else 340.0 * (place % 2)
-        top = 224.0 * (place if s.narrow else place // 2)
-        s.panel(left, top, 328, 212, name)
-        patches, words = _inputs(s, left, top + 158)
-        a, b, low, mid, high = patches.cx, words.cx, top + 122, top + 90, top + 54
+    p = Page(s)
+    panels = []
+    for name in ("two towers", "one encoder", "looking across", "slots"):
+        patches = p.named(
+            p.cells([[None] * 4], "query", w=22, h=22), "patches", role="query", at="below"
+        )
+        words = p.named(
+            p.cells([["a", "red", "square"]], "key", w=46, h=22), "words", role="key", at="below"
+        )
+        score = p.text("score", kind="strong")
+        rows: list[tuple[Part | None, ...]] = [(patches, None, words)]
         if name == "one encoder":
-            both = s.layer(left + 164, low - 16, 300, 44, "encoder: attention over all tokens")
-            for box in (patches, words):
-                s.flow(box, both)
-            out = s.text(left + 164, high - 8, "score", kind="strong")
-            s.flow(both, out)
+            both = p.layer("encoder: attention over all tokens", w=300)
+            p.link(both, score)
+            p.link(patches, both)
+            p.link(words, both)
+            panels.append((name, p.column(score, both, p.row(patches, words, gap=60), gap=24)))
             continue
-        image = s.layer(a, low, 92, 32, "image tower" if name == "two towers" else "encoder")
-        s.flow(patches, image)
+        image = p.layer("image tower" if name == "two towers" else "encoder", w=92)
+        p.link(patches, image)
         if name == "two towers":
-            text = s.layer(b, low, 138, 32, "text tower")
-            s.flow(words, text)
-            dot = s.sign((a + b) / 2, high, "·")
-            s.arrow((a, image.y), (a, high), (dot.x, high))
-            s.arrow((b, text.y), (b, high), (dot.right, high))
-            s.text(a + 6, mid - 4, "one vector", kind="small quiet", at="start")
-            s.text(b - 6, mid - 4, "one vector", kind="small quiet", at="end")
+            text, dot = p.layer("text tower", w=138), p.sign("·")
+            p.link(words, text)
+            p.link(image, dot, bend="y", label="one vector")
+            p.link(text, dot, bend="y", label="one vector", side="left")
+            rows = [(None, dot, None), (image, None, text), *rows]
         elif name == "looking across":
-            own = s.layer(b, low, 138, 32, "self-attention")
-            cross = s.layer(b, low - 54, 138, 32, "cross-attention")
-            s.flow(words, own, cross)
-            s.arrow((a, image.y), (a, cross.cy), (cross.x, cross.cy))
-            out = s.text(b, cross.y - 20, "score", kind="strong")
-            s.flow(cross, out)
+            own, cross = p.layer("self-attention", w=138), p.layer("cross-attention", w=138)
+            p.link(words, own, cross, score)
+            p.link(image, cross, bend="y")
+            rows = [(None, None, score), (None, None, cross), (image, None, own), *rows]
         else:
-            slots = s.cells(a - 22, mid - 25, [[None] * 2], "layer", w=22, h=22, thick=True)
-            s.text(slots.x - 6, slots.cy, "slots", kind="small", at="end")
-            joint = s.layer(b, mid - 14, 138, 32, "encoder")
-            out = s.text(b, joint.y - 24, "score", kind="strong")
-            s.flow(image, slots, joint)
-            s.flow(words, joint, out)
+            slots, joint = (
+                p.cells([[None] * 2], "layer", w=22, h=22, thick=True),
+                p.layer("encoder", w=138),
+            )
+            p.named(slots, "slots", at="above")
+            p.link(words, joint, score)
+            p.link(image, slots, joint)
+            rows = [(None, None, score), (slots, None, joint), (image, None, None), *rows]
+        panels.append((name, p.grid(*rows, gap=(14, p.of(20, 18)), turn=False)))
+    p.done(p.column(p.panels(*panels[:2]), p.panels(*panels[2:]), gap=10))
 
 
 @drawing(
