@@ -11,12 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = [
-    "Reliability",
-    "expected_calibration_error",
-    "fit_temperature",
-    "reliability",
-]
+__all__ = ["Reliability", "expected_calibration_error", "fit_temperature", "reliability"]
 
 
 class Reliability(NamedTuple):

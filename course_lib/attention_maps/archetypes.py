@@ -151,12 +151,7 @@ def _block(weights: Tensor, mask: Tensor, counted: Tensor) -> float:
 
 
 def synthetic_map(
-    kind: Archetype,
-    n: int,
-    generator: torch.Generator,
-    *,
-    noise: float = 0.1,
-    causal: bool = False,
+    kind: Archetype, n: int, generator: torch.Generator, *, noise: float = 0.1, causal: bool = False
 ) -> Tensor:
     """Draw a map of a kind.
 

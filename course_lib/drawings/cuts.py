@@ -21,7 +21,7 @@ SIX = 6
     """Four tokens A, B, C and D have four channels each. A reshape and a transpose give head 1 the
     first two channels of every token, one token in each row, and head 2 the last two. A reshape
     alone fills the same shape in reading order: head 1 gets all channels of A and B, two rows for
-    each token, head 2 all channels of C and D. A and D never meet in one head.""",
+    each token, head 2 all channels of C and D. A and D never meet in one head."""
 )
 def cut_or_reshaped(s: Sketch) -> None:
     """The same shape, filled with two orders."""
@@ -75,7 +75,7 @@ SEEN = {
     words. In a correct layer it is a triangle: each output depends on its own word and those
     before. Reshaped without a transpose, and back in the same way, there are two triangles: the
     second half of the sentence never sees the first half. Reshaped and then joined correctly, early
-    outputs depend on words that come later.""",
+    outputs depend on words that come later."""
 )
 def who_sees_whom(s: Sketch) -> None:
     """Three tables of outputs and words."""

@@ -117,12 +117,7 @@ def _block(pair: int) -> list[list[float]]:
     {said(CODES[FIRST, :2])} to {said(CODES[FIRST + SHIFT, :2])}. For the slow hand the rows are
     {said(TURNS[2, 2:])}, then {said(TURNS[3, 2:])}, and {said(CODES[FIRST, 2:])} becomes
     {said(CODES[FIRST + SHIFT, 2:])}.""",
-    numbers=lambda: [
-        TURNS[:2, :2],
-        TURNS[2:, 2:],
-        CODES[FIRST],
-        CODES[FIRST + SHIFT],
-    ],
+    numbers=lambda: [TURNS[:2, :2], TURNS[2:, 2:], CODES[FIRST], CODES[FIRST + SHIFT]],
 )
 def shift_turns_hands(s: Sketch) -> None:
     """Two hands, each turned by a matrix of its own."""
@@ -158,7 +153,7 @@ def shift_turns_hands(s: Sketch) -> None:
     """Two sentences of three words, one below the other. On the left each word gets the code of
     its place: code 0, code 1, code 2 in both sentences. On the right the codes run along the batch:
     all words of the first sentence get code 0, all words of the second get code 1, and no two words
-    of a sentence can be told apart.""",
+    of a sentence can be told apart."""
 )
 def codes_along_an_axis(s: Sketch) -> None:
     """The same table, added along two axes."""

@@ -70,7 +70,7 @@ def _patch(s: Sketch, n: int, x: float, y: float, dot: float) -> Box:
     the top left to {ROWS * COLUMNS - 1} at the bottom right. The tower stands in patches
     {", ".join(map(str, TOWER))}, one below the other. Laid in a line, these are
     {COLUMNS} places apart, with the patches of both sides between them. Patches {COLUMNS - 1} and
-    {COLUMNS}, at the right and at the left edge of the picture, are neighbours in the line.""",
+    {COLUMNS}, at the right and at the left edge of the picture, are neighbours in the line."""
 )
 def grid_in_a_line(s: Sketch) -> None:
     """A picture of twelve patches, and the sequence that a Transformer gets."""

@@ -9,11 +9,7 @@ Blocks, not single positions, because memory is read in runs.
 import torch
 from torch import Generator, Tensor
 
-from course_lib.attention import (
-    check_attention,
-    fused_attention,
-    scaled_dot_product_attention,
-)
+from course_lib.attention import check_attention, fused_attention, scaled_dot_product_attention
 from course_lib.efficient.keys import expand_key_mask
 from course_lib.positions.heads import HeadProjections
 

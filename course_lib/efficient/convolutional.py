@@ -354,13 +354,7 @@ class CrossShapedAttention(nn.Module):
 
 def _depthwise(d_model: int, kernel_size: int, *, stride: int) -> nn.Sequential:
     conv = nn.Conv2d(
-        d_model,
-        d_model,
-        kernel_size,
-        stride,
-        padding=kernel_size // 2,
-        groups=d_model,
-        bias=False,
+        d_model, d_model, kernel_size, stride, padding=kernel_size // 2, groups=d_model, bias=False
     )
     return nn.Sequential(conv, nn.BatchNorm2d(d_model))
 

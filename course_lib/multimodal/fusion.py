@@ -141,10 +141,7 @@ class GatedCrossAttention(nn.Module):
             ValueError: If the shapes don't fit together or the mask is not boolean.
         """
         found = self.attention(
-            self.attention_norm(x),
-            memory,
-            mask=mask,
-            return_weights=return_weights,
+            self.attention_norm(x), memory, mask=mask, return_weights=return_weights
         )
         weights = None
         if return_weights:

@@ -148,12 +148,7 @@ class LegendrePE(ComputedTables):
     table: Tensor
 
     def __init__(
-        self,
-        d_model: int,
-        max_len: int,
-        *,
-        mode: LegendreMode = "paper",
-        normalise: bool = False,
+        self, d_model: int, max_len: int, *, mode: LegendreMode = "paper", normalise: bool = False
     ) -> None:
         super().__init__()
         self.d_model = d_model

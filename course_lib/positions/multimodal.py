@@ -6,12 +6,7 @@ import torch
 from torch import Tensor
 
 from course_lib.attention import Rotate
-from course_lib.positions.rotary import (
-    rotary_frequencies,
-    rotate,
-    rotate_by_table,
-    rotation_table,
-)
+from course_lib.positions.rotary import rotary_frequencies, rotate, rotate_by_table, rotation_table
 from course_lib.positions.tables import ComputedTables, keep_in_step
 
 _AXES = 3

@@ -87,11 +87,7 @@ def spread_diagonals(diagonals: Tensor, T: int, S: int) -> Tensor:
 
 
 def t5_bucket(
-    distance: Tensor,
-    *,
-    bidirectional: bool = True,
-    n_buckets: int = 32,
-    max_distance: int = 128,
+    distance: Tensor, *, bidirectional: bool = True, n_buckets: int = 32, max_distance: int = 128
 ) -> Tensor:
     """Sort distances into buckets: one for each small distance, wider and wider ones beyond.
 

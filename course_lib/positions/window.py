@@ -71,12 +71,7 @@ class WindowBias(nn.Module):
     index: Tensor
 
     def __init__(
-        self,
-        n_heads: int,
-        rows: int,
-        columns: int,
-        *,
-        generator: torch.Generator | None = None,
+        self, n_heads: int, rows: int, columns: int, *, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
         if n_heads < 1:

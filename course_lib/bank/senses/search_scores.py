@@ -8,13 +8,7 @@ from course_lib.multimodal import search_scores
 def reference(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
     """Scores of one head for all pairs."""
     return search_scores(
-        layout,
-        n_words,
-        n_patches,
-        n_layers,
-        n_images=n_images,
-        n_texts=n_texts,
-        n_slots=n_slots,
+        layout, n_words, n_patches, n_layers, n_images=n_images, n_texts=n_texts, n_slots=n_slots
     )
 
 

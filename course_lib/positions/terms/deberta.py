@@ -113,12 +113,7 @@ class DisentangledAttention(HeadProjections):
             self.position_q_proj = nn.Linear(d_model, d_model)
 
     def forward(
-        self,
-        x: Tensor,
-        table: Tensor,
-        *,
-        mask: Tensor | None = None,
-        return_weights: bool = False,
+        self, x: Tensor, table: Tensor, *, mask: Tensor | None = None, return_weights: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Attend by contents and relative positions.
 
