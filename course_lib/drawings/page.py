@@ -72,13 +72,14 @@ class Page(Parts):
     ) -> Part:  # fmt: skip
         """A matrix whose rows stand apart; a vector has one number in each row.
 
-        Each row may have a role of its own, ``thick`` may be the number of one row, and what else
-        there is :meth:`cells` takes, too.
+        Each row may have a role and ``asks`` of its own, and ``thick`` may be the number of one
+        row. All else is as for :meth:`cells`.
         """
         called = {key: how.pop(key) for key in ("name", "shape", "at") if key in how}
         dark, thick = [*how.pop("hatched", ())], how.pop("thick", False)
         vector = isinstance(numbers, Tensor) and numbers.ndim == 1
         rows: Rows = as_shown(torch.as_tensor(numbers)[:, None] if vector else numbers, how)
+        asks = how.pop("asks", ("", ""))
         roles = [role] * len(rows) if isinstance(role, str) else role
         how["w"] = how.get("w") or self.cell(rows, how)
         made = []
@@ -86,7 +87,8 @@ class Page(Parts):
             gone = [(0, j) for at, j in dark if at == i]
             strong = thick is True or (thick is not False and thick == i)
             made.append(self.cells([row], roles[i], words=[word] * bool(word), hatched=gone,
-                                   over=() if i else over, thick=strong, **how))  # fmt: skip
+                                   asks=asks[i] if isinstance(asks, list) else asks,
+                over=() if i else over, thick=strong, **how))  # fmt: skip
         return self.called(self.column(*made, gap=gap), numbers, roles[0], **called)
 
     def signs(self, said: str, beside: Part, r: float = 8) -> Part:
