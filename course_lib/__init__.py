@@ -1,5 +1,11 @@
 """A course on attention: full implementations, checks and grading.
 
+Begin with ``whole.py``: a GPT and a vision transformer in two hundred lines, of the same block. The
+taught modules are what it leaves out.
+
+Read first
+    whole          a GPT, a ViT, one page
+
 Taught, in the order of the chapters
     recurrence     RNN, GRU and LSTM steps
     seq2seq        encoder, decoder, attention between
@@ -23,13 +29,12 @@ Taught, in the order of the chapters
     favit          a few keys a window
     informer       sparse queries, forecasts
     multimodal     words and pictures in one model
-    whole          a GPT, a ViT, one page
 
 Data and training
     data           sets, their sources and loaders
     training       loop, checkpoints, seeds, measures
     errors         what is refused, in one class
-    files          written whole, or not at all
+    files          files whole, or not there
     strict         dataclasses that refuse wrong types
     trained        two small trained models
     plots          the book's pictures, drawn

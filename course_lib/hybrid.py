@@ -209,11 +209,7 @@ class Hybrid(nn.Module):
     """
 
     def __init__(
-        self,
-        config: HybridConfig,
-        *,
-        fused: bool = True,
-        generator: torch.Generator | None = None,
+        self, config: HybridConfig, *, fused: bool = True, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
         self.config = config

@@ -306,10 +306,7 @@ def interval(
     side = -apart if upright else apart
     bar: dict[str, Any] = {"linewidth": 4, "solid_capstyle": "butt"}
     dots: dict[str, Any] = {"marker": marker, "linestyle": "", "markersize": 3, "alpha": 0.6}
-    for numbers, place, style in (
-        (list(ends), row + side, bar),
-        (list(values), row - side, dots),
-    ):
+    for numbers, place, style in ((list(ends), row + side, bar), (list(values), row - side, dots)):
         places = [place] * len(numbers)
         pair = (places, numbers) if upright else (numbers, places)
         ax.plot(*pair, color=color, **style)

@@ -152,10 +152,7 @@ def test_decoder_block_equals_torch(norm, activation):
             nn.init.normal_(part.bias)
     mask, memory_mask = masks.causal_mask(T), masks.padding_mask(torch.tensor([3, T + 2]), T + 2)
     expected = copy_decoder_into_torch(block, activation)(
-        x,
-        memory,
-        tgt_mask=masks.to_blocked(mask),
-        memory_key_padding_mask=~memory_mask[:, 0, 0],
+        x, memory, tgt_mask=masks.to_blocked(mask), memory_key_padding_mask=~memory_mask[:, 0, 0]
     )
     out = block(x, memory, mask=mask, memory_mask=memory_mask)
     torch.testing.assert_close(out, expected)

@@ -5,12 +5,7 @@ import math
 import pytest
 import torch
 
-from course_lib.scaling import (
-    saturation_lead,
-    score_moments,
-    softmax_gradient,
-    softmax_sensitivity,
-)
+from course_lib.scaling import saturation_lead, score_moments, softmax_gradient, softmax_sensitivity
 
 
 @pytest.mark.parametrize("correlation", [-1.0, -0.4, 0.0, 0.7, 1.0])
@@ -33,8 +28,7 @@ def test_scaled_independent_scores_have_variance_one_at_any_width() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"d_head": 0}, {"d_head": 4, "q_std": -1.0}, {"d_head": 4, "correlation": 1.1}],
+    "wrong", [{"d_head": 0}, {"d_head": 4, "q_std": -1.0}, {"d_head": 4, "correlation": 1.1}]
 )
 def test_moments_refuse_what_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="wanted"):

@@ -26,6 +26,8 @@ ELSEWHERE = re.compile(r"as (?:for|in|of) :\w+:`")
 PLACES = ast.ClassDef, ast.FunctionDef
 LINES = {"outside the bank": 84_500, "bank": 31_600}
 DOCSTRING_TO_CODE = {"taught": 0.6, "machinery": 0.25}
+TYPED = 2_940  # numbers in the functions of drawings; what is beside what has none
+ENGINE = {"__init__", "__main__", "faults", "letters", "page", "parts", "sketch", "style"}
 SMALL = 12  # lines of docstring that any module may have
 
 
@@ -123,6 +125,25 @@ def test_lines_of_code_are_counted_as_meant():
         'def f():\n    """Doc\n    string."""\n    return """a\nb"""\n'
     )
     assert lines_of_code(source) == 4
+
+
+def typed_numbers(source):
+    """How many numbers stand in the bodies of functions; those of examples stand outside."""
+    functions = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)]
+    inside = {id(n): n for f in functions for part in f.body for n in ast.walk(part)}.values()
+    return sum(isinstance(n, ast.Constant) and type(n.value) in (int, float) for n in inside)
+
+
+def test_drawings_are_described_and_not_placed_by_hand():
+    topics = [p for p in (LIBRARY / "drawings").glob("*.py") if p.stem not in ENGINE]
+    assert sum(typed_numbers(path.read_text(encoding="utf-8")) for path in topics) <= TYPED
+
+
+def test_typed_numbers_are_counted_as_meant():
+    source = (
+        "X = [1, 2]\n\ndef f(a=3):\n    def g():\n        return 4.5, True, '6'\n    return -7\n"
+    )
+    assert typed_numbers(source) == 2
 
 
 def public(tree):

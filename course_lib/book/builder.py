@@ -56,11 +56,7 @@ class BuildError(Refused, RuntimeError):
 
 
 def build(
-    root: Path,
-    out: Path | None = None,
-    *,
-    force: bool = False,
-    echo: Callable[[str], None] = print,
+    root: Path, out: Path | None = None, *, force: bool = False, echo: Callable[[str], None] = print
 ) -> Path:
     """Build the book, with every warning an error and every cell executed; its first page.
 

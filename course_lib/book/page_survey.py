@@ -21,7 +21,7 @@ MIN_LETTERS = 9.0
 # elements meant. Nothing else is excepted.
 EXCEPTED: dict[str, tuple[str, ...]] = {
     # Its sidebar's head stands outside of every landmark.
-    "region": (".sidebar-primary-items__start",),
+    "region": (".sidebar-primary-items__start",)
 }
 
 # A page hears of another colour scheme or width with its next picture, not at once.
@@ -190,12 +190,7 @@ def survey(
         meant = EXCEPTED.get(name, ())
         every = {e for elements in entry["elements"].values() for e in elements}
         entry["excepted"] = all(e.startswith(meant) for e in every) if meant else False
-    return {
-        "first_load_bytes": loads,
-        "screens": screens,
-        "smallest_text": smallest,
-        "axe": broken,
-    }
+    return {"first_load_bytes": loads, "screens": screens, "smallest_text": smallest, "axe": broken}
 
 
 def _file(html_dir: Path, url: str) -> Path:

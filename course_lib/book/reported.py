@@ -208,9 +208,7 @@ def load_known(results_dir: Path) -> list[Record]:
 
 
 def load_reported(
-    path: Path,
-    records: Sequence[Record] = (),
-    experiments: Mapping[str, Experiment] = EXPERIMENTS,
+    path: Path, records: Sequence[Record] = (), experiments: Mapping[str, Experiment] = EXPERIMENTS
 ) -> list[Reported]:
     """Read the rows of the documents. Returns the rows, in the order of the file."""
     entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
@@ -295,10 +293,7 @@ def _seen(record: Record) -> int | None:
 
 
 def _missing(
-    entry: Reported,
-    experiments: Mapping[str, Experiment],
-    records: Sequence[Record],
-    size: str,
+    entry: Reported, experiments: Mapping[str, Experiment], records: Sequence[Record], size: str
 ) -> tuple[str, ...]:
     """The arms without a record of a size among those that the row's question needs."""
     what = experiments[entry.experiment]

@@ -158,10 +158,7 @@ def _within(compute: Callable[[], bytes], memory: int, cpu: int) -> bytes:
 
     spent = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(spent.ru_utime + spent.ru_stime) + 1 + cpu
-    caps = {
-        resource.RLIMIT_AS: _space_in_use() + memory * _MIB,
-        resource.RLIMIT_CPU: seconds,
-    }
+    caps = {resource.RLIMIT_AS: _space_in_use() + memory * _MIB, resource.RLIMIT_CPU: seconds}
     before = {what: resource.getrlimit(what) for what in caps}
     for what, value in caps.items():
         hard = before[what][1]

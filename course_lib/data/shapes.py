@@ -54,11 +54,7 @@ class ShapeImages:
 
 
 def shape_images(
-    n: int,
-    generator: torch.Generator,
-    size: int = 32,
-    n_shapes: int = 1,
-    noise: float = 0.05,
+    n: int, generator: torch.Generator, size: int = 32, n_shapes: int = 1, noise: float = 0.05
 ) -> ShapeImages:
     """Draw pictures.
 

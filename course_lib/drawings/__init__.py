@@ -16,13 +16,14 @@ from pathlib import Path
 
 from torch import Tensor
 
-from course_lib.drawings.page import Page, Part
+from course_lib.drawings.page import Page
+from course_lib.drawings.parts import Part
 from course_lib.drawings.sketch import Box, Sketch
 from course_lib.errors import Refused
 
 __all__ = ["Box", "Drawing", "Page", "Part", "Sketch", "drawing", "drawings"]
 
-_ENGINE = ("sketch", "letters", "page", "style")
+_ENGINE = ("sketch", "letters", "page", "parts", "style")
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ OUT = _of_library()
     stream, carries the tokens of shape T by D upwards. Two thin branches leave it, one through
     attention, one through the feed-forward part, and come back to it at a plus sign. In post-norm
     a norm stands on the thick line after each plus sign. In pre-norm a norm stands at the beginning
-    of each branch, and nothing but plus signs stands on the thick line.""",
+    of each branch, and nothing but plus signs stands on the thick line."""
 )
 def block_in_two_orders(s: Sketch) -> None:
     """The same parts, and the norm on the stream or beside it."""

@@ -7,7 +7,7 @@ import torch
 
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.drawings import Box, Page, Sketch, drawing
-from course_lib.drawings.page import nothing
+from course_lib.drawings.parts import nothing
 from course_lib.drawings.rows import said
 from course_lib.favit import CrossWindow, group_survey, informative_keys, unfold_windows
 from course_lib.favit.sampling import sampled

@@ -1,6 +1,8 @@
 """How the course itself works: which process grades, and what passes between processes."""
 
-from course_lib.drawings import Box, Sketch, drawing
+from collections.abc import Sequence
+
+from course_lib.drawings import Page, Part, Sketch, drawing
 
 
 @drawing(
@@ -13,52 +15,33 @@ from course_lib.drawings import Box, Sketch, drawing
 )
 def processes_of_a_grade(s: Sketch) -> None:
     """Who runs what while a hand-in is graded."""
-    w, h = (128, 40) if s.narrow else (136, 44)
+    p = Page(s)
 
-    def pair(x: float, y: float, said: str, first: str, second: str, role: str) -> list[Box]:
-        """A process as a panel with two boxes, side by side on a phone, else one above another."""
-        if s.narrow:
-            s.panel(x, y, s.width, 92, said)
-            places = [(x + 86, y + 56), (x + s.width - 86, y + 56)]
-        else:
-            s.panel(x, y, 172, 196, said)
-            places = [(x + 86, y + 64), (x + 86, y + 152)]
-        return [
-            s.layer(px, py, w, h, *words.split("|"), role=role)
-            for (px, py), words in zip(places, (first, second), strict=True)
-        ]
+    def pair(first: Sequence[str], second: Sequence[str], role: str) -> list[Part]:
+        """Two boxes, side by side on a phone, else one above another."""
+        return [p.layer(*words, w=132, role=role) for words in (first, second)]
 
-    step = (0.0, 142.0) if s.narrow else (248.0, 0.0)
-    grade, book = pair(0, 0, "instructor", "course grade", "gradebook", "state")
-    told, asked = pair(
-        *step,
-        "judge" if s.narrow else "judge, one a core",
-        "properties,|hints",
-        "references",
-        "step",
+    grade, book = pair(["course grade"], ["gradebook"], "state")
+    told, asked = pair(["properties,", "hints"], ["references"], "step")
+    parent, worker = pair(["warm parent:", "has torch"], ["worker:", "student's cells"], "query")
+    p.link(grade, told, label="hand-in")
+    p.link(asked, book, label="verdict, page", side=p.of("", "left"))
+    p.link(told, parent, label="a worker, please", side=p.of("", "left"))
+    p.link(parent, worker, label="fork")
+    names = "instructor", "judge" if s.narrow else "judge, one a core", "behind walls"
+    pairs = (grade, book), (told, asked), (parent, worker)
+    stacks = [p.stack(*parts, gap=p.of(46, 28)) for parts in pairs]
+    p.done(
+        *(
+            p.panel(stack, name, w=p.of(0, s.width))
+            for name, stack in zip(names, stacks, strict=True)
+        ),
+        gap=p.of(82, 44),
     )
-    parent, worker = pair(
-        2 * step[0],
-        2 * step[1],
-        "behind walls",
-        "warm parent:|has torch",
-        "worker:|student's cells",
-        "query",
-    )
+    a, b, aside = asked.box, worker.box, 10
     if s.narrow:
-        # Right of the panels' names.
-        down = grade.cx + 26
-        s.arrow((down, grade.bottom), (down, told.y), label="hand-in")
-        s.flow(asked, book, label="verdict, page", side="left")
-        s.arrow((down, told.bottom), (down, parent.y), label="a worker, please", side="left")
-        left, right = asked.cx - 12, asked.cx + 12
-        s.arrow((left, asked.bottom), (left, worker.y), label="arguments", side="left")
-        s.arrow((right, worker.y), (right, asked.bottom), label="values")
-        s.flow(parent, worker, label="fork")
-        return
-    s.flow(grade, told, label="hand-in")
-    s.flow(asked, book, label="verdict, page")
-    s.flow(told, parent, label="a worker, please")
-    s.arrow((asked.right, asked.cy - 9), (worker.x, worker.cy - 9), label="arguments")
-    s.arrow((worker.x, worker.cy + 9), (asked.right, asked.cy + 9), label="values", side="below")
-    s.flow(parent, worker, label="fork")
+        s.arrow((a.cx - aside, a.bottom), (a.cx - aside, b.y), label="arguments", side="left")
+        s.arrow((a.cx + aside, b.y), (a.cx + aside, a.bottom), label="values")
+    else:
+        s.arrow((a.right, a.cy - aside), (b.x, a.cy - aside), label="arguments")
+        s.arrow((b.x, a.cy + aside), (a.right, a.cy + aside), label="values", side="below")

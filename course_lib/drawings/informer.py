@@ -3,8 +3,8 @@
 import torch
 from torch.nn import functional as F
 
-from course_lib.drawings import Box, Sketch, drawing
-from course_lib.drawings.rows import Rows, said
+from course_lib.drawings import Box, Page, Part, Sketch, drawing
+from course_lib.drawings.rows import said
 from course_lib.informer import (
     PatchForecast,
     ProbSparse,
@@ -59,49 +59,37 @@ WINDOWS = torch.arange(FIRST - READ, LAST + 1).unfold(0, READ + AHEAD, 1).tolist
 )
 def probsparse_by_hand(s: Sketch) -> None:
     """Two of four queries attend."""
-    h, gap = 26.0, 32.0
+    p = Page(s)
     names = [f"query {i}" for i in range(4)]
-    top = 62.0
-    rows = Rows(s, [top + h / 2 + i * gap for i in range(4)], h, names)
-    x = 60.0 if s.narrow else 70.0
-    rows.words(x)
     kept = [set(row) for row in DRAWN.tolist()]
-    shown = []
-    for i, y in enumerate(rows.ys):
-        line: list[object] = [int(e) if j in kept[i] else None for j, e in enumerate(SCORES[i])]
-        gone = [(0, j) for j in range(4) if j not in kept[i]]
-        shown.append(s.cells(x, y - h / 2, [line], "step", w=28, h=h, hatched=gone))
-    s.name_columns(shown[0], (f"*k*_{{{j}}}" for j in range(4)), gap=11, role="key")
-    s.text(shown[0].cx, top - 32, "1. scores with 2 keys", kind="strong quiet")
-    x = shown[0].right + (44 if s.narrow else 36)
-    measure = rows.column(x, [[m] for m in MEASURE.tolist()], "query", 44)
-    rows.across(shown, measure)
-    s.text(measure[0].cx, top - 32, "2. judge", kind="strong quiet")
-    s.text(measure[0].cx, top - 11, "max − mean", kind="small")
-    for i, box in enumerate(measure):
-        kind, role = ("strong", "query") if i in ACTIVE else ("quiet", "")
-        s.text(box.right + 9, box.cy, "active" if i in ACTIVE else "lazy", kind=kind, role=role,
-               at="start")  # fmt: skip
+    lines = [
+        [int(e) if j in kept[i] else None for j, e in enumerate(row)]
+        for i, row in enumerate(SCORES.tolist())
+    ]
+    gone = [(i, j) for i in range(4) for j in range(4) if j not in kept[i]]
+    shown = p.rows(
+        lines, "step", words=names, hatched=gone, over=[f"*k*_{{{j}}}" for j in range(4)]
+    )
+    p.named(shown, "1. scores with 2 keys")
+    measure = p.rows(MEASURE, "query", digits=2, name="2. judge", shape="max − mean")
+    judged = p.rows(
+        [["active" if i in ACTIVE else "lazy"] for i in range(4)],
+        ["query" if i in ACTIVE else "mask" for i in range(4)],
+    )
+    words = names if s.narrow else ()
+    weights = p.rows(WEIGHTS, "weight", bars=True, words=words, name="3. weights", shape="")
+    values = p.cells(
+        VALUES[:, 0], "value", w=weights.each[-1].room[2] / 2, name="values", shape="", at="left"
+    )
+    out = p.rows(OUT, "value", name="outputs", shape="")
+    p.each(shown, measure)
+    found = p.column(values, weights, axle=1)
     if s.narrow:
-        turn = rows.ys[-1] + 40
-        s.arrow((measure[0].cx, measure[-1].bottom), (measure[0].cx, turn), (136, turn),
-                (136, turn + 22), label="")  # fmt: skip
-        top, x, w = turn + 106, 60.0, 40.0
-        rows = Rows(s, [top + h / 2 + i * gap for i in range(4)], h, names)
-        rows.words(x)
+        p.link(judged, found)
+        p.each(weights, out)
     else:
-        x, w = measure[0].right + 100, 44.0
-    weights = rows.column(x, WEIGHTS, "weight", w, bars=True)
-    if not s.narrow:
-        for a, b in zip(measure, weights, strict=True):
-            s.arrow((a.right + 62, a.cy), (b.x, b.cy))
-    values = s.cells(x, top - 54 if not s.narrow else top - 56, VALUES[:, 0], "value", w=w, h=24)
-    s.text(values.x - 8, values.cy, "values", role="value", at="end")
-    s.text(weights[0].cx, top - 12, "3. weights", kind="strong quiet")
-    for a in weights:
-        s.arrow((a.right, a.cy), (a.right + 28, a.cy))
-    out = rows.column(weights[0].right + 28, OUT, "value", 46)
-    s.text(out[0].cx, top - 12, "outputs", role="value")
+        p.each(judged, weights, out)
+    p.done(p.row(shown, measure, judged, gap=p.of(22, 30)), p.row(found, out, gap=26))
 
 
 def _best(n: int) -> list[bool]:
@@ -182,11 +170,6 @@ def halving_by_hand(s: Sketch) -> None:
     s.text(above.cx, 158, "4 tokens: the largest of three, every second place", kind="small")
 
 
-def _strip(s: Sketch, x: float, y: float, n: int, role: str) -> Box:
-    """A sequence, a cell for eight hours; x, y is the middle of its left edge."""
-    return s.cells(x, y - 11, [[None] * n], role, w=10, h=22, thick=role == "value")
-
-
 @drawing(
     """The Informer. Its encoder reads 96 hours of 7 variables, adds the calendar, attends with few
     queries, halves the sequence and attends again: a memory of 48 tokens. Its decoder gets the last
@@ -195,55 +178,34 @@ def _strip(s: Sketch, x: float, y: float, n: int, role: str) -> Box:
 )
 def informer_whole(s: Sketch) -> None:
     """Encoder, decoder and shapes."""
-    if s.narrow:
-        left, right = 88.0, 262.0
-        x = _strip(s, left - 60, 54, 12, "state")
-        s.name(x, "96 hours", "(96, 7)")
-        known = _strip(s, right - 45, 54, 6, "state")
-        zeros = s.cells(known.right, 43, [[0]], "mask", w=30, h=22)
-        s.text(right, 20, "48 known, 24 zeros")
-        s.text(right, 34, "(72, 7)", kind="small quiet")
-        ys = [104.0, 170.0, 232.0, 294.0]
-        e1 = s.layer(left, ys[0], 122, 44, "embed,", "add the calendar")
-        e2 = s.layer(left, ys[1], 122, 44, "ProbSparse", "attention")
-        e3 = s.step(left, ys[2], 70, 28, "halve")
-        e4 = s.layer(left, ys[3], 122, 44, "ProbSparse", "attention")
-        memory = _strip(s, left - 30, 362, 6, "state")
-        s.text(left, 386, "memory")
-        s.text(left, 400, "(48, *D*)", kind="small quiet")
-        s.flow(x, e1, e2, e3, e4, memory)
-        d1 = s.layer(right, ys[0], 122, 44, "embed,", "add the calendar")
-        d2 = s.layer(right, ys[1], 122, 44, "ProbSparse", "without future")
-        d3 = s.layer(right, 362, 122, 44, "cross-", "attention")
-        d4 = s.layer(right, 430, 70, 28, "linear")
-        out = _strip(s, right - 15, 486, 3, "value")
-        s.name(out, "24 hours", "(24, 7)", side="left", role="value")
-        s.arrow((right, zeros.bottom), (right, d1.y))
-        s.flow(d1, d2, d3, d4, out)
-        s.flow(memory, d3)
-        return
-    up, low = 62.0, 196.0
-    x = _strip(s, 4, up, 12, "state")
-    s.name(x, "96 hours", "(96, 7)")
-    e1 = s.layer(188, up, 92, 44, "embed, add", "the calendar")
-    e2 = s.layer(300, up, 84, 44, "ProbSparse", "attention")
-    e3 = s.step(390, up, 52, 28, "halve")
-    e4 = s.layer(482, up, 84, 44, "ProbSparse", "attention")
-    memory = _strip(s, 560, up, 6, "state")
-    s.name(memory, "memory", "(48, *D*)")
-    s.flow(x, e1, e2, e3, e4, memory)
-    known = _strip(s, 4, low, 6, "state")
-    zeros = s.cells(known.right, low - 11, [[0]], "mask", w=30, h=22)
-    s.text(66, low - 35, "48 known, 24 zeros")
-    s.text(66, low - 21, "(72, 7)", kind="small quiet")
-    d1 = s.layer(188, low, 92, 44, "embed, add", "the calendar")
-    d2 = s.layer(300, low, 100, 44, "ProbSparse", "without future")
-    d3 = s.layer(436, low, 84, 44, "cross-", "attention")
-    d4 = s.layer(538, low, 52, 28, "linear")
-    out = _strip(s, 606, low, 3, "value")
-    s.name(out, "24 hours", "(24, 7)", role="value")
-    s.flow(zeros, d1, d2, d3, d4, out)
-    s.arrow((memory.cx, memory.bottom), (memory.cx, 120), (d3.cx, 120), (d3.cx, d3.y))
+    p = Page(s)
+
+    def strip(n: int, role: str) -> Part:
+        """A sequence, a cell for eight hours."""
+        return p.cells([[None] * n], role, w=10, h=22, thick=role == "value")
+
+    def attention(second: str) -> Part:
+        return p.layer("ProbSparse", second)
+
+    x = p.named(strip(12, "state"), "96 hours", "(96, 7)")
+    given = p.row(strip(6, "state"), p.cells([[0]], "mask", w=30, h=22), gap=0)
+    p.named(given, "48 known, 24 zeros", "(72, 7)")
+    embed, again = (p.layer("embed, add", "the calendar") for _ in range(2))
+    first, half, second = attention("attention"), p.step("halve"), attention("attention")
+    memory = p.named(strip(6, "state"), "memory", "(48, *D*)", at="above left", free=True)
+    masked, cross = attention("without future"), p.layer("cross-", "attention")
+    linear, out = p.layer("linear"), strip(3, "value")
+    p.named(out, "24 hours", "(24, 7)", role="value", at="above left", free=True)
+    p.link(x, embed, first, half, second, memory)
+    p.link(given, again, masked, cross, linear, out)
+    p.link(memory, cross, bend=p.of("yy", "xx"))
+    p.done(
+        p.grid(
+            (x, embed, first, half, second, memory, None),
+            (given, again, masked, None, cross, linear, out),
+            gap=(p.of(9, 30), 24),
+        )
+    )
 
 
 @drawing(
@@ -254,26 +216,30 @@ def informer_whole(s: Sketch) -> None:
 )
 def what_is_a_token(s: Sketch) -> None:
     """Three ways to cut a table of hours and variables."""
+    p = Page(s)
     ways = (
         ("Informer", "one hour of all variables", f"{HOURS} tokens", (0, 3), (4, 1)),
-        ("PatchTST", f"{STRETCH} hours of one variable", f"{PATCHES} tokens for each variable",
-         (1, 2), (1, 3)),
+        (
+            "PatchTST",
+            f"{STRETCH} hours of one variable",
+            f"{PATCHES} tokens for each variable",
+            (1, 2),
+            (1, 3),
+        ),
         ("iTransformer", "all hours of one variable", f"{VARIABLES} tokens", (2, 0), (1, 8)),
-    )  # fmt: skip
-    w, h = (20.0, 20.0) if s.narrow else (18.0, 20.0)
-    panels = s.panels((way[0] for way in ways), 182, gap=16)
-    for panel, (_, token, count, (i, j), (high, wide)) in zip(panels, ways, strict=True):
-        x, y = panel.x + (110 if s.narrow else 54), panel.y + 56
-        table = s.cells(x, y, [[None] * 8] * 4, "state", w=w, h=h)
-        s.text(table.cx, y - 11, "hours", kind="small quiet")
-        if s.narrow:
-            s.text(x - 8, table.cy, "variables", kind="small quiet", at="end")
-        else:
-            s.text(x - 14, table.cy, "variables", kind="small quiet", turn=True)
-        at = table.cell(i, j)
-        s.cells(at.x, at.y, [[None] * wide] * high, "query", w=w, h=h, thick=True)
-        s.text(panel.cx, table.bottom + 14, token, role="query")
-        s.text(panel.cx, table.bottom + 30, count, kind="small quiet")
+    )
+    tables, panels = [], []
+    for name, token, count, _, _ in ways:
+        table = p.cells([[None] * 8] * 4, "state", w=18, h=20)
+        p.named(table, "", "hours")
+        told = p.column(p.text(token, role="query"), p.text(count, kind="small quiet"), gap=0)
+        tables.append(table)
+        panels.append((name, p.column(table, told)))
+    p.done(p.panels(*panels))
+    for table, (*_, place, (high, wide)) in zip(tables, ways, strict=True):
+        at = table.box.cell(*place)
+        s.text(table.box.x - 14, table.box.cy, "variables", kind="small quiet", turn=True)
+        s.cells(at.x, at.y, [[None] * wide] * high, "query", w=at.w, h=at.h, thick=True)
 
 
 @drawing(

@@ -241,7 +241,7 @@ def hidden_row(s: Sketch) -> None:
 @drawing(
     """Two new words, on and it, ask five keys: the, cat, sat, on, it. With the triangle in the top
     left corner, on sees only the, and it sees the and cat: neither sees itself. With the triangle
-    in the bottom right corner, on sees the, cat, sat and itself, and it sees all five.""",
+    in the bottom right corner, on sees the, cat, sat and itself, and it sees all five."""
 )
 def two_corners(s: Sketch) -> None:
     """The same triangle, laid into two corners."""

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Box, Page, Sketch, drawing
 from course_lib.drawings.rows import Rows, said
 from course_lib.masks import causal_mask
 
@@ -113,40 +113,19 @@ def read_and_change(s: Sketch) -> None:
 )
 def row_by_hand(s: Sketch) -> None:
     """What a row of weights says, and what it brings."""
-    h, gap = 26.0, 34.0
-    ys = [60 + i * gap for i in range(3)]
-    rows = Rows(s, ys, h, LOOKS)
-    x = 44.0 if s.narrow else 52.0
-    rows.words(x)
-    place = rows.column(x, [[i] for i in range(3)], "position", 24)
-    s.name(place[0], "place", role="position")
-    weights = rows.column(
-        place[0].right + (18 if s.narrow else 30), WEIGHTS, "weight", 50, bars=True
-    )
-    s.name(weights[0], "weights *α*", role="weight")
-    for y in ys:
-        s.sign(weights[0].right + 14, y, "×", r=8)
-    values = rows.column(weights[0].right + 28, VALUES, "value", 26)
-    s.name(values[0], "values *v*", role="value")
-    brought = rows.column(values[0].right + (20 if s.narrow else 30), BROUGHT, "value", 38)
-    rows.across(values, brought)
-    s.name(brought[0], "*α* · *v*", role="value")
-    if s.narrow:
-        low = ys[-1] + 80
-        s.arrow((brought[0].cx, brought[-1].bottom), (brought[0].cx, low - 52), (137, low - 52),
-                (137, low - 33))  # fmt: skip
-        rows.ys = [low + i * gap for i in range(3)]
-        rows.words(112)
-        x = 112.0
-    else:
-        x = brought[0].right + 34
-    lengths = rows.column(x, LENGTHS, "value", 50)
-    if not s.narrow:
-        rows.across(brought, lengths)
-    s.name(lengths[0], "length", role="value")
-    shares = rows.column(lengths[0].right + 34, SHARES, "weight", 50, bars=True)
-    rows.across(lengths, shares)
-    s.name(shares[0], "share", role="weight")
+    p = Page(s)
+    place = p.rows([[i] for i in range(3)], "position", words=LOOKS, name="place", shape="")
+    weights = p.rows(WEIGHTS, "weight", bars=True, name="weights *α*", shape="")
+    values = p.rows(VALUES, "value", name="values *v*", shape="")
+    brought = p.rows(BROUGHT, "value", name="*α* · *v*", shape="")
+    words = LOOKS if s.narrow else ()
+    lengths = p.rows(LENGTHS, "value", words=words, name="length", shape="")
+    shares = p.rows(SHARES, "weight", bars=True, name="share", shape="")
+    p.each(values, brought)
+    p.each(brought, lengths, bend="yy")
+    p.each(lengths, shares)
+    asked = p.row(place, weights, p.signs("×", weights), values, brought, gap=p.of(22, 12))
+    p.done(asked, p.row(lengths, shares, gap=30))
 
 
 @drawing(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said, whole
 from course_lib.positions import four_terms, relative_distance, relative_shift, rotate
 
@@ -58,32 +58,27 @@ def score(m: int, n: int) -> float:
 )
 def bias_by_distance(s: Sketch) -> None:
     """Scores, a bias that is constant along diagonals, and their sum."""
-    c, h = (26.0, 24.0) if s.narrow else (33.0, 27.0)
+    p = Page(s)
 
     def grid(
-        x: float, y: float, numbers: Tensor, role: str, name: str, *, queries: bool = False,
-        thick: bool = False,
-    ) -> Box:  # fmt: skip
-        box = s.cells(x, y, numbers, role, w=c, h=h, thick=thick)
-        s.text(box.cx, y - 28, name, role=role if role != "step" else "")
-        for j, word in enumerate(WORDS):
-            s.text(box.cell(0, j).cx, y - 10, word, kind="small strong", role="key")
-            if queries:
-                s.text(x - 6, box.cell(j).cy, word, kind="small strong", at="end", role="query")
-        return box
+        numbers: Tensor, role: str, name: str, *, asks: bool = True, thick: bool = False
+    ) -> Part:
+        return p.cells(
+            numbers,
+            role,
+            words=WORDS if asks else (),
+            over=WORDS,
+            thick=thick,
+            asks=("query", "key"),
+            name=name,
+            shape="",
+        )
 
-    if s.narrow:
-        scores = grid(34, 44, SCORES, "step", "scores *q* · *k*", queries=True)
-        bias = grid(208, 44, BIAS, "position", "bias *b*")
-        s.sign((scores.right + bias.x) / 2, scores.cy, "+")
-        total = grid(107, bias.bottom + 74, SCORES + BIAS, "step", "sum", queries=True, thick=True)
-        s.arrow((172, bias.bottom + 8), (172, total.y - 38))
-        return
-    scores = grid(36, 44, SCORES, "step", "scores *q* · *k*", queries=True)
-    bias = grid(scores.right + 50, 44, BIAS, "position", "bias *b*")
-    s.sign((scores.right + bias.x) / 2, scores.cy, "+")
-    total = grid(bias.right + 64, 44, SCORES + BIAS, "step", "sum", queries=True, thick=True)
-    s.arrow((bias.right, bias.cy), (total.x - 30, bias.cy))
+    scores, plus = grid(SCORES, "step", "scores *q* · *k*"), p.sign("+")
+    bias = grid(BIAS, "position", "bias *b*", asks=False)
+    total = grid(SCORES + BIAS, "step", "sum", thick=True)
+    p.link(p.of(bias, plus), total)
+    p.done(p.row(scores, plus, bias), total)
 
 
 @drawing(
@@ -116,10 +111,7 @@ def same_turn(s: Sketch) -> None:
             f"{between}°", kind="small strong", role="position",
         )  # fmt: skip
         digits = 2 if i else 0
-        lines = (
-            ("query", "query", turned[0]),
-            ("key", "key", turned[1]),
-        )
+        lines = (("query", "query", turned[0]), ("key", "key", turned[1]))
         for row, (role, word, hand) in enumerate(lines):
             told = ", ".join(f"{v:.{digits}f}" for v in hand.tolist()).replace("-", "−")
             place = (
@@ -158,24 +150,35 @@ def _hand(s: Sketch, x: float, y: float, dx: float, dy: float, role: str) -> Non
 )
 def each_distance_once(s: Sketch) -> None:
     """Rows of all distances, and the same rows, each at its own keys."""
-    c, h = (32.0, 26.0) if s.narrow else (40.0, 28.0)
-    rows = [whole(DISTANCES)] * 3
+    p = Page(s)
     dark = [(i, j) for i in range(3) for j in range(5) if not 0 <= j - (2 - i) < 3]
-    every = s.cells(92 if s.narrow else 110, 48, rows, "position", w=c, h=h, hatched=dark)
-    s.text(every.cx, 18, "one score for each distance")
     queries = ("query 0", "query 1", "query 2")
-    s.name_rows(every, queries, gap=10, role="query", kind="small strong")
-    left, top = (156.0, every.bottom + 86) if s.narrow else (every.right + 136, 48.0)
+    every = p.cells(
+        [whole(DISTANCES)] * 3,
+        "position",
+        w=36,
+        h=27,
+        hatched=dark,
+        words=queries,
+        asks=("query", ""),
+        name="one score for each distance",
+        shape="",
+    )
     shifted = [whole(row) for row in relative_shift(DISTANCES.expand(3, 5))]
-    table = s.cells(left, top, shifted, "position", w=c, h=h, thick=True)
-    s.text(table.cx, top - 34, "at its own keys")
-    for i, name in enumerate(queries):
-        s.text(table.x - 10, table.cell(i).cy, name, kind="small strong", at="end", role="query")
-        s.text(table.cell(0, i).cx, top - 12, f"{i}", kind="small strong", role="key")
-    if s.narrow:
-        s.arrow((table.cx, every.bottom), (table.cx, top - 46))
-    else:
-        s.arrow((every.right, every.cy), (table.x - 64, every.cy))
+    table = p.cells(
+        shifted,
+        "position",
+        w=36,
+        h=27,
+        thick=True,
+        words=queries,
+        over=range(3),
+        asks=("query", "key"),
+        name="at its own keys",
+        shape="",
+    )
+    p.link(every, table)
+    p.done(every, table)
 
 
 def squeezed(place: int) -> float:

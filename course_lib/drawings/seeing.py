@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.attention_maps import grid_distances, reachability
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Box, Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said
 from course_lib.drawings.vit import BOAT, CLASSES
 from course_lib.experiments.verdict import verdict
@@ -39,6 +39,13 @@ PARTS = (
 )
 
 
+def _left(p: Page, said: str) -> Part:
+    """A text that begins where others in its column begin."""
+    part = p.text(said)
+    wide = sum(part.room[::2])
+    return p.own(p.size(*PARTS), 16, lambda x, y: p.s.text(x + wide / 2, y + 8, said))
+
+
 def _badge(s: Sketch, x: float, y: float, number: int) -> Box:
     return s.sign(x, y, str(number), r=9, role="weight")
 
@@ -53,67 +60,41 @@ def _badge(s: Sketch, x: float, y: float, number: int) -> Box:
 )
 def parts_taken_out(s: Sketch) -> None:
     """Five places at which a vision transformer can be taken apart."""
+    p = Page(s)
     rows: list[list[object]] = [[None] * 4] * 5
-    if s.narrow:
-        tokens = s.cells(8, 34, rows, "state", w=9, h=11)
-        s.name(tokens, "tokens")
-        plus = s.sign(100, tokens.cy, "+")
-        places = s.cells(210, 34, rows, "position", w=9, h=11)
-        s.name(places, "positions", role="position")
-        block = s.panel(0, 112, 344, 196)
-        s.text(332, block.y + 15, "block, several times", kind="strong quiet", at="end")
-        s.flow(tokens, plus)
-        s.flow(places, plus)
-        _badge(s, plus.cx, plus.y - 16, 1)
-        x = plus.cx
-        s.arrow((x, plus.bottom), (x, block.bottom + 22), stream=True)
-        for i, part in enumerate((("attention",), ("feed", "forward"))):
-            y = block.y + 54 + 78 * i
-            norm = s.layer(170, y, 54, 28, "norm")
-            work = s.layer(270, y, 84, 36, *part)
-            add = s.sign(x, y + 40, "+")
-            s.arrow((x, y), (norm.x, y))
-            s.flow(norm, work)
-            s.arrow((work.cx, work.bottom), (work.cx, add.cy), (add.right, add.cy))
-            _badge(s, x - 22, y + 14, 3)
-            _badge(s, norm.cx, norm.bottom + 13, 4)
-            _badge(s, work.right + 15, work.cy, (2, 5)[i])
-        head = s.layer(x, block.bottom + 38, 56, 28, "head")
-        s.arrow((head.right, head.cy), (head.right + 26, head.cy))
-        s.text(head.right + 32, head.cy, "class", at="start")
-        top, left = head.bottom + 30, [16.0] * 5
-        ys = [top + 24 * i for i in range(5)]
-    else:
-        y = 70.0
-        tokens = s.cells(8, y - 27.5, rows, "state", w=9, h=11)
-        s.name(tokens, "tokens")
-        plus = s.sign(76, y, "+")
-        places = s.cells(58, y + 50, rows, "position", w=9, h=11)
-        s.name(places, "positions", role="position", side="below")
-        block = s.panel(104, 8, 476, 168, "block, several times")
-        s.flow(tokens, plus)
-        s.flow(places, plus)
-        s.arrow((plus.right, y), (604, y), stream=True)
-        _badge(s, plus.cx, plus.y - 16, 1)
-        for i, part in enumerate((("attention",), ("feed", "forward"))):
-            x = 124.0 + 230 * i
-            norm = s.layer(x + 54, y + 58, 58, 30, "norm")
-            work = s.layer(x + 142, y + 58, 84, 40, *part)
-            add = s.sign(x + 202, y, "+")
-            s.arrow((x, y), (x, norm.cy), (norm.x, norm.cy))
-            s.flow(norm, work)
-            s.arrow((work.right, work.cy), (add.cx, work.cy), (add.cx, add.bottom))
-            _badge(s, x + 98, y - 20, 3)
-            _badge(s, norm.cx, norm.bottom + 14, 4)
-            _badge(s, work.cx, work.bottom + 14, (2, 5)[i])
-        head = s.layer(630, y, 52, 30, "head")
-        s.arrow((head.cx, head.bottom), (head.cx, head.bottom + 30))
-        s.text(head.cx, head.bottom + 42, "class")
-        ys = [214.0, 238, 262, 214, 238]
-        left = [114.0] * 3 + [400.0] * 2
-    for number, (x, y, told) in enumerate(zip(left, ys, PARTS, strict=True), 1):
-        badge = _badge(s, x, y, number)
-        s.text(badge.right + 10, badge.cy, told, at="start")
+    tokens = p.named(p.cells(rows, "state", w=9, h=11), "tokens", at="above left")
+    places = p.cells(rows, "position", w=9, h=11)
+    p.named(places, "positions", role="position", at="below")
+    plus, head, end = p.sign("+"), p.layer("head"), p.text("class")
+    parts = [
+        (p.point(), p.layer("norm"), p.layer(*said), p.sign("+"))
+        for said in (("attention",), ("feed", "forward"))
+    ]
+    block: list[list[Part | None]] = [[], [], []]
+    for fork, norm, work, add in parts:
+        p.link(fork, norm, work, add)
+        for line, both in zip(block, ((fork, add), (norm, None), (work, None)), strict=True):
+            line.extend(both)
+    grid = p.grid(*block, axle=0, gap=p.of((44, 24), (30, 22)))
+    p.link(tokens, plus)
+    p.link(places, plus)
+    p.link(plus, head, stream=True)
+    p.link(head, end)
+    told = [(p.sign(f"{n}", role="weight"), _left(p, said)) for n, said in enumerate(PARTS, 1)]
+    added = p.stack(plus, places, axle=0, gap=p.of(22, 60))
+    chain = p.line(
+        tokens, added, p.panel(grid, "block, several times", axle=True), head, end, gap=p.of(24, 24)
+    )
+    left, right = (p.grid(*some, gap=(12, 6), turn=False) for some in (told[:3], told[3:]))
+    p.done(p.column(chain, p.line(left, right, gap=p.of(60, 6)), gap=26))
+    _badge(s, plus.box.x - 8, plus.box.y - 12, 1)
+    for n, (fork, norm, work, add) in enumerate(parts):
+        if s.narrow:
+            _badge(s, fork.box.cx - 18, add.box.cy - 20, 3)
+        else:
+            _badge(s, (norm.box.right + add.box.cx) / 2, fork.box.cy + 17, 3)
+        _badge(s, norm.box.x - 3, norm.box.bottom + 9, 4)
+        _badge(s, work.box.x - 3, work.box.bottom + 9, (2, 5)[n])
 
 
 @drawing(

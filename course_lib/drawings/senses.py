@@ -4,13 +4,9 @@ from collections.abc import Callable
 
 import torch
 
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said
-from course_lib.multimodal import (
-    interleaved_mask,
-    interleaved_positions,
-    pair_similarities,
-)
+from course_lib.multimodal import interleaved_mask, interleaved_positions, pair_similarities
 
 THINGS = (("red", "circle"), ("red", "square"), ("blue", "square"))
 PICTURES = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
@@ -97,26 +93,29 @@ def two_towers(s: Sketch) -> None:
     s.text(xs[1], ys[2] + 32, "cosines; pairs have a strong edge", kind="small quiet")
 
 
-def _table(
-    s: Sketch, x: float, y: float, way: str, numbers: torch.Tensor, role: str, w: float
-) -> Box:
+def _table(p: Page, way: str, numbers: torch.Tensor, role: str) -> Part:
     """Numbers of all pairs, with gaps between those that share no softmax."""
-    across, down = (0, 6) if way == "row" else (6, 0)
-    # A pair's strong edge is drawn over its neighbours' edges.
-    for i, j in sorted(torch.cartesian_prod(*[torch.arange(3)] * 2).tolist(), key=_is_pair):
-        number = numbers[i, j].item()
-        left, top = x + j * (w + across), y + i * (28 + down)
-        shown = number if role == "weight" else int(number)
-        s.cells(left, top, [[shown]], role, w=w, h=28, bars=role == "weight", thick=i == j)
-        if i == j:
-            s.text(left + w / 2, y - 11, f"*v*_{{{j + 1}}}", role="key")
-        if i == j and role == "step":
-            s.text(x - 5, top + 14, f"*u*_{{{i + 1}}}", role="query", at="end")
-    return Box(x, y, 3 * w + 2 * across, 3 * 28 + 2 * down)
-
-
-def _is_pair(place: list[int]) -> bool:
-    return place[0] == place[1]
+    bars = role == "weight"
+    shown = numbers.tolist() if bars else numbers.long().tolist()
+    names = [f"*v*_{{{j + 1}}}" for j in range(3)]
+    words = [""] * 3 if bars else [f"*u*_{{{i + 1}}}" for i in range(3)]
+    made = []
+    for i in range(3):
+        row, first = way == "row", i == 0
+        some = [shown[i]] if row else [[line[i]] for line in shown]
+        made.append(
+            p.cells(
+                some,
+                lambda i, j: role,
+                h=28,
+                bars=bars,
+                thick=[(0, i) if row else (i, 0)],
+                words=words[i : i + 1] if row else words * first,
+                over=names * first if row else names[i : i + 1],
+                asks=("query", "key"),
+            )
+        )
+    return p.column(*made, gap=6) if way == "row" else p.row(*made, gap=6)
 
 
 @drawing(
@@ -132,16 +131,18 @@ def _is_pair(place: list[int]) -> bool:
 )
 def asked_both_ways(s: Sketch) -> None:
     """One table of scores, a softmax for each row, and a softmax for each column."""
+    p = Page(s)
+    panels = []
     names = ("pictures asked: softmax by row", "captions asked: softmax by column")
-    for panel, way in zip(s.panels(names, 196, below=12), ("row", "column"), strict=True):
-        left, y = panel.x, panel.y
-        scores = _table(s, left + 28, y + 62, way, SCORES, "step", 30)
-        pill = s.step(scores.right + 22, y + 110, 24, 84, "softmax")
-        weights = _table(s, pill.right + 18, y + 62, way, ASKED[way], "weight", 42)
-        s.arrow((scores.right, 110 + y), (pill.x, 110 + y))
-        s.flow(pill, weights)
+    for name, way in zip(names, ("row", "column"), strict=True):
+        scores = _table(p, way, SCORES, "step")
+        pill = p.step("softmax", beside=scores, upright=True)
+        weights = _table(p, way, ASKED[way], "weight")
+        p.link(scores, pill, weights)
         terms = ", ".join(f"{x:.2f}" for x in LOST[way].abs())
-        s.text(panel.cx, y + 180, f"−ln of the pairs: {terms}; mean {LOST[way].mean():.2f}")
+        said = p.text(f"−ln of the pairs: {terms}; mean {LOST[way].mean():.2f}")
+        panels.append((name, p.column(p.row(scores, pill, weights, gap=p.of(16, 8)), said)))
+    p.done(p.panels(*panels))
 
 
 @drawing(
@@ -154,46 +155,40 @@ def asked_both_ways(s: Sketch) -> None:
 )
 def one_softmax_or_two(s: Sketch) -> None:
     """The same four scores: all in one softmax, or words and patches each in their own."""
-    h, gap = 26, 30
-    for place, name in enumerate(("side by side: one softmax", "across: a softmax for each")):
-        left, top = (6.0, 206.0 * place) if s.narrow else (340.0 * place, 0.0)
-        s.panel(left, top, 328, 194, name)
-        extra = 12 * place
-        ys = [top + 78 - 6 * place + gap * i + extra * (i > 1) for i in range(4)]
-        x = left + 62
-        columns = zip(("score", "weight", "value"), (x + 14, x + 101, x + 166), strict=True)
-        for head, at in columns:
-            s.text(at, top + 43, head, kind="small quiet")
-        for word, y in zip(WORDS + PATCHES, ys, strict=True):
-            s.text(x - 8, y, word, kind="small strong", at="end",
-                   role="key" if word in WORDS else "query")  # fmt: skip
-        groups = [(0, 4)] if not place else [(0, 2), (2, 4)]
-        for start, end in groups:
-            middle, n = (ys[start] + ys[end - 1]) / 2, end - start
-            pill = s.step(x + 54, middle, 24, gap * n - 2, "softmax")
-            sums = s.sign(x + 204, middle, "+")
-            for i in range(start, end):
-                y, w = ys[i], (APART if place else JOINED)[i].item()
-                role = "key" if i < 2 else "query"
-                score = s.cells(x, y - h / 2, [[int(LOOKS[i])]], "step", w=28, h=h)
-                weight = s.cells(x + 80, y - h / 2, [[w]], "weight", w=42, h=h, bars=True)
-                value = s.cells(x + 152, y - h / 2, [[int(VALUES[i])]], role, w=28, h=h)
-                s.flow(score, pill, weight)
-                s.sign(x + 137, y, "×", r=7)
-                s.arrow((value.right, y), (sums.cx, y), (sums.cx, sums.y if y < middle
-                        else sums.bottom), tip=False)  # fmt: skip
-            out = s.cells(x + 218, middle - h / 2, [[FOUND[start // 2] if place else OUT]], "value",
-                          w=42, h=h, thick=True)  # fmt: skip
-            s.flow(sums, out, tip=False)
-
-
-def _inputs(s: Sketch, left: float, y: float) -> tuple[Box, Box]:
-    """Four patches and three words."""
-    patches = s.cells(left + 16, y, [[None] * 4], "query", w=22, h=22)
-    words = s.cells(left + 176, y, [["a", "red", "square"]], "key", w=46, h=22)
-    s.text(patches.cx, y + 34, "patches", kind="small", role="query")
-    s.text(words.cx, y + 34, "words", kind="small", role="key")
-    return patches, words
+    p = Page(s)
+    panels = []
+    for name, groups in (
+        ("side by side: one softmax", [(0, 4)]),
+        ("across: a softmax for each", [(0, 2), (2, 4)]),
+    ):
+        rows = []
+        for first, end in groups:
+            both, some = end - first == len(LOOKS), slice(first, end)
+            share, got = (JOINED, OUT) if both else (APART, FOUND[first // 2])
+            roles = (["key"] * 2 + ["query"] * 2)[some]
+            score = p.rows(
+                LOOKS[some],
+                "step",
+                w=28,
+                words=(WORDS + PATCHES)[some],
+                asks=[(role, "") for role in roles],
+            )
+            pill = p.step("softmax", beside=score, upright=True)
+            weight = p.rows(share[some], "weight", bars=True)
+            value, plus = p.rows(VALUES[some], roles, w=28), p.sign("+")
+            out = p.cells([[got]], "value", thick=True)
+            p.each(score, pill, weight)
+            for part in value.each:
+                p.link(part, plus, bend="x", tip=False)
+            p.link(plus, out, tip=False)
+            if first == 0:
+                for part, head in ((score, "score"), (weight, "weight"), (value, "value")):
+                    p.named(part, "", head)
+            rows.append(
+                p.row(score, pill, weight, p.signs("×", weight, 7), value, plus, out, gap=8)
+            )
+        panels.append((name, p.column(*rows)))
+    p.done(p.panels(*panels))
 
 
 @drawing(
@@ -206,44 +201,48 @@ def _inputs(s: Sketch, left: float, y: float) -> tuple[Box, Box]:
 )
 def four_layouts(s: Sketch) -> None:
     """Where a word first meets a patch."""
-    names = ("two towers", "one encoder", "looking across", "slots")
-    for place, name in enumerate(names):
-        left = 6.0 if s.narrow else 340.0 * (place % 2)
-        top = 224.0 * (place if s.narrow else place // 2)
-        s.panel(left, top, 328, 212, name)
-        patches, words = _inputs(s, left, top + 158)
-        a, b, low, mid, high = patches.cx, words.cx, top + 122, top + 90, top + 54
+    p = Page(s)
+    panels = []
+    for name in ("two towers", "one encoder", "looking across", "slots"):
+        patches = p.named(
+            p.cells([[None] * 4], "query", w=22, h=22), "patches", role="query", at="below"
+        )
+        words = p.named(
+            p.cells([["a", "red", "square"]], "key", w=46, h=22), "words", role="key", at="below"
+        )
+        score = p.text("score", kind="strong")
+        rows: list[tuple[Part | None, ...]] = [(patches, None, words)]
         if name == "one encoder":
-            both = s.layer(left + 164, low - 16, 300, 44, "encoder: attention over all tokens")
-            for box in (patches, words):
-                s.flow(box, both)
-            out = s.text(left + 164, high - 8, "score", kind="strong")
-            s.flow(both, out)
+            both = p.layer("encoder: attention over all tokens", w=300)
+            p.link(both, score)
+            p.link(patches, both)
+            p.link(words, both)
+            panels.append((name, p.column(score, both, p.row(patches, words, gap=60), gap=24)))
             continue
-        image = s.layer(a, low, 92, 32, "image tower" if name == "two towers" else "encoder")
-        s.flow(patches, image)
+        image = p.layer("image tower" if name == "two towers" else "encoder", w=92)
+        p.link(patches, image)
         if name == "two towers":
-            text = s.layer(b, low, 138, 32, "text tower")
-            s.flow(words, text)
-            dot = s.sign((a + b) / 2, high, "·")
-            s.arrow((a, image.y), (a, high), (dot.x, high))
-            s.arrow((b, text.y), (b, high), (dot.right, high))
-            s.text(a + 6, mid - 4, "one vector", kind="small quiet", at="start")
-            s.text(b - 6, mid - 4, "one vector", kind="small quiet", at="end")
+            text, dot = p.layer("text tower", w=138), p.sign("·")
+            p.link(words, text)
+            p.link(image, dot, bend="y", label="one vector")
+            p.link(text, dot, bend="y", label="one vector", side="left")
+            rows = [(None, dot, None), (image, None, text), *rows]
         elif name == "looking across":
-            own = s.layer(b, low, 138, 32, "self-attention")
-            cross = s.layer(b, low - 54, 138, 32, "cross-attention")
-            s.flow(words, own, cross)
-            s.arrow((a, image.y), (a, cross.cy), (cross.x, cross.cy))
-            out = s.text(b, cross.y - 20, "score", kind="strong")
-            s.flow(cross, out)
+            own, cross = p.layer("self-attention", w=138), p.layer("cross-attention", w=138)
+            p.link(words, own, cross, score)
+            p.link(image, cross, bend="y")
+            rows = [(None, None, score), (None, None, cross), (image, None, own), *rows]
         else:
-            slots = s.cells(a - 22, mid - 25, [[None] * 2], "layer", w=22, h=22, thick=True)
-            s.text(slots.x - 6, slots.cy, "slots", kind="small", at="end")
-            joint = s.layer(b, mid - 14, 138, 32, "encoder")
-            out = s.text(b, joint.y - 24, "score", kind="strong")
-            s.flow(image, slots, joint)
-            s.flow(words, joint, out)
+            slots, joint = (
+                p.cells([[None] * 2], "layer", w=22, h=22, thick=True),
+                p.layer("encoder", w=138),
+            )
+            p.named(slots, "slots", at="above")
+            p.link(words, joint, score)
+            p.link(image, slots, joint)
+            rows = [(None, None, score), (slots, None, joint), (image, None, None), *rows]
+        panels.append((name, p.grid(*rows, gap=(14, p.of(20, 18)), turn=False)))
+    p.done(p.column(p.panels(*panels[:2]), p.panels(*panels[2:]), gap=10))
 
 
 @drawing(

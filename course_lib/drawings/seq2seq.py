@@ -5,7 +5,8 @@ from itertools import pairwise
 import torch
 
 from course_lib.data.translation import korean_english
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Box, Page, Sketch, drawing
+from course_lib.drawings.parts import nothing
 from course_lib.recurrence import gru_step, rnn_step, unroll
 
 # Korean, its letters in Latin script, and what it means.
@@ -134,39 +135,33 @@ def translate_good_evening(s: Sketch) -> None:
 )
 def recurrent_by_hand(s: Sketch) -> None:
     """Word and state meet in a sum, and tanh makes the next state of it."""
-    h = 26
-    y, left = 40.0, 4.0
-    shown: list[list[object]] = [[int(x) for x in NONE]]
-    shown += [[round(x, 2) + 0.0 for x in row] for row in STATES.tolist()]
-    state = s.cells(left, y - h / 2, [shown[0]], "state", w=24 if s.narrow else 26, h=h)
-    s.name(state, "*h*_{0}")
-    way = [(state.right, y)]
+    p = Page(s)
+    shown = [[int(x) for x in NONE], *([round(x, 2) + 0.0 for x in row] for row in STATES.tolist())]
+    before = p.cells([shown[0]], "state", name="*h*_{0}", shape="")
+    grids = []
     for t, word in enumerate(WORDS[0]):
-        before = STATES[t - 1] if t else NONE
-        x = way[-1][0] + 14
-        mixed = s.layer(x + 16, y, 32, 26, "*U*")
-        plus = s.sign(mixed.right + (82 if s.narrow else 84), y, "+")
-        s.arrow(*way, (mixed.x, y))
-        s.flow(mixed, plus)
-        s.text((mixed.right + plus.x) / 2 - 2, y - 11, _said(U @ before), kind="small quiet")
-        vector = s.cells(plus.cx - 26, y + 92, [[int(v) for v in word]], "state", w=26, h=h)
-        layer = s.layer(plus.cx, y + 56, 32, 26, "*W*")
-        s.flow(vector, layer, plus)
-        s.text(plus.cx + 8, y + 27, _said(W @ word), kind="small quiet", at="start")
-        s.text(vector.cx, vector.bottom + 14, f"*x*_{{{t + 1}}}: {SOURCE[t][1]}")
-        tanh = s.step(plus.right + 34, y, 44, 26, "tanh")
-        s.text(plus.cx, y - 26, _said(W @ word + U @ before), kind="small quiet")
-        end = shown[t + 1]
-        state = s.cells(
-            tanh.right + 14, y - h / 2, [end], "state", w=36 if s.narrow else 42, h=h, thick=t == 1
-        )
-        s.flow(plus, tanh, state)
-        s.name(state, f"*h*_{{{t + 1}}}")
-        way = [(state.right, y)]
-        if s.narrow and not t:
-            turn = vector.bottom + 34
-            way = [(state.cx, state.bottom), (state.cx, turn), (12, turn), (12, turn + 62)]
-            y = turn + 62
+        state = STATES[t - 1] if t else NONE
+        mixed = p.named(p.layer("*U*"), "", _said(U @ state))
+        plus = p.named(p.sign("+"), "", _said(W @ word + U @ state))
+        layer = p.named(p.layer("*W*"), "", _said(W @ word), at="right", free=True)
+        vector = p.cells([[int(v) for v in word]], "state")
+        p.named(vector, f"*x*_{{{t + 1}}}: {SOURCE[t][1]}", at="below")
+        tanh = p.step("tanh")
+        after = p.cells([shown[t + 1]], "state", thick=t == 1, name=f"*h*_{{{t + 1}}}", shape="")
+        p.link(before, mixed, bend=p.of("x", "yy"), at=0.8)
+        p.link(mixed, plus, tanh, after)
+        p.link(vector, layer, plus)
+        start = [[before, None, None]] * (t == 0)
+        columns = [
+            *start,
+            [mixed, None, None],
+            [plus, layer, vector],
+            [tanh, None, None],
+            [after, None, None],
+        ]
+        grids.append(p.grid(*zip(*columns, strict=True), gap=(8, 16), axle=0, turn=False))
+        before = after
+    p.done(*grids, gap=p.of(8, 30))
 
 
 @drawing(
@@ -179,31 +174,40 @@ def recurrent_by_hand(s: Sketch) -> None:
 )
 def gradient_by_hand(s: Sketch) -> None:
     """Three factors for the way back, without a gate and with one."""
-    w, first, gap = (46.0, 30.0, 94.0) if s.narrow else (58.0, 90.0, 162.0)
-    xs = [first + gap * i for i in range(4)]
-
-    def lane(y: float, factors: list[float], said: str, sign: str) -> None:
-        s.text(0, y - 46, said, kind="strong quiet", at="start")
-        left = _back(factors)
-        cells = [
-            s.cells(x - w / 2, y - 13, [[part]], "state", w=w, h=26, bars=True, thick=i == 0)
-            for i, (x, part) in enumerate(zip(xs, left, strict=True))
-        ]
-        for i, factor in enumerate(factors):
-            times = s.sign((xs[i] + xs[i + 1]) / 2, y, "×", r=8)
-            s.flow(cells[i + 1], times, cells[i])
-            s.text(times.cx, y - 18, f"{factor:.2f}", role=sign)
-
+    p = Page(s)
+    gap = p.of(30, 12)
     states = [
-        s.cells(x - w / 2, 30, [[float(v)]], "state", w=w, h=26)
-        for x, v in zip(xs, CHAIN.tolist(), strict=True)
+        p.cells([[float(v)]], "state", w=p.of(58, 46), name=f"*h*_{{{i + 1}}}", shape="")
+        for i, v in enumerate(CHAIN.tolist())
     ]
-    for i, box in enumerate(states):
-        s.name(box, f"*h*_{{{i + 1}}}")
-        if i:
-            s.flow(states[i - 1], box)
-    lane(132, SLOPES, "gradient, plain cell", "")
-    lane(222, [KEEP] * 3, "gradient, gate that keeps", "weight")
+    rows = [
+        [
+            states[0],
+            *(
+                part
+                for state in states[1:]
+                for part in (p.own(p.size(f"{KEEP:.2f}"), 16, nothing), state)
+            ),
+        ]
+    ]
+    p.link(*states)
+    for factors, role in ((SLOPES, ""), ([KEEP] * 3, "weight")):
+        cells = [
+            p.cells([[part]], "state", w=p.of(58, 46), bars=True, thick=i == 0)
+            for i, part in enumerate(_back(factors))
+        ]
+        row = [cells[0]]
+        for factor, cell in zip(factors, cells[1:], strict=True):
+            times = p.named(p.sign("×", 8), f"{factor:.2f}", role=role)
+            p.link(cell, times, row[-1])
+            row += [p.column(times, axle=0), cell]
+        rows.append(row)
+    plain, gated = p.panels(
+        ("gradient, plain cell", p.row(*rows[1], gap=gap)),
+        ("gradient, gate that keeps", p.row(*rows[2], gap=gap)),
+        below=True,
+    ).each
+    p.done(p.column(p.row(*rows[0], gap=gap), plain, gated))
 
 
 def _valve(s: Sketch, x: float, y: float) -> None:

@@ -1,16 +1,12 @@
 """Which patch is told which place, when tokens are shuffled in two ways."""
 
-from course_lib.drawings import Sketch, drawing
+from course_lib.drawings import Page, Sketch, drawing
 from course_lib.drawings.rows import pixels
-from course_lib.drawings.space import PATCHES, SIDE, TOWER
+from course_lib.drawings.space import PATCHES, TOWER
 
 ORDER = (2, 0, 1)
 HERE = (0, 1, 2)
-WAYS = {
-    "nothing moves": (HERE, HERE),
-    "both move": (ORDER, ORDER),
-    "patches move": (ORDER, HERE),
-}
+WAYS = {"nothing moves": (HERE, HERE), "both move": (ORDER, ORDER), "patches move": (ORDER, HERE)}
 
 
 def told(way: str) -> dict[int, int]:
@@ -28,20 +24,26 @@ def told(way: str) -> dict[int, int]:
 )
 def shuffled_tokens(s: Sketch) -> None:
     """Two shuffles: one changes the order of the tokens, the other changes the picture."""
-    dot = 7.0
-    side, pitch = SIDE * dot, SIDE * dot + 12
-    for panel, name in zip(s.panels(WAYS, 142, gap=10), WAYS, strict=True):
-        patches, places = WAYS[name]
-        left, y = panel.x + (40 if s.narrow else 14), panel.y
-        for i, (patch, place) in enumerate(zip(patches, places, strict=True)):
-            at = left + pitch * i
-            picture = s.pixels(at, y + 38, pixels(PATCHES[TOWER[patch]]), dot)
-            s.text(picture.cx, picture.bottom + 9, "+")
-            s.cells(at, picture.bottom + 18, [[place]], "position", w=side, h=22)
-        s.text(left + pitch + side / 2, y + 128, "tokens", kind="small quiet")
-        right = panel.right - (74 if s.narrow else 44)
-        for place, patch in told(name).items():
-            s.pixels(right, y + 32 + place * side, pixels(PATCHES[TOWER[patch]]), dot)
-        middle = y + 32 + 1.5 * side
-        s.arrow((left + 2 * pitch + side + 6, middle), (right - 4, middle))
-        s.text(right + side / 2, y + 128, "picture", kind="small quiet")
+    p = Page(s)
+    panels = []
+    for name, (patches, places) in WAYS.items():
+        tokens = p.row(
+            *(
+                p.column(
+                    p.pixels(pixels(PATCHES[TOWER[patch]]), 7),
+                    p.text("+"),
+                    p.cells([[place]], "position", w=28, h=22),
+                    gap=1,
+                )
+                for patch, place in zip(patches, places, strict=True)
+            ),
+            gap=10,
+        )
+        picture = p.column(
+            *(p.pixels(pixels(PATCHES[TOWER[patch]]), 7) for patch in told(name).values()), gap=0
+        )
+        p.named(tokens, "", "tokens", at="below")
+        p.named(picture, "", "picture", at="below")
+        p.link(tokens, picture)
+        panels.append((name, p.row(tokens, picture, gap=p.of(26, 60))))
+    p.done(p.panels(*panels))

@@ -5,7 +5,7 @@ import math
 import torch
 
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.drawings import Sketch, drawing
+from course_lib.drawings import Page, Sketch, drawing
 from course_lib.drawings.rows import said
 from course_lib.positions import shift_matrix, sinusoidal_encoding
 
@@ -44,19 +44,29 @@ def _dial(s: Sketch, x: float, y: float, r: float, *angles: float) -> None:
 )
 def same_words_shuffled(s: Sketch) -> None:
     """Two sentences of the same three words, and the same three outputs."""
-    h, gap = 24.0, 32.0
-    for panel, order in zip(s.panels(ORDERS, 146), ORDERS.values(), strict=True):
-        x, middle = panel.x + 54, panel.y + 50 + gap + h / 2
-        pill = s.step(x + 110, middle, 24, 2 * gap + h, "attention")
-        for i, word in enumerate(order):
-            y = panel.y + 50 + i * gap
-            tokens = s.cells(x, y, X[word], "state", w=20, h=h)
-            s.text(x - 7, tokens.cy, WORDS[word], kind="strong", at="end")
-            out = s.cells(pill.right + 18, y, OUT[word], "value", w=32, h=h, thick=word == 0)
-            s.flow(tokens, pill, out)
-            if not i:
-                s.text(tokens.cx, y - 10, "tokens *x*", kind="small")
-                s.text(out.cx, y - 10, "outputs *o*", kind="small", role="value")
+    p = Page(s)
+    panels = []
+    for name, order in ORDERS.items():
+        tokens = p.rows(
+            X[[*order]],
+            "state",
+            words=[WORDS[word] for word in order],
+            w=p.of(20, 0),
+            name="tokens *x*",
+            shape="",
+        )
+        pill = p.step("attention", beside=tokens, upright=True)
+        out = p.rows(
+            OUT[[*order]],
+            "value",
+            thick=[*order].index(0),
+            w=p.of(31, 0),
+            name="outputs *o*",
+            shape="",
+        )
+        p.each(tokens, pill, out)
+        panels.append((name, p.row(tokens, pill, out, gap=p.of(8, 14))))
+    p.done(p.panels(*panels))
 
 
 @drawing(
@@ -117,12 +127,7 @@ def _block(pair: int) -> list[list[float]]:
     {said(CODES[FIRST, :2])} to {said(CODES[FIRST + SHIFT, :2])}. For the slow hand the rows are
     {said(TURNS[2, 2:])}, then {said(TURNS[3, 2:])}, and {said(CODES[FIRST, 2:])} becomes
     {said(CODES[FIRST + SHIFT, 2:])}.""",
-    numbers=lambda: [
-        TURNS[:2, :2],
-        TURNS[2:, 2:],
-        CODES[FIRST],
-        CODES[FIRST + SHIFT],
-    ],
+    numbers=lambda: [TURNS[:2, :2], TURNS[2:, 2:], CODES[FIRST], CODES[FIRST + SHIFT]],
 )
 def shift_turns_hands(s: Sketch) -> None:
     """Two hands, each turned by a matrix of its own."""
@@ -158,13 +163,26 @@ def shift_turns_hands(s: Sketch) -> None:
     """Two sentences of three words, one below the other. On the left each word gets the code of
     its place: code 0, code 1, code 2 in both sentences. On the right the codes run along the batch:
     all words of the first sentence get code 0, all words of the second get code 1, and no two words
-    of a sentence can be told apart.""",
+    of a sentence can be told apart."""
 )
 def codes_along_an_axis(s: Sketch) -> None:
     """The same table, added along two axes."""
-    c, h = 62.0, 28.0
-    for place, panel in enumerate(s.panels(("along the sentence", "along the batch"), 128)):
+    p = Page(s)
+    panels = []
+    for place, name in enumerate(("along the sentence", "along the batch")):
         rows = [[f"+ *c*_{{{row if place else word}}}" for word in range(3)] for row in range(2)]
-        box = s.cells(panel.x + 108, panel.y + 58, rows, "position", w=c, h=h, thick=not place)
-        s.name_rows(box, (f"sentence {row}" for row in range(2)), gap=9, kind="small")
-        s.name_columns(box, (f"word {word}" for word in range(3)), gap=11)
+        panels.append(
+            (
+                name,
+                p.cells(
+                    rows,
+                    "position",
+                    w=58,
+                    h=28,
+                    thick=not place,
+                    words=[f"sentence {row}" for row in range(2)],
+                    over=[f"word {word}" for word in range(3)],
+                ),
+            )
+        )
+    p.done(p.panels(*panels))

@@ -1,10 +1,11 @@
 """Places in a picture: a grid in a line, codes of two numbers, scores by axis, finer patches."""
 
 from itertools import pairwise
+from typing import Any
 
 import torch
 
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Box, Page, Sketch, drawing
 from course_lib.drawings.rows import painted, pixels, said
 from course_lib.positions import (
     axial_angles,
@@ -70,7 +71,7 @@ def _patch(s: Sketch, n: int, x: float, y: float, dot: float) -> Box:
     the top left to {ROWS * COLUMNS - 1} at the bottom right. The tower stands in patches
     {", ".join(map(str, TOWER))}, one below the other. Laid in a line, these are
     {COLUMNS} places apart, with the patches of both sides between them. Patches {COLUMNS - 1} and
-    {COLUMNS}, at the right and at the left edge of the picture, are neighbours in the line.""",
+    {COLUMNS}, at the right and at the left edge of the picture, are neighbours in the line."""
 )
 def grid_in_a_line(s: Sketch) -> None:
     """A picture of twelve patches, and the sequence that a Transformer gets."""
@@ -110,25 +111,25 @@ def grid_in_a_line(s: Sketch) -> None:
 )
 def codes_of_two_places(s: Sketch) -> None:
     """The same two numbers in both orders, added and side by side."""
-    w, h = 36.0, 26.0
-    for beside, panel in enumerate(s.panels(("added", "side by side"), 136)):
-        left = panel.x
-        for i, (r, c) in enumerate(PLACES):
-            y = panel.y + 56 + i * 38
-            s.text(left + 48, y + h / 2, f"({r}, {c})", kind="strong", at="end")
-            if beside:
-                both = s.cells(left + 104, y, BESIDE[i], "position", w=w, h=h, cut=2, thick=True)
-                heads = (both.cell(0, 1).x, both.cell(0, 3).x)
-            else:
-                row = s.cells(left + 60, y, [CODES[r].tolist()], "position", w=w, h=h)
-                plus = s.sign(row.right + 13, row.cy, "+", r=7)
-                column = s.cells(plus.right + 6, y, [CODES[c].tolist()], "position", w=w, h=h)
-                s.text(column.right + 12, row.cy, "=", kind="big")
-                s.cells(column.right + 24, y, ADDED, "position", w=w, h=h, thick=True)
-                heads = (row.cx, column.cx)
-            if not i:
-                for x, said_ in zip(heads, ("row", "column"), strict=True):
-                    s.text(x, y - 12, said_, kind="small", role="position")
+    p = Page(s)
+    added, beside = [], []
+    for i, ((r, c), both) in enumerate(zip(PLACES, BESIDE, strict=True)):
+        wide: dict[str, Any] = {"w": 36, "digits": 2}
+        row = p.cells(CODES[r], "position", words=[f"({r}, {c})"], **wide)
+        column = p.cells(CODES[c], "position", **wide)
+        whole = p.cells(both, "position", cut=2, thick=True, words=[f"({r}, {c})"])
+        total = p.cells(ADDED, "position", thick=True, **wide)
+        if not i:
+            p.named(row, "row", role="position")
+            p.named(column, "column", role="position")
+            p.named(whole, "row, column", role="position")
+        added.append((row, p.sign("+", 7), column, p.text("=", kind="big"), total))
+        beside.append(whole)
+    p.done(
+        p.panels(
+            ("added", p.grid(*added, gap=(4, 12), turn=False)), ("side by side", p.column(*beside))
+        )
+    )
 
 
 def _of_step(s: Sketch, box: Box, names: tuple[str, ...], upright: bool) -> None:

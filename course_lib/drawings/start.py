@@ -1,11 +1,11 @@
 """Where a reader begins: the way through the course, an exercise, and two traps of shapes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Box, Page, Sketch, drawing
 
 
 @dataclass(frozen=True)
@@ -144,44 +144,33 @@ def the_way(s: Sketch) -> None:
 )
 def way_of_an_exercise(s: Sketch) -> None:
     """Write, check, read, mend."""
+    p = Page(s)
     verdicts = ("pass", "pass", "FAIL")
+    given, mine = p.text("random inputs", kind="small quiet"), p.layer("your", "function")
+    ask, hint = p.step("check"), p.layer("hint")
+    table = p.cells(
+        [[verdict] for verdict in verdicts],
+        lambda i, j: "key" if verdicts[i] == "FAIL" else "value",
+        w=64,
+        name="table",
+        shape="",
+    )
+    p.link(given, ask)
+    p.link(mine, ask, table)
+    p.link(table, hint, bend="y")
+    p.link(hint, mine, bend="x", dashed=True, label="mend it", side="below")
+    rows = [[None, given, None, None], [mine, ask, table, None], [None, hint, None, None]]
     if s.narrow:
-        mine = s.layer(62, 60, 104, 44, "your", "function")
-        ask = s.step(180, 60, 66, 30, "check")
-        x, y = 262.0, 60.0
+        rows = [row[:3] for row in rows]
     else:
-        mine = s.layer(70, 60, 120, 44, "your function")
-        ask = s.step(258, 60, 90, 30, "check")
-        x, y = 388.0, 60.0
-    given = s.text(ask.cx, 14, "random inputs", kind="small quiet")
-    s.arrow((ask.cx, given.bottom + 3), (ask.cx, ask.y))
-    rows = [
-        s.cells(x, y - 36 + 24 * i, [[said]], "key" if said == "FAIL" else "value", w=64, h=24)
-        for i, said in enumerate(verdicts)
-    ]
-    s.text(rows[0].cx, rows[0].y - 10, "table", kind="strong")
-    s.flow(mine, ask, rows[1])
-    if s.narrow:
-        hint = s.layer(180, 134, 66, 28, "hint")
-        s.arrow((rows[2].cx, rows[2].bottom), (rows[2].cx, hint.cy), (hint.right, hint.cy))
-    else:
-        hint = s.layer(258, 134, 90, 28, "hint")
-        s.arrow((rows[2].cx, rows[2].bottom), (rows[2].cx, hint.cy), (hint.right, hint.cy))
-        after = s.layer(580, y, 120, 44, "next exercise")
-        s.flow(rows[1], after, label="all pass")
-    s.arrow((hint.x, hint.cy), (mine.cx, hint.cy), (mine.cx, mine.bottom), dashed=True)
-    s.text((mine.cx + hint.x) / 2, hint.cy + 13, "mend it", kind="small quiet")
+        rows[1][3] = after = p.layer("next", "exercise")
+        p.link(table, after, label="all pass")
+    p.done(p.grid(*rows, gap=(p.of(80, 36), 14), turn=False))
 
 
-def _striped(
-    s: Sketch, x: float, y: float, numbers: torch.Tensor, w: float, first: Sequence[int]
-) -> Box:
-    """A table of whole numbers; those of the first row of x have a colour of their own."""
-    for i, row in enumerate(numbers.tolist()):
-        for j, number in enumerate(row):
-            role = "query" if number in first else "key"
-            s.cells(x + j * w, y + 26 * i, [[number]], role, w=w, h=26)
-    return Box(x, y, w * numbers.shape[1], 26 * numbers.shape[0])
+def _role(first: torch.Tensor, i: int, j: int) -> str:
+    """The colour of a number: those of the first row of x have one of their own."""
+    return "query" if first[i, j] else "key"
 
 
 @drawing(
@@ -193,12 +182,13 @@ def _striped(
 )
 def same_shape(s: Sketch) -> None:
     """A transpose and a reshape have one shape and two contents."""
-    w = 30.0
-    xs = (4.0, 120.0, 244.0) if s.narrow else (60.0, 260.0, 470.0)
-    for x, (said, numbers) in zip(xs, TURNED.items(), strict=True):
-        box = _striped(s, x, 40, numbers, w, X[0].tolist())
+    p = Page(s)
+    shown = []
+    for said, numbers in TURNED.items():
         name = said.partition("(")[0].removeprefix("x.") if s.narrow else said
-        s.name(box, name, str(tuple(numbers.shape)))
+        role = partial(_role, torch.isin(numbers, X[0]))
+        shown.append(p.cells(numbers, role, w=30, h=26, name=name))
+    p.done(p.row(*shown, gap=p.of(60, 16)))
 
 
 @drawing(
@@ -210,28 +200,20 @@ def same_shape(s: Sketch) -> None:
 )
 def all_pairs(s: Sketch) -> None:
     """Three differences were meant, nine came."""
-    w, h = 28.0, 24.0
+    p = Page(s)
     out = OUT.tolist()
-    left, top = (88.0, 0.0) if s.narrow else (98.0, 0.0)
-    wide = 344.0 if s.narrow else 322.0
-    s.panel(0, top, wide, 196 if not s.narrow else 178, "meant: (3) − (3)")
-    y = top + 44
+    lines = []
     for said, role, numbers in (
-        ("out", "value", out), ("y", "key", out), ("out − y", "step", (OUT - OUT).tolist())
-    ):  # fmt: skip
-        row = s.cells(left, y, [numbers], role, w=w, h=h)
-        s.text(row.x - 10, row.cy, said, role=role, at="end")
-        s.text(row.right + 10, row.cy, "(3)", kind="small quiet", at="start")
-        y += 36
-    s.text(left + 42, y + 4, "loss 0", kind="strong")
-    x, y = (0.0, 196.0) if s.narrow else (346.0, 0.0)
-    s.panel(x, y, wide, 196, "computed: (3) − (3, 1)")
-    row = s.cells(x + 118, y + 44, [out], "value", w=w, h=h)
-    s.text(row.right + 10, row.cy, "out  (3)", role="value", at="start")
-    column = s.cells(x + 76, y + 76, [[number] for number in out], "key", w=w, h=h)
-    s.text(column.x - 10, column.cell(0).cy, "y", role="key", at="end")
-    s.text(column.x - 10, column.cell(1).cy, "(3, 1)", kind="small quiet", at="end")
-    table = s.cells(row.x, column.y, PAIRS, "step", w=w, h=h)
-    s.text(table.right + 10, table.cell(0).cy, "out − y", at="start")
-    s.text(table.right + 10, table.cell(1).cy, "(3, 3)", kind="small quiet", at="start")
-    s.text(table.cx, table.bottom + 18, f"loss {LOSS:.2f}", kind="strong")
+        ("out", "value", out),
+        ("y", "key", out),
+        ("out − y", "step", (OUT - OUT).tolist()),
+    ):
+        line = p.named(p.cells([numbers], role, w=28), "", "(3)", at="right")
+        lines.append(p.named(line, said, role=role, at="left"))
+    meant = p.column(*lines, p.text("loss 0", kind="strong"))
+    row = p.named(p.cells([out], "value", w=28), "out", "(3)", at="right", role="value")
+    column = p.cells([[number] for number in out], "key", w=28, name="y", shape="(3, 1)", at="left")
+    table = p.cells(PAIRS, "step", w=28, name="out − y", shape="(3, 3)", at="right")
+    loss = p.text(f"loss {LOSS:.2f}", kind="strong")
+    computed = p.grid((None, row), (column, table), (None, loss), gap=(14, 8), turn=False)
+    p.done(p.panels(("meant: (3) − (3)", meant), ("computed: (3) − (3, 1)", computed)))

@@ -1,6 +1,9 @@
 """The whole Transformer with its shapes, and the two ways in which its decoder is used."""
 
-from course_lib.drawings import Box, Sketch, drawing
+from collections.abc import Sequence
+from itertools import pairwise
+
+from course_lib.drawings import Box, Page, Part, Sketch, drawing
 from course_lib.transformer import TransformerConfig
 
 BASE = TransformerConfig(37_000, 37_000, shared=True)
@@ -125,41 +128,40 @@ def whole_transformer(s: Sketch) -> None:
 )
 def teacher_or_own_words(s: Sketch) -> None:
     """One step for all places with the true words; or one step for each word, with its own."""
-    panels = s.panels(("training", "writing"), 250, gap=16)
-    for way, (panel, given) in enumerate(zip(panels, (GIVEN, ("<bos>", *SAYS[:3])), strict=True)):
-        left, top = panel.x, panel.y
-        said = "one step, all places" if way == 0 else "one step for each word"
-        s.text(panel.right - 12, top + 15, said, kind="small quiet", at="end")
-        xs = [left + 82 + 66 * i for i in range(T)]
-        top -= 18 * way
-        for y, label in ((212, "given"), (108, "says")):
-            s.text(left + 12, top + y, label, kind="small quiet", at="start")
-        if way == 0:
-            s.text(left + 12, top + 64, "asked", kind="small quiet", at="start")
-            s.layer((xs[0] + xs[-1]) / 2, top + 160, 3 * 66 + 56, 30, "decoder")
-        before: Box | None = None
-        for i, x in enumerate(xs):
-            own = way == 1 and i > 0
-            wrong = "key" if given[i] == SAYS[1] else ""
-            below = s.text(x, top + 212, given[i], kind="strong", role=wrong)
-            if way == 1:
-                s.layer(x, top + 160, 48, 30, "dec.")
-            s.arrow((x, below.y - 2), (x, top + 175))
-            out = s.text(x, top + 108, SAYS[i], kind="strong", role="key" if i == 1 else "")
-            s.arrow((x, top + 145), (x, out.bottom + 2))
-            if way == 0:
-                s.text(x, top + 64, ASKED[i], kind="strong", role="value" if i == 1 else "")
-                s.text(x, top + 86, "=" if ASKED[i] == SAYS[i] else "≠", kind="strong")
-            if own and before is not None:
-                between = x - 33
-                s.arrow((before.right + 5, before.cy), (between, before.cy), (between, below.cy),
-                        (below.x - 2, below.cy), dashed=True)  # fmt: skip
-            before = out
-        if way == 0:
-            s.text(left + 12, top + 40, "the loss compares, place by place", kind="small quiet",
-                   at="start")  # fmt: skip
-            s.text(panel.cx, top + 236, "the true words, whatever it says", kind="small quiet")
+    p = Page(s)
+    panels, decoders = [], []
+
+    def line(words: Sequence[str], role: str = "", at: int = 1) -> list[Part]:
+        return [
+            p.text(word, kind="strong", role=role if i == at else "")
+            for i, word in enumerate(words)
+        ]
+
+    def label(said: str) -> Part:
+        return p.text(said, kind="small quiet")
+
+    for way, given in (("training", GIVEN), ("writing", ("<bos>", *SAYS[:3]))):
+        true = way == "training"
+        reads, says = line(given, "key", -1 if true else 2), line(SAYS, "key")
+        steps = [p.own(48, 30, lambda x, y: None) if true else p.layer("dec.") for _ in SAYS]
+        for before, step, after in zip(reads, steps, says, strict=True):
+            p.link(before, step, after)
+        rows = [(label("says"), *says), (None, *steps), (label("given"), *reads)]
+        if true:
+            decoders = steps
+            signs = ["=" if one == two else "≠" for one, two in zip(SAYS, ASKED, strict=True)]
+            rows = [(label("asked"), *line(ASKED, "value")), (None, *line(signs)), *rows]
+            notes = "the loss compares, place by place", "the true words, whatever it says"
         else:
-            s.text(left + 12, top + 58, "no true word is there: nothing corrects it",
-                   kind="small quiet", at="start")  # fmt: skip
-            s.text(panel.cx, top + 236, "its own words, right or wrong", kind="small quiet")
+            for own, then in pairwise(zip(says, reads, strict=True)):
+                p.link(own[0], then[1], bend="xx", dashed=True)
+            notes = "no true word is there: nothing corrects it", "its own words, right or wrong"
+        table = p.grid(*rows, gap=(12, 16), turn=False)
+        panels.append((way, p.column(label(notes[0]), table, label(notes[1]))))
+    whole = p.panels(*panels)
+    p.done(whole)
+    first, last = decoders[0].box, decoders[-1].box
+    s.layer((first.x + last.right) / 2, first.cy, last.right - first.x, first.h, "decoder")
+    told = "one step, all places", "one step for each word"
+    for part, said in zip(whole.each, told, strict=True):
+        s.text(part.box.right - 12, part.box.y + 15, said, kind="small quiet", at="end")

@@ -19,13 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.experiments.questions import Question
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
-from course_lib.experiments.vit_ablations import (
-    CPU,
-    FULL,
-    Seeing,
-    SeeingRun,
-    as_config,
-)
+from course_lib.experiments.vit_ablations import CPU, FULL, Seeing, SeeingRun, as_config
 from course_lib.favit import FaViT, FaViTConfig, Operator
 from course_lib.swin import Swin, SwinConfig
 from course_lib.training import seeded_generator

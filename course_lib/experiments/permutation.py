@@ -17,13 +17,7 @@ from torch import Tensor, nn
 from course_lib.experiments.questions import Question
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
-from course_lib.experiments.vit_ablations import (
-    CPU,
-    FULL,
-    Seeing,
-    SeeingRun,
-    as_config,
-)
+from course_lib.experiments.vit_ablations import CPU, FULL, Seeing, SeeingRun, as_config
 from course_lib.training import accuracy, seeded_generator
 from course_lib.vit import ViT, rearrange_patches
 

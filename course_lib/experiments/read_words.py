@@ -396,9 +396,7 @@ def EXPERIMENT(job: Job) -> Outcome:
     weights = pack_weights(model, words=vocabulary)
     text = "\n".join(" ".join(sentence.tokens) for sentence in (*training, *test))
     data = DataUse(
-        "annotated-text",
-        f"generated, seed {job.seed}",
-        hashlib.sha256(text.encode()).hexdigest(),
+        "annotated-text", f"generated, seed {job.seed}", hashlib.sha256(text.encode()).hexdigest()
     )
     # One trained model is enough to be read.
     found = measure(model, task, vocabulary, job.seed)

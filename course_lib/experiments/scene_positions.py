@@ -76,11 +76,7 @@ def EXPERIMENT(job: Job) -> Outcome:
     model = train_on_scenes(scenes, config["positions"], steps=config["steps"], seed=job.seed)
     at_32, at_48 = answers_right(model, test), answers_right(model.resized(48), larger)
     row = {"epoch": 1, "accuracy": sum(at_32.values()) / len(at_32)} | clock.lap()
-    results = {
-        _SMALL: at_32,
-        _LARGE: at_48,
-        "n_parameters": count_parameters(model),
-    }
+    results = {_SMALL: at_32, _LARGE: at_48, "n_parameters": count_parameters(model)}
     digest = hashlib.sha256(scenes.answers.numpy().tobytes()).hexdigest()
     data = [DataUse("scenes", f"two shapes, one red, seed {job.seed}", digest)]
     return Outcome(data, [row], results)

@@ -46,10 +46,7 @@ class _Module:
 
 
 def reached(
-    start: Iterable[Symbol],
-    root: Path = ROOT,
-    device: str = "cpu",
-    closed: Collection[Symbol] = (),
+    start: Iterable[Symbol], root: Path = ROOT, device: str = "cpu", closed: Collection[Symbol] = ()
 ) -> dict[Symbol, str]:
     """Follow names from where they are used to where they are defined.
 

@@ -27,10 +27,7 @@ def augment(images: Tensor, generator: torch.Generator, crop: bool) -> Tensor:
 
 
 def make_optimizer(
-    model: nn.Module,
-    name: Literal["sgd", "adamw"],
-    learning_rate: float,
-    weight_decay: float,
+    model: nn.Module, name: Literal["sgd", "adamw"], learning_rate: float, weight_decay: float
 ) -> torch.optim.Optimizer:
     """The report's optimiser, or the one that transformers are usually trained with."""
     if name == "sgd":

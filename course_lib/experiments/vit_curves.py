@@ -20,14 +20,7 @@ from course_lib.experiments.vit_ablations import FULL, Seeing, SeeingRun, as_con
 EPOCHS = (10, 50, 100, 200, 300)
 """At which the report prints its numbers."""
 CPU = replace(
-    FULL,
-    patch_size=8,
-    d_model=64,
-    n_layers=4,
-    n_heads=4,
-    d_ff=128,
-    n_train=1_000,
-    n_watched=1_000,
+    FULL, patch_size=8, d_model=64, n_layers=4, n_heads=4, d_ff=128, n_train=1_000, n_watched=1_000
 )
 # Columns of the metrics, by the names that the results have for them.
 _COLUMNS = {

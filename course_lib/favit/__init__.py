@@ -7,13 +7,7 @@ from course_lib.favit.fusion import (
     average_neighbouring_channels,
     informative_keys,
 )
-from course_lib.favit.model import (
-    PRESETS,
-    FaViT,
-    FaViTBlock,
-    FaViTConfig,
-    favit,
-)
+from course_lib.favit.model import PRESETS, FaViT, FaViTBlock, FaViTConfig, favit
 from course_lib.favit.sampling import (
     dilated_windows,
     dilation_rate,

@@ -98,11 +98,7 @@ class FaViT(nn.Module):
     """
 
     def __init__(
-        self,
-        config: FaViTConfig,
-        *,
-        generator: torch.Generator | None = None,
-        fused: bool = True,
+        self, config: FaViTConfig, *, generator: torch.Generator | None = None, fused: bool = True
     ) -> None:
         super().__init__()
         self.config = config

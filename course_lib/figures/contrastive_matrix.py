@@ -50,10 +50,7 @@ class Options(Figure):
 
 
 def contrastive_matrix(
-    cosines: Sequence[Sequence[float]],
-    cooling: int = 5,
-    asked: str = "pictures",
-    hub: bool = False,
+    cosines: Sequence[Sequence[float]], cooling: int = 5, asked: str = "pictures", hub: bool = False
 ) -> dict[str, Any]:
     """Answer the questions of a batch and mark the answers.
 

@@ -62,10 +62,7 @@ def luck() -> Tensor:
 
 
 def paired_plans(
-    difference: float,
-    spread: float,
-    pairs: int,
-    quantiles: Sequence[float] = Options.quantiles,
+    difference: float, spread: float, pairs: int, quantiles: Sequence[float] = Options.quantiles
 ) -> dict[str, Any]:
     """Judge every imagined experiment by its interval.
 

@@ -80,11 +80,7 @@ def close_ups(n: int, generator: torch.Generator, *, jitter: int = 2) -> Caption
 
 
 def train_towers(
-    pairs: CaptionedShapes,
-    *,
-    kept_back: Sequence[int] = KEPT_BACK,
-    steps: int = 600,
-    seed: int = 0,
+    pairs: CaptionedShapes, *, kept_back: Sequence[int] = KEPT_BACK, steps: int = 600, seed: int = 0
 ) -> tuple[DualEncoder, Tensor]:
     """Train two small towers on pairs: the model, and the loss of every step ``(steps,)``.
 

@@ -89,11 +89,7 @@ class UnifiedEncoder(nn.Module):
     positions: Tensor
 
     def __init__(
-        self,
-        config: UnifiedConfig,
-        *,
-        fused: bool = True,
-        generator: torch.Generator | None = None,
+        self, config: UnifiedConfig, *, fused: bool = True, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
         self.config = config

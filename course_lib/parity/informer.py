@@ -13,12 +13,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.informer import (
-    InformerAttention,
-    InformerConfig,
-    InformerEncoderLayer,
-    SparseRules,
-)
+from course_lib.informer import InformerAttention, InformerConfig, InformerEncoderLayer, SparseRules
 from course_lib.parity.contract import TOKENS, Mechanism, Reference, drawn
 from course_lib.parity.copying import copy_submodules
 
@@ -88,9 +83,7 @@ def _layer(
 
 def _layer_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
     import transformers
-    from transformers.models.informer.modeling_informer import (
-        InformerEncoderLayer as PeerLayer,
-    )
+    from transformers.models.informer.modeling_informer import InformerEncoderLayer as PeerLayer
 
     layer = module.inner
     attend = layer.attention

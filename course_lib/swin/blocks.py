@@ -45,13 +45,7 @@ class WindowAttention(nn.Module):
     """
 
     def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        window: Pair,
-        *,
-        dropout: float = 0.0,
-        fused: bool = True,
+        self, d_model: int, n_heads: int, window: Pair, *, dropout: float = 0.0, fused: bool = True
     ) -> None:
         super().__init__()
         check_heads(d_model, n_heads)

@@ -93,11 +93,7 @@ class Swin(nn.Module):
     """
 
     def __init__(
-        self,
-        config: SwinConfig,
-        *,
-        generator: torch.Generator | None = None,
-        fused: bool = True,
+        self, config: SwinConfig, *, generator: torch.Generator | None = None, fused: bool = True
     ) -> None:
         super().__init__()
         self.config = config

@@ -30,11 +30,7 @@ class DecoderOnly(nn.Module):
     """
 
     def __init__(
-        self,
-        config: DecoderOnlyConfig,
-        *,
-        fused: bool = True,
-        generator: Generator | None = None,
+        self, config: DecoderOnlyConfig, *, fused: bool = True, generator: Generator | None = None
     ) -> None:
         super().__init__()
         self.config = config

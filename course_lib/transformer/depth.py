@@ -41,12 +41,7 @@ def token_diversity(x: Tensor) -> Tensor:
 
 
 def depth_profile(
-    arrangement: Arrangement,
-    n_layers: int,
-    *,
-    d_model: int = 64,
-    n_heads: int = 4,
-    seed: int = 0,
+    arrangement: Arrangement, n_layers: int, *, d_model: int = 64, n_heads: int = 4, seed: int = 0
 ) -> DepthProfile:
     """Send random tokens through a stack just initialised, and a gradient back.
 

@@ -59,11 +59,7 @@ class EncoderDecoder(nn.Module):
     """
 
     def __init__(
-        self,
-        config: TransformerConfig,
-        *,
-        fused: bool = True,
-        generator: Generator | None = None,
+        self, config: TransformerConfig, *, fused: bool = True, generator: Generator | None = None
     ) -> None:
         super().__init__()
         self.config = config

@@ -26,11 +26,7 @@ class DistilledViT(ViT):
     extra_tokens = 1
 
     def __init__(
-        self,
-        config: ViTConfig,
-        *,
-        fused: bool = True,
-        generator: torch.Generator | None = None,
+        self, config: ViTConfig, *, fused: bool = True, generator: torch.Generator | None = None
     ) -> None:
         if config.pooling != "cls":
             raise ValueError(f"pooling is {config.pooling!r}, wanted 'cls': two tokens classify")

@@ -27,14 +27,7 @@ from course_lib.masks import causal_mask
 
 EYE, UNIFORM = torch.eye(8), torch.full((8, 8), 1 / 8)
 PREVIOUS = torch.eye(8).roll(-1, dims=1)  # row 0 looks at the last key, the others one back
-SCALARS = (
-    entropy,
-    max_weight,
-    mean_relative_position,
-    diagonality,
-    monotonicity,
-    stripe_score,
-)
+SCALARS = (entropy, max_weight, mean_relative_position, diagonality, monotonicity, stripe_score)
 
 
 def random_maps(*shape, seed=0):

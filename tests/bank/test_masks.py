@@ -6,13 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.bank.masks import (
-    attend_batch,
-    convert_mask,
-    decoder_mask,
-    leak_gap,
-    window_mask,
-)
+from course_lib.bank.masks import attend_batch, convert_mask, decoder_mask, leak_gap, window_mask
 
 
 @pytest.mark.parametrize("fill", [-20.0, -100.0])

@@ -16,13 +16,7 @@ import yaml
 from course_lib.benchmarks import attention, cluster, grading, growth
 from course_lib.book.cards import TICKS, claims, place, scale
 from course_lib.book.cards import numbers as folded_numbers
-from course_lib.book.reported import (
-    BENCHMARKS,
-    Reported,
-    load_known,
-    load_reported,
-    rows,
-)
+from course_lib.book.reported import BENCHMARKS, Reported, load_known, load_reported, rows
 from course_lib.book.results import beside, cards, outcome_of, tally, text
 from course_lib.experiments import (
     EXPERIMENTS,
@@ -264,10 +258,7 @@ def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
         (CARD | {"document": "a novel"}, "document is 'a novel'"),
         (CARD | {"row": 3}, "row is 3: input should be a valid string"),
         (CARD | {"row": ""}, "row is '': string should have at least 1 character"),
-        (
-            PLAIN | {"value": "0.5", "setting": "s"},
-            "value is '0.5': input should be a valid",
-        ),
+        (PLAIN | {"value": "0.5", "setting": "s"}, "value is '0.5': input should be a valid"),
         (PLAIN | {"value": 0.5}, "needs its metric and its setting"),
         (CARD | {"arm": "small"}, "needs its experiment"),
         (CARD | {"conclusion": "big"}, "needs its experiment"),
@@ -275,10 +266,7 @@ def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
         (PLAIN | {"experiment": "tog"}, r"experiment is 'tog', wanted one of \['toy'\]"),
         (PLAIN | {"arm": "medium"}, r"arm is 'medium', toy has \['small', 'big'\]"),
         (PLAIN | {"metric": "sore"}, "no number 'sore'"),
-        (
-            PLAIN | {"conclusion": "bug"},
-            r"conclusion is 'bug', toy has \['big', 'learns'",
-        ),
+        (PLAIN | {"conclusion": "bug"}, r"conclusion is 'bug', toy has \['big', 'learns'"),
         (PLAIN | {"conclusion": "part"}, r"'part' is about .*by.1.2.a.*, the row about .*'score'"),
     ],
 )

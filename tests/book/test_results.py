@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from course_lib.book.results import (
-    larger_sizes,
-    ran,
-)
+from course_lib.book.results import larger_sizes, ran
 from course_lib.experiments import EXPERIMENTS, SHIPPED_RESULTS, Record, Size, load_record
 
 EXPERIMENT = EXPERIMENTS["seq2seq-bottleneck"]

@@ -231,8 +231,7 @@ def test_errors_name_what_came_and_what_was_wanted(call, text):
 def compiled(radius, dilation):
     torch._dynamo.reset()
     return torch.compile(
-        lambda q, k, v: fused_banded_attention(q, k, v, radius, dilation=dilation),
-        fullgraph=True,
+        lambda q, k, v: fused_banded_attention(q, k, v, radius, dilation=dilation), fullgraph=True
     )
 
 

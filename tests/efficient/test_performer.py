@@ -114,10 +114,7 @@ MASKS = {"open": None, "padded": padding_mask(torch.tensor([12, 5]), 12)}
 def test_both_brackets_agree_in_output_and_gradients(causal, mask, chunk, monkeypatch):
     monkeypatch.setattr("course_lib.efficient.performer._CHUNK", chunk)
     found = []
-    for attend in (
-        lambda *a, **kw: performer_attention(*a, **kw)[0],
-        performer_linear_attention,
-    ):
+    for attend in (lambda *a, **kw: performer_attention(*a, **kw)[0], performer_linear_attention):
         leaves = [x.requires_grad_() for x in qkv()]
         out = attend(*leaves, directions(), mask, causal=causal, sum_eps=1e-3)
         found.append([out, *torch.autograd.grad(out.square().sum(), leaves)])
@@ -213,11 +210,7 @@ def test_heads_of_a_model():
     assert sum(p.numel() for p in module.parameters()) == 4 * (12 * 12 + 12)
     heads = [
         layer(y).unflatten(-1, (3, 4)).transpose(1, 2)
-        for layer, y in (
-            (module.q_proj, x),
-            (module.k_proj, memory),
-            (module.v_proj, memory),
-        )
+        for layer, y in ((module.q_proj, x), (module.k_proj, memory), (module.v_proj, memory))
     ]
     exact, _ = scaled_dot_product_attention(*heads)
     exact = module.out_proj(exact.transpose(1, 2).flatten(-2))

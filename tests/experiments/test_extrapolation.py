@@ -7,13 +7,7 @@ import pytest
 import torch
 
 from course_lib.experiments import SHIPPED_RESULTS, extrapolation, load_record, norm_depth
-from course_lib.experiments.extrapolation import (
-    SCHEMES,
-    LanguageModel,
-    losses,
-    make_corpus,
-    rise,
-)
+from course_lib.experiments.extrapolation import SCHEMES, LanguageModel, losses, make_corpus, rise
 from course_lib.experiments.questions import answers
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job
@@ -122,12 +116,7 @@ def test_conclusions_about_depth_follow_the_numbers() -> None:
         for seed, value in enumerate(values)
     ]
     found = {c.key: c.verdict.outcome for c in answers(norm_depth.QUESTIONS, records)}
-    assert found == {
-        "deep": "holds",
-        "wider": "holds",
-        "warmup": "undecided",
-        "learns": "holds",
-    }
+    assert found == {"deep": "holds", "wider": "holds", "warmup": "undecided", "learns": "holds"}
 
 
 def test_arms_of_the_depth_experiment_differ_in_what_their_names_say() -> None:

@@ -131,8 +131,7 @@ def test_what_breaks_the_schema_is_named(changes: dict[str, Any], message: str) 
 
 
 @pytest.mark.parametrize(
-    "leak",
-    ["/home/ann/data", "data at /srv/cifar/x.bin", "~/data", "C:\\data", "path=/opt/data/x"],
+    "leak", ["/home/ann/data", "data at /srv/cifar/x.bin", "~/data", "C:\\data", "path=/opt/data/x"]
 )
 def test_paths_are_refused_wherever_they_stand(leak: str) -> None:
     for changes in (

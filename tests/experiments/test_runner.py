@@ -133,11 +133,7 @@ def test_seeds_and_arms_can_be_chosen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kwargs", "message"),
-    [
-        ({"size": "huge"}, "'huge'"),
-        ({"arms": ["medium"]}, "'medium'"),
-        ({"seeds": [-1]}, "-1"),
-    ],
+    [({"size": "huge"}, "'huge'"), ({"arms": ["medium"]}, "'medium'"), ({"seeds": [-1]}, "-1")],
 )
 def test_what_is_not_there_is_refused(
     tmp_path: Path, kwargs: dict[str, object], message: str

@@ -300,12 +300,7 @@ def test_operators_with_weights_belong_to_a_size():
 
 @pytest.mark.parametrize(
     ("preset", "count", "millions"),
-    [
-        ("b0", 3_427_704, 3),
-        ("b1", 12_958_568, 13),
-        ("b2", 24_919_896, 25),
-        ("b3", 48_746_440, 49),
-    ],
+    [("b0", 3_427_704, 3), ("b1", 12_958_568, 13), ("b2", 24_919_896, 25), ("b3", 48_746_440, 49)],
 )
 def test_presets_have_the_releases_number_of_parameters(preset, count, millions):
     with torch.device("meta"):

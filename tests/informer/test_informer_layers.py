@@ -263,8 +263,7 @@ def test_kinds_of_position_vectors():
     torch.testing.assert_close(vectors("sinusoidal")(5), sinusoidal_positions(5, 16))
     torch.testing.assert_close(vectors("legendre")(5), legendre_positions(5, 16))
     torch.testing.assert_close(
-        vectors("legendre", normalise_positions=True)(5),
-        legendre_positions(5, 16, normalise=True),
+        vectors("legendre", normalise_positions=True)(5), legendre_positions(5, 16, normalise=True)
     )
     torch.testing.assert_close(
         vectors("legendre_basis")(5), legendre_positions(5, 16, mode="basis")

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.masks import causal_mask, padding_mask, sliding_window_mask
-from course_lib.positions.delta import (
-    DeltaValueAttention,
-    literal_delta_value,
-    steps,
-    steps_mask,
-)
+from course_lib.positions.delta import DeltaValueAttention, literal_delta_value, steps, steps_mask
 
 
 def draw(*shape, seed=0):

@@ -21,10 +21,7 @@ def test_positions_may_enter_in_the_scores():
     def placed(**options):
         return lambda: PlacedAttention(32, 4, **options)
 
-    for options in (
-        {"bias": RelativeBias(4, n_buckets=8, max_distance=8)},
-        {"rotate": Rotary(8)},
-    ):
+    for options in ({"bias": RelativeBias(4, n_buckets=8, max_distance=8)}, {"rotate": Rotary(8)}):
         model, _ = train_previous(attention=placed(**options), length=8, steps=200)
         assert accuracy_by_place(model, 8).mean() > 0.9
     blind, _ = train_previous(attention=placed(), length=8, steps=200)

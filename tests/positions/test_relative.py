@@ -84,11 +84,7 @@ def test_buckets_follow_the_formula_where_no_logarithm_is_near_a_whole_number():
     assert t5_bucket(torch.tensor([-15, -16, -32, -64])).tolist() == [9, 10, 12, 14]
 
 
-@given(
-    T=st.integers(1, 40),
-    cached=st.integers(0, 20),
-    bidirectional=st.booleans(),
-)
+@given(T=st.integers(1, 40), cached=st.integers(0, 20), bidirectional=st.booleans())
 @settings(max_examples=20, deadline=None)
 def test_bias_looks_up_the_bucket_of_each_pair(T, cached, bidirectional):
     bias = RelativeBias(3, bidirectional=bidirectional)
@@ -252,11 +248,7 @@ def test_misfits_are_refused(call, message):
 
 @pytest.mark.parametrize(
     "number, dtype, bidirectional, bucket",
-    [
-        (5, torch.uint8, False, 0),
-        (-128, torch.int8, True, 15),
-        (-15, torch.int16, False, 15),
-    ],
+    [(5, torch.uint8, False, 0), (-128, torch.int8, True, 15), (-15, torch.int16, False, 15)],
 )
 def test_small_integers_are_no_other_distances(number, dtype, bidirectional, bucket):
     distance = torch.tensor([number], dtype=dtype)

@@ -197,10 +197,7 @@ def test_disentangled_attention_is_transformers(terms, shared, span, T):
     x, table, mask = draw(2, T, 24), draw(2 * span, 24, seed=1), causal_mask(T)
     expected = disentangled_peer(attend, T)(x, table, mask.expand(2, 1, T, T))
     # The peer takes the square root of the scale in single precision.
-    for out in (
-        attend(x, table, mask=mask),
-        attend(x, table, mask=mask, return_weights=True)[0],
-    ):
+    for out in (attend(x, table, mask=mask), attend(x, table, mask=mask, return_weights=True)[0]):
         torch.testing.assert_close(out, expected, rtol=0, atol=1e-7)
 
 

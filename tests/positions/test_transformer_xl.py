@@ -129,10 +129,7 @@ def test_dropout_in_training_only():
     "call, message",
     [
         (lambda: relative_shift(torch.zeros(3, 2)), "scores have 2 distances, wanted at least 3"),
-        (
-            lambda: layer()(draw(1, 3, 8), draw(4, 8)),
-            r"codes have shape \(4, 8\), wanted \(5, 8\)",
-        ),
+        (lambda: layer()(draw(1, 3, 8), draw(4, 8)), r"codes have shape \(4, 8\), wanted \(5, 8\)"),
         (
             lambda: layer()(draw(1, 3, 8), memory=draw(1, 3, 4)),
             r"memory has shape \(1, 3, 4\), wanted \(B, T, 8\)",

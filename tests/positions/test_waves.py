@@ -5,12 +5,7 @@ import math
 import pytest
 import torch
 
-from course_lib.positions import (
-    code_similarity,
-    shift_matrix,
-    sinusoidal_encoding,
-    wavelengths,
-)
+from course_lib.positions import code_similarity, shift_matrix, sinusoidal_encoding, wavelengths
 
 
 def codes(positions, d_model, base=10_000.0):

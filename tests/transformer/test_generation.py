@@ -8,12 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from course_lib.transformer import (
-    DecoderOnly,
-    DecoderOnlyConfig,
-    EncoderDecoder,
-    TransformerConfig,
-)
+from course_lib.transformer import DecoderOnly, DecoderOnlyConfig, EncoderDecoder, TransformerConfig
 
 SEEDS = st.integers(0, 2**31)
 V, T, S = 9, 7, 4

@@ -101,15 +101,9 @@ def test_the_gradient_keeps_its_size_when_the_temperature_rises():
         (lambda: model(pooling="mean"), "pooling is 'mean', wanted 'cls'"),
         (lambda: model()(images(), apart=True, return_weights=True), "wanted one of them"),
         (lambda: model()(images()[:, :2]), r"\(3, 2, 12, 12\), wanted \(B, 3, 12, 12\)"),
-        (
-            lambda: distillation_loss(*logits(), LABELS, kind="warm"),
-            "kind is 'warm'",
-        ),
+        (lambda: distillation_loss(*logits(), LABELS, kind="warm"), "kind is 'warm'"),
         (lambda: distillation_loss(*logits(), LABELS, weight=2), "weight is 2"),
-        (
-            lambda: distillation_loss(*logits(), LABELS, temperature=0),
-            "is 0, wanted",
-        ),
+        (lambda: distillation_loss(*logits(), LABELS, temperature=0), "is 0, wanted"),
         (lambda: distillation_loss(*logits(), torch.zeros(2).long()), r"labels \(2,\), wanted"),
         (
             lambda: distillation_loss(*logits()[:2], logits(classes=5)[2], LABELS),

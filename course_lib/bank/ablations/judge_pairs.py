@@ -56,9 +56,7 @@ def verdict(t: Trial, first: Tensor, second: Tensor, quantile: float, note: str)
 
 
 @exercise.prop(
-    "the mean of first - second",
-    points=0.5,
-    hint="Which of the two is taken away from the other?",
+    "the mean of first - second", points=0.5, hint="Which of the two is taken away from the other?"
 )
 def mean(t: Trial) -> None:
     a, b = _arms(t, t.integer(3, 6), 0.1, 0.05, 0.02)

@@ -66,9 +66,7 @@ exercise = Exercise(
     outcomes=("block.assemble",),
     given=(multi_head,),
     example=lambda t: (t.randn(2, 3, 4), _state(t, 4, 8), 2),
-    severe={
-        "one_residual": "half of the stream is lost in either order",
-    },
+    severe={"one_residual": "half of the stream is lost in either order"},
 )
 
 

@@ -40,9 +40,7 @@ def values(t: Trial) -> None:
 
 
 @exercise.prop(
-    "one token alone, a sentence, or more leading axes",
-    points=0.5,
-    hint="Count axes from the end.",
+    "one token alone, a sentence, or more leading axes", points=0.5, hint="Count axes from the end."
 )
 def leading_axes(t: Trial) -> None:
     x, scale, shift = t.randn(2, 2, 3, 8), t.randn(8), t.randn(8)

@@ -37,9 +37,7 @@ exercise = Exercise(
     chapter="06_block.html#block-order",
     outcomes=("block.assemble", "block.stream"),
     example=lambda t: (t.randn(2, 3, 4), _matrices(t, 2, 4)),
-    severe={
-        "post_norm": "every norm stands in another place, and the last one is missing",
-    },
+    severe={"post_norm": "every norm stands in another place, and the last one is missing"},
 )
 
 

@@ -147,9 +147,7 @@ def many_maps(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the map is left as it was",
-    points=0.5,
-    hint="Sorting and masking can be done in a copy.",
+    "the map is left as it was", points=0.5, hint="Sorting and masking can be done in a copy."
 )
 def no_side_effect(t: Trial) -> None:
     t.unchanged(local_map(t), 0.6)

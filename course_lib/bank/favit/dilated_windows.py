@@ -68,9 +68,7 @@ def several(t: Trial) -> None:
 
 
 @exercise.prop(
-    "without gaps, windows are side by side",
-    points=0.5,
-    hint="At dilation 1 an area is a window.",
+    "without gaps, windows are side by side", points=0.5, hint="At dilation 1 an area is a window."
 )
 def no_gaps(t: Trial) -> None:
     t.same(t.randn(1, 2, 6, 9), 3, 1)

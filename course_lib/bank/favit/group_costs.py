@@ -88,11 +88,7 @@ def two_groups(t: Trial) -> None:
     some(t, (0, 2), 14, 7, 8 * t.integer(3, 9), 1)
 
 
-@exercise.prop(
-    "other windows",
-    points=1,
-    hint="How many keys are left when all windows are fused?",
-)
+@exercise.prop("other windows", points=1, hint="How many keys are left when all windows are fused?")
 def other_windows(t: Trial) -> None:
     window = t.integer(2, 5)
     some(t, (2, 3), window * t.integer(4, 9), window * t.integer(4, 9), 32, 2, window)

@@ -24,9 +24,7 @@ exercise = Exercise(
     difficulty=3,
     chapter="16_favit.html#favit-keys",
     outcomes=("favit.keys",),
-    severe={
-        "least_decided": "the queries that choose are the ones that should not",
-    },
+    severe={"least_decided": "the queries that choose are the ones that should not"},
     example=lambda t: (t.randn(1, 1, 6, 4), t.randn(1, 1, 5, 4), 2),
 )
 

@@ -57,9 +57,7 @@ def alone(t: Trial) -> None:
 
 
 @exercise.prop(
-    "without two heads at once",
-    points=0.75,
-    hint="Take both away and compute the error anew.",
+    "without two heads at once", points=0.75, hint="Take both away and compute the error anew."
 )
 def pairs(t: Trial) -> None:
     H = t.integer(3, 5)

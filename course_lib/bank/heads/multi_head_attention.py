@@ -55,9 +55,7 @@ exercise = Exercise(
     forbidden=("attention",),
     returns=("the output", "weights"),
     example=lambda t: (t.randn(2, 4, 6), t.randn(2, 4, 6), *_square(t, 6), 2),
-    severe={
-        "heads_compete": "no head's weights sum to 1, so no part of the layer works",
-    },
+    severe={"heads_compete": "no head's weights sum to 1, so no part of the layer works"},
 )
 
 

@@ -145,9 +145,7 @@ def digits(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the series is left as it was",
-    points=0.5,
-    hint="`values -= mean` changes the caller's series.",
+    "the series is left as it was", points=0.5, hint="`values -= mean` changes the caller's series."
 )
 def no_side_effect(t: Trial) -> None:
     t.unchanged(_series(t, 40, 2), 20, 20, 30, 5, 2)

@@ -140,9 +140,7 @@ def gradients(t: Trial) -> None:
 
 
 @exercise.prop(
-    "what is handed in is left as it was",
-    points=0.5,
-    hint="Write into a tensor of your own.",
+    "what is handed in is left as it was", points=0.5, hint="Write into a tensor of your own."
 )
 def no_side_effect(t: Trial) -> None:
     _repaired(t)

@@ -82,9 +82,7 @@ def causal(t: Trial) -> None:
 
 
 @exercise.prop(
-    "one frame, one place",
-    points=0.5,
-    hint="Attention over a single token returns that token.",
+    "one frame, one place", points=0.5, hint="Attention over a single token returns that token."
 )
 def alone(t: Trial) -> None:
     for flag in (False, True):
@@ -93,9 +91,7 @@ def alone(t: Trial) -> None:
 
 
 @exercise.prop(
-    "what is handed in is left as it was",
-    points=0.5,
-    hint="Write into a tensor of your own.",
+    "what is handed in is left as it was", points=0.5, hint="Write into a tensor of your own."
 )
 def no_side_effect(t: Trial) -> None:
     t.unchanged(t.randn(3, 4, 6), True)

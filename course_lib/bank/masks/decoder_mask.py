@@ -24,9 +24,7 @@ exercise = Exercise(
     chapter="05_masks.html#masks-padding",
     outcomes=("masks.build",),
     example=lambda t: (torch.tensor([4, 2, 3]), 4, 4),
-    severe={
-        "either_allows": "padding and future are both shown, so that no table is right",
-    },
+    severe={"either_allows": "padding and future are both shown, so that no table is right"},
 )
 
 

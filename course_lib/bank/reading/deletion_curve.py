@@ -70,7 +70,7 @@ exercise = Exercise(
     given=(pooled_answer,),
     example=lambda t: _sample(t, [5, 5]),
     severe={
-        "zeroed_not_hidden": "zeros still draw attention: only the first and last points are right",
+        "zeroed_not_hidden": "zeros still draw attention: only the first and last points are right"
     },
 )
 
@@ -131,9 +131,7 @@ def both_ends(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the most important token goes first",
-    points=1.25,
-    hint="`argsort` begins with the smallest.",
+    "the most important token goes first", points=1.25, hint="`argsort` begins with the smallest."
 )
 def most_important(t: Trial) -> None:
     args = _sample(t, [t.integer(5, 7)])

@@ -37,9 +37,7 @@ exercise = Exercise(
     outcomes=("reading.worth",),
     returns=("alone", "excess", "heads"),
     example=lambda t: (_losses(t, 3), 1),
-    severe={
-        "ones_are_silent": "every number is read off the wrong end of the table",
-    },
+    severe={"ones_are_silent": "every number is read off the wrong end of the table"},
 )
 
 

@@ -77,11 +77,7 @@ def few_queries(t: Trial) -> None:
     _no_vectors(t)
 
 
-@exercise.prop(
-    "batches and heads before the queries",
-    points=0.5,
-    hint="Count axes from the end.",
-)
+@exercise.prop("batches and heads before the queries", points=0.5, hint="Count axes from the end.")
 def leading_axes(t: Trial) -> None:
     T = t.integer(3, 5)
     q, table = t.randn(2, 3, T, 4), t.randn(2 * T - 1, 4)

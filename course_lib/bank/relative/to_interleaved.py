@@ -23,9 +23,7 @@ exercise = Exercise(
     chapter="08_relative.html#relative-layouts",
     example=lambda t: (t.randn(12, 12), 2),
     outcomes=("relative.layouts",),
-    severe={
-        "columns": "rows have to move, and none does",
-    },
+    severe={"columns": "rows have to move, and none does"},
 )
 
 

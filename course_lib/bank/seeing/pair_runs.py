@@ -40,9 +40,7 @@ exercise = Exercise(
     difficulty=2,
     chapter="13_seeing.html#seeing-rule",
     outcomes=("seeing.rule",),
-    severe={
-        "a_drop": "every number has the wrong sign",
-    },
+    severe={"a_drop": "every number has the wrong sign"},
     example=_example,
 )
 

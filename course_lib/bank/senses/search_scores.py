@@ -16,13 +16,7 @@ def reference(
 ) -> int:
     """Scores of one head for all pairs."""
     return search_scores(
-        layout,
-        n_words,
-        n_patches,
-        n_layers,
-        n_images=n_images,
-        n_texts=n_texts,
-        n_slots=n_slots,
+        layout, n_words, n_patches, n_layers, n_images=n_images, n_texts=n_texts, n_slots=n_slots
     )
 
 

@@ -64,11 +64,7 @@ def passed(t: Trial) -> None:
         t.close(got, want.float(), "the share passed", note=note)
 
 
-@exercise.prop(
-    "after no step at all everything is left",
-    points=0.5,
-    hint="To the power of 0.",
-)
+@exercise.prop("after no step at all everything is left", points=0.5, hint="To the power of 0.")
 def no_step(t: Trial) -> None:
     bias = _off_the_edge(t, -2.0, 4.0, 3, 0.5)
     t.close(_two(t, bias, 0, 0.5)[0], torch.ones(3), "the share passed")

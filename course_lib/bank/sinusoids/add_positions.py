@@ -26,9 +26,7 @@ exercise = Exercise(
     chapter="07_sinusoids.html#sinusoids-added",
     outcomes=("sinusoids.code",),
     example=lambda t: (t.randn(2, 5, 8),),
-    severe={
-        "along_the_batch": "no token gets the code of its place",
-    },
+    severe={"along_the_batch": "no token gets the code of its place"},
 )
 
 

@@ -30,9 +30,7 @@ exercise = Exercise(
     chapter="07_sinusoids.html#sinusoids-shift",
     outcomes=("sinusoids.shift",),
     example=lambda t: (3, 8),
-    severe={
-        "signs_alike": "the blocks are no rotations: nothing holds that holds for shifts",
-    },
+    severe={"signs_alike": "the blocks are no rotations: nothing holds that holds for shifts"},
 )
 
 
@@ -94,11 +92,7 @@ def fractions(t: Trial) -> None:
     t.close((half @ most).float(), more, f"1/2 and {n} 1/4, against {n} 3/4")
 
 
-@exercise.prop(
-    "another base",
-    points=0.5,
-    hint="Which blocks of the matrix does the base change?",
-)
+@exercise.prop("another base", points=0.5, hint="Which blocks of the matrix does the base change?")
 def base(t: Trial) -> None:
     number = float(t.integer(3, 9))
     shift = t.integer(2, 9)

@@ -26,9 +26,7 @@ exercise = Exercise(
     difficulty=2,
     chapter="11_space.html#space-added",
     outcomes=("space.collisions", "space.codes"),
-    severe={
-        "product_instead": "its steps differ from row to row, and it keeps neither code",
-    },
+    severe={"product_instead": "its steps differ from row to row, and it keeps neither code"},
     given=(line_code,),
     example=lambda t: (2, 3, 8),
 )

@@ -27,9 +27,7 @@ exercise = Exercise(
     difficulty=2,
     chapter="15_swin.html#swin-merging",
     outcomes=("swin.windows",),
-    severe={
-        "quarters": "no token of the result is made of its square",
-    },
+    severe={"quarters": "no token of the result is made of its square"},
     example=lambda t: (t.randn(1, 4, 6, 2),),
 )
 

@@ -12,10 +12,7 @@ from course_lib.decoding import keep_top_k, keep_top_p
 
 
 def reference(
-    logits: Tensor,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
+    logits: Tensor, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> Tensor:
     """The probabilities from which the next token is drawn."""
     logits = logits.float()

@@ -28,9 +28,7 @@ exercise = Exercise(
     difficulty=3,
     chapter="12_vit.html#vit-convolution",
     outcomes=("vit.patches",),
-    severe={
-        "kernel_flipped": "every column of the matrix is in the wrong place",
-    },
+    severe={"kernel_flipped": "every column of the matrix is in the wrong place"},
     returns=("the matrix", "the bias"),
     example=lambda t: (
         t.randn(4, 3, 2, 2),

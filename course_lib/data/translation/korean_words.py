@@ -226,7 +226,4 @@ TIMES = (
     ("지난 주에", "last week", "past"),
 )
 NUMBERS = (("두", "two"), ("세", "three"), ("네", "four"), ("다섯", "five"))
-GREETINGS = (
-    ("좋은 아침입니다", "good morning"),
-    ("좋은 저녁입니다", "good evening"),
-)
+GREETINGS = (("좋은 아침입니다", "good morning"), ("좋은 저녁입니다", "good evening"))

@@ -86,9 +86,7 @@ def _identify(
 
 
 def _adopt(
-    found: list[tuple[NotebookNode, str | None]],
-    wanted: dict[str, NotebookNode],
-    notes: list[str],
+    found: list[tuple[NotebookNode, str | None]], wanted: dict[str, NotebookNode], notes: list[str]
 ) -> None:
     """Give an answer that is absent the last code cell without a mark that defines its function."""
     present = {grade_id for _, grade_id in found}

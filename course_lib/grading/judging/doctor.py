@@ -152,10 +152,7 @@ def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
         stack.callback(process.kill)
         name = f"course-doctor-{secret}"
         port = 0
-        for family, address in (
-            (socket.AF_INET, ("127.0.0.1", 0)),
-            (socket.AF_UNIX, "\0" + name),
-        ):
+        for family, address in ((socket.AF_INET, ("127.0.0.1", 0)), (socket.AF_UNIX, "\0" + name)):
             server = stack.enter_context(socket.socket(family))
             server.bind(address)
             server.listen()

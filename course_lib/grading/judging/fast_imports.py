@@ -16,10 +16,7 @@ from unittest.mock import Mock
 # None raises ImportError, which the package expects; where it does not, it gets a stand-in.
 _WITHOUT: dict[str, dict[str, ModuleType | Mock | None]] = {
     "jsonschema": {"rfc3987_syntax": None},
-    "jupytext": {
-        "jupytext.sync_contentsmanager": None,
-        "jupytext.async_contentsmanager": None,
-    },
+    "jupytext": {"jupytext.sync_contentsmanager": None, "jupytext.async_contentsmanager": None},
     "nbgrader": {
         f"nbgrader.server_extensions.{name}": Mock()
         for name in ("assignment_list", "course_list", "validate_assignment", "formgrader")

@@ -91,10 +91,7 @@ def remarks(
 
 
 def of_class(
-    course: Path,
-    assignments: Collection[str],
-    known: Collection[str],
-    now: datetime | None = None,
+    course: Path, assignments: Collection[str], known: Collection[str], now: datetime | None = None
 ) -> Iterator[Remark]:
     """What can be seen in the course folder alone; arguments are those of :func:`remarks`."""
     now = now or datetime.now(UTC).replace(tzinfo=None)

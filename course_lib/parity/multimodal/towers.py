@@ -5,12 +5,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.multimodal import (
-    BertText,
-    BertTextConfig,
-    DualEncoder,
-    DualEncoderConfig,
-)
+from course_lib.multimodal import BertText, BertTextConfig, DualEncoder, DualEncoderConfig
 from course_lib.parity.contract import Mechanism, Reference, configured
 from course_lib.parity.copying import copy_submodules
 from course_lib.parity.multimodal.shared import Inputs, draw_texts

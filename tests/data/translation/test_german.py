@@ -43,11 +43,7 @@ def test_alignment_has_one_to_one_one_to_many_and_many_to_one() -> None:
 
 
 def test_articles_agree_in_gender() -> None:
-    articles = {
-        "m": {"der", "den", "ein", "einen"},
-        "f": {"die", "eine"},
-        "n": {"das", "ein"},
-    }
+    articles = {"m": {"der", "den", "ein", "einen"}, "f": {"die", "eine"}, "n": {"das", "ein"}}
     seen = Counter()
     for pair in PAIRS:
         for article, word in zip(pair.source, pair.source[1:], strict=False):
