@@ -157,7 +157,7 @@ def _write(
 
 
 def keep_top_k(log_probs: Tensor, top_k: int) -> Tensor:
-    """Leave the k likeliest tokens of ``(..., V)``, ``-inf`` for the others; first ones of equals.
+    """Leave the k likeliest tokens of ``(..., V)``, of equal ones the first; others get ``-inf``.
 
     Source: Fan et al., Hierarchical Neural Story Generation (2018), section 5.4.
     """
@@ -319,7 +319,7 @@ def decode(
     pad: int | None = None,
     **options: Any,
 ) -> Decoded[State]:
-    """Go ``"greedy"``, ``"sample"`` or ``"beam"``: tokens ``(B, T)``, from a beam ``(B, K, T)``.
+    """Write by ``"greedy"``, ``"sample"`` or ``"beam"``: ``(B, T)``, from a beam ``(B, K, T)``.
 
     Arguments as for :func:`beam_search`; options are those of the function that is chosen.
     """
@@ -363,7 +363,7 @@ def _check_log_probs(log_probs: Tensor, count: int) -> None:
 
 
 def check_target(target: Tensor, pad_id: int) -> None:
-    """Refuse texts ``(B, T + 1)`` of which a loss would have nothing to foretell but padding."""
+    """Refuse texts ``(B, T + 1)`` without a word to foretell: their mean loss would be NaN."""
     # A compiler cannot decide by what a tensor holds.
     if not torch.compiler.is_compiling() and not (target[:, 1:] != pad_id).any():
         raise ValueError(

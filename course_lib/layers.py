@@ -111,7 +111,7 @@ class TiedEmbedding(nn.Embedding):
         nn.init.normal_(self.weight, std=d_model**-0.5)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Look integers ``(...)`` in 0..V - 1 up as ``(..., D)``; a GPU takes others, too."""
+        """Look integers ``(...)`` up as ``(..., D)``; a CPU refuses those beyond 0..V - 1."""
         if input.is_floating_point() or input.dtype == torch.bool:
             raise ValueError(f"tokens have dtype {input.dtype}, wanted integers")
         # A GPU would have to be waited for, and a compiler cannot decide by what a tensor holds.

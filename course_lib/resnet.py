@@ -34,7 +34,7 @@ class BasicBlock(nn.Module):
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        """``(B, out_channels, height / stride, width / stride)``, rounded up."""
+        """Make ``(B, out_channels, height / stride, width / stride)``, rounded up."""
         # What a norm returns belongs to nobody else, so that it may be overwritten.
         hidden = F.relu(self.norm1(self.conv1(x)))
         residual = x if self.shortcut is None else self.shortcut(x)

@@ -49,7 +49,7 @@ class Informer(nn.Module):
         self.out_proj = nn.Linear(config.d_model, config.out_channels)
 
     def encode(self, x: Tensor, x_time: Tensor | None = None) -> Tensor:
-        """Read ``(B, seq_len, C)`` as a memory ``(B, S, D)``: S is halved between layers."""
+        """Read ``(B, seq_len, C)`` as memory ``(B, S, D)``, S after the halvings."""
         if x.ndim != 3 or x.shape[1] != self.config.seq_len:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}, wanted (B, {self.config.seq_len}, "

@@ -34,10 +34,10 @@ class ConcatenationBlock(nn.Module):
     def forward(
         self, x: Tensor, memory: Tensor, *, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Let text ``(B, T, D)`` and memory ``(B, S, d_memory)`` inform each other, as wide as D.
+        """Let text ``(B, T, D)`` and memory ``(B, S, d_memory)`` inform each other.
 
-        The memory comes first, as an image does before the text about it: the mask is broadcastable
-        to ``(B, H, S + T, S + T)``.
+        Both are returned, D wide. The memory comes first, as an image does before the text about
+        it: the mask is broadcastable to ``(B, H, S + T, S + T)``.
         """
         if x.ndim != 3 or memory.ndim != 3 or len(x) != len(memory):
             raise ValueError(

@@ -53,7 +53,7 @@ def compare_projected(query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
 
 
 def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Turn scores into weights ``(B, T, S)`` and average values: ``(B, T, D)``, weights."""
+    """Turn scores into weights and average values: ``(B, T, D)`` and weights ``(B, T, S)``."""
     _check_batch("scores", scores, "values", values)
     weights = masked_softmax(scores, mask)
     return weights @ values, weights

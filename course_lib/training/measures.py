@@ -14,9 +14,9 @@ def count_parameters(model: nn.Module) -> int:
 
 
 def accuracy(logits: Tensor, labels: Tensor, *, ignore_id: int | None = None) -> float:
-    """Share of labels ``(...)`` that have the largest logit ``(..., n_classes)``; NaN of none.
+    """Share of labels ``(...)`` that have the largest logit ``(..., n_classes)``.
 
-    Labels ``ignore_id`` don't count, such as padding.
+    Labels ``ignore_id``, such as padding, don't count; it is NaN if none does.
     """
     right, n = _count_right(logits, labels, ignore_id)
     return right / n if n else math.nan

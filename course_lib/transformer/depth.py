@@ -95,7 +95,7 @@ def arranged_stack(
 
 
 def arranged_block(arrangement: Arrangement, block: nn.Module, x: Tensor) -> Tensor:
-    """Run a block of :func:`arranged_stack` on ``(B, T, D)``, with less around its parts."""
+    """Run a block on ``(B, T, D)`` with no more around its parts than the arrangement has."""
     assert isinstance(block, EncoderBlock)
     if arrangement in ("pre", "post"):
         return block(x)
