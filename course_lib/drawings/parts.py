@@ -14,7 +14,6 @@ from course_lib.drawings.sketch import Box, Point, Sketch, table
 
 SIDES = ("left", "above", "right", "below")
 Rows = Sequence[Sequence[object]]
-_NOWHERE = Box(0, 0, 0, 0)
 
 
 @dataclass(eq=False)
@@ -38,7 +37,7 @@ class Part:
     names: list[float] = field(default_factory=lambda: [0.0] * 4)
     gap: float = 0
     round: bool = False
-    box: Box = _NOWHERE
+    box: Box = field(init=False)
 
     def put(self, x: float, y: float) -> None:
         """Draw it there."""
@@ -111,7 +110,7 @@ class Parts:
 
     def text(self, said: str, *, role: str = "", kind: str = "") -> Part:
         """A line of text."""
-        w = self.size(said, kind=kind)
+        w = self.size(said, kind=kind) + 8
         return self.own(
             w, 16, lambda x, y: self.s.text(x + w / 2, y + 8, said, role=role, kind=kind)
         )

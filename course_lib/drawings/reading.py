@@ -138,18 +138,16 @@ def row_by_hand(s: Sketch) -> None:
 )
 def whose_row(s: Sketch) -> None:
     """Each row of cross-attention has two words: one that is read, one that is predicted."""
-    w, h = (44.0, 26.0) if s.narrow else (64.0, 28.0)
-    table = s.cells((s.width - 3 * w) / 2, 60, ALIGNED, "weight", w=w, h=h, bars=True)
-    s.name_columns(table, SOURCE, gap=12, role="key", kind="strong")
-    side = 26 if s.narrow else 40
-    for i, (before, after) in enumerate(zip(READS, WRITES, strict=True)):
-        y = table.cell(i).cy
-        left = s.text(table.x - side, y, before, kind="strong", role="query", at="end")
-        right = s.text(table.right + side, y, after, kind="strong", role="value", at="start")
-        s.arrow((left.right + 3, y), (table.x, y))
-        s.arrow((table.right, y), (right.x - 3, y))
-    s.text(table.x - side, table.y - 12, "reads", kind="small quiet", at="end")
-    s.text(table.right + side, table.y - 12, "predicts", kind="small quiet", at="start")
+    p = Page(s)
+    table = p.cells(
+        ALIGNED, "weight", w=p.of(64, 44), h=27, bars=True, over=SOURCE, asks=("", "key")
+    )
+    sides = []
+    for words, role, head in ((READS, "query", "reads"), (WRITES, "value", "predicts")):
+        texts = p.column(*(p.text(word, kind="strong", role=role) for word in words), gap=11)
+        sides.append(p.named(texts, "", head))
+    p.each(sides[0], table, sides[1])
+    p.done(p.row(sides[0], table, sides[1], gap=p.of(36, 22)))
 
 
 def _run(s: Sketch, top: float, noun: str, said: str, verb: str, role: str) -> Box:

@@ -41,9 +41,7 @@ PARTS = (
 
 def _left(p: Page, said: str) -> Part:
     """A text that begins where others in its column begin."""
-    part = p.text(said)
-    wide = sum(part.room[::2])
-    return p.own(p.size(*PARTS), 16, lambda x, y: p.s.text(x + wide / 2, y + 8, said))
+    return p.own(p.size(*PARTS), 16, lambda x, y: p.s.text(x, y + 8, said, at="start"))
 
 
 def _badge(s: Sketch, x: float, y: float, number: int) -> Box:

@@ -127,7 +127,7 @@ def codes_of_two_places(s: Sketch) -> None:
         beside.append(whole)
     p.done(
         p.panels(
-            ("added", p.grid(*added, gap=(4, 12), turn=False)), ("side by side", p.column(*beside))
+            ("added", p.grid(*added, gap=(5, 12), turn=False)), ("side by side", p.column(*beside))
         )
     )
 
