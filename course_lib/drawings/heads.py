@@ -126,9 +126,12 @@ def heads_cut_and_joined(s: Sketch) -> None:
         s.panel(left, top, wide, high, f"head {head + 1}")
         s.arrow((middle, bus), (middle, bus + 18), (into, bus + 18), (into, top))
         s.text(
-            into + (9 if head == 0 else -9), top - 12, ("left halves", "right halves")[head],
-            kind="small quiet", at="start" if head == 0 else "end",
-        )  # fmt: skip
+            into + (9 if head == 0 else -9),
+            top - 12,
+            ("left halves", "right halves")[head],
+            kind="small quiet",
+            at="start" if head == 0 else "end",
+        )
         out = (_upright if s.narrow else _lying)(s, head, left, top, n)
         goal = joined.cell(0, 2 * head).right
         low = top + high + 16
@@ -139,9 +142,17 @@ def heads_cut_and_joined(s: Sketch) -> None:
 
 
 def _part(
-    s: Sketch, x: float, y: float, numbers: Sequence[Sequence[object]], said: str, role: str,
-    w: float, *, bars: bool = False, thick: bool = False,
-) -> Box:  # fmt: skip
+    s: Sketch,
+    x: float,
+    y: float,
+    numbers: Sequence[Sequence[object]],
+    said: str,
+    role: str,
+    w: float,
+    *,
+    bars: bool = False,
+    thick: bool = False,
+) -> Box:
     box = s.cells(x, y, numbers, role, w=w, h=22, bars=bars, thick=thick)
     s.text(box.cx, box.y - 11, said, role=role)
     return box

@@ -116,10 +116,17 @@ class Parts:
         )
 
     def cells(
-        self, rows: Tensor | Rows, role: str | Callable[[int, int], str], *, w: float = 0,
-        h: float = 0, words: Iterable[object] = (), over: Iterable[object] = (),
-        asks: tuple[str, str] = ("", ""), **how: Any,
-    ) -> Part:  # fmt: skip
+        self,
+        rows: Tensor | Rows,
+        role: str | Callable[[int, int], str],
+        *,
+        w: float = 0,
+        h: float = 0,
+        words: Iterable[object] = (),
+        over: Iterable[object] = (),
+        asks: tuple[str, str] = ("", ""),
+        **how: Any,
+    ) -> Part:
         """A vector or a matrix, as wide as its longest number asks for.
 
         Args:
@@ -137,8 +144,9 @@ class Parts:
         shown, words, over = as_shown(rows, how), [*words], [*over]
         kind = "small strong" if any(asks) else ""
         thick = [] if isinstance(role, str) else how.pop("thick", [])
-        w = w or max(math.ceil(self.size(*over, kind="strong")) + 8 * bool(over),
-                     self.cell(shown, how))  # fmt: skip
+        w = w or max(
+            math.ceil(self.size(*over, kind="strong")) + 8 * bool(over), self.cell(shown, how)
+        )
         h = h or (24 if over or said_in(shown, how) else 18)
 
         def draw(x: float, y: float) -> Box:
@@ -178,9 +186,12 @@ class Parts:
         )
 
     def step(
-        self, *lines: str, beside: Part | None = None, upright: bool | None = None,
+        self,
+        *lines: str,
+        beside: Part | None = None,
+        upright: bool | None = None,
         role: str = "step",
-    ) -> Part:  # fmt: skip
+    ) -> Part:
         """A function without parameters, ``upright`` beside tall parts: if not given, on a page."""
         w, h = self.size(*lines) + 26, 12.0 + 15 * len(lines)
         if beside and (not self.s.narrow if upright is None else upright):
@@ -198,9 +209,15 @@ class Parts:
         return part
 
     def named(
-        self, part: Part, said: str, shape: str = "", *, role: str = "", at: str = "above",
+        self,
+        part: Part,
+        said: str,
+        shape: str = "",
+        *,
+        role: str = "",
+        at: str = "above",
         free: bool = False,
-    ) -> Part:  # fmt: skip
+    ) -> Part:
         """Give a part a name and its shape; ``at`` may be two sides, for a page and a phone.
 
         Where nothing else stands at that side, the name is ``free``: it takes no room.
@@ -229,9 +246,14 @@ class Parts:
         return part
 
     def called(
-        self, part: Part, of: Any, role: str, name: str = "", shape: str | None = None,
+        self,
+        part: Part,
+        of: Any,
+        role: str,
+        name: str = "",
+        shape: str | None = None,
         at: str = "above",
-    ) -> Part:  # fmt: skip
+    ) -> Part:
         """A part with its name and its size, in its colour if that is one of its own."""
         if shape is None:
             size = of.shape if isinstance(of, Tensor) else (len(of), len(of[0]))

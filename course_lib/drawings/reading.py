@@ -152,8 +152,9 @@ def _run(s: Sketch, top: float, noun: str, said: str, verb: str, role: str) -> B
     for n in range(3):
         for i, y in enumerate(ys):
             special = (n, i) == (1, 1)
-            box = s.cells(x, y - 8, [[None] * 4], role if special else "state", w=c, h=16,
-                          thick=special)  # fmt: skip
+            box = s.cells(
+                x, y - 8, [[None] * 4], role if special else "state", w=c, h=16, thick=special
+            )
             marked = box if special else marked
             if n < 2:
                 s.arrow((box.right, y), (box.right + gap, y))
@@ -162,8 +163,14 @@ def _run(s: Sketch, top: float, noun: str, said: str, verb: str, role: str) -> B
             s.layer(x + 4 * c + gap + wide / 2, ys[1], wide, 88, f"block {n + 1}")
             x += 4 * c + 2 * gap + wide
     end = x + 4 * c
-    answer = s.cells(end + (14 if s.narrow else 40), ys[2] - 12, [[verb]], "value",
-                     w=32 if s.narrow else 46, thick=True)  # fmt: skip
+    answer = s.cells(
+        end + (14 if s.narrow else 40),
+        ys[2] - 12,
+        [[verb]],
+        "value",
+        w=32 if s.narrow else 46,
+        thick=True,
+    )
     s.arrow((end, ys[2]), (answer.x, ys[2]))
     return marked
 

@@ -151,16 +151,20 @@ def distance_by_hand(s: Sketch) -> None:
     w, h = (46.0, 26.0) if s.narrow else (58.0, 28.0)
     gx, gy, side, away = (116.0, 6.0, 36.0, 70.0) if s.narrow else (16.0, 52.0, 40.0, 82.0)
     patches = [
-        s.cells(gx + n % 2 * away, gy + n // 2 * away, [[n]], "state" if n else "query", w=side,
-                h=side)
+        s.cells(
+            gx + n % 2 * away, gy + n // 2 * away, [[n]], "state" if n else "query", w=side, h=side
+        )
         for n in range(4)
-    ]  # fmt: skip
+    ]
     first, right, under, across = patches
     s.flow(first, right, label=f"{FAR[1]:.0f}")
     s.flow(first, under, label=f"{FAR[2]:.0f}", side="left")
     s.arrow((first.right, first.bottom), (across.x, across.y))
-    s.name(Box(first.x, first.y, across.right - first.x, across.bottom - first.y),
-           "patch 0 looks", side="below")  # fmt: skip
+    s.name(
+        Box(first.x, first.y, across.right - first.x, across.bottom - first.y),
+        "patch 0 looks",
+        side="below",
+    )
     x = 62.0 if s.narrow else 300.0
     step, top = (62.0, across.bottom + 72) if s.narrow else (50.0, 36.0)
     heads = ["class", *map(str, range(4))]
@@ -177,9 +181,16 @@ def distance_by_hand(s: Sketch) -> None:
         y = top + i * step + (i > 0) * (14 if s.narrow else 0)
         start = x + (5 - len(numbers)) * w
         row = s.cells(
-            start, y, [numbers], role, w=w, h=h, digits=2 if i == 3 else 1,
-            bars=role == "weight", hatched=[(0, 0)] if i == 1 else (),
-        )  # fmt: skip
+            start,
+            y,
+            [numbers],
+            role,
+            w=w,
+            h=h,
+            digits=2 if i == 3 else 1,
+            bars=role == "weight",
+            hatched=[(0, 0)] if i == 1 else (),
+        )
         if s.narrow:
             s.text(4, y - (26 if i == 0 else 12), name, at="start")
         else:
@@ -262,10 +273,18 @@ def teacher_and_student(s: Sketch) -> None:
         by_label = s.step(282, 250, 112, 40, "loss with", "the label", role="weight")
         s.flow(teacher, answer)
         s.arrow((answer.cx - 4, answer.bottom + 20), (answer.cx - 4, by_teacher.y))
-        s.arrow((student.right, student.cy - 10), (198, student.cy - 10), (198, by_teacher.cy),
-                (by_teacher.x, by_teacher.cy))  # fmt: skip
-        s.arrow((student.right, student.cy + 10), (198, student.cy + 10), (198, by_label.cy),
-                (by_label.x, by_label.cy))  # fmt: skip
+        s.arrow(
+            (student.right, student.cy - 10),
+            (198, student.cy - 10),
+            (198, by_teacher.cy),
+            (by_teacher.x, by_teacher.cy),
+        )
+        s.arrow(
+            (student.right, student.cy + 10),
+            (198, student.cy + 10),
+            (198, by_label.cy),
+            (by_label.x, by_label.cy),
+        )
         s.text(190, 144, "distillation token", kind="small quiet", at="end")
         s.text(190, 250, "class token", kind="small quiet", at="end")
         label = s.word(282, 312, CLASSES[0], "label")
@@ -282,8 +301,12 @@ def teacher_and_student(s: Sketch) -> None:
     by_teacher = s.step(560, 108, 120, 42, "loss with", "the teacher", role="weight")
     by_label = s.step(560, 196, 120, 42, "loss with", "the label", role="weight")
     s.arrow((answer.right, answer.cy), (by_teacher.cx, answer.cy), (by_teacher.cx, by_teacher.y))
-    s.arrow((student.right, student.cy - 12), (258, student.cy - 12), (258, by_teacher.cy),
-            (by_teacher.x, by_teacher.cy))  # fmt: skip
+    s.arrow(
+        (student.right, student.cy - 12),
+        (258, student.cy - 12),
+        (258, by_teacher.cy),
+        (by_teacher.x, by_teacher.cy),
+    )
     s.flow(student, by_label)
     s.text(380, by_teacher.cy + 12, "distillation token answers", kind="small quiet")
     s.text(380, by_label.cy + 12, "class token answers", kind="small quiet")

@@ -92,9 +92,16 @@ class Sketch:
     # --------------------------------------------------------------------- words
 
     def text(
-        self, x: float, y: float, said: str, *,
-        role: str = "", kind: str = "", at: str = "middle", turn: bool = False,
-    ) -> Box:  # fmt: skip
+        self,
+        x: float,
+        y: float,
+        said: str,
+        *,
+        role: str = "",
+        kind: str = "",
+        at: str = "middle",
+        turn: bool = False,
+    ) -> Box:
         """Write a line whose middle has the height y.
 
         Args:
@@ -122,9 +129,15 @@ class Sketch:
         return box
 
     def name(
-        self, box: Box, said: str, shape: str = "", *,
-        role: str = "", side: str = "above", kind: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        box: Box,
+        said: str,
+        shape: str = "",
+        *,
+        role: str = "",
+        side: str = "above",
+        kind: str = "",
+    ) -> None:
         """Write what a box is and its shape: ``above`` it, ``below``, ``left`` or ``right``."""
         gap = 14 if shape else 0
         x, at, y = box.cx, "middle", box.y - 10 - gap
@@ -138,17 +151,27 @@ class Sketch:
             self.text(x, y + gap, shape, kind="small quiet", at=at)
 
     def name_rows(
-        self, box: Box, names: Iterable[object], *,
-        gap: float = 8, role: str = "", kind: str = "strong",
-    ) -> None:  # fmt: skip
+        self,
+        box: Box,
+        names: Iterable[object],
+        *,
+        gap: float = 8,
+        role: str = "",
+        kind: str = "strong",
+    ) -> None:
         """Write a name left of each row of a matrix, from the first one on."""
         for i, said in enumerate(names):
             self.text(box.x - gap, box.cell(i).cy, f"{said}", role=role, kind=kind, at="end")
 
     def name_columns(
-        self, box: Box, names: Iterable[object], *,
-        gap: float = 10, role: str = "", kind: str = "small",
-    ) -> None:  # fmt: skip
+        self,
+        box: Box,
+        names: Iterable[object],
+        *,
+        gap: float = 10,
+        role: str = "",
+        kind: str = "small",
+    ) -> None:
         """Write a name above each column of a matrix, from the first one on."""
         for j, said in enumerate(names):
             self.text(box.cell(0, j).cx, box.y - gap, f"{said}", role=role, kind=kind)
@@ -171,9 +194,14 @@ class Sketch:
         return self._grounds[-1]
 
     def panels(
-        self, said: Iterable[str], high: float, *,
-        phone: float | None = None, gap: float = 12, below: float = 10,
-    ) -> Iterator[Box]:  # fmt: skip
+        self,
+        said: Iterable[str],
+        high: float,
+        *,
+        phone: float | None = None,
+        gap: float = 12,
+        below: float = 10,
+    ) -> Iterator[Box]:
         """Grounds of one size, beside one another on a page and below one another on a phone.
 
         Args:
@@ -191,10 +219,20 @@ class Sketch:
             yield self.panel(x, y, wide, high, name)
 
     def cells(
-        self, x: float, y: float, rows: Tensor | Sequence[Sequence[object]], role: str, *,
-        w: float = 28, h: float = 24, digits: int | None = None, bars: bool = False,
-        hatched: Iterable[tuple[int, int]] = (), cut: int = 0, thick: bool = False,
-    ) -> Box:  # fmt: skip
+        self,
+        x: float,
+        y: float,
+        rows: Tensor | Sequence[Sequence[object]],
+        role: str,
+        *,
+        w: float = 28,
+        h: float = 24,
+        digits: int | None = None,
+        bars: bool = False,
+        hatched: Iterable[tuple[int, int]] = (),
+        cut: int = 0,
+        thick: bool = False,
+    ) -> Box:
         """A vector or a matrix; x, y is its upper left corner.
 
         Args:
@@ -284,9 +322,13 @@ class Sketch:
         return box
 
     def curve(
-        self, points: Sequence[Point], role: str = "state", *,
-        closed: bool = False, dashed: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        points: Sequence[Point],
+        role: str = "state",
+        *,
+        closed: bool = False,
+        dashed: bool = False,
+    ) -> None:
         """A line through points, of no direction: a circle, a wave, a triangle."""
         path, names = _line(*points) + "z" * closed, "line" + " dashed" * dashed
         self._put(1, role, f'<path class="{names}" d="{path}" stroke-width="1.5"/>')
@@ -295,9 +337,16 @@ class Sketch:
     # -------------------------------------------------------------------- arrows
 
     def arrow(
-        self, *points: Point, tip: bool = True, dashed: bool = False, stream: bool = False,
-        hop: float | None = None, label: str = "", side: str = "", gap: float = 2,
-    ) -> None:  # fmt: skip
+        self,
+        *points: Point,
+        tip: bool = True,
+        dashed: bool = False,
+        stream: bool = False,
+        hop: float | None = None,
+        label: str = "",
+        side: str = "",
+        gap: float = 2,
+    ) -> None:
         """Data that flow along the points, around round corners.
 
         Args:
