@@ -259,56 +259,52 @@ def convolution_and_attention(s: Sketch) -> None:
 )
 def teacher_and_student(s: Sketch) -> None:
     """One picture, two networks, two losses."""
-    boat = s.pixels(2, 84, BOAT.tolist(), 6 if s.narrow else 7)
-    rows: list[list[object]] = [[word, float(p)] for word, p in zip(CLASSES, SOFT, strict=True)]
-    if s.narrow:
-        teacher = s.layer(138, 30, 104, 44, "teacher,", "convolutional")
-        student = s.layer(128, 190, 84, 44, "student,", "ViT")
-        turn = boat.cx
-        s.arrow((turn, boat.y), (turn, teacher.cy), (teacher.x, teacher.cy))
-        s.arrow((turn, boat.bottom), (turn, student.cy), (student.x, student.cy))
-        answer = s.cells(234, 10, rows, "state", w=52, h=20)
-        s.name(answer, "soft answer", side="below")
-        by_teacher = s.step(282, 144, 112, 40, "loss with", "the teacher", role="weight")
-        by_label = s.step(282, 250, 112, 40, "loss with", "the label", role="weight")
-        s.flow(teacher, answer)
-        s.arrow((answer.cx - 4, answer.bottom + 20), (answer.cx - 4, by_teacher.y))
-        s.arrow(
-            (student.right, student.cy - 10),
-            (198, student.cy - 10),
-            (198, by_teacher.cy),
-            (by_teacher.x, by_teacher.cy),
-        )
-        s.arrow(
-            (student.right, student.cy + 10),
-            (198, student.cy + 10),
-            (198, by_label.cy),
-            (by_label.x, by_label.cy),
-        )
-        s.text(190, 144, "distillation token", kind="small quiet", at="end")
-        s.text(190, 250, "class token", kind="small quiet", at="end")
-        label = s.word(282, 312, CLASSES[0], "label")
-        s.arrow((by_label.cx, label.y - 3), (by_label.cx, by_label.bottom))
-        return
-    teacher = s.layer(170, 40, 112, 46, "teacher,", "convolutional")
-    student = s.layer(170, 176, 112, 46, "student,", "transformer")
-    turn = boat.right + 24
-    s.arrow((boat.right, boat.cy), (turn, boat.cy), (turn, teacher.cy), (teacher.x, teacher.cy))
-    s.arrow((boat.right, boat.cy), (turn, boat.cy), (turn, student.cy), (student.x, student.cy))
-    answer = s.cells(330, 7, rows, "state", w=58, h=22)
-    s.name(answer, "soft answer", side="below")
-    s.flow(teacher, answer)
-    by_teacher = s.step(560, 108, 120, 42, "loss with", "the teacher", role="weight")
-    by_label = s.step(560, 196, 120, 42, "loss with", "the label", role="weight")
-    s.arrow((answer.right, answer.cy), (by_teacher.cx, answer.cy), (by_teacher.cx, by_teacher.y))
-    s.arrow(
-        (student.right, student.cy - 12),
-        (258, student.cy - 12),
-        (258, by_teacher.cy),
-        (by_teacher.x, by_teacher.cy),
+    p = Page(s)
+    boat = p.pixels(BOAT.tolist(), p.of(7, 6))
+    teacher, student = p.layer("teacher,", "convolutional"), p.layer("student,", "transformer")
+    rows = [[word, float(share)] for word, share in zip(CLASSES, SOFT, strict=True)]
+    answer = p.named(p.cells(rows, "state"), "soft answer", at="below", free=not s.narrow)
+    by_teacher = p.step("loss with", "the teacher", role="weight")
+    by_label = p.step("loss with", "the label", role="weight")
+    label = p.named(p.text(CLASSES[0], kind="strong"), "", "label", at="below")
+    for network in (teacher, student):
+        p.link(boat, network, bend="xx")
+    p.link(teacher, answer)
+    p.link(answer, by_teacher, bend="x")
+    side, more = p.of("below", "left"), p.of(" answers", "")
+    p.link(
+        student,
+        by_teacher,
+        bend="xx",
+        at=p.of(0.1, 0.5),
+        label="distillation token" + more,
+        side=side,
+        share=p.of(0.5, 0.85),
     )
-    s.flow(student, by_label)
-    s.text(380, by_teacher.cy + 12, "distillation token answers", kind="small quiet")
-    s.text(380, by_label.cy + 12, "class token answers", kind="small quiet")
-    label = s.word(by_label.cx, 254, CLASSES[0], "label")
-    s.arrow((by_label.cx, label.y - 3), (by_label.cx, by_label.bottom))
+    p.link(
+        student, by_label, bend="xx", label="class token" + more, side=side, share=p.of(0.5, 0.85)
+    )
+    p.link(label, by_label)
+    if s.narrow:
+        grid = p.grid(
+            (teacher, answer),
+            (None, by_teacher),
+            (student, None),
+            (None, by_label),
+            (None, label),
+            gap=(24, 18),
+            turn=False,
+        )
+        p.done(p.row(boat, grid, gap=22))
+    else:
+        rest = [None] * 2
+        p.done(
+            boat,
+            p.grid(
+                (teacher, answer, None),
+                (*rest, by_teacher),
+                (student, None, by_label),
+                (*rest, label),
+                gap=(70, 16),
+            ),
+        )
