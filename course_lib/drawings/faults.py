@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from course_lib.drawings.sketch import Box, Point, Sketch
+from course_lib.drawings.shapes import Box, Point
+from course_lib.drawings.sketch import Sketch
 
 
 def faults(sketch: Sketch) -> Iterator[str]:

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from course_lib.drawings.parts import SIDES, Part, Parts, Rows, as_shown, nothing
-from course_lib.drawings.sketch import Box, Point, Sketch
+from course_lib.drawings.shapes import Box, Point
+from course_lib.drawings.sketch import Sketch
 
 
 class Page(Parts):

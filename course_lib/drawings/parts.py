@@ -10,7 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from course_lib.drawings.letters import number, written
-from course_lib.drawings.sketch import Box, Point, Sketch, table
+from course_lib.drawings.shapes import Box, Point, table
+from course_lib.drawings.sketch import Sketch
 
 SIDES = ("left", "above", "right", "below")
 Rows = Sequence[Sequence[object]]
