@@ -18,12 +18,13 @@ from torch import Tensor
 
 from course_lib.drawings.page import Page
 from course_lib.drawings.parts import Part
-from course_lib.drawings.sketch import Box, Sketch
+from course_lib.drawings.shapes import Box
+from course_lib.drawings.sketch import Sketch
 from course_lib.errors import Refused
 
 __all__ = ["Box", "Drawing", "Page", "Part", "Sketch", "drawing", "drawings"]
 
-_ENGINE = ("sketch", "letters", "page", "parts", "style")
+_ENGINE = ("sketch", "letters", "page", "parts", "shapes", "style")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from course_lib.drawings import Box, Sketch, drawing
+from course_lib.drawings import Page, Sketch, drawing
 from course_lib.drawings.rows import said, whole
 from course_lib.experiments import verdict
 from course_lib.experiments.informer_ablations import ARMS
@@ -159,32 +159,33 @@ def _setting(arm: dict[str, Any], sparse: str) -> list[str]:
 )
 def one_change_a_step(s: Sketch) -> None:
     """The report's comparison takes three steps at once."""
-    sparse = "sparse" if s.narrow else "ProbSparse"
-    columns = [_setting(ARMS[name], sparse) for name in WAY]
-    w, h = (64.0, 28.0) if s.narrow else (104.0, 30.0)
-    left, top = (72.0, 66.0) if s.narrow else (120.0, 58.0)
-    gap = 4.0 if s.narrow else 36.0
-    boxes: list[Box] = []
-    for n, (name, column) in enumerate(zip(WAY, columns, strict=True)):
-        x = left + n * (w + gap)
-        for row, setting in enumerate(column):
-            new = n > 0 and setting != columns[n - 1][row]
-            role = "value" if new else "state"
-            box = s.cells(x, top + row * (h + 4), [[setting]], role, w=w, h=h, thick=new)
-            if n == 0:
-                s.text(x - 8, box.cy, SETTINGS[row], kind="small", at="end")
-        whole_column = Box(x, top, w, 4 * h + 12)
-        words = name.split("-")
-        for i, word in enumerate(words):
-            down = 15 * (len(words) - 1 - i) if s.narrow else 0
-            if s.narrow:
-                s.text(x + w / 2, top - 14 - down, word, kind="strong")
-        if not s.narrow:
-            s.text(x + w / 2, top - 14, " ".join(words), kind="strong")
-            if boxes:
-                s.arrow((boxes[-1].right, top + 2 * h + 6), (x, top + 2 * h + 6))
-        boxes.append(whole_column)
-    first, last, under = boxes[0], boxes[-1], boxes[0].bottom + 26
+    p = Page(s)
+    settings = [_setting(ARMS[name], p.of("ProbSparse", "sparse")) for name in WAY]
+    columns = []
+    for n, (name, column) in enumerate(zip(WAY, settings, strict=True)):
+        new = [n > 0 and told != settings[n - 1][i] for i, told in enumerate(column)]
+        cells = p.column(
+            *(
+                p.cells(
+                    [[told]],
+                    "value" if fresh else "state",
+                    w=p.of(100, 62),
+                    h=29,
+                    thick=fresh,
+                    words=[SETTINGS[i]] if n == 0 else (),
+                )
+                for i, (told, fresh) in enumerate(zip(column, new, strict=True))
+            ),
+            gap=4,
+        )
+        words = p.of([name.replace("-", " ")], name.split("-"))
+        head = p.column(*(p.text(word, kind="strong") for word in words), gap=-1)
+        columns.append((head, cells))
+    if not s.narrow:
+        p.link(*(cells for _, cells in columns))
+    p.done(p.grid(*zip(*columns, strict=True), gap=(p.of(32, 4), 4), turn=False))
+    first, last = columns[0][1].box, columns[-1][1].box
+    under = first.bottom + 26
     s.arrow((first.cx, first.bottom), (first.cx, under), (last.cx, under), (last.cx, last.bottom))
     s.text((first.cx + last.cx) / 2, under + 14, "the report's comparison: all at once")
 

@@ -54,9 +54,7 @@ def block_in_two_orders(s: Sketch) -> None:
     p = Page(s)
     panels = []
     for order in ("post-norm", "pre-norm"):
-        tokens = p.column(
-            p.text("tokens", kind="strong"), p.text("(T, D)", kind="small quiet"), gap=0
-        )
+        tokens = p.named(p.text("tokens", kind="strong"), "", "(T, D)", at="below")
         end = p.point(26)
         rows: list[tuple[Part | None, Part | None]] = [(tokens, None)]
         for lines in PARTS:
@@ -93,8 +91,10 @@ def norms_by_hand(s: Sketch) -> None:
     if s.narrow:
         x = s.cells(116, 24, TOKEN, "state", w=28, h=h)
         s.name(x, "token *x*", role="state")
-        notes = (("variance", f"({squared}) ÷ {n} = {VARIANCE:.0f}"),
-                 ("mean square", f"({all_squared}) ÷ {n} = {SQUARES:.0f}"))  # fmt: skip
+        notes = (
+            ("variance", f"({squared}) ÷ {n} = {VARIANCE:.0f}"),
+            ("mean square", f"({all_squared}) ÷ {n} = {SQUARES:.0f}"),
+        )
         columns = zip((0.0, 176.0), (root, mean_square), (NORMED, SCALED), notes, strict=True)
         for left, step, result, note in columns:
             mid, bus, down = left + 84, x.bottom + 12, left + 116
@@ -122,10 +122,18 @@ def norms_by_hand(s: Sketch) -> None:
     s.flow(minus, part)
     s.text(182, rows[0] - 34, "LayerNorm", kind="strong")
     s.text(182, rows[1] - 34, "RMSNorm", kind="strong")
-    s.text(part.cx, part.bottom + 16, f"variance ({squared}) ÷ {n} = {VARIANCE:.0f}",
-           kind="small quiet")  # fmt: skip
-    s.text(part.cx, rows[1] + h / 2 + 16, f"mean square ({all_squared}) ÷ {n} = {SQUARES:.0f}",
-           kind="small quiet")  # fmt: skip
+    s.text(
+        part.cx,
+        part.bottom + 16,
+        f"variance ({squared}) ÷ {n} = {VARIANCE:.0f}",
+        kind="small quiet",
+    )
+    s.text(
+        part.cx,
+        rows[1] + h / 2 + 16,
+        f"mean square ({all_squared}) ÷ {n} = {SQUARES:.0f}",
+        kind="small quiet",
+    )
     for y, step, result in ((rows[0], root, NORMED), (rows[1], mean_square, SCALED)):
         pill = s.step(434, y, 96, 28, step)
         out = s.cells(502, y - h / 2, result, "state", w=41, h=h, thick=True)

@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.drawings import Box, Page, Sketch, drawing
-from course_lib.drawings.masks import blank, hidden
+from course_lib.drawings.masks import laid
 from course_lib.drawings.rows import said
 from course_lib.efficient import Running, online_step, strided_mask
 from course_lib.masks import longformer_mask, sliding_window_mask
@@ -43,15 +43,7 @@ def cheap_patterns(s: Sketch) -> None:
     p = Page(s)
     panels = []
     for name, (mask, rule) in PATTERNS.items():
-        box = p.cells(
-            blank(mask),
-            "weight",
-            w=26,
-            words=range(6),
-            over=range(6),
-            asks=("query", "key"),
-            hatched=hidden(mask),
-        )
+        box = laid(p, mask, range(6), range(6), role="weight", w=26, h=24)
         both = p.column(box, p.text(rule, kind="small quiet"), gap=8)
         panels.append((f"{name}: {mask.sum()} of {mask.numel()}", both))
     p.done(p.panels(*panels))
@@ -75,10 +67,16 @@ def _state(s: Sketch, x: float, y: float, seen: Running, *, thick: bool = False)
     the new ones are added: {BOTH.total.item():.2f} and {BOTH.out.item():.2f}. One division gives
     the result {OUT:.2f}, the only number that is written back.""",
     numbers=lambda: [
-        SCORES, VALUES, RESCALE, OUT,
-        FIRST.total.item(), FIRST.out.item(), BOTH.total.item(), BOTH.out.item(),
+        SCORES,
+        VALUES,
+        RESCALE,
+        OUT,
+        FIRST.total.item(),
+        FIRST.out.item(),
+        BOTH.total.item(),
+        BOTH.out.item(),
     ],
-)  # fmt: skip
+)
 def softmax_in_tiles(s: Sketch) -> None:
     """Four keys, two at a time, and three numbers that are carried on."""
     h = 26.0
@@ -120,9 +118,12 @@ def softmax_in_tiles(s: Sketch) -> None:
             s.flow(kept, found)
         if before:
             factor = s.step(
-                before.cx, (before.bottom + state.y - 18) / 2, 156, 28,
+                before.cx,
+                (before.bottom + state.y - 18) / 2,
+                156,
+                28,
                 f"× exp({int(FIRST.largest)} − {int(BOTH.largest)}) = {RESCALE:.2f}",
-            )  # fmt: skip
+            )
             s.flow(before, factor)
             s.arrow((factor.cx, factor.bottom), (factor.cx, state.y - 20))
         before = state
@@ -131,8 +132,13 @@ def softmax_in_tiles(s: Sketch) -> None:
     divide = s.step(before.cx, y, 74, 28, "*o* ÷ *z*")
     x = 60.0 if s.narrow else 90.0
     out = s.cells(x, y - 14, [[OUT]], "value", w=48, h=28, thick=True)
-    s.text(out.cx if s.narrow else out.x - 8, out.y - 11 if s.narrow else out.cy, "output",
-           role="value", at="middle" if s.narrow else "end")  # fmt: skip
+    s.text(
+        out.cx if s.narrow else out.x - 8,
+        out.y - 11 if s.narrow else out.cy,
+        "output",
+        role="value",
+        at="middle" if s.narrow else "end",
+    )
     s.flow(before, divide, out)
 
 

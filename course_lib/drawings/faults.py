@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from course_lib.drawings.sketch import Box, Point, Sketch
+from course_lib.drawings.shapes import Box, Point
+from course_lib.drawings.sketch import Sketch
 
 
 def faults(sketch: Sketch) -> Iterator[str]:
@@ -56,16 +57,20 @@ def _strung(line: tuple[Point, Point], sign: Box) -> bool:
 def _meet(a: Box, b: Box, across: float, down: float) -> bool:
     """Whether two boxes come nearer than that, or overlap by more where it is negative."""
     return (
-        a.x < b.right + across and b.x < a.right + across
-        and a.y < b.bottom + down and b.y < a.bottom + down
-    )  # fmt: skip
+        a.x < b.right + across
+        and b.x < a.right + across
+        and a.y < b.bottom + down
+        and b.y < a.bottom + down
+    )
 
 
 def _inside(a: Box, b: Box, slack: float) -> bool:
     return (
-        a.x >= b.x - slack and a.right <= b.right + slack
-        and a.y >= b.y - slack and a.bottom <= b.bottom + slack
-    )  # fmt: skip
+        a.x >= b.x - slack
+        and a.right <= b.right + slack
+        and a.y >= b.y - slack
+        and a.bottom <= b.bottom + slack
+    )
 
 
 def _crosses(line: tuple[Point, Point], box: Box) -> bool:

@@ -52,40 +52,39 @@ def _gets(weights: torch.Tensor, sentence: Sequence[str]) -> torch.Tensor:
 )
 def one_average(s: Sketch) -> None:
     """One word wants two things: one head mixes them, two heads keep them apart."""
-    wide, gap = (168.0, 8.0) if s.narrow else (328.0, 10.0)
-    c, high = (17, 168) if s.narrow else (26, 150)
-    for across, heads in enumerate(("one head", "two heads")):
-        for down, sentence in enumerate(SENTENCES):
-            left, top = across * (wide + gap), down * (high + gap)
-            s.panel(left, top, wide, high, heads)
-            middle, join = left + wide / 2, top + 100
-            places = [middle - wide * 0.33, middle + wide * 0.33]
-            s.text(middle, top + 40, "loves", kind="strong", role="query")
-            for x, word in zip(places, sentence, strict=True):
-                s.text(x, top + 40, word, kind="strong")
-            values = [
-                s.cells(x - c, top + 54, PAIR[word], "value", w=c, h=22)
-                for x, word in zip(places, sentence, strict=True)
-            ]
-            used = [BOTH] if across == 0 else [BEFORE, AFTER]
+    p = Page(s)
+    grounds, drawn = [], []
+    for sentence in SENTENCES:
+        pair = []
+        for heads, used in (("one head", [BOTH]), ("two heads", [BEFORE, AFTER])):
+            values = [p.cells(PAIR[word], "value", h=22) for word in sentence]
             got = torch.cat([_gets(weights, sentence) for weights in used])
-            out = s.cells(
-                middle - c * len(got) / 2, top + 120, [whole(got)], "value",
-                w=c, h=22, cut=2 * across, thick=True,
-            )  # fmt: skip
-            if s.narrow:
-                s.text(middle, out.bottom + 13, "loves gets", kind="small quiet")
-            else:
-                s.text(out.x - 8, out.cy, "loves gets", kind="small quiet", at="end")
-            for side, value in enumerate(values):
-                weight = used[side * across][2 * side]
-                goal = out.cell(0, 0 if side == 0 else len(got) - 1).cx
-                goal += c / 2 * (1 - 2 * side) * across
-                s.arrow((value.cx, value.bottom), (value.cx, join), (goal, join), (goal, out.y))
-                s.text(
-                    value.cx + 6 * (1 - 2 * side), top + 87, f"{weight:.2f}",
-                    role="weight", kind="small", at="end" if side else "start",
-                )  # fmt: skip
+            out = p.cells([whole(got)], "value", h=22, cut=2 * (len(used) - 1), thick=True)
+            p.named(out, "", "loves gets", at="left below", free=not s.narrow)
+            one, two = (
+                p.column(p.text(word, kind="strong"), value, gap=2, axle=0)
+                for word, value in zip(sentence, values, strict=True)
+            )
+            rows = (one, p.text("loves", kind="strong", role="query"), two), (None, out, None)
+            p.loose(out, both=True)
+            pair.append((heads, p.grid(*rows, gap=(p.of(38, 4), 44), turn=False)))
+            drawn.append((used, values, out))
+        grounds.append(p.panels(*pair, below=False))
+    p.done(p.column(*grounds, gap=10))
+    for used, values, out in drawn:
+        apart = len(used) - 1
+        for side, value in enumerate(values):
+            at, end, away = value.box, out.box.cell(0, -side % (2 + 2 * apart)), 1 - 2 * side
+            goal, join = end.cx + apart * away * end.w / 2, (at.bottom + out.box.y) / 2
+            s.arrow((at.cx, at.bottom), (at.cx, join), (goal, join), (goal, out.box.y))
+            s.text(
+                at.cx + 6 * away,
+                join - 8,
+                f"{used[side * apart][2 * side]:.2f}",
+                role="weight",
+                kind="small",
+                at="end" if side else "start",
+            )
 
 
 @drawing(
@@ -127,9 +126,12 @@ def heads_cut_and_joined(s: Sketch) -> None:
         s.panel(left, top, wide, high, f"head {head + 1}")
         s.arrow((middle, bus), (middle, bus + 18), (into, bus + 18), (into, top))
         s.text(
-            into + (9 if head == 0 else -9), top - 12, ("left halves", "right halves")[head],
-            kind="small quiet", at="start" if head == 0 else "end",
-        )  # fmt: skip
+            into + (9 if head == 0 else -9),
+            top - 12,
+            ("left halves", "right halves")[head],
+            kind="small quiet",
+            at="start" if head == 0 else "end",
+        )
         out = (_upright if s.narrow else _lying)(s, head, left, top, n)
         goal = joined.cell(0, 2 * head).right
         low = top + high + 16
@@ -140,9 +142,17 @@ def heads_cut_and_joined(s: Sketch) -> None:
 
 
 def _part(
-    s: Sketch, x: float, y: float, numbers: Sequence[Sequence[object]], said: str, role: str,
-    w: float, *, bars: bool = False, thick: bool = False,
-) -> Box:  # fmt: skip
+    s: Sketch,
+    x: float,
+    y: float,
+    numbers: Sequence[Sequence[object]],
+    said: str,
+    role: str,
+    w: float,
+    *,
+    bars: bool = False,
+    thick: bool = False,
+) -> Box:
     box = s.cells(x, y, numbers, role, w=w, h=22, bars=bars, thick=thick)
     s.text(box.cx, box.y - 11, said, role=role)
     return box

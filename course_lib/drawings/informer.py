@@ -23,9 +23,13 @@ _RULES = SparseRules(factor=1)
 SEATS = budget(4, _RULES.factor)
 _ATTEND = ProbSparse(_RULES).eval()
 _OUT, _WEIGHTS = _ATTEND(
-    SCORES[None, None], torch.eye(4)[None, None], VALUES[None, None],
-    scale=1.0, samples=DRAWN, return_weights=True,
-)  # fmt: skip
+    SCORES[None, None],
+    torch.eye(4)[None, None],
+    VALUES[None, None],
+    scale=1.0,
+    samples=DRAWN,
+    return_weights=True,
+)
 OUT, WEIGHTS = _OUT[0, 0, :, 0], _WEIGHTS[0, 0]
 ACTIVE = sorted(MEASURE.topk(SEATS).indices.tolist())
 
@@ -103,8 +107,13 @@ def _queries(s: Sketch, x: float, y: float, w: float, active: list[bool]) -> lis
     for i, chosen in enumerate(active):
         role = "query" if chosen else "state"
         box = s.cells(x + i * w, y, [[int(MEASURES[i])]], role, w=w - 8, h=26, thick=chosen)
-        s.text(box.cx, box.bottom + 11, "active" if chosen else "lazy",
-               kind="strong small" if chosen else "small quiet", role="query" * chosen)  # fmt: skip
+        s.text(
+            box.cx,
+            box.bottom + 11,
+            "active" if chosen else "lazy",
+            kind="strong small" if chosen else "small quiet",
+            role="query" * chosen,
+        )
         boxes.append(box)
     return boxes
 
@@ -141,8 +150,13 @@ def ranked_with_the_future(s: Sketch) -> None:
         if n == 2:
             for box, places in zip(boxes, BUDGETS, strict=True):
                 s.text(box.cx, box.bottom + 27, str(places), kind="small quiet")
-            s.text(x - 24 if not s.narrow else x - 8, boxes[0].bottom + 27, "places",
-                   kind="small quiet", at="end")  # fmt: skip
+            s.text(
+                x - 24 if not s.narrow else x - 8,
+                boxes[0].bottom + 27,
+                "places",
+                kind="small quiet",
+                at="end",
+            )
 
 
 @drawing(
@@ -258,8 +272,11 @@ def windows_of_a_series(s: Sketch) -> None:
         at = left + (numbers[0] - BEGINS) * w
         return s.cells(at, y, [numbers], role, w=w, h=24, thick=role == "value")
 
-    splits = {"training": (BEGINS, BEGINS + 4, "state"), "validation": (BEGINS + 4, FIRST, "state"),
-              "test": (FIRST, LAST + 1, "value")}  # fmt: skip
+    splits = {
+        "training": (BEGINS, BEGINS + 4, "state"),
+        "validation": (BEGINS + 4, FIRST, "state"),
+        "test": (FIRST, LAST + 1, "value"),
+    }
     for name, (first, end, role) in splits.items():
         box = rows(list(range(first, end)), 28, role)
         s.text(box.cx, 14, name, kind="strong quiet")

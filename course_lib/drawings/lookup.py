@@ -5,7 +5,7 @@ from itertools import pairwise
 import torch
 
 from course_lib.alignment import ideal_weights
-from course_lib.drawings import Box, Page, Part, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said
 from course_lib.seq2seq import attend, bahdanau, luong_dot, luong_general
 
@@ -49,64 +49,74 @@ PATTERNS = {
 )
 def decoder_looks_back(s: Sketch) -> None:
     """One step of a decoder: it asks all states, and what it gets helps to choose the word."""
-    xs = (52.0, 124.0, 196.0) if s.narrow else (88.0, 176.0, 264.0)
-    dx = 300.0 if s.narrow else 584.0
-    left, right = xs[0] - 32, xs[2] + 32
-    y_sum, y_weight, y_score, y_state, y_cell, y_word = 100.0, 154.0, 206.0, 268.0, 326.0, 386.0
-    s.panel(14, 230, right - (6 if s.narrow else -4), 202)
-    s.panel(248 if s.narrow else 388, 230, 96 if s.narrow else 280, 202)
-    s.text(26, 418, "encoder", kind="strong quiet", at="start")
-    s.text(dx + (34 if s.narrow else 72), 418, "decoder", kind="strong quiet", at="end")
+    p = Page(s)
 
-    def unit(x: float, letter: str, word: str, role: str) -> tuple[Box, Box]:
-        cell = s.layer(x, y_cell, 46, 34, "RNN")
-        state = s.cells(x - 20, y_state - 8, [[None] * 4], role, w=10, h=16)
-        s.flow(cell, state)
-        said = s.word(x, y_word, word)
-        s.flow(said, cell)
-        s.text(x + 30, y_state - 17, letter, role=role)
-        return cell, state
+    def unit(said: str, role: str) -> tuple[Part, Part, Part]:
+        state, cell = p.cells([[None] * 4], role, w=10, h=16), p.layer("RNN")
+        word = p.text(said, kind="strong")
+        p.link(word, cell, state)
+        return state, cell, word
 
+    def wide(said: str) -> Part:
+        """A step on all three states."""
+        w = p.of(252, 190)
+        return p.loose(p.own(w, 26, lambda x, y: s.step(x + w / 2, y + 13, w, 26, said)), both=True)
+
+    words = [unit(word, "key") for word in WORDS]
+    asked = [unit(word, "query") for word in p.of(("<bos>", "good"), ("good",))]
+    now = asked[-1]
+    score, mixed = wide("score, then softmax"), wide("weighted sum of the states")
+    shares = [p.cells([[w]], "weight", bars=True) for w in WEIGHTS[0, 0].tolist()]
+    for (state, _, _), share in zip(words, shares, strict=True):
+        p.link(state, score, share, mixed)
+    context = p.cells([[None]] * 4, "value", w=14, h=12, thick=True)
+    p.named(context, "context *c*_{2}", role="value", free=True)
+    join, linear = p.layer("*W*_{c}"), p.layer("linear")
+    written = p.text("evening", kind="strong")
+    p.link(mixed, context, join, linear, written)
+    p.link(now[0], join)
+    p.link(*(cell for _, cell, _ in words))
+    p.link(words[-1][1], *(cell for _, cell, _ in asked), label=p.of("", "*s*_{1}"))
+    none, more = [None] * 3, [None] * (len(asked) - 1)
+    lines: list[tuple[Part | None, ...]] = [
+        (*none, None, *more, written),
+        (*none, None, *more, linear),
+        (None, mixed, None, context, *more, join),
+        (*shares, None, *more, None),
+        (None, score, None, None, *more, None),
+    ]
+    for three, others in zip(zip(*words, strict=True), zip(*asked, strict=True), strict=True):
+        lines.append((*three, None, *others))
+    p.done(p.grid(*lines, gap=(p.of(34, 18), 24), turn=False))
     # One line behind the states carries all of them to the sum.
-    for a, b in pairwise(reversed(xs)):
-        s.arrow((a - 20, y_state), (b + 20, y_state), tip=False)
-    s.arrow((xs[0] - 20, y_state), (6, y_state), (6, y_sum), (left, y_sum))
-    score = s.step((left + right) / 2, y_score, right - left, 26, "score, then softmax")
-    mixed = s.step((left + right) / 2, y_sum, right - left, 26, "weighted sum of the states")
-    before: Box | None = None
-    for i, (x, word) in enumerate(zip(xs, WORDS, strict=True)):
-        cell, state = unit(x, f"*h*_{{{i + 1}}}", word, "key")
-        if before:
-            s.flow(before, cell)
-        before = cell
-        share = s.cells(
-            x - 26, y_weight - 12, [[WEIGHTS[0, 0, i].item()]], "weight", w=52, h=24, bars=True
-        )
-        s.flow(state, score, share, mixed)
-    assert before is not None
-    now, asks = unit(dx, "*s*_{2}", "good", "query")
-    if s.narrow:
-        s.flow(before, now)
-        s.text(234, y_cell - 12, "*s*_{1}", role="query")
-    else:
-        first, _ = unit(450, "*s*_{1}", "<bos>", "query")
-        s.flow(before, first, now)
-    turn = dx - 38 if s.narrow else 366.0
-    way = [(asks.x, y_state), (turn, y_state), (turn, y_score), (score.right, y_score)]
-    if not s.narrow:
-        way = [(dx, asks.y), (dx, y_score), (score.right, y_score)]
-    s.arrow(*way)
-    asked = 274 if s.narrow else 430
-    s.text(asked, y_score - 11, "query", role="query")
-    context = s.cells(
-        244 if s.narrow else 380, y_sum - 24, [[None]] * 4, "value", w=14, h=12, thick=True
+    states, left = [state.box for state, _, _ in words], mixed.box.x - 12
+    for a, b in pairwise(reversed(states)):
+        s.arrow((a.x, a.cy), (b.right, b.cy), tip=False)
+    s.arrow(
+        (states[0].x, states[0].cy),
+        (left, states[0].cy),
+        (left, mixed.box.cy),
+        (mixed.box.x, mixed.box.cy),
     )
-    s.text(context.cx - (6 if s.narrow else 0), context.y - 13, "context *c*_{2}", role="value")
-    join = s.layer(dx, y_sum, 46, 28, "*W*_{c}")
-    line = s.layer(dx, 46, 46, 26, "linear")
-    written = s.word(dx, 8, "evening")
-    s.flow(mixed, context, join)
-    s.flow(asks, join, line, written)
+    asks = now[0].box
+    turn = asks.cx if not s.narrow else asks.x - 18
+    start = (turn, asks.y) if not s.narrow else (turn, asks.cy)
+    s.arrow(
+        *[(asks.x, asks.cy)] * s.narrow,
+        start,
+        (turn, score.box.cy),
+        (score.box.right, score.box.cy),
+    )
+    s.text(turn + p.of(-28, 18), score.box.cy - 11, "query", role="query")
+    seen = [*states, *(state.box for state, _, _ in asked)]
+    letters = [f"*h*_{{{i}}}" for i in range(1, 4)] + ["*s*_{1}", "*s*_{2}"][-len(seen[3:]) :]
+    for at, letter in zip(seen, letters, strict=True):
+        s.text(at.right + 8, at.y - 9, letter, role="key" if at in states else "query")
+    for boxes, half in ((states, "encoder"), (seen[3:], "decoder")):
+        x, y = boxes[0].x - 12, boxes[0].y - 20
+        low = words[0][2].box.bottom + 30
+        s.panel(x, y, boxes[-1].right + 24 - x, low - y)
+        s.text(x + 12, low - 14, half, kind="strong quiet", at="start")
 
 
 @drawing(

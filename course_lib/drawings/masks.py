@@ -1,7 +1,7 @@
 """Masks: one laid on a sentence, a batch with padding, five ways to say it, and a hidden row."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -42,6 +42,14 @@ CORNERS = {
 def hidden(mask: Tensor) -> list[tuple[int, int]]:
     """The cells of a mask that are not to be seen."""
     return [(i, j) for i, j in (~mask).nonzero().tolist()]
+
+
+def laid(
+    p: Page, mask: Tensor, words: Iterable[object] = (), over: Iterable[object] = (), **how: Any
+) -> Part:
+    """A mask with its queries on the left and its keys above; what is hidden is hatched."""
+    usual: dict[str, Any] = {"role": "mask", "w": 31, "h": 26, "asks": ("query", "key")}
+    return p.cells(blank(mask), words=words, over=over, hatched=hidden(mask), **usual | how)
 
 
 def blank(mask: Tensor) -> list[list[object]]:
@@ -111,39 +119,16 @@ def padding_in_a_batch(s: Sketch) -> None:
     """Two sentences of different length, each with its mask."""
     p = Page(s)
     panels = []
-    for i, (real, words) in enumerate(zip(REAL, BATCH, strict=True)):
+    for i, (real, words) in enumerate(zip(REAL, BATCH, strict=True), 1):
         both = combine_masks(causal_mask(4), real[None])
         assert both is not None
-
-        def mask(
-            sees: Tensor,
-            words: Sequence[str] = (),
-            over: Sequence[str] = (),
-            *,
-            thick: bool = False,
-        ) -> Part:
-            return p.cells(
-                blank(sees),
-                "mask",
-                w=31,
-                h=26,
-                words=words,
-                over=over,
-                thick=thick,
-                asks=("query", "key"),
-                hatched=hidden(sees),
-            )
-
-        pads, causal = mask(real[0], (), words), mask(causal_mask(4), words)
-        seen = mask(both[0, 0], (), words, thick=True)
-        said = p.column(
-            *(p.text(line, kind="small quiet") for line in ("padding (1, 4)", "& causal (4, 4)")),
-            gap=0,
-        )
+        pads, causal = laid(p, real[0], (), words), laid(p, causal_mask(4), words)
+        seen = laid(p, both[0, 0], (), words, thick=True)
+        told = p.texts("padding (1, 4)", "& causal (4, 4)")
         p.link(causal, seen)
         asked = p.column(pads, p.sign("&", 11), causal, axle=2, gap=8)
-        got = p.row(asked, p.column(said, seen, axle=1, gap=20), gap=26)
-        panels.append((f"sentence {i + 1}: {real.sum()} words", got))
+        got = p.row(asked, p.column(told, seen, axle=1, gap=20), gap=26)
+        panels.append((f"sentence {i}: {real.sum()} words", got))
     p.done(p.panels(*panels))
 
 
@@ -199,38 +184,17 @@ def _signs(numbers: Tensor) -> list[object]:
 def hidden_row(s: Sketch) -> None:
     """A row without a visible key, and three answers to 0 divided by 0."""
     p = Page(s)
-    sees = p.cells(
-        blank(LEFT_SEES),
-        "mask",
-        w=36,
-        h=26,
-        words=LEFT,
-        over=LEFT,
-        asks=("query", "key"),
-        hatched=hidden(LEFT_SEES),
-        name="causal & padding",
-        shape="",
-    )
+    sees = p.named(laid(p, LEFT_SEES, LEFT, LEFT, w=36), "causal & padding")
     none, empty = torch.full((4,), -math.inf), torch.zeros(4, dtype=torch.bool)
-    powers = p.cells(none.exp(), "step", w=36, name="exponentials of the first row", shape="")
+    powers = p.cells(none.exp(), "step", w=36)
+    p.named(powers, "exponentials of the first row")
     p.named(powers, "sum 0, so each share is 0 ÷ 0", at="below")
+    small = torch.full((4,), -1e9).softmax(-1)
+    ours = p.cells([whole(masked_softmax(torch.zeros(4), empty))], "weight", w=36, thick=True)
     answers = p.column(
-        p.cells([none.softmax(-1).tolist()], "mask", name="fill −∞, softmax", shape=""),
-        p.cells(
-            [torch.full((4,), -1e9).softmax(-1).tolist()],
-            "weight",
-            bars=True,
-            name="fill −10^{9}, softmax",
-            shape="",
-        ),
-        p.cells(
-            [whole(masked_softmax(torch.zeros(4), empty))],
-            "weight",
-            w=36,
-            thick=True,
-            name="this course",
-            shape="",
-        ),
+        p.named(p.cells([none.softmax(-1).tolist()], "mask"), "fill −∞, softmax"),
+        p.named(p.cells(small, "weight", bars=True), "fill −10^{9}, softmax"),
+        p.named(ours, "this course"),
     )
     p.link(sees, powers)
     for answer in answers.each if not s.narrow else [answers.each[0]]:
@@ -247,20 +211,7 @@ def two_corners(s: Sketch) -> None:
     """The same triangle, laid into two corners."""
     p = Page(s)
     panels = [
-        (
-            name,
-            p.cells(
-                blank(mask),
-                "mask",
-                w=50,
-                h=28,
-                words=CACHED[3:],
-                over=CACHED,
-                asks=("query", "key"),
-                hatched=hidden(mask),
-                thick=i == 1,
-            ),
-        )
+        (name, laid(p, mask, CACHED[3:], CACHED, w=50, thick=i == 1))
         for i, (name, mask) in enumerate(CORNERS.items())
     ]
     p.done(p.panels(*panels))

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from course_lib.drawings.parts import SIDES, Part, Parts, Rows, as_shown, nothing
-from course_lib.drawings.sketch import Box, Point, Sketch
+from course_lib.drawings.shapes import Box, Point
+from course_lib.drawings.sketch import Sketch
 
 
 class Page(Parts):
@@ -33,6 +34,10 @@ class Page(Parts):
         """Below one another, their anchors on one line."""
         return _chain(parts, gap, 1, axle)
 
+    def texts(self, *lines: str, role: str = "", kind: str = "small quiet") -> Part:
+        """Lines of text."""
+        return self.column(*(self.text(line, role=role, kind=kind) for line in lines), gap=0)
+
     def line(self, *parts: Part, gap: float = 16, axle: int | None = None) -> Part:
         """Side by side on a page, below one another on a phone."""
         return _chain(parts, gap, int(self.s.narrow), axle)
@@ -42,17 +47,21 @@ class Page(Parts):
         return _chain(parts, gap, int(not self.s.narrow), axle)
 
     def grid(
-        self, *rows: Sequence[Part | None], gap: tuple[float, float] = (16, 12),
-        axle: int | None = None, turn: bool = True,
-    ) -> Part:  # fmt: skip
+        self,
+        *rows: Sequence[Part | None],
+        gap: tuple[float, float] = (16, 12),
+        axle: int | None = None,
+        turn: bool = True,
+    ) -> Part:
         """Parts in line with those above and beside them; a phone has columns for rows."""
         turn = turn and self.s.narrow
         lines = [*zip(*rows, strict=True)] if turn else [*rows]
         columns = [*zip(*lines, strict=True)]
         for axis, some in [(1, line) for line in lines] + [(0, column) for column in columns]:
             there = [part for part in some if part]
-            low, high = (max(part.room[i] for part in there) if there else 0.0
-                         for i in (axis, axis + 2))  # fmt: skip
+            low, high = (
+                max(part.room[i] for part in there) if there else 0.0 for i in (axis, axis + 2)
+            )
             for part in there:
                 room = [*part.room]
                 room[axis], room[axis + 2] = low, high
@@ -60,16 +69,25 @@ class Page(Parts):
         wide = [next((part.room for part in column if part), (0.0,) * 4) for column in columns]
         empty = [(room[0], 0, room[2], 0) for room in wide]
         made = [
-            self.row(*(part or Part(empty[j], nothing) for j, part in enumerate(line)), gap=gap[0],
-                     axle=axle if turn else None)
+            self.row(
+                *(part or Part(empty[j], nothing) for j, part in enumerate(line)),
+                gap=gap[0],
+                axle=axle if turn else None,
+            )
             for line in lines
-        ]  # fmt: skip
+        ]
         return self.column(*made, gap=gap[1], axle=None if turn else axle)
 
     def rows(
-        self, numbers: Tensor | Sequence[Any], role: str | Sequence[str], *, gap: float = 8,
-        words: Iterable[str] = (), over: Iterable[object] = (), **how: Any,
-    ) -> Part:  # fmt: skip
+        self,
+        numbers: Tensor | Sequence[Any],
+        role: str | Sequence[str],
+        *,
+        gap: float = 8,
+        words: Iterable[str] = (),
+        over: Iterable[object] = (),
+        **how: Any,
+    ) -> Part:
         """A matrix whose rows stand apart; a vector has one number in each row.
 
         Each row may have a role and ``asks`` of its own, and ``thick`` may be the number of one
@@ -86,9 +104,18 @@ class Page(Parts):
         for i, (row, word) in enumerate(zip(rows, [*words] or [""] * len(rows), strict=True)):
             gone = [(0, j) for at, j in dark if at == i]
             strong = thick is True or (thick is not False and thick == i)
-            made.append(self.cells([row], roles[i], words=[word] * bool(word), hatched=gone,
-                                   asks=asks[i] if isinstance(asks, list) else asks,
-                over=() if i else over, thick=strong, **how))  # fmt: skip
+            made.append(
+                self.cells(
+                    [row],
+                    roles[i],
+                    words=[word] * bool(word),
+                    hatched=gone,
+                    asks=asks[i] if isinstance(asks, list) else asks,
+                    over=() if i else over,
+                    thick=strong,
+                    **how,
+                )
+            )
         return self.called(self.column(*made, gap=gap), numbers, roles[0], **called)
 
     def signs(self, said: str, beside: Part, r: float = 8) -> Part:
@@ -158,9 +185,15 @@ class Page(Parts):
         return _chain(grounds, gap, int(below))
 
     def link(
-        self, *parts: Part, label: str = "", side: str = "", bend: str = "", at: float = 0.5,
-        share: float = 0.5, **how: Any,
-    ) -> None:  # fmt: skip
+        self,
+        *parts: Part,
+        label: str = "",
+        side: str = "",
+        bend: str = "",
+        at: float = 0.5,
+        share: float = 0.5,
+        **how: Any,
+    ) -> None:
         """An arrow from each part to the next, once they are placed.
 
         Args:

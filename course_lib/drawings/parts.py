@@ -10,11 +10,11 @@ from typing import Any
 from torch import Tensor
 
 from course_lib.drawings.letters import number, written
-from course_lib.drawings.sketch import Box, Point, Sketch, table
+from course_lib.drawings.shapes import Box, Point, table
+from course_lib.drawings.sketch import Sketch
 
 SIDES = ("left", "above", "right", "below")
 Rows = Sequence[Sequence[object]]
-_NOWHERE = Box(0, 0, 0, 0)
 
 
 @dataclass(eq=False)
@@ -38,7 +38,7 @@ class Part:
     names: list[float] = field(default_factory=lambda: [0.0] * 4)
     gap: float = 0
     round: bool = False
-    box: Box = _NOWHERE
+    box: Box = field(init=False)
 
     def put(self, x: float, y: float) -> None:
         """Draw it there."""
@@ -111,16 +111,23 @@ class Parts:
 
     def text(self, said: str, *, role: str = "", kind: str = "") -> Part:
         """A line of text."""
-        w = self.size(said, kind=kind)
+        w = self.size(said, kind=kind) + 8
         return self.own(
             w, 16, lambda x, y: self.s.text(x + w / 2, y + 8, said, role=role, kind=kind)
         )
 
     def cells(
-        self, rows: Tensor | Rows, role: str | Callable[[int, int], str], *, w: float = 0,
-        h: float = 0, words: Iterable[object] = (), over: Iterable[object] = (),
-        asks: tuple[str, str] = ("", ""), **how: Any,
-    ) -> Part:  # fmt: skip
+        self,
+        rows: Tensor | Rows,
+        role: str | Callable[[int, int], str],
+        *,
+        w: float = 0,
+        h: float = 0,
+        words: Iterable[object] = (),
+        over: Iterable[object] = (),
+        asks: tuple[str, str] = ("", ""),
+        **how: Any,
+    ) -> Part:
         """A vector or a matrix, as wide as its longest number asks for.
 
         Args:
@@ -138,8 +145,9 @@ class Parts:
         shown, words, over = as_shown(rows, how), [*words], [*over]
         kind = "small strong" if any(asks) else ""
         thick = [] if isinstance(role, str) else how.pop("thick", [])
-        w = w or max(math.ceil(self.size(*over, kind="strong")) + 8 * bool(over),
-                     self.cell(shown, how))  # fmt: skip
+        w = w or max(
+            math.ceil(self.size(*over, kind="strong")) + 8 * bool(over), self.cell(shown, how)
+        )
         h = h or (24 if over or said_in(shown, how) else 18)
 
         def draw(x: float, y: float) -> Box:
@@ -179,9 +187,12 @@ class Parts:
         )
 
     def step(
-        self, *lines: str, beside: Part | None = None, upright: bool | None = None,
+        self,
+        *lines: str,
+        beside: Part | None = None,
+        upright: bool | None = None,
         role: str = "step",
-    ) -> Part:  # fmt: skip
+    ) -> Part:
         """A function without parameters, ``upright`` beside tall parts: if not given, on a page."""
         w, h = self.size(*lines) + 26, 12.0 + 15 * len(lines)
         if beside and (not self.s.narrow if upright is None else upright):
@@ -199,9 +210,15 @@ class Parts:
         return part
 
     def named(
-        self, part: Part, said: str, shape: str = "", *, role: str = "", at: str = "above",
+        self,
+        part: Part,
+        said: str,
+        shape: str = "",
+        *,
+        role: str = "",
+        at: str = "above",
         free: bool = False,
-    ) -> Part:  # fmt: skip
+    ) -> Part:
         """Give a part a name and its shape; ``at`` may be two sides, for a page and a phone.
 
         Where nothing else stands at that side, the name is ``free``: it takes no room.
@@ -230,9 +247,14 @@ class Parts:
         return part
 
     def called(
-        self, part: Part, of: Any, role: str, name: str = "", shape: str | None = None,
+        self,
+        part: Part,
+        of: Any,
+        role: str,
+        name: str = "",
+        shape: str | None = None,
         at: str = "above",
-    ) -> Part:  # fmt: skip
+    ) -> Part:
         """A part with its name and its size, in its colour if that is one of its own."""
         if shape is None:
             size = of.shape if isinstance(of, Tensor) else (len(of), len(of[0]))

@@ -5,7 +5,8 @@ import torch.nn.functional as F
 
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.drawings import Box, Page, Sketch, drawing
-from course_lib.drawings.rows import Rows, said
+from course_lib.drawings.parts import nothing
+from course_lib.drawings.rows import said
 from course_lib.masks import causal_mask
 
 SENTENCE = ("the", "kings", "?", "cold")
@@ -35,11 +36,6 @@ NEXT, FOUND = scaled_dot_product_attention(
 )
 
 
-def _words(s: Sketch, x: float, ys: list[float], texts: tuple[str, ...]) -> None:
-    for i, (word, y) in enumerate(zip(texts, ys, strict=True)):
-        s.text(x, y, word, kind="strong", at="end", role="query" if i == HIDDEN else "")
-
-
 @drawing(
     """A model reads four words, the kings question mark cold, and says which verb is hidden. The
     words become vectors, which pass two blocks, until the vector of the hidden word gives are or
@@ -49,59 +45,52 @@ def _words(s: Sketch, x: float, ys: list[float], texts: tuple[str, ...]) -> None
 )
 def read_and_change(s: Sketch) -> None:
     """Where a trained model can be looked at, and where it can be cut."""
-    c, wide, gap = (7.0, 42.0, 12.0) if s.narrow else (12.0, 84.0, 20.0)
-    ys = [104.0 + 34 * i for i in range(4)]
-    x = 40.0 if s.narrow else 50.0
-    _words(s, x, ys, SENTENCE)
-    columns, blocks = [], []
-    x += 8 if s.narrow else 14
-    high = ys[-1] - ys[0] + 28
-    for n in range(3):
-        column = [
-            s.cells(x, y - 8, [[None] * 4], "value" if i == HIDDEN and n == 2 else "state", w=c,
-                    h=16, thick=i == HIDDEN and n == 2)
-            for i, y in enumerate(ys)
-        ]  # fmt: skip
-        columns.append(Box(x, column[0].y, column[0].w, column[-1].bottom - column[0].y))
-        if n < 2:
-            name = ("block", str(n + 1)) if s.narrow else (f"block {n + 1}",)
-            middle = x + 4 * c + gap + wide / 2
-            block = s.layer(middle, (ys[0] + ys[-1]) / 2, wide, high, *name)
-            for y in ys:
-                s.arrow((x + 4 * c, y), (block.x, y))
-                s.arrow((block.right, y), (block.right + gap, y))
-            blocks.append(block)
-            x = block.right + gap
-    end = columns[2].right
-    answer = s.cells(end + (18 if s.narrow else 74), ys[HIDDEN] - 24, [["are"], ["is"]], "value",
-                     w=34 if s.narrow else 44)  # fmt: skip
+    p = Page(s)
+    asks = [("query" if i == HIDDEN else "", "") for i in range(len(SENTENCE))]
+    rows: list[list[object]] = [[None] * 4] * len(SENTENCE)
+    roles = ["value" if i == HIDDEN else "state" for i in range(len(SENTENCE))]
+    how = {"w": p.of(12, 7), "h": 16, "gap": 18}
+    parts = [
+        p.rows(rows, "state", words=SENTENCE, asks=asks, **how),
+        p.rows(rows, "state", **how),
+        p.rows(rows, roles, thick=HIDDEN, **how),
+    ]
+    blocks = [
+        p.layer(*p.of((f"block {n}",), ("block", f"{n}")), w=p.of(84, 42), beside=parts[0])
+        for n in (1, 2)
+    ]
+    p.each(parts[0], blocks[0], parts[1], blocks[1], parts[2])
+    chain = [parts[0], blocks[0], parts[1], blocks[1], parts[2]]
+    p.done(p.row(*chain, p.own(p.of(112, 36), 16, nothing), gap=p.of(20, 12)))
+    columns, (first, second) = [part.box for part in parts], [block.box for block in blocks]
+    x, y = columns[2].right, columns[2].y + HIDDEN * 34 + 8
+    answer = s.cells(x + p.of(74, 18), y - 24, [["are"], ["is"]], "value", w=p.of(44, 34))
     if s.narrow:
-        s.arrow((end, ys[HIDDEN]), (answer.x, ys[HIDDEN]))
+        s.arrow((x, y), (answer.x, y))
     else:
-        head = s.layer(end + 36, ys[HIDDEN], 44, 24, "head")
-        s.arrow((end, ys[HIDDEN]), (head.x, ys[HIDDEN]))
+        head = s.layer(x + 36, y, 44, 24, "head")
+        s.arrow((x, y), (head.x, y))
         s.flow(head, answer)
-    low = blocks[0].bottom
+    top, low = first.y - 28, first.bottom + 36
     for at, word, gloss in (
-        (blocks[0], "map", "where it looks"),
+        (first, "map", "where it looks"),
         (columns[1], "probe", "what is in it"),
         (columns[2], "logit lens", "what it would say"),
     ):
-        top = blocks[0].y - 28
-        s.text(at.cx, top - 15 * (not s.narrow), word, kind="strong", role="weight")
+        s.text(at.cx, top - p.of(15, 0), word, kind="strong", role="weight")
         if not s.narrow:
             s.text(at.cx, top, gloss, kind="small quiet")
         s.arrow((at.cx, at.y), (at.cx, top + 10))
     for at, word, gloss in (
         (columns[0], "hide", "a word"),
         (columns[1], "patch", "a vector"),
-        (blocks[1], "silence", "a head"),
+        (second, "silence", "a head"),
     ):
-        s.text(at.cx, low + 36, word, kind="strong", role="key")
-        s.text(at.cx, low + 51, gloss, kind="small quiet")
-        s.arrow((at.cx, low + 27), (at.cx, at.bottom))
-    s.text(2, blocks[0].y - 28, "read", kind="strong quiet", at="start")
-    s.text(2, low + (70 if s.narrow else 36), "change", kind="strong quiet", at="start")
+        s.text(at.cx, low, word, kind="strong", role="key")
+        s.text(at.cx, low + 15, gloss, kind="small quiet")
+        s.arrow((at.cx, low - 9), (at.cx, at.bottom))
+    s.text(2, top, "read", kind="strong quiet", at="start")
+    s.text(2, low + p.of(0, 34), "change", kind="strong quiet", at="start")
 
 
 @drawing(
@@ -138,18 +127,16 @@ def row_by_hand(s: Sketch) -> None:
 )
 def whose_row(s: Sketch) -> None:
     """Each row of cross-attention has two words: one that is read, one that is predicted."""
-    w, h = (44.0, 26.0) if s.narrow else (64.0, 28.0)
-    table = s.cells((s.width - 3 * w) / 2, 60, ALIGNED, "weight", w=w, h=h, bars=True)
-    s.name_columns(table, SOURCE, gap=12, role="key", kind="strong")
-    side = 26 if s.narrow else 40
-    for i, (before, after) in enumerate(zip(READS, WRITES, strict=True)):
-        y = table.cell(i).cy
-        left = s.text(table.x - side, y, before, kind="strong", role="query", at="end")
-        right = s.text(table.right + side, y, after, kind="strong", role="value", at="start")
-        s.arrow((left.right + 3, y), (table.x, y))
-        s.arrow((table.right, y), (right.x - 3, y))
-    s.text(table.x - side, table.y - 12, "reads", kind="small quiet", at="end")
-    s.text(table.right + side, table.y - 12, "predicts", kind="small quiet", at="start")
+    p = Page(s)
+    table = p.cells(
+        ALIGNED, "weight", w=p.of(64, 44), h=27, bars=True, over=SOURCE, asks=("", "key")
+    )
+    sides = []
+    for words, role, head in ((READS, "query", "reads"), (WRITES, "value", "predicts")):
+        texts = p.column(*(p.text(word, kind="strong", role=role) for word in words), gap=11)
+        sides.append(p.named(texts, "", head))
+    p.each(sides[0], table, sides[1])
+    p.done(p.row(sides[0], table, sides[1], gap=p.of(36, 22)))
 
 
 def _run(s: Sketch, top: float, noun: str, said: str, verb: str, role: str) -> Box:
@@ -165,8 +152,9 @@ def _run(s: Sketch, top: float, noun: str, said: str, verb: str, role: str) -> B
     for n in range(3):
         for i, y in enumerate(ys):
             special = (n, i) == (1, 1)
-            box = s.cells(x, y - 8, [[None] * 4], role if special else "state", w=c, h=16,
-                          thick=special)  # fmt: skip
+            box = s.cells(
+                x, y - 8, [[None] * 4], role if special else "state", w=c, h=16, thick=special
+            )
             marked = box if special else marked
             if n < 2:
                 s.arrow((box.right, y), (box.right + gap, y))
@@ -175,8 +163,14 @@ def _run(s: Sketch, top: float, noun: str, said: str, verb: str, role: str) -> B
             s.layer(x + 4 * c + gap + wide / 2, ys[1], wide, 88, f"block {n + 1}")
             x += 4 * c + 2 * gap + wide
     end = x + 4 * c
-    answer = s.cells(end + (14 if s.narrow else 40), ys[2] - 12, [[verb]], "value",
-                     w=32 if s.narrow else 46, thick=True)  # fmt: skip
+    answer = s.cells(
+        end + (14 if s.narrow else 40),
+        ys[2] - 12,
+        [[verb]],
+        "value",
+        w=32 if s.narrow else 46,
+        thick=True,
+    )
     s.arrow((end, ys[2]), (answer.x, ys[2]))
     return marked
 
@@ -208,53 +202,35 @@ def patching(s: Sketch) -> None:
 )
 def induction_by_hand(s: Sketch) -> None:
     """The word before is copied; the last word finds its earlier self and takes what followed."""
-    w, h, gap = (46.0, 24.0, 32.0) if s.narrow else (54.0, 26.0, 36.0)
-    ys = [56 + i * gap for i in range(4)]
-    rows = Rows(s, ys, h, MET)
-    own = rows.column(2, [[word] for word in MET], "state", w)
-    s.name(own[0], "word")
-    came = [[""]] + [[word] for word in MET[:-1]]
-    before = rows.column(own[0].right + (44 if s.narrow else 64), came, "key", w)
-    s.name(before[0], "word before", role="key")
-    for i in range(3):
-        middle = own[0].right + (26 if s.narrow else 36)
-        s.arrow(
-            (own[i].right, ys[i]), (middle, ys[i]), (middle, ys[i + 1]), (before[0].x, ys[i + 1])
-        )
-    s.text(own[0].right + (21 if s.narrow else 31), ys[0] - 44, "head 1", kind="small quiet")
-    low = ys[-1] + 50
-    asks = s.cells(before[0].x, low - h / 2, [["Anna"]], "query", w=w, h=h)
-    s.name(asks, "asks", role="query", side="below")
-    s.arrow((own[-1].cx, own[-1].bottom), (own[-1].cx, low), (asks.x, low))
-    scores = rows.column(before[0].right + 48, SCORES[-1], "step", 30)
-    rows.across(before, scores)
-    join = before[0].right + 21
-    s.arrow((asks.right, low), (join, low), (join, ys[0]), tip=False)
-    for y in ys:
-        s.sign(join, y, "·", r=7)
-    s.name(scores[0], "scores")
-    found = [[a] for a in FOUND[-1].tolist()]
-    pill = s.step(scores[0].right + 30, (ys[0] + ys[-1]) / 2, 24, 3 * gap + h, "softmax")
-    for box in scores:
-        s.flow(box, pill)
-    weights = rows.column(pill.right + 16, found, "weight", 46 if s.narrow else 54, bars=True)
-    for box in weights:
-        s.flow(pill, box)
-    s.name(weights[0], "weights", role="weight")
-    s.text((scores[0].x + weights[0].right) / 2, ys[0] - 44, "head 2", kind="small quiet")
+    p = Page(s)
+    words = [[word] for word in MET]
+    own = p.rows(words, "state", name="word", shape="")
+    before = p.rows([[""], *words[:-1]], "key", name="word before", shape="")
+    asks = p.cells(words[-1:], "query", name="asks", shape="", at="below")
+    dots = p.signs("·", before, 7)
+    scores = p.rows(SCORES[-1], "step", name="scores", shape="")
+    pill = p.step("softmax", beside=before, upright=True)
+    weights = p.rows(FOUND[-1], "weight", bars=True, name="weights", shape="")
     sums = [[name, share] for name, share in zip(NAMES, NEXT[-1].tolist(), strict=True)]
+    out = p.cells(sums, "value", thick=True, h=26)
+    for one, then in zip(own.each, before.each[1:], strict=False):
+        p.link(one, then, bend="xx")
+    p.link(own.each[-1], asks, bend="y")
+    p.link(asks, dots.each[-1], bend="x", tip=False)
+    p.link(*reversed(dots.each), tip=False)
+    p.each(before, dots, scores, pill, weights)
+    asked = p.column(before, asks, axle=0, gap=20)
+    head = p.row(own, asked, dots, scores, pill, gap=p.of(20, 12))
     if s.narrow:
-        out = s.cells(weights[0].right - 2 * w, low + 14, sums, "value", w=w, h=h, thick=True)
-        s.flow(weights[-1], out)
-        s.name(out, "next word", role="value", side="left")
-        return
-    values = rows.column(weights[0].right + 32, [[word] for word in MET], "value", w)
-    for y in ys:
-        s.sign(weights[0].right + 16, y, "×", r=7)
-    s.name(values[0], "word", role="value")
-    out = s.cells(values[0].right + 34, (ys[0] + ys[-1] - 3 * h) / 2, sums, "value", w=48, h=h,
-                  thick=True)  # fmt: skip
-    for box in values:
-        s.arrow((box.right, box.cy), (box.right + 14, box.cy), (box.right + 14, out.cy),
-                (out.x, out.cy))  # fmt: skip
-    s.name(out, "next word", role="value")
+        p.named(out, "next word", role="value", at="left", free=True)
+        p.link(weights, out)
+        p.done(p.row(head, p.column(weights, out, axle=0, gap=24), gap=14))
+    else:
+        p.named(out, "next word", role="value")
+        values = p.rows(words, "value", name="word", shape="")
+        for value in values.each:
+            p.link(value, out)
+        p.done(p.row(head, weights, p.signs("×", weights, 7), values, gap=12), out)
+    y = own.box.y - 44
+    for a, b, name in ((own, before, "head 1"), (scores, weights, "head 2")):
+        s.text((a.box.right + b.box.x) / 2, y, name, kind="small quiet")

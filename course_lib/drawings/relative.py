@@ -107,9 +107,12 @@ def same_turn(s: Sketch) -> None:
         between = round(math.degrees(last - first))
         middle = (first + last) / 2
         s.text(
-            x + 1.2 * unit * math.cos(middle), y - 1.2 * unit * math.sin(middle),
-            f"{between}°", kind="small strong", role="position",
-        )  # fmt: skip
+            x + 1.2 * unit * math.cos(middle),
+            y - 1.2 * unit * math.sin(middle),
+            f"{between}°",
+            kind="small strong",
+            role="position",
+        )
         digits = 2 if i else 0
         lines = (("query", "query", turned[0]), ("key", "key", turned[1]))
         for row, (role, word, hand) in enumerate(lines):
@@ -218,9 +221,12 @@ def squeezed_places(s: Sketch) -> None:
     y = 54 + 2 * high
     last = x + squeezed(LONGER - 1) * unit
     s.text(
-        last + r + 10, y, f"token {LONGER - 1} at place {squeezed(LONGER - 1):.1f},",
-        kind="small quiet", at="start",
-    )  # fmt: skip
+        last + r + 10,
+        y,
+        f"token {LONGER - 1} at place {squeezed(LONGER - 1):.1f},",
+        kind="small quiet",
+        at="start",
+    )
     s.text(last + r + 10, y + 16, f"{squeezed(1):.1f} apart", kind="small quiet", at="start")
 
 

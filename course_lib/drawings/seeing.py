@@ -41,9 +41,7 @@ PARTS = (
 
 def _left(p: Page, said: str) -> Part:
     """A text that begins where others in its column begin."""
-    part = p.text(said)
-    wide = sum(part.room[::2])
-    return p.own(p.size(*PARTS), 16, lambda x, y: p.s.text(x + wide / 2, y + 8, said))
+    return p.own(p.size(*PARTS), 16, lambda x, y: p.s.text(x, y + 8, said, at="start"))
 
 
 def _badge(s: Sketch, x: float, y: float, number: int) -> Box:
@@ -153,16 +151,20 @@ def distance_by_hand(s: Sketch) -> None:
     w, h = (46.0, 26.0) if s.narrow else (58.0, 28.0)
     gx, gy, side, away = (116.0, 6.0, 36.0, 70.0) if s.narrow else (16.0, 52.0, 40.0, 82.0)
     patches = [
-        s.cells(gx + n % 2 * away, gy + n // 2 * away, [[n]], "state" if n else "query", w=side,
-                h=side)
+        s.cells(
+            gx + n % 2 * away, gy + n // 2 * away, [[n]], "state" if n else "query", w=side, h=side
+        )
         for n in range(4)
-    ]  # fmt: skip
+    ]
     first, right, under, across = patches
     s.flow(first, right, label=f"{FAR[1]:.0f}")
     s.flow(first, under, label=f"{FAR[2]:.0f}", side="left")
     s.arrow((first.right, first.bottom), (across.x, across.y))
-    s.name(Box(first.x, first.y, across.right - first.x, across.bottom - first.y),
-           "patch 0 looks", side="below")  # fmt: skip
+    s.name(
+        Box(first.x, first.y, across.right - first.x, across.bottom - first.y),
+        "patch 0 looks",
+        side="below",
+    )
     x = 62.0 if s.narrow else 300.0
     step, top = (62.0, across.bottom + 72) if s.narrow else (50.0, 36.0)
     heads = ["class", *map(str, range(4))]
@@ -179,9 +181,16 @@ def distance_by_hand(s: Sketch) -> None:
         y = top + i * step + (i > 0) * (14 if s.narrow else 0)
         start = x + (5 - len(numbers)) * w
         row = s.cells(
-            start, y, [numbers], role, w=w, h=h, digits=2 if i == 3 else 1,
-            bars=role == "weight", hatched=[(0, 0)] if i == 1 else (),
-        )  # fmt: skip
+            start,
+            y,
+            [numbers],
+            role,
+            w=w,
+            h=h,
+            digits=2 if i == 3 else 1,
+            bars=role == "weight",
+            hatched=[(0, 0)] if i == 1 else (),
+        )
         if s.narrow:
             s.text(4, y - (26 if i == 0 else 12), name, at="start")
         else:
@@ -250,44 +259,52 @@ def convolution_and_attention(s: Sketch) -> None:
 )
 def teacher_and_student(s: Sketch) -> None:
     """One picture, two networks, two losses."""
-    boat = s.pixels(2, 84, BOAT.tolist(), 6 if s.narrow else 7)
-    rows: list[list[object]] = [[word, float(p)] for word, p in zip(CLASSES, SOFT, strict=True)]
+    p = Page(s)
+    boat = p.pixels(BOAT.tolist(), p.of(7, 6))
+    teacher, student = p.layer("teacher,", "convolutional"), p.layer("student,", "transformer")
+    rows = [[word, float(share)] for word, share in zip(CLASSES, SOFT, strict=True)]
+    answer = p.named(p.cells(rows, "state"), "soft answer", at="below", free=not s.narrow)
+    by_teacher = p.step("loss with", "the teacher", role="weight")
+    by_label = p.step("loss with", "the label", role="weight")
+    label = p.named(p.text(CLASSES[0], kind="strong"), "", "label", at="below")
+    for network in (teacher, student):
+        p.link(boat, network, bend="xx")
+    p.link(teacher, answer)
+    p.link(answer, by_teacher, bend="x")
+    side, more = p.of("below", "left"), p.of(" answers", "")
+    p.link(
+        student,
+        by_teacher,
+        bend="xx",
+        at=p.of(0.1, 0.5),
+        label="distillation token" + more,
+        side=side,
+        share=p.of(0.5, 0.85),
+    )
+    p.link(
+        student, by_label, bend="xx", label="class token" + more, side=side, share=p.of(0.5, 0.85)
+    )
+    p.link(label, by_label)
     if s.narrow:
-        teacher = s.layer(138, 30, 104, 44, "teacher,", "convolutional")
-        student = s.layer(128, 190, 84, 44, "student,", "ViT")
-        turn = boat.cx
-        s.arrow((turn, boat.y), (turn, teacher.cy), (teacher.x, teacher.cy))
-        s.arrow((turn, boat.bottom), (turn, student.cy), (student.x, student.cy))
-        answer = s.cells(234, 10, rows, "state", w=52, h=20)
-        s.name(answer, "soft answer", side="below")
-        by_teacher = s.step(282, 144, 112, 40, "loss with", "the teacher", role="weight")
-        by_label = s.step(282, 250, 112, 40, "loss with", "the label", role="weight")
-        s.flow(teacher, answer)
-        s.arrow((answer.cx - 4, answer.bottom + 20), (answer.cx - 4, by_teacher.y))
-        s.arrow((student.right, student.cy - 10), (198, student.cy - 10), (198, by_teacher.cy),
-                (by_teacher.x, by_teacher.cy))  # fmt: skip
-        s.arrow((student.right, student.cy + 10), (198, student.cy + 10), (198, by_label.cy),
-                (by_label.x, by_label.cy))  # fmt: skip
-        s.text(190, 144, "distillation token", kind="small quiet", at="end")
-        s.text(190, 250, "class token", kind="small quiet", at="end")
-        label = s.word(282, 312, CLASSES[0], "label")
-        s.arrow((by_label.cx, label.y - 3), (by_label.cx, by_label.bottom))
-        return
-    teacher = s.layer(170, 40, 112, 46, "teacher,", "convolutional")
-    student = s.layer(170, 176, 112, 46, "student,", "transformer")
-    turn = boat.right + 24
-    s.arrow((boat.right, boat.cy), (turn, boat.cy), (turn, teacher.cy), (teacher.x, teacher.cy))
-    s.arrow((boat.right, boat.cy), (turn, boat.cy), (turn, student.cy), (student.x, student.cy))
-    answer = s.cells(330, 7, rows, "state", w=58, h=22)
-    s.name(answer, "soft answer", side="below")
-    s.flow(teacher, answer)
-    by_teacher = s.step(560, 108, 120, 42, "loss with", "the teacher", role="weight")
-    by_label = s.step(560, 196, 120, 42, "loss with", "the label", role="weight")
-    s.arrow((answer.right, answer.cy), (by_teacher.cx, answer.cy), (by_teacher.cx, by_teacher.y))
-    s.arrow((student.right, student.cy - 12), (258, student.cy - 12), (258, by_teacher.cy),
-            (by_teacher.x, by_teacher.cy))  # fmt: skip
-    s.flow(student, by_label)
-    s.text(380, by_teacher.cy + 12, "distillation token answers", kind="small quiet")
-    s.text(380, by_label.cy + 12, "class token answers", kind="small quiet")
-    label = s.word(by_label.cx, 254, CLASSES[0], "label")
-    s.arrow((by_label.cx, label.y - 3), (by_label.cx, by_label.bottom))
+        grid = p.grid(
+            (teacher, answer),
+            (None, by_teacher),
+            (student, None),
+            (None, by_label),
+            (None, label),
+            gap=(24, 18),
+            turn=False,
+        )
+        p.done(p.row(boat, grid, gap=22))
+    else:
+        rest = [None] * 2
+        p.done(
+            boat,
+            p.grid(
+                (teacher, answer, None),
+                (*rest, by_teacher),
+                (student, None, by_label),
+                (*rest, label),
+                gap=(70, 16),
+            ),
+        )

@@ -65,8 +65,9 @@ def two_towers(s: Sketch) -> None:
     ys = [top + pitch * i for i in range(3)]
     xs = [first + step * j for j in range(3)]
     u, high = (24.0, 22.0) if narrow else (38.0, 24.0)
-    tower = s.layer(72 if narrow else 112, ys[1], 48 if narrow else 72, 2 * pitch + 44,
-                    "image", "tower")  # fmt: skip
+    tower = s.layer(
+        72 if narrow else 112, ys[1], 48 if narrow else 72, 2 * pitch + 44, "image", "tower"
+    )
     for i, (thing, y) in enumerate(zip(THINGS, ys, strict=True)):
         seen = s.pixels(0, y - 4 * side, _picture(*thing), side)
         x = tower.right + (12 if narrow else 28)
@@ -88,8 +89,16 @@ def two_towers(s: Sketch) -> None:
         s.text(vector.x - 5, vector.cy, f"*v*_{{{j + 1}}}", role="key", at="end")
         s.arrow((x, vector.bottom), (x, ys[0] - 17))
         for i, y in enumerate(ys):
-            s.cells(x - w / 2, y - 17, [[COSINES[i, j].item()]], "step", w=w, h=34, digits=1,
-                    thick=i == j)  # fmt: skip
+            s.cells(
+                x - w / 2,
+                y - 17,
+                [[COSINES[i, j].item()]],
+                "step",
+                w=w,
+                h=34,
+                digits=1,
+                thick=i == j,
+            )
     s.text(xs[1], ys[2] + 32, "cosines; pairs have a strong edge", kind="small quiet")
 
 
@@ -272,8 +281,11 @@ def picture_in_a_sentence(s: Sketch) -> None:
     s.text(mask.cx, mask.bottom + 20, "positions", kind="small quiet")
     if s.narrow:
         return
-    notes = ((0, 2, "a word sees what is before it"), (2, 8, "a patch sees the words before it"),
-             (8, 10, "a word sees the whole picture"))  # fmt: skip
+    notes = (
+        (0, 2, "a word sees what is before it"),
+        (2, 8, "a patch sees the words before it"),
+        (8, 10, "a word sees the whole picture"),
+    )
     for start, end, note in notes:
         middle = (mask.cell(start).y + mask.cell(end - 1).bottom) / 2
         s.text(mask.right + 16, middle, note, at="start")

@@ -117,9 +117,13 @@ def translate_good_evening(s: Sketch) -> None:
     for t, ((out, _), (_, goal)) in enumerate(pairwise(rows)):
         between = (dx[t] + dx[t + 1]) / 2 + 5
         s.arrow(
-            (out.right + 4, out.cy), (between, out.cy), (between, goal.cy), (goal.x - 1, goal.cy),
-            dashed=True, hop=dy,
-        )  # fmt: skip
+            (out.right + 4, out.cy),
+            (between, out.cy),
+            (between, goal.cy),
+            (goal.x - 1, goal.cy),
+            dashed=True,
+            hop=dy,
+        )
     x, at = (60, 498) if s.narrow else (430, 284)
     s.arrow((x, at), (x + 36, at), dashed=True)
     s.text(x + 42, at, "a written word goes in next", kind="small quiet", at="start")

@@ -11,62 +11,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from torch import Tensor
 
 from course_lib.drawings.letters import number, plain, written
+from course_lib.drawings.shapes import Box, Point, hatching, line, rect, table, unit
 from course_lib.drawings.style import HANGUL, rules
-
-Point = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Box:
-    """A rectangle in which something stands.
-
-    Attributes:
-        x: Its left edge.
-        y: Its upper edge.
-        w: Its width.
-        h: Its height.
-        rows: How many cells it has, from above.
-        columns: How many it has, from the left.
-    """
-
-    x: float
-    y: float
-    w: float
-    h: float
-    rows: int = 1
-    columns: int = 1
-
-    @property
-    def right(self) -> float:
-        """Its right edge."""
-        return self.x + self.w
-
-    @property
-    def bottom(self) -> float:
-        """Its lower edge."""
-        return self.y + self.h
-
-    @property
-    def cx(self) -> float:
-        """Its middle from the left."""
-        return self.x + self.w / 2
-
-    @property
-    def cy(self) -> float:
-        """Its middle from above."""
-        return self.y + self.h / 2
-
-    def cell(self, row: int, column: int = 0) -> Box:
-        """One cell of a matrix."""
-        w, h = self.w / self.columns, self.h / self.rows
-        return Box(self.x + column * w, self.y + row * h, w, h)
 
 
 class Sketch:
@@ -92,9 +44,16 @@ class Sketch:
     # --------------------------------------------------------------------- words
 
     def text(
-        self, x: float, y: float, said: str, *,
-        role: str = "", kind: str = "", at: str = "middle", turn: bool = False,
-    ) -> Box:  # fmt: skip
+        self,
+        x: float,
+        y: float,
+        said: str,
+        *,
+        role: str = "",
+        kind: str = "",
+        at: str = "middle",
+        turn: bool = False,
+    ) -> Box:
         """Write a line whose middle has the height y.
 
         Args:
@@ -112,8 +71,8 @@ class Sketch:
         names = " ".join(name for name in kind.split() if name not in ("small", "big"))
         how = f' class="{names}"' if names else ""
         how += f' transform="rotate(-90 {x:g} {y:g})"' if turn else ""
-        line = f'<text x="{x:g}" y="{y + 0.36 * size:.4g}" font-size="{size:g}" text-anchor="{at}"'
-        self._put(3, role, f"{line}{how}>{parts}</text>")
+        drawn = f'<text x="{x:g}" y="{y + 0.36 * size:.4g}" font-size="{size:g}" text-anchor="{at}"'
+        self._put(3, role, f"{drawn}{how}>{parts}</text>")
         left = x - wide * {"start": 0, "middle": 0.5, "end": 1}[at]
         box = Box(left, y - size / 2, wide, size)
         if turn:
@@ -122,9 +81,15 @@ class Sketch:
         return box
 
     def name(
-        self, box: Box, said: str, shape: str = "", *,
-        role: str = "", side: str = "above", kind: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        box: Box,
+        said: str,
+        shape: str = "",
+        *,
+        role: str = "",
+        side: str = "above",
+        kind: str = "",
+    ) -> None:
         """Write what a box is and its shape: ``above`` it, ``below``, ``left`` or ``right``."""
         gap = 14 if shape else 0
         x, at, y = box.cx, "middle", box.y - 10 - gap
@@ -138,17 +103,27 @@ class Sketch:
             self.text(x, y + gap, shape, kind="small quiet", at=at)
 
     def name_rows(
-        self, box: Box, names: Iterable[object], *,
-        gap: float = 8, role: str = "", kind: str = "strong",
-    ) -> None:  # fmt: skip
+        self,
+        box: Box,
+        names: Iterable[object],
+        *,
+        gap: float = 8,
+        role: str = "",
+        kind: str = "strong",
+    ) -> None:
         """Write a name left of each row of a matrix, from the first one on."""
         for i, said in enumerate(names):
             self.text(box.x - gap, box.cell(i).cy, f"{said}", role=role, kind=kind, at="end")
 
     def name_columns(
-        self, box: Box, names: Iterable[object], *,
-        gap: float = 10, role: str = "", kind: str = "small",
-    ) -> None:  # fmt: skip
+        self,
+        box: Box,
+        names: Iterable[object],
+        *,
+        gap: float = 10,
+        role: str = "",
+        kind: str = "small",
+    ) -> None:
         """Write a name above each column of a matrix, from the first one on."""
         for j, said in enumerate(names):
             self.text(box.cell(0, j).cx, box.y - gap, f"{said}", role=role, kind=kind)
@@ -164,16 +139,21 @@ class Sketch:
 
     def panel(self, x: float, y: float, w: float, h: float, said: str = "") -> Box:
         """A ground behind what belongs together, with its name in its upper left corner."""
-        self._put(0, "", _rect(Box(x, y, w, h), "panel", 10))
+        self._put(0, "", rect(Box(x, y, w, h), "panel", 10))
         self._grounds.append(Box(x, y, w, h))
         if said:
             self.text(x + 12, y + 15, said, kind="strong quiet", at="start")
         return self._grounds[-1]
 
     def panels(
-        self, said: Iterable[str], high: float, *,
-        phone: float | None = None, gap: float = 12, below: float = 10,
-    ) -> Iterator[Box]:  # fmt: skip
+        self,
+        said: Iterable[str],
+        high: float,
+        *,
+        phone: float | None = None,
+        gap: float = 12,
+        below: float = 10,
+    ) -> Iterator[Box]:
         """Grounds of one size, beside one another on a page and below one another on a phone.
 
         Args:
@@ -191,10 +171,20 @@ class Sketch:
             yield self.panel(x, y, wide, high, name)
 
     def cells(
-        self, x: float, y: float, rows: Tensor | Sequence[Sequence[object]], role: str, *,
-        w: float = 28, h: float = 24, digits: int | None = None, bars: bool = False,
-        hatched: Iterable[tuple[int, int]] = (), cut: int = 0, thick: bool = False,
-    ) -> Box:  # fmt: skip
+        self,
+        x: float,
+        y: float,
+        rows: Tensor | Sequence[Sequence[object]],
+        role: str,
+        *,
+        w: float = 28,
+        h: float = 24,
+        digits: int | None = None,
+        bars: bool = False,
+        hatched: Iterable[tuple[int, int]] = (),
+        cut: int = 0,
+        thick: bool = False,
+    ) -> Box:
         """A vector or a matrix; x, y is its upper left corner.
 
         Args:
@@ -215,20 +205,20 @@ class Sketch:
         box = Box(x, y, len(rows[0]) * w, len(rows) * h, len(rows), len(rows[0]))
         masked = {place: box.cell(*place) for place in hatched}
         numbers = [(i, j, value) for i, row in enumerate(rows) for j, value in enumerate(row)]
-        inside = _rect(box, "shape thick" if thick else "shape", 4)
+        inside = rect(box, "shape thick" if thick else "shape", 4)
         for i, j, value in numbers:
             if bars and isinstance(value, float) and value > 0.004 and (i, j) not in masked:
                 at = box.cell(i, j)
-                inside += _rect(Box(at.x, at.y, value * w, h), "bar", 2)
+                inside += rect(Box(at.x, at.y, value * w, h), "bar", 2)
         self._put(2, role, inside)
         if masked:
-            ground = "".join(_rect(at, "shape", 2, ' stroke="none"') for at in masked.values())
-            lines = "".join(map(_hatching, masked.values()))
+            ground = "".join(rect(at, "shape", 2, ' stroke="none"') for at in masked.values())
+            lines = "".join(map(hatching, masked.values()))
             self._put(2, "mask", f'{ground}<path class="line hatch" d="{lines}"/>')
         grid = "".join(f"M{x + j * w:g} {y:g}v{box.h:g}" for j in range(1, box.columns))
         grid += "".join(f"M{x:g} {y + i * h:g}h{box.w:g}" for i in range(1, box.rows))
         over = f'<path class="line grid" d="{grid}"/>' if grid else ""
-        over += _rect(box, "line", 4) if masked else ""
+        over += rect(box, "line", 4) if masked else ""
         if cut:
             over += f'<path class="cut" d="M{x + cut * w:g} {y - 4:g}v{box.h + 8:g}"/>'
         self._put(2, role, over)
@@ -260,8 +250,8 @@ class Sketch:
         self.shapes.append(box)
         a, b = r * 0.5, r * 0.38
         strokes = {
-            "+": _line((x - a, y), (x + a, y)) + _line((x, y - a), (x, y + a)),
-            "×": _line((x - b, y - b), (x + b, y + b)) + _line((x - b, y + b), (x + b, y - b)),
+            "+": line((x - a, y), (x + a, y)) + line((x, y - a), (x, y + a)),
+            "×": line((x - b, y - b), (x + b, y + b)) + line((x - b, y + b), (x + b, y - b)),
         }
         if said in strokes:
             self._put(3, "", f'<path class="flow" d="{strokes[said]}"/>')
@@ -279,25 +269,36 @@ class Sketch:
         for i, row in enumerate(rows):
             for j, rgb in enumerate(row):
                 colour = "#" + "".join(f"{round(255 * part):02x}" for part in rgb)
-                self._put(2, "", _rect(box.cell(i, j), "pixel", 0, f' fill="{colour}"'))
+                self._put(2, "", rect(box.cell(i, j), "pixel", 0, f' fill="{colour}"'))
         self.shapes.append(box)
         return box
 
     def curve(
-        self, points: Sequence[Point], role: str = "state", *,
-        closed: bool = False, dashed: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        points: Sequence[Point],
+        role: str = "state",
+        *,
+        closed: bool = False,
+        dashed: bool = False,
+    ) -> None:
         """A line through points, of no direction: a circle, a wave, a triangle."""
-        path, names = _line(*points) + "z" * closed, "line" + " dashed" * dashed
+        path, names = line(*points) + "z" * closed, "line" + " dashed" * dashed
         self._put(1, role, f'<path class="{names}" d="{path}" stroke-width="1.5"/>')
         self._grounds += [Box(x, y, 0, 0) for x, y in points]
 
     # -------------------------------------------------------------------- arrows
 
     def arrow(
-        self, *points: Point, tip: bool = True, dashed: bool = False, stream: bool = False,
-        hop: float | None = None, label: str = "", side: str = "", gap: float = 2,
-    ) -> None:  # fmt: skip
+        self,
+        *points: Point,
+        tip: bool = True,
+        dashed: bool = False,
+        stream: bool = False,
+        hop: float | None = None,
+        label: str = "",
+        side: str = "",
+        gap: float = 2,
+    ) -> None:
         """Data that flow along the points, around round corners.
 
         Args:
@@ -312,18 +313,18 @@ class Sketch:
         """
         path = list(points)
         self.ways.append((points, stream))
-        (ux, uy), (x, y) = _unit(path[-2], path[-1]), path[-1]
+        (ux, uy), (x, y) = unit(path[-2], path[-1]), path[-1]
         if tip:
             x, y, half = x - gap * ux, y - gap * uy, 7 if stream else 4
             bx, by = x - 1.75 * half * ux, y - 1.75 * half * uy
             wing = half * uy, half * ux
-            head = _line((x, y), (bx - wing[0], by + wing[1]), (bx + wing[0], by - wing[1]))
+            head = line((x, y), (bx - wing[0], by + wing[1]), (bx + wing[0], by - wing[1]))
             self._put(1, "", f'<path class="tip" d="{head}z"/>')
             path[-1] = (x - 5 * ux, y - 5 * uy)
         d, bow = f"M{path[0][0]:g} {path[0][1]:g}", ""
         for before, at, after in zip(path, path[1:], [*path[2:], None], strict=False):
             r = min(8, math.dist(before, at) / 2, math.dist(at, after) / 2) if after else 0
-            ux, uy = _unit(before, at)
+            ux, uy = unit(before, at)
             goal = (at[0] - r * ux, at[1] - r * uy)
             if hop is not None and not ux and (before[1] - hop) * (goal[1] - hop) < 0:
                 # The bow is a path of its own: dashes would break it.
@@ -332,7 +333,7 @@ class Sketch:
                 bow = f'<path class="flow" d="M{rise}a6 6 0 0 {int(uy > 0)} 0 {12 * uy:g}"/>'
             d += f"L{goal[0]:.4g} {goal[1]:.4g}"
             if after is not None:
-                vx, vy = _unit(at, after)
+                vx, vy = unit(at, after)
                 d += f"Q{at[0]:g} {at[1]:g} {at[0] + r * vx:.4g} {at[1] + r * vy:.4g}"
         names = "flow" + " dashed" * dashed + " stream" * stream
         self._put(1, "", f'<path class="{names}" d="{d}"/>{bow}')
@@ -409,46 +410,9 @@ class Sketch:
     def _block(
         self, box: Box, lines: Sequence[str], role: str, r: float, *, turn: bool = False
     ) -> Box:
-        self._put(2, role, _rect(box, "shape", r))
+        self._put(2, role, rect(box, "shape", r))
         self.shapes.append(box)
         for i, said in enumerate(lines):
             down = (i - (len(lines) - 1) / 2) * 15
             self.text(box.cx, box.cy + down, said, role=role.split()[-1], turn=turn)
         return box
-
-
-def table(
-    numbers: Tensor | Sequence[Sequence[object]], *, points: bool = False
-) -> Sequence[Sequence[object]]:
-    """Rows as cells show them: numbers of a tensor that are all whole have no points."""
-    if not isinstance(numbers, Tensor):
-        return numbers
-    if not points and bool((numbers % 1 == 0).all()):
-        numbers = numbers.long()
-    rows: list[list[object]] = numbers.reshape(-1, numbers.shape[-1]).tolist()
-    return rows
-
-
-def _unit(a: Point, b: Point) -> Point:
-    long = math.dist(a, b) or 1
-    return (b[0] - a[0]) / long, (b[1] - a[1]) / long
-
-
-def _line(*points: Point) -> str:
-    return "M" + "L".join(f"{x:.4g} {y:.4g}" for x, y in points)
-
-
-def _rect(box: Box, kind: str, r: float, more: str = "") -> str:
-    place = f'x="{box.x:g}" y="{box.y:g}" width="{box.w:.4g}" height="{box.h:.4g}"'
-    return f'<rect class="{kind}" {place} rx="{r:g}"{more}/>'
-
-
-def _hatching(box: Box, gap: float = 7) -> str:
-    """Lines that rise to the right, cut at the edges; a pattern would need an id."""
-    lines, k = "", gap / 2
-    while k < box.w + box.h:
-        a = (box.x + min(k, box.w), box.y + max(0, k - box.w))
-        b = (box.x + max(0, k - box.h), box.y + min(k, box.h))
-        lines += _line(a, b)
-        k += gap
-    return lines

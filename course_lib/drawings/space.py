@@ -93,8 +93,12 @@ def grid_in_a_line(s: Sketch) -> None:
         s.text(tile.cx, tile.bottom + 12, str(n), kind="strong" if mine else "small quiet")
     for a, b in pairwise(TOWER):
         height = top - 16
-        s.arrow((tiles[a].cx + 3, top - 5), (tiles[a].cx + 3, height),
-                (tiles[b].cx - 3, height), (tiles[b].cx - 3, top - 3))  # fmt: skip
+        s.arrow(
+            (tiles[a].cx + 3, top - 5),
+            (tiles[a].cx + 3, height),
+            (tiles[b].cx - 3, height),
+            (tiles[b].cx - 3, top - 3),
+        )
         s.text((tiles[a].cx + tiles[b].cx) / 2, height - 10, f"{b - a} places", kind="small")
     end, start = tiles[COLUMNS - 1], tiles[COLUMNS]
     low = top + SIDE * dot + 40
@@ -127,7 +131,7 @@ def codes_of_two_places(s: Sketch) -> None:
         beside.append(whole)
     p.done(
         p.panels(
-            ("added", p.grid(*added, gap=(4, 12), turn=False)), ("side by side", p.column(*beside))
+            ("added", p.grid(*added, gap=(5, 12), turn=False)), ("side by side", p.column(*beside))
         )
     )
 
@@ -169,8 +173,9 @@ def scores_by_axis(s: Sketch) -> None:
         # The query's pair comes in from outside.
         side = x - 64 if not pair else query.right + 64
         end = dot.x if not pair else dot.right
-        s.arrow((at, query.y), (at, query.y - 14), (side, query.y - 14), (side, dot.cy),
-                (end, dot.cy))  # fmt: skip
+        s.arrow(
+            (at, query.y), (at, query.y - 14), (side, query.y - 14), (side, dot.cy), (end, dot.cy)
+        )
     top = low + 150 if s.narrow else 96.0
     left = 112.0 if s.narrow else 430.0
     a = s.cells(left, top, DOWN[:, None], "position", w=w, h=h)
@@ -183,14 +188,25 @@ def scores_by_axis(s: Sketch) -> None:
     for i in range(3):
         for j in range(3):
             role = "query" if (i, j) == (1, 1) else "state"
-            s.cells(table_x + j * w, top + i * h, [[float(SCORES[i, j])]], role, w=w, h=h,
-                    thick=(i, j) in RISING)  # fmt: skip
+            s.cells(
+                table_x + j * w,
+                top + i * h,
+                [[float(SCORES[i, j])]],
+                role,
+                w=w,
+                h=h,
+                thick=(i, j) in RISING,
+            )
     below = top + 3 * h + 18
     for n, corners in enumerate((FALLING, RISING)):
         other, one = sorted(float(SCORES[place]) for place in corners)
         more = f"+ {other:.2f}" if other >= 0 else f"− {-other:.2f}"
-        s.text(table_x + 1.5 * w, below + 18 * n, f"{one:.2f} {more} = {one + other:.2f}",
-               kind="strong" if n else "")  # fmt: skip
+        s.text(
+            table_x + 1.5 * w,
+            below + 18 * n,
+            f"{one:.2f} {more} = {one + other:.2f}",
+            kind="strong" if n else "",
+        )
 
 
 @drawing(

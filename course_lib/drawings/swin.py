@@ -5,7 +5,7 @@ from torch import Tensor
 
 from course_lib.attention_maps import reachability
 from course_lib.drawings import Page, Part, Sketch, drawing
-from course_lib.drawings.masks import blank, hidden
+from course_lib.drawings.masks import laid
 from course_lib.drawings.rows import listed
 from course_lib.positions.window import window_index
 from course_lib.swin import (
@@ -113,21 +113,10 @@ def shift_by_hand(s: Sketch) -> None:
         p.grid((a, b), (c, d), gap=(10, 10), turn=False), "rolled, 4 windows", "(4, 4)"
     )
     p.link(picture, rolled, label="roll")
-    masks = [
-        p.cells(
-            blank(SEES[n]),
-            "mask",
-            words=CUT[n].tolist(),
-            over=CUT[n].tolist(),
-            w=26,
-            h=26,
-            asks=("query", "key"),
-            hatched=hidden(SEES[n]),
-            name=f"mask of window {'ABCD'[n]}",
-            shape="",
-        )
-        for n in (CHOSEN, 3)
-    ]
+    masks = []
+    for n in (CHOSEN, 3):
+        mask = laid(p, SEES[n], CUT[n].tolist(), CUT[n].tolist(), w=26)
+        masks.append(p.named(mask, f"mask of window {'ABCD'[n]}", role="mask"))
     p.done(p.row(picture, rolled, gap=26), p.row(*masks, gap=p.of(20, 40)))
 
 

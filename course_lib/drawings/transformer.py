@@ -48,12 +48,16 @@ def _sublayer(
 )
 def whole_transformer(s: Sketch) -> None:
     """Depth goes upwards; the memory is the only way from the left half to the right half."""
-    sides = {"encoder": (26.0, 98.0), "decoder": (318.0, 246.0)} if s.narrow else {
-        "encoder": (70.0, 190.0), "decoder": (574.0, 454.0)
-    }  # fmt: skip
-    panels = {"encoder": (0.0, 160.0), "decoder": (184.0, 160.0)} if s.narrow else {
-        "encoder": (0.0, 286.0), "decoder": (360.0, 284.0)
-    }  # fmt: skip
+    sides = (
+        {"encoder": (26.0, 98.0), "decoder": (318.0, 246.0)}
+        if s.narrow
+        else {"encoder": (70.0, 190.0), "decoder": (574.0, 454.0)}
+    )
+    panels = (
+        {"encoder": (0.0, 160.0), "decoder": (184.0, 160.0)}
+        if s.narrow
+        else {"encoder": (0.0, 286.0), "decoder": (360.0, 284.0)}
+    )
     first, step = 500.0, 90.0
     boxes = {}
     for side, (stream, middle) in sides.items():
@@ -70,8 +74,9 @@ def whole_transformer(s: Sketch) -> None:
         x, wide = panels[side]
         s.panel(x, top - 16, wide, first + 34 - top + 16)
         edge = x + wide - 12 if out > 0 else x + 12
-        s.text(edge, top, f"{side}, {L} blocks", kind="strong quiet",
-               at="end" if out > 0 else "start")  # fmt: skip
+        s.text(
+            edge, top, f"{side}, {L} blocks", kind="strong quiet", at="end" if out > 0 else "start"
+        )
         words = SOURCE if side == "encoder" else GIVEN
         said = "  ".join(words)
         s.text(middle, 652, said, kind="strong small" if s.narrow else "strong")
@@ -79,14 +84,20 @@ def whole_transformer(s: Sketch) -> None:
         s.arrow((middle, 643), (middle, embed.bottom), label=f"({n})")
         plus = s.sign(middle, 568, "+")
         s.flow(embed, plus)
-        places = s.step(middle + out * (-62 if s.narrow else 80), 568, 72, 24, "positions",
-                        role="position")  # fmt: skip
+        places = s.step(
+            middle + out * (-62 if s.narrow else 80), 568, 72, 24, "positions", role="position"
+        )
         near = places.cx > middle
         s.arrow((places.x if near else places.right, 568), (plus.right if near else plus.x, 568))
-        s.arrow((middle, plus.y), (middle, 546), (stream, 546), (stream, first), stream=True,
-                tip=False)  # fmt: skip
-        s.text(middle + 36 * out if s.narrow else (stream + middle) / 2, 546 if s.narrow else 557,
-               shape, kind="small quiet")  # fmt: skip
+        s.arrow(
+            (middle, plus.y), (middle, 546), (stream, 546), (stream, first), stream=True, tip=False
+        )
+        s.text(
+            middle + 36 * out if s.narrow else (stream + middle) / 2,
+            546 if s.narrow else 557,
+            shape,
+            kind="small quiet",
+        )
         y = first
         for i, (label, lines) in enumerate(parts):
             box, high = _sublayer(s, stream, middle, y, label, *lines)
@@ -100,8 +111,9 @@ def whole_transformer(s: Sketch) -> None:
     # The memory goes over to every decoder block.
     start, cross = boxes["encoder", "top"], boxes["decoder", "cross-attention"]
     bend, high = (172.0 if s.narrow else 323.0), start.y - 62
-    s.arrow((start.x, start.y), (start.x, high), (bend, high), (bend, cross.cy),
-            (cross.x, cross.cy))  # fmt: skip
+    s.arrow(
+        (start.x, start.y), (start.x, high), (bend, high), (bend, cross.cy), (cross.x, cross.cy)
+    )
     s.text((start.x + bend) / 2, high - 26, "memory", role="value", kind="strong")
     s.text((start.x + bend) / 2, high - 11, f"({S}, {D})", kind="small quiet")
     s.text(cross.x - 6, cross.cy + 11, "*k*, *v*", kind="small", at="end")
@@ -113,8 +125,9 @@ def whole_transformer(s: Sketch) -> None:
     line = s.layer(middle, end.y - 100, 112, 28, "linear *E*^{⊤}")
     pill = s.step(middle, line.y - 40, 84, 26, "softmax")
     s.flow(line, pill, label=f"({T}, {V:,})")
-    out_words = s.text(middle, pill.y - 30, "  ".join(ASKED),
-                  kind="strong small" if s.narrow else "strong")  # fmt: skip
+    out_words = s.text(
+        middle, pill.y - 30, "  ".join(ASKED), kind="strong small" if s.narrow else "strong"
+    )
     s.arrow((middle, pill.y), (middle, out_words.bottom + 2))
 
 

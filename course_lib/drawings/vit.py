@@ -132,10 +132,7 @@ def vision_transformer(s: Sketch) -> None:
     """From pixels to logits, with the block of chapter 6 in the middle."""
     p = Page(s)
     boat, e, plus = p.pixels(BOAT.tolist(), 5), p.layer("patches,", "*E*"), p.sign("+")
-    told = p.column(
-        *(p.text(said, role="position", kind="small") for said in ("class token,", "positions")),
-        gap=0,
-    )
+    told = p.texts("class token,", "positions", role="position", kind="small")
     rows = [[None] * 4] * (N + 1)
     z = p.cells(rows, "state", w=9, h=11, name="*z*_{0}", shape=f"({N + 1}, *D*)", at="above left")
     stream, norms, parts = [], [], []

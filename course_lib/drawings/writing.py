@@ -24,10 +24,15 @@ START, END = 4, 3
 def found(beam_size: int, length_penalty: float = 0.0) -> tuple[list[str], float]:
     """What a beam writes, and its probability."""
     out = beam_search(
-        lambda tokens, state: (FOLLOWS.log()[tokens], state), torch.tensor([START]), None,
-        reorder=lambda state, _: state, beam_size=beam_size, max_len=3, end=END,
+        lambda tokens, state: (FOLLOWS.log()[tokens], state),
+        torch.tensor([START]),
+        None,
+        reorder=lambda state, _: state,
+        beam_size=beam_size,
+        max_len=3,
+        end=END,
         length_penalty=length_penalty,
-    )  # fmt: skip
+    )
     return [NEXT[i] for i in out.tokens[0, 0].tolist()], out.log_probs[0, 0].exp().item()
 
 
@@ -69,7 +74,7 @@ def three_temperatures(s: Sketch) -> None:
         "in each column: divide the logits by *τ*, then softmax",
         f"hatched: left out by top-p {P:g}",
     )
-    told = p.column(*(p.text(note, kind="small quiet") for note in notes), gap=0)
+    told = p.texts(*notes)
     p.done(p.column(p.row(logits, *shares, gap=p.of(64, 18)), told))
 
 
@@ -135,13 +140,25 @@ def _reads(
         boxes.append(s.cells(at, low, [[None] * 3] * asks, role, w=c, h=r, thick=True))
     for i, word in enumerate(words):
         new = i >= n - asks
-        s.text(left - 7, top + r * (i + 0.5), word, kind="strong small" if new else "small quiet",
-               at="end")  # fmt: skip
+        s.text(
+            left - 7,
+            top + r * (i + 0.5),
+            word,
+            kind="strong small" if new else "small quiet",
+            at="end",
+        )
     side = 15 if s.narrow else 16
     at, high = (x + 246, top) if s.narrow else (x + 82, top + 5 * r + 28)
     future = [(i, j) for i in range(asks) for j in range(n) if j > i + kept]
-    scores = s.cells(at, high + (r * kept if s.narrow else 0), [[None] * n] * asks, "weight",
-                     w=side, h=r, hatched=future)  # fmt: skip
+    scores = s.cells(
+        at,
+        high + (r * kept if s.narrow else 0),
+        [[None] * n] * asks,
+        "weight",
+        w=side,
+        h=r,
+        hatched=future,
+    )
     s.text(at - 8, scores.cy, f"scores ({asks}, {n})", kind="small quiet", at="end") if (
         not s.narrow
     ) else s.text(at + 2.5 * side, top - 11, f"scores ({asks}, {n})", kind="small quiet")

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 BOTH = pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
 EACH = pytest.mark.parametrize("shown", drawings().values(), ids=list(drawings()))
 TOPICS = sorted((ROOT / "course_lib" / "drawings").glob("*.py"))
-ENGINE = {"__init__", "__main__", "faults", "letters", "page", "parts", "sketch", "style"}
+ENGINE = {"__init__", "__main__", "faults", "letters", "page", "parts", "shapes", "sketch", "style"}
 USED = {
     name: page
     for page in sorted((ROOT / "book").rglob("*.md"))
