@@ -343,7 +343,9 @@ def test_a_second_marker_sees_a_sample_and_no_marks(course, root, typing, capsys
     assert run(course, "--second", "--sample", "3") == 0
     out = capsys.readouterr().out
     assert "stands" not in out and "(given" not in out and not [n for n in TEXTS if n in out]
-    assert rows(course) == before and "2 of 3 wait; n = 1" in out and "undefined" in out
+    assert rows(course) == before and "2 of 3 wait; n = 1" in out
+    # Whose answer is drawn first is chance: both gave it all points, or the first gave it none.
+    assert "undefined" in out or "kappa 0.00" in out
     typing("0", "", "0", "")
     assert run(course, "--second", "--sample", "3") == 0
     look = SecondLook(course, root, NAME)
