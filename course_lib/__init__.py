@@ -50,8 +50,6 @@ Checks and grades
 Measures and proves
     experiments    runs, records, verdicts
     claims         the documents' statements, executed
-    parity         every mechanism beside its peers
-    benchmarks     ratios of speed and memory
 
 Publishes
     book           builds, prints and reports on pages

@@ -22,10 +22,18 @@ import course_lib
 ROOT = Path(course_lib.__file__).resolve().parent.parent
 """The folder that holds the library."""
 
+FOLDERS = {"course_lib": "course_lib", "course_tests": "tests"}
+"""Where the modules of the library lie, and those of the tests that measure it."""
+
 Symbol = tuple[str, str]
 """Module and name; the name is ``"*"`` for all that a module defines."""
 
-MOVED = {"course_lib.training.loop.fit": "course_lib.training.graphed.fit"}
+MOVED = {
+    "course_lib.training.loop.fit": "course_lib.training.graphed.fit",
+    "course_lib.parity.growth": "course_tests.parity.growth",
+    "course_lib.parity.scaling": "course_tests.parity.scaling",
+    "course_lib.parity": "course_tests.parity.peers",
+}
 """Modules and definitions that have another name now, by the name under which digests hold them.
 
 What stands under both names runs under the old one on a CPU, and under the new one elsewhere.
@@ -167,10 +175,10 @@ def located(module: str, root: Path = ROOT) -> Path | None:
         >>> located("course_lib.scaling").name, located("course_lib.masks").name, located("torch")
         ('scaling.py', '__init__.py', None)
     """
-    place = root.joinpath(*module.split("."))
+    top, *rest = module.split(".")
+    place = root.joinpath(FOLDERS.get(top, ""), *rest)
     tried = (place / "__init__.py", place.with_suffix(".py"))
-    ours = module.split(".")[0] == "course_lib"
-    return next((path for path in tried if path.is_file()), None) if ours else None
+    return next((path for path in tried if path.is_file()), None) if top in FOLDERS else None
 
 
 def _load(name: str, root: Path) -> _Module | None:

@@ -21,7 +21,6 @@ import torch
 
 import course_lib
 from course_lib.checks.exercise import BANK, Exercise, find
-from course_lib.checks.matrix import stubs
 from course_lib.checks.recorded import SEEDS, SUFFIX, Records, returned_sketch
 from course_lib.checks.report import grade_source
 from course_lib.experiments.source import Symbol, follow, reached, statements
@@ -31,6 +30,12 @@ from course_lib.grading.library_apart import answers
 REFERENCE = "reference"
 _DEFINITION = (ast.FunctionDef, ast.ClassDef)
 _IMPORT = (ast.Import, ast.ImportFrom)
+# Answers without work: none earns a point.
+_STUBS = {
+    "not written": "raise NotImplementedError",
+    "first argument": "return {args[0]}",
+    "zeros": "return {torch.zeros_like(next(filter(torch.is_tensor, args), torch.tensor(0.0)))}",
+}
 
 
 def without_answers(
@@ -256,3 +261,21 @@ def _listening(identifier: str, names: Sequence[str], records: Records) -> Itera
     finally:
         vars(module).update(own)
         exercise.reference = reference
+
+
+def reference_source(exercise: Exercise) -> str:
+    """Source code that stands for the library's own implementation."""
+    function = exercise.reference
+    return f"from {function.__module__} import {function.__name__} as {exercise.function}\n"
+
+
+def stubs(exercise: Exercise) -> dict[str, str]:
+    """Sources of answers without work, by what they do."""
+    return {what: _stub(exercise, line) for what, line in _STUBS.items()}
+
+
+def _stub(exercise: Exercise, line: str) -> str:
+    """Source of an answer that does as ``line`` says for each value that is to be returned."""
+    before, brace, rest = line.partition("{")
+    values = ", ".join([rest.rstrip("}")] * max(1, len(exercise.returns))) if brace else ""
+    return f"def {exercise.function}(*args, **kwargs):\n    {before}{values}\n"

@@ -9,11 +9,10 @@ from pathlib import Path
 from course_lib.checks.answer_host import AnswerHost
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import Exercise, find, identifiers, namespace
-from course_lib.checks.matrix import reference_source
-from course_lib.checks.mutation_report import Model
 from course_lib.checks.report import grade, quiet
 from course_lib.checks.seen import EVERYDAY, Recorder
-from course_lib.grading.authoring import answers
+from course_lib.grading.answers_apart import reference_source
+from course_lib.grading.authoring import Model, answers
 
 
 def main() -> None:

@@ -21,8 +21,6 @@ from course_lib.grading.judging.sandbox_package import lay_out, parts
 
 # What checks and the command need whole.
 ENGINE = ("__init__.py", "checks", "cli", "errors.py", "files.py", "py.typed")
-# Tries an exercise on its own answers.
-FOR_AUTHORS = ("checks/matrix.py",)
 # Records that were measured, in the checkout.
 KEPT = "_build/records"
 # Of the grader only what reads a student's own notebook, for `course check` and `course reset`.
@@ -152,7 +150,6 @@ def files(
     """Everything that students get, by its path in the folder."""
     library = Path(course_lib.__file__).parent
     found = parts(library, [*ENGINE, *OWN_NOTEBOOK])
-    found = {name: data for name, data in found.items() if name not in FOR_AUTHORS}
     bank = answers_apart.files(library, plan.exercises, root / KEPT, say)
     needed = [data.decode() for name, data in bank.items() if name.endswith(".py")]
     rule = assistants.rule(authoring.nbgrader_config(root))

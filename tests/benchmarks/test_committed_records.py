@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.benchmarks.attention import EXPERIMENT
 from course_lib.cli import main
 from course_lib.experiments import load_records
-from course_lib.parity import load_table
+from course_tests.benchmarks.attention import EXPERIMENT
+from course_tests.parity.peers import load_table
 
 RESULTS = Path(__file__).parents[2] / "book" / "results"
 RECORDS = {record.arm: record for record in load_records(RESULTS, EXPERIMENT)}

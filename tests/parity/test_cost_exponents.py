@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
-from course_lib.benchmarks import peak_memory
-from course_lib.parity.scaling import SCALING
+from course_tests.benchmarks.timing import peak_memory
+from course_tests.parity.scaling import SCALING
 
 LENGTHS = 512, 1024, 2048
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
-from course_lib.parity.growth import FULL, VARIANTS
+from course_tests.parity.growth import FULL, VARIANTS
 
 # The counter does not know the fused kernel of the CPU.
 FUSED = {

@@ -7,7 +7,7 @@ from importlib.metadata import version
 import pytest
 import torch
 
-from course_lib.parity import Mechanism, floats, load_table, mechanisms
+from course_tests.parity.peers import Mechanism, floats, load_table, mechanisms
 
 ALL = mechanisms()
 NAMES = sorted(ALL)
