@@ -28,12 +28,7 @@ FOLDERS = {"course_lib": "course_lib", "course_tests": "tests"}
 Symbol = tuple[str, str]
 """Module and name; the name is ``"*"`` for all that a module defines."""
 
-MOVED = {
-    "course_lib.training.loop.fit": "course_lib.training.graphed.fit",
-    "course_lib.parity.growth": "course_tests.parity.growth",
-    "course_lib.parity.scaling": "course_tests.parity.scaling",
-    "course_lib.parity": "course_tests.parity.peers",
-}
+MOVED = {"course_lib.training.loop.fit": "course_lib.training.graphed.fit"}
 """Modules and definitions that have another name now, by the name under which digests hold them.
 
 What stands under both names runs under the old one on a CPU, and under the new one elsewhere.

@@ -23,10 +23,10 @@ from course_lib.experiments.record import DataUse, Record, write_record
 from course_lib.experiments.source import digest as digest_of
 from course_tests.benchmarks.recording import Report, kept, speed_record
 from course_tests.benchmarks.timing import Ratio, compare, forward_pass, peak_memory, training_pass
-from course_tests.parity.peers import Mechanism, Row, floats, load_table, mechanisms
+from course_tests.parity.growth import SCALING
+from course_tests.parity.peers import Mechanism, floats, mechanisms
 
 EXPERIMENT = "attention-speed"
-_TABLE = Path(__file__).parents[1] / "parity" / "peers" / "table.toml"
 _PASSES = (("forward", forward_pass), ("forward + backward", training_pass))
 _CPU = torch.device("cpu")
 # How the growth is measured: lengths, and calls at each.
@@ -93,10 +93,10 @@ def bench(
     unknown = sorted(set(names) - set(known))
     if unknown:
         raise Refused(f"no mechanism {', '.join(unknown)}; there are {', '.join(known)}")
-    for name, row in load_table().items():
-        if name not in known or (names and name not in names):
+    for name, mechanism in known.items():
+        if names and name not in names:
             continue
-        digest = digest_of([(known[name].module, "*")])
+        digest = digest_of([(mechanism.module, "*")])
         arm = name.replace("_", "-")
         old = None if again else kept(results_dir, EXPERIMENT, arm, digest)
         if old and old.config["repeats"] >= repeats:
@@ -104,19 +104,19 @@ def bench(
             yield TypeAdapter(Measured).validate_python(whose | old.results)
             continue
         clock = Clock(_CPU)
-        measured = _measure(known[name], row, repeats)
-        config = {"repeats": repeats, "dtype": "float32", **asdict(row)}
+        measured = _measure(mechanism, repeats)
+        config = {"repeats": repeats, "dtype": "float32", **mechanism.row()}
         results = {k: v for k, v in asdict(measured).items() if k not in ("name", "peer")}
         write_record(_record(arm, config, results, digest, clock), results_dir)
         yield measured
 
 
-def _measure(mechanism: Mechanism, row: Row, repeats: int) -> Measured:
+def _measure(mechanism: Mechanism, repeats: int) -> Measured:
     ratios: dict[str, Ratio] = {}
     peak_bytes: dict[str, int] = {}
     seconds: dict[str, float] = {}
     for shape in ("small", "large"):
-        module, inputs = mechanism.make(getattr(row, shape), fast=True)
+        module, inputs = mechanism.make(getattr(mechanism, shape), fast=True)
         reference = mechanism.peer(module, inputs) if mechanism.peer else None
         if reference:
             _agree(mechanism, module(*inputs), reference.call(*reference.inputs))
@@ -131,7 +131,7 @@ def _measure(mechanism: Mechanism, row: Row, repeats: int) -> Measured:
                 seconds[key] = ratios[key].seconds
             else:
                 seconds[key] = compare(ours, ours, max(2, repeats // 10)).seconds
-    return Measured(mechanism.name, row.peer, ratios, peak_bytes, seconds)
+    return Measured(mechanism.name, mechanism.peer_name, ratios, peak_bytes, seconds)
 
 
 def _agree(mechanism: Mechanism, ours: Any, theirs: Any) -> None:
@@ -152,7 +152,7 @@ def _record(
     if "==" in str(config.get("package", "")):
         package = config["package"].split("==")[0]
         packages[package] = version(package)
-    data = DataUse("table", "shapes", hashlib.sha256(_TABLE.read_bytes()).hexdigest())
+    data = DataUse("sizes", "shapes", hashlib.sha256(repr(config).encode()).hexdigest())
     return speed_record(EXPERIMENT, arm, config, data, results, digest, clock, packages)
 
 
@@ -165,25 +165,23 @@ def exponents(results_dir: Path) -> dict[str, dict[str, float]]:
     Returns:
         By variant: the measured ``time`` and ``memory`` exponents and those of the theory.
     """
-    from course_tests.parity.scaling import SCALING
-
     clock = Clock(_CPU)
     found = {}
     for name, scaling in SCALING.items():
         times, bytes_held = [], []
         for length in _LENGTHS:
-            call = scaling.make(length, torch.Generator().manual_seed(0))
+            call = forward_pass(*scaling.grown(length))
             times.append(compare(call, call, _REPEATS).seconds)
             bytes_held.append(peak_memory(call))
         found[name] = {
             "time": _slope(_LENGTHS, times),
             "memory": _slope(_LENGTHS, bytes_held),
-            "time in theory": float(scaling.time_exponent),
-            "memory in theory": float(scaling.memory_exponent),
+            "time in theory": float(scaling.power),
+            "memory in theory": float(scaling.memory_power),
         }
     seconds = {f"{name} {kind}": v for name, row in found.items() for kind, v in row.items()}
     config = {"lengths": list(_LENGTHS), "repeats": _REPEATS}
-    digest = digest_of([("course_tests.parity.scaling", "*")])
+    digest = digest_of([("course_tests.parity.growth", "*")])
     results = {"seconds": seconds, "exponents": found}
     write_record(_record("exponents", config, results, digest, clock), results_dir)
     return found

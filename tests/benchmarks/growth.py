@@ -20,7 +20,8 @@ from course_lib.experiments.record import DataUse, write_record
 from course_lib.experiments.source import digest as digest_of
 from course_tests.benchmarks.recording import Report, kept, speed_record
 from course_tests.benchmarks.timing import Ratio, compare, forward_pass, peak_memory, training_pass
-from course_tests.parity.growth import D_MODEL, N_HEADS, VARIANTS, Variant
+from course_tests.parity.growth import D_MODEL, N_HEADS, VARIANTS
+from course_tests.parity.peers import Mechanism
 
 EXPERIMENT = "cost-growth"
 LENGTHS = (64, 256, 1024, 4096)
@@ -113,24 +114,20 @@ def bench_growth(
         clock = Clock(torch.device("cpu"))
         growth = _measure(variant, lengths, repeats)
         results = {k: v for k, v in asdict(growth).items() if k not in ("name", "against")}
-        tokens = [_made(variant, length)[1][0] for length in lengths]
+        tokens = [variant.grown(length)[1][0] for length in lengths]
         data = DataUse("tokens", f"generated, width {D_MODEL}", sha256_of(tokens))
         record = speed_record(EXPERIMENT, name, config, data, results, digest, clock)
         write_record(record, results_dir)
         yield growth
 
 
-def _made(variant: Variant, length: int) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
-    return variant.make(length, torch.Generator().manual_seed(length))
-
-
-def _measure(variant: Variant, lengths: Sequence[int], repeats: int) -> Growth:
+def _measure(variant: Mechanism, lengths: Sequence[int], repeats: int) -> Growth:
     ratios: dict[str, Ratio] = {}
     peaks: dict[str, int] = {}
     peaks_against: dict[str, int] = {}
     for length in lengths:
         fewer = max(min(repeats, 5), min(repeats, repeats * 1024 // length))
-        ours, rival = _made(variant, length), _made(VARIANTS[variant.against], length)
+        ours, rival = variant.grown(length), VARIANTS[variant.against].grown(length)
         for label, prepare in PASSES.items():
             key = f"{length} {label}"
             first, second = prepare(*ours), prepare(*rival)

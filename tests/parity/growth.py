@@ -1,4 +1,4 @@
-"""Every cheaper attention of the course as a layer over the same tokens, at any length.
+"""Mechanisms as layers over the same tokens, at any length, and the powers of their costs.
 
 All have the same width and heads, and a query that is not to see everything sees about 64 keys,
 mixtures, features or slots. So what differs from layer to layer is how they save, and a ratio to
@@ -7,132 +7,51 @@ full attention over the same tokens means the same for each.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import MultiHeadAttention
-from course_lib.efficient import (
-    BlockSparseAttention,
-    ConvolutionalAttention,
-    CrossShapedAttention,
-    LinformerAttention,
-    LongformerAttention,
-    PerformerAttention,
-    ReducedAttention,
-    fused_banded_attention,
-    fused_block_diagonal_attention,
-    fused_strided_attention,
-    tiled_attention,
-)
+from course_lib.attention import scaled_dot_product_attention
+from course_lib.efficient.block_sparse import fused_block_sparse_attention, random_blocks
+from course_lib.efficient.linformer import linformer_attention
+from course_lib.efficient.strided import fused_strided_attention, strided_attention
+from course_lib.efficient.tiled import tiled_attention
 from course_lib.favit import FactorisedAttention
 from course_lib.informer import InformerAttention, SparseRules
 from course_lib.layers import EncoderBlock
 from course_lib.multimodal import FactorisedBlock, QueryDecoderLayer
 from course_lib.positions.heads import HeadProjections
 from course_lib.swin import WindowAttention, window_partition, window_reverse
+from course_tests.parity.peers import Lambda, Mechanism, mechanisms
+from course_tests.parity.peers.contract import HEADS, TOKENS, built, called, drawn
 
 D_MODEL, N_HEADS = 128, 2
-_RADIUS = 32
-_KEYS = 64
-_SIDE = 8
-_BLOCK = 16
+_KEYS, _SIDE = 64, 8
+_GRID = drawn("batch rows columns d_model")
 
 FULL = "full"
-"""The variant that the others are compared with: full attention with torch's fused kernel."""
-
-Made = tuple[nn.Module, tuple[Tensor, ...]]
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One way to attend, and how its cost should grow.
-
-    Args:
-        name: What it is called in a table, lower-case words with hyphens.
-        build: ``build(length, generator)`` makes a module for so many tokens, in training mode.
-        shape: ``shape(length)`` is the shape of the module's input but for its width.
-        power: The power of T in the number of scores or features that are computed.
-        against: The variant that it is compared with.
-        causal: Whether a token sees only itself and those before, which full attention does not.
-
-    Example:
-        >>> module, inputs = VARIANTS["pvt"].make(256, torch.Generator().manual_seed(0))
-        >>> inputs[0].shape, module(*inputs).shape
-        (torch.Size([1, 16, 16, 128]), torch.Size([1, 16, 16, 128]))
-    """
-
-    name: str
-    build: Callable[[int, Generator], nn.Module]
-    shape: Callable[[int], tuple[int, ...]]
-    power: float
-    against: str = FULL
-    causal: bool = False
-
-    def make(self, length: int, generator: Generator) -> Made:
-        """Make the layer and draw its tokens.
-
-        Args:
-            length: Number of tokens T, a power of 4 of at least 64, so that there is a square grid.
-            generator: Of tokens, and of what the layer draws by lot.
-
-        Returns:
-            The module in evaluation mode and the arguments of one call.
-
-        Raises:
-            ValueError: If there is no grid of so many tokens.
-        """
-        if length < 64 or _side(length) ** 2 != length or _side(length) & (_side(length) - 1):
-            raise ValueError(f"length is {length}, wanted a power of 4 of at least 64")
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            module = self.build(length, generator).eval()
-        tokens = torch.randn(*self.shape(length), D_MODEL, generator=generator)
-        return module, (tokens,)
-
-
-def _side(length: int) -> int:
-    return math.isqrt(length)
-
-
-def _line(length: int) -> tuple[int, ...]:
-    return 1, length
-
-
-def _grid(length: int) -> tuple[int, ...]:
-    return 1, _side(length), _side(length)
+"""What the others are compared with: full attention with torch's fused kernel."""
 
 
 class _ByHead(HeadProjections):
     """A function of queries, keys and values between the four projections."""
 
-    def __init__(self, attend: Callable[..., Tensor], **fixed: Any) -> None:
+    def __init__(self, attend: nn.Module) -> None:
         super().__init__(D_MODEL, N_HEADS)
-        self.attend, self.fixed = attend, fixed
+        self.attend = attend
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.merge(self.attend(*self.project(x), **self.fixed))
-
-
-class _OneGlobal(nn.Module):
-    """Longformer with its first token for all to see."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.attend = LongformerAttention(D_MODEL, N_HEADS, _RADIUS)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.attend(x, torch.tensor([0]))
+        return self.merge(self.attend(*self.project(x)))
 
 
 class _Windows(nn.Module):
     """Swin's attention on a grid, without the shift that every other layer has."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, fast: bool, **sizes: int) -> None:
         super().__init__()
-        self.attend = WindowAttention(D_MODEL, N_HEADS, (_SIDE, _SIDE))
+        self.attend = WindowAttention(D_MODEL, N_HEADS, (_SIDE, _SIDE), fused=fast)
 
     def forward(self, x: Tensor) -> Tensor:
         windows = self.attend(window_partition(x, (_SIDE, _SIDE)))
@@ -142,9 +61,9 @@ class _Windows(nn.Module):
 class _Slots(nn.Module):
     """The attention of a layer of DETR's decoder: slots among themselves, then to the tokens."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, fast: bool, **sizes: int) -> None:
         super().__init__()
-        layer = QueryDecoderLayer(D_MODEL, N_HEADS, D_MODEL)
+        layer = QueryDecoderLayer(D_MODEL, N_HEADS, D_MODEL, fused=fast)
         self.among, self.across = layer.slot_attention, layer.image_attention
         self.slots = nn.Parameter(torch.randn(1, _KEYS, D_MODEL))
 
@@ -152,76 +71,106 @@ class _Slots(nn.Module):
         return self.across(self.among(self.slots), x)
 
 
-def _by_head(attend: Callable[..., Tensor], **fixed: Any) -> Callable[[int, Generator], nn.Module]:
-    return lambda length, generator: _ByHead(attend, **fixed)
+def _at(more: dict[str, Any]) -> Callable[[int], dict[str, int]]:
+    def at(length: int) -> dict[str, int]:
+        side = math.isqrt(length)
+        if length < 64 or side**2 != length or side & (side - 1):
+            raise ValueError(f"length is {length}, wanted a power of 4 of at least 64")
+        sizes = dict(batch=1, length=length, rows=side, columns=side, d_model=D_MODEL)
+        sizes |= dict(n_heads=N_HEADS, d_head=D_MODEL // N_HEADS)
+        return sizes | {name: n(length) if callable(n) else n for name, n in more.items()}
+
+    return at
 
 
-def _blocks(length: int, generator: Generator) -> nn.Module:
-    return BlockSparseAttention(
-        D_MODEL, N_HEADS, length=length, block_size=_BLOCK,
-        n_random=min(3, max(length // _BLOCK - 5, 0)), generator=generator,
-    )  # fmt: skip
+def _variant(
+    name: str, power: float, base: str, changes: dict[str, Any] | None = None, **sizes: Any
+) -> Mechanism:
+    """A mechanism as a layer over tokens; sizes are numbers or functions of the length."""
+    made = replace(mechanisms()[base], name=name, power=power, against=FULL, at=_at(sizes))
+    made = replace(made, **(changes or {}))
+    if made.inputs is HEADS:
+        build = made.build
+        made = replace(made, inputs=TOKENS, build=lambda **sizes: _ByHead(build(**sizes)))
+    return made
 
 
-def _explicit(length: int, generator: Generator) -> nn.Module:
-    return MultiHeadAttention(D_MODEL, N_HEADS, fused=False)
-
-
-def _performer(causal: bool) -> Callable[[int, Generator], nn.Module]:
-    return lambda length, generator: PerformerAttention(
-        D_MODEL, N_HEADS, _KEYS, causal=causal, generator=generator
-    )
-
-
-def _strided(n_summary: int | None) -> Callable[[int, Generator], nn.Module]:
-    return lambda length, generator: _ByHead(
-        fused_strided_attention, stride=_side(length), n_summary=n_summary
-    )
-
-
-VARIANTS: dict[str, Variant] = {
+_FIXED = called(fused_strided_attention, strided_attention, "stride=stride", n_summary=1)
+_PROB = built(InformerAttention, "d_model", "n_heads", rules=SparseRules())
+_FAVIT = built(FactorisedAttention, "d_model", "n_heads", reduction=4)
+_JOINT = built(EncoderBlock, "d_model", "n_heads", "2*d_model")
+_APART = built(FactorisedBlock, "d_model", "n_heads", "2*d_model")
+VARIANTS: dict[str, Mechanism] = {
     variant.name: variant
     for variant in (
-        Variant(FULL, lambda T, g: MultiHeadAttention(D_MODEL, N_HEADS), _line, 2),
-        Variant("full-explicit", _explicit, _line, 2),
-        Variant("tiled", _by_head(tiled_attention), _line, 2),
-        Variant("window", _by_head(fused_banded_attention, radius=_RADIUS), _line, 1),
-        Variant(
-            "dilated-window",
-            _by_head(fused_banded_attention, radius=_RADIUS // 2, dilation=2),
-            _line,
-            1,
+        _variant(FULL, 2, "multi_head"),
+        _variant("full-explicit", 2, "multi_head", {"fast": False}),
+        _variant("tiled", 2, "tiled"),
+        _variant("window", 1, "sliding_window", radius=32),
+        _variant("dilated-window", 1, "dilated_window", radius=16, dilation=2),
+        _variant("longformer", 1, "longformer", radius=32, n_global=1),
+        _variant("blocks", 1, "block_diagonal", block=_KEYS),
+        _variant(
+            "block-sparse", 1, "block_sparse", block=16,
+            n_random=lambda length: min(3, max(length // 16 - 5, 0)),
         ),
-        Variant("longformer", lambda T, g: _OneGlobal(), _line, 1),
-        Variant("blocks", _by_head(fused_block_diagonal_attention, block_size=_KEYS), _line, 1),
-        Variant("block-sparse", _blocks, _line, 1),
-        Variant("strided", _strided(None), _line, 1.5, causal=True),
-        Variant("fixed", _strided(1), _line, 1.5, causal=True),
-        Variant("linformer", lambda T, g: LinformerAttention(D_MODEL, N_HEADS, T, _KEYS), _line, 1),
-        Variant("performer", _performer(causal=False), _line, 1),
-        Variant("causal-performer", _performer(causal=True), _line, 1, causal=True),
-        Variant(
-            "prob-sparse",
-            # Its fast path computes all scores for the judgement, some rows at a time.
-            lambda T, g: InformerAttention(D_MODEL, N_HEADS, rules=SparseRules()),
-            _line,
-            2,
+        _variant("strided", 1.5, "strided", {"causal": True}, stride=math.isqrt),
+        _variant("fixed", 1.5, "strided", {"causal": True, "build": _FIXED}, stride=math.isqrt),
+        _variant("linformer", 1, "linformer", rank=_KEYS),
+        _variant("performer", 1, "performer", n_features=_KEYS),
+        _variant(
+            "causal-performer", 1, "causal_performer", {"causal": True}, n_features=_KEYS
         ),
-        Variant("slots", lambda T, g: _Slots(), _line, 1),
-        Variant("cvt", lambda T, g: ConvolutionalAttention(D_MODEL, N_HEADS, stride=2), _grid, 2),
-        Variant("pvt", lambda T, g: ReducedAttention(D_MODEL, N_HEADS, reduction=4), _grid, 2),
-        Variant("cswin", lambda T, g: CrossShapedAttention(D_MODEL, N_HEADS, stripe=2), _grid, 1.5),
-        Variant("swin", lambda T, g: _Windows(), _grid, 1),
-        Variant("favit", lambda T, g: FactorisedAttention(D_MODEL, N_HEADS, reduction=4), _grid, 2),
-        Variant("joint-video", lambda T, g: EncoderBlock(D_MODEL, N_HEADS, 2 * D_MODEL), _line, 2),
-        Variant(
-            "factorised-video",
-            lambda T, g: FactorisedBlock(D_MODEL, N_HEADS, 2 * D_MODEL),
-            # As many frames as places.
-            _grid,
-            1.5,
-            against="joint-video",
+        # Its fast path computes all scores for the judgement, some rows at a time.
+        _variant("prob-sparse", 2, "prob_sparse", {"build": _PROB}),
+        _variant("slots", 1, "query_cross_attention", {"build": _Slots, "inputs": TOKENS}),
+        _variant("cvt", 2, "cvt_projection"),
+        _variant("pvt", 2, "pvt_reduction", reduction=4),
+        _variant("cswin", 1.5, "cswin_stripes", stripe=2),
+        _variant("swin", 1, "window_attention", {"build": _Windows, "inputs": _GRID}),
+        _variant("favit", 2, "favit", {"build": _FAVIT, "inputs": _GRID}),
+        _variant("joint-video", 2, "encoder_pre_norm", {"build": _JOINT}),
+        # As many frames as places.
+        _variant(
+            "factorised-video", 1.5, "factorised_video",
+            {"build": _APART, "inputs": _GRID, "against": "joint-video"},
         ),
     )
-}
+}  # fmt: skip
 """All variants by name: of a line of tokens, of a square grid, of frames and places."""
+
+
+def _blocks(*, fast: bool, length: int, n_heads: int, **sizes: int) -> Lambda:
+    generator = Generator().manual_seed(length)
+    blocks = random_blocks(length // 32, 3, n_heads=n_heads, generator=generator)
+    return Lambda(fused_block_sparse_attention, blocks=blocks)
+
+
+def _linformer(*, fast: bool, length: int, **sizes: int) -> Lambda:
+    generator = Generator().manual_seed(length)
+    mixes = [torch.randn(_KEYS, length, generator=generator) / length**0.5 for _ in range(2)]
+    return Lambda(lambda *qkv: linformer_attention(*qkv, *mixes)[0])
+
+
+def _scaling(
+    name: str, power: float, memory_power: float, base: str, *, fast: bool = True, **changes: Any
+) -> Mechanism:
+    sizes = dict(batch=1, n_heads=N_HEADS, d_head=64, radius=32, n_features=64)
+    made = replace(mechanisms()[base], name=name, power=power, memory_power=memory_power, fast=fast)
+    return replace(made, at=lambda length: sizes | {"length": length}, **changes)
+
+
+# Small, so that what grows with the length soon outweighs a tile.
+_TILED = called(tiled_attention, scaled_dot_product_attention, query_tile=64, key_tile=128)
+SCALING: dict[str, Mechanism] = {
+    scaling.name: scaling
+    for scaling in (
+        _scaling("full", 2, 2, "scaled_dot_product", fast=False),
+        _scaling("tiled", 2, 1, "tiled", build=_TILED),
+        _scaling("windowed", 1, 1, "sliding_window"),
+        _scaling("block", 1, 1, "block_sparse", build=_blocks, inputs=HEADS),
+        _scaling("linformer", 1, 1, "linformer", build=_linformer, inputs=HEADS),
+        _scaling("performer", 1, 1, "performer"),
+    )
+}
+"""Bare functions of queries, keys and values, whose powers are measured."""

@@ -56,7 +56,10 @@ MECHANISMS = (
         build=called(fused_attention, scaled_dot_product_attention),
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 3, "length": 5, "d_head": 4},
+        small=dict(batch=4, n_heads=4, length=64, d_head=32),
+        large=dict(batch=2, n_heads=8, length=1024, d_head=64),
         peer=lambda module, inputs: Reference(F.scaled_dot_product_attention, inputs),
+        peer_name="torch.nn.functional.scaled_dot_product_attention",
     ),
     Mechanism(
         name="multi_head",
@@ -64,7 +67,10 @@ MECHANISMS = (
         build=built(MultiHeadAttention, "d_model", "n_heads"),
         inputs=TOKENS,
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
+        small=dict(batch=4, length=64, d_model=128, n_heads=4),
+        large=dict(batch=2, length=512, d_model=512, n_heads=8),
         peer=_torch_peer,
+        peer_name="torch.nn.MultiheadAttention",
     ),
     Mechanism(
         name="cross_attention",
@@ -72,6 +78,9 @@ MECHANISMS = (
         build=built(MultiHeadAttention, "d_model", "n_heads"),
         inputs=WITH_MEMORY,
         tiny={"batch": 2, "length": 3, "memory": 5, "d_model": 8, "n_heads": 2},
+        small=dict(batch=4, length=32, memory=64, d_model=128, n_heads=4),
+        large=dict(batch=2, length=256, memory=512, d_model=512, n_heads=8),
         peer=_torch_peer,
+        peer_name="torch.nn.MultiheadAttention",
     ),
 )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -138,18 +139,26 @@ class Reference:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One mechanism: how to make it, how to feed it, what to hold it against.
+    """One mechanism: how to make it and to feed it, what to hold it against, where to measure it.
 
     Args:
-        name: As in ``table.toml``.
+        name: Lower-case words.
         source: Paper and equation or section.
         build: ``build(fast=..., **sizes)`` makes a module in evaluation mode; with ``fast=False``
             the same mechanism on its explicit path, with the same names of weights. Weights come
             from torch's global generator, which the caller seeds.
         inputs: ``inputs(generator, **sizes)`` draws the arguments of one call.
         tiny: Sizes for tests, which take milliseconds.
+        small: Sizes at which it is timed: fixed, as the peer was, before anything was tuned.
+        large: Larger ones.
+        at: ``at(length)`` gives sizes for so many tokens T, where cost is measured as T grows.
+        power: The power of T in the number of scores or features that are computed.
+        memory_power: That in the numbers that are held at once beyond the inputs.
+        against: Which other mechanism's cost its own is compared with at each length.
+        causal: Whether a token sees only itself and those before.
         peer: ``peer(module, inputs)`` makes the peer with the module's weights. ``None`` where no
             library computes the same.
+        peer_name: Its full name.
         oracle: ``oracle(module, inputs)`` makes a second, independent route of our own; wanted
             where there is no peer.
         fast: Whether there is a fast path beside the explicit one.
@@ -169,7 +178,15 @@ class Mechanism:
     build: Callable[..., nn.Module]
     inputs: Callable[..., tuple[Any, ...]]
     tiny: dict[str, int]
+    small: dict[str, int] = field(default_factory=dict)
+    large: dict[str, int] = field(default_factory=dict)
+    at: Callable[[int], dict[str, int]] | None = None
+    power: float = 0
+    memory_power: float = 0
+    against: str = ""
+    causal: bool = False
     peer: Callable[[Any, tuple[Any, ...]], Reference] | None = None
+    peer_name: str = ""
     oracle: Callable[[Any, tuple[Any, ...]], Reference] | None = None
     fast: bool = True
     peer_double: bool = True
@@ -184,12 +201,30 @@ class Mechanism:
             raise ValueError(f"{self.name} has no peer, no oracle and no second path")
         if not (self.half and self.trains and self.compiles and self.peer_double) and not self.note:
             raise ValueError(f"{self.name} switches a test off without a note that says why")
+        if bool(self.peer) != bool(self.peer_name):
+            raise ValueError(f"{self.name} has a peer without a name, or a name without a peer")
 
     @property
     def module(self) -> str:
         """The module that says what it is held to; what builds and feeds it may be shared."""
         own = (self.peer, self.oracle, self.inputs)
         return next(part.__module__ for part in own if part)
+
+    @property
+    def package(self) -> str:
+        """Package and version of the peer, as ``name==version``; of numpy the name alone."""
+        name = self.peer_name.partition(".")[0].replace("_", "-")
+        return f"{name}=={version(name).partition('+')[0]}" if name not in ("", "numpy") else name
+
+    def row(self) -> dict[str, Any]:
+        """What a record of its speed says of it."""
+        said = {"name": self.name, "peer": self.peer_name, "package": self.package}
+        return said | {"small": self.small, "large": self.large}
+
+    def grown(self, length: int) -> tuple[nn.Module, tuple[Any, ...]]:
+        """Module and arguments for so many tokens; the same ones each time."""
+        assert self.at is not None
+        return self.make(self.at(length), fast=self.fast, seed=length)
 
     def make(
         self,

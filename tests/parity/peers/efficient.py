@@ -124,7 +124,10 @@ MECHANISMS = (
         build=called(tiled_attention, scaled_dot_product_attention),
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 3, "length": 7, "d_head": 4},
+        small=dict(batch=1, n_heads=4, length=256, d_head=32),
+        large=dict(batch=1, n_heads=4, length=2048, d_head=64),
         peer=lambda module, inputs: Reference(F.scaled_dot_product_attention, inputs),
+        peer_name="torch.nn.functional.scaled_dot_product_attention",
         oracle=lambda module, inputs: Reference(
             lambda *qkv: online_attention(*qkv, tile=3), inputs
         ),
@@ -135,7 +138,10 @@ MECHANISMS = (
         build=built(LinformerAttention, "d_model", "n_heads", "length", "rank"),
         inputs=TOKENS,
         tiny={"batch": 2, "length": 9, "d_model": 8, "n_heads": 2, "rank": 3},
+        small=dict(batch=2, length=256, d_model=128, n_heads=4, rank=32),
+        large=dict(batch=1, length=2048, d_model=256, n_heads=4, rank=128),
         peer=_linformer_peer,
+        peer_name="linformer.LinformerSelfAttention",
     ),
     Mechanism(
         name="performer",
@@ -143,7 +149,10 @@ MECHANISMS = (
         build=_performer,
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 9, "d_head": 4, "n_features": 10},
+        small=dict(batch=1, n_heads=4, length=256, d_head=32, n_features=64),
+        large=dict(batch=1, n_heads=4, length=2048, d_head=64, n_features=128),
         peer=_performer_peer,
+        peer_name="performer_pytorch.FastAttention",
     ),
     Mechanism(
         name="causal_performer",
@@ -151,7 +160,10 @@ MECHANISMS = (
         build=functools.partial(_performer, causal=True),
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 9, "d_head": 4, "n_features": 10},
+        small=dict(batch=1, n_heads=2, length=256, d_head=16, n_features=32),
+        large=dict(batch=1, n_heads=4, length=1024, d_head=32, n_features=64),
         peer=_performer_peer,
+        peer_name="performer_pytorch.FastAttention",
     ),
     Mechanism(
         name="block_sparse",
@@ -161,7 +173,10 @@ MECHANISMS = (
         tiny={
             "batch": 2, "length": 14, "d_model": 8, "n_heads": 2, "block": 2, "n_random": 1,
         },
+        small=dict(batch=1, length=512, d_model=128, n_heads=4, block=32, n_random=3),
+        large=dict(batch=1, length=2048, d_model=256, n_heads=4, block=64, n_random=3),
         peer=_bigbird_peer,
+        peer_name="transformers.models.big_bird.modeling_big_bird.BigBirdBlockSparseAttention",
     ),
     Mechanism(
         name="strided",
@@ -169,6 +184,8 @@ MECHANISMS = (
         build=called(fused_strided_attention, strided_attention, "stride=stride"),
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 11, "d_head": 4, "stride": 3},
+        small=dict(batch=1, n_heads=4, length=256, d_head=32, stride=16),
+        large=dict(batch=1, n_heads=8, length=1024, d_head=64, stride=32),
         oracle=_strided_oracle,
     ),
 )  # fmt: skip

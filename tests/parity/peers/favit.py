@@ -145,6 +145,8 @@ MECHANISMS = (
         build=_favit,
         inputs=IMAGES,
         tiny={"batch": 1, "image_size": 32, "depth": 1},
+        small=dict(batch=2, image_size=32),
+        large=dict(batch=1, image_size=112),
         oracle=_with_loops,
     ),
 )

@@ -106,7 +106,10 @@ MECHANISMS = (
         build=_cvt,
         inputs=drawn("batch rows columns d_model"),
         tiny={"batch": 2, "rows": 5, "columns": 4, "d_model": 8, "n_heads": 2},
+        small=dict(batch=2, rows=8, columns=8, d_model=64, n_heads=2),
+        large=dict(batch=2, rows=28, columns=28, d_model=192, n_heads=3),
         peer=_cvt_peer,
+        peer_name="transformers.models.cvt.modeling_cvt.CvtAttention",
     ),
     Mechanism(
         name="pvt_reduction",
@@ -114,7 +117,10 @@ MECHANISMS = (
         build=built(ReducedAttention, "d_model", "n_heads", "reduction=reduction"),
         inputs=drawn("batch rows columns d_model"),
         tiny={"batch": 2, "rows": 6, "columns": 4, "d_model": 8, "n_heads": 2, "reduction": 2},
+        small=dict(batch=2, rows=8, columns=8, d_model=64, n_heads=2, reduction=2),
+        large=dict(batch=2, rows=28, columns=28, d_model=128, n_heads=2, reduction=4),
         peer=_pvt_peer,
+        peer_name="transformers.models.pvt.modeling_pvt.PvtAttention",
     ),
     Mechanism(
         name="cswin_stripes",
@@ -122,6 +128,8 @@ MECHANISMS = (
         build=built(CrossShapedAttention, "d_model", "n_heads", "stripe=stripe"),
         inputs=drawn("batch rows columns d_model"),
         tiny={"batch": 2, "rows": 6, "columns": 4, "d_model": 8, "n_heads": 4, "stripe": 2},
+        small=dict(batch=2, rows=8, columns=8, d_model=64, n_heads=4, stripe=2),
+        large=dict(batch=2, rows=28, columns=28, d_model=128, n_heads=4, stripe=7),
         oracle=_cswin_oracle,
     ),
 )

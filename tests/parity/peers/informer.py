@@ -120,7 +120,10 @@ MECHANISMS = (
         inputs=TOKENS,
         # Lengths at which ln L and transformers' ln (L + 1) round up to the same number.
         tiny={"batch": 2, "length": 12, "d_model": 8, "n_heads": 2, "factor": 2},
+        small=dict(batch=2, length=48, d_model=64, n_heads=4, factor=3),
+        large=dict(batch=4, length=336, d_model=256, n_heads=8, factor=5),
         peer=_prob_sparse_peer,
+        peer_name="transformers.models.informer.modeling_informer.InformerProbSparseAttention",
         note="the peer is given the draw of keys, and ours the peer's divisor",
     ),
     Mechanism(
@@ -129,7 +132,12 @@ MECHANISMS = (
         build=_layer,
         inputs=drawn("batch seq_len d_model"),
         tiny={"batch": 2, "seq_len": 40, "d_model": 8, "n_heads": 2, "d_ff": 16},
+        small=dict(batch=2, seq_len=24, label_len=12, pred_len=12, d_model=32, n_heads=4, d_ff=64),
+        large=dict(
+            batch=8, seq_len=96, label_len=48, pred_len=24, d_model=256, n_heads=8, d_ff=1024
+        ),
         peer=_layer_peer,
+        peer_name="transformers.models.informer.modeling_informer.InformerEncoderLayer",
         note="a layer of the encoder; the rest of transformers' Informer is another architecture",
     ),
 )

@@ -177,7 +177,12 @@ MECHANISMS = (
         build=configured(DecoderOnly, DecoderOnlyConfig, dropout=0.0),
         inputs=_words,
         tiny={**_TINY, "n_words": 11},
+        small=dict(batch=2, length=32, d_model=64, n_heads=4, d_ff=256, n_layers=2, n_words=100),
+        large=dict(
+            batch=2, length=128, d_model=512, n_heads=8, d_ff=2048, n_layers=2, n_words=1000
+        ),
         peer=_gpt2_peer,
+        peer_name="transformers.GPT2LMHeadModel",
     ),
     Mechanism(
         name="decoder_only_rotary",
@@ -188,7 +193,12 @@ MECHANISMS = (
         inputs=_words,
         # The peer turns no fewer than 32 channels of a head.
         tiny={**_TINY, "d_model": 64, "d_ff": 96, "n_words": 11},
+        small=dict(batch=2, length=32, d_model=128, n_heads=4, d_ff=512, n_layers=2, n_words=100),
+        large=dict(
+            batch=2, length=128, d_model=512, n_heads=8, d_ff=2048, n_layers=2, n_words=1000
+        ),
         peer=_x_transformers_peer,
+        peer_name="x_transformers.TransformerWrapper",
     ),
     Mechanism(
         name="cached_generation",
@@ -196,7 +206,21 @@ MECHANISMS = (
         build=_writes,
         inputs=_words,
         tiny={**_TINY, "n_words": 11, "n_new": 4},
+        small=dict(
+            batch=2, length=4, n_new=8, d_model=64, n_heads=4, d_ff=256, n_layers=2, n_words=100
+        ),
+        large=dict(
+            batch=2,
+            length=16,
+            n_new=32,
+            d_model=256,
+            n_heads=8,
+            d_ff=1024,
+            n_layers=4,
+            n_words=1000,
+        ),
         peer=_generate_peer,
+        peer_name="transformers.GPT2LMHeadModel.generate",
         trains=False,
         peer_double=False,
         note="no gradient flows from chosen tokens; the peer casts logits to float32",

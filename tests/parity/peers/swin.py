@@ -143,7 +143,10 @@ MECHANISMS = (
         build=_window_attention,
         inputs=_windows,
         tiny={"batch": 2, "rows": 4, "columns": 4, "d_model": 8, "n_heads": 2, "window": 2},
+        small=dict(batch=2, rows=8, columns=8, d_model=64, n_heads=2, window=4),
+        large=dict(batch=2, rows=28, columns=28, d_model=192, n_heads=6, window=7),
         peer=_swin_attention,
+        peer_name="transformers.models.swin.modeling_swin.SwinAttention",
     ),
     Mechanism(
         name="swin",
@@ -151,6 +154,9 @@ MECHANISMS = (
         build=_swin,
         inputs=IMAGES,
         tiny={"batch": 2, "image_size": 16, "patch_size": 2, "window": 2, "d_model": 8},
+        small=dict(batch=2, image_size=32, patch_size=2, window=4, d_model=32),
+        large=dict(batch=1, image_size=112, patch_size=4, window=7, d_model=64),
         peer=_swin_peer,
+        peer_name="transformers.SwinForImageClassification",
     ),
 )

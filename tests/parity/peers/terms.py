@@ -152,7 +152,10 @@ MECHANISMS = (
         build=built(partial(Lambda, legendre_polynomials), "degree=length"),
         inputs=_points,
         tiny={"length": 12, "d_model": 9},
+        small=dict(length=64, d_model=64),
+        large=dict(length=512, d_model=512),
         peer=_numpy_legendre,
+        peer_name="numpy.polynomial.legendre.legvander",
         trains=False,
         note="a table of positions, nothing of which is trained",
     ),
@@ -162,6 +165,8 @@ MECHANISMS = (
         build=built(FourTermAttention, "d_model", "n_heads"),
         inputs=drawn("batch length d_model", "length d_model"),
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
+        small=dict(batch=2, length=64, d_model=128, n_heads=4),
+        large=dict(batch=2, length=512, d_model=512, n_heads=8),
         oracle=_sum_of_token_and_position,
     ),
     Mechanism(
@@ -170,6 +175,8 @@ MECHANISMS = (
         build=built(_Tupe, "d_model", "n_heads", "length"),
         inputs=TOKENS,
         tiny={"batch": 2, "length": 4, "d_model": 8, "n_heads": 2},
+        small=dict(batch=2, length=64, d_model=128, n_heads=4),
+        large=dict(batch=2, length=512, d_model=512, n_heads=8),
         oracle=_tupe_by_pairs,
     ),
     Mechanism(
@@ -179,7 +186,10 @@ MECHANISMS = (
         inputs=_tokens_and_table,
         # The peer takes the root of 3 Dh in single precision; that of 36 is exact.
         tiny={"batch": 2, "length": 7, "d_model": 24, "n_heads": 2},
+        small=dict(batch=2, length=32, d_model=64, n_heads=4),
+        large=dict(batch=2, length=256, d_model=256, n_heads=8),
         peer=_deberta_peer,
+        peer_name="transformers.models.deberta_v2.modeling_deberta_v2.DisentangledSelfAttention",
     ),
     Mechanism(
         name="delta_value",
@@ -187,6 +197,8 @@ MECHANISMS = (
         build=built(DeltaValueAttention, "d_model", "n_heads"),
         inputs=TOKENS,
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
+        small=dict(batch=2, length=64, d_model=128, n_heads=4),
+        large=dict(batch=2, length=512, d_model=512, n_heads=8),
         oracle=_delta_by_tokens,
     ),
 )

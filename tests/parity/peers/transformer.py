@@ -125,7 +125,10 @@ MECHANISMS = (
         build=_stack(Encoder, "post"),
         inputs=TOKENS,
         tiny=_TINY,
+        small=dict(batch=4, length=32, d_model=64, n_heads=4, d_ff=256, n_layers=2),
+        large=dict(batch=4, length=128, d_model=512, n_heads=8, d_ff=2048, n_layers=2),
         peer=lambda module, inputs: Reference(torch_encoder(module), inputs),
+        peer_name="torch.nn.TransformerEncoder",
     ),
     Mechanism(
         name="encoder_pre_norm",
@@ -133,7 +136,10 @@ MECHANISMS = (
         build=_stack(Encoder, "pre"),
         inputs=TOKENS,
         tiny=_TINY,
+        small=dict(batch=4, length=32, d_model=64, n_heads=4, d_ff=256, n_layers=2),
+        large=dict(batch=4, length=128, d_model=512, n_heads=8, d_ff=2048, n_layers=2),
         peer=lambda module, inputs: Reference(torch_encoder(module), inputs),
+        peer_name="torch.nn.TransformerEncoder",
     ),
     Mechanism(
         name="decoder",
@@ -141,7 +147,10 @@ MECHANISMS = (
         build=_stack(Decoder, "post"),
         inputs=WITH_MEMORY,
         tiny={**_TINY, "memory": 4},
+        small=dict(batch=4, length=32, memory=32, d_model=64, n_heads=4, d_ff=256, n_layers=2),
+        large=dict(batch=4, length=64, memory=128, d_model=512, n_heads=8, d_ff=2048, n_layers=2),
         peer=_decoder_peer,
+        peer_name="torch.nn.TransformerDecoder",
     ),
     Mechanism(
         name="encoder_decoder",
@@ -149,6 +158,9 @@ MECHANISMS = (
         build=_both,
         inputs=_source_and_target,
         tiny={**_TINY, "memory": 4},
+        small=dict(batch=4, length=32, memory=32, d_model=64, n_heads=4, d_ff=256, n_layers=2),
+        large=dict(batch=4, length=64, memory=64, d_model=512, n_heads=8, d_ff=2048, n_layers=2),
         peer=_both_peer,
+        peer_name="torch.nn.Transformer",
     ),
 )

@@ -189,7 +189,14 @@ MECHANISMS = (
         build=configured(ViT, ViTConfig, positions="learned"),
         inputs=IMAGES,
         tiny=_TINY_VIT,
+        small=dict(
+            batch=4, image_size=32, patch_size=4, d_model=64, n_heads=4, d_ff=256, n_layers=2
+        ),
+        large=dict(
+            batch=2, image_size=224, patch_size=16, d_model=384, n_heads=6, d_ff=1536, n_layers=4
+        ),
         peer=_vit_peer,
+        peer_name="transformers.ViTForImageClassification",
     ),
     Mechanism(
         name="distilled_vit",
@@ -197,7 +204,14 @@ MECHANISMS = (
         build=configured(DistilledViT, ViTConfig, positions="learned"),
         inputs=IMAGES,
         tiny=_TINY_VIT,
+        small=dict(
+            batch=4, image_size=32, patch_size=4, d_model=64, n_heads=4, d_ff=256, n_layers=2
+        ),
+        large=dict(
+            batch=2, image_size=224, patch_size=16, d_model=384, n_heads=6, d_ff=1536, n_layers=4
+        ),
         peer=_distilled_peer,
+        peer_name="transformers.DeiTForImageClassificationWithTeacher",
     ),
     Mechanism(
         name="resnet_stage",
@@ -205,7 +219,10 @@ MECHANISMS = (
         build=lambda *, fast, **sizes: _stage(**sizes),
         inputs=drawn("batch in_channels image_size image_size"),
         tiny={"batch": 2, "image_size": 6, "in_channels": 4, "out_channels": 6},
+        small=dict(batch=4, image_size=16, in_channels=32, out_channels=64),
+        large=dict(batch=4, image_size=32, in_channels=64, out_channels=128),
         peer=_stage_peer,
+        peer_name="transformers.models.resnet.modeling_resnet.ResNetStage",
         fast=False,
     ),
     Mechanism(
@@ -214,6 +231,8 @@ MECHANISMS = (
         build=_hybrid,
         inputs=IMAGES,
         tiny={"batch": 2, "image_size": 16},
+        small=dict(batch=2, image_size=32),
+        large=dict(batch=4, image_size=64),
         oracle=_hybrid_oracle,
     ),
 )

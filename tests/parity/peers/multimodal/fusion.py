@@ -198,6 +198,8 @@ MECHANISMS = (
         build=built(GatedCrossAttention, "d_model", "n_heads", "4*d_model", gate=0.5),
         inputs=WITH_MEMORY,
         tiny={"batch": 2, "length": 3, "memory": 4, "d_model": 8, "n_heads": 2},
+        small=dict(batch=2, length=16, memory=32, d_model=64, n_heads=4),
+        large=dict(batch=2, length=128, memory=256, d_model=256, n_heads=8),
         oracle=_gated_by_hand,
     ),
     Mechanism(
@@ -206,6 +208,8 @@ MECHANISMS = (
         build=built(ConcatenationBlock, "d_model", "n_heads", "4*d_model"),
         inputs=WITH_MEMORY,
         tiny={"batch": 2, "length": 3, "memory": 4, "d_model": 8, "n_heads": 2},
+        small=dict(batch=2, length=16, memory=32, d_model=64, n_heads=4),
+        large=dict(batch=2, length=128, memory=256, d_model=256, n_heads=8),
         oracle=_concatenation_in_parts,
     ),
     Mechanism(
@@ -217,7 +221,16 @@ MECHANISMS = (
             "batch": 2, "length": 5, "image_size": 8, "patch_size": 4, "d_model": 8, "n_heads": 2,
             "d_ff": 16, "n_layers": 2, "n_words": 20,
         },
+        small=dict(
+            batch=4, length=16, image_size=32, patch_size=8, d_model=64, n_heads=4,
+            d_ff=256, n_layers=2, n_words=100,
+        ),
+        large=dict(
+            batch=4, length=32, image_size=64, patch_size=8, d_model=256, n_heads=4,
+            d_ff=1024, n_layers=4, n_words=1000,
+        ),
         peer=_vilt,
+        peer_name="transformers.models.vilt.modeling_vilt.ViltEncoder",
     ),
     Mechanism(
         name="interleaved_sequence",
@@ -228,6 +241,14 @@ MECHANISMS = (
             "batch": 2, "length": 5, "rows": 2, "columns": 3, "d_model": 16, "n_heads": 2,
             "d_ff": 16, "n_layers": 2, "n_words": 20, "d_patch": 6,
         },
+        small=dict(
+            batch=2, length=16, rows=4, columns=4, d_model=64, n_heads=4,
+            d_ff=256, n_layers=2, n_words=100, d_patch=48,
+        ),
+        large=dict(
+            batch=2, length=64, rows=14, columns=14, d_model=256, n_heads=4,
+            d_ff=1024, n_layers=4, n_words=1000, d_patch=192,
+        ),
         oracle=_by_complex_numbers,
     ),
 )  # fmt: skip

@@ -57,7 +57,10 @@ MECHANISMS = (
         build=_layout,
         inputs=_page,
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_words": 20},
+        small=dict(batch=4, length=32, d_model=64, n_words=100),
+        large=dict(batch=4, length=256, d_model=256, n_words=1000),
         peer=_layoutlm,
+        peer_name="transformers.models.layoutlm.modeling_layoutlm.LayoutLMEmbeddings",
         fast=False,
     ),
 )

@@ -58,6 +58,9 @@ MECHANISMS = (
         build=built(QueryDecoderLayer, "d_model", "n_heads", "d_ff"),
         inputs=drawn(*["batch n_queries d_model", "batch memory d_model"] * 2),
         tiny={"batch": 2, "n_queries": 3, "memory": 5, "d_model": 8, "n_heads": 2, "d_ff": 16},
+        small=dict(batch=2, n_queries=10, memory=64, d_model=64, n_heads=4, d_ff=128),
+        large=dict(batch=2, n_queries=100, memory=800, d_model=256, n_heads=8, d_ff=1024),
         peer=_detr,
+        peer_name="transformers.models.detr.modeling_detr.DetrDecoderLayer",
     ),
 )

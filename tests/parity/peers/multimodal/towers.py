@@ -177,7 +177,16 @@ MECHANISMS = (
             "batch": 3, "image_size": 8, "patch_size": 4, "length": 6, "d_model": 8, "n_heads": 2,
             "n_layers": 2,
         },
+        small=dict(
+            batch=4, image_size=32, patch_size=8, length=16,
+            d_model=64, n_heads=4, n_layers=2,
+        ),
+        large=dict(
+            batch=4, image_size=64, patch_size=8, length=32,
+            d_model=256, n_heads=4, n_layers=4,
+        ),
         peer=_clip,
+        peer_name="transformers.CLIPModel",
     ),
     Mechanism(
         name="bert_text",
@@ -188,6 +197,12 @@ MECHANISMS = (
             "batch": 3, "length": 6, "d_model": 8, "n_heads": 2, "d_ff": 16, "n_layers": 2,
             "n_words": 20,
         },
+        small=dict(batch=4, length=16, d_model=64, n_heads=4, d_ff=256, n_layers=2, n_words=100),
+        large=dict(
+            batch=4, length=128, d_model=256, n_heads=4,
+            d_ff=1024, n_layers=4, n_words=1000,
+        ),
         peer=_bert,
+        peer_name="transformers.BertModel",
     ),
 )  # fmt: skip

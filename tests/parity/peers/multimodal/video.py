@@ -79,7 +79,10 @@ MECHANISMS = (
         build=built(FactorisedBlock, "d_model", "n_heads", "4*d_model"),
         inputs=drawn(_VIDEO, "batch d_model"),
         tiny={"batch": 2, "frames": 3, "rows": 2, "columns": 2, "d_model": 8, "n_heads": 2},
+        small=dict(batch=1, frames=4, rows=4, columns=4, d_model=64, n_heads=4),
+        large=dict(batch=1, frames=8, rows=14, columns=14, d_model=256, n_heads=8),
         peer=_timesformer,
+        peer_name="transformers.models.timesformer.modeling_timesformer.TimesformerLayer",
     ),
     Mechanism(
         name="causal_video",
@@ -87,6 +90,8 @@ MECHANISMS = (
         build=built(FactorisedBlock, "d_model", "n_heads", "4*d_model", causal=True),
         inputs=drawn(_VIDEO),
         tiny={"batch": 2, "frames": 3, "rows": 2, "columns": 3, "d_model": 8, "n_heads": 2},
+        small=dict(batch=1, frames=4, rows=4, columns=4, d_model=64, n_heads=4),
+        large=dict(batch=1, frames=8, rows=14, columns=14, d_model=256, n_heads=8),
         oracle=_dense_video,
     ),
 )
