@@ -19,7 +19,7 @@ import pytest
 LIBRARY = Path(__file__).resolve().parents[1] / "course_lib"
 MODULES = sorted(LIBRARY.rglob("*.py"))
 MACHINERY = {"bank", "book", "checks", "claims", "cli", "drawings", "experiments", "figures"}
-MACHINERY |= {"grading", "hub"}
+MACHINERY |= {"grading", "handout", "hub"}
 SHAPE = re.compile(r"``[^`]*\(.*?\)[^`]*``|``\d|[Ss]calar|any shape|boolean|mask", re.DOTALL)
 SEVERAL = re.compile(r"^Attributes:\n(?:    .*\n|\n)*?    \w+, \w+.*:", re.MULTILINE)
 ELSEWHERE = re.compile(r"as (?:for|in|of) :\w+:`")

@@ -157,7 +157,7 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     shown = [
         path
         for path in _files(root, "book/_ext", "course_lib", "tests/benchmarks")
-        if path.relative_to(root).parts[1] not in ("grading", "hub", "cli")
+        if path.relative_to(root).parts[1] not in ("grading", "handout", "hub", "cli")
     ]
     frame = digest([root / "_config.yml", *shown], root, plain)
     if keys != old or not _holds(folder / _FRAME, frame):

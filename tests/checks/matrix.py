@@ -14,8 +14,8 @@ from course_lib.checks.report import Report, bank_reports, grade_source, recogni
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.trial import Trial, shapes
 from course_lib.errors import Refused
-from course_lib.grading.answers_apart import reference_source, stubs
 from course_lib.grading.authoring import Model
+from course_lib.handout.answers_apart import reference_source, stubs
 from course_tests.checks.mutation_report import Survey, survey
 
 Grader = Callable[[Exercise, str, str], Report]

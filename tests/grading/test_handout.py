@@ -20,8 +20,9 @@ from course_lib.checks.exercise import BANK, find, identifiers
 from course_lib.checks.recorded import SEEDS, Records
 from course_lib.cli import main
 from course_lib.errors import Refused
-from course_lib.grading import MANIFEST, answers_apart, authoring, handout
+from course_lib.grading import MANIFEST, authoring
 from course_lib.grading.judging.sandbox_package import lay_out
+from course_lib.handout import answers_apart, handout
 
 LIBRARY = Path(course_lib.__file__).parent
 NAMES = tuple(source.stem for source in authoring.sources(LIBRARY.parent))

@@ -11,7 +11,7 @@ from course_lib.grading import authoring
 from course_lib.grading.intake import parsing
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.judge import judge_notebook
-from course_lib.grading.selfcheck import rehearse
+from course_lib.handout.selfcheck import rehearse
 from course_tests.grading.attacks import honest, odd_cells
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ from course_lib.checks import seeds
 from course_lib.cli import main
 from course_lib.grading import authoring, sample
 from course_lib.grading.intake.parsing import Unreadable
-from course_lib.grading.selfcheck import read, rehearse
+from course_lib.handout.selfcheck import read, rehearse
 from course_tests.grading.attacks import honest
 
 # Its exercises take the least time.

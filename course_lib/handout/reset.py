@@ -14,7 +14,7 @@ from course_lib.files import write_whole
 from course_lib.grading.cells import graded, locked, marks
 from course_lib.grading.intake.matching import defines
 from course_lib.grading.intake.parsing import plain
-from course_lib.grading.selfcheck import read, released
+from course_lib.handout.selfcheck import read, released
 
 # Beside the notebook, where a hand-in takes no notice of it.
 KEPT = "before-reset"

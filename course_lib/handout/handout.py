@@ -1,8 +1,8 @@
 """What students get: a tree that runs, with exercises and checks, and without answers.
 
 Of the library there is what these notebooks and their checks import, and of that no function that
-one of their exercises asks for (:mod:`course_lib.grading.library_apart`); the bank has no answers
-(:mod:`course_lib.grading.answers_apart`). What else lies in the folder stays there.
+one of their exercises asks for (:mod:`course_lib.handout.library_apart`); the bank has no answers
+(:mod:`course_lib.handout.answers_apart`). What else lies in the folder stays there.
 """
 
 import hashlib
@@ -16,8 +16,9 @@ import course_lib
 from course_lib.checks.exercise import identifiers
 from course_lib.errors import Refused
 from course_lib.files import recover, replaced
-from course_lib.grading import MANIFEST, answers_apart, assistants, authoring, library_apart
+from course_lib.grading import MANIFEST, assistants, authoring
 from course_lib.grading.judging.sandbox_package import lay_out, parts
+from course_lib.handout import answers_apart, library_apart
 
 # What checks and the command need whole.
 ENGINE = ("__init__.py", "checks", "cli", "errors.py", "files.py", "py.typed")
@@ -37,8 +38,9 @@ OWN_NOTEBOOK = (
     "grading/judging/causes.py",
     "grading/judging/packages.py",
     "grading/judging/session.py",
-    "grading/reset.py",
-    "grading/selfcheck.py",
+    "handout/__init__.py",
+    "handout/reset.py",
+    "handout/selfcheck.py",
 )
 BESIDE = ("LICENSE", "constraints.txt", "environment.yml", "pyproject.toml")
 README = """\

@@ -23,7 +23,13 @@ from course_lib.experiments.source import (
 # An answer that only calls a function of the library has no more statements than these.
 FEW = 2
 # They know no exercise and no mechanism, and are handed out whole.
-ENGINE = ("course_lib.checks", "course_lib.grading", "course_lib.errors", BANK)
+ENGINE = (
+    "course_lib.checks",
+    "course_lib.grading",
+    "course_lib.handout",
+    "course_lib.errors",
+    BANK,
+)
 
 
 def answers(identifiers: Iterable[str]) -> set[Symbol]:

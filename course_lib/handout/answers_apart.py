@@ -25,7 +25,7 @@ from course_lib.checks.recorded import SEEDS, SUFFIX, Records, returned_sketch
 from course_lib.checks.report import grade_source
 from course_lib.experiments.source import Symbol, follow, reached, statements
 from course_lib.files import write_whole
-from course_lib.grading.library_apart import answers
+from course_lib.handout.library_apart import answers
 
 REFERENCE = "reference"
 _DEFINITION = (ast.FunctionDef, ast.ClassDef)
