@@ -164,7 +164,7 @@ def follow(symbol: Symbol, root: Path = ROOT) -> Symbol | None:
 
 
 def located(module: str, root: Path = ROOT) -> Path | None:
-    """The file of a module or package of the library; nothing if it is none.
+    """The file of a module or package of the library or its tests; nothing if it is none.
 
     Example:
         >>> located("course_lib.scaling").name, located("course_lib.masks").name, located("torch")
