@@ -6,11 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.attention import (
-    MultiHeadAttention,
-    fused_attention,
-    scaled_dot_product_attention,
-)
+from course_lib.attention import MultiHeadAttention, fused_attention, scaled_dot_product_attention
 from course_tests.parity.peers.contract import (
     HEADS,
     TOKENS,

@@ -13,12 +13,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.informer import (
-    InformerAttention,
-    InformerConfig,
-    InformerEncoderLayer,
-    SparseRules,
-)
+from course_lib.informer import InformerAttention, InformerConfig, InformerEncoderLayer, SparseRules
 from course_tests.parity.peers.contract import TOKENS, Mechanism, Reference, drawn
 from course_tests.parity.peers.copying import copy_submodules
 

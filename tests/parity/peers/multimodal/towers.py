@@ -5,12 +5,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.multimodal import (
-    BertText,
-    BertTextConfig,
-    DualEncoder,
-    DualEncoderConfig,
-)
+from course_lib.multimodal import BertText, BertTextConfig, DualEncoder, DualEncoderConfig
 from course_tests.parity.peers.contract import Mechanism, Reference, configured
 from course_tests.parity.peers.copying import copy_submodules
 from course_tests.parity.peers.multimodal.shared import Inputs, draw_texts
