@@ -45,7 +45,7 @@ Checks and grades
     bank           exercises: properties, known mistakes, hints
     checks         the engine that checks an answer
     grading        the judge outside the student's process
-    handout        what students get, and run at home
+    handout        what students get and run
     hub            a JupyterHub on one machine
 
 Measures and proves

@@ -16,6 +16,7 @@ from torch import Generator, Tensor, nn
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.efficient.block_sparse import fused_block_sparse_attention, random_blocks
 from course_lib.efficient.linformer import linformer_attention
+from course_lib.efficient.performer import PerformerAttention
 from course_lib.efficient.strided import fused_strided_attention, strided_attention
 from course_lib.efficient.tiled import tiled_attention
 from course_lib.favit import FactorisedAttention
@@ -95,6 +96,8 @@ def _variant(
     return made
 
 
+# The peer's constant in the sums, which the mechanism has, lets what comes be felt.
+_CAUSAL = built(PerformerAttention, "d_model", "n_heads", "n_features", causal=True)
 _FIXED = called(fused_strided_attention, strided_attention, "stride=stride", n_summary=1)
 _PROB = built(InformerAttention, "d_model", "n_heads", rules=SparseRules())
 _FAVIT = built(FactorisedAttention, "d_model", "n_heads", reduction=4)
@@ -119,7 +122,8 @@ VARIANTS: dict[str, Mechanism] = {
         _variant("linformer", 1, "linformer", rank=_KEYS),
         _variant("performer", 1, "performer", n_features=_KEYS),
         _variant(
-            "causal-performer", 1, "causal_performer", {"causal": True}, n_features=_KEYS
+            "causal-performer", 1, "causal_performer",
+            {"build": _CAUSAL, "inputs": TOKENS, "causal": True}, n_features=_KEYS,
         ),
         # Its fast path computes all scores for the judgement, some rows at a time.
         _variant("prob-sparse", 2, "prob_sparse", {"build": _PROB}),
