@@ -45,13 +45,12 @@ Checks and grades
     bank           exercises: properties, known mistakes, hints
     checks         the engine that checks an answer
     grading        the judge outside the student's process
+    handout        what students get and run
     hub            a JupyterHub on one machine
 
 Measures and proves
     experiments    runs, records, verdicts
     claims         the documents' statements, executed
-    parity         every mechanism beside its peers
-    benchmarks     ratios of speed and memory
 
 Publishes
     book           builds, prints and reports on pages

@@ -21,6 +21,7 @@ import pytest
 from course_lib.book import browser as browsing
 from course_lib.book.page_keys import files
 from course_lib.checks.absent import AbsentModule
+from course_lib.cli.common import instrument
 
 # Tests are small: more threads only wait for each other, on a busy machine ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -33,10 +34,15 @@ BY_KERNEL = "exercises/03_attention/"
 # A module that finds others while it runs, and not just those beside it, which `files` follows:
 # who reaches it may run all that lie in the folder.
 FINDERS = {
-    "checks/exercise.py": "bank", "parity/__init__.py": "parity", "claims/ledger.py": "claims",
-    "experiments/__init__.py": "experiments", "figures/__init__.py": "figures",
-}  # fmt: skip
+    "course_lib/checks/exercise.py": "course_lib/bank",
+    "course_lib/claims/ledger.py": "course_lib/claims",
+    "course_lib/experiments/__init__.py": "course_lib/experiments",
+    "course_lib/figures/__init__.py": "course_lib/figures",
+    "tests/parity/peers/__init__.py": "tests/parity/peers",
+}
 ROOT = Path(__file__).parents[1]
+# Tests import from here on what lies beside them as `course_tests`.
+instrument("parity", ROOT)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -114,11 +120,10 @@ def sees(path: Path, changed: set[Path], root: Path = ROOT) -> bool:
         for f in own
         if f.name != "conftest.py" or f.parent.name != "tests"
     )
-    library = root / "course_lib"
     reached = files([file.read_text(encoding="utf-8") for file in own], root)
-    folders = [library / FINDERS[n] for n in FINDERS if library / n in reached]
+    folders = [root / FINDERS[n] for n in FINDERS if root / n in reached]
     # What is no code of the library is named by the tests that read it, or a folder above it is.
-    code = (library, root / "tests")
+    code = (root / "course_lib", root / "tests")
     others = {f for f in changed if f.suffix != ".py" or not {*code} & {*f.parents}}
     names = {part for file in others for part in file.relative_to(root).with_suffix("").parts}
     return (

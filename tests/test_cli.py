@@ -338,3 +338,23 @@ def test_the_gradebook_may_be_named_once_for_all_commands(monkeypatch):
     for command in (["grade", "03_attention"], ["doctor"], ["rename", "a", "b"]):
         assert parser().parse_args(command).db == "postgresql://grader@host/grades"
     assert parser().parse_args(["grade", "03_attention", "--db", "sqlite://"]).db == "sqlite://"
+
+
+@pytest.mark.parametrize(
+    "command", [["bench"], ["bench", "growth"], ["matrix"], ["attacks"], ["matrix", "--judge"]]
+)
+def test_what_measures_the_course_comes_with_its_sources(command, tmp_path, monkeypatch, capsys):
+    (tmp_path / "_toc.yml").touch()
+    (tmp_path / "solutions").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert "not there: it comes with the course's sources" in refused(capsys, *command)
+
+
+def test_the_library_measures_nothing_without_them():
+    """What the name of the tests stands for is known to two modules, which import none of them."""
+    library = ROOT / "course_lib"
+    texts = {path: path.read_text(encoding="utf-8") for path in library.rglob("*.py")}
+    naming = {
+        path.relative_to(library).as_posix() for path in texts if "course_tests" in texts[path]
+    }
+    assert naming == {"cli/common.py", "experiments/source.py"}

@@ -15,7 +15,10 @@ ROOT = Path(__file__).parents[1]
         ("course_lib/swin/blocks.py", "tests/data/test_ett.py", False),
         # Through a module that finds others while it runs.
         ("course_lib/bank/seq2seq/greedy_write.py", "tests/bank/test_bad_input.py", True),
-        ("course_lib/parity/rotary.py", "tests/parity/test_parity.py", True),
+        ("tests/parity/peers/rotary.py", "tests/parity/test_parity.py", True),
+        ("course_lib/swin/blocks.py", "tests/parity/test_parity.py", True),
+        ("tests/grading/attacks/honest.py", "tests/grading/test_attacks.py", True),
+        ("tests/browser/live.py", "tests/figures/test_live_training.py", True),
         ("course_lib/bank/seq2seq/greedy_write.py", "tests/parity/test_parity.py", False),
         ("course_lib/claims/cost.py", "tests/claims/test_claims.py", True),
         ("course_lib/drawings/space.py", "tests/drawings/test_drawings.py", True),

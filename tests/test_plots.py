@@ -10,7 +10,6 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from course_lib.book.page_survey import letters
 from course_lib.plots import (
     INK,
     PALETTE,
@@ -22,6 +21,7 @@ from course_lib.plots import (
     interval,
     table,
 )
+from course_tests.browser.page_survey import letters
 
 LIGHT, DARK = "#ffffff", "#14181e"
 

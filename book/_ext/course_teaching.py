@@ -108,18 +108,19 @@ class ClusterSpeed(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Read the record and build a table and what follows from it."""
-        from course_lib.benchmarks.cluster import EXPERIMENT, Measured
+        from course_lib.cli.common import instrument
         from course_lib.experiments import load_records
 
+        cluster = instrument("benchmarks.cluster", Path(self.env.srcdir))
         folder = Path(self.env.srcdir, "book", "results")
-        records = load_records(folder, EXPERIMENT)
+        records = load_records(folder, cluster.EXPERIMENT)
         if not records:
             raise self.error(
-                f"no record in {folder / EXPERIMENT}: run `course bench cluster --record`"
+                f"no record in {folder / cluster.EXPERIMENT}: run `course bench cluster --record`"
             )
         record = max(records, key=lambda one: one.results["students"])
-        self.env.note_dependency(str(folder / EXPERIMENT / record.file_name))
-        measured = Measured.of(record)
+        self.env.note_dependency(str(folder / cluster.EXPERIMENT / record.file_name))
+        measured = cluster.Measured.of(record)
         rows = [
             row(
                 [

@@ -121,7 +121,8 @@ def source_key(root: Path) -> str:
     Returns a hexadecimal digest that changes with any byte of any source.
     """
     names = ("_config.yml", "_toc.yml", "CITATION.cff", "LICENSE", "constraints.txt")
-    files = [*_files(root, "book", "course_lib", "exercises"), *map(root.joinpath, names)]
+    folders = ("book", "course_lib", "exercises", "tests/benchmarks")
+    files = [*_files(root, *folders), *map(root.joinpath, names)]
     return sys.version + digest((path for path in files if path.exists()), root)
 
 
@@ -155,8 +156,8 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     # What a page's directives show is read with it: of any module but those that no page shows.
     shown = [
         path
-        for path in _files(root, "book/_ext", "course_lib")
-        if path.relative_to(root).parts[1] not in ("grading", "hub", "cli")
+        for path in _files(root, "book/_ext", "course_lib", "tests/benchmarks")
+        if path.relative_to(root).parts[1] not in ("grading", "handout", "hub", "cli")
     ]
     frame = digest([root / "_config.yml", *shown], root, plain)
     if keys != old or not _holds(folder / _FRAME, frame):

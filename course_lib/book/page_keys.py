@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from course_lib.experiments.source import Symbol, drop_docstrings, located, reached
+from course_lib.experiments.source import FOLDERS, Symbol, drop_docstrings, located, reached
 from course_lib.files import digest
 
 # What is imported by a name that a page says: `check("masks.causal_mask")`.
@@ -100,7 +100,9 @@ def _imported(nodes: Iterable[ast.AST]) -> Iterator[Symbol]:
 
 
 def _module(path: Path, root: Path) -> str:
-    return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+    folder, *rest = path.relative_to(root).with_suffix("").parts
+    package = next(name for name, place in FOLDERS.items() if place == folder)
+    return ".".join([package, *rest]).removesuffix(".__init__")
 
 
 def _scripts(data: set[Path], by_name: set[Path]) -> set[Path]:

@@ -75,8 +75,7 @@ class Exercise:
     given: tuple[Callable[..., Any], ...] = ()
     returns: tuple[str, ...] = ()  # names of the values of a returned tuple
     forbidden: tuple[str, ...] = ()  # keys of :data:`course_lib.checks.forbidden.FORBIDDEN`
-    # why a mistake, by its name, may cost nearly all points; see
-    # :func:`course_lib.checks.matrix.kept`
+    # why a mistake, by its name, may cost nearly all points; see ``course matrix --points``
     severe: Mapping[str, str] = field(default_factory=dict)
     any_size: bool = False  # whether answers may differ in size, as inputs that are asked for do
     records: Records | None = None  # where reference and mistakes have no code

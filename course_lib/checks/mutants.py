@@ -1,8 +1,8 @@
 """Syntax-tree mutants: small changes to a right answer that its properties should notice.
 
 A mutant differs from the model answer in one place: another operator, comparison, axis, index,
-constant or bound, a dropped statement, a swapped pair of arguments, and so on. What they are worth
-:mod:`course_lib.checks.mutation_report` finds out.
+constant or bound, a dropped statement, a swapped pair of arguments, and so on.
+``course matrix --mutants`` finds out what they are worth.
 """
 
 import ast

@@ -1,6 +1,6 @@
 """Right values without the right function, and mistakes that are known without their code.
 
-The tree that students get (:mod:`course_lib.grading.handout`) holds neither. Beside each exercise's
+The tree that students get (:mod:`course_lib.handout.handout`) holds neither. Beside each exercise's
 module lies a file of records instead: what the reference returned for the samples of a few seeds,
 and what each known mistake came to under these seeds, its verdicts and a sketch of all it returned.
 """

@@ -1,7 +1,7 @@
 """Which of torch's operators ran, and which of them no right answer needs.
 
 ``everyday.txt`` beside this module lists the operators that the references, the alternatives and
-the model answers of all exercises run; ``python -m course_lib.grading.everyday`` adds to it.
+the model answers of all exercises run; ``python tests/checks/everyday.py`` adds to it.
 """
 
 import threading

@@ -20,7 +20,7 @@ def register(add: Add) -> None:
 def run_check(arguments: argparse.Namespace) -> int:
     """Print each table, then the points."""
     from course_lib.grading.intake.parsing import Unreadable
-    from course_lib.grading.selfcheck import rehearse
+    from course_lib.handout.selfcheck import rehearse
 
     if arguments.seconds < 1:
         raise Refused(f"--seconds {arguments.seconds}: wanted at least 1")

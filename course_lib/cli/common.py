@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pkgutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import course_lib
@@ -15,6 +17,8 @@ from course_lib.errors import Refused
 from course_lib.grading import MANIFEST
 
 FOUND_WRONG, REFUSED = 1, 2
+# The folder `tests` as a package.
+TESTS = "course_tests"
 
 
 def checkout() -> Path:
@@ -33,6 +37,24 @@ def sources() -> Path:
         return checkout()
     except Refused:
         return Path(course_lib.__file__).parents[1]
+
+
+def instrument(name: str, root: Path | None = None) -> ModuleType:
+    """A module of ``tests``: what measures the course comes with its sources, not in the library.
+
+    Raises:
+        Refused: It is not there.
+    """
+    folder = (root or checkout()) / "tests"
+    place = folder.joinpath(*name.split("."))
+    if not (place.is_dir() or place.with_suffix(".py").is_file()):
+        raise Refused(f"{place} is not there: it comes with the course's sources")
+    if TESTS not in sys.modules:
+        package = sys.modules[TESTS] = ModuleType(TESTS)
+        package.__path__ = [str(folder)]
+    # By name: `import_module` would stand for all modules beside this one.
+    module: ModuleType = pkgutil.resolve_name(f"{TESTS}.{name}")
+    return module
 
 
 def jobs(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli.common import FOUND_WRONG, Add, add_json, checkout, emit
+from course_lib.cli.common import FOUND_WRONG, Add, add_json, checkout, emit, instrument
 from course_lib.errors import Refused
 
 
@@ -102,22 +102,21 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
     """Describe the built book; with a browser also as a reader's browser finds it."""
     from course_lib.book import report
     from course_lib.book.browser import NoBrowser
-    from course_lib.book.live import live
-    from course_lib.book.page_survey import MAX_FIRST_LOAD, survey
     from course_lib.claims import load_claims
 
+    pages = instrument("browser.page_survey")
     facts = report(html)
     claims = load_claims(html.parents[1] / "book" / "claims.yml")
     facts["claims"] = dict(Counter(claim.verdict for claim in claims))
     try:
-        facts |= survey(html, say=lambda page: print(f"survey: {page}", file=sys.stderr))
-        facts["live"] = live(html)
+        facts |= pages.survey(html, say=lambda page: print(f"survey: {page}", file=sys.stderr))
+        facts["live"] = instrument("browser.live").live(html)
     except NoBrowser as absent:
         facts |= dict.fromkeys(("first_load_bytes", "screens", "smallest_text", "axe", "live"))
         facts["no_browser"] = str(absent)
     outside = facts["third_party"]
     loads, rules = facts["first_load_bytes"] or {}, facts["axe"] or {}
-    heavy = [page for page, size in loads.items() if size > MAX_FIRST_LOAD]
+    heavy = [page for page, size in loads.items() if size > pages.MAX_FIRST_LOAD]
     barred = {rule: entry for rule, entry in rules.items() if not entry["excepted"]}
     lines = [f"  {item['bytes'] / 1e6:7.2f} MB  {item['file']}" for item in facts["largest"]]
     lines += [f"  {seconds:7.1f} s   {page}" for page, seconds in facts["execution"].items()]

@@ -18,6 +18,7 @@ from course_lib.cli.common import (
     add_json,
     checkout,
     emit,
+    instrument,
     jobs,
     say,
 )
@@ -26,7 +27,7 @@ from course_lib.errors import Refused
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from course_lib.checks.mutation_report import Model
+    from course_lib.grading.authoring import Model
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.judging.cluster import Cluster
     from course_lib.grading.judging.forkserver import ForkServer
@@ -122,7 +123,8 @@ def run_exercises(arguments: argparse.Namespace) -> int:
 def run_matrix(arguments: argparse.Namespace) -> int:
     """Print the faults, then the summary line."""
     from course_lib.checks.exercise import identifiers
-    from course_lib.checks.matrix import matrix
+
+    matrix = instrument("checks.matrix").matrix
 
     if unknown := sorted(set(arguments.exercise) - set(identifiers())):
         raise Refused(f"no exercise {', '.join(unknown)}; there are {', '.join(identifiers())}")
@@ -138,8 +140,7 @@ def run_matrix(arguments: argparse.Namespace) -> int:
     if arguments.points:
         return _print_points(arguments, models or {})
     if arguments.judge:
-        from course_lib.grading.judging.worker_grader import worker_grader
-
+        worker_grader = instrument("checks.worker_grader").worker_grader
         with tempfile.TemporaryDirectory() as folder, worker_grader(Path(folder)) as grader:
             tally = matrix(arguments.seeds, chosen, grader, say, models)
     else:
@@ -151,8 +152,8 @@ def run_matrix(arguments: argparse.Namespace) -> int:
 def _print_points(arguments: argparse.Namespace, models: Mapping[str, Model]) -> int:
     """All shares of the exercises that are named; of all exercises those that are too few."""
     from course_lib.checks.exercise import find, identifiers
-    from course_lib.checks.matrix import kept
 
+    kept = instrument("checks.matrix").kept
     shares = {
         name: kept(find(name), models[name].given) for name in arguments.exercise or identifiers()
     }

@@ -49,7 +49,7 @@ def _add_dry(parser: Command) -> None:
 
 def run_handout(arguments: argparse.Namespace) -> int:
     """Say what will be done, and do it."""
-    from course_lib.grading import handout
+    from course_lib.handout import handout
 
     root = checkout()
     plan = handout.plan(root, arguments.folder, arguments.assignment)
@@ -73,7 +73,7 @@ def run_handout(arguments: argparse.Namespace) -> int:
 
 def run_release(arguments: argparse.Namespace) -> int:
     """Refuse before the last extension; then write."""
-    from course_lib.grading import handout, solutions
+    from course_lib.handout import handout, solutions
 
     root = checkout()
     (name,) = handout.assignments(root, [arguments.assignment])
@@ -98,7 +98,7 @@ def run_release(arguments: argparse.Namespace) -> int:
 
 def run_reset(arguments: argparse.Namespace) -> int:
     """Say what comes back, and where what was there lies now."""
-    from course_lib.grading import reset
+    from course_lib.handout import reset
 
     if arguments.all and arguments.cell:
         raise Refused("--all gives every cell back: leave out the name of one")

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import platform
-import sys
 import tempfile
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli.common import FOUND_WRONG, Add, add_db, add_json, checkout, emit, jobs
+from course_lib.cli.common import (
+    FOUND_WRONG,
+    Add,
+    add_db,
+    add_json,
+    checkout,
+    emit,
+    instrument,
+    jobs,
+)
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
@@ -107,7 +113,7 @@ def run_attacks(arguments: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     root = checkout()
-    attacks = load_attacks(root)
+    attacks = instrument("grading.attacks.class_of_attacks")
     by_name = {attack.name: attack for attack in attacks.ATTACKS}
     if unknown := sorted(set(arguments.attack) - set(by_name)):
         raise Refused(f"no attack {', '.join(unknown)}; there are {', '.join(by_name)}")
@@ -128,23 +134,6 @@ def run_attacks(arguments: argparse.Namespace) -> int:
     lines = [case.text() for case in [*outcome.attacks, *outcome.honest]]
     emit(arguments, outcome.data(), *lines, outcome.summary())
     return 0 if outcome.good else FOUND_WRONG
-
-
-def load_attacks(root: Path) -> ModuleType:
-    """The runner of the attacks, which are tests and not part of the library."""
-    folder = root / "tests" / "grading" / "attacks"
-    if not (folder / "catalogue.py").is_file():
-        raise Refused(f"{folder} is not there: the attacks come with the course's sources")
-    name = "course_attacks"
-    if name not in sys.modules:
-        start = folder / "__init__.py"
-        spec = importlib.util.spec_from_file_location(
-            name, start, submodule_search_locations=[str(folder)]
-        )
-        assert spec is not None and spec.loader is not None
-        package = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(package)
-    return importlib.import_module(f"{name}.class_of_attacks")
 
 
 ADVICE = """\

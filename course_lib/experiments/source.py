@@ -22,6 +22,9 @@ import course_lib
 ROOT = Path(course_lib.__file__).resolve().parent.parent
 """The folder that holds the library."""
 
+FOLDERS = {"course_lib": "course_lib", "course_tests": "tests"}
+"""Where the modules of the library lie, and those of the tests that measure it."""
+
 Symbol = tuple[str, str]
 """Module and name; the name is ``"*"`` for all that a module defines."""
 
@@ -161,16 +164,16 @@ def follow(symbol: Symbol, root: Path = ROOT) -> Symbol | None:
 
 
 def located(module: str, root: Path = ROOT) -> Path | None:
-    """The file of a module or package of the library; nothing if it is none.
+    """The file of a module or package of the library or its tests; nothing if it is none.
 
     Example:
         >>> located("course_lib.scaling").name, located("course_lib.masks").name, located("torch")
         ('scaling.py', '__init__.py', None)
     """
-    place = root.joinpath(*module.split("."))
+    top, *rest = module.split(".")
+    place = root.joinpath(FOLDERS.get(top, ""), *rest)
     tried = (place / "__init__.py", place.with_suffix(".py"))
-    ours = module.split(".")[0] == "course_lib"
-    return next((path for path in tried if path.is_file()), None) if ours else None
+    return next((path for path in tried if path.is_file()), None) if top in FOLDERS else None
 
 
 def _load(name: str, root: Path) -> _Module | None:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jupytext
 import nbformat
@@ -41,7 +41,6 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import Exercise, find, given_source
-from course_lib.checks.mutation_report import Model
 from course_lib.errors import Refused
 from course_lib.grading import assistants
 from course_lib.grading.card import book_url, card
@@ -52,6 +51,17 @@ CHECK = re.compile(r"""check\(\s*["']([\w.]+)["']\s*\)\s*;?\s*$""")
 CARD = re.compile(r"\{\{\s*exercise:\s*([\w.]+)\s*\}\}")
 GIVEN = re.compile(r"^# given: *([\w.]+) *$", re.MULTILINE)
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+class Model(NamedTuple):
+    """A model answer; ``before`` is what stands above it in its notebook and is left as it is.
+
+    ``given`` names the functions of the library that its task hands out.
+    """
+
+    before: str
+    source: str
+    given: tuple[str, ...] = ()
 
 
 class AuthoringError(Refused):

@@ -6,8 +6,8 @@ import torch
 from course_lib.bank.lookup import predict_words
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
-from course_lib.checks.matrix import reference_source
 from course_lib.checks.trial import Trial, attempt
+from course_lib.handout.answers_apart import reference_source
 
 EXERCISE = predict_words.exercise
 # Weights from the scores and from where padding is.

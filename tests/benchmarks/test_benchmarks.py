@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from course_lib.benchmarks import Measured, Ratio, bench, compare, peak_memory, worst
-from course_lib.benchmarks.attention import EXPERIMENT
 from course_lib.cli import main
 from course_lib.experiments import load_records
+from course_tests.benchmarks.attention import EXPERIMENT, Measured, bench, worst
+from course_tests.benchmarks.timing import Ratio, compare, peak_memory
 
 
 def test_a_way_against_itself_is_about_one():
@@ -70,8 +70,8 @@ def test_an_unknown_mechanism_is_refused(tmp_path, capsys):
 def test_ours_and_a_peer_that_differ_are_not_timed(monkeypatch, tmp_path):
     import dataclasses
 
-    import course_lib.benchmarks.attention as benchmark
-    from course_lib.parity import Reference, mechanisms
+    import course_tests.benchmarks.attention as benchmark
+    from course_tests.parity.peers import Reference, mechanisms
 
     def peer(module, inputs):
         return Reference(lambda q, k, v: v + 1, inputs)

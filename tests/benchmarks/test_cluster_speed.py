@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.benchmarks import cluster
-from course_lib.benchmarks.cluster import EXPERIMENT, Load, Measured
 from course_lib.experiments import load_records
+from course_tests.benchmarks import cluster
+from course_tests.benchmarks.cluster import EXPERIMENT, Load, Measured
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = load_records(ROOT / "book" / "results", EXPERIMENT)

@@ -1,27 +1,26 @@
 """The committed measurements: of every mechanism, at the sizes and with the peers of the table."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from course_lib.benchmarks.attention import EXPERIMENT
 from course_lib.cli import main
 from course_lib.experiments import load_records
-from course_lib.parity import load_table
+from course_tests.benchmarks.attention import EXPERIMENT
+from course_tests.parity.peers import mechanisms
 
 RESULTS = Path(__file__).parents[2] / "book" / "results"
 RECORDS = {record.arm: record for record in load_records(RESULTS, EXPERIMENT)}
 
 
-def test_every_row_of_the_table_has_been_measured_as_it_says():
-    rows = {name.replace("_", "-"): row for name, row in load_table().items()}
+def test_every_mechanism_has_been_measured_as_it_says():
+    rows = {name.replace("_", "-"): each.row() for name, each in mechanisms().items()}
     assert set(RECORDS) == {*rows, "exponents"}
     for arm, row in rows.items():
         config = RECORDS[arm].config
-        assert {key: config[key] for key in asdict(row)} == asdict(row), arm
+        assert {key: config[key] for key in row} == row, arm
         assert config["repeats"] >= 30
-        assert bool(RECORDS[arm].results["ratios"]) == bool(row.peer)
+        assert bool(RECORDS[arm].results["ratios"]) == bool(row["peer"])
 
 
 def test_memory_grows_as_the_theory_says():

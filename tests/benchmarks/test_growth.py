@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.benchmarks import bench_growth
-from course_lib.benchmarks.growth import EXPERIMENT, LENGTHS, PASSES
 from course_lib.cli import main
 from course_lib.experiments import load_records
-from course_lib.parity.growth import FULL, VARIANTS
+from course_tests.benchmarks.growth import EXPERIMENT, LENGTHS, PASSES, bench_growth
+from course_tests.parity.growth import FULL, VARIANTS
 
 RECORDS = {
     record.arm: record

@@ -22,10 +22,10 @@ import pytest
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.compare import difference
 from course_lib.checks.exercise import Exercise, find, identifiers
-from course_lib.checks.mutation_report import Endless, at_most
 from course_lib.checks.report import grade_source, quiet
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.trial import Trial
+from course_tests.checks.mutation_report import Endless, at_most
 
 jupytext = pytest.importorskip("jupytext")
 ROOT = Path(__file__).parents[2]

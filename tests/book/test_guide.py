@@ -1,7 +1,7 @@
 """The guide for instructors is followed word by word, and its pictures are those of today.
 
 What a reader types stands on the page in blocks; they are taken from there. Screens are left in
-``_build/guide``, for ``python -m course_lib.book.screenshots``.
+``_build/guide``, for ``python tests/book/screenshots.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from course_lib.book.screenshots import MOST, WIDTH, refresh, shrink
+from course_tests.book.screenshots import MOST, WIDTH, refresh, shrink
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")

@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from course_lib.benchmarks import attention, cluster, grading, growth
 from course_lib.book.cards import TICKS, claims, place, scale
 from course_lib.book.cards import numbers as folded_numbers
 from course_lib.book.reported import BENCHMARKS, Reported, load_known, load_reported, rows
@@ -30,6 +29,7 @@ from course_lib.experiments import (
     measured,
 )
 from course_lib.experiments.registry import Job, Outcome
+from course_tests.benchmarks import attention, cluster, grading, growth
 
 BOOK = Path(__file__).parents[2] / "book"
 RECORDS = load_records(BOOK / "results")

@@ -13,13 +13,13 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course_lib.cli.walls import load_attacks
 from course_lib.grading import authoring
 from course_lib.grading.intake import parsing
 from course_lib.grading.judging import feedback, sandbox_package
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer
 from course_lib.grading.judging.judge import judge_notebook
+from course_tests.grading.attacks import snippets
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,9 +30,6 @@ STUDENT = "<img src=x onerror=\"alert('owned')\"><script>alert('owned')</script>
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     """The notebook of a submission with every kind of live content, judged."""
-    load_attacks(ROOT)
-    from course_attacks import snippets
-
     assignment = authoring.load(ROOT / f"solutions/{NAME}/{NAME}.md", ROOT)
     notebook = nbformat.from_dict(assignment.solution)
     first = assignment.exercises[0]

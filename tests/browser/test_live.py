@@ -13,7 +13,14 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from course_lib.book.live import (
+from course_lib.data.cifar import CLASSES
+from course_lib.figures import figure, live_forecast, live_vit
+from course_lib.figures.live_training import BLOCKS
+from course_lib.figures.live_translator import translate
+from course_lib.figures.models import MODELS, model_files, write_models
+from course_lib.transformer.depth import ARRANGEMENTS
+from course_lib.vit import load_picture
+from course_tests.browser.live import (
     FIGURES,
     apart,
     draw_networks,
@@ -22,13 +29,6 @@ from course_lib.book.live import (
     draw_series,
     live,
 )
-from course_lib.data.cifar import CLASSES
-from course_lib.figures import figure, live_forecast, live_vit
-from course_lib.figures.live_training import BLOCKS
-from course_lib.figures.live_translator import translate
-from course_lib.figures.models import MODELS, model_files, write_models
-from course_lib.transformer.depth import ARRANGEMENTS
-from course_lib.vit import load_picture
 
 pytestmark = pytest.mark.browser
 # Doubles have 16 digits; what is asked of the other figures leaves six of them. Without norms a

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from course_lib.book.live import apart
 from course_lib.figures.live_training import live_training, train
+from course_tests.browser.live import apart
 
 pytestmark = pytest.mark.browser
 

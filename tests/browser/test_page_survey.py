@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from course_lib.book.page_survey import (
+from course_lib.book.printing import order, pdf
+from course_lib.plots import canvas
+from course_tests.browser.page_survey import (
     DRAWN_AGAIN,
     EXCEPTED,
     MAX_FIRST_LOAD,
@@ -19,8 +21,6 @@ from course_lib.book.page_survey import (
     pages,
     survey,
 )
-from course_lib.book.printing import order, pdf
-from course_lib.plots import canvas
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]

@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from course_lib.checks import matrix as matrix_module
 from course_lib.checks import report
 from course_lib.checks.exercise import find, identifiers
-from course_lib.checks.matrix import kept, matrix
 from course_lib.checks.report import grade_source
-from course_lib.grading.judging.worker_grader import worker_grader
+from course_tests.checks import matrix as matrix_module
+from course_tests.checks.matrix import kept, matrix
+from course_tests.checks.worker_grader import worker_grader
 
 LOCAL_SEEDS = 2
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.checks import mutation_report
 from course_lib.checks.exercise import find, identifiers
 from course_lib.checks.mutants import mutants, plain
-from course_lib.checks.mutation_report import (
+from course_lib.grading.authoring import answers
+from course_tests.checks import mutation_report
+from course_tests.checks.mutation_report import (
     LEAST,
     SEED,
     Endless,
@@ -20,7 +21,6 @@ from course_lib.checks.mutation_report import (
     survey,
     verdict,
 )
-from course_lib.grading.authoring import answers
 
 ROOT = Path(__file__).parents[2]
 MODELS = answers(ROOT)

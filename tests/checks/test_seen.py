@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from course_lib.checks.exercise import find
 from course_lib.checks.forbidden import FORBIDDEN
 from course_lib.checks.seen import EVERYDAY, Recorder, unusual
-from course_lib.grading.everyday import used
+from course_tests.checks.everyday import used
 
 x = torch.ones(1, 4, 4)
 
@@ -35,7 +35,7 @@ def test_of_all_that_runs_only_the_unusual_is_told(call, names):
 
 @pytest.mark.parametrize("identifier", ["attention.scaled_dot_product", "vit.patchify"])
 def test_the_list_holds_what_right_answers_run(identifier):
-    """``python -m course_lib.grading.everyday`` adds to it."""
+    """``python tests/checks/everyday.py`` adds to it."""
     known = EVERYDAY.read_text(encoding="utf-8").split()
     names = used(find(identifier))
     assert {name.partition("::")[2].rstrip("_") for name in names} - set(known) <= {

@@ -108,7 +108,7 @@ def test_a_block_drawn_although_it_is_seen_is_refused():
 
 
 def test_memory_grows_with_the_length_and_not_with_its_square():
-    from course_lib.benchmarks import peak_memory
+    from course_tests.benchmarks.timing import peak_memory
 
     def peak(attend, n, size=16):
         q, k, v = (x.float() for x in qkv(n * size))

@@ -180,7 +180,7 @@ def test_autograd_is_exact_with_eps_0_alone():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_memory_does_not_grow_with_the_square_of_the_length(causal):
-    from course_lib.benchmarks import peak_memory
+    from course_tests.benchmarks.timing import peak_memory
 
     def peak(attend, length):
         q, k, v = (draw(1, 1, length, 8, seed=seed).float() for seed in range(3))

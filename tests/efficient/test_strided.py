@@ -75,7 +75,7 @@ def test_two_softmaxes_added_up_are_not_one_over_both():
 
 
 def test_memory_grows_with_the_root_more_than_the_length():
-    from course_lib.benchmarks import peak_memory
+    from course_tests.benchmarks.timing import peak_memory
 
     def peak(attend, T, **options):
         q, k, v = (draw(T, 4, seed=seed).float() for seed in range(3))

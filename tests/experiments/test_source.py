@@ -186,3 +186,9 @@ def test_an_edit_changes_the_digests_of_those_experiments_that_it_reaches(
     after = digests(library)
     path.write_text(text)
     assert {name for name in before if after[name] != before[name]} == changed
+
+
+def test_what_measures_the_library_reaches_it() -> None:
+    found = reached([("course_tests.parity.peers.rotary", "MECHANISMS")])
+    modules = {module for module, _ in found}
+    assert {"course_tests.parity.peers.contract", "course_lib.positions.rotary"} <= modules

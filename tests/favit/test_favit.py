@@ -27,7 +27,7 @@ from course_lib.favit import (
     split_channels,
     unfold_windows,
 )
-from course_lib.parity.favit import by_loops
+from course_tests.parity.peers.favit import by_loops
 
 OPERATORS = get_args(Operator)
 

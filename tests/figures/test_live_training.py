@@ -7,7 +7,6 @@ import math
 import pytest
 import torch
 
-from course_lib.book.live import apart
 from course_lib.figures.base import mulberry32
 from course_lib.figures.live_training import (
     EXAMPLE,
@@ -19,6 +18,7 @@ from course_lib.figures.live_training import (
     train,
 )
 from course_lib.transformer.depth import ARRANGEMENTS
+from course_tests.browser.live import apart
 
 
 def test_numbers_are_drawn_evenly_and_again() -> None:

@@ -7,7 +7,8 @@ from traitlets.config import Config
 
 from course_lib.cli import main
 from course_lib.errors import Refused
-from course_lib.grading import answers_apart, assistants, authoring
+from course_lib.grading import assistants, authoring
+from course_lib.handout import answers_apart
 
 NAME = "03_attention"
 

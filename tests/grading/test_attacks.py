@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,11 @@ from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
 from course_lib.checks.report import grade
 from course_lib.cli import main
-from course_lib.cli.walls import load_attacks
 from course_lib.grading.judging.results import Verdict
+from course_tests.grading.attacks import class_of_attacks as attacks
+from course_tests.grading.attacks import routes
 
 ROOT = Path(__file__).resolve().parents[2]
-attacks = load_attacks(ROOT)
-routes = import_module("course_attacks.routes")
 NAMES = [attack.name for attack in attacks.ATTACKS]
 
 
@@ -157,4 +155,4 @@ def test_the_command_speaks_json_and_refuses_outside_a_checkout(
     (tmp_path / "_toc.yml").touch()
     (tmp_path / "solutions").mkdir()
     assert main(["attacks"]) == 2
-    assert "come with the course's sources" in capsys.readouterr().err
+    assert "it comes with the course's sources" in capsys.readouterr().err

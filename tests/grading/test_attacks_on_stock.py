@@ -12,8 +12,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
-from course_lib.cli.walls import load_attacks
 from course_lib.grading.records import gradebook
+from course_tests.grading.attacks.catalogue import ATTACKS
 
 NAME = "ps1"
 POINTS = 6.0
@@ -58,7 +58,7 @@ def notebook(answer, test):
 def test_attacks_of_the_catalogue_earn_points_on_stock_nbgrader(tmp_path, root):
     from course_lib.checks.exercise import find
 
-    attacks = {a.name: a for a in load_attacks(root).ATTACKS}
+    attacks = {a.name: a for a in ATTACKS}
     reference = find("attention.softmax_gradient").reference
     words = {"REFERENCE_MODULE": reference.__module__, "REFERENCE_NAME": reference.__name__,
              "FUNCTION": FUNCTION, "MODULE": reference.__module__, "REFERENCE": reference.__name__,

@@ -1,6 +1,5 @@
 """Odd notebooks come to the same at home, by `course check`, and graded: exercise by exercise."""
 
-from importlib import import_module
 from pathlib import Path
 
 import nbformat
@@ -8,18 +7,15 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 from course_lib.checks import seeds
-from course_lib.cli.walls import load_attacks
 from course_lib.grading import authoring
 from course_lib.grading.intake import parsing
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.judge import judge_notebook
-from course_lib.grading.selfcheck import rehearse
+from course_lib.handout.selfcheck import rehearse
+from course_tests.grading.attacks import honest, odd_cells
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "03_attention"
-load_attacks(ROOT)
-honest = import_module("course_attacks.honest")
-odd_cells = import_module("course_attacks.odd_cells")
 BESIDE = {
     "my_helpers.py": "def rescale(x, d):\n    return x / d**0.5\n",
     "data.csv": "1,2\n",

@@ -11,7 +11,7 @@ import pytest
 from course_lib.checks.cell import examine
 from course_lib.cli import main
 from course_lib.grading import authoring
-from course_lib.grading.reset import KEPT
+from course_lib.handout.reset import KEPT
 
 NAME = "03_attention"
 FIRST = "attention.scaled_dot_product"

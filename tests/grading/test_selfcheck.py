@@ -1,8 +1,6 @@
 """A student's notebook before it is submitted: `course check` and nbgrader's Validate button."""
 
 import json
-from importlib import import_module
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -10,15 +8,13 @@ from nbgrader.validator import Validator
 
 from course_lib.checks import seeds
 from course_lib.cli import main
-from course_lib.cli.walls import load_attacks
 from course_lib.grading import authoring, sample
 from course_lib.grading.intake.parsing import Unreadable
-from course_lib.grading.selfcheck import read, rehearse
+from course_lib.handout.selfcheck import read, rehearse
+from course_tests.grading.attacks import honest
 
 # Its exercises take the least time.
 NAME = "03_attention"
-load_attacks(Path(__file__).resolve().parents[2])
-honest = import_module("course_attacks.honest")
 
 
 @pytest.fixture(scope="module")

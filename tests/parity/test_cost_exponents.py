@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
-from course_lib.benchmarks import peak_memory
-from course_lib.parity.scaling import SCALING
+from course_tests.benchmarks.timing import forward_pass, peak_memory
+from course_tests.parity.growth import SCALING
 
 LENGTHS = 512, 1024, 2048
 
@@ -18,7 +18,7 @@ def slope(values):
 
 
 def calls(name):
-    return [SCALING[name].make(n, torch.Generator().manual_seed(0)) for n in LENGTHS]
+    return [forward_pass(*SCALING[name].grown(n)) for n in LENGTHS]
 
 
 # The counter does not know the fused kernel of the CPU.
@@ -38,18 +38,18 @@ def operations(call):
 @pytest.mark.parametrize("name", SCALING)
 def test_memory_grows_with_the_power_stated(name):
     measured = slope([peak_memory(call) for call in calls(name)])
-    assert measured == pytest.approx(SCALING[name].memory_exponent, abs=0.2)
+    assert measured == pytest.approx(SCALING[name].memory_power, abs=0.2)
 
 
 @pytest.mark.parametrize("name", SCALING)
 def test_operations_grow_with_the_power_stated(name):
     measured = slope([operations(call) for call in calls(name)])
-    assert measured == pytest.approx(SCALING[name].time_exponent, abs=0.1)
+    assert measured == pytest.approx(SCALING[name].power, abs=0.1)
 
 
 @pytest.mark.parametrize("name", SCALING)
 def test_the_same_generator_gives_the_same_call(name):
     before = torch.random.get_rng_state()
-    a, b = (SCALING[name].make(256, torch.Generator().manual_seed(1))() for _ in range(2))
+    a, b = (forward_pass(*SCALING[name].grown(256))() for _ in range(2))
     assert torch.equal(a, b) and a.shape == (1, 2, 256, 64) and not a.requires_grad
     assert torch.equal(before, torch.random.get_rng_state())

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
-from course_lib.parity.growth import FULL, VARIANTS
+from course_tests.parity.growth import FULL, VARIANTS
 
 # The counter does not know the fused kernel of the CPU.
 FUSED = {
@@ -16,8 +16,8 @@ FUSED = {
 }
 
 
-def made(name, length, seed=0):
-    return VARIANTS[name].make(length, torch.Generator().manual_seed(seed))
+def made(name, length):
+    return VARIANTS[name].grown(length)
 
 
 def operations(name, length):
@@ -43,9 +43,9 @@ def test_operations_grow_with_the_power_stated(name):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_token_counts_and_the_weights_are_reached(name):
     module, inputs = made(name, 256)
-    (x,) = inputs
+    x, *others = inputs
     x.requires_grad_()
-    out = module(x)
+    out = module(x, *others)
     assert out.shape == x.shape or name == "slots"
     # Even out: a sum of all that a norm returns would not depend on anything.
     (out * torch.randn(out.shape, generator=torch.Generator().manual_seed(1))).sum().backward()
@@ -67,7 +67,7 @@ def test_only_the_causal_ones_hide_what_comes(name):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_same_generator_gives_the_same_layer(name):
     before = torch.random.get_rng_state()
-    (a, tokens), (b, same) = made(name, 64, 3), made(name, 64, 3)
+    (a, tokens), (b, same) = made(name, 64), made(name, 64)
     assert torch.equal(tokens[0], same[0]) and torch.equal(before, torch.random.get_rng_state())
     with torch.no_grad():
         assert torch.equal(a(*tokens), b(*same))

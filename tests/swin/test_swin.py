@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
 import course_lib.swin.blocks as blocks
-from course_lib.parity.swin import transformers_swin
 from course_lib.swin import (
     DropPath,
     Layout,
@@ -27,6 +26,7 @@ from course_lib.swin import (
     window_partition,
     window_reverse,
 )
+from course_tests.parity.peers.swin import transformers_swin
 
 SIDES = st.integers(1, 4)
 

@@ -87,7 +87,7 @@ def test_resized_in_double_precision_is_as_exact(positions):
 
 
 def test_resampling_is_the_peers():
-    from course_lib.parity.vision import transformers_vit
+    from course_tests.parity.peers.vision import transformers_vit
 
     model = make("learned")
     x = images(20)

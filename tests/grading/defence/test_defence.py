@@ -16,12 +16,12 @@ import pytest
 import torch
 
 from course_lib.checks.exercise import find, namespace
-from course_lib.checks.mutation_report import Endless, at_most
 from course_lib.checks.report import grade_source, quiet
 from course_lib.cli import main
 from course_lib.grading import authoring, sample
 from course_lib.grading.defence import asking, bench, inputs, sheets, unit
 from course_lib.grading.intake import parsing
+from course_tests.checks.mutation_report import Endless, at_most
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [source.stem for source in authoring.sources(ROOT)]

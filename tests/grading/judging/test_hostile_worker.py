@@ -8,20 +8,12 @@ import torch
 from nbformat.v4 import new_code_cell
 
 from course_lib.checks.answer_proxy import AnswerLost
-from course_lib.cli.walls import load_attacks
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.judge import FULL, clean_outputs, judge_notebook
 from course_lib.grading.judging.marking import Marker
 from course_lib.grading.judging.results import Task
-
-
-@pytest.fixture(scope="module")
-def snippets(root):
-    load_attacks(root)
-    from course_attacks import snippets
-
-    return snippets
+from course_tests.grading.attacks import snippets
 
 
 def test_a_submission_has_a_time_of_its_own_whatever_its_cells_take(judge, solved, assignment):
@@ -94,7 +86,7 @@ def test_live_outputs_are_dropped_and_pictures_are_only_pictures():
     assert clean_outputs([7, None, {"output_type": "stream", "name": "x"}]) == []
 
 
-def test_what_a_worker_calls_itself_does_not_reach_a_terminal(judge, solved, snippets):
+def test_what_a_worker_calls_itself_does_not_reach_a_terminal(judge, solved):
     solved.cells.insert(1, new_code_cell(snippets.FORGED_ESCAPES))
     judged = judge(solved)
     assert judged.notes and all(note.isprintable() for note in judged.notes)

@@ -1,0 +1,1 @@
+"""What students get of the course, and what they run with it: ``course check``, ``reset``."""

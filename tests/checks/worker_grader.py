@@ -1,0 +1,40 @@
+"""Grading our own source code over a real worker: what the matrix's sampled test uses."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from course_lib.checks.exercise import PRELUDE, Exercise, given_source
+from course_lib.checks.report import Report, grade, grade_source
+from course_lib.grading.judging import sandbox_package
+from course_lib.grading.judging.channel import Limits, Worker
+from course_lib.grading.judging.forkserver import ForkServer
+from course_lib.handout.answers_apart import reference_source
+from course_tests.checks.matrix import Grader
+
+# Seconds of processor time: one worker takes a thousand times as many answers as a submission has.
+LONG = 24 * 60 * 60
+
+
+@contextlib.contextmanager
+def worker_grader(folder: Path) -> Iterator[Grader]:
+    """A grader for ``matrix`` that sends answers to one worker.
+
+    The library's own implementation cannot be imported there, which is the point of a worker: it is
+    graded in this process.
+    """
+    limits = Limits(cpu=LONG)
+    package = sandbox_package.build(folder)
+    with ForkServer(package) as forkserver, Worker(forkserver, limits) as worker:
+
+        def grader(exercise: Exercise, source: str, seed: str) -> Report:
+            if source == reference_source(exercise):
+                return grade_source(exercise, source, seed)
+            given = [given_source(function) for function in exercise.given]
+            outputs = worker.run("\n\n".join(["%reset -f", PRELUDE, *given, source]))
+            failed = [o for o in outputs if o["output_type"] == "error"]
+            if failed:
+                raise RuntimeError(f"{exercise.id}: banked source fails: {failed[0]['evalue']}")
+            return grade(exercise, worker.proxy(), seed, name_mistake=False)
+
+        yield grader

@@ -1,0 +1,185 @@
+"""Positions that are added to the scores."""
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from course_lib.attention import MultiHeadAttention
+from course_lib.positions import (
+    Alibi,
+    ClippedRelativeAttention,
+    RelativeBias,
+    TransformerXLAttention,
+    distance_codes,
+)
+from course_tests.parity.peers.contract import TOKENS, Mechanism, Reference, built
+from course_tests.parity.peers.copying import copy_submodules, copy_weights
+
+_Inputs = tuple[Any, ...]
+
+
+class _WithBias(nn.Module):
+    """Attention with T5's bias, in one call."""
+
+    def __init__(self, d_model: int, n_heads: int, *, fast: bool) -> None:
+        super().__init__()
+        self.attend = MultiHeadAttention(d_model, n_heads, bias=False, fused=fast)
+        self.bias = RelativeBias(n_heads, fused=fast)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.attend(x, bias=self.bias(x.shape[1])[None])
+        return out
+
+
+def _t5(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
+    module = _WithBias(d_model, n_heads, fast=fast)
+    nn.init.normal_(module.bias.table)
+    return module
+
+
+def _t5_peer(module: Any, inputs: _Inputs) -> Reference:
+    from transformers.models.t5.configuration_t5 import T5Config
+    from transformers.models.t5.modeling_t5 import T5Attention
+
+    ours = module.attend
+    config = T5Config(d_model=ours.d_model, d_kv=ours.d_head, num_heads=ours.n_heads)
+    config._attn_implementation = "sdpa"
+    peer: Any = T5Attention(config, has_relative_attention_bias=True).to(ours.q_proj.weight)
+    with torch.no_grad():
+        # T5 leaves the scores as they are; the factor goes into the queries.
+        peer.q.weight.copy_(ours.q_proj.weight * ours.d_head**-0.5)
+        peer.relative_attention_bias.weight.copy_(module.bias.table)
+    copy_submodules(peer.eval(), ours, "k=k_proj v=v_proj o=out_proj")
+    return Reference(lambda x: peer(x)[0], inputs)
+
+
+def _lengths(generator: Generator, *, length: int, **sizes: int) -> tuple[int, int]:
+    return length, length
+
+
+def _alibi_peer(module: Any, inputs: _Inputs) -> Reference:
+    from x_transformers.x_transformers import AlibiPositionalBias
+
+    return Reference(AlibiPositionalBias(module.n_heads).to(module.table), inputs)
+
+
+class _PostNorm(nn.Module):
+    """Transformer-XL's attention with the residual path and the norm that its peer includes."""
+
+    def __init__(self, d_model: int, n_heads: int, *, fast: bool) -> None:
+        super().__init__()
+        self.attend = TransformerXLAttention(d_model, n_heads, fused=fast)
+        self.norm = nn.LayerNorm(d_model, eps=1e-12)
+
+    def forward(self, x: Tensor, codes: Tensor) -> Tensor:
+        out: Tensor = self.norm(x + self.attend(x, codes))
+        return out
+
+
+def _transformer_xl(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
+    module = _PostNorm(d_model, n_heads, fast=fast)
+    for vectors in (module.attend.u, module.attend.v):
+        nn.init.normal_(vectors)
+    return module
+
+
+def _tokens_and_codes(generator: Generator, **sizes: int) -> tuple[Tensor, ...]:
+    length, d_model = sizes["length"], sizes["d_model"]
+    return *TOKENS(generator, **sizes), distance_codes(length, length, d_model)
+
+
+def _xlnet_peer(module: Any, inputs: _Inputs) -> Reference:
+    from transformers.models.xlnet.configuration_xlnet import XLNetConfig
+    from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
+
+    ours = module.attend
+    config = XLNetConfig(d_model=ours.d_model, n_head=ours.n_heads, layer_norm_eps=module.norm.eps)
+    peer = XLNetRelativeAttention(config).to(ours.u)
+    shape = (ours.d_model, ours.n_heads, ours.d_head)
+    with torch.no_grad():
+        for name, part in (("q", "q"), ("k", "k"), ("v", "v"), ("r", "distance")):
+            weight = getattr(ours, f"{part}_proj").weight
+            getattr(peer, name).copy_(weight.T.reshape(shape))
+        peer.o.copy_(ours.out_proj.weight.view(shape))
+        peer.r_w_bias.copy_(ours.u)
+        peer.r_r_bias.copy_(ours.v)
+    copy_weights(peer.layer_norm, module.norm)
+    peer.eval()
+    x, codes = inputs
+
+    def call(x: Tensor, codes: Tensor) -> Tensor:
+        return peer(x, None, None, None, codes, None)[0].transpose(0, 1)
+
+    # It wants one more distance in front, which its shift throws away, and the length first.
+    codes = torch.cat([torch.zeros_like(codes[:1]), codes])[:, None]
+    return Reference(call, (x.transpose(0, 1).contiguous(), codes))
+
+
+def _clipped_oracle(module: Any, inputs: _Inputs) -> Reference:
+    def call(x: Tensor) -> Tensor:
+        """Query by query, key by key."""
+        q, k, v = module.project(x)
+        limit = module.max_distance
+        rows = []
+        for i in range(x.shape[1]):
+            near = [min(max(j - i, -limit), limit) + limit for j in range(x.shape[1])]
+            scores = [
+                (q[:, :, i] * (k[:, :, j] + module.key_table[n])).sum(-1)
+                for j, n in enumerate(near)
+            ]
+            weights = (torch.stack(scores, dim=-1) / module.d_head**0.5).softmax(-1)
+            values = [v[:, :, j] + module.value_table[n] for j, n in enumerate(near)]
+            rows.append((weights[..., None] * torch.stack(values, dim=2)).sum(2))
+        return module.merge(torch.stack(rows, dim=2))
+
+    return Reference(call, inputs)
+
+
+MECHANISMS = (
+    Mechanism(
+        name="t5_bias",
+        source="Raffel et al. (2020), section 2.1",
+        build=_t5,
+        inputs=TOKENS,
+        tiny={"batch": 2, "length": 40, "d_model": 8, "n_heads": 2},
+        small=dict(batch=2, length=64, d_model=128, n_heads=4),
+        large=dict(batch=2, length=512, d_model=512, n_heads=8),
+        peer=_t5_peer,
+        peer_name="transformers.models.t5.modeling_t5.T5Attention",
+    ),
+    Mechanism(
+        name="alibi",
+        source="Press et al. (2022), section 3",
+        build=built(Alibi, "n_heads", "max_len=length"),
+        inputs=_lengths,
+        tiny={"length": 9, "n_heads": 6},
+        small=dict(length=64, n_heads=4),
+        large=dict(length=1024, n_heads=8),
+        peer=_alibi_peer,
+        peer_name="x_transformers.x_transformers.AlibiPositionalBias",
+        trains=False,
+        note="a constant of the lengths has no gradient",
+    ),
+    Mechanism(
+        name="transformer_xl",
+        source="Dai et al. (2019), section 3.3",
+        build=_transformer_xl,
+        inputs=_tokens_and_codes,
+        tiny={"batch": 2, "length": 6, "d_model": 8, "n_heads": 2},
+        small=dict(batch=2, length=32, d_model=64, n_heads=4),
+        large=dict(batch=2, length=256, d_model=256, n_heads=8),
+        peer=_xlnet_peer,
+        peer_name="transformers.models.xlnet.modeling_xlnet.XLNetRelativeAttention",
+    ),
+    Mechanism(
+        name="clipped_relative",
+        source="Shaw et al. (2018), sections 3.1 and 3.2",
+        build=built(ClippedRelativeAttention, "d_model", "n_heads", "max_distance"),
+        inputs=TOKENS,
+        tiny={"batch": 2, "length": 7, "d_model": 8, "n_heads": 2, "max_distance": 3},
+        small=dict(batch=2, length=64, d_model=128, n_heads=4, max_distance=16),
+        large=dict(batch=2, length=256, d_model=512, n_heads=8, max_distance=16),
+        oracle=_clipped_oracle,
+    ),
+)

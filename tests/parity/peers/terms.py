@@ -1,0 +1,204 @@
+"""Positions inside of scores and values: Legendre, the four terms, TUPE, DeBERTa, steps."""
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from course_lib.attention import MultiHeadAttention
+from course_lib.positions.delta import DeltaValueAttention
+from course_lib.positions.legendre import legendre_polynomials
+from course_lib.positions.terms import (
+    DisentangledAttention,
+    FourTermAttention,
+    TupeAttention,
+    TupePositions,
+)
+from course_tests.parity.peers.contract import TOKENS, Lambda, Mechanism, Reference, built, drawn
+from course_tests.parity.peers.copying import copy_submodules, copy_weights
+
+
+def _points(generator: Generator, *, d_model: int, **sizes: int) -> tuple[Tensor, ...]:
+    return (torch.rand(d_model, generator=generator) * 2 - 1,)
+
+
+def _numpy_legendre(module: Any, inputs: tuple[Any, ...]) -> Reference:
+    from numpy.polynomial.legendre import legvander
+
+    degree: int = module.fixed["degree"]
+    # It computes in the precision that it is given; the course computes in double.
+    points = inputs[0].double().numpy()
+    return Reference(lambda x: torch.from_numpy(legvander(x, degree)).T, (points,))
+
+
+def _sum_of_token_and_position(module: Any, inputs: tuple[Any, ...]) -> Reference:
+    attend = MultiHeadAttention(module.d_model, module.n_heads).to(inputs[0])
+    attend.load_state_dict(module.state_dict())
+    return Reference(lambda x, positions: attend(x + positions, x + positions, x), inputs)
+
+
+class _Tupe(nn.Module):
+    """One layer and its positions."""
+
+    def __init__(self, d_model: int, n_heads: int, max_len: int, fused: bool) -> None:
+        super().__init__()
+        self.positions = TupePositions(d_model, n_heads, max_len)
+        self.attention = TupeAttention(d_model, n_heads, fused=fused)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.attention(x, self.positions(x.shape[1]))
+
+
+def _tupe_by_pairs(module: Any, inputs: tuple[Any, ...]) -> Reference:
+    """The definition, pair by pair and head by head."""
+    tokens, places = module.attention, module.positions
+
+    def call(x: Tensor) -> Tensor:
+        B, T, D = x.shape
+        width = D // tokens.n_heads
+        p = places.norm(places.table[:T])
+        outs = []
+        for h in range(tokens.n_heads):
+            part = slice(h * width, (h + 1) * width)
+            logits = x.new_empty(B, T, T)
+            for m in range(T):
+                for n in range(T):
+                    of_tokens = tokens.q_proj(x[:, m])[:, part] * tokens.k_proj(x[:, n])[:, part]
+                    of_places = places.q_proj(p[m])[part] @ places.k_proj(p[n])[part]
+                    place = of_places / (2 * width) ** 0.5
+                    if m == 0:
+                        place = places.from_first[h]
+                    elif n == 0:
+                        place = places.to_first[h]
+                    logits[:, m, n] = of_tokens.sum(-1) / (2 * width) ** 0.5 + place
+            outs.append(logits.softmax(-1) @ tokens.v_proj(x)[..., part])
+        return tokens.out_proj(torch.cat(outs, dim=-1))
+
+    return Reference(call, inputs)
+
+
+def _deberta(*, fast: bool, length: int, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
+    return DisentangledAttention(d_model, n_heads, span=_span(length), fused=fast)
+
+
+def _span(length: int) -> int:
+    """Less than the longest distance, so that some pairs share a row."""
+    return max(1, length // 2)
+
+
+def _tokens_and_table(
+    generator: Generator, *, length: int, d_model: int, **sizes: int
+) -> tuple[Tensor, ...]:
+    tokens = TOKENS(generator, length=length, d_model=d_model, **sizes)
+    return (*tokens, torch.randn(2 * _span(length), d_model, generator=generator))
+
+
+def _deberta_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
+    from transformers import DebertaV2Config
+    from transformers.models.deberta_v2.modeling_deberta_v2 import DisentangledSelfAttention
+
+    config = DebertaV2Config(
+        hidden_size=module.d_model,
+        num_attention_heads=module.n_heads,
+        relative_attention=True,
+        max_relative_positions=module.span,
+        pos_att_type=["c2p", "p2c"],
+    )
+    peer = DisentangledSelfAttention(config).to(inputs[0]).eval()
+    copy_submodules(
+        peer,
+        module,
+        "query_proj=q_proj key_proj=k_proj value_proj=v_proj"
+        " pos_query_proj=position_q_proj pos_key_proj=position_k_proj",
+    )
+    # There the last projection belongs to the next module, together with a norm.
+    out_proj = nn.Linear(module.d_model, module.d_model).to(inputs[0])
+    copy_weights(out_proj, module.out_proj)
+    B, T, _ = inputs[0].shape
+    mask = torch.ones(B, 1, T, T, dtype=torch.bool)
+
+    def call(x: Tensor, table: Tensor) -> Tensor:
+        return out_proj(peer(x, mask, rel_embeddings=table)[0])
+
+    return Reference(call, inputs)
+
+
+def _delta_by_tokens(module: Any, inputs: tuple[Any, ...]) -> Reference:
+    """``v_i + sum_j A_ij (v_j - v_{j-1})``, token by token and head by head."""
+
+    def call(x: Tensor) -> Tensor:
+        T = x.shape[1]
+        width = module.d_head
+        q, k, v = module.q_proj(x), module.k_proj(x), module.v_proj(x)
+        out = v.clone()
+        for h in range(module.n_heads):
+            part = slice(h * width, (h + 1) * width)
+            for i in range(T):
+                logits = torch.stack([(q[:, i, part] * k[:, j, part]).sum(-1) for j in range(T)])
+                weights = (logits / width**0.5).softmax(0)
+                for j in range(1, T):
+                    step = v[:, j, part] - v[:, j - 1, part]
+                    out[:, i, part] += weights[j][:, None] * step
+        return module.out_proj(out)
+
+    return Reference(call, inputs)
+
+
+MECHANISMS = (
+    Mechanism(
+        name="legendre",
+        source="Aggarwal (2024), equations 14 and 15",
+        build=built(partial(Lambda, legendre_polynomials), "degree=length"),
+        inputs=_points,
+        tiny={"length": 12, "d_model": 9},
+        small=dict(length=64, d_model=64),
+        large=dict(length=512, d_model=512),
+        peer=_numpy_legendre,
+        peer_name="numpy.polynomial.legendre.legvander",
+        trains=False,
+        note="a table of positions, nothing of which is trained",
+    ),
+    Mechanism(
+        name="four_terms",
+        source="Ke et al. (2021), section 3.1; the ablation report, section 2.3",
+        build=built(FourTermAttention, "d_model", "n_heads"),
+        inputs=drawn("batch length d_model", "length d_model"),
+        tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
+        small=dict(batch=2, length=64, d_model=128, n_heads=4),
+        large=dict(batch=2, length=512, d_model=512, n_heads=8),
+        oracle=_sum_of_token_and_position,
+    ),
+    Mechanism(
+        name="tupe",
+        source="Ke et al. (2021), sections 3.1 and 3.2",
+        build=built(_Tupe, "d_model", "n_heads", "length"),
+        inputs=TOKENS,
+        tiny={"batch": 2, "length": 4, "d_model": 8, "n_heads": 2},
+        small=dict(batch=2, length=64, d_model=128, n_heads=4),
+        large=dict(batch=2, length=512, d_model=512, n_heads=8),
+        oracle=_tupe_by_pairs,
+    ),
+    Mechanism(
+        name="deberta",
+        source="He et al. (2021), section 3.1",
+        build=_deberta,
+        inputs=_tokens_and_table,
+        # The peer takes the root of 3 Dh in single precision; that of 36 is exact.
+        tiny={"batch": 2, "length": 7, "d_model": 24, "n_heads": 2},
+        small=dict(batch=2, length=32, d_model=64, n_heads=4),
+        large=dict(batch=2, length=256, d_model=256, n_heads=8),
+        peer=_deberta_peer,
+        peer_name="transformers.models.deberta_v2.modeling_deberta_v2.DisentangledSelfAttention",
+    ),
+    Mechanism(
+        name="delta_value",
+        source="the ablation report, section 2.1, in the reading of course_lib.positions.delta",
+        build=built(DeltaValueAttention, "d_model", "n_heads"),
+        inputs=TOKENS,
+        tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
+        small=dict(batch=2, length=64, d_model=128, n_heads=4),
+        large=dict(batch=2, length=512, d_model=512, n_heads=8),
+        oracle=_delta_by_tokens,
+    ),
+)
