@@ -64,7 +64,7 @@ class Options(Figure):
     """What the figure shows at first.
 
     ``readings``: the sentences with their maps; ``sentence``: which of them, from 0; ``row``: the
-    query that is read in a notebook, the hidden verb if not given.
+    query that is read, the hidden verb if not given.
     """
 
     title = "Reading heads."

@@ -1,4 +1,4 @@
-"""What all figures share: their state, the page fragment of the book, the widget of a notebook."""
+"""What all figures share: their state, and the fragment of a page that the book shows."""
 
 import html
 import json
@@ -39,10 +39,7 @@ class Control:
 
 
 def slider(default: Any, label: str, low: float, high: Any) -> Any:
-    """Make a field of :class:`Figure` that a slider moves; see :class:`Control`.
-
-    A field that is a sequence gets a slider for each of its numbers.
-    """
+    """A field of :class:`Figure` that a slider moves; of a sequence, a slider for each number."""
     return field(default=default, metadata={"control": Control(label, low, high)})
 
 
@@ -58,28 +55,20 @@ def switch(default: bool, label: str) -> Any:
 
 @dataclass(frozen=True)
 class Figure(ABC):
-    """A figure in one state.
+    """What a page's figure shows at first; its module derives ``Options`` from it.
 
-    A figure's module derives ``Options`` from it: the fields are what the figure shows at first,
-    and those made by :func:`slider`, :func:`choice` and :func:`switch` are what a reader changes.
-    A limit that depends on another field (a place in a sentence of some length) is a function of
-    the state, and its field stands after that one.
+    A limit that depends on another field is a function of the state, and its field stands after it.
     """
 
     title: ClassVar[str]
     use: ClassVar[str]  # how to use it, in a sentence or two
 
     def __post_init__(self) -> None:
-        """Refuse what no control can show."""
         for name, control in self.controls().items():
             control.at(self).check(name, getattr(self, name))
 
     def find(self) -> Any:
-        """Compute what the state shows, by the function that the page's script repeats.
-
-        Unless a figure says otherwise, it is the function with the name of its module, and takes
-        the fields that have the names of its parameters.
-        """
+        """What the state shows, by the function of the module's name, which the script repeats."""
         module = sys.modules[type(self).__module__]
         compute = getattr(module, module.__name__.rpartition(".")[2])
         return compute(**{name: getattr(self, name) for name in signature(compute).parameters})
@@ -90,7 +79,6 @@ class Figure(ABC):
 
     @property
     def heading(self) -> str:
-        """Heading and use as HTML."""
         return f"<strong>{html.escape(self.title)}</strong> {html.escape(self.use)}"
 
     @property
@@ -115,10 +103,7 @@ class Figure(ABC):
 
 
 def script(name: str) -> str:
-    """Read the script that stands beside a figure's module.
-
-    Returns JavaScript, safe to stand inside a ``<script>`` element.
-    """
+    """The script beside a figure's module, safe to stand inside a ``<script>`` element."""
     return asset(f"{name.replace('-', '_')}.js").replace("</", "<\\/")
 
 
@@ -165,14 +150,12 @@ class Page:
         )
 
     def __repr__(self) -> str:
-        """Say in words what the figure shows."""
         return f"{self.shown.title} {self.shown.text}"
 
 
 def cell(
     text: object, share: float, border: str = "", width: float = 2.0, rgb: str = "59,130,196"
 ) -> str:
-    """Make a coloured cell for :func:`table`. ``border``: its style, if it stands out."""
     return (
         f"<td style='background:rgba({rgb},{share:.3f});border:{border or '1px solid #767676'};"
         f"width:{width}em;height:2em;text-align:center'>{text}</td>"
@@ -180,16 +163,12 @@ def cell(
 
 
 def table(rows: Iterable[Iterable[str]]) -> str:
-    """Put cells into an HTML table."""
     return "<table>" + "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows) + "</table>"
 
 
 def mulberry32(seed: int, n: int) -> np.ndarray:
-    """Draw numbers as the scripts of a page draw them.
-
-    Source: T. Ettinger, mulberry32, a generator of 32 bits (2017, in the public domain). Returns
-    the numbers in [0, 1), ``(n,)``.
-    """
+    """Numbers in [0, 1), ``(n,)``, as the scripts of a page draw them."""
+    # T. Ettinger, mulberry32, a generator of 32 bits (2017, in the public domain).
     now = np.uint32(seed) + np.arange(1, n + 1, dtype=np.uint32) * np.uint32(0x6D2B79F5)
     mixed = (now ^ (now >> np.uint32(15))) * (now | np.uint32(1))
     mixed ^= mixed + (mixed ^ (mixed >> np.uint32(7))) * (mixed | np.uint32(61))

@@ -45,7 +45,6 @@ class Options(Figure):
     Attributes:
         hour: First hour that is forecast, of a made-up series that begins on :data:`BEGIN`.
         shuffled: Whether the hours that are read come in another order.
-        off: Number of the head that is switched off among all, 0 for none.
         kilobytes: What a page loads when a reader wants the figure.
     """
 

@@ -190,8 +190,7 @@ class Options(Figure):
     """What the figure shows at first.
 
     ``arrangement``: what surrounds each part, a key of ``FORMULAS`` of the depth explorer;
-    ``warm_up``: whether the learning rate rises from 0 over the first steps; ``steps``: how long a
-    notebook trains; in a page the reader decides.
+    ``warm_up``: whether the learning rate rises from 0 over the first steps.
     """
 
     title = "A network learns while you watch."

@@ -25,10 +25,7 @@ TELLINGS = {
 
 
 def picture(seed: int = 11) -> list[list[str]]:
-    """Draw a small picture and cut it into patches.
-
-    Returns the colours of the pixels of each patch, row after row, as ``#rrggbb``.
-    """
+    """A small picture cut into patches: of each the pixels' colours as ``#rrggbb``, row by row."""
     made = shape_images(
         1, torch.Generator().manual_seed(seed), size=SIDE**2, n_shapes=2, noise=0.03
     )
@@ -38,12 +35,7 @@ def picture(seed: int = 11) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    ``order``: which patch is read as number 0, 1, …; ``patches``: colours of the pixels of each
-    patch, as :func:`picture` returns them; ``shuffle``: of a notebook: 1 for the order that is
-    given, 0 for none, others at random.
-    """
+    """What the figure shows at first."""
 
     title = "Shuffled patches: what arrives?"
     use = (
@@ -52,6 +44,7 @@ class Options(Figure):
         "tokens to exchange them, and choose what moves."
     )
 
+    # Which patch is read as number 0, 1, …
     order: Sequence[int] = (5, 11, 0, 14, 9, 2, 12, 7, 3, 15, 6, 10, 1, 13, 8, 4)
     telling: str = choice("together", "what moves", TELLINGS)  # key of TELLINGS
     patches: list[list[str]] = field(default_factory=picture)
@@ -76,14 +69,12 @@ def _features(patches: Sequence[Sequence[str]]) -> Tensor:
 def patch_shuffler(
     patches: Sequence[Sequence[str]], order: Sequence[int], telling: str = "together"
 ) -> dict[str, Any]:
-    """Say what a model receives from a shuffled picture, and whether it notices.
+    """What a model receives from a shuffled picture, and whether it notices.
 
     The model is one head of attention whose queries, keys and values are the tokens, and a mean
     over its outputs. A token is the mean colour of a patch plus, if there are positions, the code
-    of the place that it is told. ``telling``: key of :data:`TELLINGS`. Returns ``tokens``: for
-    each, the number of its patch and of the place it is told, -1 for none; ``moved``, how many are
-    told a place that isn't theirs; and ``change``, by how much the mean output differs from that
-    for the picture as it was.
+    of the place that it is told. ``tokens`` are pairs of a patch and the place it is told, -1 for
+    none; ``change`` is by how much the mean output differs from that for the picture as it was.
     """
     n = len(patches)
     if telling not in TELLINGS:
