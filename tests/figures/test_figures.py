@@ -443,10 +443,3 @@ def test_a_figure_refuses_what_no_control_can_show(name: str) -> None:
             wrong = [wrong]
         with pytest.raises(ValueError, match=rf"{field}( 1)? is .*, wanted "):
             options(**{field: wrong})
-
-
-def test_a_limit_follows_the_control_that_it_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COURSE_BOOK", raising=False)
-    parts = {getattr(c, "description", ""): c for c in figure("shared-state", wanted=8).children}
-    parts["words"].value = 5
-    assert (parts["wanted word"].value, parts["wanted word"].max) == (5, 5)
