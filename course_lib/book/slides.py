@@ -27,7 +27,7 @@ _SHOWN = (
 _FOLDED = "details, .dropdown, .no-slide, .tag_no-slide"
 # Of a section with nothing of these, the first one.
 _ELSE = "table, .cell:not(:has(details)), .cell_output"
-_STYLES = ("pygments.css", "course.css", "course-drawings.css", "course-math.css")
+_STYLES = ("pygments.css", "figures.css", "course.css", "course-drawings.css", "course-math.css")
 _LINK = re.compile(r"""url\(["']?([\w.-]+\.woff2)["']?\)""")
 # Words that explain a formula's symbols after it.
 _EXPLAINS = re.compile(r"\s*(?:Here|with|where|and|Both|Each)\b|\s*[a-z]")

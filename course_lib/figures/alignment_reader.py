@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from course_lib.figures.base import Figure, bars, choice, slider
+from course_lib.figures.base import Figure, choice, slider
 
 _SOURCE = ("ich", "habe", "das", "Buch", "im", "Zug", "gelesen")
 _TARGET = ("I", "read", "the", "book", "on", "the", "train")
@@ -30,7 +30,7 @@ class Options(Figure):
         tuple(float(s in links) for s in range(len(_SOURCE))) for links in _LINKS
     )
     row: int = choice(1, "word", lambda now: dict(enumerate(now.target)))
-    sharpness: float = slider(4.0, "sharpness", 0, 10, 0.5)
+    sharpness: float = slider(4.0, "sharpness", 0, 10)
 
     def __post_init__(self) -> None:
         """Refuse scores that don't fit the words, too."""
@@ -48,9 +48,6 @@ class Options(Figure):
             f"“{self.target[self.row]}” looks at {best}. Its row adds up to 1; the column of "
             f"“{self.source[heaviest]}” adds up to {found['columns'][heaviest]:.2f}."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        return bars(self.source, found["weights"])
 
 
 def alignment_reader(

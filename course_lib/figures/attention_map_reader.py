@@ -15,7 +15,7 @@ from course_lib.attention_maps import (
     mean_relative_position,
 )
 from course_lib.data.text import annotated_text, collate_text
-from course_lib.figures.base import Figure, bars, choice, slider
+from course_lib.figures.base import Figure, choice, slider
 from course_lib.trained import hide_words, load_reader
 
 # In the test sentences: a far subject, a pronoun, a rare name, an intensifier.
@@ -64,7 +64,7 @@ class Options(Figure):
     """What the figure shows at first.
 
     ``readings``: the sentences with their maps; ``sentence``: which of them, from 0; ``row``: the
-    query that is read in a notebook, the hidden verb if not given.
+    query that is read, the hidden verb if not given.
     """
 
     title = "Reading heads."
@@ -79,9 +79,7 @@ class Options(Figure):
     )
     layer: int = choice(0, "layer", lambda now: _numbered(now.readings[0].maps))  # from 0
     head: int = choice(2, "head", lambda now: _numbered(now.readings[0].maps[0]))  # from 0
-    row: int = slider(
-        None, "word", 0, lambda now: len(now.readings[now.sentence].words) - 1, page=False
-    )
+    row: int = slider(None, "word", 0, lambda now: len(now.readings[now.sentence].words) - 1)
 
     def __post_init__(self) -> None:
         """Read the hidden verb if no word is chosen."""
@@ -104,9 +102,6 @@ class Options(Figure):
             f"relative position {found['relative_position']:.1f}. "
             f"“{reading.words[self.row]}” looks at {best}."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        return bars(self.readings[self.sentence].words, found["row"])
 
 
 def attention_map_reader(weights: Sequence[Sequence[float]], row: int) -> dict[str, Any]:

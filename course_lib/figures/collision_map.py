@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.figures.base import Figure, cell, choice, slider, table
+from course_lib.figures.base import Figure, choice, slider
 from course_lib.positions import sinusoidal_encoding
 
 WIDTH = 32
@@ -46,15 +46,6 @@ class Options(Figure):
             f"Places that don't touch it and are nearer than one of its neighbours: "
             f"{len(found['mistaken'])}. "
             f"The grid has {found['distinct']} codes for {self.rows * self.columns} places."
-        )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        largest = max(map(max, found["distances"])) or 1.0
-        marks = dict.fromkeys(map(tuple, found["mistaken"]), "o")
-        marks |= dict.fromkeys(map(tuple, found["same"]), "=") | {(self.row, self.column): "x"}
-        return table(
-            [cell(marks.get((r, c), ""), 1 - gap / largest) for c, gap in enumerate(gaps)]
-            for r, gaps in enumerate(found["distances"])
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from course_lib.figures.base import Figure, cell, choice, slider, switch, table
+from course_lib.figures.base import Figure, choice, slider, switch
 from course_lib.multimodal import contrastive_loss
 
 HUB = 0.4
@@ -44,9 +44,6 @@ class Options(Figure):
             f"{found['by_column']:.3f}, {found['captions']} of {n} prefer their own picture. "
             f"Together: {found['loss']:.3f}."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        return table([cell(f"{w:.2f}", w, width=4) for w in row] for row in found["weights"])
 
 
 def contrastive_matrix(

@@ -1,11 +1,10 @@
 """What six kinds of attention multiply and hold, as bars on a logarithmic scale."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from course_lib.efficient import KINDS, attention_costs
-from course_lib.figures.base import Figure, bars, choice
+from course_lib.figures.base import Figure, choice
 
 __all__ = ["Options", "cost_calculator"]
 
@@ -34,16 +33,6 @@ class Options(Figure):
             f"holds {short(held['full'])} numbers. Fewest multiplications: {least_work}, "
             f"{short(work[least_work])}. Fewest numbers: {least_held}, {short(held[least_held])}."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        drawn = ""
-        for title, name, low, high in (
-            ("multiplications", "multiplications", 5, 14), ("numbers held", "numbers", 2, 12)
-        ):  # fmt: skip
-            values = [found[name][kind] for kind in KINDS]
-            shares = [max(0.0, (math.log10(value) - low) / (high - low)) for value in values]
-            drawn += f"<p>{title}</p>" + bars(KINDS, shares, map(short, values))
-        return drawn
 
 
 def cost_calculator(

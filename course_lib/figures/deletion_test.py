@@ -10,7 +10,7 @@ from torch import Tensor
 
 from course_lib.attention_maps import attention_rollout, deletion_curve, random_importance
 from course_lib.data.cifar import CLASSES, normalise
-from course_lib.figures.base import Figure, bars, choice, slider
+from course_lib.figures.base import Figure, choice, slider
 from course_lib.vit import load_kept
 
 __all__ = ["Options", "Trial", "deletion_test", "try_maps"]
@@ -100,10 +100,6 @@ class Options(Figure):
             f"{found['probability']:.2f}, and {found['chance']:.2f} if as many patches are taken "
             "at random."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        labels = [f"{AT_ONCE * i} patches" for i in range(STEPS + 1)]
-        return bars(labels, self.trials[self.chosen].curve)
 
 
 def deletion_test(chosen: int, step: int) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """Gradients and tokens over the depth of a stack, for five ways to put its blocks together."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from course_lib.figures.base import Figure, choice, curve, slider
+from course_lib.figures.base import Figure, choice, slider
 from course_lib.transformer.depth import ARRANGEMENTS, Arrangement, depth_profile
 
 DEPTHS = (2, 4, 8, 12, 16, 24)
@@ -68,12 +67,6 @@ class Options(Figure):
             f"{_number(found['value'])}; at the entrance {_number(found['ratio'])} times "
             "what it is at the end."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        logs = [math.log10(value) for value in found["curve"]]
-        low, high = math.floor(min(logs)), max(math.ceil(max(logs)), math.floor(min(logs)) + 1)
-        middle, half = (high + low) / 2, (high - low) / 2
-        return f"1e{low} to 1e{high}" + curve([log - middle for log in logs], self.layer, half)
 
 
 def depth_explorer(

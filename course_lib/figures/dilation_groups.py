@@ -7,7 +7,7 @@ import torch
 
 from course_lib.favit import group_survey, tokens_read
 from course_lib.favit.sampling import sampled
-from course_lib.figures.base import Figure, cell, choice, slider, switch, table
+from course_lib.figures.base import Figure, choice, slider, switch
 
 SIDE = 15
 """Rows and columns of the grid."""
@@ -46,20 +46,6 @@ class Options(Figure):
             f"{found['size']} with {WINDOW**2} samples each. Token ({self.row}, {self.column}) "
             f"{told}. {looking}, the samples read {found['read']} of {SIDE**2} tokens, those of "
             f"both dilated groups {found['together']}."
-        )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        framed = [*found["fused"], [self.row, self.column]]
-        return table(
-            [
-                cell(
-                    place or "",
-                    0.9 if [r, c] in found["area"] else 0.35 if place else 0.0,
-                    border="3px solid #D55E00" if [r, c] in framed else "",
-                )
-                for c, place in enumerate(places)
-            ]
-            for r, places in enumerate(found["places"])
         )
 
 

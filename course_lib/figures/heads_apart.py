@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from course_lib.attention import merge_heads, scaled_dot_product_attention, split_heads
-from course_lib.figures.base import Figure, bars, slider
+from course_lib.figures.base import Figure, slider
 
 WORDS, MOST = ("Anna", "sings"), 4
 """The two words that are looked at, and how large a number of the query may be."""
@@ -40,10 +40,6 @@ class Options(Figure):
             f"Two heads give {WORDS[0]} the weights {left:.2f} and {right:.2f}; joined: ({two}). "
             f"One head gives {found['one']['weights'][0][0]:.2f} to both halves: ({one})."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        shares = [row[0] for row in [*found["two"]["weights"], *found["one"]["weights"]]]
-        return bars([f"{WORDS[0]}, {head}" for head in ("head 1", "head 2", "one head")], shares)
 
 
 def heads_apart(

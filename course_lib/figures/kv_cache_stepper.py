@@ -1,12 +1,10 @@
 """A decoder at one step of its writing: what is computed, what is kept, what is looked at."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
-from course_lib.figures.base import Figure, cell, slider, switch, table
+from course_lib.figures.base import Figure, slider, switch
 
 
 @dataclass(frozen=True)
@@ -34,17 +32,6 @@ class Options(Figure):
             f"Step {self.step} {'with' if self.cached else 'without'} a cache. Computed now: rows "
             f"{found['rows']}, scores {found['scores']}. So far: rows {found['rows_so_far']}, "
             f"scores {found['scores_so_far']}."
-        )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        words = {"memory": (self.source, found["memory"]), "own words": (self.target, found["own"])}
-        return table(
-            [f"<th>{name}</th>"]
-            + [
-                cell(f"{html.escape(word)}<br>{state}", float(state == "now"), width=6)
-                for word, state in zip_longest(row, states, fillvalue="–")
-            ]
-            for name, (row, states) in words.items()
         )
 
 

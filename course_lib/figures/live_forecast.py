@@ -26,7 +26,6 @@ HOURS, READ, AHEAD, JUMP = 336, 96, 24, 200
 PLACES = (("encoder", 0), ("encoder", 1), ("decoder", 0), ("cross", 0))
 """Kind and layer of all attention, four heads each."""
 NAMES = {"informer": "Informer", "line": "line", "yesterday": "yesterday", "last": "last value"}
-_COLORS = {"informer": "#2b7bba", "line": "#b84d00", "yesterday": "#137a58", "last": "#767676"}
 
 
 @cache
@@ -46,7 +45,6 @@ class Options(Figure):
     Attributes:
         hour: First hour that is forecast, of a made-up series that begins on :data:`BEGIN`.
         shuffled: Whether the hours that are read come in another order.
-        off: Number of the head that is switched off among all, 0 for none.
         kilobytes: What a page loads when a reader wants the figure.
     """
 
@@ -58,15 +56,14 @@ class Options(Figure):
 
     hour: int = slider(192, "forecast from hour", READ, HOURS - AHEAD)
     level: int = slider(14, "level", 0, 30)  # of the series, in degrees
-    swing: float = slider(3.0, "daily swing", 0, 8, 0.5)  # by how much a day goes up and down
-    trend: float = slider(0.0, "trend, a day", -3, 3, 0.5)  # degrees a day
-    noise: float = slider(1.0, "chance", 0, 3, 0.5)  # how much of it is chance
+    swing: float = slider(3.0, "daily swing", 0, 8)  # by how much a day goes up and down
+    trend: float = slider(0.0, "trend, a day", -3, 3)  # degrees a day
+    noise: float = slider(1.0, "chance", 0, 3)  # how much of it is chance
     jump: int = slider(0, "jump", -10, 10)  # by how much it jumps at hour JUMP, for good
     last: int = slider(0, "raise last hour", -10, 10)  # what is added to the last hour that is read
     shuffled: bool = switch(False, "shuffle the history")
     placed: bool = switch(True, "positions")  # whether the Informer is told the places of hours
     timed: bool = switch(True, "calendar")  # whether it is told hour, weekday and date
-    off: int = slider(0, "head off", 0, 16, page=False)
     wander: Sequence[float] = field(default_factory=_wander)  # the chance, an hour each
     kilobytes: int = field(default_factory=partial(kilobytes, "forecast"))
 
@@ -84,11 +81,10 @@ class Options(Figure):
         series, start = self.series, self.hour - READ
         values = series[start : self.hour]
         values[-1] += self.last
-        place, head = divmod(self.off - 1, 4)
         return live_forecast(
             values, series[self.hour : self.hour + AHEAD], start,
             mixed_order(READ) if self.shuffled else range(READ), self.placed, self.timed,
-            [(*PLACES[place], head)] if self.off else [],
+            off=[],
         )  # fmt: skip
 
     def say(self, found: dict[str, Any]) -> str:
@@ -96,26 +92,6 @@ class Options(Figure):
         errors = found["errors"]
         told = (f"{NAMES[name]} {errors[name]:.3f}" for name in sorted(errors, key=errors.get))
         return f"Forecast from hour {self.hour}. Squared errors: {', '.join(told)}."
-
-    def draw(self, found: dict[str, Any]) -> str:
-        """Draw what is read, what comes, and all forecasts, over a table of their errors."""
-        read = self.series[self.hour - READ : self.hour + AHEAD]
-        lines = [("currentColor", 0, read)]
-        lines += [(_COLORS[name], READ, made) for name, made in found["forecasts"].items()]
-        every = [value for *_, values in lines for value in values]
-        low, high = min(every), max(every)
-        drawn = ""
-        for color, first, values in lines:
-            points = (
-                f"{4 * (first + t)},{150 - 140 * (value - low) / (high - low):.1f}"
-                for t, value in enumerate(values)
-            )
-            drawn += f"<polyline points='{' '.join(points)}' fill='none' stroke='{color}'/>"
-        rows = (
-            [f"<th style='color:{_COLORS[name]}'>{NAMES[name]}</th>", f"<td>{error:.3f}</td>"]
-            for name, error in found["errors"].items()
-        )
-        return f"<svg width='484' height='160'>{drawn}</svg>{table(rows)}"
 
     @property
     def still(self) -> str:

@@ -190,8 +190,7 @@ class Options(Figure):
     """What the figure shows at first.
 
     ``arrangement``: what surrounds each part, a key of ``FORMULAS`` of the depth explorer;
-    ``warm_up``: whether the learning rate rises from 0 over the first steps; ``steps``: how long a
-    notebook trains; in a page the reader decides.
+    ``warm_up``: whether the learning rate rises from 0 over the first steps.
     """
 
     title = "A network learns while you watch."
@@ -206,24 +205,20 @@ class Options(Figure):
     rate: float = choice(0.03, "learning rate", RATES)  # learning rate
     warm_up: bool = switch(False, "warm-up")
     seed: int = slider(1, "seed", 0, 9)
-    steps: int = slider(STEPS, "steps", 0, STEPS, page=False)
     sizes: dict[str, Any] = field(default_factory=SIZES.copy)  # what the page's network is made of
 
     def find(self) -> Run:
-        return train(self.arrangement, self.blocks, self.rate, self.warm_up, self.seed, self.steps)
+        return train(self.arrangement, self.blocks, self.rate, self.warm_up, self.seed)
 
     def say(self, found: Run) -> str:
         after = f"{found.losses[-1]:.2f}" if found.losses else "not measured"
         warm = ", with warm-up" if self.warm_up else ""
         return (
             f"{FORMULAS[self.arrangement]}; blocks: {self.blocks}; learning rate {self.rate}"
-            f"{warm}; seed {self.seed}. After {self.steps} steps the loss is {after}, and "
+            f"{warm}; seed {self.seed}. After {STEPS} steps the loss is {after}, and "
             f"{found.accuracy:.0%} of the fresh digits are right. Guessing has a loss of "
             f"{math.log(N_DIGITS):.2f} and 10% right."
         )
-
-    def draw(self, found: Run) -> str:
-        return _curves([found.losses]) if found.losses else "<p>No step yet.</p>"
 
     @property
     def scripts(self) -> tuple[str, ...]:

@@ -46,7 +46,6 @@ class Options(Figure):
         sentences: German or Korean, their words separated by spaces.
         sentence: Number of the sentence that is translated, from 0.
         order: Positions of the source words, a key of :data:`ORDERS`.
-        off: Number of the head that is switched off among those shown, 0 for none.
         kilobytes: What a page loads when a reader wants the figure.
     """
 
@@ -58,24 +57,22 @@ class Options(Figure):
 
     sentences: Sequence[str] = field(default_factory=_sentences)
     sentence: int = choice(5, "sentence", lambda state: dict(enumerate(state.sentences)))
-    words: int = slider(MOST, "words", 0, MOST, page=False)  # how many words are written, at most
     order: str = choice("trained", "positions", ORDERS)
     shown: str = choice("cross", "maps of", KINDS)  # whose maps are drawn, a key of KINDS
-    off: int = slider(0, "head off", 0, 8, page=False)
-    temperature: float = slider(1.0, "temperature", 0.25, 8.0, 0.25)  # divides the logits
+    temperature: float = slider(1.0, "temperature", 0.25, 8.0)  # divides the logits
     masked: bool = switch(True, "causal mask")  # whether the decoder has its causal mask
-    beam: int = slider(1, "beam", 1, 4, page=False)  # how many beginnings a beam search follows
     kilobytes: int = field(default_factory=partial(kilobytes, "translator"))
 
     def find(self) -> dict[str, Any]:
         source = self.sentences[self.sentence].split()
-        n_heads = load_translator().model.config.n_heads
-        off = [(self.shown, *divmod(self.off - 1, n_heads))] if self.off else []
-        how = {"off": off, "masked": self.masked, "places": _places(self.order, len(source))}
-        seen = {"temperature": self.temperature, "shown": self.shown}
-        found = translate(source, self.words, **how, **seen)
-        length = len(found["likely"]) if self.beam > 1 else 0
-        return {**found, "beams": search(source, self.beam, length, **how)}
+        return translate(
+            source,
+            MOST,
+            masked=self.masked,
+            places=_places(self.order, len(source)),
+            temperature=self.temperature,
+            shown=self.shown,
+        )
 
     def say(self, found: dict[str, Any]) -> str:
         """Tell the words that are written, and the likeliest next one."""
@@ -86,8 +83,8 @@ class Options(Figure):
             f"Next: {word}, with probability {share:.2f}. Kept for it: {found['kept']} numbers."
         )
 
-    def draw(self, found: dict[str, Any]) -> str:
-        """Draw the mean of the last layer's maps as a table, with each word's probability."""
+    def _table(self, found: dict[str, Any]) -> str:
+        """The mean of the last layer's maps, with each word's probability."""
         source = self.sentences[self.sentence].split()
         columns = {
             "encoder": source, "cross": source,
@@ -106,10 +103,7 @@ class Options(Figure):
             sure = "" if share is None else f"{share:.2f}"
             cells = [cell(f"{weight:.2f}", 0.6 * weight, width=3) for weight in weights]
             rows.append([f"<th scope='row'>{html.escape(word)}</th>", f"<td>{sure}</td>", *cells])
-        beams = found["beams"]
-        told = zip(map(_join, beams["words"]), beams["scores"], strict=True)
-        ways = [[f"<td>{html.escape(text)}</td>", f"<td>{score:.2f}</td>"] for text, score in told]
-        return table(rows) + (table(ways) if self.beam > 1 else "")
+        return table(rows)
 
     @property
     def still(self) -> str:
@@ -117,13 +111,9 @@ class Options(Figure):
         caption = (
             f"Written, with probability p; {KINDS[self.shown]}, mean of the last layer's heads"
         )
-        drawn = self.draw(self.find()).replace("<table>", f"<table><caption>{caption}</caption>")
+        drawn = self._table(self.find()).replace("<table>", f"<table><caption>{caption}</caption>")
         named = f'tabindex="0" role="region" aria-label="{caption}"'
         return f'<div class="figure-scroll" {named}>{drawn}</div>'
-
-
-def _join(words: Sequence[str]) -> str:
-    return " ".join("(end)" if word == "<eos>" else word for word in words)
 
 
 def _places(order: str, n: int) -> list[int]:

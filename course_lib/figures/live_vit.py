@@ -14,7 +14,7 @@ from torch import Tensor
 from course_lib.attention_maps import attention_rollout
 from course_lib.calibration import reliability
 from course_lib.data.cifar import CLASSES, MEAN, PIXEL_STD
-from course_lib.figures.base import Figure, bars, choice, switch, table
+from course_lib.figures.base import Figure, choice, switch, table
 from course_lib.figures.models import ARM, kilobytes, trained_vit
 from course_lib.vit import ViT, load_kept, load_picture, rearrange_patches
 
@@ -176,12 +176,6 @@ class Options(Figure):
             f"map of its patches: {_map_names()[self.shown]}",
         )
         return [_image(*both) for both in zip((self.seen, map_), told, strict=True)]
-
-    def draw(self, found: dict[str, Any]) -> str:
-        """Draw the picture, the map and the probabilities."""
-        return table([[f"<td>{image}</td>" for image in self._images(found)]]) + bars(
-            CLASSES, found["probabilities"]
-        )
 
     @property
     def still(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.figures.base import Figure, cell, choice, slider, switch, table
+from course_lib.figures.base import Figure, choice, slider, switch
 from course_lib.masks import (
     causal_mask,
     padding_mask,
@@ -51,15 +51,6 @@ class Options(Figure):
             return text
         value = found["values"]["lengths"]
         return f"{text} " + (f"Valid length: {value[0]}." if value else "No length says this mask.")
-
-    def draw(self, found: dict[str, Any]) -> str:
-        values, allowed = found["values"][self.convention], found["values"]["may attend"]
-        if self.convention == "lengths":
-            values = [[""] * self.length] * self.length
-        return table(
-            [cell(value, float(may), width=3.5) for value, may in zip(row, seen, strict=True)]
-            for row, seen in zip(values, allowed, strict=True)
-        )
 
 
 def mask_builder(

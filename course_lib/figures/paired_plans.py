@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from course_lib.experiments.verdict import t_quantile
-from course_lib.figures.base import Figure, bars, mulberry32, slider
+from course_lib.figures.base import Figure, mulberry32, slider
 
 __all__ = ["Options", "paired_plans"]
 
@@ -28,8 +28,8 @@ class Options(Figure):
         "number of pairs; then set the difference to 0."
     )
 
-    difference: float = slider(0.04, "difference", 0, 0.1, 0.005)
-    spread: float = slider(0.04, "spread", 0.01, 0.1, 0.005)
+    difference: float = slider(0.04, "difference", 0, 0.1)
+    spread: float = slider(0.04, "spread", 0.01, 0.1)
     pairs: int = slider(5, "pairs", 2, MOST)
     quantiles: Sequence[float] = tuple(t_quantile(0.975, n - 1) for n in range(2, MOST + 1))
 
@@ -46,10 +46,6 @@ class Options(Figure):
             f"{self.pairs} pairs find the difference in {here} of {PLANS} plans. Four in five take "
             f"{wanted}."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        shares = {f"{n} pairs": share / PLANS for n, share in enumerate(found["found"], 2)}
-        return bars([*shares][::3], [*shares.values()][::3])
 
 
 @cache

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from course_lib.figures.base import Figure, bars, cell, choice, table
+from course_lib.figures.base import Figure, choice
 from course_lib.vit.config import ViTConfig
 
 PATCHES = (1, 2, 4, 8, 16)
@@ -71,24 +71,6 @@ class Options(Figure):
             f"{sum(found['parameters']):,} parameters, {sum(work):,} multiplications a picture; "
             f"scores and mixing take {share:.1f} % of them."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        pixels = {
-            (r, c): colour
-            for top, left, height, width, colour in self.picture
-            for r in range(top, top + height)
-            for c in range(left, left + width)
-        }
-        side = range(self.patch_size // 2, 32, self.patch_size)
-        drawn = table(
-            [cell("", 1.0, rgb="{},{},{}".format(*bytes.fromhex(pixels[r, c][1:]))) for c in side]
-            for r in side
-        )
-        for name in ("parameters", "multiplications"):
-            total = sum(found[name])
-            shares = [number / total for number in found[name]]
-            drawn += f"<p>{name}</p>" + bars(PARTS, shares, [f"{n:,}" for n in found[name]])
-        return drawn
 
 
 def patch_counter(patch_size: int, d_model: int) -> dict[str, Any]:

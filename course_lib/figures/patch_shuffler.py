@@ -9,7 +9,7 @@ from torch import Tensor
 
 from course_lib.attention import attention_weights
 from course_lib.data.shapes import shape_images
-from course_lib.figures.base import Figure, choice, slider
+from course_lib.figures.base import Figure, choice
 from course_lib.positions import sinusoidal_encoding
 from course_lib.vit.patches import patchify
 
@@ -25,10 +25,7 @@ TELLINGS = {
 
 
 def picture(seed: int = 11) -> list[list[str]]:
-    """Draw a small picture and cut it into patches.
-
-    Returns the colours of the pixels of each patch, row after row, as ``#rrggbb``.
-    """
+    """A small picture cut into patches: of each the pixels' colours as ``#rrggbb``, row by row."""
     made = shape_images(
         1, torch.Generator().manual_seed(seed), size=SIDE**2, n_shapes=2, noise=0.03
     )
@@ -38,12 +35,7 @@ def picture(seed: int = 11) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
-
-    ``order``: which patch is read as number 0, 1, …; ``patches``: colours of the pixels of each
-    patch, as :func:`picture` returns them; ``shuffle``: of a notebook: 1 for the order that is
-    given, 0 for none, others at random.
-    """
+    """What the figure shows at first."""
 
     title = "Shuffled patches: what arrives?"
     use = (
@@ -52,17 +44,10 @@ class Options(Figure):
         "tokens to exchange them, and choose what moves."
     )
 
+    # Which patch is read as number 0, 1, …
     order: Sequence[int] = (5, 11, 0, 14, 9, 2, 12, 7, 3, 15, 6, 10, 1, 13, 8, 4)
     telling: str = choice("together", "what moves", TELLINGS)  # key of TELLINGS
     patches: list[list[str]] = field(default_factory=picture)
-    shuffle: int = slider(1, "shuffle", 0, 20, page=False)
-
-    def find(self) -> dict[str, Any]:
-        order = self.order
-        if self.shuffle != 1:
-            generator = torch.Generator().manual_seed(self.shuffle)
-            order = torch.randperm(len(order), generator=generator).tolist()
-        return patch_shuffler(self.patches, order if self.shuffle else sorted(order), self.telling)
 
     def say(self, found: dict[str, Any]) -> str:
         n = len(found["tokens"])
@@ -72,12 +57,6 @@ class Options(Figure):
             else f"{found['moved']} of {n} patches are told a place that isn't theirs."
         )
         return f"{told} The mean output of the attention layer changes by {found['change']:.3f}."
-
-    def draw(self, found: dict[str, Any]) -> str:
-        known = {place: patch for patch, place in found["tokens"] if place >= 0}
-        return _grid(self.patches, [patch for patch, _ in found["tokens"]]) + _grid(
-            self.patches, [known.get(n, -1) for n in range(len(self.order))]
-        )
 
 
 def _features(patches: Sequence[Sequence[str]]) -> Tensor:
@@ -90,14 +69,12 @@ def _features(patches: Sequence[Sequence[str]]) -> Tensor:
 def patch_shuffler(
     patches: Sequence[Sequence[str]], order: Sequence[int], telling: str = "together"
 ) -> dict[str, Any]:
-    """Say what a model receives from a shuffled picture, and whether it notices.
+    """What a model receives from a shuffled picture, and whether it notices.
 
     The model is one head of attention whose queries, keys and values are the tokens, and a mean
     over its outputs. A token is the mean colour of a patch plus, if there are positions, the code
-    of the place that it is told. ``telling``: key of :data:`TELLINGS`. Returns ``tokens``: for
-    each, the number of its patch and of the place it is told, -1 for none; ``moved``, how many are
-    told a place that isn't theirs; and ``change``, by how much the mean output differs from that
-    for the picture as it was.
+    of the place that it is told. ``tokens`` are pairs of a patch and the place it is told, -1 for
+    none; ``change`` is by how much the mean output differs from that for the picture as it was.
     """
     n = len(patches)
     if telling not in TELLINGS:
@@ -122,15 +99,3 @@ def _pooled(patches: Sequence[Sequence[str]], shown: list[int], places: list[int
     # One more, for those that are told nothing.
     x = _features(patches)[shown] + torch.nn.functional.pad(codes, (0, 0, 0, 1))[places]
     return (attention_weights(x, x) @ x).mean(dim=0)
-
-
-def _grid(patches: Sequence[Sequence[str]], shown: Sequence[int]) -> str:
-    step, parts = 36, []
-    for place, patch in enumerate(shown):
-        x, y = place % SIDE * step, place // SIDE * step
-        for i, colour in enumerate(patches[patch] if patch >= 0 else ()):
-            parts.append(
-                f"<rect x='{x + i % SIDE * 8.5}' y='{y + i // SIDE * 8.5}' width='8.5' "
-                f"height='8.5' fill='{colour}'/>"
-            )
-    return f"<svg width='170' height='150'>{''.join(parts)}</svg>"

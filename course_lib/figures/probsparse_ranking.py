@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from course_lib.figures.base import Figure, cell, choice, slider, table
+from course_lib.figures.base import Figure, choice, slider
 from course_lib.informer import budget, max_mean_measure, sparsity_measure
 
 LENGTH = 12
@@ -72,21 +72,6 @@ class Options(Figure):
             f"{chosen}. By all keys KL(U ‖ P) is {from_uniform:.2f} and KL(P ‖ U) "
             f"{to_uniform:.2f}. Misjudged: {len(found['misjudged'])}."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        lines = []
-        for row, scores in enumerate(SCORES):
-            sampled = probsparse_ranking(self.factor, self.by, row)["sampled"]
-            border = "2px solid #000" if row == self.query else ""
-            rgb = "217,119,6" if row in found["chosen"] else "59,130,196"
-            cells = [
-                cell(f"{score:.1f}", 0.8 if key in sampled else 0.15, border, rgb=rgb)
-                for key, score in enumerate(scores)
-            ]
-            mark = "×" if row in found["misjudged"] else ""
-            measure = f"<td>{found['measures'][row]:.2f} {mark}</td>"
-            lines.append([f"<th>{row}</th>", *cells, measure])
-        return table(lines)
 
 
 def probsparse_ranking(factor: int = 1, by: str = "sample", query: int = 0) -> dict[str, Any]:

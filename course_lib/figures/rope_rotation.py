@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from course_lib.figures.base import Figure, choice, curve, dials, slider, switch
+from course_lib.figures.base import Figure, choice, slider, switch
 from course_lib.positions import rotary_angles, rotate
 
 LAST = 64
@@ -43,25 +43,6 @@ class Options(Figure):
             f"Query at {self.query}, key at {self.key}, distance {self.key - self.query}: score "
             f"{found['score']:.2f}. The four pairs add {parts}."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        query, key = (
-            [*zip(hands[::2], hands[1::2], strict=True)]
-            for hands in (found["query_hands"], found["key_hands"])
-        )
-        drawn = dials(query, key, [f"{part:.2f}" for part in found["parts"]])
-        return drawn + curve(found["curve"], self.key, largest=4.2)
-
-    def widget(self) -> Any:
-        box = super().widget()
-        query, key, _, together = box.children[1:-1]
-
-        def follow(change: Any) -> None:
-            if together.value:
-                key.value = min(LAST, max(0, key.value + change["new"] - change["old"]))
-
-        query.observe(follow, names="value")
-        return box
 
 
 def rope_rotation(query: int, key: int, base: float = 100) -> dict[str, Any]:

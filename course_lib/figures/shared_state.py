@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from course_lib.figures.base import Figure, bars, slider
+from course_lib.figures.base import Figure, slider
 from course_lib.recurrence import gru_step, unroll
 
 
@@ -21,7 +21,7 @@ class Options(Figure):
     )
 
     words: int = slider(8, "words", 2, 20)
-    keep: float = slider(0.5, "kept", 0.05, 0.95, 0.05)
+    keep: float = slider(0.5, "kept", 0.05, 0.95)
     wanted: int = slider(1, "wanted word", 1, lambda now: now.words)
 
     def say(self, found: dict[str, Any]) -> str:
@@ -31,9 +31,6 @@ class Options(Figure):
             f"{self.wanted} has {last:.1f} % of the last state and {after:.1f} % of the state "
             f"after word {self.wanted}."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        return bars([f"word {i + 1}" for i in range(self.words)], found["last"])
 
 
 def shared_state(words: int, keep: float, wanted: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from course_lib.figures.base import Figure, choice, curve, dials, slider, switch
+from course_lib.figures.base import Figure, choice, slider, switch
 from course_lib.positions import sinusoidal_encoding, wavelengths
 
 SPAN = 64
@@ -36,15 +36,6 @@ class Options(Figure):
             f"the codes are {found['gap']:.2f} apart. "
             f"Wavelengths from {found['waves'][0]:.1f} to {found['waves'][-1]:.1f} positions."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        here, there = (
-            [*zip(code[1::2], code[::2], strict=True)] if self.cosines else [(0.0, y) for y in code]
-            for code in (found["here"], found["there"])
-        )
-        drawn = dials(here, there, [f"{wave:.3g}" for wave in found["waves"]])
-        largest = max(map(abs, found["curve"])) or 1.0
-        return drawn + curve(found["curve"], self.distance, largest)
 
 
 def sinusoid_explorer(

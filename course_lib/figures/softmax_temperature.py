@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from course_lib.figures.base import Figure, bars, choice, slider, switch
+from course_lib.figures.base import Figure, choice, slider, switch
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class Options(Figure):
         "and without the division."
     )
 
-    scores: Sequence[float] = slider((1.6, 0.7, 0.1, -0.4, -0.9, -1.4), "score", -3, 3, 0.1)
+    scores: Sequence[float] = slider((1.6, 0.7, 0.1, -0.4, -0.9, -1.4), "score", -3, 3)
     d_head: int = choice(64, "head width", [4**i for i in range(6)])
     scaled: bool = switch(True, "divide by its root")
-    temperature: float = slider(1.0, "temperature", 0.1, 4, 0.1)
+    temperature: float = slider(1.0, "temperature", 0.1, 4)
 
     def say(self, found: dict[str, Any]) -> str:
         weights = found["weights"]
@@ -31,9 +31,6 @@ class Options(Figure):
             f"Largest weight {max(weights):.3f}. Entropy {found['entropy']:.2f} nats of at most "
             f"{math.log(len(weights)):.2f}. Gradient that gets through: {found['slope']:.3f}."
         )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        return bars([f"key {i + 1}" for i in range(len(self.scores))], found["weights"])
 
 
 def softmax_temperature(

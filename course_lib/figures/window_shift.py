@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from course_lib.figures.base import Figure, cell, slider, switch, table
+from course_lib.figures.base import Figure, slider, switch
 from course_lib.swin import Layout, grid_connections
 
 ROWS = 8
@@ -14,8 +14,6 @@ COLUMNS = 12
 
 WINDOW = 4
 """Side of a window."""
-
-_COLOURS = ("59,130,196", "217,119,6", "5,150,105", "147,51,234", "190,24,93", "107,114,128")
 
 
 @dataclass(frozen=True)
@@ -46,22 +44,6 @@ class Options(Figure):
             f"and attends to {len(found['attends'])} tokens; {len(found['strangers'])} in it from "
             f"elsewhere in the picture are {told}. The mask forbids {found['blocked']} pairs of "
             "the grid."
-        )
-
-    def draw(self, found: dict[str, Any]) -> str:
-        def drawn(r: int, c: int) -> str:
-            number, attended = found["windows"][r][c], [r, c] in found["attends"]
-            return cell(
-                "×" if [r, c] in found["strangers"] and not attended else chr(ord("A") + number),
-                0.9 if attended else 0.25,
-                border="3px solid #000" if (r, c) == (self.row, self.column) else "",
-                rgb=_COLOURS[number],
-            )
-
-        roll = self.shift if self.rolled else 0
-        return table(
-            [drawn((y + roll) % ROWS, (x + roll) % COLUMNS) for x in range(COLUMNS)]
-            for y in range(ROWS)
         )
 
 

@@ -42,7 +42,7 @@ def root(tmp_path: Path) -> Path:
     (html / "book" / "chapters" / "01_one.html").write_text(CHAPTER, encoding="utf-8")
     (html / "book" / "teaching.html").write_text(TEACHING, encoding="utf-8")
     (html / "_static").mkdir()
-    for name in ("pygments", "course", "course-drawings", "course-math"):
+    for name in ("pygments", "figures", "course", "course-drawings", "course-math"):
         (html / "_static" / f"{name}.css").write_text("a { color: red }")
     return tmp_path
 

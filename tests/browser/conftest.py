@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from course_lib.figures import figure
 from course_lib.figures.models import write_models
 
 STYLE = Path(__file__).parents[2] / "book" / "_static" / "course.css"
+FIGURES = files("course_lib.figures") / "figures.css"
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def shown(
     context = browser.new_context(viewport={"width": 900, "height": 900})
 
     def show(name: str, *, within: Any = None, **options: Any) -> Any:
-        style = STYLE.read_text(encoding="utf-8")
+        style = FIGURES.read_text(encoding="utf-8") + STYLE.read_text(encoding="utf-8")
         body = figure(name, **options)._repr_html_()
         (tmp_path / "page.html").write_text(
             "<!doctype html><meta charset=utf-8>"

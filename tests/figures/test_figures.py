@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import re
 from importlib import import_module
 from importlib.resources import files
 
+import ipywidgets
 import pytest
 import torch
 
@@ -29,7 +31,7 @@ from course_lib.figures.heads_apart import Options as HeadQuery
 from course_lib.figures.heads_apart import heads_apart
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
 from course_lib.figures.mask_builder import CONVENTIONS, mask_builder
-from course_lib.figures.models import MODELS
+from course_lib.figures.models import MODELS, model_files
 from course_lib.figures.paired_plans import MOST, PLANS, paired_plans
 from course_lib.figures.paired_plans import Options as PlanOptions
 from course_lib.figures.patch_counter import PARTS, PATCHES, WIDTHS, config_of, patch_counter
@@ -117,17 +119,6 @@ def test_a_turned_query_and_key_know_their_distance_alone() -> None:
     assert near["score"] == pytest.approx(sum(near["parts"])) and near["score"] == near["curve"][7]
     assert near["curve"][:40] == pytest.approx(rope_rotation(34, 31)["curve"][24:64])
     assert rope_rotation(10, 13)["score"] != pytest.approx(near["score"])
-
-
-def test_two_hands_move_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COURSE_BOOK", raising=False)
-    box = figure("rope-rotation", query=20, key=17, together=True)
-    parts = {getattr(c, "description", ""): c for c in box.children}
-    parts["query"].value = 30
-    assert parts["key"].value == 27
-    parts["both move together"].value = False
-    parts["query"].value = 31
-    assert parts["key"].value == 27
 
 
 def test_a_cache_saves_rows_and_not_what_is_looked_at() -> None:
@@ -369,117 +360,28 @@ def test_only_some_maps_beat_random_patches() -> None:
 
 def test_a_figure_is_a_widget_here_and_a_page_in_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
-        monkeypatch.delenv("COURSE_BOOK", raising=False)
-        assert type(figure(name)).__name__ == "VBox"
         monkeypatch.setenv("COURSE_BOOK", "1")
-        assert isinstance(figure(name), Page)
+        page = figure(name)
+        assert isinstance(page, Page)
+        monkeypatch.delenv("COURSE_BOOK", raising=False)
+        live = figure(name)
+        assert isinstance(live, ipywidgets.DOMWidget)
+        assert all(part in live._esm for part in (page.script, page.data, page.needed))
+        assert json.dumps(page.fragment()) in live._esm
 
 
-def test_a_widget_follows_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_widget_sends_the_model_that_its_script_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COURSE_BOOK", raising=False)
-    for name, described, value in [
-        ("softmax-temperature", "temperature", 4.0),
-        ("softmax-temperature", "divide by its root", False),
-        ("mask-builder", "causal", False),
-        ("mask-builder", "real tokens", 2),
-        ("mask-builder", "written as", "additive"),
-        ("alignment-reader", "word", 5),
-        ("alignment-reader", "sharpness", 0.0),
-        ("attention-map-reader", "sentence", 2),
-        ("attention-map-reader", "layer", 2),
-        ("attention-map-reader", "head", 0),
-        ("attention-map-reader", "word", 1),
-        ("rope-rotation", "query", 30),
-        ("rope-rotation", "key", 5),
-        ("rope-rotation", "base", 10_000),
-        ("kv-cache-stepper", "step", 5),
-        ("kv-cache-stepper", "with a cache", False),
-        ("live-forecast", "forecast from hour", 200),
-        ("live-forecast", "level", 20),
-        ("live-forecast", "daily swing", 5.0),
-        ("live-forecast", "trend, a day", 1.0),
-        ("live-forecast", "chance", 2.0),
-        ("live-forecast", "jump", 5),
-        ("live-forecast", "raise last hour", -3),
-        ("live-forecast", "shuffle the history", True),
-        ("live-forecast", "positions", False),
-        ("live-forecast", "calendar", False),
-        ("live-forecast", "head off", 16),
-        ("live-training", "each part", "norm"),
-        ("live-training", "blocks", 2),
-        ("live-training", "learning rate", 0.3),
-        ("live-training", "warm-up", True),
-        ("live-training", "seed", 3),
-        ("live-training", "steps", 9),
-        ("live-translator", "sentence", 0),
-        ("live-translator", "words", 3),
-        ("live-translator", "positions", "back"),
-        ("live-translator", "maps of", "decoder"),
-        ("live-translator", "head off", 2),
-        ("live-translator", "temperature", 4.0),
-        ("live-translator", "causal mask", False),
-        ("live-translator", "beam", 3),
-        ("deletion-test", "map", 8),
-        ("deletion-test", "steps", 9),
-        ("depth-explorer", "each part", "pre"),
-        ("depth-explorer", "measured", "variance"),
-        ("depth-explorer", "blocks", 24),
-        ("depth-explorer", "behind block", 3),
-        ("shared-state", "words", 15),
-        ("shared-state", "kept", 0.9),
-        ("shared-state", "wanted word", 4),
-        ("sinusoid-explorer", "position", 20),
-        ("sinusoid-explorer", "distance", 9),
-        ("sinusoid-explorer", "width", 8),
-        ("sinusoid-explorer", "base", 100),
-        ("sinusoid-explorer", "with cosines", False),
-        ("collision-map", "code", "line"),
-        ("collision-map", "rows", 5),
-        ("collision-map", "columns", 12),
-        ("collision-map", "row", 3),
-        ("collision-map", "column", 1),
-        ("contrastive-matrix", "cooling", 12),
-        ("contrastive-matrix", "who is asked", "captions"),
-        ("contrastive-matrix", "picture 1 is a hub", True),
-        ("cost-calculator", "length", 4096),
-        ("cost-calculator", "width", 256),
-        ("cost-calculator", "heads", 2),
-        ("cost-calculator", "radius of the window", 8),
-        ("cost-calculator", "rank or features", 32),
-        ("dilation-groups", "dilation", 4),
-        ("dilation-groups", "look around", True),
-        ("dilation-groups", "row", 9),
-        ("dilation-groups", "column", 3),
-        ("heads-apart", "query 1", -2),
-        ("heads-apart", "query 4", 4),
-        ("paired-plans", "difference", 0.0),
-        ("paired-plans", "spread", 0.1),
-        ("paired-plans", "pairs", 12),
-        ("patch-counter", "side of a patch", 16),
-        ("patch-counter", "width", 256),
-        ("patch-shuffler", "what moves", "patches"),
-        ("patch-shuffler", "shuffle", 4),
-        ("probsparse-ranking", "factor c", 2),
-        ("probsparse-ranking", "ranked by", "to uniform"),
-        ("probsparse-ranking", "query", 7),
-        ("window-shift", "shift", 3),
-        ("window-shift", "with the mask", False),
-        ("window-shift", "after the roll", True),
-        ("window-shift", "row", 5),
-        ("window-shift", "column", 7),
-    ]:
-        box = figure(name)
-        before = box.children[-1].value
-        control = next(c for c in box.children if getattr(c, "description", "") == described)
-        control.value = value
-        assert box.children[-1].value != before, f"{name}: {described}"
-
-
-def test_a_widget_shows_the_numbers_of_its_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COURSE_BOOK", raising=False)
-    picture = figure("softmax-temperature", scores=[1.0, 0.0], d_head=16).children[-1].value
-    weights = softmax_temperature([1.0, 0.0], 16)["weights"]
-    assert all(f"{weight:.3f}" in picture for weight in weights)
+    live = figure("live-vit")
+    sent: list[dict[str, str]] = []
+    monkeypatch.setattr(live, "send", sent.append)
+    for file in ("runtime", "vit"):
+        live._handle_custom_msg({"file": file}, [])
+    files_of_vit = model_files("vit")
+    assert {m["file"]: m["text"] for m in sent} == {
+        "runtime": files_of_vit["runtime.js"],
+        "vit": files_of_vit["vit.js"],
+    }
 
 
 def test_options_are_checked() -> None:
@@ -511,8 +413,9 @@ def test_words_of_a_reader_cannot_break_out_of_the_script(monkeypatch: pytest.Mo
 
 def test_scripts_are_short_and_ask_for_nothing() -> None:
     scripts = [path for path in files("course_lib.figures").iterdir() if path.name.endswith(".js")]
-    # What all share, what all with a model share, how one learns, and what computes each model.
-    assert len(scripts) == len(NAMES) + 3 + len(MODELS)
+    # What all share, what all with a model share, how one learns, what a notebook runs, and what
+    # computes each model.
+    assert len(scripts) == len(NAMES) + 4 + len(MODELS)
     for path in scripts:
         text = path.read_text()
         assert len(text.splitlines()) < 200, path.name
@@ -540,10 +443,3 @@ def test_a_figure_refuses_what_no_control_can_show(name: str) -> None:
             wrong = [wrong]
         with pytest.raises(ValueError, match=rf"{field}( 1)? is .*, wanted "):
             options(**{field: wrong})
-
-
-def test_a_limit_follows_the_control_that_it_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COURSE_BOOK", raising=False)
-    parts = {getattr(c, "description", ""): c for c in figure("shared-state", wanted=8).children}
-    parts["words"].value = 5
-    assert (parts["wanted word"].value, parts["wanted word"].max) == (5, 5)
