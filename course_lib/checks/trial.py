@@ -103,7 +103,10 @@ class Trial(Samples):
             return _WANTED.sub(", which is not what was wanted", why), shown
         if shown is not None and shown.wanted is not None:
             shown = replace(shown, wanted=replace(shown.wanted, rows=()))
-        form = misfit(pair.got, pair.want) if isinstance(pair.want, Tensor) else None
+        form = isinstance(pair.want, Tensor) and (
+            # Equal numbers of another dtype are not what was wrong with the entries.
+            misfit(pair.got, pair.want) or difference(pair.got, pair.want) is None
+        )
         if isinstance(pair.want, (list, tuple, dict)) or form:
             return why, shown
         if not isinstance(pair.want, Tensor) and shown is not None:
