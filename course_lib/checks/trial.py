@@ -60,7 +60,7 @@ class Trial(Samples):
         self._pair: Pair | None = None
         # Whether a size probe held, and at most its values are wrong.
         self.affordable = False
-        # Calls of which only the arguments were looked at, and whose results are of another form.
+        # Calls of which only the arguments were looked at.
         self.untouched = 0
         self._widened = False
 
@@ -271,7 +271,7 @@ class Trial(Samples):
         for what, after, before in zip(names, reply.after, handed, strict=True):
             if is_data(before) and difference(after, before, exact=True):
                 raise Wrong(f"`{what}` is not what it was before the call")
-        self.untouched += self.form() is not None
+        self.untouched += 1
 
     def raises(self, *args: Any, error: str = "ValueError", why: str, **kwargs: Any) -> None:
         """Expect a call to raise ``error``."""

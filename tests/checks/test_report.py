@@ -119,3 +119,9 @@ def test_to_harm_nothing_is_nothing_where_nothing_else_holds():
     rows = grade_source(exercise, nonsense, "1").rows
     assert not any(row.passed for row in rows)
     assert [row.why for row in rows if row.name == "no side effect"] == [ALONE]
+
+
+def test_a_given_function_handed_in_as_it_came_earns_nothing_for_harming_nothing():
+    exercise = find("block.residual_stack")
+    source = next(m.source for m in exercise.mistakes if m.name == "colleagues_stack")
+    assert not any(row.passed for row in grade_source(exercise, source, "1").rows)
