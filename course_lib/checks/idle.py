@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
+from course_lib.checks.answer_proxy import Failure
 from course_lib.checks.compare import kind
 from course_lib.checks.example import parameters
 
@@ -24,9 +25,14 @@ def idle(calls: Sequence[Call], reference: Callable[..., Any]) -> str:
         >>> idle([((2, 3), {}, 2), ((4, 5), {}, 4)], lambda a, b: a + b)
         'every call returns `a` as it came'
     """
-    found = _common((args, kwargs, value) for args, kwargs, value in calls)
+    failed = [call for call in calls if isinstance(call[2], Failure)]
+    calls = [call for call in calls if not isinstance(call[2], Failure)]
+    found = _common(iter(calls))
     # Where nothing is given, as for an input that is asked for, every answer is always the same.
     if not found or not any(args or kwargs for args, kwargs, _ in calls):
+        return ""
+    # To fail where a value is wanted is no work; to refuse what is to be refused is some.
+    if any(_refuses(reference, args, kwargs) for args, kwargs, _ in failed):
         return ""
     with contextlib.suppress(Exception):
         if _common((a, k, reference(*a, **k)) for a, k, _ in calls):
@@ -46,6 +52,14 @@ def _told(value: Any) -> str:
     """A constant in words; of what hardly anything is asked to return, the kind, too."""
     kinds = {str: f"the str {value!r}", type(None): kind(value)}
     return kinds.get(type(value), str(value))
+
+
+def _refuses(reference: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    try:
+        reference(*args, **kwargs)
+    except Exception:
+        return True
+    return False
 
 
 def _common(calls: Iterator[Call]) -> list[set[tuple[str, Any]]]:

@@ -60,7 +60,7 @@ class Trial(Samples):
         self._pair: Pair | None = None
         # Whether a size probe held, and at most its values are wrong.
         self.affordable = False
-        # Calls of which only the arguments were looked at, and whose results are of another form.
+        # Calls of which only the arguments were looked at.
         self.untouched = 0
         self._widened = False
 
@@ -103,7 +103,10 @@ class Trial(Samples):
             return _WANTED.sub(", which is not what was wanted", why), shown
         if shown is not None and shown.wanted is not None:
             shown = replace(shown, wanted=replace(shown.wanted, rows=()))
-        form = misfit(pair.got, pair.want) if isinstance(pair.want, Tensor) else None
+        form = isinstance(pair.want, Tensor) and (
+            # Equal numbers of another dtype are not what was wrong with the entries.
+            misfit(pair.got, pair.want) or difference(pair.got, pair.want) is None
+        )
         if isinstance(pair.want, (list, tuple, dict)) or form:
             return why, shown
         if not isinstance(pair.want, Tensor) and shown is not None:
@@ -268,7 +271,7 @@ class Trial(Samples):
         for what, after, before in zip(names, reply.after, handed, strict=True):
             if is_data(before) and difference(after, before, exact=True):
                 raise Wrong(f"`{what}` is not what it was before the call")
-        self.untouched += self.form() is not None
+        self.untouched += 1
 
     def raises(self, *args: Any, error: str = "ValueError", why: str, **kwargs: Any) -> None:
         """Expect a call to raise ``error``."""

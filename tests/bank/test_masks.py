@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.bank.masks import attend_batch, convert_mask, decoder_mask, leak_gap, window_mask
+from course_lib.checks.exercise import find
+from course_lib.checks.report import grade_source
 
 
 @pytest.mark.parametrize("fill", [-20.0, -100.0])
@@ -57,3 +59,16 @@ def test_a_table_for_each_sentence_reaches_all_its_heads():
     out, _ = attend_batch.reference(q, k, v, mask)
     wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None])
     torch.testing.assert_close(out, wanted)
+
+
+def test_a_gradient_that_fits_wrong_weights_is_not_nothing_in_an_empty_row():
+    """What is added to scores lets their gradient through."""
+    source = """
+def masked_softmax(scores, mask=None):
+    if mask is not None:
+        scores = scores + torch.zeros_like(scores).masked_fill(~mask, -1e9)
+    return scores.softmax(-1)
+"""
+    rows = grade_source(find("masks.masked_softmax"), source, "1").rows
+    failed = {row.name: row.why for row in rows if row.failed}
+    assert "empty row" in failed["gradients"] and "broadcasting" not in failed

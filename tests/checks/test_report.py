@@ -43,6 +43,19 @@ def test_at_home_everything_is_told():
     assert "wanted " in row.why and "which is not what was wanted" in shown.why
 
 
+def test_a_dtype_is_named_where_it_is_all_that_is_wrong():
+    source = """
+def causal_mask(T, S=None):
+    S = T if S is None else S
+    if S < T:
+        raise ValueError
+    return torch.ones(T, S, dtype=torch.uint8).tril(S - T)
+"""
+    rows = graded(find("masks.causal_mask"), source, "1", reveal=False).rows
+    (wrong,) = (row for row in rows if row.failed)
+    assert "has dtype uint8, wanted bool" in wrong.why
+
+
 def test_an_answer_that_raises_its_arguments_is_not_printed_at_length():
     exercise = find("attention.softmax_gradient")
     source = "def softmax_gradient(*args):\n    raise ValueError(str(args) * 10)"
@@ -106,3 +119,9 @@ def test_to_harm_nothing_is_nothing_where_nothing_else_holds():
     rows = grade_source(exercise, nonsense, "1").rows
     assert not any(row.passed for row in rows)
     assert [row.why for row in rows if row.name == "no side effect"] == [ALONE]
+
+
+def test_a_given_function_handed_in_as_it_came_earns_nothing_for_harming_nothing():
+    exercise = find("block.residual_stack")
+    source = next(m.source for m in exercise.mistakes if m.name == "colleagues_stack")
+    assert not any(row.passed for row in grade_source(exercise, source, "1").rows)

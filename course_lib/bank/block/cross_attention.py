@@ -106,6 +106,7 @@ def padding(t: Trial) -> None:
             t.expect((weights[row, :, n:] == 0).all(), "padding still has weight")
             alone = _two(t, x[row : row + 1], memory[row : row + 1, :n], *w)[1]
             t.close(weights[row : row + 1, :, :n], alone, "weights of a padded sentence")
+            t.expect((alone != 0).any(), "a sentence alone has no weight at all")
 
 
 @exercise.prop(

@@ -84,6 +84,7 @@ def dropout(t: Trial) -> None:
     # A part that is dropped whole might as well not be there; dropout 0 scales nothing.
     x, matrices = 3 * t.randn(2, 3, 6), _matrices(t, 3, 6)
     kept: tuple[list[int], ...] = ([1, 2], [0, 2], [t.integer(0, 1)], [])
+    arrived = []
     for layers in (torch.tensor(some, dtype=torch.long) for some in kept):
         keep = torch.zeros(3, 2, 3, 6, dtype=torch.bool)
         keep[layers] = True
@@ -91,6 +92,8 @@ def dropout(t: Trial) -> None:
         note = f"parts {layers.tolist()} kept, the others dropped"
         got = t.a_tensor(t.call(x, matrices, keep, 0.0), x.shape)
         t.close(got.half(), without.half(), note=f"{note}, against these parts alone")
+        arrived.append(got)
+    t.expect((arrived[0] != arrived[-1]).any(), "it is all the same which parts are kept")
     keep = t.keep_mask(3, 1, 3, 6)
     both = t.call(x, matrices, keep.expand(3, 2, 3, 6).clone(), 0.4)
     both = t.a_tensor(both, x.shape)

@@ -83,7 +83,11 @@ def empty_rows(t: Trial) -> None:
     hint="Call backward on a sum of squares and print the gradient of an empty row.",
 )
 def gradients(t: Trial) -> None:
-    t.gradient(t.randn(2, 3, 4, dtype=torch.float64), _with_empty_rows(t, 2, 3, 4))
+    scores, mask = t.randn(2, 3, 4, dtype=torch.float64), _with_empty_rows(t, 2, 3, 4)
+    t.gradient(scores, mask)
+    # Weights that are wrong there have a gradient that fits them.
+    found = t.vjp((scores, mask), [t.randn(2, 3, 4, dtype=torch.float64)]).inputs[0]
+    t.expect(found is None or (found[:, -1] == 0).all(), "a gradient passes through an empty row")
 
 
 @exercise.prop(
