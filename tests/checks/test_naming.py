@@ -1,0 +1,55 @@
+"""Two slips at once are called by both names, in whatever way they are written."""
+
+import pytest
+
+from course_lib.checks.exercise import find
+from course_lib.checks.naming import AND
+from course_lib.checks.report import composed, grade_source, read_table
+from course_tests.checks.mutation_report import false_name
+
+SEEDS = [f"{n:032x}" for n in (0, 7, 14)]
+# As students write them, by the exercise and the two mistakes.
+NATURAL = {
+    ("attention.scaled_dot_product", "softmax_over_queries", "masked_scores_zero"): """
+def scaled_dot_product_attention(q, k, v, mask=None):
+    e = torch.einsum("...td,...sd->...ts", q, k) / q.shape[-1] ** 0.5
+    if mask is not None:
+        e = torch.where(mask, e, torch.zeros_like(e))
+    a = F.softmax(e, dim=-2)
+    return torch.einsum("...ts,...sd->...td", a, v), a
+""",
+    ("block.residual_stack", "no_last_norm", "not_scaled_up"): """
+def residual_stack(x, matrices, keep=None, dropout=0.0):
+    for i in range(len(matrices)):
+        part = (F.layer_norm(x, x.shape[-1:]) @ matrices[i]).tanh()
+        x = x + (part if keep is None else torch.where(keep[i], part, torch.zeros_like(part)))
+    return x
+""",
+}
+
+
+@pytest.mark.parametrize("slips", NATURAL, ids=" ".join)
+def test_two_slips_in_anybodys_code_have_both_names(slips):
+    identifier, *names = slips
+    reports = [grade_source(find(identifier), NATURAL[slips], s, named=True) for s in SEEDS]
+    assert {report.named for report in reports} == {AND.join(names)}
+    assert len({report.score for report in reports}) == 1
+    told = " ".join(reports[0].table().split())
+    assert read_table(reports[0].table())[1] == AND.join(names)
+    assert all(mistake.says in told and mistake.hint in told for mistake in reports[0].mistakes)
+
+
+@pytest.mark.parametrize("identifier", ["masks.convert_mask", "seq2seq.recurrent_step"])
+def test_all_pairs_that_stand_together_have_both_names(identifier):
+    pairs = composed(identifier)
+    assert len(pairs) > 9
+    called = {name: grade_source(find(identifier), source, SEEDS[1], named=True).named
+              for name, source in pairs.items()}  # fmt: skip
+    assert called == {name: name for name in pairs}
+
+
+def test_a_pair_is_not_called_what_it_is_not():
+    exercise = find("space.distinct_codes")
+    for source in composed(exercise.id).values():
+        report = grade_source(exercise, source, "0" * 31 + "a")
+        assert false_name(exercise, source, report, 9.0) == ""
