@@ -16,19 +16,9 @@ AND = "+"
 def explained(verdicts: Sequence[bool | None], known: Mapping[str, Seen]) -> tuple[str, ...]:
     """The mistake that explains the verdicts on an answer, or the two that do; else nothing.
 
-    Two were put together, and the answer came to the same; or each fails something that the other
-    leaves alone, and there the answer returned what that one returns.
-
-    Args:
-        verdicts: On each property; None where there is none.
-        known: All mistakes by their names, and pairs of them by both.
-
-    Example:
-        >>> known = {"a": [(False, True), (True, False)], "b": [(True, False), (False, True)]}
-        >>> explained([False, True], {"a": [(False, True), (True, True)]})
-        ('a',)
-        >>> explained([False, False], known), explained([False, True], known)
-        (('a', 'b'), ())
+    ``known`` holds all mistakes by their names, and some pairs of them by both. What two are to
+    explain came to the same as both in one answer; or each fails something that the other leaves
+    alone, and there the answer returned what that one returns.
     """
     fits = [
         name
@@ -74,16 +64,7 @@ def covers(verdicts: Sequence[bool | None], *seen: Seen) -> bool:
 
 
 def merged(source: str, one: str, other: str) -> str | None:
-    """An answer with the changes of two others; None where those cannot stand together.
-
-    Example:
-        >>> right = "def f(a):\\n    a += 1\\n    b = 2\\n    return a * b"
-        >>> print(merged(right, right.replace("1", "3"), right.replace("*", "-")))
-        def f(a):
-            a += 3
-            b = 2
-            return a - b
-    """
+    """An answer with the changes of two others; None where those cannot stand together."""
     lines, first, second = (plain(text).splitlines() for text in (source, one, other))
     # Annotations of the signature are nobody's change: banks leave them out.
     lines[0] = first[0]

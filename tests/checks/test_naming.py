@@ -3,7 +3,7 @@
 import pytest
 
 from course_lib.checks.exercise import find
-from course_lib.checks.naming import AND
+from course_lib.checks.naming import AND, explained, merged
 from course_lib.checks.report import composed, grade_source, read_table
 from course_tests.checks.mutation_report import false_name
 
@@ -26,6 +26,26 @@ def residual_stack(x, matrices, keep=None, dropout=0.0):
     return x
 """,
 }
+
+
+def test_one_mistake_or_two_that_fail_apart_explain_an_answer():
+    a, b = [(False, True), (True, False)], [(True, False), (False, True)]
+    assert explained([False, True], {"a": [(False, True), (True, True)], "b": b}) == ("a",)
+    assert explained([False, False], {"a": a, "b": b}) == ("a", "b")
+    assert explained([False, True], {"a": a, "b": b}) == ()
+    # What the first one fails, the answer fails with other values.
+    assert explained([False, False], {"a": [(False, False), (True, False)], "b": b}) == ()
+    # Both are in one answer, and it came to the same; not where it passes what one of them fails.
+    both = {"a": [(False, False)] * 2, "b": [(False, False)] * 2, "a+b": [(False, True)] * 2}
+    assert explained([False, False], both) == ("a", "b")
+    assert explained([False, True], {**both, "a+b": [(False, True), (True, True)]}) == ()
+
+
+def test_changes_of_two_answers_stand_together_unless_they_meet():
+    right = "def f(a):\n    a += 1\n    b = 2\n    return a * b"
+    one, other = right.replace("1", "3"), right.replace("*", "-")
+    assert merged(right, one, other) == one.replace("*", "-")
+    assert merged(right, one, right.replace("1", "4")) is None
 
 
 @pytest.mark.parametrize("slips", NATURAL, ids=" ".join)
