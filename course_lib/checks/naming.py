@@ -24,7 +24,7 @@ def explained(verdicts: Sequence[bool | None], known: Mapping[str, Seen]) -> tup
         name
         for name, seen in known.items()
         if all(None in (verdict, own) or (verdict == own and same)
-               for verdict, (own, same) in zip(verdicts, seen, strict=True))
+               for verdict, (own, same) in zip(verdicts, seen, strict=False))
     ]  # fmt: skip
     single = [name for name in known if AND not in name]
     alone = [name for name in fits if AND not in name]
@@ -45,7 +45,7 @@ def explained(verdicts: Sequence[bool | None], known: Mapping[str, Seen]) -> tup
 def together(verdicts: Sequence[bool | None], one: Seen, other: Seen) -> bool:
     """Whether an answer fails what either fails, and returned what the one that fails returned."""
     shown = set()
-    for verdict, (first, as_first), (second, as_second) in zip(verdicts, one, other, strict=True):
+    for verdict, (first, as_first), (second, as_second) in zip(verdicts, one, other, strict=False):
         if None in (verdict, first, second):
             continue
         if verdict != (first and second):
@@ -59,7 +59,7 @@ def together(verdicts: Sequence[bool | None], one: Seen, other: Seen) -> bool:
 
 def covers(verdicts: Sequence[bool | None], *seen: Seen) -> bool:
     """Whether an answer fails whatever any of the mistakes fails."""
-    pairs = (pair for one in seen for pair in zip(verdicts, one, strict=True))
+    pairs = (pair for one in seen for pair in zip(verdicts, one, strict=False))
     return not any(verdict and own is False for verdict, (own, _) in pairs)
 
 

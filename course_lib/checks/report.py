@@ -332,7 +332,7 @@ def recognise(
         # hardly depend on it; so few of them are graded once more.
         for name in list(_near(exercise.id, verdicts, known)):
             owns, theirs = _banked(exercise.id, name, seed).outcomes()
-            known[name] = list(zip(owns, map(alike, returned, theirs), strict=True))
+            known[name] = list(zip(owns, map(alike, returned, theirs), strict=False))
     names = explained(verdicts, known)
     return tuple(mistake for mistake in exercise.mistakes if mistake.name in names)
 
@@ -344,7 +344,7 @@ def _near(
     assumed = {name: [(own, True) for own, _ in seen] for name, seen in known.items()}
     pairs = [p for p in combinations(known, 2) if together(verdicts, *(assumed[n] for n in p))]
     for name, seen in known.items():
-        judged = ((own, v) for (own, _), v in zip(seen, verdicts, strict=True))
+        judged = ((own, v) for (own, _), v in zip(seen, verdicts, strict=False))
         unlike = sum(own != v for own, v in judged if None not in (own, v))
         if unlike <= 1 or any(name in pair for pair in pairs):
             yield name
