@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -19,7 +20,7 @@ import torch
 
 from course_lib import experiments
 from course_lib.cli import main, parser
-from course_lib.cli.common import checkout
+from course_lib.cli.common import checkout, jobs
 from course_lib.cli.interrupt import SAYS, Interrupt
 from course_lib.errors import Refused
 
@@ -40,6 +41,12 @@ def test_every_command_has_help(command, capsys):
     with pytest.raises(SystemExit) as done:
         main([command, "--help"])
     assert done.value.code == 0 and "usage: course" in capsys.readouterr().out
+
+
+def test_cores_are_counted_where_a_system_does_not_say_which_are_ours(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert jobs(SimpleNamespace(jobs=None)) == os.cpu_count()
+    assert jobs(SimpleNamespace(jobs=3)) == 3
 
 
 def test_no_command_and_an_unknown_one_are_refused(capsys):

@@ -19,10 +19,10 @@ SET_BY_DESIGN = {
     "book", "exercises", "solutions", "course_lib", "tests",
     "_config.yml", "_toc.yml", "environment.yml", "README.md",
 }  # fmt: skip
-DEMANDED_BY_TOOLS = {".github", 
-    "pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "CITATION.cff", "CONTRIBUTING.md",
-    "nbgrader_config.py", ".binder", "deploy", ".ci", ".gitignore", ".gitattributes",
-    ".pre-commit-config.yaml", "CHANGELOG.md", "SECURITY.md",
+DEMANDED_BY_TOOLS = {
+    ".github", "pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "CITATION.cff",
+    "CONTRIBUTING.md", "nbgrader_config.py", ".binder", "deploy", ".ci", ".gitignore",
+    ".gitattributes", ".pre-commit-config.yaml", "CHANGELOG.md", "SECURITY.md",
 }  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def publish(identifier: str) -> None:
         "exercise": report.exercise,
         "score": report.score,
         "max_points": float(report.max_points),
-        "mistake": report.mistake.name if report.mistake else None,
+        "mistake": report.named or None,
         "rows": [{name: getattr(row, name) for name in fields} for row in report.rows],
         "table": report.table(),
     }

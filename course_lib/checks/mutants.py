@@ -12,6 +12,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
@@ -93,6 +94,7 @@ def changed(original: str) -> list[str]:
     return list(sources)
 
 
+@lru_cache(maxsize=64)
 def plain(source: str) -> str:
     """Source code without comments, docstrings and anybody's way to set it."""
     tree = ast.parse(source)

@@ -173,22 +173,19 @@ class Records:
         place = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8])
         return seed if seed in known or not known else known[place % len(known)]
 
-    def named(
-        self, seed: str, verdicts: Sequence[bool | None], returned: Sequence[Sequence[Any]]
-    ) -> list[str]:
-        """The mistakes that came to the same under this seed, as far as there are verdicts."""
+    def seen(
+        self, seed: str, returned: Sequence[Sequence[Any]]
+    ) -> dict[str, list[tuple[bool | None, bool]]]:
+        """Of each mistake its verdict on each property, and whether it returned the same there."""
         sketches = [returned_sketch(values) for values in returned]
-
-        def same(known: tuple[bool | None, Sketch], verdict: bool | None, seen: Sketch) -> bool:
-            if verdict is None or known[0] is None:
-                return True
-            return verdict == known[0] and seen.fits(known[1], ROUNDING)
-
-        return [
-            mistake
+        return {
+            mistake: [
+                (own, drawn.fits(sketch, ROUNDING))
+                for (own, sketch), drawn in zip(parts, sketches, strict=True)
+            ]
             for (under, mistake), parts in self.mistakes.items()
-            if under == seed and all(map(same, parts, verdicts, sketches))
-        ]
+            if under == seed
+        }
 
     def write(self) -> bytes:
         """The bytes of a file that :func:`records` reads."""

@@ -8,9 +8,10 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import combinations
 from typing import Any, TypeVar
 
 from tqdm import tqdm
@@ -18,9 +19,10 @@ from tqdm import tqdm
 from course_lib.checks.answer_proxy import AnswerProxy, Failure
 from course_lib.checks.compare import alike
 from course_lib.checks.example import Example
-from course_lib.checks.exercise import Answer, Exercise, Property, find, namespace
+from course_lib.checks.exercise import Answer, Exercise, Property, find, namespace, source_as
 from course_lib.checks.forbidden import NotAllowed
 from course_lib.checks.idle import idle
+from course_lib.checks.naming import AND, Seen, covers, explained, merged, together
 from course_lib.checks.probe import CannotCap
 from course_lib.checks.recorded import Unrecorded
 from course_lib.checks.seeds import sample_seed
@@ -29,7 +31,7 @@ from course_lib.checks.trial import Trial, attempt
 _T = TypeVar("_T")
 # What one line of a table says; reasons and hints are set in further, or not at all.
 _ROW = re.compile(r"^  (pass|FAIL|open) +\S+  (.+?):(?: |$)", re.M)
-_NAMED = re.compile(r"^This looks like a known mistake: (.+)\.$", re.M)
+_NAMED = re.compile(r"^This looks like (?:a|another) known mistake: (.+)\.$", re.M)
 _UNDEFINED = re.compile(r"NameError: (?:name )?['`](\w+)['`] is not defined")
 # Fits a page of the book without scrolling.
 WIDTH = 76
@@ -78,7 +80,7 @@ class Report:
     exercise: str
     rows: list[Row]
     max_points: float
-    mistake: Answer | None = None
+    mistakes: tuple[Answer, ...] = ()
     transcript: list[Any] = field(default_factory=list, repr=False)
     note: str = ""
     # Where a name is lost that was not defined; said before anything else.
@@ -119,7 +121,13 @@ class Report:
             end = next(n for n, v in enumerate(left) if type(v) is str and v == row.name)
             returned.append(left[:end])
             left = left[end + 1 :]
-        return [None if row.open else row.passed for row in self.rows], returned
+        judged = (None if row.open or row.why == ALONE else row.passed for row in self.rows)
+        return list(judged), returned
+
+    @property
+    def named(self) -> str:
+        """The names of the mistakes in it as one word; empty if there are none."""
+        return AND.join(mistake.name for mistake in self.mistakes)
 
     @property
     def one_reason(self) -> str:
@@ -146,10 +154,10 @@ class Report:
         return ""
 
     def hints(self) -> list[str]:
-        """The mistake's hint, else those of the failing properties, and what is left open."""
+        """The mistakes' hints, else those of the failing properties, and what is left open."""
         left = list(dict.fromkeys(row.hint for row in self.rows if row.open))
-        if self.mistake is not None:
-            return [self.mistake.hint, *left]
+        if self.mistakes:
+            return [*(mistake.hint for mistake in self.mistakes), *left]
         if self.one_reason.startswith("raised"):
             return left
         return list(dict.fromkeys(row.hint for row in self.rows if row.failed))[:2] + left
@@ -166,9 +174,10 @@ class Report:
                 lines.append(_fill(row.open or self.why(row), " " * 14, " " * 14))
         if self.headline:
             lines.append(_fill(self.headline))
-        if self.mistake is not None:
-            lines.append(f"This looks like a known mistake: {self.mistake.name.replace('_', ' ')}.")
-            lines.append(_fill(f"It assumes: {self.mistake.says}"))
+        for mistake, kind in zip(self.mistakes, ("a", "another"), strict=False):
+            name = mistake.name.replace("_", " ")
+            lines.append(f"This looks like {kind} known mistake: {name}.")
+            lines.append(_fill(f"It assumes: {mistake.says}"))
         lines += [_fill(f"Hint: {hint}") for hint in self.hints()]
         if self.note and not self.one_reason:
             lines.append(_fill(self.note))
@@ -181,11 +190,10 @@ def _apart_from_sizes(why: str) -> str:
 
 
 def read_table(text: str) -> tuple[dict[str, bool | None], str]:
-    """What :meth:`Report.table` says: each property's verdict, None if open, and the mistake."""
+    """What :meth:`Report.table` says: each property's verdict, None if open, and what it named."""
     verdicts = {"pass": True, "FAIL": False, "open": None}
-    named = _NAMED.search(text)
     held = {name: verdicts[mark] for mark, name in _ROW.findall(text)}
-    return held, named[1].replace(" ", "_") if named else ""
+    return held, AND.join(_NAMED.findall(text)).replace(" ", "_")
 
 
 def undefined(said: str) -> list[str]:
@@ -246,13 +254,13 @@ def grade(
             replace(row, passed=False, why=nothing, open="", example=row.example or shown)
             for row in rows
         ]
-    report = Report(exercise.id, rows, exercise.points, None, transcript)
+    report = Report(exercise.id, rows, exercise.points, (), transcript)
     given = {function.__name__ for function in exercise.given}.intersection(report.undefined())
     report.cause = " ".join(
         f"`{name}` is given: run the cell further up that defines it." for name in sorted(given)
     )
     if name_mistake and not report.full:
-        report.mistake = recognise(exercise, report, seed, progress=progress)
+        report.mistakes = recognise(exercise, report, seed, progress=progress)
     return report
 
 
@@ -310,22 +318,55 @@ def refused(report: Report) -> bool:
 
 def recognise(
     exercise: Exercise, report: Report, seed: str, *, progress: bool = False
-) -> Answer | None:
-    """The banked mistake with this fingerprint, if exactly one has it."""
+) -> tuple[Answer, ...]:
+    """The banked mistake with this fingerprint, if exactly one has it, or the two that make it."""
+    verdicts, returned = report.outcomes()
     if exercise.records is not None:
-        names = exercise.records.named(seed, *report.outcomes())
-        known = [mistake for mistake in exercise.mistakes if mistake.name in names]
-        return known[0] if len(known) == 1 else None
-    verdicts = [row.passed for row in report.rows]
+        known: dict[str, Seen] = {**exercise.records.seen(seed, returned)}
+    else:
+        known = {
+            mistake.name: [(own, False) for own in banked.outcomes()[0]]
+            for mistake, banked in bank_reports(exercise.id, progress=progress)
+        }
+        # Every hand-in has a seed of its own. Most mistakes are told by their verdicts, which
+        # hardly depend on it; so few of them are graded once more.
+        for name in list(_near(exercise.id, verdicts, known)):
+            owns, theirs = _banked(exercise.id, name, seed).outcomes()
+            known[name] = list(zip(owns, map(alike, returned, theirs), strict=False))
+    names = explained(verdicts, known)
+    return tuple(mistake for mistake in exercise.mistakes if mistake.name in names)
 
-    def unlike(banked: Report) -> int:
-        return sum(row.passed != own for row, own in zip(banked.rows, verdicts, strict=False))
 
-    # Every hand-in has a seed of its own. Most mistakes are told by their verdicts, which hardly
-    # depend on it; so few of them are graded once more.
-    near = [m for m, r in bank_reports(exercise.id, progress=progress) if unlike(r) <= 1]
-    matches = [m for m in near if report.fingerprint_of(_banked(exercise.id, m.name, seed))]
-    return matches[0] if len(matches) == 1 else None
+def _near(
+    identifier: str, verdicts: Sequence[bool | None], known: Mapping[str, Seen]
+) -> Iterator[str]:
+    """The mistakes that by their verdicts may be the answer's, alone or with another one."""
+    assumed = {name: [(own, True) for own, _ in seen] for name, seen in known.items()}
+    pairs = [p for p in combinations(known, 2) if together(verdicts, *(assumed[n] for n in p))]
+    for name, seen in known.items():
+        judged = ((own, v) for (own, _), v in zip(seen, verdicts, strict=False))
+        unlike = sum(own != v for own, v in judged if None not in (own, v))
+        if unlike <= 1 or any(name in pair for pair in pairs):
+            yield name
+    for pair in composed(identifier):
+        if covers(verdicts, *(known[name] for name in pair.split(AND))):
+            yield pair
+
+
+@cache
+def composed(identifier: str) -> Mapping[str, str]:
+    """Two mistakes of an exercise in one answer, by both names, where their code allows it."""
+    exercise, found = find(identifier), {}
+    for one, other in combinations(exercise.mistakes, 2):
+        # What the two have in common may be written as in any other answer.
+        bases = [a.source for a in (*exercise.alternatives, *exercise.mistakes)]
+        bases.append(source_as(exercise.reference, exercise.function))
+        sources = (merged(base, one.source, other.source) for base in bases)
+        both = next(filter(None, sources), None)
+        # Two loops with an end each may have none together.
+        if both and "while" not in both:
+            found[f"{one.name}{AND}{other.name}"] = both
+    return found
 
 
 def bank_reports(
@@ -339,8 +380,9 @@ def bank_reports(
 @lru_cache(maxsize=256)
 def _banked(identifier: str, mistake: str, seed: str) -> Report:
     exercise = find(identifier)
-    source = next(m.source for m in exercise.mistakes if m.name == mistake)
-    return grade_source(exercise, source, seed)
+    single = {m.name: m.source for m in exercise.mistakes}
+    sources = composed(identifier) if AND in mistake else single
+    return grade_source(exercise, sources[mistake], seed)
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ T = TypeVar("T")
 _WANTED = re.compile(r", wanted (?:about )?[-\d\[{](?!\d* (?:values|tensors)).*", re.DOTALL)
 
 
+UNREAD = "what came back could not be looked at"
 WIDENED = "the result has dtype float64, wanted float32"
 
 
@@ -400,5 +401,5 @@ def attempt(run: Callable[[Trial], T], trial: Trial) -> tuple[T | None, str | No
     except Exception as error:
         # The property took the answer's value for what it should have been. The matrix, where every
         # solution passes, is what tells this from a fault of the property itself.
-        other = trial.form() or f"the result is not of the form that was asked for ({error})"
+        other = trial.form() or f"{UNREAD} ({type(error).__name__}: {error})"
         return None, other

@@ -59,7 +59,9 @@ def instrument(name: str, root: Path | None = None) -> ModuleType:
 
 def jobs(arguments: argparse.Namespace) -> int:
     """How many are judged at a time: what ``--jobs`` says, else one for each core."""
-    many = len(os.sched_getaffinity(0)) if arguments.jobs is None else int(arguments.jobs)
+    # macOS has no such call.
+    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    many = int(mine or 1) if arguments.jobs is None else int(arguments.jobs)
     if many < 1:
         raise Refused(f"--jobs {many}: wanted at least 1")
     return many

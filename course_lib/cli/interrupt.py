@@ -59,7 +59,8 @@ class Interrupt:
     def say(self) -> int:
         """Say so; the exit code."""
         # After Ctrl-C upon code that is made from text, such as that of a data class, `python -m`
-        # ends by the signal, whatever the exit code; the next such code makes it forget that.
+        # ends by the signal, whatever the exit code (bpo-1054041); the next such code makes it
+        # forget that.
         exec("")
         print(f"\n{SAYS}", file=sys.stderr)
         return INTERRUPTED

@@ -22,7 +22,7 @@ import torch
 import course_lib
 from course_lib.checks.exercise import BANK, Exercise, find
 from course_lib.checks.recorded import SEEDS, SUFFIX, Records, returned_sketch
-from course_lib.checks.report import grade_source
+from course_lib.checks.report import composed, grade_source
 from course_lib.experiments.source import Symbol, follow, reached, statements
 from course_lib.files import write_whole
 from course_lib.handout.library_apart import answers
@@ -220,10 +220,10 @@ def record(identifier: str, names: Sequence[str]) -> Records:
             # after an answer's own values.
             for source in (*stubs(exercise).values(), *(a.source for a in exercise.alternatives)):
                 grade_source(exercise, source, seed)
-            for mistake in exercise.mistakes:
-                report = grade_source(exercise, mistake.source, seed)
-                outcomes = zip(*report.outcomes(), strict=True)
-                records.mistakes[seed, mistake.name] = [
+            known = {mistake.name: mistake.source for mistake in exercise.mistakes}
+            for name, source in {**known, **composed(identifier)}.items():
+                outcomes = zip(*grade_source(exercise, source, seed).outcomes(), strict=True)
+                records.mistakes[seed, name] = [
                     (passed, returned_sketch(returned)) for passed, returned in outcomes
                 ]
     return records

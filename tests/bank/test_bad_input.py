@@ -45,7 +45,7 @@ OF_TENSORS = {
     "complex": ("_each(value, lambda t: t.to(torch.complex64))", "has dtype complex64, wanted"),
 }
 # Nothing of a check's own making belongs in front of a student.
-INSIDE = ("Traceback", "course_lib", "Opaque", "NoneType", "not of the form", "unpack", "\n")
+INSIDE = ("Traceback", "course_lib", "Opaque", "NoneType", "could not be looked at", "unpack", "\n")
 
 
 def report(identifier, instead):

@@ -13,6 +13,8 @@ from course_lib.grading.authoring import answers
 MODELS = answers(Path(__file__).parents[2])
 SEEDS = [f"{n:032x}" for n in range(20)]
 
+ONE_LINE = "line[:height, None] + line[height:]"
+TWO_LINES = "line[:height, None] + line_code(torch.arange(width), d_model, {})"
 # One line of a model answer and what is easily written instead; the points that this may cost.
 SLIPS = {
     "tanh GELU": ("block.encoder_block", "F.gelu(inner)", "F.gelu(inner, approximate='tanh')", 0.5),
@@ -35,6 +37,15 @@ SLIPS = {
                          "x.to(torch.promote_types(x.dtype, torch.float32))", "x.float()", 0.5),
     "weights in single": ("space.resample_table", "dtype=torch.float64", "dtype=torch.float32",
                           0.5),
+    "columns of base 100": ("space.repaired_sum", ONE_LINE, TWO_LINES.format("100.0"), 0.5),
+    "columns of half the base": ("space.repaired_sum", ONE_LINE, TWO_LINES.format("base / 2"), 1.5),
+    "the last axis": ("space.rescan", "x[..., number_of_place[new_order], :]",
+                      "x.index_select([a for a, n in enumerate(x.shape) if n == len(order)][-1],"
+                      " number_of_place[new_order])", 0.5),
+    "numbers with a point": ("swin.relative_index", "down * (2 * columns - 1) + right",
+                             "down * (2 * columns - 1.0) + right", 0.5),
+    "ends at padding": ("seq2seq.greedy_write", "done | (word == eos)",
+                        "done | (word == eos) | (word == pad)", 1.0),
     "NaN for nothing": ("block.cross_attention", None, None, 0.5),
 }  # fmt: skip
 OVERWRITTEN = """
@@ -94,7 +105,7 @@ def judge_queries(q, k, samples):
 def test_a_name_does_not_depend_on_the_seed():
     exercise = find("informer.sparse_attention")
     reports = [grade_source(exercise, BY_ITS_RANK, seed, named=True) for seed in SEEDS]
-    assert {r.mistake.name if r.mistake else "" for r in reports} == {"ranked_as_a_whole"}
+    assert {r.named for r in reports} == {"ranked_as_a_whole"}
 
 
 @pytest.mark.slow

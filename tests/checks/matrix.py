@@ -10,9 +10,10 @@ from typing import Any
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.compare import difference
 from course_lib.checks.exercise import Exercise, find, given_source, identifiers, namespace
+from course_lib.checks.naming import AND
 from course_lib.checks.report import Report, bank_reports, grade_source, recognise
 from course_lib.checks.seeds import sample_seed
-from course_lib.checks.trial import Trial, shapes
+from course_lib.checks.trial import UNREAD, Trial, shapes
 from course_lib.errors import Refused
 from course_lib.grading.authoring import Model
 from course_lib.handout.answers_apart import reference_source, stubs
@@ -111,15 +112,16 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader | None, tally: Tal
     def over_seeds(what: str, source: str, wanted: Callable[[Report, str], str | None]) -> bool:
         for seed in seeds:
             report = graded(source, seed)
-            if fault := wanted(report, seed):
+            broken = (f"{r.name} breaks off" for r in report.rows if r.why.startswith(UNREAD))
+            if fault := wanted(report, seed) or next(broken, None):
                 tally.faults.append(f"{exercise.id}, {what}, seed {int(seed, 16)}: {fault}")
                 return False
         return True
 
     def full(report: Report, seed: str) -> str | None:
-        if name := recognise(exercise, report, seed):
+        if names := recognise(exercise, report, seed):
             tally.misnamed += 1
-            return f"called {name.name}"
+            return f"called {AND.join(mistake.name for mistake in names)}"
         failed = [f"{r.name} ({r.why})" for r in report.rows if not r.passed]
         return f"fails {'; '.join(failed)}" if failed else None
 
@@ -148,10 +150,9 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader | None, tally: Tal
             turned = [row.name for row, before in judged if row.passed != before.passed]
             if turned:
                 return f"the verdict on {', '.join(turned)} depends on the seed"
-            found = recognise(exercise, report, seed)
-            if found is not None:
-                tally.misnamed += found.name != wanted
-                return None if found.name == wanted else f"named {found.name}"
+            if found := [mistake.name for mistake in recognise(exercise, report, seed)]:
+                tally.misnamed += found != [wanted]
+                return None if found == [wanted] else f"named {AND.join(found)}"
             twins = [m.name for m, r in bank_reports(exercise.id, seed) if r.fingerprint_of(report)]
             return f"not named, fingerprint of {twins}"
 

@@ -9,7 +9,6 @@ Survivors that no input tells from the model answer stand, with the reason, in `
 """
 
 import contextlib
-import difflib
 import itertools
 import signal
 import threading
@@ -23,8 +22,9 @@ from types import FrameType
 
 import course_lib
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.mutants import mutants, plain
-from course_lib.checks.report import Report, bank_reports, grade_source, recognise
+from course_lib.checks.mutants import mutants
+from course_lib.checks.naming import AND, merged
+from course_lib.checks.report import Report, grade_source, recognise
 from course_lib.errors import Refused
 from course_lib.grading.authoring import Model
 
@@ -48,6 +48,7 @@ class Survey:
     rejected: int = 0
     equivalent: int = 0
     pairs: int = 0
+    told: int = 0  # that are called by both names
     misnamed: int = 0  # counts pairs of mistakes, too
     faults: list[str] = field(default_factory=list)
 
@@ -61,7 +62,8 @@ class Survey:
         share = 100 * self.rejected / max(1, self.mutants)
         return (
             f"mutants {self.rejected}/{self.mutants} rejected ({share:.1f} %),"
-            f" equivalent {self.equivalent}, unexplained {self.unexplained}"
+            f" equivalent {self.equivalent}, unexplained {self.unexplained},"
+            f" pairs {self.told}/{self.pairs} named"
         )
 
 
@@ -110,30 +112,13 @@ def _pairs(exercise: Exercise, model: Model, tally: Survey, limit: float, every:
         if both is None:
             continue
         tally.pairs += 1
-        if name := false_name(exercise, both, verdict(exercise, both, SEED, limit), limit):
+        report = verdict(exercise, both, SEED, limit)
+        tally.told += report is not None and recognise(exercise, report, SEED) == (one, other)
+        if name := false_name(exercise, both, report, limit):
             tally.misnamed += 1
             tally.faults.append(
                 f"{exercise.id}, {one.name} and {other.name} together are called {name}\n{both}"
             )
-
-
-def merged(source: str, one: str, other: str) -> str | None:
-    """An answer with the changes of two others; None where those cannot stand together."""
-    lines, first, second = (plain(text).splitlines() for text in (source, one, other))
-    # Annotations of the signature are nobody's change: banks leave them out.
-    lines[0] = first[0]
-    changes: dict[tuple[int, int], list[str]] = {}
-    for new in (first, second):
-        matcher = difflib.SequenceMatcher(None, lines, new, autojunk=False)
-        for tag, start, end, low, high in matcher.get_opcodes():
-            if tag != "equal" and changes.setdefault((start, end), new[low:high]) != new[low:high]:
-                return None
-    places = sorted(changes)
-    if any(after[0] < before[1] for before, after in itertools.pairwise(places)):
-        return None
-    for start, end in reversed(places):
-        lines[start:end] = changes[start, end]
-    return "\n".join(lines) if lines not in (first, second) else None
 
 
 def _limit(exercise: Exercise, model: Model) -> float:
@@ -155,13 +140,11 @@ def verdict(exercise: Exercise, source: str, seed: str, limit: float) -> Report 
 
 
 def false_name(exercise: Exercise, source: str, report: Report | None, limit: float) -> str:
-    """The mistake whose name an answer gets, though another seed tells the two apart; or empty."""
-    named = recognise(exercise, report, SEED) if report is not None else None
-    if named is None:
-        return ""
-    again = verdict(exercise, source, OTHER_SEED, limit)
-    twin = next(r for m, r in bank_reports(exercise.id, OTHER_SEED) if m.name == named.name)
-    return "" if again is not None and twin.fingerprint_of(again) else named.name
+    """What an answer is called, though another seed tells it apart from that; or empty."""
+    named = recognise(exercise, report, SEED) if report is not None else ()
+    again = verdict(exercise, source, OTHER_SEED, limit) if named else None
+    same = again is not None and recognise(exercise, again, OTHER_SEED) == named
+    return "" if same else AND.join(mistake.name for mistake in named)
 
 
 @cache

@@ -85,6 +85,17 @@ def test_a_property_that_any_stub_passes_is_a_fault(spoiled):
     assert "stub not written" in faults()
 
 
+def test_a_property_that_breaks_off_is_a_fault(spoiled):
+    """What is told to a student as theirs would be the property's."""
+
+    def broken(trial):
+        assert trial.call(*spoiled.example(trial)).no_such_thing
+
+    new = dataclasses.replace(spoiled.properties[0], name="broken", points=0, run=broken)
+    spoiled.properties.append(new)
+    assert "mistake unscaled, seed 0: broken breaks off" in faults()
+
+
 def test_an_answer_that_computes_nothing_would_be_seen_to_earn_points(monkeypatch):
     monkeypatch.setattr(report, "idle", lambda calls, reference: "")
     tally = matrix(1, ["masks.masked_softmax"])

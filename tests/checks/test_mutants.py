@@ -85,7 +85,7 @@ def test_a_gap_in_the_properties_is_seen(monkeypatch):
     kept = [p for p in exercise.properties if p.name == "values"]
     monkeypatch.setattr(exercise, "properties", kept)
     monkeypatch.setattr(exercise, "points", sum(p.points for p in kept))
-    monkeypatch.setattr(mutation_report, "recognise", lambda *_: None)
+    monkeypatch.setattr(mutation_report, "recognise", lambda *_: ())
     found = Survey()
     survey(exercise, MODELS[EXERCISE], found)
     assert found.unexplained > 0
@@ -107,7 +107,8 @@ def test_a_false_name_is_seen_by_another_seed(monkeypatch):
     wrong, other = exercise.mistakes[:2]
     report = verdict(exercise, wrong.source, SEED, 9.0)
     assert false_name(exercise, wrong.source, report, 9.0) == ""
-    monkeypatch.setattr(mutation_report, "recognise", lambda *_: other)
+    names = {SEED: (other,), mutation_report.OTHER_SEED: ()}
+    monkeypatch.setattr(mutation_report, "recognise", lambda *asked: names[asked[-1]])
     assert false_name(exercise, wrong.source, report, 9.0) == other.name
 
 

@@ -213,7 +213,7 @@ def test_what_is_slow_gets_no_name_of_what_is_large():
     """The banked mistake fails for its memory; a slow answer of the same values is open."""
     exercise = find("relative.distance_scores")
     slow = grade_source(exercise, SLOWLY, "5eed", named=True)
-    assert slow.mistake is None and slow.full and slow.score == slow.max_points
+    assert not slow.mistakes and slow.full and slow.score == slow.max_points
     waiting = [row for row in slow.rows if row.open]
     assert waiting
     for row in waiting:
@@ -288,7 +288,7 @@ def test_no_name_without_a_failure(identifier, monkeypatch):
     exercise = find(identifier)
     for answer in exercise.alternatives:
         report = grade_source(exercise, answer.source, "a home of its own", named=True)
-        assert report.mistake is None
+        assert not report.mistakes
 
 
 def test_what_was_not_tried_is_said_as_data(monkeypatch, capsys):

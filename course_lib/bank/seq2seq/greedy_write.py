@@ -130,8 +130,10 @@ def batch(t: Trial) -> None:
 def cut_off(t: Trial) -> None:
     # Judged by what was written: whether these are the right words is asked above.
     args = _sample(t, [2, t.integer(6, 7)], 12)
-    for most in (12, t.integer(3, 4), 1):
-        got = t.call(*args[:-1], most)
+    # A word that the longer one says on its way may serve as padding: only the end ends.
+    said = int(t.want(*args)[1, 2])
+    for most, pad in ((12, PAD), (t.integer(3, 4), PAD), (1, PAD), (12, said)):
+        got = t.call(*args[:-2], pad, most)
         _padded(t, got, 0)
         ended = got == EOS
         lengths = torch.where(ended.any(1), ended.int().argmax(1) + 1, most)

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from course_lib.bank.space.grid_positions import line_code
 from course_lib.checks.compare import difference
 from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.checks.trial import Trial, Wrong
 from course_lib.positions import sinusoidal_encoding
 
 
@@ -48,10 +48,10 @@ def _table(t: Trial, height: int, width: int, d_model: int, base: float = 10_000
     return table.float().unflatten(0, (height, width))
 
 
-def _apart(t: Trial, height: int, width: int, d_model: int) -> None:
+def _apart(t: Trial, height: int, width: int, d_model: int, base: float = 10_000.0) -> None:
     """Expect no two places as near as a quarter of the distance of two neighbouring rows."""
-    grid = _table(t, height, width, d_model)
-    step = sinusoidal_encoding(torch.arange(2), d_model).diff(dim=0).norm()
+    grid = _table(t, height, width, d_model, base)
+    step = sinusoidal_encoding(torch.arange(2), d_model, base=base).diff(dim=0).norm()
     gaps = F.pdist(grid.flatten(0, 1).double())
     if float(gaps.min()) >= 0.25 * float(step):
         return
@@ -114,6 +114,14 @@ def another_base(t: Trial) -> None:
     want = (line - line[:1])[:, None].expand(4, 3, 8)
     t.close(grid - grid[:1], want, "the code minus that of row 0")
     t.close(t.call(4, 3, 8).dtype, torch.float32, "the dtype")
+    # Whoever gives the columns a base of their own may have chosen one of these; what is too near
+    # with the usual one costs its points above.
+    try:
+        _apart(t, 4, 5, 32)
+    except Wrong:
+        return
+    for base in (10.0, 100.0, 1_000.0):
+        _apart(t, 4, 5, 32, base)
 
 
 @exercise.prop(
@@ -157,6 +165,32 @@ def columns_count_double(height, width, d_model, base=10_000.0):
     """It is enough if the column's number is another one than the row's."""
     rows = line_code(torch.arange(height), d_model, base)
     columns = line_code(2 * torch.arange(width), d_model, base)
+    return (rows[:, None] + columns).flatten(0, 1)
+
+
+@exercise.mistake("Which base may somebody else hand over for the rows?")
+def base_of_the_columns(height, width, d_model, base=10_000.0):
+    """The rows' base is 10,000, so that columns with base 100 have other codes."""
+    rows = line_code(torch.arange(height), d_model, base)
+    columns = line_code(torch.arange(width), d_model, 100.0)
+    return (rows[:, None] + columns).flatten(0, 1)
+
+
+@exercise.mistake(
+    "How far are (0, 1) and (1, 0) apart? The fastest wave does not depend on the base at all."
+)
+def another_base_for_columns(height, width, d_model, base=10_000.0):
+    """Ten times the base makes another code of each number."""
+    rows = line_code(torch.arange(height), d_model, base)
+    columns = line_code(torch.arange(width), d_model, 10 * base)
+    return (rows[:, None] + columns).flatten(0, 1)
+
+
+@exercise.mistake("Turns by base 10,000 and by 500,000: how far are (0, 1) and (1, 0) apart?")
+def base_of_long_texts(height, width, d_model, base=10_000.0):
+    """Columns may have the base that language models with long texts turn by."""
+    rows = line_code(torch.arange(height), d_model, base)
+    columns = line_code(torch.arange(width), d_model, 500_000.0)
     return (rows[:, None] + columns).flatten(0, 1)
 
 

@@ -52,7 +52,8 @@ def to_raster(t: Trial) -> None:
 )
 def from_raster(t: Trial) -> None:
     n = t.integer(6, 9)
-    t.same(t.randn(n, 3), torch.arange(n), _orders(t, n)[0])
+    # As wide as the sequence is long: the last axis may be taken for that of the tokens.
+    t.same(t.randn(n, n), torch.arange(n), _orders(t, n)[0])
 
 
 @exercise.prop(

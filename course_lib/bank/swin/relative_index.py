@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from course_lib.checks.compare import name
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 from course_lib.positions.window import window_index
@@ -83,8 +84,8 @@ def one_number_an_offset(t: Trial) -> None:
 
 
 @exercise.prop(
-    "numbers fit a table with one row for each offset, and can be used to look into it",
-    points=1,
+    "numbers fit a table with one row for each offset",
+    points=0.5,
     hint="The smallest number should be 0, for the offset that is smallest along both axes.",
 )
 def fits_the_table(t: Trial) -> None:
@@ -95,6 +96,16 @@ def fits_the_table(t: Trial) -> None:
     t.expect((least, most) == (0, n - 1), f"numbers from {least} to {most}, wanted 0 to {n - 1}")
     middle = int(index[0, 0])
     t.expect(middle == n // 2, f"a token with itself has the number {middle}, wanted {n // 2}")
+
+
+@exercise.prop(
+    "a table can be looked into by the numbers as they are: their dtype is one of whole numbers",
+    points=0.5,
+    hint="What does `table[index]` say to numbers with a point?",
+)
+def looks_up(t: Trial) -> None:
+    index = t.a_tensor(t.call(2, 3), (6, 6), "the index")
+    t.expect(index.dtype in (torch.int64, torch.int32), f"the index has dtype {name(index)}")
 
 
 @exercise.prop(

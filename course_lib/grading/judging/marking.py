@@ -119,9 +119,9 @@ class Marker:
             answers=answers,
             unanswered=unanswered,
             mistakes={
-                m.report.exercise: m.report.mistake.name
+                m.report.exercise: m.report.named
                 for m in judged.marks
-                if m.report and m.report.mistake
+                if m.report and m.report.named
             },
             notes=[*judged.notes, *task.came_with.notes],
             engine=self.engine,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.checks.exercise import find
+from course_lib.checks.naming import AND
 from course_lib.files import write_whole
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.judging.results import Verdict
@@ -88,7 +89,8 @@ def _exercises(graded: Sequence[Verdict]) -> list[dict[str, Any]]:
 
 
 def _mistakes(graded: Sequence[Verdict]) -> list[dict[str, Any]]:
-    counted = Counter((e, m) for v in graded for e, m in v.mistakes.items()).most_common()
+    each = ((e, m) for v in graded for e, named in v.mistakes.items() for m in named.split(AND))
+    counted = Counter(each).most_common()
     return [
         {
             "exercise": exercise,

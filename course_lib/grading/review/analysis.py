@@ -24,6 +24,7 @@ import numpy as np
 import yaml
 
 from course_lib.checks.exercise import find, identifiers
+from course_lib.checks.naming import AND
 from course_lib.checks.report import read_table
 from course_lib.errors import Refused
 from course_lib.files import recover, replaced, write_whole
@@ -57,7 +58,7 @@ class Answer:
     @property
     def mistakes(self) -> set[str]:
         """All that were named, in any hand-in."""
-        return {self.mistake, *self.earlier} - {""}
+        return {*self.mistake.split(AND), *self.earlier} - {""}
 
 
 Class = dict[str, dict[str, Answer]]
@@ -136,7 +137,11 @@ def read(course: Path, name: str, left_out: dict[str, str]) -> Class:
             left_out[student] = f"the autograded notebook cannot be read: {error}"
             continue
         for identifier, answer in class_[student].items():
-            answer.earlier = [e.get(identifier, "") for e in verdict.earlier] if verdict else []
+            answer.earlier = (
+                [name for e in verdict.earlier for name in e.get(identifier, "").split(AND)]
+                if verdict
+                else []
+            )
     return class_
 
 
@@ -153,7 +158,8 @@ def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
         # An answer that did not survive its check has an error in the place of the table.
         held = held or {prop.name: False for prop in exercise.properties}
         score = float("".join(outputs[-1]["data"]["text/plain"])) if text else 0.0
-        named = mistake if mistake in {m.name for m in exercise.mistakes} else ""
+        known = {m.name for m in exercise.mistakes}
+        named = AND.join(name for name in mistake.split(AND) if name in known)
         worth = float(marks["points"])
         answers[exercise.id] = Answer(held, score, worth, named, written=UNWRITTEN not in text)
     return answers
@@ -223,13 +229,13 @@ def _mistakes(name: str, class_: Class) -> list[dict[str, Any]]:
         for mistake in find(identifier).mistakes:
             had = [a for a in answers if mistake.name in a.mistakes]
             again = [a for a in had if mistake.name in a.earlier]
-            left = [a for a in again if a.mistake != mistake.name]
+            left = [a for a in again if mistake.name not in a.mistake.split(AND)]
             if had:
                 rows.append({
                     "assignment": name, "exercise": identifier,
                     "mistake": mistake.name.replace("_", " "), "says": mistake.says,
                     "n": len(answers), "students": len(had),
-                    "now": sum(a.mistake == mistake.name for a in had),
+                    "now": sum(mistake.name in a.mistake.split(AND) for a in had),
                     **_share(len(had), len(answers)),
                     "again": len(again), "still": len(again) - len(left),
                     **_share(len(again) - len(left), len(again), "survives"),

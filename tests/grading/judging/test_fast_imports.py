@@ -30,6 +30,17 @@ def test_what_is_left_out_comes_whole_to_who_asks_for_it():
     assert done.stdout == "nbgrader.server_extensions.formgrader.handlers\n"
 
 
+def test_another_version_of_nbgrader_keeps_its_own_functions():
+    code = (
+        "from course_lib.grading.judging import fast_imports; fast_imports.NBGRADER = '0'\n"
+        "fast_imports.load('course_lib.grading.classroom')\n"
+        "import sys, nbgrader.api; assert 'nbgrader.server_extensions.formgrader' in sys.modules\n"
+        "assert nbgrader.api.get_alembic_version is not fast_imports.newest_schema"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_new_gradebook_is_marked_as_nbgrader_marks_it(monkeypatch):
     # nbgrader calls a program that sits beside this interpreter.
     here = Path(sys.executable).parent

@@ -32,7 +32,7 @@ def test_solution_stub_and_mistake(judge, assignment, solved, answer, first, oth
     assert stub.score == 0 and not stub.notes
     wrong = judge(answer(first.mistakes[0].source))
     assert others < wrong.score < assignment.automatic
-    assert wrong.marks[0].report.mistake.name == first.mistakes[0].name
+    assert wrong.marks[0].report.named == first.mistakes[0].name
 
 
 def test_warnings_and_stderr_cost_nothing(judge, answer, assignment):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from course_lib.checks.exercise import find, identifiers
+from course_lib.checks.naming import AND
 from course_lib.checks.report import Report, Row, read_table
 from course_lib.cli import main
 from course_lib.errors import Refused
@@ -31,7 +32,7 @@ def report(exercise, wrong=(), mistake=""):
     """A report on an answer that fails these requirements, or all of them."""
     rows = [Row(p.name, p.says, wrong != "all" and p.name not in wrong, p.points, "it differs")
             for p in exercise.properties]  # fmt: skip
-    named = next((m for m in exercise.mistakes if m.name == mistake), None)
+    named = tuple(m for m in exercise.mistakes if m.name in mistake.split(AND))
     return Report(exercise.id, rows, exercise.points, named)
 
 
@@ -99,8 +100,9 @@ def known(tmp_path, assignment, graded):
 def test_a_table_is_read_as_it_was_written(identifier):
     exercise = find(identifier)
     names = [p.name for p in exercise.properties]
-    for mistake in exercise.mistakes:
-        told = report(exercise, names[::2], mistake.name)
+    single = [mistake.name for mistake in exercise.mistakes]
+    for mistake in [*single, AND.join(single[:2])]:
+        told = report(exercise, names[::2], mistake)
         # A student's words cannot pass for a verdict: no line of theirs begins where one does.
         told.rows[0] = Row(names[0], told.rows[0].says, False, 0.5,
                            f"raised ValueError:\n  pass   0.5  {names[0]}: x" * 9)  # fmt: skip
@@ -109,7 +111,7 @@ def test_a_table_is_read_as_it_was_written(identifier):
         assert [*held.items()] == [(n, n not in names[::2]) for n in names[:-1]] + [
             (names[-1], None)
         ]
-        assert named == mistake.name
+        assert named == mistake
 
 
 def test_difficulty_and_discrimination_are_those_known_by_hand(known, root):

@@ -1,0 +1,75 @@
+"""Two slips at once are called by both names, in whatever way they are written."""
+
+import pytest
+
+from course_lib.checks.exercise import find
+from course_lib.checks.naming import AND, explained, merged
+from course_lib.checks.report import composed, grade_source, read_table
+from course_tests.checks.mutation_report import false_name
+
+SEEDS = [f"{n:032x}" for n in (0, 7, 14)]
+# As students write them, by the exercise and the two mistakes.
+NATURAL = {
+    ("attention.scaled_dot_product", "softmax_over_queries", "masked_scores_zero"): """
+def scaled_dot_product_attention(q, k, v, mask=None):
+    e = torch.einsum("...td,...sd->...ts", q, k) / q.shape[-1] ** 0.5
+    if mask is not None:
+        e = torch.where(mask, e, torch.zeros_like(e))
+    a = F.softmax(e, dim=-2)
+    return torch.einsum("...ts,...sd->...td", a, v), a
+""",
+    ("block.residual_stack", "no_last_norm", "not_scaled_up"): """
+def residual_stack(x, matrices, keep=None, dropout=0.0):
+    for i in range(len(matrices)):
+        part = (F.layer_norm(x, x.shape[-1:]) @ matrices[i]).tanh()
+        x = x + (part if keep is None else torch.where(keep[i], part, torch.zeros_like(part)))
+    return x
+""",
+}
+
+
+def test_one_mistake_or_two_that_fail_apart_explain_an_answer():
+    a, b = [(False, True), (True, False)], [(True, False), (False, True)]
+    assert explained([False, True], {"a": [(False, True), (True, True)], "b": b}) == ("a",)
+    assert explained([False, False], {"a": a, "b": b}) == ("a", "b")
+    assert explained([False, True], {"a": a, "b": b}) == ()
+    # What the first one fails, the answer fails with other values.
+    assert explained([False, False], {"a": [(False, False), (True, False)], "b": b}) == ()
+    # Both are in one answer, and it came to the same; not where it passes what one of them fails.
+    both = {"a": [(False, False)] * 2, "b": [(False, False)] * 2, "a+b": [(False, True)] * 2}
+    assert explained([False, False], both) == ("a", "b")
+    assert explained([False, True], {**both, "a+b": [(False, True), (True, True)]}) == ()
+
+
+def test_changes_of_two_answers_stand_together_unless_they_meet():
+    right = "def f(a):\n    a += 1\n    b = 2\n    return a * b"
+    one, other = right.replace("1", "3"), right.replace("*", "-")
+    assert merged(right, one, other) == one.replace("*", "-")
+    assert merged(right, one, right.replace("1", "4")) is None
+
+
+@pytest.mark.parametrize("slips", NATURAL, ids=" ".join)
+def test_two_slips_in_anybodys_code_have_both_names(slips):
+    identifier, *names = slips
+    reports = [grade_source(find(identifier), NATURAL[slips], s, named=True) for s in SEEDS]
+    assert {report.named for report in reports} == {AND.join(names)}
+    assert len({report.score for report in reports}) == 1
+    told = " ".join(reports[0].table().split())
+    assert read_table(reports[0].table())[1] == AND.join(names)
+    assert all(mistake.says in told and mistake.hint in told for mistake in reports[0].mistakes)
+
+
+def test_all_pairs_that_stand_together_have_both_names():
+    identifier = "seq2seq.recurrent_step"
+    pairs = composed(identifier)
+    assert len(pairs) > 9
+    called = {name: grade_source(find(identifier), source, SEEDS[1], named=True).named
+              for name, source in pairs.items()}  # fmt: skip
+    assert called == {name: name for name in pairs}
+
+
+def test_a_pair_is_not_called_what_it_is_not():
+    exercise = find("space.distinct_codes")
+    for source in composed(exercise.id).values():
+        report = grade_source(exercise, source, "0" * 31 + "a")
+        assert false_name(exercise, source, report, 9.0) == ""
