@@ -17,7 +17,7 @@ NAMES = (
     "cost-calculator", "deletion-test", "depth-explorer", "dilation-groups", "heads-apart",
     "kv-cache-stepper", "live-forecast", "live-training", "live-translator", "live-vit",
     "mask-builder", "paired-plans", "patch-counter", "patch-shuffler", "probsparse-ranking",
-    "rope-rotation", "shared-state", "sinusoid-explorer", "softmax-temperature", "window-shift",
+    "rope-rotation", "sinusoid-explorer", "softmax-temperature", "window-shift",
 )  # fmt: skip
 
 

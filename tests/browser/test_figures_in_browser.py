@@ -30,7 +30,6 @@ from course_lib.figures.patch_counter import Options as PatchOptions
 from course_lib.figures.patch_shuffler import patch_shuffler
 from course_lib.figures.probsparse_ranking import MEASURES, probsparse_ranking
 from course_lib.figures.rope_rotation import rope_rotation
-from course_lib.figures.shared_state import shared_state
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
 from course_lib.figures.window_shift import window_shift
@@ -58,7 +57,6 @@ COMPUTES = {
     "patch-shuffler": patch_shuffler,
     "probsparse-ranking": probsparse_ranking,
     "rope-rotation": rope_rotation,
-    "shared-state": shared_state,
     "sinusoid-explorer": sinusoid_explorer,
     "softmax-temperature": softmax_temperature,
     "window-shift": window_shift,
@@ -200,27 +198,6 @@ def test_keys_and_values_of_two_heads_are_changed(shown: Callable[..., Any]) -> 
     page.get_by_role("button", name="Put back").click()
     assert check("heads-apart", page) == before
     assert page.get_by_label("value of Anna, channel 4").input_value() == "1"
-
-
-def test_parts_of_a_state_agree_over_their_controls(shown: Callable[..., Any]) -> None:
-    page = shown("shared-state")
-    seen = {json.dumps(check("shared-state", page)["outputs"])}
-    for words in (2, 20):
-        for keep in (0.05, 0.95):
-            for wanted in (1, 2):
-                drive(page, "words in the sentence", words)
-                drive(page, "the valve keeps", keep)
-                drive(page, "word to translate", wanted)
-                seen.add(json.dumps(check("shared-state", page)["outputs"]))
-    assert len(seen) == 9
-    # A sentence that gets shorter takes the wanted word along.
-    which = page.get_by_role("slider", name="word to translate")
-    which.focus()
-    page.keyboard.press("End")
-    assert check("shared-state", page)["inputs"]["wanted"] == 20
-    drive(page, "words in the sentence", 5)
-    assert check("shared-state", page)["inputs"]["wanted"] == 5 and which.input_value() == "5"
-    assert settle(page).startswith("5 words, and each keeps 0.95 of the state before it. Word 5")
 
 
 def test_maps_agree_over_their_controls(shown: Callable[..., Any]) -> None:
@@ -605,7 +582,6 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
         "patch-shuffler": touched.get_by_role("button", name="Put back"),
         "probsparse-ranking": touched.get_by_role("gridcell", name="query 3, key 2:"),
         "rope-rotation": touched.get_by_role("slider", name="Position of the key"),
-        "shared-state": touched.get_by_role("slider", name="word to translate"),
         "sinusoid-explorer": touched.get_by_label("with cosines"),
         "softmax-temperature": touched.get_by_label("divide by"),
         "window-shift": touched.get_by_role("gridcell", name="row 5, column 2"),

@@ -38,8 +38,6 @@ from course_lib.figures.patch_counter import PARTS, PATCHES, WIDTHS, config_of, 
 from course_lib.figures.patch_shuffler import TELLINGS, patch_shuffler, picture
 from course_lib.figures.probsparse_ranking import MEASURES, probsparse_ranking
 from course_lib.figures.rope_rotation import rope_rotation
-from course_lib.figures.shared_state import Options as CardOptions
-from course_lib.figures.shared_state import shared_state
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
 from course_lib.figures.window_shift import window_shift
@@ -325,19 +323,6 @@ def test_one_head_keeps_to_one_average_and_two_heads_need_not() -> None:
     assert apart[0][0] > 0.99 and apart[1][0] < 0.01
     with pytest.raises(ValueError, match="query 3 is 5, wanted -4 to 4"):
         HeadQuery(query=(1, 1, 5, 1))
-
-
-@pytest.mark.parametrize("words", [2, 8, 20])
-def test_the_first_word_gets_no_more_than_its_share_of_a_state(words: int) -> None:
-    parts = [shared_state(words, keep, 1) for keep in (0.05, 0.5, 0.95)]
-    first = [found["last"][0] for found in parts]
-    assert first == sorted(first) and first[-1] < 1 / words
-    for found in (*parts, shared_state(words, 0.5, words)):
-        assert sum(found["last"]) == pytest.approx(1) and sum(found["after"]) == pytest.approx(1)
-    assert parts[1]["after"] == [1] + [0] * (words - 1)
-    assert shared_state(words, 0.5, words)["after"] == parts[1]["last"]
-    with pytest.raises(ValueError, match="wanted is 9, wanted 1 to 8"):
-        CardOptions(words=8, wanted=9)
 
 
 def test_only_some_maps_beat_random_patches() -> None:
