@@ -24,11 +24,15 @@ SHAPE = re.compile(r"``[^`]*\(.*?\)[^`]*``|``\d|[Ss]calar|any shape|boolean|mask
 SEVERAL = re.compile(r"^Attributes:\n(?:    .*\n|\n)*?    \w+, \w+.*:", re.MULTILINE)
 ELSEWHERE = re.compile(r"as (?:for|in|of) :\w+:`")
 PLACES = ast.ClassDef, ast.FunctionDef
-LINES = {"outside the bank": 66_300, "bank": 31_600}
-DOCSTRING_TO_CODE = {"taught": 0.6, "machinery": 0.25}
+LINES = {"outside the bank": 65_850, "bank": 31_600}
+DOCSTRING_TO_CODE = {
+    "taught": 0.6,
+    "drawings": 0.6,
+    "machinery": 0.25,
+}  # authors draw by docstrings
 TYPED = 2_510  # numbers in the functions of drawings; what is beside what has none
 ENGINE = {"__init__", "__main__", "faults", "letters", "page", "parts", "shapes", "sketch", "style"}
-SMALL = 12  # lines of docstring that any module may have
+SMALL = 33  # lines of docstring that any module may have
 
 
 def room(path, library=LIBRARY):
@@ -105,6 +109,23 @@ def test_the_library_is_no_longer_than_agreed(rooms):
     bank = rooms["bank"]["lines"]
     assert bank <= LINES["bank"]
     assert sum(counts["lines"] for counts in rooms.values()) - bank <= LINES["outside the bank"]
+
+
+def too_long():
+    """Modules with too much docstring, its lines and those of code; the library's map is one."""
+    for path in MODULES:
+        source = path.read_text(encoding="utf-8")
+        ceiling = DOCSTRING_TO_CODE.get(room(path), DOCSTRING_TO_CODE[half(path)])
+        if path != LIBRARY / "__init__.py" and too_much_docstring(source, ceiling):
+            yield (
+                path.relative_to(LIBRARY).as_posix(),
+                docstring_lines(source),
+                lines_of_code(source),
+            )
+
+
+def test_docstrings_are_shorter_than_code():
+    assert list(too_long()) == []
 
 
 def test_docstrings_are_counted_as_meant():
@@ -262,8 +283,5 @@ if __name__ == "__main__":
         ratio = counts["docstring"] / max(counts["code"], 1)
         row = f"{counts['files']:7}{counts['lines']:8}{counts['docstring']:11}{counts['code']:8}"
         print(f"{name:20}{row}{ratio:7.2f}")
-    for path in sorted(LIBRARY.rglob("*.py")):
-        source = path.read_text(encoding="utf-8")
-        if room(path) != "bank" and too_much_docstring(source, DOCSTRING_TO_CODE[half(path)]):
-            counts = docstring_lines(source), lines_of_code(source)
-            print(f"{path.relative_to(LIBRARY).as_posix():50}{counts[0]:5} docstring{counts[1]:5}")
+    for name, docstring, code in too_long():
+        print(f"{name:50}{docstring:5} docstring{code:5}")
