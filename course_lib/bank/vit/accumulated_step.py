@@ -88,10 +88,10 @@ def clipped(t: Trial) -> None:
     cancelling = [first, -first + 0.01 * t.randn(4, 3)], [4, 4]
     for pieces, sizes in (_step(t, [6])[1:], _step(t, [4, 4, 4])[1:], cancelling):
         step = (weight - t.a_tensor(t.call(weight, pieces, sizes, 0.5), weight.shape)) / 0.5
+        t.expect(bool(step.any()), "the step goes nowhere")
         want = step * min(1.0, 1.0 / float(step.norm()))
         got = (weight - t.a_tensor(t.call(weight, pieces, sizes, 0.5, 1.0), weight.shape)) / 0.5
         note = f"{len(pieces)} pieces, compared to your step without clip_norm"
-        t.expect(bool(step.any()), "the step goes nowhere")
         t.expect((got - want).abs().max() < 1e-4, f"{note}: it is not that step with length 1")
 
 
