@@ -44,7 +44,7 @@ def test_a_class_goes_on_where_it_was_graded_before(tmp_path, root, lasting):
     room = Classroom(tmp_path, root, NAME, Limits(cell=30, call=10))
     (now,) = room.grade(warming=lasting)
     assert now.fresh and now.reason == "" and now.notes == []
-    # An answer of which nothing else is right earns nothing any more by leaving its arguments alone.
+    # Leaving its arguments alone earns nothing any more where nothing else is right.
     points = before.exercises | {"start-pair_scores": 0.0}
     assert (now.exercises, now.mistakes) == (points, before.mistakes)
     assert scores(tmp_path) == points
