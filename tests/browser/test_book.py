@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 LIVE = [
     page
     for _, page in order(ROOT)
-    if 'figure("' in (ROOT / page).with_suffix(".md").read_text(encoding="utf-8")
+    if re.search(r'\bfigure\(\s*"', (ROOT / page).with_suffix(".md").read_text(encoding="utf-8"))
 ]
 
 
