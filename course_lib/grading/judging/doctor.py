@@ -131,7 +131,7 @@ def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="course-doctor-"))
         Path(folder, "secret").write_text(secret)
-        planted = [f"{folder}/secret"]
+        planted, prefix = [f"{folder}/secret"], Path(sys.prefix)
         for place in [*map(Path, _PLACES), *places]:
             if not place.is_dir():
                 continue
@@ -142,7 +142,9 @@ def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
                     planted.append(file.name)
                 stack.callback(os.unlink, file.name)
             except OSError:  # Not this account's to write; then what is there already must do.
-                planted.append(str(place))
+                # What leads to the interpreter has to be there, as a folder.
+                with contextlib.suppress(OSError):
+                    planted += [str(p) for p in place.iterdir() if not prefix.is_relative_to(p)]
         process = subprocess.Popen(
             ["sleep", "600"],
             env={"PATH": os.environ.get("PATH", ""), _SECRET: secret},

@@ -160,3 +160,11 @@ def test_where_namespaces_are_forbidden_nothing_is_graded(kit_folder, tmp_path):
     assert done.returncode == 1, done.stderr
     assert "unshare: Operation not permitted" in done.stdout
     assert "--unsafe" in done.stdout and done.stdout.endswith("no walls here: grading refuses\n")
+
+
+def test_a_folder_that_one_may_not_write_is_known_by_what_lies_in_it(monkeypatch):
+    """The folder itself is in a worker's root if the interpreter lies below it."""
+    monkeypatch.setattr(doctor.sys, "prefix", "/sys/kernel/mm")
+    with doctor._bait([Path("/sys/kernel")]) as bait:
+        assert "/sys/kernel/debug" in bait["places"]
+        assert not {"/sys/kernel", "/sys/kernel/mm"} & set(bait["places"])
