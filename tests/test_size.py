@@ -32,7 +32,7 @@ DOCSTRING_TO_CODE = {
 }  # authors draw by docstrings
 TYPED = 2_510  # numbers in the functions of drawings; what is beside what has none
 ENGINE = {"__init__", "__main__", "faults", "letters", "page", "parts", "shapes", "sketch", "style"}
-SMALL = 33  # lines of docstring that any module may have
+SMALL = 25  # lines of docstring that any module may have
 
 
 def room(path, library=LIBRARY):
@@ -112,11 +112,13 @@ def test_the_library_is_no_longer_than_agreed(rooms):
 
 
 def too_long():
-    """Modules with too much docstring, its lines and those of code; the library's map is one."""
+    """Modules with too much docstring, but for the library's map and the bank."""
     for path in MODULES:
+        if path == LIBRARY / "__init__.py" or room(path) == "bank":
+            continue
         source = path.read_text(encoding="utf-8")
         ceiling = DOCSTRING_TO_CODE.get(room(path), DOCSTRING_TO_CODE[half(path)])
-        if path != LIBRARY / "__init__.py" and too_much_docstring(source, ceiling):
+        if too_much_docstring(source, ceiling):
             yield (
                 path.relative_to(LIBRARY).as_posix(),
                 docstring_lines(source),

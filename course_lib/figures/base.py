@@ -153,12 +153,10 @@ class Page:
         return f"{self.shown.title} {self.shown.text}"
 
 
-def cell(
-    text: object, share: float, border: str = "", width: float = 2.0, rgb: str = "59,130,196"
-) -> str:
+def cell(text: object, share: float) -> str:
     return (
-        f"<td style='background:rgba({rgb},{share:.3f});border:{border or '1px solid #767676'};"
-        f"width:{width}em;height:2em;text-align:center'>{text}</td>"
+        f"<td style='background:rgba(59,130,196,{share:.3f});border:1px solid #767676;"
+        f"width:3em;height:2em;text-align:center'>{text}</td>"
     )
 
 

@@ -101,7 +101,7 @@ class Options(Figure):
         rows = [["<td></td>", *heads]]
         for (word, share), weights in zip(told, last.tolist(), strict=True):
             sure = "" if share is None else f"{share:.2f}"
-            cells = [cell(f"{weight:.2f}", 0.6 * weight, width=3) for weight in weights]
+            cells = [cell(f"{weight:.2f}", 0.6 * weight) for weight in weights]
             rows.append([f"<th scope='row'>{html.escape(word)}</th>", f"<td>{sure}</td>", *cells])
         return table(rows)
 
