@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import linecache
 import os
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,9 @@ MIME = "application/vnd.course.report+json"
 # Set by nbgrader's Validate, which says nothing but "partial credit" unless stderr has more.
 VALIDATING = "NBGRADER_VALIDATING"
 
-# What a student has solved, in the home folder.
-PROGRESS = "course-progress.json"
+# What a student has solved, and every check with its answer where that file is there already; both
+# in the home folder.
+PROGRESS, PATH = "course-progress.json", "course-path.jsonl"
 
 # What holds the library back between the cells of a rehearsal.
 _behind = contextlib.ExitStack()
@@ -41,12 +43,37 @@ def check(identifier: str, names: Mapping[str, Any] | None = None) -> float:
     from IPython import get_ipython
 
     # Where somebody waits for it: a shell with a kernel is that of a notebook.
-    report = examine(identifier, names, progress=hasattr(get_ipython(), "kernel"))
+    seed = seeds.current()
+    report = examine(identifier, names, seed, progress=hasattr(get_ipython(), "kernel"))
     failing = report.score < report.max_points and VALIDATING in os.environ
     print(report.table(), file=sys.stderr if failing else sys.stdout)
     if "JPY_SESSION_NAME" in os.environ:  # somebody's own notebook, not one that is graded
         keep(identifier, report.score, float(report.max_points), Path.home() / PROGRESS)
+        keep_step(report, seed, Path.home() / PATH, names or sys.modules["__main__"].__dict__)
     return report.score
+
+
+def keep_step(report: Report, seed: str, path: Path, names: Mapping[str, Any]) -> None:
+    """Add a check to the student's own path, with the cell of the answer; only where there is one.
+
+    It never fails a check.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        if not path.is_file():
+            return
+        answer = names.get(report.function)
+        parts = [answer, *(vars(answer).values() if isinstance(answer, type) else ())]
+        files = [p.__code__.co_filename for p in parts if hasattr(p, "__code__")]
+        step = {
+            "on": datetime.now(UTC).isoformat(timespec="seconds"),
+            "exercise": report.exercise,
+            "source": "".join(linecache.getlines(files[0])) if files else "",
+            "seed": seed,
+            "points": report.score,
+            "fallen": [row.name for row in report.rows if not row.passed],
+        }
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(step) + "\n")
 
 
 def keep(identifier: str, points: float, most: float, path: Path) -> None:
@@ -97,7 +124,13 @@ def publish(identifier: str) -> None:
     display({MIME: data}, raw=True)
 
 
-def examine(identifier: str, names: Mapping[str, Any] | None, *, progress: bool = False) -> Report:
+def examine(
+    identifier: str,
+    names: Mapping[str, Any] | None,
+    seed: str | None = None,
+    *,
+    progress: bool = False,
+) -> Report:
     """The report on an exercise; its note tells how to have the same samples again."""
     from course_lib.checks.absent import hidden
     from course_lib.checks.answer_proxy import AnswerProxy
@@ -107,7 +140,7 @@ def examine(identifier: str, names: Mapping[str, Any] | None, *, progress: bool 
 
     exercise = find(identifier)
     given = os.environ.get(seeds.ENVIRONMENT)
-    seed = given or seeds.fresh()
+    seed = seed or seeds.current()
     names = sys.modules["__main__"].__dict__ if names is None else names
     with Aside() as aside, stderr_to_stdout():
 

@@ -43,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
         handout,
         hub,
         lms,
+        prove,
         research,
         rubric,
         term,
@@ -64,8 +65,21 @@ def parser() -> argparse.ArgumentParser:
         parser.set_defaults(handler=handler)
         return parser
 
-    for module in (content, check, grading, rubric, lms, handout, term, analyse, defend, walls, hub,
-                   research, bench):  # fmt: skip
+    rooms = (
+        content,
+        check,
+        prove,
+        grading,
+        rubric,
+        lms,
+        handout,
+        term,
+        analyse,
+        defend,
+        walls,
+        hub,
+    )
+    for module in (*rooms, research, bench):
         module.register(add)
     return top
 
