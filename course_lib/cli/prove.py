@@ -30,7 +30,7 @@ def run_prove(arguments: argparse.Namespace) -> int:
     from importlib.metadata import version
 
     from course_lib.files import write_whole
-    from course_lib.grading import proof
+    from course_lib.handout import proof
     from course_lib.handout.selfcheck import rehearse
 
     root, notebooks = sources(), []
@@ -65,16 +65,17 @@ def run_verify(arguments: argparse.Namespace) -> int:
     """Print what the judge sees, what the file claims otherwise, and the questions."""
     import tempfile
 
-    from course_lib.grading import proof
     from course_lib.grading.intake.parsing import plain
     from course_lib.grading.judging import doctor, sandbox_package
     from course_lib.grading.judging.forkserver import ForkServer
+    from course_lib.handout.proof import read
+    from course_lib.handout.verify import verify
 
-    content, key = proof.read(arguments.proof)
+    content, key = read(arguments.proof)
     with tempfile.TemporaryDirectory(prefix="course-proof-") as folder:
         package = sandbox_package.build(Path(folder, "package"))
         with doctor.behind_walls(ForkServer(package, walls=not arguments.unsafe)) as forkserver:
-            verified = proof.verify(content, sources(), forkserver, say)
+            verified = verify(content, sources(), forkserver, say)
     faults = [fault for one in verified for fault in one.faults]
     who = f"{plain(content.name)} (as its maker says)" if content.name else "somebody unnamed"
     lines = [f"a proof of {plain(content.made[:10])} by {who}, course {plain(content.course)}",

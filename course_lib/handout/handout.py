@@ -39,6 +39,7 @@ OWN_NOTEBOOK = (
     "grading/judging/packages.py",
     "grading/judging/session.py",
     "handout/__init__.py",
+    "handout/proof.py",
     "handout/reset.py",
     "handout/selfcheck.py",
 )

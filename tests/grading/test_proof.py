@@ -13,9 +13,11 @@ import torch
 from course_lib.checks import cell, seeds
 from course_lib.cli import main
 from course_lib.errors import Refused
-from course_lib.grading import proof, sample
+from course_lib.grading import sample
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import Verdict
+from course_lib.handout import proof
+from course_lib.handout.verify import verify
 from course_tests.grading.attacks import class_of_attacks as attacks
 from course_tests.grading.attacks import honest
 from course_tests.grading.attacks.tampering import Desk
@@ -45,7 +47,7 @@ def verified(root, forkserver):
     """What comes of a proof of one notebook."""
 
     def run(one, questions=0):
-        return proof.verify(one, root, forkserver, limits=LIMITS, questions=questions)[0]
+        return verify(one, root, forkserver, limits=LIMITS, questions=questions)[0]
 
     return run
 
@@ -123,7 +125,7 @@ def test_a_proof_of_another_form_is_refused_with_the_place(made, signed, solved,
     stranger = whole.model_copy(deep=True)
     stranger.notebooks[0].name = "../../etc"
     with pytest.raises(Refused):
-        proof.verify(proof.read(signed(stranger))[0], tmp_path, None)
+        verify(proof.read(signed(stranger))[0], tmp_path, None)
 
 
 def test_another_version_is_said(made, verified, solved):
