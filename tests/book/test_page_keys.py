@@ -26,6 +26,8 @@ def test_names_are_followed_to_where_they_are_defined() -> None:
     [
         ('from course_lib.checks import check\ncheck("masks.causal_mask")',
          "course_lib/bank/masks/causal_mask.py", "course_lib/bank/masks/convert_mask.py"),
+        ('from course_lib.checks import check\ncheck("masks.causal_mask")',
+         "course_lib/bank/masks/causal_mask_answers.py", "course_lib/bank/masks/__init__.py"),
         ('from course_lib.figures import figure\nfigure("mask-builder")',
          "course_lib/figures/mask_builder.js", "course_lib/figures/kv_cache_stepper.js"),
         ('from course_lib.experiments import get\nget("cost")',

@@ -1,13 +1,11 @@
 """Exercise ``relative.distance_scores``."""
 
 import torch
-from torch import Tensor
 
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.fixtures import normal
 from course_lib.checks.protocol import Fixture
 from course_lib.checks.trial import Trial, Wrong
-from course_lib.positions import relative_shift
 
 
 def slow_distance_scores(q, table):
@@ -16,11 +14,6 @@ def slow_distance_scores(q, table):
     index = torch.arange(T) - torch.arange(T)[:, None] + T - 1
     vectors = table[index]
     return torch.einsum("...id,ijd->...ij", q, vectors)
-
-
-def reference(q: Tensor, table: Tensor) -> Tensor:
-    """Each query meets each distance once; rows are then shifted into place."""
-    return relative_shift(q @ table.mT)
 
 
 WHY = "256 queries of width 1024, with a vector for each of 65,536 pairs"
@@ -41,7 +34,6 @@ def _no_vectors(t: Trial) -> None:
 exercise = Exercise(
     id="relative.distance_scores",
     function="distance_scores",
-    reference=reference,
     points=5,
     minutes=25,
     difficulty=4,
@@ -122,7 +114,9 @@ def cheap(t: Trial) -> None:
         Fixture("normal", {"shape": shape, "seed": seed, "dtype": "float64"})
         for shape, seed in zip(shapes, seeds, strict=True)
     )
-    want = reference(*(normal(*drawn, "float64") for drawn in zip(shapes, seeds, strict=True)))
+    want = exercise.reference(
+        *(normal(*drawn, "float64") for drawn in zip(shapes, seeds, strict=True))
+    )
     places = t.slices((1, 1), (T, 4), (T, 4))
     t.size_probe(
         q,
@@ -133,95 +127,3 @@ def cheap(t: Trial) -> None:
         cpu=3,
         why="512 queries of width 1024, with a vector for each of 262,144 pairs",
     )
-
-
-@exercise.mistake("How many numbers has your largest tensor, and how many of its rows differ?")
-def vector_for_each_pair(q, table):
-    """Scores of pairs need a vector for each pair."""
-    T = q.shape[-2]
-    places = torch.arange(T)
-    vectors = table[places[None, :] - places[:, None] + T - 1]
-    return (q.unsqueeze(-2) * vectors).sum(-1)
-
-
-@exercise.mistake("Which row of the table belongs to a key that stands *before* its query?")
-def query_minus_key(q, table):
-    """The distance is the query's position less the key's."""
-    T = q.shape[-2]
-    places = torch.arange(T)
-    index = places[:, None] - places + T - 1
-    met = q @ table.mT
-    return met.gather(-1, index.expand(*q.shape[:-1], T))
-
-
-@exercise.mistake("Print `q @ table.mT` for queries that are all alike. Which entries do you want?")
-def not_shifted(q, table):
-    """The first T columns are those of the keys."""
-    return (q @ table.mT)[..., q.shape[-2] - 1 :]
-
-
-@exercise.mistake("Row 0 begins at distance 0. Where does row 1 begin: one to the left, or right?")
-def shifted_the_wrong_way(q, table):
-    """Each row moves one place to the right of the one before."""
-    T = q.shape[-2]
-    met = q @ table.mT
-    rows = [met[..., i, i : i + T] for i in range(T)]
-    return torch.stack(rows, dim=-2)
-
-
-@exercise.mistake("Which row of the table has distance 0? Count for T = 3.")
-def one_row_off(q, table):
-    """Distance 0 is in row T of the table."""
-    T = q.shape[-2]
-    places = torch.arange(T)
-    index = (places - places[:, None] + T).clamp(max=2 * T - 2)
-    return (q @ table.mT).gather(-1, index.expand(*q.shape[:-1], T))
-
-
-@exercise.mistake("Does the task ask for scaled scores?")
-def divided_by_the_root(q, table):
-    """Whatever is called a score has been divided by the root of the width."""
-    T = q.shape[-2]
-    places = torch.arange(T)
-    index = (places - places[:, None] + T - 1).expand(*q.shape[:-1], T)
-    return (q @ table.mT).gather(-1, index) / q.shape[-1] ** 0.5
-
-
-@exercise.mistake("Do `index[i, j]` and `index[j, i]` name the same distance?")
-def symmetric(q, table):
-    """A distance has no sign."""
-    T = q.shape[-2]
-    places = torch.arange(T)
-    index = (places - places[:, None]).abs() + T - 1
-    return (q @ table.mT).gather(-1, index.expand(*q.shape[:-1], T))
-
-
-@exercise.alternative
-def row_by_row(q, table):
-    """Each query meets its own stretch of the table; prints to stderr."""
-    import sys
-
-    print("rows", file=sys.stderr)
-    T = q.size(-2)
-    rows = [q[..., i, :] @ table[T - 1 - i : 2 * T - 1 - i].mT for i in range(T)]
-    return torch.stack(rows, dim=-2)
-
-
-@exercise.alternative
-def numbers_looked_up(q, table):
-    """One product with all distances, then a number for each pair."""
-    T = q.shape[-2]
-    places = torch.arange(T)
-    index = places - places.unsqueeze(1) + (T - 1)
-    return torch.take_along_dim(q @ table.T, index.expand(q.shape[:-1] + (T,)), dim=-1)
-
-
-@exercise.alternative
-def padded_and_reshaped(q, table):
-    """Pads each row by a number, reads all as one line and cuts it anew."""
-    T = q.shape[-2]
-    met = q @ table.mT
-    empty = met.new_zeros(*met.shape[:-1], 1)
-    line = torch.cat([empty, met], dim=-1).reshape(*met.shape[:-2], 2 * T, T)
-    moved = line[..., 1:, :].reshape(met.shape)
-    return moved[..., :T] if T > 1 else met
