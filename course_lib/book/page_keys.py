@@ -72,9 +72,9 @@ def files(cells: Iterable[str], root: Path) -> set[Path]:
 
 
 def plain(path: Path) -> bytes:
-    """A file's content; of a module its syntax tree without docstrings."""
+    """A file's content; of a module its syntax tree without docstrings, which only the bank shows."""
     content = path.read_bytes()
-    return _tree(content) if path.suffix == ".py" else content
+    return _tree(content) if path.suffix == ".py" and "bank" not in path.parts else content
 
 
 @cache

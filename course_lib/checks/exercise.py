@@ -97,13 +97,13 @@ class Exercise:
         return self.id.replace(".", "-")
 
     def prop(
-        self, says: str, *, points: float, hint: str
+        self, points: float, hint: str, says: str = ""
     ) -> Callable[[Callable[[Trial], None]], Callable[[Trial], None]]:
-        """Register a property; its name is the decorated function's."""
+        """Register a property: its name is the function's, and the docstring what it ``says``."""
 
         def register(run: Callable[[Trial], None]) -> Callable[[Trial], None]:
             name = run.__name__.replace("_", " ")
-            self.properties.append(Property(name, says, points, hint, run))
+            self.properties.append(Property(name, says or _said(run), points, hint, run))
             return run
 
         return register
@@ -128,10 +128,7 @@ class Exercise:
         return answer
 
     def _bank(self, answer: Any, hint: str) -> Answer:
-        if not answer.__doc__:
-            raise ValueError(f"{self.id}: {answer.__name__} needs a docstring of one sentence")
-        says = " ".join(inspect.cleandoc(answer.__doc__).split("\n\n")[0].split())
-        return Answer(answer.__name__, source_as(answer, self.function), says, hint)
+        return Answer(answer.__name__, source_as(answer, self.function), _said(answer), hint)
 
     def validate(self) -> None:
         """Raise ValueError with all that is wrong with the definition itself."""
@@ -155,6 +152,13 @@ class Exercise:
         wrong += [f"mistake {m.name!r} has no hint" for m in self.mistakes if not m.hint]
         if wrong:
             raise ValueError(f"exercise {self.id}: " + "; ".join(wrong))
+
+
+def _said(function: Any) -> str:
+    """The sentence that a function's docstring is."""
+    if not function.__doc__:
+        raise ValueError(f"{function.__qualname__} needs a docstring of one sentence")
+    return " ".join(inspect.cleandoc(function.__doc__).split("\n\n")[0].split())
 
 
 def source_as(answer: Any, name: str) -> str:

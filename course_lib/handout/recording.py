@@ -81,7 +81,8 @@ def recorded_once(
     for identifier, names in stand_ins.items():
         module = f"{BANK}.{identifier}"
         own = reached([(module, "*"), (module + ANSWERS, "*")], closed=same)
-        facts = [torch.__version__, SEEDS, names, sorted(own.items()), sorted(same.items())]
+        texts = [(m.name, m.says, m.hint) for m in find(identifier).mistakes]
+        facts = [torch.__version__, SEEDS, names, texts, sorted(own.items()), sorted(same.items())]
         key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
         path = kept / f"{identifier}-{key}{SUFFIX}"
         if not path.is_file():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.book.page_keys import _FENCE, files, page_keys
+from course_lib.book.page_keys import _FENCE, files, page_keys, plain
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,3 +75,15 @@ def test_no_page_sees_the_grader_and_each_sees_something() -> None:
         ]
         found = seen(*cells)
         assert found and not any(name.startswith("course_lib/grading/") for name in found), page
+
+
+@pytest.mark.parametrize(("folder", "seen"), [("bank", True), ("masks", False)])
+def test_docstrings_are_seen_where_checks_show_them(tmp_path, folder, seen) -> None:
+    """A property says in its docstring what it asks for."""
+    path = tmp_path / folder / "rows.py"
+    path.parent.mkdir()
+    found = set()
+    for says in ("a row sums to 0", "a row sums to 1"):
+        path.write_text(f'def rows(t):\n    """{says}"""\n    return t\n')
+        found.add(plain(path))
+    assert (len(found) == 2) is seen

@@ -152,6 +152,10 @@ def test_what_was_recorded_is_recorded_once(root, tmp_path, monkeypatch):
         measured.clear()
     recording.recorded_once({**asked, "masks.leak_gap": ["other", "reference"]}, tmp_path)
     assert measured == ["masks.leak_gap"] and len(list(tmp_path.iterdir())) == 2
+    # The name, the hint and the docstring of a mistake are recorded as well.
+    monkeypatch.setattr(find("masks.causal_mask"), "mistakes", [])
+    recording.recorded_once(asked, tmp_path)
+    assert measured[1:] == ["masks.leak_gap", "masks.causal_mask"]
 
 
 @pytest.fixture(scope="module")

@@ -37,10 +37,9 @@ def verdict(t: Trial, first: Tensor, second: Tensor, quantile: float, note: str)
     return float(got[1])
 
 
-@exercise.prop(
-    "the mean of first - second", points=0.5, hint="Which of the two is taken away from the other?"
-)
+@exercise.prop(0.5, "Which of the two is taken away from the other?")
 def mean(t: Trial) -> None:
+    """the mean of first - second"""
     a, b = _arms(t, t.integer(3, 6), 0.1, 0.05, 0.02)
     want = t.want(a, b, 4.303)
     got = t.values(t.call(a, b, 4.303))
@@ -48,54 +47,43 @@ def mean(t: Trial) -> None:
 
 
 @exercise.prop(
-    "half the width of the interval, from the differences of pairs",
-    points=1.5,
-    hint="Take the difference seed by seed first. Its spread, over the root of how many?",
+    1.5, "Take the difference seed by seed first. Its spread, over the root of how many?"
 )
 def half(t: Trial) -> None:
+    """half the width of the interval, from the differences of pairs"""
     for n in (3, t.integer(4, 8)):
         a, b = _arms(t, n, 0.1, 0.2, 0.03)
         want, got = t.want(a, b, 2.5), t.call(a, b, 2.5)
         t.close(got[1], want[1], "half", note=f"{n} pairs")
 
 
-@exercise.prop(
-    "an interval that excludes 0 decides, on its side",
-    points=1,
-    hint="A negative mean says that the first arm's error is lower.",
-)
+@exercise.prop(1, "A negative mean says that the first arm's error is lower.")
 def decided(t: Trial) -> None:
+    """an interval that excludes 0 decides, on its side"""
     for gap in (-0.3, 0.3):
         verdict(t, *_arms(t, t.integer(4, 6), gap, 0.5, 0.02), 2.776, f"gap {gap}")
 
 
-@exercise.prop(
-    "an interval with 0 inside leaves it undecided",
-    points=0.5,
-    hint="Is 0 further from the mean than half the width?",
-)
+@exercise.prop(0.5, "Is 0 further from the mean than half the width?")
 def undecided(t: Trial) -> None:
+    """an interval with 0 inside leaves it undecided"""
     for gap in (-0.01, 0.01):
         verdict(t, *_arms(t, t.integer(3, 5), gap, 0.02, 0.3), 4.303, f"gap {gap}")
     same = t.randn(3)
     verdict(t, same, same, 4.303, "the same errors twice")
 
 
-@exercise.prop(
-    "one pair never decides: half is infinite",
-    points=0.5,
-    hint="How far apart are two runs with other seeds? One pair can't say.",
-)
+@exercise.prop(0.5, "How far apart are two runs with other seeds? One pair can't say.")
 def one_pair(t: Trial) -> None:
+    """one pair never decides: half is infinite"""
     t.same(0.5 + 0.01 * t.randn(1), 0.9 + 0.01 * t.randn(1), 12.7)
 
 
 @exercise.prop(
-    "the quantile that is handed in counts, and more of it decides less",
-    points=0.5,
-    hint="Three seeds have a wider interval than thirty with the same spread. Where is that?",
+    0.5, "Three seeds have a wider interval than thirty with the same spread. Where is that?"
 )
 def quantile(t: Trial) -> None:
+    """the quantile that is handed in counts, and more of it decides less"""
     a, b = _arms(t, 4, 0.1, 0.3, 0.05)
     little = verdict(t, a, b, 0.2, "a small quantile")
     much = verdict(t, a, b, 40.0, "a large quantile")

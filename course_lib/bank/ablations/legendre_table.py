@@ -23,51 +23,44 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "position 1 is the line from -1 upwards, sampled at the channels",
-    points=1,
-    hint="For d_model 4 the first row is -1, -0.5, 0, 0.5: which order is that, at which points?",
+    1, "For d_model 4 the first row is -1, -0.5, 0, 0.5: which order is that, at which points?"
 )
 def first_position(t: Trial) -> None:
+    """position 1 is the line from -1 upwards, sampled at the channels"""
     for d_model in (4, t.integer(5, 12)):
         t.same(1, d_model, note=f"d_model {d_model}")
 
 
 @exercise.prop(
-    "later positions follow from the two before them",
-    points=1.5,
-    hint="At x = -0.5 the orders 0 to 4 are 1, -0.5, -0.125, 0.4375, -0.2890625. Print yours.",
+    1.5, "At x = -0.5 the orders 0 to 4 are 1, -0.5, -0.125, 0.4375, -0.2890625. Print yours."
 )
 def recurrence(t: Trial) -> None:
+    """later positions follow from the two before them"""
     t.same(t.integer(3, 6), t.integer(4, 9))
     t.same(t.integer(7, 12), 16)
 
 
 @exercise.prop(
-    "far positions are as exact as near ones",
-    points=1,
-    hint="All values lie between -1 and 1. How large are the numbers that you compute them from?",
+    1, "All values lie between -1 and 1. How large are the numbers that you compute them from?"
 )
 def far(t: Trial) -> None:
+    """far positions are as exact as near ones"""
     t.same(t.integer(60, 90), t.integer(6, 10), note="some 75 positions")
     t.same(t.integer(480, 520), t.integer(6, 10), note="some 500 positions")
 
 
 @exercise.prop(
-    "normalised, every position has the length of a sinusoidal code",
-    points=1,
-    hint="Each of D / 2 pairs of a sinusoidal code contributes sin² + cos². How long is the code?",
+    1, "Each of D / 2 pairs of a sinusoidal code contributes sin² + cos². How long is the code?"
 )
 def normalised(t: Trial) -> None:
+    """normalised, every position has the length of a sinusoidal code"""
     T, d_model = t.integer(5, 12), 2 * t.integer(3, 8)
     t.same(T, d_model, normalise=True)
     t.same(T, d_model, True, note="as the third argument")
 
 
-@exercise.prop(
-    "one channel, and an odd number of them",
-    points=0.5,
-    hint="With one channel there is one point. Where does the formula put it?",
-)
+@exercise.prop(0.5, "With one channel there is one point. Where does the formula put it?")
 def widths(t: Trial) -> None:
+    """one channel, and an odd number of them"""
     t.same(t.integer(3, 6), 1, note="one channel", exact=True)
     t.same(t.integer(3, 6), 2 * t.integer(2, 5) + 1, note="an odd width")

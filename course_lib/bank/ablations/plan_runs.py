@@ -46,24 +46,24 @@ def _follows(t: Trial, *args: float) -> None:
 
 
 @exercise.prop(
-    "the chance that so many pairs find the difference",
-    points=1,
-    hint="How far is the mean of n differences from the border, in its own standard deviations?",
+    1, "How far is the mean of n differences from the border, in its own standard deviations?"
 )
 def chance(t: Trial) -> None:
+    """the chance that so many pairs find the difference"""
     for pairs in (2, 7, 20):
         difference = t.integer(10, 90) / 1000
         _chance(t, difference, 2.3 * difference, pairs)
 
 
 @exercise.prop(
-    "a difference of exactly q standard deviations of the mean is found in half of all plans, and"
-    " so many pairs are the fewest for a power of one half",
-    points=0.5,
-    hint="The mean that is measured lies above the true difference as often as below it. And what"
-    " does rounding up make of a whole number?",
+    0.5,
+    "The mean that is measured lies above the true difference as often as below it. And what does"
+    " rounding up make of a whole number?",
 )
 def half(t: Trial) -> None:
+    """a difference of exactly q standard deviations of the mean is found in half of all plans, and
+    so many pairs are the fewest for a power of one half
+    """
     # A quarter of the difference over the root of 16 pairs: powers of 2, so that nothing rounds.
     difference = 2.0 ** t.integer(-3, 1)
     args = (difference, 2 * difference, 16, 0.5, 2.0)
@@ -72,47 +72,35 @@ def half(t: Trial) -> None:
     t.close(fewest, 16, "pairs", note=_told(*args))
 
 
-@exercise.prop(
-    "the fewest pairs whose chance is the wanted one, by your own chance",
-    points=1,
-    hint="Put the number of pairs that you return in: which chance comes out?",
-)
+@exercise.prop(1, "Put the number of pairs that you return in: which chance comes out?")
 def pairs(t: Trial) -> None:
+    """the fewest pairs whose chance is the wanted one, by your own chance"""
     difference = t.integer(10, 90) / 1000
     for times in (1.9, 3.1, 5.3):
         _follows(t, difference, times * difference, 3)
 
 
-@exercise.prop(
-    "the sign of the difference does not matter",
-    points=0.5,
-    hint="Which arm is subtracted from which is a matter of taste.",
-)
+@exercise.prop(0.5, "Which arm is subtracted from which is a matter of taste.")
 def sign(t: Trial) -> None:
+    """the sign of the difference does not matter"""
     difference = t.integer(10, 90) / 1000
     there = _both(t, -difference, 2.1 * difference, 12)
     t.close(there, _both(t, difference, 2.1 * difference, 12), note="the difference is negative")
     t.expect(0.1 < there[0] < 1 and there[1] > 1, f"the chance of 12 pairs is {there[0]:.4g}")
 
 
-@exercise.prop(
-    "however small the spread, one pair is run",
-    points=0.5,
-    hint="What does rounding up make of 0, and what does a division by 0?",
-)
+@exercise.prop(0.5, "What does rounding up make of 0, and what does a division by 0?")
 def at_least_one(t: Trial) -> None:
+    """however small the spread, one pair is run"""
     difference = t.integer(10, 90) / 1000
     for spread in (0.1 * difference, 0.0):
         got = _both(t, difference, spread, 4)
         t.close((float(got[0]), got[1]), (1.0, 1), note=_told(difference, spread, 4))
 
 
-@exercise.prop(
-    "another power, another quantile",
-    points=0.5,
-    hint="0.8 and 1.96 are defaults. What comes in counts.",
-)
+@exercise.prop(0.5, "0.8 and 1.96 are defaults. What comes in counts.")
 def settings(t: Trial) -> None:
+    """another power, another quantile"""
     difference = t.integer(10, 90) / 1000
     for power, quantile in ((0.95, 1.96), (0.9, 2.576), (0.5, 1.0)):
         args = (difference, 3.3 * difference, 4, power, quantile)

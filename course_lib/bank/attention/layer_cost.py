@@ -40,50 +40,45 @@ def _sizes(t: Trial) -> list[tuple[int, ...]]:
 
 
 @exercise.prop(
-    "multiplications of both kinds of attention",
-    points=1.5,
-    hint="List the matrix products with their shapes, the three projections among them. An (a, b)"
-    " by (b, c) product takes a·b·c multiplications.",
+    1.5,
+    "List the matrix products with their shapes, the three projections among them. An (a, b) by"
+    " (b, c) product takes a·b·c multiplications.",
 )
 def attention_multiplications(t: Trial) -> None:
+    """multiplications of both kinds of attention"""
     _agree(t, 0, ATTENTION, _sizes(t))
 
 
-@exercise.prop(
-    "multiplications of recurrent layer and convolutions",
-    points=1,
-    hint="Which matrices are applied at one position, and how large is each of them?",
-)
+@exercise.prop(1, "Which matrices are applied at one position, and how large is each of them?")
 def other_multiplications(t: Trial) -> None:
+    """multiplications of recurrent layer and convolutions"""
     _agree(t, 0, PRODUCTS, _sizes(t))
     _agree(t, 0, PRODUCTS, [(t.integer(5, 9), 3)])
 
 
 @exercise.prop(
-    "steps that must wait for one another",
-    points=0.5,
-    hint="With as many processors as you like: what can't be begun before its neighbour is done?",
+    0.5, "With as many processors as you like: what can't be begun before its neighbour is done?"
 )
 def sequential(t: Trial) -> None:
+    """steps that must wait for one another"""
     _agree(t, 1, ATTENTION + PRODUCTS, _sizes(t))
 
 
 @exercise.prop(
-    "path from first to last: self-attention and recurrent layer",
-    points=1,
-    hint="Follow one signal from the first position to the last and count how often it moves.",
+    1, "Follow one signal from the first position to the last and count how often it moves."
 )
 def short_and_long_path(t: Trial) -> None:
+    """path from first to last: self-attention and recurrent layer"""
     _agree(t, 2, ("self-attention", "recurrent"), _sizes(t))
 
 
 @exercise.prop(
-    "path from first to last: restricted attention and contiguous convolution",
-    points=1,
-    hint="A window holds the position itself: how far back does its first place lie? Draw three"
-    " layers with a window of 3.",
+    1,
+    "A window holds the position itself: how far back does its first place lie? Draw three layers"
+    " with a window of 3.",
 )
 def contiguous_path(t: Trial) -> None:
+    """path from first to last: restricted attention and contiguous convolution"""
     window = t.integer(3, 6)
     whole = 1 + (window - 1) * t.integer(2, 9)
     around = [(whole + more, 4, window) for more in (0, 1, -1)]
@@ -91,12 +86,12 @@ def contiguous_path(t: Trial) -> None:
 
 
 @exercise.prop(
-    "path from first to last: dilated convolutions",
-    points=1,
-    hint="By how much does each further layer multiply what the last position sees? Count in whole"
+    1,
+    "By how much does each further layer multiply what the last position sees? Count in whole"
     " numbers: a computed logarithm can be just above or below one.",
 )
 def dilated_path(t: Trial) -> None:
+    """path from first to last: dilated convolutions"""
     sizes = [(base**power + more, 4, base)
              for base, power in ((5, 3), (3, 5), (2, t.integer(4, 8)))
              for more in (0, 1, -1)]  # fmt: skip

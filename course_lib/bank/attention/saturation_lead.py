@@ -23,33 +23,27 @@ def _share(t: Trial) -> float:
 
 
 @exercise.prop(
-    "the lead over a single other key",
-    points=1,
-    hint="First solve w(1 - w) = share/4 for the larger w. Then ask which lead gives that w: with"
-    " two keys, w is the logistic function of it.",
+    1,
+    "First solve w(1 - w) = share/4 for the larger w. Then ask which lead gives that w: with two"
+    " keys, w is the logistic function of it.",
 )
 def two_keys(t: Trial) -> None:
+    """the lead over a single other key"""
     for share in (0.01, _share(t), 1e-4):
         t.same(2, share, note=f"share={share:g}")
 
 
-@exercise.prop(
-    "the lead over many other keys",
-    points=1,
-    hint="All losers score 0. What do they add to the denominator of the winner's weight?",
-)
+@exercise.prop(1, "All losers score 0. What do they add to the denominator of the winner's weight?")
 def more_keys(t: Trial) -> None:
+    """the lead over many other keys"""
     for n_keys in (3, t.integer(5, 50), t.integer(60, 1000)):
         t.same(n_keys, _share(t), note=f"n_keys={n_keys}")
     t.same(n_keys, note=f"n_keys={n_keys}, the share left at 0.01")
 
 
-@exercise.prop(
-    "put into a softmax, your lead gives the slope that was asked for",
-    points=0.5,
-    hint="Put your lead into a softmax and let torch differentiate the largest weight.",
-)
+@exercise.prop(0.5, "Put your lead into a softmax and let torch differentiate the largest weight.")
 def slope(t: Trial) -> None:
+    """put into a softmax, your lead gives the slope that was asked for"""
     n_keys, share = t.integer(3, 50), _share(t)
     lead = t.call(n_keys, share)
     try:
@@ -70,12 +64,9 @@ def slope(t: Trial) -> None:
     )
 
 
-@exercise.prop(
-    "a share of 1 gives the lead at which the slope is largest",
-    points=0.5,
-    hint="At which weight is w(1 - w) largest? Against how many keys is it reached?",
-)
+@exercise.prop(0.5, "At which weight is w(1 - w) largest? Against how many keys is it reached?")
 def largest_slope(t: Trial) -> None:
+    """a share of 1 gives the lead at which the slope is largest"""
     t.same(2, 1.0, note="n_keys=2")
     n_keys = t.integer(10, 200)
     t.same(n_keys, 1.0, note=f"n_keys={n_keys}")

@@ -21,20 +21,18 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "output and weights follow softmax(q kᵀ / √d_head) v",
-    points=1.5,
-    hint="Compute the two matrix products and the softmax by hand for one query and two keys.",
+    1.5, "Compute the two matrix products and the softmax by hand for one query and two keys."
 )
 def values(t: Trial) -> None:
+    """output and weights follow softmax(q kᵀ / √d_head) v"""
     t.same(t.randn(2, 3, 5, 4), t.randn(2, 3, 5, 4), t.randn(2, 3, 5, 4))
 
 
 @exercise.prop(
-    "queries and keys may differ in number, values in width",
-    points=1.5,
-    hint="Write the shape of every product down: which axis is summed, which is normalised?",
+    1.5, "Write the shape of every product down: which axis is summed, which is normalised?"
 )
 def rectangular(t: Trial) -> None:
+    """queries and keys may differ in number, values in width"""
     heads, width = t.integer(1, 3), t.integer(2, 5)
     t.same(
         t.randn(2, heads, 3, width), t.randn(2, heads, 7, width), t.randn(2, heads, 7, width + 6)
@@ -42,12 +40,9 @@ def rectangular(t: Trial) -> None:
     t.same(t.randn(4, width), t.randn(6, width), t.randn(6, 1), note="without batch and heads")
 
 
-@exercise.prop(
-    "where the mask is False the weight is exactly 0 and each row still sums to 1",
-    points=1,
-    hint="What must a score be for its softmax to be exactly 0? And when must it be so?",
-)
+@exercise.prop(1, "What must a score be for its softmax to be exactly 0? And when must it be so?")
 def mask(t: Trial) -> None:
+    """where the mask is False the weight is exactly 0 and each row still sums to 1"""
     # Against the answer's own weights without a mask: whether these are right is asked above.
     q, k, v = t.randn(2, 1, 4, 6), t.randn(2, 1, 5, 6), t.randn(2, 1, 5, 3)
     for shape in ((2, 1, 4, 5), (2, 1, 4, 5), (2, 1, 1, 5)):
@@ -73,12 +68,9 @@ def _weighted(t: Trial, shape: tuple[int, ...], *arguments: Tensor) -> list[Tens
     return found
 
 
-@exercise.prop(
-    "very large scores do no harm",
-    points=0.5,
-    hint="Is the largest score subtracted before exp, as torch's own softmax does?",
-)
+@exercise.prop(0.5, "Is the largest score subtracted before exp, as torch's own softmax does?")
 def large_scores(t: Trial) -> None:
+    """very large scores do no harm"""
     # Of whole numbers single precision computes such scores without rounding, and a width of 16
     # leaves them whole or in quarters, also where the scale is shared between both factors.
     q, k = (t.integers(-9, 9, 1, 3, 16).float() for _ in range(2))
@@ -91,12 +83,9 @@ def large_scores(t: Trial) -> None:
         t.close(got, want.float(), what, note="against double precision")
 
 
-@exercise.prop(
-    "half precision works, mask and all, and stays half precision",
-    points=0.5,
-    hint="Which numbers fit into float16? Its largest is 65504; is yours larger?",
-)
+@exercise.prop(0.5, "Which numbers fit into float16? Its largest is 65504; is yours larger?")
 def half_precision(t: Trial) -> None:
+    """half precision works, mask and all, and stays half precision"""
     q, k, v = (t.randn(2, 3, 4, dtype=torch.float16) for _ in range(3))
     # Some key for every query, and some query for every key.
     keep = t.keep_mask(2, 3, 3) | torch.eye(3).bool()
@@ -107,23 +96,17 @@ def half_precision(t: Trial) -> None:
         t.close(got, want.half(), what, note="against single precision", exact=True)
 
 
-@exercise.prop(
-    "gradients reach q, k and v",
-    points=0.5,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(0.5, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach q, k and v"""
     f64 = torch.float64
     t.gradient(
         t.randn(1, 3, 4, dtype=f64), t.randn(1, 5, 4, dtype=f64), t.randn(1, 5, 2, dtype=f64)
     )
 
 
-@exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore, and for `/=` on an argument.",
-)
+@exercise.prop(0.5, "Look for operations that end in an underscore, and for `/=` on an argument.")
 def no_side_effect(t: Trial) -> None:
+    """the arguments are left as they were"""
     q, k, v = t.randn(2, 3, 4), t.randn(2, 3, 4), t.randn(2, 3, 4)
     t.unchanged(q, k, v, t.keep_mask(2, 3, 3))

@@ -35,55 +35,50 @@ def _two(t: Trial, *args: float, **kwargs: Any) -> list[Any]:
 
 
 @exercise.prop(
-    "independent entries of deviation 1 give mean 0 and deviation 1 at any width",
-    points=1,
-    hint="How do the variances of independent terms add up, and what does a factor do to them?",
+    1, "How do the variances of independent terms add up, and what does a factor do to them?"
 )
 def unit_variance(t: Trial) -> None:
+    """independent entries of deviation 1 give mean 0 and deviation 1 at any width"""
     for d_head in (1, 4, t.integer(5, 100), 4096):
         _agree(t, d_head, note=f"d_head={d_head}")
 
 
-@exercise.prop(
-    "they need not have deviation 1",
-    points=0.5,
-    hint="What is the variance of the product of two independent numbers of mean 0?",
-)
+@exercise.prop(0.5, "What is the variance of the product of two independent numbers of mean 0?")
 def independent(t: Trial) -> None:
+    """they need not have deviation 1"""
     for q_std, k_std in ((_std(t), 1.0), (0.25, _std(t)), (_std(t), _std(t))):
         _agree(t, t.integer(8, 80), q_std, k_std, note=f"q_std={q_std}, k_std={k_std}")
 
 
 @exercise.prop(
-    "the mean at any correlation, from -1 to 1",
-    points=1,
-    hint="A vector's product with itself is a sum of squares. What is the mean of a square? And of"
-    " a product, if the key is only partly the query?",
+    1,
+    "A vector's product with itself is a sum of squares. What is the mean of a square? And of a"
+    " product, if the key is only partly the query?",
 )
 def shared(t: Trial) -> None:
+    """the mean at any correlation, from -1 to 1"""
     for correlation in (1.0, -1.0, 0.5, -t.integer(60, 80) / 100):
         arguments = t.integer(8, 80), _std(t), _std(t), correlation
         _agree(t, *arguments, note=f"correlation={correlation:g}", which=(0,))
 
 
 @exercise.prop(
-    "the standard deviation at any correlation, from -1 to 1",
-    points=1,
-    hint="How much does a square spread? For a normal number x, the mean of x⁴ is 3 σ⁴. Between,"
-    " split the key's entry into a multiple of the query's and an independent rest: how large?",
+    1,
+    "How much does a square spread? For a normal number x, the mean of x⁴ is 3 σ⁴. Between, split"
+    " the key's entry into a multiple of the query's and an independent rest: how large?",
 )
 def correlated(t: Trial) -> None:
+    """the standard deviation at any correlation, from -1 to 1"""
     for correlation in (1.0, -1.0, 0.5, t.integer(20, 40) / 100, -t.integer(60, 80) / 100):
         arguments = t.integer(8, 80), _std(t), _std(t), correlation
         _agree(t, *arguments, note=f"correlation={correlation:g}", which=(1,))
 
 
 @exercise.prop(
-    "the dot product may be multiplied by another factor than 1/√d_head",
-    points=0.5,
-    hint="Work out mean and standard deviation of the bare dot product first, then multiply it.",
+    0.5, "Work out mean and standard deviation of the bare dot product first, then multiply it."
 )
 def other_scale(t: Trial) -> None:
+    """the dot product may be multiplied by another factor than 1/√d_head"""
     # Against the answer's own bare dot product.
     d_head, std = t.integer(8, 80), _std(t)
     bare = _two(t, d_head, std, 1.0, 0.5, scale=1.0)

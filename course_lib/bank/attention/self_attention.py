@@ -27,33 +27,27 @@ def _two(t: Trial, *args: torch.Tensor) -> list[torch.Tensor]:
     return t.parts(t.call(*args), "the output", "weights")
 
 
-@exercise.prop(
-    "output and weights, all widths equal",
-    points=1,
-    hint="Check every step on two tokens with numbers that you can follow by hand.",
-)
+@exercise.prop(1, "Check every step on two tokens with numbers that you can follow by hand.")
 def values(t: Trial) -> None:
+    """output and weights, all widths equal"""
     t.same(t.randn(2, 5, 4), *_projections(t, 4, 4, 4))
 
 
-@exercise.prop(
-    "tokens, heads and values may all differ in width",
-    points=1,
-    hint="Three widths come in: which of them is summed over in a score?",
-)
+@exercise.prop(1, "Three widths come in: which of them is summed over in a score?")
 def widths(t: Trial) -> None:
+    """tokens, heads and values may all differ in width"""
     d_head = t.integer(2, 3)
     t.same(t.randn(4, 8), *_projections(t, 8, d_head, 5), note="narrow heads")
     t.same(t.randn(4, 3), *_projections(t, 3, d_head + 4, 2), note="wide heads")
 
 
 @exercise.prop(
-    "one sequence, a batch or more leading axes; gradients reach the tokens and all projections",
-    points=1,
-    hint="Count the axes from the end: which one do the keys of a query lie along? And is anything"
+    1,
+    "Count the axes from the end: which one do the keys of a query lie along? And is anything"
     " detached, converted to numpy, or computed under no_grad?",
 )
 def leading_axes(t: Trial) -> None:
+    """one sequence, a batch or more leading axes; gradients reach the tokens and all projections"""
     x, w = t.randn(2, 3, 5, 4), _projections(t, 4, 4, 4)
     together = _two(t, x, *w)
     alone = [_two(t, x[i, j], *w) for i in range(2) for j in range(3)]
@@ -68,12 +62,14 @@ def leading_axes(t: Trial) -> None:
 
 
 @exercise.prop(
-    "where the mask is False the weight is exactly 0, each row sums to 1; nothing changes in place",
-    points=1,
-    hint="True means may attend. Is the mask used before the weights are normalised? And does a"
-    " line of yours end in an underscore?",
+    1,
+    "True means may attend. Is the mask used before the weights are normalised? And does a line"
+    " of yours end in an underscore?",
 )
 def mask(t: Trial) -> None:
+    """where the mask is False the weight is exactly 0, each row sums to 1; nothing changes
+    in place
+    """
     # Against the answer's own weights without a mask: whether these are right is asked above.
     x, w = t.randn(2, 5, 4), _projections(t, 4, 4, 4)
     unmasked = t.a_tensor(_two(t, x, *w)[1], (2, 5, 5), "weights without a mask")
@@ -86,12 +82,9 @@ def mask(t: Trial) -> None:
     t.unchanged(x, *w, keep)
 
 
-@exercise.prop(
-    "permuting the tokens permutes the outputs, and rows and columns of the weights, alike",
-    points=1,
-    hint="Which step looks at where a token stands rather than at what it is?",
-)
+@exercise.prop(1, "Which step looks at where a token stands rather than at what it is?")
 def permutation(t: Trial) -> None:
+    """permuting the tokens permutes the outputs, and rows and columns of the weights, alike"""
     x, w, order = t.randn(2, 6, 4), _projections(t, 4, 4, 4), t.permutation(6)
     out, weights = _two(t, x, *w)
     t.a_tensor(out, (2, 6, 4), "the output")

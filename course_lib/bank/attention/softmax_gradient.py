@@ -19,12 +19,12 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "it is the gradient that torch finds",
-    points=1,
-    hint="Write the derivative of one weight with respect to one score, for the same key and for"
+    1,
+    "Write the derivative of one weight with respect to one score, for the same key and for"
     " another one. Then apply the chain rule: a score is reached through every weight of its row.",
 )
 def values(t: Trial) -> None:
+    """it is the gradient that torch finds"""
     scores = t.randn(4, 6, dtype=torch.float64).requires_grad_()
     grad_weights = t.randn(4, 6, dtype=torch.float64)
     weights = scores.softmax(-1)
@@ -32,12 +32,9 @@ def values(t: Trial) -> None:
     t.close(t.call(weights.detach(), grad_weights), want)
 
 
-@exercise.prop(
-    "one row, or any leading axes; every row for itself",
-    points=1,
-    hint="One softmax runs over the last axis alone: over which axes do you sum?",
-)
+@exercise.prop(1, "One softmax runs over the last axis alone: over which axes do you sum?")
 def leading_axes(t: Trial) -> None:
+    """one row, or any leading axes; every row for itself"""
     weights, grad = t.randn(2, 3, 4, 5).softmax(-1), t.randn(2, 3, 4, 5)
     together = t.a_tensor(t.call(weights, grad), weights.shape)
     t.expect((together != 0).any(), "all gradients are 0")
@@ -45,19 +42,17 @@ def leading_axes(t: Trial) -> None:
         t.close(t.call(weights[row], grad[row]), together[row], f"[{row}] alone")
 
 
-@exercise.prop("a row sums to 0", points=0.5, hint="What do weights do if all scores rise alike?")
+@exercise.prop(0.5, "What do weights do if all scores rise alike?")
 def row_sums(t: Trial) -> None:
+    """a row sums to 0"""
     got = t.a_tensor(t.call(t.randn(5).softmax(-1), t.randn(5)), (5,))
     t.expect((got != 0).any(), "all gradients are 0")
     t.expect(got.sum().abs() < 1e-5, "the row does not sum to 0")
 
 
-@exercise.prop(
-    "adding a constant to a row of the incoming gradient changes nothing",
-    points=0.5,
-    hint="The weights of a row always sum to 1. Can all of them grow at once?",
-)
+@exercise.prop(0.5, "The weights of a row always sum to 1. Can all of them grow at once?")
 def constant_gradient(t: Trial) -> None:
+    """adding a constant to a row of the incoming gradient changes nothing"""
     weights, grad_weights = t.randn(5).softmax(-1), t.randn(5)
     before = t.a_tensor(t.call(weights, grad_weights), (5,))
     t.expect((before != 0).any(), "all gradients are 0")
@@ -65,12 +60,9 @@ def constant_gradient(t: Trial) -> None:
     t.close(got, before, "after adding a constant, the result")
 
 
-@exercise.prop(
-    "exactly 0 for a key without weight, for a row with one winner and for a row of zeros",
-    points=0.5,
-    hint="What is left of your formula where a weight is exactly 0, or exactly 1?",
-)
+@exercise.prop(0.5, "What is left of your formula where a weight is exactly 0, or exactly 1?")
 def exact_zeros(t: Trial) -> None:
+    """exactly 0 for a key without weight, for a row with one winner and for a row of zeros"""
     some = t.randn(6).masked_fill(~t.keep_mask(6, keep=0.7), -torch.inf).softmax(-1)
     some[0] = 0
     some = some + torch.tensor([0.0, 0, 0, 0, 0.5, 0.5])
@@ -84,12 +76,9 @@ def exact_zeros(t: Trial) -> None:
             t.expect(got.isfinite().all() and (got != 0).any(), "keys with weight have no gradient")
 
 
-@exercise.prop(
-    "half precision comes back as half precision; the arguments are left as they were",
-    points=0.5,
-    hint="Is the result computed from the arguments alone, and are they written to?",
-)
+@exercise.prop(0.5, "Is the result computed from the arguments alone, and are they written to?")
 def half_and_no_side_effect(t: Trial) -> None:
+    """half precision comes back as half precision; the arguments are left as they were"""
     weights, grad = t.randn(3, 4).softmax(-1).half(), t.randn(3, 4).half()
     exact = t.a_tensor(t.call(weights.float(), grad.float()), (3, 4))
     note = "half precision, against single precision"

@@ -31,31 +31,26 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "output and weights, target and memory alike in length and width",
-    points=1,
-    hint="Write beside each of the four products whether it is made from x or from the memory.",
+    1, "Write beside each of the four products whether it is made from x or from the memory."
 )
 def values(t: Trial) -> None:
+    """output and weights, target and memory alike in length and width"""
     t.same(t.randn(2, 5, 6), t.randn(2, 5, 6), *_projections(t, 6, 6, 6, 6))
 
 
-@exercise.prop(
-    "the memory may be longer, shorter and of another width than x",
-    points=1,
-    hint="Five widths and lengths come in. Which of them is summed over in a score?",
-)
+@exercise.prop(1, "Five widths and lengths come in. Which of them is summed over in a score?")
 def other_memory(t: Trial) -> None:
+    """the memory may be longer, shorter and of another width than x"""
     d_head = t.integer(2, 3)
     t.same(t.randn(2, 3, 8), t.randn(2, 6, 5), *_projections(t, 8, 5, d_head, 4), note="longer")
     t.same(t.randn(2, 5, 4), t.randn(2, 2, 9), *_projections(t, 4, 9, 6, 3), note="shorter")
 
 
 @exercise.prop(
-    "shuffling the memory leaves the output as it was, and moves the columns of the weights",
-    points=1,
-    hint="Nothing of the source lies in the future of the target. Which step knows of an order?",
+    1, "Nothing of the source lies in the future of the target. Which step knows of an order?"
 )
 def shuffled_memory(t: Trial) -> None:
+    """shuffling the memory leaves the output as it was, and moves the columns of the weights"""
     x, memory, w = t.randn(2, 5, 4), t.randn(2, 5, 4), _projections(t, 4, 4, 4, 4)
     order = t.permutation(5)
     note = f"memory in the order {order.tolist()}"
@@ -72,12 +67,9 @@ def _two(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
     return output, weights
 
 
-@exercise.prop(
-    "padding of the memory has weight 0 and leaves the other weights as without it",
-    points=1,
-    hint="Compare a sentence alone with the same sentence in a padded batch.",
-)
+@exercise.prop(1, "Compare a sentence alone with the same sentence in a padded batch.")
 def padding(t: Trial) -> None:
+    """padding of the memory has weight 0 and leaves the other weights as without it"""
     # Against the answer's own weights of each sentence alone.
     x, memory, w = t.randn(3, 6, 4), t.randn(3, 6, 4), _projections(t, 4, 4, 4, 4)
     longer = torch.tensor([6, t.integer(2, 3), t.integer(4, 5)])
@@ -90,12 +82,9 @@ def padding(t: Trial) -> None:
             t.expect((alone != 0).any(), "a sentence alone has no weight at all")
 
 
-@exercise.prop(
-    "an empty memory gives an output and weights of exactly 0",
-    points=0.5,
-    hint="A softmax over nothing is 0/0. What should it be, and where do you step in?",
-)
+@exercise.prop(0.5, "A softmax over nothing is 0/0. What should it be, and where do you step in?")
 def empty_memory(t: Trial) -> None:
+    """an empty memory gives an output and weights of exactly 0"""
     x, memory, w = t.randn(2, 5, 4), t.randn(2, 5, 4), _projections(t, 4, 4, 4, 4)
     lengths = torch.tensor([0, t.integer(2, 4)])
     found = t.parts(t.call(x, memory, *w, lengths), "the output", "weights")
@@ -106,11 +95,10 @@ def empty_memory(t: Trial) -> None:
 
 
 @exercise.prop(
-    "scores of several thousand neither overflow nor turn into NaN",
-    points=0.5,
-    hint="Does anything take an exponential before the largest score has been subtracted?",
+    0.5, "Does anything take an exponential before the largest score has been subtracted?"
 )
 def large_scores(t: Trial) -> None:
+    """scores of several thousand neither overflow nor turn into NaN"""
     # Of whole numbers single precision computes such scores without rounding, and heads 16 wide
     # leave them whole or in quarters, also where the scale is shared between both factors.
     x, memory = (10 * t.integers(-9, 9, 2, 4, 4).float() for _ in range(2))
@@ -121,12 +109,9 @@ def large_scores(t: Trial) -> None:
         t.close(got, want.float(), what, note="against double precision")
 
 
-@exercise.prop(
-    "gradients reach x, the memory and all four projections, finite beside an empty memory, too",
-    points=0.5,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(0.5, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach x, the memory and all four projections, finite beside an empty memory, too"""
     f64 = torch.float64
     w = [w.double() for w in _projections(t, 4, 4, 4, 4)]
     t.gradient(t.randn(1, 3, 4, dtype=f64), t.randn(1, 3, 4, dtype=f64), *w, output=0)
@@ -135,11 +120,8 @@ def gradients(t: Trial) -> None:
     t.gradient(x, memory, *w, torch.tensor([3, 0]), output=0)
 
 
-@exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore, and for `/=` on an argument.",
-)
+@exercise.prop(0.5, "Look for operations that end in an underscore, and for `/=` on an argument.")
 def no_side_effect(t: Trial) -> None:
+    """the arguments are left as they were"""
     w = _projections(t, 4, 4, 4, 4)
     t.unchanged(t.randn(2, 5, 4), t.randn(2, 5, 4), *w, torch.tensor([5, 3]))

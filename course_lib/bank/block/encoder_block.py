@@ -65,41 +65,31 @@ def _put_together(t: Trial, *args: Any, note: str = "", **norm: str) -> None:
     t.expect(far < 0.01, f"{note + ': ' if note else ''}the tokens are off by up to {far:.3g}")
 
 
-@exercise.prop(
-    "both parts, their norms and their residual connections",
-    points=2,
-    hint="Draw the stream as a line. What stands on it, and what beside it?",
-)
+@exercise.prop(2, "Draw the stream as a line. What stands on it, and what beside it?")
 def pre_norm(t: Trial) -> None:
+    """both parts, their norms and their residual connections"""
     _put_together(t, 2 * t.randn(2, 4, 6) + 1, _state(t, 6, 12), 2)
     _put_together(t, t.randn(1, 5, 8), _state(t, 8, 8), 4, note="four heads")
 
 
-@exercise.prop(
-    'norm="post" puts each norm behind the sum',
-    points=1,
-    hint="Post-norm is norm(x + f(x)): what does f read, and what is normed?",
-)
+@exercise.prop(1, "Post-norm is norm(x + f(x)): what does f read, and what is normed?")
 def post_norm(t: Trial) -> None:
+    """norm="post" puts each norm behind the sum"""
     _put_together(t, 2 * t.randn(2, 4, 6) + 1, _state(t, 6, 12), 3, norm="post")
 
 
 @exercise.prop(
-    "the feed-forward part may have any width and uses the exact GELU",
-    points=0.5,
-    hint="Print the shapes of the two feed-forward matrices. And which nonlinearity is asked for?",
+    0.5, "Print the shapes of the two feed-forward matrices. And which nonlinearity is asked for?"
 )
 def feed_forward(t: Trial) -> None:
+    """the feed-forward part may have any width and uses the exact GELU"""
     for width in (2, t.integer(9, 20)):
         t.same(t.randn(1, 3, 4), _state(t, 4, width), 1, note=f"feed-forward width {width}")
 
 
-@exercise.prop(
-    "a mask hides what it says, in both orders",
-    points=1,
-    hint="Who has a use for the mask? Does it get there?",
-)
+@exercise.prop(1, "Who has a use for the mask? Does it get there?")
 def mask(t: Trial) -> None:
+    """a mask hides what it says, in both orders"""
     # Which token is heard where: whether what is heard is right is asked above.
     for norm in ("pre", "post"):
         state, x, keep = _state(t, 4, 6), t.randn(1, 4, 4), t.keep_mask(1, 1, 4, 4)
@@ -114,12 +104,9 @@ def mask(t: Trial) -> None:
         t.close(heard, keep[0, 0], "which token hears which", note=f"{norm}-norm")
 
 
-@exercise.prop(
-    "where both parts add nothing, pre-norm returns x and post-norm norms it twice",
-    points=1,
-    hint="Set the last matrix and bias of each part to 0. What is left of your block?",
-)
+@exercise.prop(1, "Set the last matrix and bias of each part to 0. What is left of your block?")
 def silent_parts(t: Trial) -> None:
+    """where both parts add nothing, pre-norm returns x and post-norm norms it twice"""
     x, state = 3 * t.randn(2, 3, 4), _state(t, 4, 8)
     for name, value in state.items():
         if "out_proj" in name:
@@ -129,12 +116,9 @@ def silent_parts(t: Trial) -> None:
     t.same(x, state, 2, norm="post", note="post-norm with silent parts")
 
 
-@exercise.prop(
-    "pre-norm leaves tokens of size 1,000 nearly as they are, post-norm forgets their size",
-    points=0.5,
-    hint="How much of a token of size 1,000 should be left behind a pre-norm block?",
-)
+@exercise.prop(0.5, "How much of a token of size 1,000 should be left behind a pre-norm block?")
 def large_tokens(t: Trial) -> None:
+    """pre-norm leaves tokens of size 1,000 nearly as they are, post-norm forgets their size"""
     x, state = 1000 * t.randn(1, 4, 4), _state(t, 4, 8)
     pre = t.a_tensor(t.call(x, state, 2, norm="pre"), x.shape)
     moved = (pre - x).abs().max()
@@ -143,20 +127,14 @@ def large_tokens(t: Trial) -> None:
     t.expect(1e-3 < post.abs().max() < 100, "a post-norm block lets their size through")
 
 
-@exercise.prop(
-    "gradients reach the tokens",
-    points=0.5,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(0.5, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach the tokens"""
     state = _state(t, 4, 6, torch.float64)
     t.gradient(t.randn(1, 3, 4, dtype=torch.float64), state, 2)
 
 
-@exercise.prop(
-    "the tokens are left as they were",
-    points=0.5,
-    hint="`x += out` changes the caller's tokens. What does `x = x + out` do?",
-)
+@exercise.prop(0.5, "`x += out` changes the caller's tokens. What does `x = x + out` do?")
 def no_side_effect(t: Trial) -> None:
+    """the tokens are left as they were"""
     t.unchanged(t.randn(2, 3, 4), _state(t, 4, 8), 2)

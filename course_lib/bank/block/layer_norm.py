@@ -19,22 +19,18 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "each token normed over its channels, then scaled, then shifted",
-    points=1,
-    hint="Compute mean and variance of one token of four channels by hand.",
-)
+@exercise.prop(1, "Compute mean and variance of one token of four channels by hand.")
 def values(t: Trial) -> None:
+    """each token normed over its channels, then scaled, then shifted"""
     t.same(3 * t.randn(2, 5, 8) + 1, t.randn(8), t.randn(8))
     # Whole numbers in another order, so that no variance is near epsilon.
     few = t.randn(3, 2, 4).argsort(-1) + 0.3 * t.randn(3, 2, 4)
     t.same(few - 4, t.randn(4), t.randn(4), note="few channels")
 
 
-@exercise.prop(
-    "one token alone, a sentence, or more leading axes", points=0.5, hint="Count axes from the end."
-)
+@exercise.prop(0.5, "Count axes from the end.")
 def leading_axes(t: Trial) -> None:
+    """one token alone, a sentence, or more leading axes"""
     x, scale, shift = t.randn(2, 2, 3, 8), t.randn(8), t.randn(8)
     whole = t.a_tensor(t.call(x, scale, shift), x.shape)
     t.expect((whole != x).any(), "nothing has been done")
@@ -42,12 +38,9 @@ def leading_axes(t: Trial) -> None:
         t.close(t.call(x[part], scale, shift), whole[part], f"x[{part}] alone")
 
 
-@exercise.prop(
-    "epsilon is added to the variance, whatever its size",
-    points=1,
-    hint="Norm a token of variance 1 with an epsilon of 3. By what is it divided?",
-)
+@exercise.prop(1, "Norm a token of variance 1 with an epsilon of 3. By what is it divided?")
 def epsilon(t: Trial) -> None:
+    """epsilon is added to the variance, whatever its size"""
     # With the answer's own variance v, epsilon shrinks a token by the root of v / (v + eps).
     x, none = t.randn(3, 6), torch.zeros(6)
 
@@ -66,22 +59,16 @@ def epsilon(t: Trial) -> None:
     t.expect((usual.abs() < 1).all(), "a token that hardly varies: epsilon has no say")
 
 
-@exercise.prop(
-    "a token whose channels are all equal comes out as the shift",
-    points=0.5,
-    hint="What is its variance, and what does your program think it is?",
-)
+@exercise.prop(0.5, "What is its variance, and what does your program think it is?")
 def constant(t: Trial) -> None:
+    """a token whose channels are all equal comes out as the shift"""
     x = torch.full((2, 8), 0.25 * t.integer(300, 900))
     t.same(x, t.randn(8), t.randn(8), note=f"all channels {x[0, 0]:g}")
 
 
-@exercise.prop(
-    "a large mean does not drown the differences",
-    points=0.5,
-    hint="Square 4096.25 in single precision. How many digits of the quarter are left?",
-)
+@exercise.prop(0.5, "Square 4096.25 in single precision. How many digits of the quarter are left?")
 def large_mean(t: Trial) -> None:
+    """a large mean does not drown the differences"""
     # Quarters around a power of 2: mean and differences are exact, so all good ways agree.
     x = 4096 + 0.25 * torch.tensor([[-3.0, 3, -2, 2, -1, 1, 0, 0]])[:, t.permutation(8)]
     scale, shift = t.randn(8), t.randn(8)
@@ -91,11 +78,10 @@ def large_mean(t: Trial) -> None:
 
 
 @exercise.prop(
-    "half precision is computed in single",
-    points=0.5,
-    hint="What is 300 squared in float16? When is the right moment to convert, and back?",
+    0.5, "What is 300 squared in float16? When is the right moment to convert, and back?"
 )
 def half_precision(t: Trial) -> None:
+    """half precision is computed in single"""
     large = (500 * t.randn(3, 8)).half(), t.randn(8).half(), t.randn(8).half()
     small = tuple(a.bfloat16() for a in (t.randn(3, 8), t.randn(8), t.randn(8)))
     for arguments, note in ((large, "float16, large"), (small, "bfloat16")):
@@ -104,23 +90,17 @@ def half_precision(t: Trial) -> None:
         t.close(t.call(*arguments), exact.to(arguments[0].dtype), note=f"{note}, against float32")
 
 
-@exercise.prop(
-    "half precision comes out as half precision",
-    points=0.5,
-    hint="Print the dtype of what you return. Convert back last.",
-)
+@exercise.prop(0.5, "Print the dtype of what you return. Convert back last.")
 def dtype(t: Trial) -> None:
+    """half precision comes out as half precision"""
     for kind in (torch.float16, torch.bfloat16):
         got = t.call(*(t.randn(*shape).to(kind) for shape in ((3, 8), (8,), (8,))))
         t.close(t.a_tensor(got, (3, 8)).dtype, kind, "the dtype")
 
 
-@exercise.prop(
-    "a token does not notice when others are exchanged",
-    points=0.5,
-    hint="Over which axes is your mean taken?",
-)
+@exercise.prop(0.5, "Over which axes is your mean taken?")
 def neighbours(t: Trial) -> None:
+    """a token does not notice when others are exchanged"""
     scale, shift = t.randn(6), t.randn(6)
     x = t.randn(3, 4, 6)
     other = 5 * t.randn(3, 4, 6)
@@ -132,13 +112,14 @@ def neighbours(t: Trial) -> None:
 
 
 @exercise.prop(
-    "tokens in double precision stay double all the way, and gradients reach the tokens, the scale"
-    " and the shift",
-    points=0.5,
-    hint="Mean and variance depend on x. Is either of them detached? And tokens that came in double"
+    0.5,
+    "Mean and variance depend on x. Is either of them detached? And tokens that came in double"
     " precision: are they double in every line?",
 )
 def gradients(t: Trial) -> None:
+    """tokens in double precision stay double all the way, and gradients reach the tokens, the scale
+    and the shift
+    """
     f64 = torch.float64
     # A mean of 1,000 leaves single precision three digits of the differences.
     x, (scale, shift) = t.randn(3, 6, dtype=f64), t.randn(2, 6, dtype=f64)
@@ -148,10 +129,7 @@ def gradients(t: Trial) -> None:
     t.gradient(t.randn(2, 5, dtype=f64), t.randn(5, dtype=f64), t.randn(5, dtype=f64))
 
 
-@exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint="`x -= mean` changes the caller's tokens. What does `x - mean` do?",
-)
+@exercise.prop(0.5, "`x -= mean` changes the caller's tokens. What does `x - mean` do?")
 def no_side_effect(t: Trial) -> None:
+    """the arguments are left as they were"""
     t.unchanged(t.randn(2, 3, 4), t.randn(4), t.randn(4))

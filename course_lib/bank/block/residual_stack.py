@@ -36,22 +36,16 @@ def _stream(t: Trial, *args: Any, note: str = "") -> None:
     t.close(got.half(), want.half(), "what arrives, normed", note=note)
 
 
-@exercise.prop(
-    "several layers without dropout",
-    points=1.5,
-    hint="Begin with one layer, and print the stream behind it. Is it x plus something?",
-)
+@exercise.prop(1.5, "Begin with one layer, and print the stream behind it. Is it x plus something?")
 def values(t: Trial) -> None:
+    """several layers without dropout"""
     _stream(t, 3 * t.randn(2, 3, 6) + 1, _matrices(t, t.integer(2, 4), 6))
     _stream(t, t.randn(4, 8), _matrices(t, 24, 8), note="24 layers")
 
 
-@exercise.prop(
-    "what reads the stack gets tokens of mean 0 and variance 1, with no layers, too",
-    points=0.5,
-    hint="Print the variance of what comes out, for 2 layers and for 24.",
-)
+@exercise.prop(0.5, "Print the variance of what comes out, for 2 layers and for 24.")
 def normed_at_the_end(t: Trial) -> None:
+    """what reads the stack gets tokens of mean 0 and variance 1, with no layers, too"""
     for n_layers in (0, t.integer(3, 9)):
         x = 5 * t.randn(3, 8) + 2
         note = f"{n_layers} layers"
@@ -61,12 +55,9 @@ def normed_at_the_end(t: Trial) -> None:
         t.close(spread, torch.ones(3), "a token's variance", note=note)
 
 
-@exercise.prop(
-    "dropout drops what a part adds, and never the stream",
-    points=1,
-    hint="A mask that drops everything: what should be left of x?",
-)
+@exercise.prop(1, "A mask that drops everything: what should be left of x?")
 def dropout(t: Trial) -> None:
+    """dropout drops what a part adds, and never the stream"""
     # A part that is dropped whole might as well not be there; dropout 0 scales nothing.
     x, matrices = 3 * t.randn(2, 3, 6), _matrices(t, 3, 6)
     kept: tuple[list[int], ...] = ([1, 2], [0, 2], [t.integer(0, 1)], [])
@@ -87,33 +78,24 @@ def dropout(t: Trial) -> None:
     t.close(alone, both[1:], "the second sentence alone, with its mask")
 
 
-@exercise.prop(
-    "what is kept is scaled up by 1 / (1 - dropout)",
-    points=0.5,
-    hint="What should the mean over many masks be?",
-)
+@exercise.prop(0.5, "What should the mean over many masks be?")
 def dropout_scale(t: Trial) -> None:
+    """what is kept is scaled up by 1 / (1 - dropout)"""
     everything = torch.ones(2, 2, 6, dtype=torch.bool)
     _stream(t, t.randn(2, 6), _matrices(t, 2, 6), everything, 0.75, note="all kept")
     _stream(t, t.randn(2, 6), _matrices(t, 2, 6), everything, note="dropout not given")
     _stream(t, t.randn(2, 6), _matrices(t, 2, 6), None, 0.75, note="nothing is dropped")
 
 
-@exercise.prop(
-    "the stream is not normed on its way: the larger x, the more of it arrives",
-    points=0.5,
-    hint="Double x and leave the parts as they are. Whose share in the stream grows?",
-)
+@exercise.prop(0.5, "Double x and leave the parts as they are. Whose share in the stream grows?")
 def large_tokens(t: Trial) -> None:
+    """the stream is not normed on its way: the larger x, the more of it arrives"""
     _stream(t, 50 * t.randn(2, 3, 6), _matrices(t, 8, 6), note="tokens of size 50")
 
 
-@exercise.prop(
-    "gradients reach the tokens, past what is dropped, and the matrices",
-    points=0.5,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(0.5, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach the tokens, past what is dropped, and the matrices"""
     f64 = torch.float64
     x, matrices = t.randn(2, 4, dtype=f64), t.randn(3, 4, 4, dtype=f64) / 2
     nothing = torch.zeros(3, 2, 4, dtype=torch.bool)
@@ -121,12 +103,9 @@ def gradients(t: Trial) -> None:
     t.gradient(x, matrices, nothing)
 
 
-@exercise.prop(
-    "x is left as it was",
-    points=0.5,
-    hint="`x += out` changes the caller's tokens. What does `x = x + out` do?",
-)
+@exercise.prop(0.5, "`x += out` changes the caller's tokens. What does `x = x + out` do?")
 def no_side_effect(t: Trial) -> None:
+    """x is left as it was"""
     t.unchanged(t.randn(2, 3, 4), _matrices(t, 2, 4))
 
 

@@ -35,41 +35,35 @@ def _entry(t: Trial, index: int, n_layers: int, start: float, gain: float, norm:
 
 
 @exercise.prop(
-    "what is behind the last block in pre-norm",
-    points=0.75,
-    hint="What does each part read in pre-norm, and does it notice how large the stream is?",
+    0.75, "What does each part read in pre-norm, and does it notice how large the stream is?"
 )
 def pre_variance(t: Trial) -> None:
+    """what is behind the last block in pre-norm"""
     for n_layers in (1, t.integer(2, 12), t.integer(20, 48)):
         _entry(t, 0, n_layers, t.integer(5, 30) / 4, _gain(t), "pre")
 
 
 @exercise.prop(
-    'what is behind the last block without norms, norm="none"',
-    points=0.75,
-    hint="Each part reads the stream as it is. By which factor does a part change its variance?",
+    0.75, "Each part reads the stream as it is. By which factor does a part change its variance?"
 )
 def bare_variance(t: Trial) -> None:
+    """what is behind the last block without norms, norm="none\""""
     for n_layers in (1, t.integer(2, 9)):
         _entry(t, 0, n_layers, t.integer(5, 30) / 4, _gain(t), "none")
 
 
-@exercise.prop(
-    "what is behind the last block in post-norm",
-    points=0.75,
-    hint="What is the last thing that happens in a post-norm block?",
-)
+@exercise.prop(0.75, "What is the last thing that happens in a post-norm block?")
 def post_variance(t: Trial) -> None:
+    """what is behind the last block in post-norm"""
     for n_layers in (1, t.integer(2, 40)):
         _entry(t, 0, n_layers, t.integer(5, 30) / 4, _gain(t), "post")
 
 
 @exercise.prop(
-    "how large the last part is beside the stream that it is added to",
-    points=1,
-    hint="How large is the stream just before the last part? And it's sizes that are compared.",
+    1, "How large is the stream just before the last part? And it's sizes that are compared."
 )
 def pre_share(t: Trial) -> None:
+    """how large the last part is beside the stream that it is added to"""
     # Of the answer's own variance, whose last part is the gain.
     for n_layers in (1, t.integer(2, 12), t.integer(20, 48)):
         start, gain = t.integer(5, 30) / 4, _gain(t)
@@ -78,11 +72,8 @@ def pre_share(t: Trial) -> None:
         t.close(share, want, "the share", note=f"variance {float(variance):g}, gain {gain:g}")
 
 
-@exercise.prop(
-    "the same without norms, and in post-norm",
-    points=0.75,
-    hint="In both, does the answer depend on the depth?",
-)
+@exercise.prop(0.75, "In both, does the answer depend on the depth?")
 def other_shares(t: Trial) -> None:
+    """the same without norms, and in post-norm"""
     for norm in ("none", "post"):
         _entry(t, 1, t.integer(2, 9), t.integer(5, 30) / 4, _gain(t), norm)

@@ -72,22 +72,19 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "four norms, told apart by exchanging the first token of the first sentence",
-    points=0.75,
-    hint="Three groups: the token itself, the rest of its sentence, the other sentences."
-    " Which of them moved?",
+    0.75,
+    "Three groups: the token itself, the rest of its sentence, the other sentences. Which of them"
+    " moved?",
 )
 def first_token(t: Trial) -> None:
+    """four norms, told apart by exchanging the first token of the first sentence"""
     for norm in NORMS:
         t.same(*_experiment(t, norm))
 
 
-@exercise.prop(
-    "wherever the exchanged token stands, and although a channel of it has stayed",
-    points=1,
-    hint="You are not told which token was exchanged. What tells you?",
-)
+@exercise.prop(1, "You are not told which token was exchanged. What tells you?")
 def any_token(t: Trial) -> None:
+    """wherever the exchanged token stands, and although a channel of it has stayed"""
     for norm in ("sentence", "batch"):
         place = (t.integer(1, 2), t.integer(1, 3))
         kept = _experiment(t, norm, place=place, stays=True)
@@ -97,32 +94,27 @@ def any_token(t: Trial) -> None:
 
 
 @exercise.prop(
-    "many sentences, long sentences, few channels",
-    points=1,
-    hint="In a large batch one token moves the others only a little. How little is rounding?",
+    1, "In a large batch one token moves the others only a little. How little is rounding?"
 )
 def other_shapes(t: Trial) -> None:
+    """many sentences, long sentences, few channels"""
     for norm in ("sentence", "batch"):
         for shape in ((20, 25, 6), (2, 50, 4), (12, 2, 16)):
             t.same(*_experiment(t, norm, shape, (1, 1)), note=f"x has shape {shape}")
 
 
-@exercise.prop(
-    "outputs that should be equal may differ in their last digits",
-    points=1,
-    hint="Two runs on a GPU rarely agree to the last digit. What does `==` say then?",
-)
+@exercise.prop(1, "Two runs on a GPU rarely agree to the last digit. What does `==` say then?")
 def rounding(t: Trial) -> None:
+    """outputs that should be equal may differ in their last digits"""
     for norm in ("layer", "batch"):
         t.same(*_experiment(t, norm, noise=1e-6), note="with noise of 1e-6")
 
 
 @exercise.prop(
-    "a frozen norm is not taken for another when what it remembers fits by chance",
-    points=0.5,
-    hint="Behind a layer norm *every* token has a mean of 0, not one and not all together.",
+    0.5, "Behind a layer norm *every* token has a mean of 0, not one and not all together."
 )
 def fitting_by_chance(t: Trial) -> None:
+    """a frozen norm is not taken for another when what it remembers fits by chance"""
     for fit in ("all", "token"):
         t.same(*_experiment(t, "frozen", fit=fit), note="a frozen norm that fits by chance")
         t.same(*_experiment(t, "layer"))
@@ -131,11 +123,10 @@ def fitting_by_chance(t: Trial) -> None:
 
 
 @exercise.prop(
-    "tokens may be large or small",
-    points=0.75,
-    hint="Compare outputs with outputs. How large are they, if the tokens are in thousands?",
+    0.75, "Compare outputs with outputs. How large are they, if the tokens are in thousands?"
 )
 def any_size(t: Trial) -> None:
+    """tokens may be large or small"""
     for norm in ("layer", "batch"):
         for size in (0.05, 2000.0):
             t.same(*_experiment(t, norm, size=size), note=f"tokens of size {size:g}")

@@ -66,11 +66,10 @@ def three(t: Trial, *args: object) -> list[Tensor]:
 
 
 @exercise.prop(
-    "where all values are alike, the output is that value",
-    points=0.5,
-    hint="What are the weights of one query divided by? Follow a single token on an empty state.",
+    0.5, "What are the weights of one query divided by? Follow a single token on an empty state."
 )
 def averages(t: Trial) -> None:
+    """where all values are alike, the output is that value"""
     for T in (1, t.integer(3, 5)):
         q, k, _ = drawn(t, T)
         want = t.randn(1, 4).expand(T, 4).contiguous()
@@ -79,12 +78,9 @@ def averages(t: Trial) -> None:
         t.close(out, want, "the output", note=f"{T} tokens on an empty state")
 
 
-@exercise.prop(
-    "without a decay it is the table of weights with a causal mask",
-    points=1,
-    hint="Write out the weights of the second of two tokens. Which features meet in each?",
-)
+@exercise.prop(1, "Write out the weights of the second of two tokens. Which features meet in each?")
 def as_a_table(t: Trial) -> None:
+    """without a decay it is the table of weights with a causal mask"""
     for T in (2, t.integer(4, 7)):
         args = *drawn(t, T), *nothing_yet()
         note = f"{T} tokens on an empty state, no decay given"
@@ -92,12 +88,12 @@ def as_a_table(t: Trial) -> None:
 
 
 @exercise.prop(
-    "with a decay older tokens count less, those before the first call too",
-    points=1,
-    hint="A token that was written three steps ago: how often has it been multiplied by the decay,"
-    " and where do its features stand besides the numerator?",
+    1,
+    "A token that was written three steps ago: how often has it been multiplied by the decay, and"
+    " where do its features stand besides the numerator?",
 )
 def fading(t: Trial) -> None:
+    """with a decay older tokens count less, those before the first call too"""
     for decay in (0.5, t.integer(80, 95) / 100):
         args = *drawn(t, t.integer(4, 7)), *nothing_yet(), decay
         t.close(three(t, *args)[0], t.want(*args)[0], "the output", note=f"decay {decay:g}")
@@ -107,34 +103,30 @@ def fading(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the state comes back: a row for each feature, a column for each channel of the values",
-    points=0.5,
-    hint="One key (1, 2) and one value (3, 5), as features already: which four numbers stand where?"
+    0.5,
+    "One key (1, 2) and one value (3, 5), as features already: which four numbers stand where?"
     " And by what has the newest token been multiplied when the call ends?",
 )
 def state_back(t: Trial) -> None:
+    """the state comes back: a row for each feature, a column for each channel of the values"""
     for decay in (1.0, 0.5):
         args = *drawn(t, 3), *kept_of(t), decay
         t.close(three(t, *args)[1], t.want(*args)[1], "the state", note=f"decay {decay:g}")
 
 
 @exercise.prop(
-    "the total comes back: one number for each feature",
-    points=0.5,
-    hint="The weights of a query sum to its features times the total. What must fade in it?",
+    0.5, "The weights of a query sum to its features times the total. What must fade in it?"
 )
 def total_back(t: Trial) -> None:
+    """the total comes back: one number for each feature"""
     for decay in (1.0, 0.5):
         args = *drawn(t, 3), *kept_of(t), decay
         t.close(three(t, *args)[2], t.want(*args)[2], "the total", note=f"decay {decay:g}")
 
 
-@exercise.prop(
-    "a text read in pieces comes out as it does in one",
-    points=0.5,
-    hint="Hand what came back to the next call. What does that call start from?",
-)
+@exercise.prop(0.5, "Hand what came back to the next call. What does that call start from?")
 def in_pieces(t: Trial) -> None:
+    """a text read in pieces comes out as it does in one"""
     q, k, v = drawn(t, 6)
     for decay in (1.0, 0.7):
         seen = kept_of(t)
@@ -149,12 +141,9 @@ def in_pieces(t: Trial) -> None:
         t.close(torch.cat(outs), whole, "the output, read in pieces", note=f"decay {decay:g}")
 
 
-@exercise.prop(
-    "no token learns anything of those that come after it",
-    points=0.5,
-    hint="When the third token reads, what has been written into the state?",
-)
+@exercise.prop(0.5, "When the third token reads, what has been written into the state?")
 def no_future(t: Trial) -> None:
+    """no token learns anything of those that come after it"""
     q, k, v = drawn(t, 5)
     seen = kept_of(t)
     before = t.a_tensor(three(t, q, k, v, *seen, 0.9)[0], (5, 4), "the output")
@@ -166,11 +155,10 @@ def no_future(t: Trial) -> None:
 
 
 @exercise.prop(
-    "other widths of keys and values, any axes in front; gradients; nothing is changed in place",
-    points=0.5,
-    hint="Count axes from the end. Does anything write into the state that it was given?",
+    0.5, "Count axes from the end. Does anything write into the state that it was given?"
 )
 def the_rest(t: Trial) -> None:
+    """other widths of keys and values, any axes in front; gradients; nothing is changed in place"""
     for lead in ((2,), (2, 3)):
         args = *drawn(t, 3, lead, 5, 2), *kept_of(t, lead, 5, 2)
         both = three(t, *args, 0.8)
@@ -183,12 +171,9 @@ def the_rest(t: Trial) -> None:
     t.unchanged(*drawn(t, 3), *kept_of(t), 0.8)
 
 
-@exercise.prop(
-    "16,000 tokens cost no table of 16,000 x 16,000",
-    points=1,
-    hint="How large is the largest tensor that you make, and does it grow with the text?",
-)
+@exercise.prop(1, "How large is the largest tensor that you make, and does it grow with the text?")
 def long_text(t: Trial) -> None:
+    """16,000 tokens cost no table of 16,000 x 16,000"""
     T, last = 16_000, 200
     seeds = [t.integer(0, 10**6) for _ in range(3)]
     q, k, v = (normal([1, T, 4], seed) for seed in seeds)

@@ -41,22 +41,18 @@ def two_kinds(t: Trial, T: int = 12) -> Tensor:
 
 
 @exercise.prop(
-    "how many best keys hold the share, on average over the queries",
-    points=1,
-    hint="Sort one row, downwards, and add up. Then average over the rows *before* you compare.",
+    1, "Sort one row, downwards, and add up. Then average over the rows *before* you compare."
 )
 def best_keys(t: Trial) -> None:
+    """how many best keys hold the share, on average over the queries"""
     for share in SHARES:
         part(t, 0, local_map(t), share, "a map that prefers what is near")
         part(t, 0, two_kinds(t), share, "a map of two kinds of rows")
 
 
-@exercise.prop(
-    "where all rows have the same weights in another order, any row tells how many keys",
-    points=0.5,
-    hint="Sort one row, downwards, and add up.",
-)
+@exercise.prop(0.5, "Sort one row, downwards, and add up.")
 def rows_alike(t: Trial) -> None:
+    """where all rows have the same weights in another order, any row tells how many keys"""
     weights = torch.linspace(0, 4, 12).softmax(-1)[t.permutation(12)]
     rolled = torch.stack([weights.roll(i) for i in range(12)])
     # Between two sums, so that rounding decides nothing.
@@ -65,12 +61,9 @@ def rows_alike(t: Trial) -> None:
         part(t, 0, rolled, float(held[k - 1 : k + 1].mean()), "a row that is moved on and on")
 
 
-@exercise.prop(
-    "how wide a window holds the share, on average over the queries",
-    points=1.5,
-    hint="Radius 0 is the diagonal alone. What does radius 1 add, and on which sides?",
-)
+@exercise.prop(1.5, "Radius 0 is the diagonal alone. What does radius 1 add, and on which sides?")
 def radii(t: Trial) -> None:
+    """how wide a window holds the share, on average over the queries"""
     for share in SHARES:
         part(t, 1, local_map(t), share, "a map that prefers what is near")
         part(t, 1, local_map(t, near=1.0), share, "a map that prefers what is very near")
@@ -83,12 +76,11 @@ def radii(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a share that is met exactly is held, and a share of 0 by one key or the diagonal",
-    points=0.5,
-    hint="Eight equal weights: how many of them hold one half? From which k and radius on do you"
-    " count?",
+    0.5,
+    "Eight equal weights: how many of them hold one half? From which k and radius on do you count?",
 )
 def exact(t: Trial) -> None:
+    """a share that is met exactly is held, and a share of 0 by one key or the diagonal"""
     t.same(local_map(t), 0.0, note="a share of 0")
     for k in (1, 2, 4, 6):
         part(t, 0, torch.full((8, 8), 1 / 8), k / 8, "eight equal weights")
@@ -99,11 +91,10 @@ def exact(t: Trial) -> None:
 
 
 @exercise.prop(
-    "one key may be enough and yet be far away",
-    points=0.5,
-    hint="A head that looks at the word before needs one key. Which radius does that take?",
+    0.5, "A head that looks at the word before needs one key. Which radius does that take?"
 )
 def far(t: Trial) -> None:
+    """one key may be enough and yet be far away"""
     T, back = t.integer(11, 13), t.integer(1, 4)
     previous = torch.eye(T)[(torch.arange(T) - back).clamp(min=0)]
     for index in (0, 1):
@@ -112,12 +103,9 @@ def far(t: Trial) -> None:
         part(t, index, torch.eye(T), 0.9, "a head that looks at itself")
 
 
-@exercise.prop(
-    "many heads and sentences at once: one average over all of them",
-    points=0.5,
-    hint="The average is over all rows of all maps. Which axes are those?",
-)
+@exercise.prop(0.5, "The average is over all rows of all maps. Which axes are those?")
 def many_maps(t: Trial) -> None:
+    """many heads and sentences at once: one average over all of them"""
     # One map that needs a key and a map that needs nearly all: the average needs some.
     T = 12
     sharp, flat = torch.eye(T), torch.full((T, T), 1 / T)
@@ -128,8 +116,7 @@ def many_maps(t: Trial) -> None:
         part(t, index, local_map(t, 2, 3), t.integer(50, 90) / 100, "maps (2, 3, 12, 12)")
 
 
-@exercise.prop(
-    "the map is left as it was", points=0.5, hint="Sorting and masking can be done in a copy."
-)
+@exercise.prop(0.5, "Sorting and masking can be done in a copy.")
 def no_side_effect(t: Trial) -> None:
+    """the map is left as it was"""
     t.unchanged(local_map(t), 0.6)

@@ -41,23 +41,19 @@ def padded(t: Trial, B: int, S: int) -> Tensor:
 
 
 @exercise.prop(
-    "queries attend to mixtures of the keys and get mixtures of the values",
-    points=1,
-    hint="Which shapes have E k, the scores and F v? The width of the keys is Dh as before.",
+    1, "Which shapes have E k, the scores and F v? The width of the keys is Dh as before."
 )
 def values(t: Trial) -> None:
+    """queries attend to mixtures of the keys and get mixtures of the values"""
     S = t.integer(6, 9)
     # As many mixtures as channels, and both matrices alike: other requirements tell them apart.
     q, k, v, e, _ = drawn(t, 2, S, S, 4, 4, rank=4, length=S)
     t.same(q, k, v, e, e.clone(), note="E and F alike")
 
 
-@exercise.prop(
-    "a shorter sequence uses the first columns",
-    points=1,
-    hint="Column j of E belongs to the token in place j, however many tokens follow.",
-)
+@exercise.prop(1, "Column j of E belongs to the token in place j, however many tokens follow.")
 def shorter(t: Trial) -> None:
+    """a shorter sequence uses the first columns"""
     length = t.integer(9, 12)
     for S in (length - 1, t.integer(3, 6)):
         q, k, v, e, f = drawn(t, 2, S, S, 4, 4, rank=3, length=length)
@@ -68,11 +64,10 @@ def shorter(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a padded sentence gets what it gets alone",
-    points=1.5,
-    hint="Make the padded keys NaN in your head: where may they still be touched? Mixing is a sum.",
+    1.5, "Make the padded keys NaN in your head: where may they still be touched? Mixing is a sum."
 )
 def padding(t: Trial) -> None:
+    """a padded sentence gets what it gets alone"""
     S = t.integer(6, 8)
     q, k, v, e, f = drawn(t, 3, 4, S, 4, 4, rank=3, length=S + 2)
     real = padded(t, 3, S)
@@ -90,12 +85,9 @@ def padding(t: Trial) -> None:
     t.close(every, t.call(q, k, v, e, f), note="nothing padded, compared to no mask")
 
 
-@exercise.prop(
-    "a sentence of padding alone gives 0",
-    points=0.5,
-    hint="What are the mixed values if every value has been made 0?",
-)
+@exercise.prop(0.5, "What are the mixed values if every value has been made 0?")
 def nothing(t: Trial) -> None:
+    """a sentence of padding alone gives 0"""
     q, k, v, e, f = drawn(t, 2, 3, 5, 4, 4, rank=2, length=5)
     got = t.a_tensor(t.call(q, k, v, e, f, torch.tensor([[False] * 5, [True] * 5])), (2, 3, 4))
     t.close(got[0], torch.zeros(3, 4), "a sentence of padding")
@@ -103,23 +95,19 @@ def nothing(t: Trial) -> None:
 
 
 @exercise.prop(
-    "two different matrices; queries from elsewhere, another width of values, large scores",
-    points=0.5,
-    hint="T, S, Dh, Dv and the rank are five different numbers. Which one stands under the root?",
+    0.5, "T, S, Dh, Dv and the rank are five different numbers. Which one stands under the root?"
 )
 def other_shapes(t: Trial) -> None:
+    """two different matrices; queries from elsewhere, another width of values, large scores"""
     t.same(*drawn(t, 2, 5, 7, 9, 6, rank=3, length=8), note="T = 5, S = 7, Dh = 9, Dv = 6")
     t.same(*drawn(t, 2, 4, 4, 4, 4, rank=1, length=4), note="a single mixture")
     q, *rest = drawn(t, 1, 4, 6, 4, 4, rank=3, length=6)
     t.same(1e4 * q, *rest, note="large scores")
 
 
-@exercise.prop(
-    "gradients reach tokens and both matrices; nothing is changed in place",
-    points=0.5,
-    hint="Making keys 0 can be done in a copy: `masked_fill`, not `masked_fill_`.",
-)
+@exercise.prop(0.5, "Making keys 0 can be done in a copy: `masked_fill`, not `masked_fill_`.")
 def gradients(t: Trial) -> None:
+    """gradients reach tokens and both matrices; nothing is changed in place"""
     arguments = drawn(t, 2, 3, 4, 3, 3, rank=2, length=5, dtype=torch.float64)
     real = torch.arange(4) < torch.tensor([[3], [1]])
     t.gradient(*arguments, real)

@@ -29,24 +29,21 @@ def counts(t: Trial, pattern: str, T: int, size: int, note: str) -> None:
 
 
 @exercise.prop(
-    "a window on both sides",
-    points=1,
-    hint="Add up the rows for T = 5 and radius 2: 3, 4, 5, 4, 3. And how far has the news of the"
-    " first position come after one layer?",
+    1,
+    "Add up the rows for T = 5 and radius 2: 3, 4, 5, 4, 3. And how far has the news of the first"
+    " position come after one layer?",
 )
 def window(t: Trial) -> None:
+    """a window on both sides"""
     radius = t.integer(2, 5)
     for T in (radius * t.integer(3, 6) + 1, radius * t.integer(3, 6) + 2, 40 + t.integer(0, 9)):
         counts(t, "window", T, radius, note=f"T = {T}")
     counts(t, "window", 5, t.integer(4, 9), note="a window that is wider than the text")
 
 
-@exercise.prop(
-    "a window on the past",
-    points=0.5,
-    hint="The first query sees itself. The second one sees two, up to radius + 1.",
-)
+@exercise.prop(0.5, "The first query sees itself. The second one sees two, up to radius + 1.")
 def past(t: Trial) -> None:
+    """a window on the past"""
     radius = t.integer(2, 5)
     for T in (radius * t.integer(3, 6) + 1, 40 + t.integer(0, 9)):
         counts(t, "past", T, radius, note=f"T = {T}")
@@ -54,12 +51,12 @@ def past(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the last positions and every size-th before them",
-    points=1.5,
-    hint="Any distance is a multiple of the stride and a rest. How many steps is that? And is the"
+    1.5,
+    "Any distance is a multiple of the stride and a rest. How many steps is that? And is the"
     " distance of one stride counted twice?",
 )
 def strided(t: Trial) -> None:
+    """the last positions and every size-th before them"""
     stride = t.integer(3, 6)
     for T in (stride * t.integer(4, 7), stride * t.integer(4, 7) + t.integer(1, 2), 4 * stride + 1):
         counts(t, "strided", T, stride, note=f"T = {T}")
@@ -70,11 +67,10 @@ def strided(t: Trial) -> None:
 
 
 @exercise.prop(
-    "blocks that see only themselves",
-    points=1,
-    hint="How large is the last block? And what can a second layer fetch that the first could not?",
+    1, "How large is the last block? And what can a second layer fetch that the first could not?"
 )
 def blocks(t: Trial) -> None:
+    """blocks that see only themselves"""
     size = t.integer(3, 6)
     counts(t, "blocks", size * t.integer(3, 6), size, note="whole blocks")
     counts(t, "blocks", size * t.integer(3, 6) + t.integer(1, 2), size, note="a shorter last block")
@@ -83,12 +79,12 @@ def blocks(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a window with a global first position",
-    points=1,
-    hint="Draw T = 6 and radius 1. Which cells of the first row and column are new? And who is the"
+    1,
+    "Draw T = 6 and radius 1. Which cells of the first row and column are new? And who is the"
     " middleman between two positions that are far apart?",
 )
 def with_global(t: Trial) -> None:
+    """a window with a global first position"""
     radius = t.integer(2, 5)
     for T in (30 + t.integer(0, 9), radius + 3):
         counts(t, "global", T, radius, note=f"T = {T}")
@@ -97,11 +93,10 @@ def with_global(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a text of 100,000 tokens, without a mask of that size",
-    points=0.5,
-    hint="A mask of 100,000 x 100,000 takes 10 GB. Add up rows instead, or find the formula.",
+    0.5, "A mask of 100,000 x 100,000 takes 10 GB. Add up rows instead, or find the formula."
 )
 def long_texts(t: Trial) -> None:
+    """a text of 100,000 tokens, without a mask of that size"""
     size = t.integer(90, 110)
     # The last block is a shorter one.
     T = 100_000 // size * size + t.integer(1, size - 1)

@@ -74,12 +74,9 @@ def shares(t: Trial, q: Tensor, k: Tensor, directions: Tensor, note: str) -> Non
     t.close(weights_of(t, q, k, directions), want, "the shares of the keys", note=note)
 
 
-@exercise.prop(
-    "an average of equal values is that value",
-    points=1,
-    hint="What do the weights of a row add up to? Which step of the softmax does that?",
-)
+@exercise.prop(1, "What do the weights of a row add up to? Which step of the softmax does that?")
 def averages(t: Trial) -> None:
+    """an average of equal values is that value"""
     q, k, _, directions = drawn(t, 2, 5, 6, 4, 4, m=8)
     row = t.randn(1, 1, 4)
     want = row.expand(2, 5, 4)
@@ -87,24 +84,21 @@ def averages(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a longer key has no larger feature for its length: half its square is subtracted",
-    points=1,
-    hint="The mean of exp(w·(q'+k')) over all directions w is exp(|q'+k'|²/2). Which terms of it"
-    " are too many?",
+    1,
+    "The mean of exp(w·(q'+k')) over all directions w is exp(|q'+k'|²/2). Which terms of it are"
+    " too many?",
 )
 def lengths(t: Trial) -> None:
+    """a longer key has no larger feature for its length: half its square is subtracted"""
     # In one channel the scale is 1, whichever root is taken.
     for m in (1, 5):
         k = t.randn(4, 1) * torch.tensor([0.3, 1.0, 1.7, 2.5])[:, None]
         shares(t, t.randn(3, 1), k, t.randn(m, 1), f"one channel, {m} directions")
 
 
-@exercise.prop(
-    "queries and keys are scaled so that their products are divided by the root of the width",
-    points=1,
-    hint="What must q' be for q'·k' to be q·k/√Dh?",
-)
+@exercise.prop(1, "What must q' be for q'·k' to be q·k/√Dh?")
 def scale(t: Trial) -> None:
+    """queries and keys are scaled so that their products are divided by the root of the width"""
     # Keys of one length, so that whatever depends on it alone cancels in each row.
     for Dh in (4, 9):
         k = F.normalize(t.randn(5, Dh), dim=-1)
@@ -112,12 +106,12 @@ def scale(t: Trial) -> None:
 
 
 @exercise.prop(
-    "all together: the formula, and attention itself with many features",
-    points=0.5,
-    hint="Take one query, one key and one direction. What must the feature of the key be, and what"
-    " is the output if there is one key only?",
+    0.5,
+    "Take one query, one key and one direction. What must the feature of the key be, and what is"
+    " the output if there is one key only?",
 )
 def values(t: Trial) -> None:
+    """all together: the formula, and attention itself with many features"""
     T = t.integer(5, 8)
     t.same(*drawn(t, 2, T, T, 4, 4, m=8))
     t.same(*drawn(t, 1, T, T, 3, 3, m=1), note="a single direction")
@@ -131,12 +125,9 @@ def values(t: Trial) -> None:
     t.expect((got - exact).norm() < 0.6 * exact.norm(), "with 4,096 directions it is not near")
 
 
-@exercise.prop(
-    "other numbers of keys than of queries, other widths, any axes in front",
-    points=0.5,
-    hint="Sum over keys, not over queries. Count axes from the end.",
-)
+@exercise.prop(0.5, "Sum over keys, not over queries. Count axes from the end.")
 def shapes(t: Trial) -> None:
+    """other numbers of keys than of queries, other widths, any axes in front"""
     averages_only(t)
     directions = t.randn(6, 9)
     for lead in ((2,), (2, 3), (1,)):
@@ -148,23 +139,22 @@ def shapes(t: Trial) -> None:
 
 
 @exercise.prop(
-    "gradients reach queries, keys and values; nothing is changed in place",
-    points=0.5,
-    hint="Does the division cut the graph? Is an operation with an underscore at its end there?",
+    0.5, "Does the division cut the graph? Is an operation with an underscore at its end there?"
 )
 def gradients(t: Trial) -> None:
+    """gradients reach queries, keys and values; nothing is changed in place"""
     averages_only(t)
     t.gradient(*drawn(t, 1, 3, 4, 3, 3, m=4, dtype=torch.float64))
     t.unchanged(*drawn(t, 1, 4, 5, 4, 4, m=6))
 
 
 @exercise.prop(
-    "100,000 queries and keys cost no matrix of 100,000 x 100,000",
-    points=1.5,
-    hint="(A B) C is A (B C). Which of the two has the smaller matrix in the middle? And the row"
-    " sums are a product with ones.",
+    1.5,
+    "(A B) C is A (B C). Which of the two has the smaller matrix in the middle? And the row sums"
+    " are a product with ones.",
 )
 def small_bill(t: Trial) -> None:
+    """100,000 queries and keys cost no matrix of 100,000 x 100,000"""
     # In double precision, since sums over so many keys nearly cancel.
     shapes = ([100_000, 4], [100_000, 4], [100_000, 4], [16, 4])
     seeds = [t.integer(0, 10**6) for _ in shapes]

@@ -39,12 +39,9 @@ def read(
     return exercise.reference(scores, values, *nothing_yet(*rows, d_value=d_value, dtype=dtype))
 
 
-@exercise.prop(
-    "the first block: largest score, and the sum of exponentials",
-    points=1,
-    hint="Three scores 1, 0, 3: what are the largest and the sum of exp(score - largest)?",
-)
+@exercise.prop(1, "Three scores 1, 0, 3: what are the largest and the sum of exp(score - largest)?")
 def first_block(t: Trial) -> None:
+    """the first block: largest score, and the sum of exponentials"""
     for n in (1, t.integer(2, 5)):
         args = t.randn(3, n), t.randn(n, 4), *nothing_yet(3, d_value=4)
         largest, total, _ = t.parts(t.call(*args), *exercise.returns)
@@ -52,31 +49,24 @@ def first_block(t: Trial) -> None:
         t.close(total, t.want(*args)[1], "total", note=f"{n} keys")
 
 
-@exercise.prop(
-    "a later block with larger scores: what was summed is scaled down",
-    points=1,
-    hint="Both sums count in units of e to the old largest score. What is the new unit?",
-)
+@exercise.prop(1, "Both sums count in units of e to the old largest score. What is the new unit?")
 def larger(t: Trial) -> None:
+    """a later block with larger scores: what was summed is scaled down"""
     t.same(t.randn(3, 4) + 4, t.randn(4, 5), *read(t, 3, 5), note="larger scores")
     t.same(t.randn(6, 4), t.randn(4, 5), *read(t, 6, 5), note="some rows with larger scores")
 
 
-@exercise.prop(
-    "a later block with smaller scores: what was summed stays",
-    points=0.5,
-    hint="The largest score so far may come from an earlier block.",
-)
+@exercise.prop(0.5, "The largest score so far may come from an earlier block.")
 def smaller(t: Trial) -> None:
+    """a later block with smaller scores: what was summed stays"""
     t.same(t.randn(3, 4) - 9, t.randn(4, 5), *read(t, 3, 5), note="smaller scores")
 
 
 @exercise.prop(
-    "block after block is softmax at once, wherever the cuts are",
-    points=1,
-    hint="Take one key at a time. After each step, out / total is the average of what was seen.",
+    1, "Take one key at a time. After each step, out / total is the average of what was seen."
 )
 def whole(t: Trial) -> None:
+    """block after block is softmax at once, wherever the cuts are"""
     n = t.integer(8, 11)
     scores, v = 3 * t.randn(4, n), t.randn(n, 5)
     for cuts in ([1] * n, [n], [2, n - 5, 3]):
@@ -88,12 +78,9 @@ def whole(t: Trial) -> None:
         t.close(seen[2] / seen[1], scores.softmax(-1) @ v, "out / total", note=f"blocks of {cuts}")
 
 
-@exercise.prop(
-    "hidden keys, and blocks in which everything is hidden",
-    points=1,
-    hint="Print -inf - (-inf). Which number could stand in for a largest score of -inf?",
-)
+@exercise.prop(1, "Print -inf - (-inf). Which number could stand in for a largest score of -inf?")
 def hidden(t: Trial) -> None:
+    """hidden keys, and blocks in which everything is hidden"""
     # Small scores: where something has been seen, what was summed stays as it is.
     scores = (t.randn(3, 4) - 9).masked_fill(~t.keep_mask(3, 4), -math.inf)
     t.same(scores, t.randn(4, 2), *nothing_yet(3, d_value=2), note="some keys hidden")
@@ -105,12 +92,9 @@ def hidden(t: Trial) -> None:
     t.same(late, t.randn(2, 2), *state, note="the first key that is visible comes late")
 
 
-@exercise.prop(
-    "large scores",
-    points=0.5,
-    hint="exp(100) is infinite in float32. Which exponents can be above 0 in your code?",
-)
+@exercise.prop(0.5, "exp(100) is infinite in float32. Which exponents can be above 0 in your code?")
 def large(t: Trial) -> None:
+    """large scores"""
     for size in (1e4, -1e4):
         state = read(t, 3, 2, size=100)
         # Each score twice: a sum of one would hide a division by it.
@@ -118,12 +102,9 @@ def large(t: Trial) -> None:
         t.same(scores, t.randn(4, 2), *state, note=f"about {size:g}")
 
 
-@exercise.prop(
-    "any axes in front; gradients; nothing is changed in place",
-    points=1,
-    hint="Keys are the last axis of the scores and the last but one of the values.",
-)
+@exercise.prop(1, "Keys are the last axis of the scores and the last but one of the values.")
 def the_rest(t: Trial) -> None:
+    """any axes in front; gradients; nothing is changed in place"""
     args = t.randn(2, 3, 4), t.randn(2, 4, 5), *read(t, 2, 3, 5)
     both = t.parts(t.call(*args), *exercise.returns)
     alone = t.parts(t.call(*(x[1] for x in args)), *exercise.returns)

@@ -54,12 +54,12 @@ def affordable(t: Trial) -> None:
 
 
 @exercise.prop(
-    "in the middle, each query attends to its neighbours on both sides; never to all keys",
-    points=1.5,
-    hint="Compare with `masked_attention` for T = 9 and radius 1, row by row. Which keys does the"
+    1.5,
+    "Compare with `masked_attention` for T = 9 and radius 1, row by row. Which keys does the"
     " fifth query see?",
 )
 def middle(t: Trial) -> None:
+    """in the middle, each query attends to its neighbours on both sides; never to all keys"""
     affordable(t)
     for radius in (1, 2, 3):
         T = t.integer(9, 12)
@@ -70,12 +70,12 @@ def middle(t: Trial) -> None:
 
 
 @exercise.prop(
-    "at both ends, the weights are shared among the keys that exist",
-    points=0.5,
-    hint="Compare with `masked_attention` for T = 5 and radius 1, row by row. Which keys does the"
+    0.5,
+    "Compare with `masked_attention` for T = 5 and radius 1, row by row. Which keys does the"
     " first query see?",
 )
 def ends(t: Trial) -> None:
+    """at both ends, the weights are shared among the keys that exist"""
     affordable(t)
     for radius in (1, 2, 3):
         q, k, v = drawn(t, t.integer(8, 12), 4)
@@ -83,34 +83,25 @@ def ends(t: Trial) -> None:
         t.same(0 * q, k, v, radius, note=f"all scores are 0, radius {radius}")
 
 
-@exercise.prop(
-    "radius 0 returns the values",
-    points=0.5,
-    hint="How many keys does a query see then, and what is a softmax over one score?",
-)
+@exercise.prop(0.5, "How many keys does a query see then, and what is a softmax over one score?")
 def itself(t: Trial) -> None:
+    """radius 0 returns the values"""
     affordable(t)
     t.same(*drawn(t, t.integer(4, 6), 4), 0, note="radius 0")
 
 
-@exercise.prop(
-    "a radius beyond the ends is full attention",
-    points=0.5,
-    hint="How many of your offsets lie outside of the sequence altogether?",
-)
+@exercise.prop(0.5, "How many of your offsets lie outside of the sequence altogether?")
 def beyond(t: Trial) -> None:
+    """a radius beyond the ends is full attention"""
     affordable(t)
     T = t.integer(4, 6)
     t.same(*drawn(t, T, 4), T - 1, note="a radius of T - 1")
     t.same(*drawn(t, T, 4), T + 3, note="a radius of T + 3")
 
 
-@exercise.prop(
-    "any axes in front, and values of another width",
-    points=0.5,
-    hint="Count axes from the end: time is -2, the channels are -1.",
-)
+@exercise.prop(0.5, "Count axes from the end: time is -2, the channels are -1.")
 def shapes(t: Trial) -> None:
+    """any axes in front, and values of another width"""
     affordable(t)
     for lead in ((2,), (2, 3)):
         (q, k), v = drawn(t, *lead, 7, 9)[:2], t.randn(*lead, 7, 5)
@@ -124,12 +115,12 @@ def shapes(t: Trial) -> None:
 
 
 @exercise.prop(
-    "large scores and half precision; gradients reach queries, keys and values",
-    points=0.5,
-    hint="What stands at the places that lie outside of the sequence, and what does a softmax make"
-    " of it if all other scores are -10 000?",
+    0.5,
+    "What stands at the places that lie outside of the sequence, and what does a softmax make of"
+    " it if all other scores are -10 000?",
 )
 def large(t: Trial) -> None:
+    """large scores and half precision; gradients reach queries, keys and values"""
     affordable(t)
     q, k, v = drawn(t, 6, 4)
     ones = torch.ones_like(v)
@@ -143,11 +134,12 @@ def large(t: Trial) -> None:
 
 
 @exercise.prop(
-    "80,000 positions with radius 8 cost no matrix of 80,000 x 80,000; nothing is changed in place",
-    points=2,
-    hint="17 scores a query are needed. How many rows and columns has your largest tensor?",
+    2, "17 scores a query are needed. How many rows and columns has your largest tensor?"
 )
 def small_bill(t: Trial) -> None:
+    """80,000 positions with radius 8 cost no matrix of 80,000 x 80,000; nothing is changed
+    in place
+    """
     affordable(t)
     t.unchanged(*drawn(t, 6, 4), 2)
     shape, seeds = [80_000, 4], [t.integer(0, 10**6) for _ in range(3)]

@@ -35,62 +35,50 @@ def samples(t: Trial, x: Tensor, window: int, dilation: int) -> None:
 
 
 @exercise.prop(
-    "one area: its samples, row after row",
-    points=1,
-    hint="Which rows of the map are sampled, and which columns? Each row with each column.",
+    1, "Which rows of the map are sampled, and which columns? Each row with each column."
 )
 def one_area(t: Trial) -> None:
+    """one area: its samples, row after row"""
     window, dilation = t.integer(3, 4), t.integer(2, 4)
     side = _size(window, dilation)
     t.same(t.randn(1, 2, side, side), window, dilation)
 
 
-@exercise.prop(
-    "several areas, row after row, in an oblong map",
-    points=1.5,
-    hint="Number the areas as you read a page. Where does the second one begin?",
-)
+@exercise.prop(1.5, "Number the areas as you read a page. Where does the second one begin?")
 def several(t: Trial) -> None:
+    """several areas, row after row, in an oblong map"""
     window, dilation = t.integer(2, 4), t.integer(2, 3)
     side = _size(window, dilation)
     t.same(t.randn(2, 3, 2 * side, 3 * side), window, dilation)
 
 
-@exercise.prop(
-    "without gaps, windows are side by side", points=0.5, hint="At dilation 1 an area is a window."
-)
+@exercise.prop(0.5, "At dilation 1 an area is a window.")
 def no_gaps(t: Trial) -> None:
+    """without gaps, windows are side by side"""
     t.same(t.randn(1, 2, 6, 9), 3, 1)
 
 
 @exercise.prop(
-    "a map that areas don't fill goes on in the mirror",
-    points=1.5,
-    hint="`reflected` tells for each place behind the edge whose value stands there. Print some.",
+    1.5, "`reflected` tells for each place behind the edge whose value stands there. Print some."
 )
 def mirror(t: Trial) -> None:
+    """a map that areas don't fill goes on in the mirror"""
     window, dilation = t.integer(3, 4), t.integer(2, 3)
     side = _size(window, dilation)
     samples(t, t.randn(1, 2, side + 2, 2 * side + 1), window, dilation)
     samples(t, t.randn(2, 1, 2 * side - 1, side + 1), window, dilation)
 
 
-@exercise.prop(
-    "a map much smaller than an area: mirrored again and again",
-    points=1,
-    hint="What does the padding of the library say to a mirror wider than the map?",
-)
+@exercise.prop(1, "What does the padding of the library say to a mirror wider than the map?")
 def small_maps(t: Trial) -> None:
+    """a map much smaller than an area: mirrored again and again"""
     samples(t, t.randn(1, 2, t.integer(2, 5), t.integer(6, 8)), 4, 8)
     samples(t, t.randn(1, 1, 1, t.integer(2, 4)), 3, 2)
 
 
-@exercise.prop(
-    "gradients come back to every sample, and half precision stays what it is",
-    points=0.5,
-    hint="Pick values out of the map itself, and don't make a new tensor of numbers.",
-)
+@exercise.prop(0.5, "Pick values out of the map itself, and don't make a new tensor of numbers.")
 def gradients(t: Trial) -> None:
+    """gradients come back to every sample, and half precision stays what it is"""
     t.gradient(t.randn(1, 2, 7, 6, dtype=torch.float64), 3, 2)
     x = t.randn(1, 2, 7, 6)
     low, note = t.call(x.half(), 3, 2), "float16, compared to float32"

@@ -37,12 +37,12 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "mean: over windows, and never over channels",
-    points=1,
-    hint="Which axis of (B, H, L, nW, c) is gone? And if you flatten: channels and windows then lie"
-    " in one row. Who stands beside whom?",
+    1,
+    "Which axis of (B, H, L, nW, c) is gone? And if you flatten: channels and windows then lie in"
+    " one row. Who stands beside whom?",
 )
 def mean(t: Trial) -> None:
+    """mean: over windows, and never over channels"""
     t.same(t.randn(2, 3, 9, t.integer(3, 5), t.integer(6, 8)), "mean")
     windows = t.randn(1, 2, 4, 4, 4)
     order = t.permutation(4)
@@ -52,54 +52,43 @@ def mean(t: Trial) -> None:
 
 
 @exercise.prop(
-    "max: also where all windows are negative",
-    points=1,
-    hint="What is the maximum of -3 and -2? What does yours begin with, and what does it return?",
+    1, "What is the maximum of -3 and -2? What does yours begin with, and what does it return?"
 )
 def maximum(t: Trial) -> None:
+    """max: also where all windows are negative"""
     windows = t.randn(1, 2, 9, t.integer(3, 5), 6)
     t.same(windows, "max")
     t.same(-1 - windows.abs(), "max", note="all negative")
 
 
 @exercise.prop(
-    "linear: each window has its weight, whether or not there are as many as channels",
-    points=1.5,
-    hint="Against which axis does a tensor (nW,) line up in a product with (B, H, L, nW, c)?",
+    1.5, "Against which axis does a tensor (nW,) line up in a product with (B, H, L, nW, c)?"
 )
 def linear(t: Trial) -> None:
+    """linear: each window has its weight, whether or not there are as many as channels"""
     for n_windows, width in ((t.integer(2, 3), t.integer(5, 6)), (4, 4)):
         t.same(t.randn(2, 1, 4, n_windows, width), "linear", t.randn(n_windows))
 
 
-@exercise.prop(
-    "one window is returned as it is by mean and max, in its own dtype",
-    points=0.5,
-    hint="What is the mean of a single window?",
-)
+@exercise.prop(0.5, "What is the mean of a single window?")
 def one_window(t: Trial) -> None:
+    """one window is returned as it is by mean and max, in its own dtype"""
     for operator in ("mean", "max"):
         t.same(t.randn(1, 2, 4, 1, 5, dtype=torch.float16), operator, exact=True)
         t.same(t.randn(1, 2, 4, 1, 5), operator)
 
 
-@exercise.prop(
-    "another operator is a ValueError",
-    points=0.5,
-    hint="What does yours do when it is asked for 'median'?",
-)
+@exercise.prop(0.5, "What does yours do when it is asked for 'median'?")
 def unknown(t: Trial) -> None:
+    """another operator is a ValueError"""
     windows = t.randn(1, 1, 4, 3, 3)
     t.raises(windows, "median", t.randn(3), why="the operator is 'median'")
     t.same(windows, "mean")
 
 
-@exercise.prop(
-    "gradients reach windows and weights",
-    points=0.5,
-    hint="Stay with tensors from the first line to the last.",
-)
+@exercise.prop(0.5, "Stay with tensors from the first line to the last.")
 def gradients(t: Trial) -> None:
+    """gradients reach windows and weights"""
     windows = t.randn(1, 1, 2, 3, 4, dtype=torch.float64)
     t.gradient(windows, "linear", t.randn(3, dtype=torch.float64))
     t.gradient(windows, "mean")

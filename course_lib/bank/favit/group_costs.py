@@ -32,49 +32,43 @@ def some(t: Trial, places: tuple[int, ...], *args: int, **more: Any) -> None:
 
 
 @exercise.prop(
-    "the maps that FaViT was made for: the local group, and plain windows",
-    points=1,
-    hint="Each group: queries times keys times channels, once for scores and once for values.",
+    1, "Each group: queries times keys times channels, once for scores and once for values."
 )
 def stages(t: Trial) -> None:
+    """the maps that FaViT was made for: the local group, and plain windows"""
     for side, reduction in ((56, 8), (28, 4), (14, 2)):
         some(t, (1, 3), side, side, 16 * t.integer(2, 8), reduction)
 
 
 @exercise.prop(
-    "a larger map: which group's keys grow with it?",
-    points=1,
-    hint="How many tokens does the reduced map have when the map has twice the side? And when the"
+    1,
+    "How many tokens does the reduced map have when the map has twice the side? And when the"
     " stride does not divide it?",
 )
 def larger(t: Trial) -> None:
+    """a larger map: which group's keys grow with it?"""
     some(t, (0,), 56, 56, 32, 8)
     some(t, (0,), 112, 112, 32, 8)
     some(t, (0, 3), 4 * t.integer(17, 40), 4 * t.integer(17, 40), 64, 4)
 
 
-@exercise.prop(
-    "a map that the stride doesn't divide: what doesn't fill a kernel is not read",
-    points=1,
-    hint="Where does the last kernel of a convolution without padding begin?",
-)
+@exercise.prop(1, "Where does the last kernel of a convolution without padding begin?")
 def left_over(t: Trial) -> None:
+    """a map that the stride doesn't divide: what doesn't fill a kernel is not read"""
     some(t, (0,), 49, 63, 32, 8)
     some(t, (0,), 35, 7 * t.integer(3, 9), 48, 4)
 
 
-@exercise.prop(
-    "reduction 1: two groups, with an eighth and seven eighths",
-    points=1,
-    hint="What would a dilated group with dilation 1 be?",
-)
+@exercise.prop(1, "What would a dilated group with dilation 1 be?")
 def two_groups(t: Trial) -> None:
+    """reduction 1: two groups, with an eighth and seven eighths"""
     some(t, (1, 2), 7, 7, 16 * t.integer(2, 9), 1)
     some(t, (0, 2), 14, 7, 8 * t.integer(3, 9), 1)
 
 
-@exercise.prop("other windows", points=1, hint="How many keys are left when all windows are fused?")
+@exercise.prop(1, "How many keys are left when all windows are fused?")
 def other_windows(t: Trial) -> None:
+    """other windows"""
     window = t.integer(2, 5)
     some(t, (2, 3), window * t.integer(4, 9), window * t.integer(4, 9), 32, 2, window)
     some(t, (1, 3), 4 * window, 5 * window, 24, 1, window=window)

@@ -23,33 +23,28 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "a map that is exactly one area",
-    points=1,
-    hint="Write the samples of a window of 3 at dilation 4 on a line. How many gaps do you jump?",
+    1, "Write the samples of a window of 3 at dilation 4 on a line. How many gaps do you jump?"
 )
 def one_area(t: Trial) -> None:
+    """a map that is exactly one area"""
     window, dilation = t.integer(3, 6), t.integer(2, 5)
     side = dilation * (window - 1) + 1
     t.same(side, side, window, dilation)
 
 
 @exercise.prop(
-    "a map that areas tile, oblong",
-    points=1,
-    hint="How many areas stand side by side along each axis, and how many is that together?",
+    1, "How many areas stand side by side along each axis, and how many is that together?"
 )
 def tiled(t: Trial) -> None:
+    """a map that areas tile, oblong"""
     window, dilation = t.integer(3, 5), t.integer(2, 4)
     side = dilation * (window - 1) + 1
     t.same(2 * side, 3 * side, window, dilation)
 
 
-@exercise.prop(
-    "a map that areas don't fill: samples beyond the edge are not on the map",
-    points=1.5,
-    hint="The last area begins on the map. Which of its samples still lie there?",
-)
+@exercise.prop(1.5, "The last area begins on the map. Which of its samples still lie there?")
 def edge(t: Trial) -> None:
+    """a map that areas don't fill: samples beyond the edge are not on the map"""
     window, dilation = t.integer(3, 5), t.integer(2, 4)
     size = dilation * (window - 1) + 1
     for left_over in (1, dilation + 1, size - 1):
@@ -57,12 +52,9 @@ def edge(t: Trial) -> None:
         t.same(side, side, window, dilation)
 
 
-@exercise.prop(
-    "an oblong map that areas don't fill",
-    points=0.5,
-    hint="Rows and columns are counted apart: each has areas and samples of its own.",
-)
+@exercise.prop(0.5, "Rows and columns are counted apart: each has areas and samples of its own.")
 def oblong(t: Trial) -> None:
+    """an oblong map that areas don't fill"""
     window, dilation = t.integer(3, 5), t.integer(2, 4)
     size = dilation * (window - 1) + 1
     t.same(size + 1, 3 * size - 1, window, dilation)
@@ -70,11 +62,10 @@ def oblong(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a map smaller than an area, a window of one sample, and no gaps",
-    points=1,
-    hint="How large is an area of one sample? And how many areas does the smallest map need?",
+    1, "How large is an area of one sample? And how many areas does the smallest map need?"
 )
 def extremes(t: Trial) -> None:
+    """a map smaller than an area, a window of one sample, and no gaps"""
     t.same(t.integer(2, 6), t.integer(2, 6), 7, 8)
     t.same(4, t.integer(5, 9), 1, t.integer(2, 5))
     t.same(14, t.integer(15, 20), 7, 1)

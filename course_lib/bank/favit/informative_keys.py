@@ -32,11 +32,10 @@ def _units(n: int) -> Tensor:
 
 
 @exercise.prop(
-    "of two queries the decided one chooses alone",
-    points=1,
-    hint="How many queries choose out of two? And which of the two has the sharper weights?",
+    1, "How many queries choose out of two? And which of the two has the sharper weights?"
 )
 def the_decided_one(t: Trial) -> None:
+    """of two queries the decided one chooses alone"""
     order = t.permutation(5)
     decided = torch.tensor([6.0, 5.0, 4.0, -1.0, -2.0])[order].tolist()
     against = torch.tensor([0.0, 0.01, 0.02, 0.6, 0.5])[order].tolist()
@@ -45,12 +44,12 @@ def the_decided_one(t: Trial) -> None:
 
 
 @exercise.prop(
-    "decided means far from uniform by KL(P || U): not by KL(U || P), nor by the largest score",
-    points=1,
-    hint="The terms of the sum are weighted by P itself. What does a key that has next to no"
-    " weight add?",
+    1,
+    "The terms of the sum are weighted by P itself. What does a key that has next to no weight"
+    " add?",
 )
 def direction(t: Trial) -> None:
+    """decided means far from uniform by KL(P || U): not by KL(U || P), nor by the largest score"""
     dislikes = [0.02, 0.01, 0.0, -0.01, 0.04, 0.03, 0.05, -12.0]
     prefers = [3.0, 0.2, 0.3, 0.1, -0.1, -0.2, -0.3, -0.4]
     order = t.permutation(8)
@@ -62,12 +61,9 @@ def direction(t: Trial) -> None:
     t.same(_asking(rows), _units(8), 4)
 
 
-@exercise.prop(
-    "the logarithm of the number of queries, rounded up, is how many choose",
-    points=1,
-    hint="The natural logarithm of 20 is 2.996. Who are the queries that choose?",
-)
+@exercise.prop(1, "The natural logarithm of 20 is 2.996. Who are the queries that choose?")
 def how_many(t: Trial) -> None:
+    """the logarithm of the number of queries, rounded up, is how many choose"""
     rows = [[0.0] * 6 for _ in range(20)]
     places = t.permutation(20)[:3].tolist()
     rows[places[0]] = [9.0, 0.3, -2.0, 0.02, 0.01, 0.0]
@@ -76,32 +72,29 @@ def how_many(t: Trial) -> None:
     t.same(_asking(rows), _units(6), 3)
 
 
-@exercise.prop(
-    "many queries and keys, in batches and heads, at the temperature of the attention that follows",
-    points=1.5,
-    hint="Divide the scores by the root of the width first: it changes who is decided.",
-)
+@exercise.prop(1.5, "Divide the scores by the root of the width first: it changes who is decided.")
 def many(t: Trial) -> None:
+    """many queries and keys, in batches and heads, at the temperature of the attention that
+    follows
+    """
     for n, k, width in ((40, 30, 16), (25, 60, 9), (70, 20, 16)):
         t.same(t.randn(3, 4, n, width), 1.5 * t.randn(3, 4, k, width), t.integer(6, 9))
 
 
 @exercise.prop(
-    "indices ascend; one query, all keys",
-    points=0.5,
-    hint="With all keys kept, the result is 0, 1, 2, … And ln 1 is 0, yet one key must be chosen.",
+    0.5, "With all keys kept, the result is 0, 1, 2, … And ln 1 is 0, yet one key must be chosen."
 )
 def edges(t: Trial) -> None:
+    """indices ascend; one query, all keys"""
     t.same(t.randn(2, 1, 5, 4), t.randn(2, 1, 7, 4), 7, exact=True)
     t.same(t.randn(2, 2, 1, 4), t.randn(2, 2, 7, 4), 3)
 
 
 @exercise.prop(
-    "scores of 10 000: a weight of 0 adds nothing",
-    points=1,
-    hint="What is 0 times the logarithm of 0 on a computer? `log_softmax` knows the logarithm.",
+    1, "What is 0 times the logarithm of 0 on a computer? `log_softmax` knows the logarithm."
 )
 def large_scores(t: Trial) -> None:
+    """scores of 10 000: a weight of 0 adds nothing"""
     order = t.permutation(5)
     huge = torch.tensor([1e4, 9e3, -8e3, 1.0, 0.0])[order].tolist()
     mild = torch.tensor([-1.0, 0.5, 1.5, 1.2, 1.1])[order].tolist()

@@ -84,31 +84,25 @@ def _contrast(t: Trial, name: str, other: str) -> None:
     t.same(*_sample(t, other, 9, 5, 7))
 
 
-@exercise.prop(
-    '"mean": knows no order of windows, and treats every channel alike',
-    points=1,
-    hint="Sums in another order differ in their last digit. How do you compare?",
-)
+@exercise.prop(1, "Sums in another order differ in their last digit. How do you compare?")
 def mean(t: Trial) -> None:
+    """ "mean": knows no order of windows, and treats every channel alike"""
     _contrast(t, "mean", "linear")
 
 
 @exercise.prop(
-    '"max": knows no order of windows either',
-    points=1,
-    hint="Mean and maximum both stay when windows move. What do their values have to do with the"
+    1,
+    "Mean and maximum both stay when windows move. What do their values have to do with the"
     " windows'?",
 )
 def maximum(t: Trial) -> None:
+    """ "max": knows no order of windows either"""
     _contrast(t, "max", "mean")
 
 
-@exercise.prop(
-    '"linear": windows have weights, channels move along',
-    points=1,
-    hint="Which of the two exchanges does a weighted sum of windows notice?",
-)
+@exercise.prop(1, "Which of the two exchanges does a weighted sum of windows notice?")
 def linear(t: Trial) -> None:
+    """ "linear": windows have weights, channels move along"""
     _contrast(t, "linear", "pointwise")
     # What makes a selection: whole rows, all of them, and exactly.
     weight = torch.tensor([1.0, -0.5, 0.3, 0.7, -0.9])
@@ -126,28 +120,23 @@ def linear(t: Trial) -> None:
 
 
 @exercise.prop(
-    '"pointwise": a matrix for all windows and channels together',
-    points=1,
-    hint="Both exchanges change more than the order of the result. Which other operator does that?",
+    1, "Both exchanges change more than the order of the result. Which other operator does that?"
 )
 def pointwise(t: Trial) -> None:
+    """ "pointwise": a matrix for all windows and channels together"""
     _contrast(t, "pointwise", "channels")
     t.same(*_sample(t, "pointwise preserving the sum", 9, 5, 7))
 
 
 @exercise.prop(
-    '"channels": the mean of neighbouring channels',
-    points=1,
-    hint="The chapter shows what it makes of 0 to 11. Can you say what it must be for any windows?",
+    1, "The chapter shows what it makes of 0 to 11. Can you say what it must be for any windows?"
 )
 def channels(t: Trial) -> None:
+    """ "channels": the mean of neighbouring channels"""
     _contrast(t, "channels", "pointwise")
 
 
-@exercise.prop(
-    '"select": some of the samples, as they are',
-    points=1,
-    hint="Look at whole rows of the result: where have you seen them before?",
-)
+@exercise.prop(1, "Look at whole rows of the result: where have you seen them before?")
 def select(t: Trial) -> None:
+    """ "select": some of the samples, as they are"""
     _contrast(t, "select", "max")

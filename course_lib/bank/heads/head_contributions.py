@@ -18,22 +18,19 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "what each head adds, for any number of heads",
-    points=1,
-    hint="Merge two heads of width 1 by hand, multiply by a matrix with two rows, and sort the"
-    " terms by head.",
+    1,
+    "Merge two heads of width 1 by hand, multiply by a matrix with two rows, and sort the terms"
+    " by head.",
 )
 def values(t: Trial) -> None:
+    """what each head adds, for any number of heads"""
     t.same(t.randn(2, 3, 4, 2), t.randn(6, 6))
     t.same(t.randn(1, 2, t.integer(2, 5), 4), t.randn(8, 8))
 
 
-@exercise.prop(
-    "the contributions of all heads add up to the output of the layer",
-    points=0.5,
-    hint="Compare with the heads side by side, times w_out.",
-)
+@exercise.prop(0.5, "Compare with the heads side by side, times w_out.")
 def adds_up(t: Trial) -> None:
+    """the contributions of all heads add up to the output of the layer"""
     heads, w_out = t.randn(2, 4, 3, 3), t.randn(12, 12)
     parts = t.a_tensor(t.call(heads, w_out), (2, 4, 3, 12))
     t.close(parts.sum(1), heads.transpose(1, 2).flatten(2) @ w_out, "their sum")
@@ -47,12 +44,9 @@ def adds_up(t: Trial) -> None:
     )
 
 
-@exercise.prop(
-    "a head mask (H,) multiplies each contribution by its factor",
-    points=0.5,
-    hint="A factor need not be 0 or 1, and it says nothing about the other heads.",
-)
+@exercise.prop(0.5, "A factor need not be 0 or 1, and it says nothing about the other heads.")
 def head_mask(t: Trial) -> None:
+    """a head mask (H,) multiplies each contribution by its factor"""
     # Against the answer's own contributions: whether these are right is asked above.
     factors = torch.tensor([0.0, 1.0, 0.5])[t.permutation(3)]
     heads, w_out = t.randn(2, 3, 4, 2), t.randn(6, 6)
@@ -61,12 +55,9 @@ def head_mask(t: Trial) -> None:
     t.close(t.call(heads, w_out, factors), whole * factors[:, None, None])
 
 
-@exercise.prop(
-    "a head mask (B, H) has factors for each sentence",
-    points=0.5,
-    hint="Line the axes up: (B, H) beside (B, H, T, D).",
-)
+@exercise.prop(0.5, "Line the axes up: (B, H) beside (B, H, T, D).")
 def head_mask_of_sentences(t: Trial) -> None:
+    """a head mask (B, H) has factors for each sentence"""
     factors = torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 0.25], [1.0, 1.0, 0.0]])[t.permutation(3)]
     heads, w_out = t.randn(3, 3, 3, 2), t.randn(6, 6)
     whole = t.a_tensor(t.call(heads, w_out), (3, 3, 3, 6))
@@ -74,12 +65,9 @@ def head_mask_of_sentences(t: Trial) -> None:
     t.close(t.call(heads, w_out, factors), whole * factors[..., None, None])
 
 
-@exercise.prop(
-    "the output may be wider or narrower than the heads together",
-    points=1,
-    hint="Which axis of w_out meets the heads? Only that one is cut.",
-)
+@exercise.prop(1, "Which axis of w_out meets the heads? Only that one is cut.")
 def oblong(t: Trial) -> None:
+    """the output may be wider or narrower than the heads together"""
     heads, w_out = t.randn(2, 3, 4, 2), t.randn(6, t.integer(7, 10))
     whole = t.a_tensor(t.call(heads, w_out), (2, 3, 4, w_out.shape[1]))
     t.expect((whole != 0).any(), "no head adds anything")
@@ -88,11 +76,8 @@ def oblong(t: Trial) -> None:
         t.close(narrow, whole[..., :width], f"an output of width {width}")
 
 
-@exercise.prop(
-    "gradients reach the heads, the projection and the mask",
-    points=0.5,
-    hint="Is anything detached, compared with a number, or computed under no_grad?",
-)
+@exercise.prop(0.5, "Is anything detached, compared with a number, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach the heads, the projection and the mask"""
     f64 = torch.float64
     t.gradient(t.randn(2, 2, 2, 2, dtype=f64), t.randn(4, 4, dtype=f64), t.randn(2, dtype=f64))

@@ -36,21 +36,19 @@ def _agree(t: Trial, place: int, *args: Any) -> None:
 
 
 @exercise.prop(
-    "parameters without bias, for any width and number of heads",
-    points=0.5,
-    hint="Which matrices does the layer hold, and how many columns has each of them for one head?",
+    0.5, "Which matrices does the layer hold, and how many columns has each of them for one head?"
 )
 def parameters(t: Trial) -> None:
+    """parameters without bias, for any width and number of heads"""
     for n_heads in (1, 4, 8):
         _agree(t, 0, 8 * t.integer(2, 9), n_heads, t.integer(3, 9), t.integer(3, 9))
 
 
 @exercise.prop(
-    "parameters with bias",
-    points=0.5,
-    hint="One bias for each number that a projection returns. How many projections are there?",
+    0.5, "One bias for each number that a projection returns. How many projections are there?"
 )
 def with_bias(t: Trial) -> None:
+    """parameters with bias"""
     for n_heads in (1, 4):
         d_model = 8 * t.integer(2, 9)
         more, less = (_three(t, d_model, n_heads, 5, 7, 3, bias=bias)[0] for bias in (True, False))
@@ -61,22 +59,18 @@ def with_bias(t: Trial) -> None:
 
 
 @exercise.prop(
-    "multiplications of one sentence, as many queries as keys",
-    points=1,
-    hint="Four projections, the scores, the weighted sums. How wide are the last two for one head?",
+    1, "Four projections, the scores, the weighted sums. How wide are the last two for one head?"
 )
 def multiplications(t: Trial) -> None:
+    """multiplications of one sentence, as many queries as keys"""
     for n_heads in (1, 2, 8):
         n = t.integer(4, 20)
         _agree(t, 1, 8 * t.integer(1, 6), n_heads, n, n)
 
 
-@exercise.prop(
-    "multiplications with other numbers of queries and keys, and in a batch",
-    points=1,
-    hint="Which of the projections work on the queries' tokens, and which on the keys'?",
-)
+@exercise.prop(1, "Which of the projections work on the queries' tokens, and which on the keys'?")
 def cross_attention(t: Trial) -> None:
+    """multiplications with other numbers of queries and keys, and in a batch"""
     # What more keys cost: whether the whole is right is asked above.
     few, many, batch = t.integer(2, 6), t.integer(9, 20), t.integer(2, 5)
     for n_queries in (few, many):
@@ -91,12 +85,9 @@ def cross_attention(t: Trial) -> None:
         t.expect(several == batch * more, f"{batch} sentences: {several}, wanted {batch * more}")
 
 
-@exercise.prop(
-    "weights that are kept for the gradient, in a batch too",
-    points=1,
-    hint="How many maps are there for one sentence, and what is the shape of one?",
-)
+@exercise.prop(1, "How many maps are there for one sentence, and what is the shape of one?")
 def weights_to_keep(t: Trial) -> None:
+    """weights that are kept for the gradient, in a batch too"""
     few, many = t.integer(2, 6), t.integer(9, 20)
     for n_heads in (1, 4, 8):
         _agree(t, 2, 8 * t.integer(2, 9), n_heads, few, many)

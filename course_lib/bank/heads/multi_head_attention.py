@@ -41,46 +41,42 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "output and weights of two and three heads",
-    points=1.5,
-    hint="Follow one token through: its four products, the cut, one head, the merge. Print shapes,"
+    1.5,
+    "Follow one token through: its four products, the cut, one head, the merge. Print shapes,"
     " then numbers.",
 )
 def values(t: Trial) -> None:
+    """output and weights of two and three heads"""
     for length, n_heads in ((4, 2), (5, 3)):
         x = t.randn(2, length, 6)
         t.same(x, x, *_square(t, 6), n_heads)
 
 
-@exercise.prop(
-    "the memory may have another length and another width than x",
-    points=1,
-    hint="Which of the four products is made from x, and which from the memory?",
-)
+@exercise.prop(1, "Which of the four products is made from x, and which from the memory?")
 def other_memory(t: Trial) -> None:
+    """the memory may have another length and another width than x"""
     # One head: nothing is cut.
     t.same(t.randn(2, 4, 6), t.randn(2, 4, 6), *_square(t, 6), 1, note="another memory")
     t.same(t.randn(2, 3, 8), t.randn(2, 6, 5), *_square(t, 8, 5), 1, note="of another form")
 
 
 @exercise.prop(
-    "one head is attention as in chapter 3, and there may be as many heads as channels",
-    points=1,
-    hint="With one head nothing is cut. How wide is a head if there are d_model of them, and what"
-    " are its scores divided by?",
+    1,
+    "With one head nothing is cut. How wide is a head if there are d_model of them, and what are"
+    " its scores divided by?",
 )
 def extremes(t: Trial) -> None:
+    """one head is attention as in chapter 3, and there may be as many heads as channels"""
     for n_heads in (1, 6):
         x = t.randn(2, 4, 6)
         t.same(x, x, *_square(t, 6), n_heads, note=f"{n_heads} heads")
 
 
 @exercise.prop(
-    "if the output projection changes nothing, block h of the output is head h alone",
-    points=1,
-    hint="With w_out = identity you see the merged heads. Which channels must each of them fill?",
+    1, "With w_out = identity you see the merged heads. Which channels must each of them fill?"
 )
 def blocks(t: Trial) -> None:
+    """if the output projection changes nothing, block h of the output is head h alone"""
     x, (w_q, w_k, w_v, _) = t.randn(2, 4, 6), _square(t, 6)
     h = t.integer(0, 2)
     block = slice(2 * h, 2 * h + 2)
@@ -99,12 +95,9 @@ def _two(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
     return output, weights
 
 
-@exercise.prop(
-    "a mask for each sentence, or for each head, hides what it says",
-    points=1.5,
-    hint="The mask broadcasts to (B, H, T, S), just as the scores of all heads are.",
-)
+@exercise.prop(1.5, "The mask broadcasts to (B, H, T, S), just as the scores of all heads are.")
 def mask(t: Trial) -> None:
+    """a mask for each sentence, or for each head, hides what it says"""
     # Against the answer's own weights without a mask: whether these are right is asked above.
     x, memory, w = t.randn(2, 5, 6), t.randn(2, 5, 6), _square(t, 6)
     unmasked = t.a_tensor(_two(t, x, memory, *w, 3)[1], (2, 3, 5, 5), "weights")
@@ -118,21 +111,15 @@ def mask(t: Trial) -> None:
         t.close(weights, left / left.sum(-1, keepdim=True), "weights of what is left", note=note)
 
 
-@exercise.prop(
-    "gradients reach the tokens and all four projections",
-    points=0.5,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(0.5, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach the tokens and all four projections"""
     w = [w.double() for w in _square(t, 4)]
     f64 = torch.float64
     t.gradient(t.randn(1, 3, 4, dtype=f64), t.randn(1, 2, 4, dtype=f64), *w, 2, output=0)
 
 
-@exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore, and for `/=` on an argument.",
-)
+@exercise.prop(0.5, "Look for operations that end in an underscore, and for `/=` on an argument.")
 def no_side_effect(t: Trial) -> None:
+    """the arguments are left as they were"""
     t.unchanged(t.randn(2, 3, 4), t.randn(2, 3, 4), *_square(t, 4), 2, t.keep_mask(2, 1, 3, 3))

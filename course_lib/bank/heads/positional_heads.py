@@ -80,32 +80,25 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "finds heads that look at the previous token, the next one, or themselves",
-    points=0.5,
-    hint="For each query: where is its largest weight, and how far from the query is that?",
+    0.5, "For each query: where is its largest weight, and how far from the query is that?"
 )
 def neighbours(t: Trial) -> None:
+    """finds heads that look at the previous token, the next one, or themselves"""
     kinds = [_offset(n - 1) for n in t.permutation(3).tolist()]
     T = t.integer(10, 14)
     t.same(_maps(t, T, [T] * 3, [*kinds, _nothing], 0.97), torch.tensor([T] * 3))
 
 
-@exercise.prop(
-    "what counts is where most attention goes, not how much of it",
-    points=1,
-    hint="A row with weights 0.3, 0.2, 0.2, … has a largest one, too.",
-)
+@exercise.prop(1, "A row with weights 0.3, 0.2, 0.2, … has a largest one, too.")
 def weak(t: Trial) -> None:
+    """what counts is where most attention goes, not how much of it"""
     T = t.integer(10, 14)
     t.same(_maps(t, T, [T] * 2, [_offset(-1), _nothing, _offset(1)], 0.4), torch.tensor([T] * 2))
 
 
-@exercise.prop(
-    "queries whose key would lie outside the sentence are not held against a head",
-    points=1,
-    hint="In a sentence of 8 tokens, how many can look two tokens back?",
-)
+@exercise.prop(1, "In a sentence of 8 tokens, how many can look two tokens back?")
 def edges(t: Trial) -> None:
+    """queries whose key would lie outside the sentence are not held against a head"""
     kinds = [_offset(-2), _offset(2), _nothing]
     order = t.permutation(3).tolist()
     maps = _maps(t, 8, [8] * 3, [kinds[n] for n in order], 0.97)
@@ -115,11 +108,10 @@ def edges(t: Trial) -> None:
 
 
 @exercise.prop(
-    "padding neither asks nor counts",
-    points=1,
-    hint="Rows from `lengths` on belong to no word. Look at what your count does with them.",
+    1, "Rows from `lengths` on belong to no word. Look at what your count does with them."
 )
 def padding(t: Trial) -> None:
+    """padding neither asks nor counts"""
     lengths = [8, t.integer(9, 10), 16]
     kinds = [_offset(1), _nothing, _offset(-1)]
     order = t.permutation(3).tolist()
@@ -129,12 +121,10 @@ def padding(t: Trial) -> None:
     _sizes(t, _maps(t, 16, lengths, kinds, 0.98), torch.tensor(lengths), 0.97)
 
 
-@exercise.prop(
-    "heads that look to both sides, or are regular in some sentences only, are not positional",
-    points=0.5,
-    hint="Count over all queries of all sentences, and take no average before you look.",
-)
+@exercise.prop(0.5, "Count over all queries of all sentences, and take no average before you look.")
 def mixed(t: Trial) -> None:
+    """heads that look to both sides, or are regular in some sentences only, are not positional"""
+
     def both_sides(b: int, i: int) -> int:
         return i + (1 if i % 2 else -1)
 
@@ -148,12 +138,10 @@ def mixed(t: Trial) -> None:
     _sizes(t, maps, torch.tensor([12] * 3))
 
 
-@exercise.prop(
-    "all sentences are counted together, long ones for more than short ones",
-    points=0.5,
-    hint="Add up hits and queries over all sentences first, and divide once.",
-)
+@exercise.prop(0.5, "Add up hits and queries over all sentences first, and divide once.")
 def together(t: Trial) -> None:
+    """all sentences are counted together, long ones for more than short ones"""
+
     # Misses stand at odd places, which never look at the previous token by chance.
     def weak_when_short(b: int, i: int) -> int | None:
         return None if b == 0 and i in (3, 5) else i - 1
@@ -167,12 +155,10 @@ def together(t: Trial) -> None:
     _sizes(t, _maps(t, 16, lengths.tolist(), [weak_when_long, _offset(1)], 0.6), lengths)
 
 
-@exercise.prop(
-    "share and max_offset are used",
-    points=0.5,
-    hint="A share of 0.7 is reached by a head that looks there seven times out of ten.",
-)
+@exercise.prop(0.5, "A share of 0.7 is reached by a head that looks there seven times out of ten.")
 def options(t: Trial) -> None:
+    """share and max_offset are used"""
+
     def mostly(b: int, i: int) -> int | None:
         return None if i in (3, 5, 7) else i - 1
 

@@ -17,22 +17,19 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "head h of a token holds the h-th block of its channels, in order",
-    points=1,
-    hint="Number the channels 0, 1, 2, … for two tokens and print what each head holds.",
-)
+@exercise.prop(1, "Number the channels 0, 1, 2, … for two tokens and print what each head holds.")
 def values(t: Trial) -> None:
+    """head h of a token holds the h-th block of its channels, in order"""
     t.same(t.randn(2, t.integer(4, 6), 6), 3)
 
 
 @exercise.prop(
-    "what a head holds of token t comes from token t alone, and a gradient gets back to it",
-    points=1.5,
-    hint="Change one token and look at which entries of the heads change. And is anything detached,"
+    1.5,
+    "Change one token and look at which entries of the heads change. And is anything detached,"
     " converted to numpy or to a list?",
 )
 def own_token(t: Trial) -> None:
+    """what a head holds of token t comes from token t alone, and a gradient gets back to it"""
     x = t.randn(2, 5, 8)
     before = t.a_tensor(t.call(x, 4), (2, 4, 5, 2))
     place = t.integer(1, 3)
@@ -50,12 +47,9 @@ def own_token(t: Trial) -> None:
     t.gradient(t.randn(2, 3, 4, dtype=torch.float64), 2)
 
 
-@exercise.prop(
-    "any number of heads, from one to d_model",
-    points=0.5,
-    hint="Which sizes of your result depend on the number of heads, and which must not?",
-)
+@exercise.prop(0.5, "Which sizes of your result depend on the number of heads, and which must not?")
 def any_number(t: Trial) -> None:
+    """any number of heads, from one to d_model"""
     x = t.randn(3, 4, 12)
     for n_heads in (1, 2, 6, 12):
         t.same(x, n_heads, note=f"{n_heads} heads")

@@ -18,34 +18,27 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "KL(U ‖ P), the mean over the keys of ln U - ln P",
-    points=1,
-    hint="Every key has the same share 1/S in this sum. What stands behind the share?",
-)
+@exercise.prop(1, "Every key has the same share 1/S in this sum. What stands behind the share?")
 def from_uniform(t: Trial) -> None:
+    """KL(U ‖ P), the mean over the keys of ln U - ln P"""
     scores = 2 * t.randn(t.integer(2, 4), t.integer(5, 9))
     got = t.values(t.call(scores))
     t.close(got[0], t.want(scores)[0], "KL(U ‖ P)")
 
 
 @exercise.prop(
-    "KL(P ‖ U), the mean under the weights of ln P - ln U",
-    points=1,
-    hint="For weights (1/2, 1/2, 0, 0) it is ln 2. Which share does a key have in this sum?",
+    1, "For weights (1/2, 1/2, 0, 0) it is ln 2. Which share does a key have in this sum?"
 )
 def to_uniform(t: Trial) -> None:
+    """KL(P ‖ U), the mean under the weights of ln P - ln U"""
     scores = 2 * t.randn(t.integer(2, 4), t.integer(5, 9))
     got = t.values(t.call(scores))
     t.close(got[1], t.want(scores)[1], "KL(P ‖ U)")
 
 
-@exercise.prop(
-    "both are 0 for scores that are all alike, whatever their number",
-    points=0.5,
-    hint="What are the weights of three equal scores? And the logarithm of each?",
-)
+@exercise.prop(0.5, "What are the weights of three equal scores? And the logarithm of each?")
 def uniform(t: Trial) -> None:
+    """both are 0 for scores that are all alike, whatever their number"""
     # An answer that is 0 everywhere has said nothing.
     t.same(t.randn(4, t.integer(3, 6)))
     t.same(torch.full((2, t.integer(3, 40)), float(t.integer(-3, 3))), note="equal scores")
@@ -53,11 +46,10 @@ def uniform(t: Trial) -> None:
 
 
 @exercise.prop(
-    "scores in the ten thousands",
-    points=0.5,
-    hint="A weight of exactly 0 has no logarithm. Which function gives the logarithm itself?",
+    0.5, "A weight of exactly 0 has no logarithm. Which function gives the logarithm itself?"
 )
 def large(t: Trial) -> None:
+    """scores in the ten thousands"""
     scores = 1e4 * t.randn(3, 6)
     # Two best keys in one row: its weights are no zeros and ones.
     scores[0, :2] = scores.max()
@@ -71,12 +63,9 @@ def large(t: Trial) -> None:
         )
 
 
-@exercise.prop(
-    "batches and heads before the keys, and gradients",
-    points=0.5,
-    hint="Which axis are the keys? Count it from the end.",
-)
+@exercise.prop(0.5, "Which axis are the keys? Count it from the end.")
 def axes(t: Trial) -> None:
+    """batches and heads before the keys, and gradients"""
     scores = t.randn(2, 3, 4, 5)
     many = t.parts(t.call(scores), *exercise.returns)
     alone = t.parts(t.call(scores[1, 2, 3]), *exercise.returns)
@@ -86,10 +75,7 @@ def axes(t: Trial) -> None:
     t.gradient(t.randn(2, 4, dtype=torch.float64))
 
 
-@exercise.prop(
-    "the scores are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore.",
-)
+@exercise.prop(0.5, "Look for operations that end in an underscore.")
 def no_side_effect(t: Trial) -> None:
+    """the scores are left as they were"""
     t.unchanged(t.randn(3, 5))

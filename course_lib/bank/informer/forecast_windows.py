@@ -71,23 +71,19 @@ def _which(t: Trial, note: str, *args: object) -> None:
         t.close(g, w, what, note=f"{note}, with the scale taken out")
 
 
-@exercise.prop(
-    "each column is standardised by what the training rows know",
-    points=1.5,
-    hint="Add 100 to the rows of the test. Should anything before them change?",
-)
+@exercise.prop(1.5, "Add 100 to the rows of the test. Should anything before them change?")
 def scaled(t: Trial) -> None:
+    """each column is standardised by what the training rows know"""
     n, seq_len, pred_len = t.integer(20, 26), t.integer(4, 6), t.integer(2, 4)
     values = _series(t, 50, t.integer(2, 4))
     _digits(t, values, n, 30, 32 + pred_len, seq_len, pred_len)
 
 
 @exercise.prop(
-    "targets begin right after their inputs, and windows lie one row apart",
-    points=1,
-    hint="Let the series be 0, 1, 2, … and undo the scale: what are the first window's numbers?",
+    1, "Let the series be 0, 1, 2, … and undo the scale: what are the first window's numbers?"
 )
 def consecutive(t: Trial) -> None:
+    """targets begin right after their inputs, and windows lie one row apart"""
     values, seq_len, pred_len = _series(t, 60, 2), t.integer(5, 8), t.integer(2, 4)
     both = _windows(t, values, 30, 30, 50, seq_len, pred_len)
     t.expect(len(both) > pred_len, f"there are {len(both)} windows, wanted one for each row")
@@ -98,41 +94,33 @@ def consecutive(t: Trial) -> None:
 
 
 @exercise.prop(
-    "every row of the split is a target, the first and the last one, too",
-    points=1,
-    hint="Inputs may lie in the split before: they are known by then. How many windows is that?",
+    1, "Inputs may lie in the split before: they are known by then. How many windows is that?"
 )
 def all_targets(t: Trial) -> None:
+    """every row of the split is a target, the first and the last one, too"""
     seq_len, pred_len = t.integer(4, 8), t.integer(2, 3)
     for first, note in ((30, "a split in the middle"), (45, "the last split")):
         _which(t, note, _series(t, 60, 2), 30, first, first + 15, seq_len, pred_len)
 
 
-@exercise.prop(
-    "a split with nothing or too little before it begins where it can",
-    points=0.5,
-    hint="A slice that begins at -5 begins elsewhere. Where?",
-)
+@exercise.prop(0.5, "A slice that begins at -5 begins elsewhere. Where?")
 def nothing_before(t: Trial) -> None:
+    """a split with nothing or too little before it begins where it can"""
     _which(t, "from row 0", _series(t, 40, 2), 20, 0, 20, 6, 2)
     few = t.integer(2, 5)
     _which(t, "fewer rows before than wanted", _series(t, 40, 2), 20, few, 25, 7, 2)
 
 
-@exercise.prop(
-    "large numbers keep their digits; what comes out is single precision",
-    points=0.5,
-    hint="In single precision, how many digits of 10 000 000.25 stand behind the point?",
-)
+@exercise.prop(0.5, "In single precision, how many digits of 10 000 000.25 stand behind the point?")
 def digits(t: Trial) -> None:
+    """large numbers keep their digits; what comes out is single precision"""
     args = _series(t, 40, 2) + 1e7, 20, 20, 40, 5, 2
     _digits(t, *args)
     for part, what in zip(t.values(t.call(*args)), exercise.returns, strict=True):
         t.close(part.dtype, torch.float32, f"the dtype of {what}")
 
 
-@exercise.prop(
-    "the series is left as it was", points=0.5, hint="`values -= mean` changes the caller's series."
-)
+@exercise.prop(0.5, "`values -= mean` changes the caller's series.")
 def no_side_effect(t: Trial) -> None:
+    """the series is left as it was"""
     t.unchanged(_series(t, 40, 2), 20, 20, 30, 5, 2)

@@ -24,11 +24,10 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "the largest sampled score less the mean of the sampled scores",
-    points=1.5,
-    hint="For scores 3, 1 and 2 in the sample it is 1, however many keys there are besides.",
+    1.5, "For scores 3, 1 and 2 in the sample it is 1, however many keys there are besides."
 )
 def values(t: Trial) -> None:
+    """the largest sampled score less the mean of the sampled scores"""
     T, S, d = t.integer(4, 7), t.integer(20, 30), 2 * t.integer(2, 5)
     # No key is drawn twice: what that counts for is asked below.
     samples = torch.stack([t.permutation(S)[:3] for _ in range(T)])
@@ -36,11 +35,10 @@ def values(t: Trial) -> None:
 
 
 @exercise.prop(
-    "every query has its own sample",
-    points=0.5,
-    hint="Row t of `samples` belongs to query t. Give two equal queries different samples.",
+    0.5, "Row t of `samples` belongs to query t. Give two equal queries different samples."
 )
 def own_sample(t: Trial) -> None:
+    """every query has its own sample"""
     q, k = t.randn(1, 6).expand(4, 6).clone(), t.randn(12, 6)
     samples = torch.stack([t.permutation(12)[:3] for _ in range(4)])
     got = t.a_tensor(t.call(q, k, samples), (4,))
@@ -50,23 +48,19 @@ def own_sample(t: Trial) -> None:
     t.expect(bool((got != got[0]).any()), "equal queries with different samples measure alike")
 
 
-@exercise.prop(
-    "a key that was drawn twice counts twice, and one key alone gives 0",
-    points=0.5,
-    hint="The mean of 5, 5 and 2 isn't that of 5 and 2.",
-)
+@exercise.prop(0.5, "The mean of 5, 5 and 2 isn't that of 5 and 2.")
 def drawn_twice(t: Trial) -> None:
+    """a key that was drawn twice counts twice, and one key alone gives 0"""
     samples = torch.tensor([[0, 0, 1], [3, 2, 2], [4, 4, 0]])
     t.same(3 * t.randn(3, 4), t.randn(6, 4), samples)
     t.same(t.randn(3, 4), t.randn(6, 4), samples[:, :1], note="samples of one key")
 
 
 @exercise.prop(
-    "heads before queries and keys, which share the samples",
-    points=0.5,
-    hint="Index the axis of the keys, counted from the end, and leave those before it alone.",
+    0.5, "Index the axis of the keys, counted from the end, and leave those before it alone."
 )
 def heads(t: Trial) -> None:
+    """heads before queries and keys, which share the samples"""
     samples = torch.stack([t.permutation(7)[:3] for _ in range(4)])
     q, k = t.randn(2, 3, 4, 6), t.randn(2, 3, 7, 6)
     got = t.a_tensor(t.call(q, k, samples), (2, 3, 4))
@@ -75,21 +69,17 @@ def heads(t: Trial) -> None:
     t.expect(not got[0, 2].equal(got[1, 1]), "two heads measure alike")
 
 
-@exercise.prop(
-    "what is handed in is left as it was",
-    points=0.5,
-    hint="Scaling the queries with `*=` scales the caller's.",
-)
+@exercise.prop(0.5, "Scaling the queries with `*=` scales the caller's.")
 def no_side_effect(t: Trial) -> None:
+    """what is handed in is left as it was"""
     t.unchanged(t.randn(5, 4), t.randn(6, 4), t.integers(0, 5, 5, 2))
 
 
 @exercise.prop(
-    "no score that was not sampled is kept",
-    points=1.5,
-    hint="Fetch the keys of each sample first; then multiply each query with its own few.",
+    1.5, "Fetch the keys of each sample first; then multiply each query with its own few."
 )
 def cheap(t: Trial) -> None:
+    """no score that was not sampled is kept"""
     T, d_head, U = 20_000, 8, 10
     seeds = t.integer(0, 10**6), t.integer(0, 10**6)
     samples = t.integers(0, T - 1, T, U)

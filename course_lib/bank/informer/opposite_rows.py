@@ -50,34 +50,29 @@ def _larger(a: Tensor, b: Tensor, what: str) -> None:
 
 
 @exercise.prop(
-    "row 0 is the farther one by KL(U ‖ P)",
-    points=1,
-    hint="The mean over all keys of -ln P: what makes it large, a weight near 1 or one near 0?",
+    1, "The mean over all keys of -ln P: what makes it large, a weight near 1 or one near 0?"
 )
 def by_the_first(t: Trial) -> None:
+    """row 0 is the farther one by KL(U ‖ P)"""
     # A few keys: many are asked for below.
     for n in (3, 5, t.integer(6, 7)):
         first = _first(_rows(t, n))
         _larger(first[0], first[1], f"{n} keys, KL(U ‖ P) of row 0 and row 1")
 
 
-@exercise.prop(
-    "row 1 is the farther one by KL(P ‖ U)",
-    points=1,
-    hint="The mean under P of ln P: does a key without weight matter?",
-)
+@exercise.prop(1, "The mean under P of ln P: does a key without weight matter?")
 def by_the_second(t: Trial) -> None:
+    """row 1 is the farther one by KL(P ‖ U)"""
     for n in (3, 5, t.integer(6, 12)):
         second = _second(_rows(t, n))
         _larger(second[1], second[0], f"{n} keys, KL(P ‖ U) of row 1 and row 0")
 
 
 @exercise.prop(
-    "both, when there are a hundred keys or more",
-    points=1,
-    hint="Print both divergences of both rows for 5 and for 500 keys. Which of the four grows?",
+    1, "Print both divergences of both rows for 5 and for 500 keys. Which of the four grows?"
 )
 def many_keys(t: Trial) -> None:
+    """both, when there are a hundred keys or more"""
     for n in (96, t.integer(200, 400), 500):
         rows = _rows(t, n)
         first, second = _first(rows), _second(rows)
@@ -86,11 +81,10 @@ def many_keys(t: Trial) -> None:
 
 
 @exercise.prop(
-    "no score is below -8 or above 8",
-    points=0.5,
-    hint="Adding a number to a whole row changes no weight. Does that give you more room?",
+    0.5, "Adding a number to a whole row changes no weight. Does that give you more room?"
 )
 def bounded(t: Trial) -> None:
+    """no score is below -8 or above 8"""
     for n in (4, t.integer(5, 50)):
         rows = _rows(t, n)
         t.expect(not torch.equal(rows[0], rows[1]), "the two rows are the same")
@@ -98,11 +92,10 @@ def bounded(t: Trial) -> None:
 
 
 @exercise.prop(
-    "None where there is no such pair",
-    points=0.5,
-    hint="With two keys a row has one number that matters. How many orders does that allow?",
+    0.5, "With two keys a row has one number that matters. How many orders does that allow?"
 )
 def impossible(t: Trial) -> None:
+    """None where there is no such pair"""
     _rows(t, 3)
     for n in (2, 1):
         t.expect(t.call(n) is None, f"{n} keys: wanted None, as both divergences agree there")

@@ -36,33 +36,24 @@ def _repaired(t: Trial) -> None:
     t.expect(not same, "causal rows are still those of the colleague's function")
 
 
-@exercise.prop(
-    "not causal: the budget's best attend to all, the others take the mean of all values",
-    points=1,
-    hint="For 40 queries and factor 2 eight attend. Which rows of your result are alike?",
-)
+@exercise.prop(1, "For 40 queries and factor 2 eight attend. Which rows of your result are alike?")
 def everything(t: Trial) -> None:
+    """not causal: the budget's best attend to all, the others take the mean of all values"""
     _repaired(t)
     t.same(*_sample(t, t.integer(25, 40), 3), 2, note="factor 2")
     t.same(*_sample(t, 150), note="factor 5")
 
 
-@exercise.prop(
-    "causal: an active query attends to itself and what is before it",
-    points=1,
-    hint="What do the weights of one row sum to, once the later keys are gone?",
-)
+@exercise.prop(1, "What do the weights of one row sum to, once the later keys are gone?")
 def active_rows(t: Trial) -> None:
+    """causal: an active query attends to itself and what is before it"""
     T = t.integer(20, 30)
     t.same(*_sample(t, T), T, True, note="a factor so large that every query is active")
 
 
-@exercise.prop(
-    "causal: a query that doesn't attend takes the mean of the values so far",
-    points=1,
-    hint="Let all values be 1. What should come out, and what comes out of row 20?",
-)
+@exercise.prop(1, "Let all values be 1. What should come out, and what comes out of row 20?")
 def lazy_rows(t: Trial) -> None:
+    """causal: a query that doesn't attend takes the mean of the values so far"""
     # Falling measures: only the very first queries are active, by every count.
     T = t.integer(20, 30)
     q, k, v, _ = _sample(t, T)
@@ -72,11 +63,10 @@ def lazy_rows(t: Trial) -> None:
 
 
 @exercise.prop(
-    "causal: whether a query attends is settled by its rank among the queries so far",
-    points=1.5,
-    hint="Is query 10 active in a sequence of 11? Then it is in one of 30, whatever comes later.",
+    1.5, "Is query 10 active in a sequence of 11? Then it is in one of 30, whatever comes later."
 )
 def settled(t: Trial) -> None:
+    """causal: whether a query attends is settled by its rank among the queries so far"""
     for factor in (1, 2):
         T = t.integer(25, 35)
         q, k, v, measure = _sample(t, T)
@@ -91,23 +81,21 @@ def settled(t: Trial) -> None:
             )
 
 
-@exercise.prop(
-    "few tokens: all attend, and the result is attention",
-    points=0.5,
-    hint="The budget never exceeds the length. What is it for one token?",
-)
+@exercise.prop(0.5, "The budget never exceeds the length. What is it for one token?")
 def few(t: Trial) -> None:
+    """few tokens: all attend, and the result is attention"""
     for causal in (False, True):
         t.same(*_sample(t, t.integer(4, 6)), 5, causal)
         t.same(*_sample(t, 1), 1, causal, note="one token")
 
 
 @exercise.prop(
-    "causal or not, half and double precision stay what they are, and gradients reach q, k and v",
-    points=0.5,
-    hint="In which precision are your even weights? And is what is chosen still in the graph?",
+    0.5, "In which precision are your even weights? And is what is chosen still in the graph?"
 )
 def gradients(t: Trial) -> None:
+    """causal or not, half and double precision stay what they are, and gradients reach q, k
+    and v
+    """
     _repaired(t)
     q, k, v = (t.randn(9, 3, dtype=torch.float64) for _ in range(3))
     for causal in (False, True):
@@ -118,10 +106,9 @@ def gradients(t: Trial) -> None:
         t.gradient(q, k, v, t.permutation(9), 1, causal)
 
 
-@exercise.prop(
-    "what is handed in is left as it was", points=0.5, hint="Write into a tensor of your own."
-)
+@exercise.prop(0.5, "Write into a tensor of your own.")
 def no_side_effect(t: Trial) -> None:
+    """what is handed in is left as it was"""
     _repaired(t)
     for causal in (False, True):
         t.unchanged(*_sample(t, 12), 2, causal)

@@ -44,22 +44,20 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "over time at each place, then over space in each frame",
-    points=1.5,
-    hint="With one frame the second step alone is left, with one place the first. Which is right?",
+    1.5, "With one frame the second step alone is left, with one place the first. Which is right?"
 )
 def values(t: Trial) -> None:
+    """over time at each place, then over space in each frame"""
     frames = t.integer(3, 6)
     t.same(t.randn(frames, frames + t.integer(1, 3), 4), note="more places than frames")
     t.same(t.randn(5, 3, 6), note="more frames than places")
 
 
 @exercise.prop(
-    "causal: no frame sees a later one",
-    points=1.5,
-    hint="Change the last frame. Which frames of the result may change, and which must they not?",
+    1.5, "Change the last frame. Which frames of the result may change, and which must they not?"
 )
 def causal(t: Trial) -> None:
+    """causal: no frame sees a later one"""
     video = t.randn(4, t.integer(3, 6), 4)
     out = t.same(video, True)
     changed = video.clone()
@@ -67,28 +65,23 @@ def causal(t: Trial) -> None:
     t.close(t.call(changed, True)[:-1], out[:-1], "earlier frames, the last one changed")
 
 
-@exercise.prop(
-    "one frame, one place", points=0.5, hint="Attention over a single token returns that token."
-)
+@exercise.prop(0.5, "Attention over a single token returns that token.")
 def alone(t: Trial) -> None:
+    """one frame, one place"""
     for flag in (False, True):
         t.same(t.randn(1, t.integer(3, 5), 4), flag, note="one frame")
         t.same(t.randn(t.integer(3, 5), 1, 4), flag, note="one place")
 
 
-@exercise.prop(
-    "what is handed in is left as it was", points=0.5, hint="Write into a tensor of your own."
-)
+@exercise.prop(0.5, "Write into a tensor of your own.")
 def no_side_effect(t: Trial) -> None:
+    """what is handed in is left as it was"""
     t.unchanged(t.randn(3, 4, 6), True)
 
 
-@exercise.prop(
-    "only scores of one place or of one frame are ever made",
-    points=1,
-    hint="Which axis has to be a batch in the first step, and which in the second?",
-)
+@exercise.prop(1, "Which axis has to be a batch in the first step, and which in the second?")
 def cheap(t: Trial) -> None:
+    """only scores of one place or of one frame are ever made"""
     frames, places, d_model = 96, 96, 4
     seed = t.integer(0, 10**6)
     shape = [frames, places, d_model]

@@ -48,13 +48,11 @@ def two_sentences(t: Trial) -> tuple[Tensor, Tensor]:
     return torch.stack([long, short]), torch.stack([true, links(6, 4, (0, 1), (1, 0))])
 
 
-@exercise.prop(
-    "each target word is linked to its strongest source word, and the rate is"
-    " 1 − 2 |A ∩ G| / (|A| + |G|)",
-    points=1,
-    hint="Draw both sets of links on paper: count A, count G, count what they share.",
-)
+@exercise.prop(1, "Draw both sets of links on paper: count A, count G, count what they share.")
 def values(t: Trial) -> None:
+    """each target word is linked to its strongest source word, and the rate is 1 − 2 |A ∩ G| / (|A|
+    + |G|)
+    """
     weights, gold = two_sentences(t)
     got = t.call(weights[0], gold[0])
     t.close(got, t.want(weights[0], gold[0]), RATE, note="6 links drawn, 5 true, 3 in common")
@@ -64,12 +62,9 @@ def values(t: Trial) -> None:
     t.close(t.call(weights, gold), t.want(weights, gold), RATE, note="3 drawn, 5 true, 2 in common")
 
 
-@exercise.prop(
-    "the rate is 0 for the true links and 1 for none of them",
-    points=0.5,
-    hint="Put the true links in as weights, and then others: what should come out?",
-)
+@exercise.prop(0.5, "Put the true links in as weights, and then others: what should come out?")
 def ends(t: Trial) -> None:
+    """the rate is 0 for the true links and 1 for none of them"""
     order = t.permutation(4).tolist()
     weights = attention(t, order, 5)
     gold = links(4, 5, *enumerate(order))
@@ -77,12 +72,9 @@ def ends(t: Trial) -> None:
     t.close(t.call(weights, gold.roll(1, dims=1)), 1.0, RATE, note="no link right")
 
 
-@exercise.prop(
-    "with a threshold, every pair with at least that weight is linked: many, one or none a word",
-    points=0.5,
-    hint="One source word for each target word cannot say that two words became one.",
-)
+@exercise.prop(0.5, "One source word for each target word cannot say that two words became one.")
 def threshold(t: Trial) -> None:
+    """with a threshold, every pair with at least that weight is linked: many, one or none a word"""
     # Only where the rate has to be 0: its formula is asked above.
     order = t.permutation(4).tolist()
     weights = torch.zeros(3, 4)
@@ -97,12 +89,9 @@ def threshold(t: Trial) -> None:
         t.expect(rate != 0, f"threshold {least}: the rate is 0 although a link is not true")
 
 
-@exercise.prop(
-    "a row of zeros, as padding has it, gets no link",
-    points=0.5,
-    hint="What does argmax answer for a row of zeros?",
-)
+@exercise.prop(0.5, "What does argmax answer for a row of zeros?")
 def zero_rows(t: Trial) -> None:
+    """a row of zeros, as padding has it, gets no link"""
     order = t.permutation(3).tolist()
     weights = torch.cat([attention(t, order, 3), torch.zeros(3, 3)])
     gold = links(6, 3, *enumerate(order))
@@ -111,12 +100,9 @@ def zero_rows(t: Trial) -> None:
     t.close(t.call(nothing, nothing.bool()), 0.0, RATE, note="no links on either side")
 
 
-@exercise.prop(
-    "for a batch the links of all sentences are counted together",
-    points=0.5,
-    hint="Which sentence should weigh more, one of two words or one of twenty?",
-)
+@exercise.prop(0.5, "Which sentence should weigh more, one of two words or one of twenty?")
 def pooled(t: Trial) -> None:
+    """for a batch the links of all sentences are counted together"""
     # The same words as one long sentence have the same links.
     weights, gold = two_sentences(t)
     short = weights[1, :2, :2], gold[1, :2, :2]

@@ -18,22 +18,18 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "without padding, weights are a softmax over the keys and the context is their average",
-    points=1,
-    hint="For one query, what must sum to 1? Then average the values with it.",
-)
+@exercise.prop(1, "For one query, what must sum to 1? Then average the values with it.")
 def values(t: Trial) -> None:
+    """without padding, weights are a softmax over the keys and the context is their average"""
     words, width = t.integer(4, 6), t.integer(1, 3)
     t.same(t.randn(2, 3, words), t.randn(2, words, width), torch.tensor([words, words]))
 
 
 @exercise.prop(
-    "padding gets a weight of exactly 0, and the real words share a weight of 1",
-    points=1.5,
-    hint="Print one row of your weights: is anything left after the last word, is its sum 1?",
+    1.5, "Print one row of your weights: is anything left after the last word, is its sum 1?"
 )
 def padding(t: Trial) -> None:
+    """padding gets a weight of exactly 0, and the real words share a weight of 1"""
     # Of the same shapes twice: no call remembers the lengths of another.
     for lengths in (torch.tensor([2, 6, t.integer(3, 5)]), torch.tensor([6, t.integer(2, 4), 1])):
         # Padding that would win if it were not masked, with values that would be seen.
@@ -47,11 +43,10 @@ def padding(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a sentence gets the same context alone and in a batch with longer ones",
-    points=1,
-    hint="Take one sentence of your batch, cut its padding off, and compare the two contexts.",
+    1, "Take one sentence of your batch, cut its padding off, and compare the two contexts."
 )
 def alone(t: Trial) -> None:
+    """a sentence gets the same context alone and in a batch with longer ones"""
     real, longest = t.integer(2, 3), t.integer(5, 7)
     scores, values = t.randn(2, 3, longest), t.randn(2, longest, 4)
     # Embeddings of padding are often zero: is that enough?
@@ -65,11 +60,10 @@ def alone(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a sentence of length 0 has weights and context of exactly 0, and finite gradients",
-    points=0.5,
-    hint="What is a softmax over nothing but minus infinity? Decide what such a row shall be.",
+    0.5, "What is a softmax over nothing but minus infinity? Decide what such a row shall be."
 )
 def empty(t: Trial) -> None:
+    """a sentence of length 0 has weights and context of exactly 0, and finite gradients"""
     f64 = torch.float64
     scores, values = t.randn(2, 3, 4, dtype=f64), t.randn(2, 4, 2, dtype=f64)
     lengths = torch.tensor([0, 3])
@@ -77,12 +71,9 @@ def empty(t: Trial) -> None:
     t.gradient(scores, values, lengths)
 
 
-@exercise.prop(
-    "very large scores do no harm, on words or on padding",
-    points=0.5,
-    hint="Try words that score -10000 beside padding that scores +10000.",
-)
+@exercise.prop(0.5, "Try words that score -10000 beside padding that scores +10000.")
 def large_scores(t: Trial) -> None:
+    """very large scores do no harm, on words or on padding"""
     scores = 1e4 * t.randn(1, 3, 3).abs()
     scores = torch.cat([-scores, scores + 1e4], dim=-1)
     t.same(scores, t.randn(1, 6, 2), torch.tensor([3]))
@@ -90,22 +81,18 @@ def large_scores(t: Trial) -> None:
 
 
 @exercise.prop(
-    "half precision works and stays half precision",
-    points=0.5,
-    hint="What is the largest float16? Does every number you fill in fit, in your dtype?",
+    0.5, "What is the largest float16? Does every number you fill in fit, in your dtype?"
 )
 def half(t: Trial) -> None:
+    """half precision works and stays half precision"""
     f16 = torch.float16
     scores, values = t.randn(2, 3, 4, dtype=f16), t.randn(2, 4, 2, dtype=f16)
     t.same(scores, values, torch.tensor([4, 2]), exact=True)
 
 
-@exercise.prop(
-    "gradients reach scores and values",
-    points=0.5,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(0.5, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach scores and values"""
     f64 = torch.float64
     t.gradient(
         t.randn(2, 3, 4, dtype=f64), t.randn(2, 4, 2, dtype=f64), torch.tensor([4, t.integer(2, 3)])
@@ -113,9 +100,8 @@ def gradients(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore, and for assignments into an argument.",
+    0.5, "Look for operations that end in an underscore, and for assignments into an argument."
 )
 def no_side_effect(t: Trial) -> None:
+    """the arguments are left as they were"""
     t.unchanged(t.randn(2, 3, 5), t.randn(2, 5, 2), torch.tensor([5, t.integer(2, 4)]))

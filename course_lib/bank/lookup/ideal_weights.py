@@ -24,12 +24,12 @@ def reordered(t: Trial, n: int) -> list[tuple[int, int]]:
 
 
 @exercise.prop(
-    "a target word shares its attention equally among the source words it is linked to",
-    points=1,
-    hint="Rows are target words. A row with two links: what are its two numbers? And a link is"
+    1,
+    "Rows are target words. A row with two links: what are its two numbers? And a link is"
     " (source, target), a matrix (target, source): which index comes first?",
 )
 def values(t: Trial) -> None:
+    """a target word shares its attention equally among the source words it is linked to"""
     links = reordered(t, 4)
     t.same(links, 4, 4, note="one to one, in another order")
     # The fourth target word translates two more source words: n to 1.
@@ -43,11 +43,10 @@ def values(t: Trial) -> None:
 
 
 @exercise.prop(
-    "rows sum to 1; columns sum to whatever the links make of them",
-    points=0.5,
-    hint="One source word becomes three target words: how much attention does it get in all?",
+    0.5, "One source word becomes three target words: how much attention does it get in all?"
 )
 def sums(t: Trial) -> None:
+    """rows sum to 1; columns sum to whatever the links make of them"""
     first = t.integer(0, 1)
     links = [(first, 0), (first, 1), (first, 2), (1 - first, 3)]
     weights = t.a_tensor(t.call(links, 3, 4), (4, 3))
@@ -57,12 +56,9 @@ def sums(t: Trial) -> None:
     t.close(weights.sum(0), wanted, "the sum of the columns")
 
 
-@exercise.prop(
-    "links come in any order",
-    points=0.5,
-    hint="Does your second link of a word undo what the first has written?",
-)
+@exercise.prop(0.5, "Does your second link of a word undo what the first has written?")
 def any_order(t: Trial) -> None:
+    """links come in any order"""
     links = [(0, 0), (1, 0), (2, 1), (3, 1), (1, 2), (2, 3)]
     order = t.permutation(len(links)).tolist()
     if order.index(0) < order.index(1):
@@ -73,12 +69,9 @@ def any_order(t: Trial) -> None:
     t.close(t.call([links[i] for i in order], 4, 4), before, note="links in another order")
 
 
-@exercise.prop(
-    "a target word without a link attends to nothing: its row is 0",
-    points=0.5,
-    hint="What is the sum of such a row, and what do you do with that sum?",
-)
+@exercise.prop(0.5, "What is the sum of such a row, and what do you do with that sum?")
 def no_link(t: Trial) -> None:
+    """a target word without a link attends to nothing: its row is 0"""
     links = reordered(t, 4)
     # A word whose source has another number, so that no row and column are taken for each other.
     moved = [target for s, target in links if s != target]
@@ -91,12 +84,9 @@ def no_link(t: Trial) -> None:
     t.same([], 3, 3, note="no links at all")
 
 
-@exercise.prop(
-    "a link that is listed twice counts once",
-    points=0.5,
-    hint="Two annotators drew the same link. Is the word then linked twice as much?",
-)
+@exercise.prop(0.5, "Two annotators drew the same link. Is the word then linked twice as much?")
 def twice(t: Trial) -> None:
+    """a link that is listed twice counts once"""
     a, b, c = t.permutation(3).tolist()
     links = [(a, 0), (b, 0), (c, 1)]
     once = t.a_tensor(t.call(links, 3, 3), (3, 3))

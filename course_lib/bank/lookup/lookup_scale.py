@@ -45,12 +45,9 @@ def even(t: Trial, n: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:
     return query, (along * query + across)[t.permutation(n)]
 
 
-@exercise.prop(
-    "with two keys the better one gets just the weight that is wanted",
-    points=0.5,
-    hint="Two keys: the weight is a sigmoid of the difference of the two scores.",
-)
+@exercise.prop(0.5, "Two keys: the weight is a sigmoid of the difference of the two scores.")
 def two_keys(t: Trial) -> None:
+    """with two keys the better one gets just the weight that is wanted"""
     query, keys = even(t, 2, t.integer(2, 4))
     for least in (0.6, 0.9, 0.999):
         got = t.call(query, keys, least)
@@ -58,11 +55,10 @@ def two_keys(t: Trial) -> None:
 
 
 @exercise.prop(
-    "with many keys each of them counts, not the runner-up alone",
-    points=1,
-    hint="Put your scale back into the softmax over *all* keys: is the largest weight `least`?",
+    1, "Put your scale back into the softmax over *all* keys: is the largest weight `least`?"
 )
 def many_keys(t: Trial) -> None:
+    """with many keys each of them counts, not the runner-up alone"""
     for n in (t.integer(4, 6), 12):
         query, keys = even(t, n, 3)
         got = t.call(query, keys, 0.9)
@@ -70,11 +66,10 @@ def many_keys(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the best match has the largest inner product, be it the nearest key or not",
-    points=0.5,
-    hint="Attention sees k·q and nothing else. When is the largest product not the nearest key?",
+    0.5, "Attention sees k·q and nothing else. When is the largest product not the nearest key?"
 )
 def long_keys(t: Trial) -> None:
+    """the best match has the largest inner product, be it the nearest key or not"""
     side = t.randn(2).sign()
     query = torch.tensor([1.0, 0.0])
     # The first key is the query itself, the second is long and askew: it scores higher.
@@ -82,12 +77,9 @@ def long_keys(t: Trial) -> None:
     t.close(t.call(query, keys, 0.95), t.want(query, keys, 0.95), NUMBER)
 
 
-@exercise.prop(
-    "no sharpening is needed for what equal weights give already: the scale is 0",
-    points=0.5,
-    hint="What are the weights of n keys at scale 0?",
-)
+@exercise.prop(0.5, "What are the weights of n keys at scale 0?")
 def nothing_to_do(t: Trial) -> None:
+    """no sharpening is needed for what equal weights give already: the scale is 0"""
     query, keys = spread(t, 5, 3)
     t.close(t.call(query, keys, 0.15), 0.0, NUMBER, note="a weight of 0.15 among 5 keys")
     same = t.randn(1, 3).expand(4, 3)
@@ -96,12 +88,9 @@ def nothing_to_do(t: Trial) -> None:
     t.expect(float(got) > 0, "a weight of 0.5 among 5 keys needs a positive scale")
 
 
-@exercise.prop(
-    "keys that match equally well cannot be told apart: the scale is infinite",
-    points=0.5,
-    hint="What is the limit of the largest weight if two keys share the best score?",
-)
+@exercise.prop(0.5, "What is the limit of the largest weight if two keys share the best score?")
 def ties(t: Trial) -> None:
+    """keys that match equally well cannot be told apart: the scale is infinite"""
     # Halves and quarters, so that the two best scores are equal to the last bit. The third key is
     # the farthest and looks the other way: no measure takes it for the best.
     best = 0.5 * t.integers(1, 4, 2)
@@ -116,12 +105,9 @@ def ties(t: Trial) -> None:
     )
 
 
-@exercise.prop(
-    "a query twice as long needs half the scale, and any size of number is found",
-    points=1,
-    hint="Does your search end before the answer? Let it grow until it is beyond it.",
-)
+@exercise.prop(1, "Does your search end before the answer? Let it grow until it is beyond it.")
 def sizes(t: Trial) -> None:
+    """a query twice as long needs half the scale, and any size of number is found"""
     query, keys = spread(t, 4, 3)
     found = []
     for size in (1.0, 0.5, 2.0, 1e5, 1e-5):

@@ -17,54 +17,41 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "score (b, t, s) is the number s_t W_a h_s of sentence b",
-    points=1,
-    hint="Write the score of one query and one key as a sum over two indices, in order.",
-)
+@exercise.prop(1, "Write the score of one query and one key as a sum over two indices, in order.")
 def values(t: Trial) -> None:
+    """score (b, t, s) is the number s_t W_a h_s of sentence b"""
     t.same(t.randn(2, 3, 5), t.randn(2, 3, 5), t.randn(5, 5))
 
 
-@exercise.prop(
-    "queries and keys may differ in number and in width",
-    points=0.5,
-    hint="W_a is (d_query, d_key). Which side of it fits the query?",
-)
+@exercise.prop(0.5, "W_a is (d_query, d_key). Which side of it fits the query?")
 def widths(t: Trial) -> None:
+    """queries and keys may differ in number and in width"""
     wide = t.integer(5, 7)
     t.same(t.randn(2, 3, 4), t.randn(2, 6, wide), t.randn(4, wide))
     t.same(t.randn(3, 1, wide), t.randn(3, 2, 1), t.randn(wide, 1), note="keys of width 1")
 
 
 @exercise.prop(
-    "a score is linear in the query: twice the query, twice the score",
-    points=0.5,
-    hint="Is anything in your function that bends or normalises? Weights come a step later.",
+    0.5, "Is anything in your function that bends or normalises? Weights come a step later."
 )
 def linear(t: Trial) -> None:
+    """a score is linear in the query: twice the query, twice the score"""
     query, keys, weight = t.randn(2, 3, 4), t.randn(2, 5, 4), t.randn(4, 4)
     once = t.a_tensor(t.call(query, keys, weight), (2, 3, 5))
     t.close(t.call(3 * query, keys, weight), 3 * once, "the score of three times the query")
     t.expect((once.abs() > 0.1).any(), "all scores are nearly 0")
 
 
-@exercise.prop(
-    "gradients reach query, keys and W_a",
-    points=0.5,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(0.5, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach query, keys and W_a"""
     f64 = torch.float64
     t.gradient(t.randn(1, 2, 3, dtype=f64), t.randn(1, 4, 3, dtype=f64), t.randn(3, 3, dtype=f64))
 
 
-@exercise.prop(
-    "half precision stays half precision",
-    points=0.5,
-    hint="Does a new tensor, or a conversion, bring another dtype in?",
-)
+@exercise.prop(0.5, "Does a new tensor, or a conversion, bring another dtype in?")
 def half(t: Trial) -> None:
+    """half precision stays half precision"""
     bf16 = torch.bfloat16
     args = t.randn(1, 2, 4, dtype=bf16), t.randn(1, 3, 4, dtype=bf16), t.randn(4, 4, dtype=bf16)
     got = t.a_tensor(t.call(*args), (1, 2, 3))

@@ -48,22 +48,18 @@ def _sizes(
     )
 
 
-@exercise.prop(
-    "without padding: scores, weights, context, readout and output matrix follow 2.1 to 2.3",
-    points=1,
-    hint="Follow one number: which function gives it, and which one takes it next?",
-)
+@exercise.prop(1, "Follow one number: which function gives it, and which one takes it next?")
 def values(t: Trial) -> None:
+    """without padding: scores, weights, context, readout and output matrix follow 2.1 to 2.3"""
     words = t.integer(4, 6)
     t.same(*_sizes(t, [words, words], queries=3))
 
 
 @exercise.prop(
-    "the weights of a row sum to 1 over the real words, and padding has exactly 0",
-    points=1,
-    hint="Print one row of your weights: which of them belong to padding, and what is their sum?",
+    1, "Print one row of your weights: which of them belong to padding, and what is their sum?"
 )
 def padding(t: Trial) -> None:
+    """the weights of a row sum to 1 over the real words, and padding has exactly 0"""
     hidden, states, lengths, w_a, *rest = _sizes(t, [2, 6, t.integer(3, 5)], queries=2, spare=1)
     # Scores of which no finite number is far below, and other lengths in a second call.
     alike = torch.ones_like(hidden), torch.ones_like(states)
@@ -77,12 +73,9 @@ def padding(t: Trial) -> None:
         t.close(weights.sum(-1), torch.ones(3, 2), "the sum of a row's weights")
 
 
-@exercise.prop(
-    "the context is the sum of the encoder's states with just the weights that are returned",
-    points=0.5,
-    hint="Which vectors are averaged, and what is joined with what before W_c?",
-)
+@exercise.prop(0.5, "Which vectors are averaged, and what is joined with what before W_c?")
 def own_weights(t: Trial) -> None:
+    """the context is the sum of the encoder's states with just the weights that are returned"""
     hidden, states, lengths, w_a, w_c, w_out = _sizes(t, [5, t.integer(2, 4)], queries=3)
     logits, weights = t.parts(t.call(hidden, states, lengths, w_a, w_c, w_out), *RETURNS)
     weights = t.a_tensor(weights, (2, 3, 5), "weights")
@@ -90,12 +83,9 @@ def own_weights(t: Trial) -> None:
     t.close(logits, want, "the logits", note="computed again from your weights")
 
 
-@exercise.prop(
-    "source words in another order: the columns of the map move with them, the logits stay",
-    points=0.5,
-    hint="Nothing in attention knows the place of a key. What in your function does?",
-)
+@exercise.prop(0.5, "Nothing in attention knows the place of a key. What in your function does?")
 def order(t: Trial) -> None:
+    """source words in another order: the columns of the map move with them, the logits stay"""
     hidden, states, lengths, *matrices = _sizes(t, [5, 5], queries=2)
     # Every word changes its place, the last one too.
     moved = torch.arange(5).roll(t.integer(1, 4))
@@ -107,11 +97,10 @@ def order(t: Trial) -> None:
 
 
 @exercise.prop(
-    "word by word as all at once, and no call leaves a trace in a later one",
-    points=0.5,
-    hint="Each query has a row of weights of its own. What else, or which earlier call, counts?",
+    0.5, "Each query has a row of weights of its own. What else, or which earlier call, counts?"
 )
 def word_by_word(t: Trial) -> None:
+    """word by word as all at once, and no call leaves a trace in a later one"""
     hidden, states, *rest = _sizes(t, [4, t.integer(2, 3)], queries=3)
     at_once = t.parts(t.call(hidden, states, *rest), *RETURNS)
     logits, weights = t.a_tensor(at_once[0], (2, 3, 6), "logits"), at_once[1]
@@ -123,20 +112,17 @@ def word_by_word(t: Trial) -> None:
     t.close(torch.cat([one[1] for one in single], 1), weights, "the weights", note="word by word")
 
 
-@exercise.prop(
-    "gradients reach both kinds of states and all three matrices",
-    points=1,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(1, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach both kinds of states and all three matrices"""
     t.gradient(*_sizes(t, [4, t.integer(2, 3)], queries=2, dtype=torch.float64))
 
 
 @exercise.prop(
-    f"{STEPS} small steps of training teach it to find words: a loss below {LOSS}, where guessing"
-    f" has {math.log(2 * WORDS):.1f}",
-    points=1.5,
-    hint="First mend what fails above. Then: what must move for the right word to get the weight?",
+    1.5,
+    "First mend what fails above. Then: what must move for the right word to get the weight?",
+    says=f"{STEPS} small steps of training teach it to find words: a loss below {LOSS}, where"
+    f" guessing has {math.log(2 * WORDS):.1f}",
 )
 def reach(t: Trial) -> None:
     # Nothing is looked for in the beginning: a circle that is turned round would be learned slowly.

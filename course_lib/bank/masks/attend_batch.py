@@ -30,23 +30,19 @@ def _inputs(t: Trial, B: int, H: int, T: int = 4, S: int = 5) -> tuple[Tensor, T
 
 
 @exercise.prop(
-    "a mask (B, T, S) holds for its own sentence and all its heads, also if B = H",
-    points=1.5,
-    hint="Broadcasting lines shapes up from the right. What does the axis B of the mask meet?",
+    1.5, "Broadcasting lines shapes up from the right. What does the axis B of the mask meet?"
 )
 def one_table_each(t: Trial) -> None:
+    """a mask (B, T, S) holds for its own sentence and all its heads, also if B = H"""
     n = t.integer(2, 3)
     q, k, v = _inputs(t, n, n)
     for keep in (t.keep_mask(n, 4, 5), t.keep_mask(n, 4, 5)):
         t.same(q, k, v, keep, note=f"{n} sentences, {n} heads")
 
 
-@exercise.prop(
-    "also if B and H differ; (T, S), (B, 1, 1, S) and (B, H, T, S) mean what they always meant",
-    points=1.5,
-    hint="Which masks needed no repair? Do they still pass through yours unharmed?",
-)
+@exercise.prop(1.5, "Which masks needed no repair? Do they still pass through yours unharmed?")
 def other_shapes(t: Trial) -> None:
+    """also if B and H differ; (T, S), (B, 1, 1, S) and (B, H, T, S) mean what they always meant"""
     for B, H in ((3, 2), (2, 4), (1, 3)):
         q, k, v = _inputs(t, B, H)
         t.same(q, k, v, t.keep_mask(B, 4, 5), note=f"{B} sentences, {H} heads")
@@ -57,12 +53,9 @@ def other_shapes(t: Trial) -> None:
         t.same(q, k, v, t.keep_mask(*shape), note=f"mask {shape}")
 
 
-@exercise.prop(
-    "a query that sees nothing gets exactly 0, in every dtype, and finite gradients",
-    points=1,
-    hint="Which number does a mask put in place of a score, and is there one in float16?",
-)
+@exercise.prop(1, "Which number does a mask put in place of a score, and is there one in float16?")
 def empty_rows(t: Trial) -> None:
+    """a query that sees nothing gets exactly 0, in every dtype, and finite gradients"""
     mask = t.keep_mask(1, 4, 5)
     mask[0, 1] = False
     q, k, v = _inputs(t, 1, 2)
@@ -72,12 +65,12 @@ def empty_rows(t: Trial) -> None:
 
 
 @exercise.prop(
-    "dropout acts on the output of every head, and the weights returned are those before it",
-    points=1,
-    hint="Do the rows that you draw sum to 1 while the model is trained? And without a mask, and"
+    1,
+    "Do the rows that you draw sum to 1 while the model is trained? And without a mask, and"
     " without dropout, what did chapter 3 return?",
 )
 def before_dropout(t: Trial) -> None:
+    """dropout acts on the output of every head, and the weights returned are those before it"""
     t.same(*_inputs(t, 2, 3), note="without mask and dropout")
     # Factors 0 and 2, as dropout with probability 1/2 has them.
     drop = 2.0 * t.integers(0, 1, 2, 2, 4, 5)

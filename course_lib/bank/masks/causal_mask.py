@@ -15,34 +15,25 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "as many queries as keys: each sees itself and everything before",
-    points=1,
-    hint="Write the 3 x 3 table by hand: which row belongs to the first query?",
-)
+@exercise.prop(1, "Write the 3 x 3 table by hand: which row belongs to the first query?")
 def square(t: Trial) -> None:
+    """as many queries as keys: each sees itself and everything before"""
     for n in (1, 3, t.integer(4, 8)):
         t.same(n, note=f"T = {n}")
     t.same(4, 4, note="T = 4 and S = 4")
 
 
-@exercise.prop(
-    "T new queries after S - T cached keys",
-    points=1,
-    hint="At which position of the whole sequence does the first new query stand?",
-)
+@exercise.prop(1, "At which position of the whole sequence does the first new query stand?")
 def cached(t: Trial) -> None:
+    """T new queries after S - T cached keys"""
     queries = t.integer(2, 4)
     for T, S in ((1, 5), (queries, queries + 1), (queries, queries + t.integer(2, 6))):
         t.same(T, S, note=f"T = {T} and S = {S}")
 
 
-@exercise.prop(
-    "decoding in steps sees what decoding at once sees",
-    points=0.5,
-    hint="Compare the last rows of your mask for (S, S) with your mask for (T, S).",
-)
+@exercise.prop(0.5, "Compare the last rows of your mask for (S, S) with your mask for (T, S).")
 def in_steps(t: Trial) -> None:
+    """decoding in steps sees what decoding at once sees"""
     total = t.integer(5, 8)
     whole = t.a_tensor(t.call(total, total), (total, total))
     visible = whole.sum(dim=-1).tolist()
@@ -56,11 +47,10 @@ def in_steps(t: Trial) -> None:
 
 
 @exercise.prop(
-    "more queries than keys raise a ValueError",
-    points=0.5,
-    hint="If the queries are the last of the positions, what would stand before the first key?",
+    0.5, "If the queries are the last of the positions, what would stand before the first key?"
 )
 def too_few_keys(t: Trial) -> None:
+    """more queries than keys raise a ValueError"""
     T = t.integer(3, 6)
     t.close(t.call(T, T), t.want(T, T), note=f"T = {T} and S = {T}", exact=True)
     for S in (T - 1, 0):

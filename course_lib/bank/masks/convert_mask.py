@@ -29,45 +29,37 @@ def _right_padded(t: Trial, B: int, S: int) -> Tensor:
     return torch.arange(S) < lengths[:, None]
 
 
-@exercise.prop(
-    "between the two boolean conventions, for masks of any shape",
-    points=0.5,
-    hint="Write both tables down for a causal mask of two tokens.",
-)
+@exercise.prop(0.5, "Write both tables down for a causal mask of two tokens.")
 def booleans(t: Trial) -> None:
+    """between the two boolean conventions, for masks of any shape"""
     keep = t.keep_mask(2, 1, 3, 5, keep=0.8)
     t.same(keep, "keep", "blocked", 5)
     t.same(~keep, "blocked", "keep", 5)
 
 
 @exercise.prop(
-    "from and to integers, 1 = may attend",
-    points=0.5,
-    hint="A tokenizer hands out attention_mask = [1, 1, 1, 0]: how many tokens are real?",
+    0.5, "A tokenizer hands out attention_mask = [1, 1, 1, 0]: how many tokens are real?"
 )
 def integers(t: Trial) -> None:
+    """from and to integers, 1 = may attend"""
     keep = t.keep_mask(3, t.integer(4, 6), keep=0.8)
     t.same(keep, "keep", "integers", keep.shape[1], exact=True)
     t.same(keep.long(), "integers", "blocked", keep.shape[1])
 
 
-@exercise.prop(
-    "to the additive convention: float32, exactly 0 or -inf, never NaN",
-    points=1,
-    hint="What is 0 times infinity? Print the result for one True and one False.",
-)
+@exercise.prop(1, "What is 0 times infinity? Print the result for one True and one False.")
 def to_additive_mask(t: Trial) -> None:
+    """to the additive convention: float32, exactly 0 or -inf, never NaN"""
     keep = t.keep_mask(2, 1, 4, 4)
     t.same(keep, "keep", "additive", 4)
     t.same(~keep, "blocked", "additive", 4)
 
 
 @exercise.prop(
-    "from the additive convention: -inf, and any finite number up to -100, is blocked",
-    points=1,
-    hint="Libraries block with -100, -10000, -1e9 or the smallest number there is: try each.",
+    1, "Libraries block with -100, -10000, -1e9 or the smallest number there is: try each."
 )
 def from_additive_mask(t: Trial) -> None:
+    """from the additive convention: -inf, and any finite number up to -100, is blocked"""
     keep = t.keep_mask(3, 6)
     for dtype, fill in (
         (torch.float32, -math.inf),
@@ -81,12 +73,12 @@ def from_additive_mask(t: Trial) -> None:
 
 
 @exercise.prop(
-    "from and to lengths, (B,) for (B, S), empty and full sequences too; S is `max_len`",
-    points=1,
-    hint="A sequence of length 3 has its last token at which index? And how many columns has the"
-    " mask of lengths 1 and 2, if `max_len` is 4?",
+    1,
+    "A sequence of length 3 has its last token at which index? And how many columns has the mask"
+    " of lengths 1 and 2, if `max_len` is 4?",
 )
 def lengths(t: Trial) -> None:
+    """from and to lengths, (B,) for (B, S), empty and full sequences too; S is `max_len`"""
     S = t.integer(5, 7)
     keep = _right_padded(t, 5, S)
     t.same(keep, "keep", "lengths", S)
@@ -95,12 +87,9 @@ def lengths(t: Trial) -> None:
     t.unchanged(keep.sum(-1), "lengths", "keep", S)
 
 
-@exercise.prop(
-    "what no length can say raises a ValueError",
-    points=0.5,
-    hint="Convert your lengths back: is the mask still the one that came?",
-)
+@exercise.prop(0.5, "Convert your lengths back: is the mask still the one that came?")
 def not_a_length(t: Trial) -> None:
+    """what no length can say raises a ValueError"""
     S = t.integer(5, 7)
     keep = _right_padded(t, 4, S)
     t.same(keep, "keep", "lengths", S)
@@ -111,11 +100,10 @@ def not_a_length(t: Trial) -> None:
 
 
 @exercise.prop(
-    "an additive tensor that holds a bias, too, raises a ValueError",
-    points=0.5,
-    hint="A number between -100 and 0 moves scores without blocking: what would become of it?",
+    0.5, "A number between -100 and 0 moves scores without blocking: what would become of it?"
 )
 def not_a_mask(t: Trial) -> None:
+    """an additive tensor that holds a bias, too, raises a ValueError"""
     keep = t.keep_mask(2, 5)
     additive = torch.zeros(2, 5).masked_fill(~keep, -math.inf)
     t.same(additive, "additive", "keep", 5)
@@ -125,12 +113,9 @@ def not_a_mask(t: Trial) -> None:
     t.raises(almost, "additive", "keep", 5, why="a penalty of -99.5")
 
 
-@exercise.prop(
-    "every pair of conventions, and there and back again",
-    points=1,
-    hint="Two steps are enough for every pair: into one convention, and out of it.",
-)
+@exercise.prop(1, "Two steps are enough for every pair: into one convention, and out of it.")
 def pairs(t: Trial) -> None:
+    """every pair of conventions, and there and back again"""
     S = t.integer(4, 6)
     keep = _right_padded(t, 4, S)
     for source in CONVENTIONS:

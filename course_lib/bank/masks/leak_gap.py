@@ -18,21 +18,19 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "one visible and one blocked key, for any share",
-    points=0.5,
-    hint="With two keys a weight is 1 / (1 + exp(difference of the scores)). Solve for it.",
+    0.5, "With two keys a weight is 1 / (1 + exp(difference of the scores)). Solve for it."
 )
 def one_of_each(t: Trial) -> None:
+    """one visible and one blocked key, for any share"""
     for share in (0.5, 0.01 * t.integer(10, 40), 0.01 * t.integer(60, 90)):
         t.same(-0.5 * t.integer(3, 12), 1, 1, share)
 
 
 @exercise.prop(
-    "any number of visible and blocked keys",
-    points=1,
-    hint="The share belongs to all blocked keys together. Write the softmax as one fraction.",
+    1, "The share belongs to all blocked keys together. Write the softmax as one fraction."
 )
 def any_number(t: Trial) -> None:
+    """any number of visible and blocked keys"""
     few, many = t.integer(2, 4), t.integer(6, 40)
     share = 0.01 * t.integer(10, 40)
     t.same(-5.0, few, many, share)
@@ -40,20 +38,14 @@ def any_number(t: Trial) -> None:
     t.same(-10.0, many, many, 1 - share)
 
 
-@exercise.prop(
-    "the lead is infinite if nothing leaks: fill -inf, or no blocked key",
-    points=0.5,
-    hint="Which score is so high that it wins after minus infinity was added?",
-)
+@exercise.prop(0.5, "Which score is so high that it wins after minus infinity was added?")
 def nothing_leaks(t: Trial) -> None:
+    """the lead is infinite if nothing leaks: fill -inf, or no blocked key"""
     t.same(-math.inf, t.integer(1, 5), t.integer(1, 5), 0.01 * t.integer(10, 90))
     t.same(-5.0, t.integer(1, 5), 0, 0.01 * t.integer(10, 90))
 
 
-@exercise.prop(
-    "in an empty row, blocked keys take every share at once: minus infinity",
-    points=0.5,
-    hint="No visible key is there to lose against. Which gap is then large enough?",
-)
+@exercise.prop(0.5, "No visible key is there to lose against. Which gap is then large enough?")
 def empty_row(t: Trial) -> None:
+    """in an empty row, blocked keys take every share at once: minus infinity"""
     t.same(-1e9, 0, t.integer(2, 9), 0.01 * t.integer(10, 90))

@@ -26,22 +26,16 @@ def _with_empty_rows(t: Trial, *shape: int) -> torch.Tensor:
     return mask
 
 
-@exercise.prop(
-    "without a mask it is the plain softmax",
-    points=0.5,
-    hint="Over which axis must the weights of a query sum to 1?",
-)
+@exercise.prop(0.5, "Over which axis must the weights of a query sum to 1?")
 def no_mask(t: Trial) -> None:
+    """without a mask it is the plain softmax"""
     t.same(t.randn(2, 3, 4, 5))
     t.same(t.randn(3, 4))
 
 
-@exercise.prop(
-    "a blocked key gets exactly 0, the others share a weight of 1",
-    points=1,
-    hint="Print one row of your weights: is anything left on a blocked key, is the sum 1?",
-)
+@exercise.prop(1, "Print one row of your weights: is anything left on a blocked key, is the sum 1?")
 def partly_blocked(t: Trial) -> None:
+    """a blocked key gets exactly 0, the others share a weight of 1"""
     scores, mask = t.randn(2, 3, 5), t.keep_mask(2, 3, 5)
     # Blocked keys that would win if they were not masked.
     scores = scores.masked_fill(~mask, 3.0)
@@ -50,12 +44,9 @@ def partly_blocked(t: Trial) -> None:
     t.same(t.randn(3, 4), torch.ones(3, 4, dtype=torch.bool), note="a mask of nothing but True")
 
 
-@exercise.prop(
-    "masks (T, S) and (B, 1, 1, S) reach every head and query of scores (B, H, T, S)",
-    points=0.5,
-    hint="Does every step of yours broadcast, the last ones too?",
-)
+@exercise.prop(0.5, "Does every step of yours broadcast, the last ones too?")
 def broadcasting(t: Trial) -> None:
+    """masks (T, S) and (B, 1, 1, S) reach every head and query of scores (B, H, T, S)"""
     # Against the same mask in full: whether its weights are right is asked elsewhere.
     scores = t.randn(3, 2, 4, 5)
     for mask in (t.keep_mask(4, 5), t.keep_mask(3, 1, 1, 5), _with_empty_rows(t, 4, 5)):
@@ -65,21 +56,17 @@ def broadcasting(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a row without a visible key becomes exactly 0",
-    points=1,
-    hint="What should a query take from nothing? Is that what a softmax over nothing gives?",
+    1, "What should a query take from nothing? Is that what a softmax over nothing gives?"
 )
 def empty_rows(t: Trial) -> None:
+    """a row without a visible key becomes exactly 0"""
     weights = t.same(t.randn(2, 3, 4), _with_empty_rows(t, 2, 3, 4))
     t.expect((weights[:, -1] == 0).all(), "an empty row has weights other than 0")
 
 
-@exercise.prop(
-    "gradients are right in full rows and exactly 0 in empty ones",
-    points=1,
-    hint="Call backward on a sum of squares and print the gradient of an empty row.",
-)
+@exercise.prop(1, "Call backward on a sum of squares and print the gradient of an empty row.")
 def gradients(t: Trial) -> None:
+    """gradients are right in full rows and exactly 0 in empty ones"""
     scores, mask = t.randn(2, 3, 4, dtype=torch.float64), _with_empty_rows(t, 2, 3, 4)
     t.gradient(scores, mask)
     # Weights that are wrong there have a gradient that fits them.
@@ -87,12 +74,9 @@ def gradients(t: Trial) -> None:
     t.expect(found is None or (found[:, -1] == 0).all(), "a gradient passes through an empty row")
 
 
-@exercise.prop(
-    "very large scores do no harm, on visible keys or on blocked ones",
-    points=0.5,
-    hint="Try visible keys that score -10000 beside blocked ones that score +10000.",
-)
+@exercise.prop(0.5, "Try visible keys that score -10000 beside blocked ones that score +10000.")
 def large_scores(t: Trial) -> None:
+    """very large scores do no harm, on visible keys or on blocked ones"""
     mask = t.keep_mask(3, 6)
     scores = 1e4 * (1 + t.randn(3, 6).abs())
     t.same(torch.where(mask, -scores, scores), mask, note="the blocked ones higher")
@@ -100,22 +84,20 @@ def large_scores(t: Trial) -> None:
 
 
 @exercise.prop(
-    "what stands at a blocked key does not matter, be it NaN",
-    points=0.5,
-    hint="Padding may hold anything. What becomes of a NaN that is added to, or multiplied?",
+    0.5, "Padding may hold anything. What becomes of a NaN that is added to, or multiplied?"
 )
 def garbage(t: Trial) -> None:
+    """what stands at a blocked key does not matter, be it NaN"""
     scores, mask = t.randn(3, 5), t.keep_mask(3, 5)
     t.same(scores.masked_fill(~mask, math.nan), mask, note="NaN at the blocked keys")
     t.same(scores.masked_fill(~mask, math.inf), mask, note="inf at the blocked keys")
 
 
 @exercise.prop(
-    "half precision works and stays half precision, in both its forms",
-    points=0.5,
-    hint="What is the largest float16? Does every number you fill in fit, in your dtype?",
+    0.5, "What is the largest float16? Does every number you fill in fit, in your dtype?"
 )
 def half(t: Trial) -> None:
+    """half precision works and stays half precision, in both its forms"""
     for dtype in (torch.float16, torch.bfloat16):
         scores, mask = t.randn(2, 3, 4, dtype=dtype), _with_empty_rows(t, 2, 3, 4)
         exact = t.a_tensor(t.call(scores.float(), mask), (2, 3, 4))
@@ -124,9 +106,8 @@ def half(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore, and for assignments into an argument.",
+    0.5, "Look for operations that end in an underscore, and for assignments into an argument."
 )
 def no_side_effect(t: Trial) -> None:
+    """the arguments are left as they were"""
     t.unchanged(t.randn(2, 3, 5), t.keep_mask(2, 3, 5))

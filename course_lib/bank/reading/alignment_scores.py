@@ -54,31 +54,22 @@ def _three(t: Trial, *args: Tensor, note: str = "", only: int | None = None) -> 
             t.close(got[n], want[n], name, note=note)
 
 
-@exercise.prop(
-    "precision: which share of the links drawn is at least possible",
-    points=1,
-    hint="A link that is possible, but not sure, has been drawn. Is that an error?",
-)
+@exercise.prop(1, "A link that is possible, but not sure, has been drawn. Is that an error?")
 def precision(t: Trial) -> None:
+    """precision: which share of the links drawn is at least possible"""
     # One sentence: that links of all sentences are counted together is asked of the others.
     _three(t, *(links[:1] for links in _links(t)), only=0)
 
 
-@exercise.prop(
-    "recall: which share of the sure links has been drawn",
-    points=1,
-    hint="A link that is possible, but not sure, has not been drawn. Is that an error?",
-)
+@exercise.prop(1, "A link that is possible, but not sure, has not been drawn. Is that an error?")
 def recall(t: Trial) -> None:
+    """recall: which share of the sure links has been drawn"""
     _three(t, *_links(t), only=1)
 
 
-@exercise.prop(
-    "the error rate 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)",
-    points=1.25,
-    hint="Four counts. Which two stand below the line?",
-)
+@exercise.prop(1.25, "Four counts. Which two stand below the line?")
 def rate(t: Trial) -> None:
+    """the error rate 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)"""
     _three(t, *_links(t), only=2)
     _three(t, *_links(t, T=9, S=5), only=2)
     _, sure, possible = _links(t)
@@ -86,11 +77,10 @@ def rate(t: Trial) -> None:
 
 
 @exercise.prop(
-    "sure links are possible, too, whether or not they were marked twice",
-    points=0.75,
-    hint="Some corpora write P for S and P together, some for those that are only possible.",
+    0.75, "Some corpora write P for S and P together, some for those that are only possible."
 )
 def nested(t: Trial) -> None:
+    """sure links are possible, too, whether or not they were marked twice"""
     predicted, sure, possible = _links(t, nested=False)
     marked = (possible, possible | sure)
     got, both = (t.values(t.call(predicted, sure, links)) for links in marked)
@@ -100,12 +90,9 @@ def nested(t: Trial) -> None:
         t.close(got[n], float(value), name, note="sure links marked once, against twice")
 
 
-@exercise.prop(
-    "nothing drawn, and nothing sure: no division by zero",
-    points=1,
-    hint="Of no links drawn, none is wrong; of no sure ones, none is missing.",
-)
+@exercise.prop(1, "Of no links drawn, none is wrong; of no sure ones, none is missing.")
 def nothing(t: Trial) -> None:
+    """nothing drawn, and nothing sure: no division by zero"""
     predicted, sure, possible = _links(t)
     none = torch.zeros_like(sure)
     _three(t, none, sure, possible, note="nothing drawn", only=0)

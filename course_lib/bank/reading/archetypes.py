@@ -94,46 +94,46 @@ def _tell(t: Trial, *kinds: str, noise: float = 0.15) -> None:
 
 
 @exercise.prop(
-    f"uniform or not: at least {LEVEL:.0%} of new maps are named rightly",
-    points=1,
-    hint="Which number of a row is largest when all weights are equal?",
+    1,
+    "Which number of a row is largest when all weights are equal?",
+    says=f"uniform or not: at least {LEVEL:.0%} of new maps are named rightly",
 )
 def even(t: Trial) -> None:
     _tell(t, "uniform", "heterogeneous")
 
 
 @exercise.prop(
-    f"diagonals, also beside the main one and three wide: {LEVEL:.0%}",
-    points=1,
-    hint="Go through the distances: for which of them does a band hold most?",
+    1,
+    "Go through the distances: for which of them does a band hold most?",
+    says=f"diagonals, also beside the main one and three wide: {LEVEL:.0%}",
 )
 def diagonals(t: Trial) -> None:
     _tell(t, "diagonal", "heterogeneous")
 
 
 @exercise.prop(
-    f"one or two columns that all queries look at: {LEVEL:.0%}",
-    points=1,
-    hint="What does each key get from all queries together?",
+    1,
+    "What does each key get from all queries together?",
+    says=f"one or two columns that all queries look at: {LEVEL:.0%}",
 )
 def columns(t: Trial) -> None:
     _tell(t, "vertical", "diagonal")
 
 
 @exercise.prop(
-    f"blocks of any sizes: {LEVEL:.0%}",
-    points=1,
-    hint="Two neighbours in one block look at the same keys; two on both sides of a border at none"
-    " in common.",
+    1,
+    "Two neighbours in one block look at the same keys; two on both sides of a border at none in"
+    " common.",
+    says=f"blocks of any sizes: {LEVEL:.0%}",
 )
 def blocks(t: Trial) -> None:
     _tell(t, "block", "vertical")
 
 
 @exercise.prop(
-    f"all five, with more noise: {LEVEL:.0%}",
-    points=1,
-    hint="Print the numbers your rule looks at for twenty maps of each kind: where is the gap?",
+    1,
+    "Print the numbers your rule looks at for twenty maps of each kind: where is the gap?",
+    says=f"all five, with more noise: {LEVEL:.0%}",
 )
 def all_five(t: Trial) -> None:
     _tell(t, *ARCHETYPES, noise=0.3)

@@ -94,12 +94,14 @@ def _hidden(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the first point has all tokens, the last none; without one of several alike little is missing",
-    points=1.25,
-    hint="T + 1 points: nothing taken away, one token, …, all. Five tokens that are all the same:"
-    " what does the model read when one of them is hidden?",
+    1.25,
+    "T + 1 points: nothing taken away, one token, …, all. Five tokens that are all the same: what"
+    " does the model read when one of them is hidden?",
 )
 def both_ends(t: Trial) -> None:
+    """the first point has all tokens, the last none; without one of several alike little is
+    missing
+    """
     args = _sample(t, [6, 6])
     got = t.a_tensor(t.call(*args), (7, 2))
     want = t.want(*args)
@@ -108,32 +110,30 @@ def both_ends(t: Trial) -> None:
     _hidden(t)
 
 
-@exercise.prop(
-    "the most important token goes first", points=1.25, hint="`argsort` begins with the smallest."
-)
+@exercise.prop(1.25, "`argsort` begins with the smallest.")
 def most_important(t: Trial) -> None:
+    """the most important token goes first"""
     args = _sample(t, [t.integer(5, 7)])
     got = t.a_tensor(t.call(*args), (args[0].shape[1] + 1, 1))
     t.close(got[1], t.want(*args)[1], "the second point")
 
 
 @exercise.prop(
-    "token after token in the order of importance",
-    points=0.75,
-    hint="`argsort` says which token comes at a place of the order. Which place has a token?",
+    0.75, "`argsort` says which token comes at a place of the order. Which place has a token?"
 )
 def in_order(t: Trial) -> None:
+    """token after token in the order of importance"""
     t.same(*_sample(t, [5, 5, 5]))
     t.same(*_sample(t, [t.integer(6, 8)] * 3))
 
 
 @exercise.prop(
-    "padding is never taken away, shorter sentences stay where they end, T + 1 points for all",
-    points=1.25,
-    hint="How many steps does a sentence of 4 words need in a batch of length 7, whatever"
-    " importance its padding has? And if no sentence fills all 7 places?",
+    1.25,
+    "How many steps does a sentence of 4 words need in a batch of length 7, whatever importance"
+    " its padding has? And if no sentence fills all 7 places?",
 )
 def padded(t: Trial) -> None:
+    """padding is never taken away, shorter sentences stay where they end, T + 1 points for all"""
     # Against the answer's own curve of each sentence alone.
     for lengths, left in (([4, 7, 6], False), ([4, 7, 6], True), ([4, 5, 7], False)):
         x, query, readout, importance, present = _sample(t, lengths, left)
@@ -155,10 +155,9 @@ def padded(t: Trial) -> None:
 
 
 @exercise.prop(
-    "tokens are hidden by `keep`, and nothing that was handed in is changed",
-    points=0.5,
-    hint="Look for assignments into `x`, `importance` or `present`, and for what becomes of `x`.",
+    0.5, "Look for assignments into `x`, `importance` or `present`, and for what becomes of `x`."
 )
 def no_side_effect(t: Trial) -> None:
+    """tokens are hidden by `keep`, and nothing that was handed in is changed"""
     _hidden(t)
     t.unchanged(*_sample(t, [3, 5]))

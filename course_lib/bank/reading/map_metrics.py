@@ -50,22 +50,18 @@ def _one(t: Trial, which: int, *args: Tensor | int, note: str = "") -> Tensor:
 
 
 @exercise.prop(
-    "entropy of each row as a share of the largest it could have, then the mean",
-    points=1,
-    hint="What is the entropy of a row of 8 equal weights? By what do you divide to get 1?",
+    1, "What is the entropy of a row of 8 equal weights? By what do you divide to get 1?"
 )
 def spread(t: Trial) -> None:
+    """entropy of each row as a share of the largest it could have, then the mean"""
     _one(t, 0, *_sample(t, t.integer(6, 8), [6, 5], hidden=0))
     mask = torch.ones(1, 7, 7, dtype=torch.bool)
     _one(t, 0, torch.full((1, 2, 7, 7), 1 / 7), mask, note="equal weights")
 
 
-@exercise.prop(
-    "the largest possible entropy is that of the keys which the query may see",
-    points=1,
-    hint="Under a causal mask, how large can the entropy of the third row be?",
-)
+@exercise.prop(1, "Under a causal mask, how large can the entropy of the third row be?")
 def visible_keys(t: Trial) -> None:
+    """the largest possible entropy is that of the keys which the query may see"""
     n = t.integer(6, 9)
     causal = torch.ones(2, n, n, dtype=torch.bool).tril()
     _one(t, 0, _under(t, causal), causal, note="a causal mask")
@@ -73,12 +69,12 @@ def visible_keys(t: Trial) -> None:
 
 
 @exercise.prop(
-    "weights that are exactly 0 give no NaN, and what is handed in is left as it was",
-    points=0.5,
-    hint="0 ln 0 is 0 by its limit. What does the machine say? And the map is still needed: write"
-    " into tensors of your own.",
+    0.5,
+    "0 ln 0 is 0 by its limit. What does the machine say? And the map is still needed: write into"
+    " tensors of your own.",
 )
 def zeros(t: Trial) -> None:
+    """weights that are exactly 0 give no NaN, and what is handed in is left as it was"""
     weights, mask = _sample(t, 6, [6, 6], hidden=0)
     weights = torch.where(weights == weights.amax(-1, keepdim=True), 1.0, 0.0)
     weights[0, :, :3] = 0.5 * weights[0, :, :3] + 0.5 * weights[0, :, :3].roll(1, -1)
@@ -87,12 +83,12 @@ def zeros(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the band: attention to keys at most `radius` places away",
-    points=1,
-    hint="A head that looks at the previous token: how much of it lies on the main diagonal, how"
-    " much in a band of radius 1?",
+    1,
+    "A head that looks at the previous token: how much of it lies on the main diagonal, how much"
+    " in a band of radius 1?",
 )
 def band(t: Trial) -> None:
+    """the band: attention to keys at most `radius` places away"""
     weights, mask = _sample(t, 8, [8, 7], hidden=1)
     for radius in (1, 0, 2):
         _one(t, 1, weights, mask, radius, note=f"radius {radius}")
@@ -100,32 +96,26 @@ def band(t: Trial) -> None:
     _one(t, 1, weights, mask)
 
 
-@exercise.prop(
-    "the largest weight of each query, mean over queries",
-    points=0.5,
-    hint="Every query has a largest weight.",
-)
+@exercise.prop(0.5, "Every query has a largest weight.")
 def largest(t: Trial) -> None:
+    """the largest weight of each query, mean over queries"""
     _one(t, 2, *_sample(t, 7, [7, 7], hidden=1))
 
 
-@exercise.prop(
-    "where a query looks on average, minus where it stands: behind itself is below 0",
-    points=1,
-    hint="A previous-token head should have about -1. The expected key position, minus?",
-)
+@exercise.prop(1, "A previous-token head should have about -1. The expected key position, minus?")
 def relative(t: Trial) -> None:
+    """where a query looks on average, minus where it stands: behind itself is below 0"""
     _one(t, 3, *_sample(t, 7, [7, 7], hidden=1))
     _one(t, 3, *_sample(t, 9, [9, 9], hidden=0), note="all keys visible")
 
 
 @exercise.prop(
-    "queries with an empty row don't count, and those with one visible key not for the entropy",
-    points=1,
-    hint="Divide by the number of queries that count, not by T. A query that sees one key: can its"
+    1,
+    "Divide by the number of queries that count, not by T. A query that sees one key: can its"
     " entropy say anything about the head?",
 )
 def who_counts(t: Trial) -> None:
+    """queries with an empty row don't count, and those with one visible key not for the entropy"""
     weights, mask = _sample(t, 9, [4, 9], hidden=0)
     for which in range(4):
         _one(t, which, weights, mask, note="padded")

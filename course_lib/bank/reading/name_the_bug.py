@@ -68,11 +68,10 @@ def _contrast(t: Trial, bug: str, lengths: list[int]) -> None:
 
 
 @exercise.prop(
-    "a sound map: no weight on hidden keys, and rows that sum to 1 or are empty",
-    points=1,
-    hint="Half precision rounds, and the row of a query that may see nothing is 0 all over.",
+    1, "Half precision rounds, and the row of a query that may see nothing is 0 all over."
 )
 def sound(t: Trial) -> None:
+    """a sound map: no weight on hidden keys, and rows that sum to 1 or are empty"""
     n = t.integer(5, 8)
     for dtype in (torch.float32, torch.float16):
         t.same(*_sample(t, "sound", [n, n - 2], dtype), note=f"{dtype}")
@@ -82,21 +81,17 @@ def sound(t: Trial) -> None:
 
 
 @exercise.prop(
-    "mask inverted: attention only where there should be none",
-    points=1,
-    hint="Multiply the weights with the opposite of the mask. What should be left, what is?",
+    1, "Multiply the weights with the opposite of the mask. What should be left, what is?"
 )
 def inverted(t: Trial) -> None:
+    """mask inverted: attention only where there should be none"""
     _contrast(t, "mask inverted", [t.integer(6, 8)] * 2)
     _contrast(t, "mask inverted", [5, t.integer(7, 9)])
 
 
-@exercise.prop(
-    "mask after softmax: hidden weights are 0, and their share has gone",
-    points=1,
-    hint="Which rows lose most? Are there rows that lose nothing?",
-)
+@exercise.prop(1, "Which rows lose most? Are there rows that lose nothing?")
 def late(t: Trial) -> None:
+    """mask after softmax: hidden weights are 0, and their share has gone"""
     _contrast(t, "mask after softmax", [t.integer(6, 8)] * 2)
     _contrast(t, "mask after softmax", [5, t.integer(7, 9)])
     # One column of three happens to sum to 1.
@@ -105,12 +100,9 @@ def late(t: Trial) -> None:
     t.same(one.expand(1, 2, 3, 3).clone(), mask, note="a column sums to 1 by chance")
 
 
-@exercise.prop(
-    "dropout: some visible weights are exactly 0, and the others are too large",
-    points=1,
-    hint="A softmax of moderate scores has no zeros. And look at each head by itself.",
-)
+@exercise.prop(1, "A softmax of moderate scores has no zeros. And look at each head by itself.")
 def dropout(t: Trial) -> None:
+    """dropout: some visible weights are exactly 0, and the others are too large"""
     _contrast(t, "dropout", [t.integer(6, 8)] * 2)
     _contrast(t, "dropout", [5, t.integer(7, 9)])
     # So that rows sum to less than 1.
@@ -120,12 +112,9 @@ def dropout(t: Trial) -> None:
     t.same(weights, mask, note="zeros alone")
 
 
-@exercise.prop(
-    "softmax over queries: columns sum to 1",
-    points=1,
-    hint="A softmax makes something sum to 1. If it isn't rows, what is it?",
-)
+@exercise.prop(1, "A softmax makes something sum to 1. If it isn't rows, what is it?")
 def axis(t: Trial) -> None:
+    """softmax over queries: columns sum to 1"""
     _contrast(t, "softmax over queries", [t.integer(6, 8)] * 2)
     _contrast(t, "softmax over queries", [5, t.integer(7, 9)])
     wide = torch.ones(2, 5, 8, dtype=torch.bool)
@@ -133,12 +122,9 @@ def axis(t: Trial) -> None:
         t.same(_buggy(t, bug, wide), wide, note="nothing is hidden, T is not S")
 
 
-@exercise.prop(
-    "finite fill: a query that may see nothing attends all the same",
-    points=1,
-    hint="What does a softmax make of a row in which all scores are -1e9?",
-)
+@exercise.prop(1, "What does a softmax make of a row in which all scores are -1e9?")
 def finite(t: Trial) -> None:
+    """finite fill: a query that may see nothing attends all the same"""
     n = t.integer(6, 9)
     _contrast(t, "finite fill", [n, n - 3])
     _contrast(t, "finite fill", [n - 2, n])

@@ -66,31 +66,24 @@ def _heads(t: Trial, losses: Tensor, n_spare: int, note: str = "") -> None:
     )
 
 
-@exercise.prop(
-    "alone: how much the loss rises without one head, all others at work",
-    points=1,
-    hint="Index 0 means silenced. Which entry of `losses` belongs to the whole layer?",
-)
+@exercise.prop(1, "Index 0 means silenced. Which entry of `losses` belongs to the whole layer?")
 def alone(t: Trial) -> None:
+    """alone: how much the loss rises without one head, all others at work"""
     _part(t, 0, _losses(t, t.integer(3, 5)), 1)
 
 
 @exercise.prop(
-    "excess: what a pair is worth beyond the worth of its two heads, 0 on the diagonal",
-    points=1.5,
-    hint="Three differences to the loss of the whole layer: of the pair, of the one, of the other.",
+    1.5, "Three differences to the loss of the whole layer: of the pair, of the one, of the other."
 )
 def excess(t: Trial) -> None:
+    """excess: what a pair is worth beyond the worth of its two heads, 0 on the diagonal"""
     table = _part(t, 1, _losses(t, t.integer(3, 5)), 1)
     t.close(table, table.T.clone(), "excess and its transpose")
 
 
-@exercise.prop(
-    "one head: that without which least is lost",
-    points=0.5,
-    hint="The smallest of the losses with one index at 0.",
-)
+@exercise.prop(0.5, "The smallest of the losses with one index at 0.")
 def one_head(t: Trial) -> None:
+    """one head: that without which least is lost"""
     _heads(t, _losses(t, 4), 1)
     # Even if that lowers the loss.
     losses = _losses(t, 4)
@@ -98,12 +91,9 @@ def one_head(t: Trial) -> None:
     _heads(t, losses, 1, "every head does harm")
 
 
-@exercise.prop(
-    "several heads: those without which least is lost together",
-    points=1.5,
-    hint="Two heads that stand in for each other are each worth little. And both?",
-)
+@exercise.prop(1.5, "Two heads that stand in for each other are each worth little. And both?")
 def several_heads(t: Trial) -> None:
+    """several heads: those without which least is lost together"""
     losses, _ = _traps(t)
     for n in (2, 3):
         _heads(t, losses, n, f"{n} heads of 5")
@@ -118,12 +108,9 @@ def several_heads(t: Trial) -> None:
     _heads(t, losses, 3, "3 heads of 4")
 
 
-@exercise.prop(
-    "no head, or all of them",
-    points=0.5,
-    hint="There is one way to remove none, and one to remove all.",
-)
+@exercise.prop(0.5, "There is one way to remove none, and one to remove all.")
 def ends(t: Trial) -> None:
+    """no head, or all of them"""
     losses = _losses(t, 3)
     _heads(t, losses, 3)
     _heads(t, losses, 0)

@@ -46,41 +46,31 @@ def _heads(t: Trial, n_heads: int, share: float, length: int | None = None) -> N
         t.close(got[h], want, f"head {h}", note=note)
 
 
-@exercise.prop(
-    "eight heads and an endless past",
-    points=1,
-    hint="By which factor does a weight change when its score falls by the slope?",
-)
+@exercise.prop(1, "By which factor does a weight change when its score falls by the slope?")
 def eight_heads(t: Trial) -> None:
+    """eight heads and an endless past"""
     _heads(t, 8, _share(t, 700, 980, 8))
 
 
-@exercise.prop(
-    "other numbers of heads have other slopes",
-    points=1,
-    hint="Write down the slopes of two heads, and of sixteen: which is the gentlest?",
-)
+@exercise.prop(1, "Write down the slopes of two heads, and of sixteen: which is the gentlest?")
 def other_heads(t: Trial) -> None:
+    """other numbers of heads have other slopes"""
     for n_heads in (1, 2, 16):
         _heads(t, n_heads, _share(t, 500, 980, n_heads))
 
 
-@exercise.prop(
-    "a small share is held by the first key of a steep head",
-    points=0.5,
-    hint="How much of the weight does the query's own key hold? Count it as the first.",
-)
+@exercise.prop(0.5, "How much of the weight does the query's own key hold? Count it as the first.")
 def small_shares(t: Trial) -> None:
+    """a small share is held by the first key of a steep head"""
     share = _share(t, 100, 350, 4)
     _heads(t, 4, share)
 
 
 @exercise.prop(
-    "with a short past the weights of what is there sum to 1",
-    points=1.5,
-    hint="A softmax over 20 keys. How much of an endless past's weight would these 20 have had?",
+    1.5, "A softmax over 20 keys. How much of an endless past's weight would these 20 have had?"
 )
 def short_past(t: Trial) -> None:
+    """with a short past the weights of what is there sum to 1"""
     for n_heads, length in (
         (8, t.integer(20, 60)),
         (4, t.integer(5, 12)),

@@ -45,12 +45,9 @@ def _three(t: Trial, *args: object) -> list[Tensor]:
     return t.parts(t.call(*args), *exercise.returns)
 
 
-@exercise.prop(
-    "a new token stands behind what was kept",
-    points=1.5,
-    hint="With 3 keys kept the new one is the fourth. By how much does its query turn?",
-)
+@exercise.prop(1.5, "With 3 keys kept the new one is the fourth. By how much does its query turn?")
 def positions(t: Trial) -> None:
+    """a new token stands behind what was kept"""
     # Judged whatever the mask: the last query is asked, keys near it score next to nothing, and
     # only the first value is not 0.
     for P in (1, t.integer(2, 3)):
@@ -68,12 +65,12 @@ def positions(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a query finds the last `window` values, its own among them, and nothing later",
-    points=2,
-    hint="Draw the mask for 2 queries and 5 keys, three of which were kept. Which keys does the"
+    2,
+    "Draw the mask for 2 queries and 5 keys, three of which were kept. Which keys does the"
     " *first* of the new queries see? Are they all still there?",
 )
 def within_the_window(t: Trial) -> None:
+    """a query finds the last `window` values, its own among them, and nothing later"""
     window = t.integer(3, 4)
     for T, P, most in ((1, window, window), (3, window, window), (4, 0, 2), (3, 2, 20)):
         # Small queries: every key that may be seen has some weight.
@@ -94,12 +91,14 @@ def within_the_window(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the last `window` keys and values are kept, as they came; what is handed in stays as it was",
-    points=1.5,
-    hint="Kept keys are turned at every call. What happens to those that you return turned? And"
+    1.5,
+    "Kept keys are turned at every call. What happens to those that you return turned? And"
     " another sentence may go on from the same cache: make new tensors.",
 )
 def kept(t: Trial) -> None:
+    """the last `window` keys and values are kept, as they came; what is handed in stays as
+    it was
+    """
     window = t.integer(4, 6)
     for T, P in ((2, window), (1, 2)):
         pieces = _pieces(t, T, P)
@@ -113,12 +112,9 @@ def kept(t: Trial) -> None:
     t.unchanged(*_pieces(t, 2, 4), 3)
 
 
-@exercise.prop(
-    "a text in pieces comes out as it does at once",
-    points=0.5,
-    hint="Feed a text token by token, with what came back, and compare with the whole.",
-)
+@exercise.prop(0.5, "Feed a text token by token, with what came back, and compare with the whole.")
 def in_pieces(t: Trial) -> None:
+    """a text in pieces comes out as it does at once"""
     window = t.integer(3, 4)
     q, k, v, keys, values = _pieces(t, 9, 0)
     whole = t.want(q, k, v, keys, values, window)[0]
@@ -130,12 +126,9 @@ def in_pieces(t: Trial) -> None:
     t.close(torch.cat(outs, dim=-2), whole, "the output, read in pieces")
 
 
-@exercise.prop(
-    "several sentences, values of another width, another base",
-    points=0.5,
-    hint="Which width belongs under the root, and which do the angles depend on?",
-)
+@exercise.prop(0.5, "Which width belongs under the root, and which do the angles depend on?")
 def other_shapes(t: Trial) -> None:
+    """several sentences, values of another width, another base"""
     t.same(*_pieces(t, 2, 4, B=3, H=1, d_head=8, d_v=3), 10, base=float(t.integer(10, 90)))
 
 

@@ -33,44 +33,32 @@ def _parts(t: Trial, T: int = 5, d_model: int = 8, d_head: int = 4) -> tuple[Ten
     return x, p, scale * t.randn(d_model, d_head), scale * t.randn(d_model, d_head)
 
 
-@exercise.prop(
-    "each term by itself",
-    points=1.5,
-    hint="The first letter says what is the query, the second what is the key.",
-)
+@exercise.prop(1.5, "The first letter says what is the query, the second what is the key.")
 def one_term(t: Trial) -> None:
+    """each term by itself"""
     for term in TERMS:
         t.same(*_parts(t), [term], note=f"terms [{term!r}]")
 
 
-@exercise.prop(
-    "several terms, at the temperature of one",
-    points=1,
-    hint="By how much does the variance grow when independent terms are added? Undo that.",
-)
+@exercise.prop(1, "By how much does the variance grow when independent terms are added? Undo that.")
 def several_terms(t: Trial) -> None:
+    """several terms, at the temperature of one"""
     for terms in (["tt", "pp"], ["pt", "tp"], ["tt", "tp", "pt"]):
         t.same(*_parts(t), terms, note=f"terms {terms}")
 
 
-@exercise.prop(
-    "without `terms` all four: half the scores of tokens with positions added",
-    points=0.5,
-    hint="Multiply out (x + p) W (x + p): nothing is left over. What is the root of 4?",
-)
+@exercise.prop(0.5, "Multiply out (x + p) W (x + p): nothing is left over. What is the root of 4?")
 def all_terms(t: Trial) -> None:
+    """without `terms` all four: half the scores of tokens with positions added"""
     x, p, w_q, w_k = _parts(t)
     got = t.same(x, p, w_q, w_k)
     added = ((x + p) @ w_q) @ ((x + p) @ w_k).mT / math.sqrt(w_q.shape[-1])
     t.close(got, added / 2, "the sum of all four terms")
 
 
-@exercise.prop(
-    "the variance of the scores is 1, however many terms there are",
-    points=0.5,
-    hint="Count the terms. Which width belongs under the root beside that number?",
-)
+@exercise.prop(0.5, "Count the terms. Which width belongs under the root beside that number?")
 def variance(t: Trial) -> None:
+    """the variance of the scores is 1, however many terms there are"""
     w = torch.eye(64)
     for terms in (["tp"], ["tp", "pt"], list(TERMS)):
         x, p = t.randn(2, 300, 64)
@@ -81,12 +69,12 @@ def variance(t: Trial) -> None:
 
 
 @exercise.prop(
-    "batches of sentences that share their positions, and heads of any width",
-    points=0.5,
-    hint="`x` may have axes that `p` has not. Which product makes them meet? And a score with no"
-    " token in it: does it differ from sentence to sentence?",
+    0.5,
+    "`x` may have axes that `p` has not. Which product makes them meet? And a score with no token"
+    " in it: does it differ from sentence to sentence?",
 )
 def shapes(t: Trial) -> None:
+    """batches of sentences that share their positions, and heads of any width"""
     # Against the answer's own scores of each sentence alone.
     x, p, w_q, w_k = _parts(t, t.integer(3, 6), 6, 10)
     T, batch = len(x), t.randn(2, len(x), 6)
@@ -99,18 +87,16 @@ def shapes(t: Trial) -> None:
 
 
 @exercise.prop(
-    "gradients reach tokens, positions and both maps",
-    points=0.5,
-    hint="Add up tensors; a score that is written into a new tensor by numbers has no gradient.",
+    0.5, "Add up tensors; a score that is written into a new tensor by numbers has no gradient."
 )
 def gradients(t: Trial) -> None:
+    """gradients reach tokens, positions and both maps"""
     t.gradient(*(part.double() for part in _parts(t, 3, 4, 2)), ["tp", "pt", "pp"])
 
 
 @exercise.prop(
-    "what is handed in is left as it was",
-    points=0.5,
-    hint="`scores += term` changes the first term in place. Is that one of the arguments?",
+    0.5, "`scores += term` changes the first term in place. Is that one of the arguments?"
 )
 def no_side_effect(t: Trial) -> None:
+    """what is handed in is left as it was"""
     t.unchanged(*_parts(t), ["tt", "pt"])

@@ -45,22 +45,18 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "query i meets the vector of distance j - i in column j",
-    points=1.5,
-    hint="Let the table be 0, 1, 2, … in its only channel, and all queries 1: which numbers where?",
+    1.5, "Let the table be 0, 1, 2, … in its only channel, and all queries 1: which numbers where?"
 )
 def values(t: Trial) -> None:
+    """query i meets the vector of distance j - i in column j"""
     T, d_head = t.integer(4, 7), 2 * t.integer(2, 4)
     t.same(t.randn(2, T, d_head), t.randn(2 * T - 1, d_head))
     _no_vectors(t)
 
 
-@exercise.prop(
-    "one query alone, and two",
-    points=0.5,
-    hint="With one query the table has a single row. Does your indexing survive it?",
-)
+@exercise.prop(0.5, "With one query the table has a single row. Does your indexing survive it?")
 def few_queries(t: Trial) -> None:
+    """one query alone, and two"""
     one = t.a_tensor(t.call(t.randn(3, 1, 4), t.randn(1, 4)), (3, 1, 1), "the score of one query")
     t.expect((one != 0).all(), "one query and one vector have a score of 0")
     two, table = t.randn(2, 4), t.randn(3, 4)
@@ -69,8 +65,9 @@ def few_queries(t: Trial) -> None:
     _no_vectors(t)
 
 
-@exercise.prop("batches and heads before the queries", points=0.5, hint="Count axes from the end.")
+@exercise.prop(0.5, "Count axes from the end.")
 def leading_axes(t: Trial) -> None:
+    """batches and heads before the queries"""
     T = t.integer(3, 5)
     q, table = t.randn(2, 3, T, 4), t.randn(2 * T - 1, 4)
     scores = t.a_tensor(t.call(q, table), (2, 3, T, T))
@@ -81,31 +78,26 @@ def leading_axes(t: Trial) -> None:
 
 
 @exercise.prop(
-    "gradients reach the queries and the table",
-    points=0.5,
-    hint="Build the result from operations on `q` and `table`, without `.data` or `.item()`.",
+    0.5, "Build the result from operations on `q` and `table`, without `.data` or `.item()`."
 )
 def gradients(t: Trial) -> None:
+    """gradients reach the queries and the table"""
     t.gradient(t.randn(1, 3, 4, dtype=torch.float64), t.randn(5, 4, dtype=torch.float64))
     _no_vectors(t)
 
 
-@exercise.prop(
-    "what is handed in is left as it was",
-    points=0.5,
-    hint="Reversing or scaling in place changes the caller's table.",
-)
+@exercise.prop(0.5, "Reversing or scaling in place changes the caller's table.")
 def no_side_effect(t: Trial) -> None:
+    """what is handed in is left as it was"""
     t.unchanged(t.randn(2, 4, 6), t.randn(7, 6))
     _no_vectors(t)
 
 
 @exercise.prop(
-    "no vector for each pair is ever made",
-    points=1.5,
-    hint="There are 2T - 1 distances. Multiply first, and look numbers up instead of vectors.",
+    1.5, "There are 2T - 1 distances. Multiply first, and look numbers up instead of vectors."
 )
 def cheap(t: Trial) -> None:
+    """no vector for each pair is ever made"""
     # In double precision, since sums of 1,024 products that nearly cancel are rounded too far.
     T, d_head = 512, 1024
     shapes = [1, T, d_head], [2 * T - 1, d_head]

@@ -18,23 +18,17 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "neighbouring channels turn by position / base^(2i/d)",
-    points=1.5,
-    hint="Turn the row (1, 0, 1, 0) at position 1 by hand: four numbers, two angles.",
-)
+@exercise.prop(1.5, "Turn the row (1, 0, 1, 0) at position 1 by hand: four numbers, two angles.")
 def values(t: Trial) -> None:
+    """neighbouring channels turn by position / base^(2i/d)"""
     T = t.integer(4, 7)
     t.same(t.randn(T, 8), torch.arange(T))
     t.same(t.randn(2, 6), torch.tensor([0, 3]), base=float(t.integer(5, 90)), note="another base")
 
 
-@exercise.prop(
-    "the score of a query and a key depends on how far apart they are, and on nothing else",
-    points=0.5,
-    hint="Both have to be turned in the same sense, and by their own positions.",
-)
+@exercise.prop(0.5, "Both have to be turned in the same sense, and by their own positions.")
 def by_distance(t: Trial) -> None:
+    """the score of a query and a key depends on how far apart they are, and on nothing else"""
     q, k = t.randn(1, 16), t.randn(1, 16)
     n, shift, distance = t.integer(0, 9), t.integer(10, 200), t.integer(2, 6)
 
@@ -52,11 +46,10 @@ def by_distance(t: Trial) -> None:
 
 
 @exercise.prop(
-    "with `d_rotary`, the first channels turn and the others rest",
-    points=1,
-    hint="Which channels make up the pairs, and how wide is what the exponents are a share of?",
+    1, "Which channels make up the pairs, and how wide is what the exponents are a share of?"
 )
 def some_channels(t: Trial) -> None:
+    """with `d_rotary`, the first channels turn and the others rest"""
     # Against the answer's own turn of these channels alone.
     T = t.integer(3, 6)
     for shape, d_rotary in (((T, 12), 4), ((2, T, 10), 8)):
@@ -68,12 +61,12 @@ def some_channels(t: Trial) -> None:
 
 
 @exercise.prop(
-    "positions in any order, between whole numbers, below 0; batches and heads before them",
-    points=0.5,
-    hint="The positions say where each row stands. Which axis of x do they run along? And turned by"
-    " 2 1/2 and back by 1/2, how far is it in all?",
+    0.5,
+    "The positions say where each row stands. Which axis of x do they run along? And turned by 2"
+    " 1/2 and back by 1/2, how far is it in all?",
 )
 def any_positions(t: Trial) -> None:
+    """positions in any order, between whole numbers, below 0; batches and heads before them"""
     x, places = t.randn(2, 3, 4, 6), t.integers(0, 50, 4)
     whole = t.a_tensor(t.call(x, places), x.shape)
     for row in range(4):
@@ -87,20 +80,16 @@ def any_positions(t: Trial) -> None:
 
 
 @exercise.prop(
-    "far positions are turned as exactly as near ones",
-    points=0.5,
-    hint="An angle of 100 000 in single precision: how many digits stand behind its point?",
+    0.5, "An angle of 100 000 in single precision: how many digits stand behind its point?"
 )
 def far(t: Trial) -> None:
+    """far positions are turned as exactly as near ones"""
     t.same(t.randn(5, 8), t.integers(200_000, 1_000_000, 5))
 
 
-@exercise.prop(
-    "half precision comes out as half precision, turned by exact angles",
-    points=0.5,
-    hint="`torch.tensor([1003], dtype=torch.bfloat16)`: what is it?",
-)
+@exercise.prop(0.5, "`torch.tensor([1003], dtype=torch.bfloat16)`: what is it?")
 def half_precision(t: Trial) -> None:
+    """half precision comes out as half precision, turned by exact angles"""
     places = 2 * t.integers(500, 900, 4) + 1
     for dtype, further in ((torch.bfloat16, 0), (torch.float16, 2000)):
         x = t.randn(4, 8).to(dtype)
@@ -111,12 +100,12 @@ def half_precision(t: Trial) -> None:
 
 
 @exercise.prop(
-    "what goes in is left as it was, and a gradient flows back to it",
-    points=0.5,
-    hint="Writing into channels of `x` changes the caller's queries: make something new. And a"
-    " layer that makes queries learns through this function: stay with tensors all the way.",
+    0.5,
+    "Writing into channels of `x` changes the caller's queries: make something new. And a layer"
+    " that makes queries learns through this function: stay with tensors all the way.",
 )
 def no_side_effect(t: Trial) -> None:
+    """what goes in is left as it was, and a gradient flows back to it"""
     x, places = t.randn(4, 8), t.integers(1, 30, 4)
     out = t.a_tensor(t.call(x, places), x.shape)
     t.expect(not torch.equal(out, x), "nothing has been turned")

@@ -19,22 +19,16 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "the two partners of every pair become neighbours",
-    points=1,
-    hint="Number the rows of one head with six channels: 0 to 5. Which order do you want?",
-)
+@exercise.prop(1, "Number the rows of one head with six channels: 0 to 5. Which order do you want?")
 def one_head(t: Trial) -> None:
+    """the two partners of every pair become neighbours"""
     width = 2 * t.integer(3, 5)
     t.same(t.randn(width, 5), 1, note=f"one head of {width} channels")
 
 
-@exercise.prop(
-    "each head by itself",
-    points=1,
-    hint="The rows of head 0 come first, then those of head 1. No row leaves its head.",
-)
+@exercise.prop(1, "The rows of head 0 come first, then those of head 1. No row leaves its head.")
 def several_heads(t: Trial) -> None:
+    """each head by itself"""
     # Against the answer's own order of one head.
     n_heads = t.integer(2, 4)
     for width, columns in ((6, 7), (8, 3)):
@@ -44,12 +38,9 @@ def several_heads(t: Trial) -> None:
         t.close(t.call(weight, n_heads), torch.cat(alone), note=f"{n_heads} heads of {width}")
 
 
-@exercise.prop(
-    "bias vectors, too; what comes in is left as it was",
-    points=0.5,
-    hint="Index the first axis, whatever comes behind it, and make a new tensor.",
-)
+@exercise.prop(0.5, "Index the first axis, whatever comes behind it, and make a new tensor.")
 def bias_vectors(t: Trial) -> None:
+    """bias vectors, too; what comes in is left as it was"""
     bias = t.randn(8 * t.integer(2, 4))
     matrix = t.a_tensor(t.call(bias[:, None], 2), (len(bias), 1), "a matrix of one column")
     t.expect((matrix[:, 0] != bias).any(), "no row has moved")
@@ -58,11 +49,10 @@ def bias_vectors(t: Trial) -> None:
 
 
 @exercise.prop(
-    "with `d_rotary`, only the first channels of each head are paired, the others stay",
-    points=1,
-    hint="If 6 of 10 channels turn, which is the partner of channel 0 in the half-split layout?",
+    1, "If 6 of 10 channels turn, which is the partner of channel 0 in the half-split layout?"
 )
 def some_channels(t: Trial) -> None:
+    """with `d_rotary`, only the first channels of each head are paired, the others stay"""
     for weight, d_rotary in ((t.randn(10, 4), 6), (t.randn(12), 8)):
         first = weight[:d_rotary]
         part = t.a_tensor(t.call(first, 1), first.shape, "the first channels alone")
@@ -75,12 +65,9 @@ def some_channels(t: Trial) -> None:
     t.close(t.call(weight, n_heads, d_rotary=6), torch.cat(alone), note=f"{n_heads} heads")
 
 
-@exercise.prop(
-    "scores come out as they did before, with the other rotation",
-    points=1,
-    hint="Is it from half-split to interleaved, or the other way round?",
-)
+@exercise.prop(1, "Is it from half-split to interleaved, or the other way round?")
 def same_scores(t: Trial) -> None:
+    """scores come out as they did before, with the other rotation"""
     x, n_heads = t.randn(5, 12), 2
     angles = rotary_angles(t.integers(1, 60, 5), 6)
     scores = []

@@ -40,22 +40,18 @@ def _distance(t: Trial, *args: Any) -> Tensor:
 
 
 @exercise.prop(
-    "maps of square grids with a class token in front",
-    points=1,
-    hint="A map that looks at itself alone has distance 0, at its neighbour alone about 1 patch.",
+    1, "A map that looks at itself alone has distance 0, at its neighbour alone about 1 patch."
 )
 def square_grids(t: Trial) -> None:
+    """maps of square grids with a class token in front"""
     for side in (2, 3, t.integer(4, 6)):
         maps = _to_patches(_maps(t, 2, side * side + 1, side * side + 1))
         t.same(maps, (side, side), note=f"a grid of {side} x {side}")
 
 
-@exercise.prop(
-    "grids that are wider than high, or higher than wide",
-    points=0.5,
-    hint="Patch number 5 of a grid with 4 columns: in which row, in which column?",
-)
+@exercise.prop(0.5, "Patch number 5 of a grid with 4 columns: in which row, in which column?")
 def other_grids(t: Trial) -> None:
+    """grids that are wider than high, or higher than wide"""
     rows, columns = t.integer(2, 3), t.integer(5, 7)
     n = rows * columns
     for grid, note in (((rows, columns), "wide"), ((columns, rows), "high")):
@@ -66,24 +62,18 @@ def other_grids(t: Trial) -> None:
         t.same(torch.eye(n)[order], grid, 0, note=f"{note}, patches look at each other in pairs")
 
 
-@exercise.prop(
-    "no token before the patches, or two of them",
-    points=0.5,
-    hint="Cut off both the rows and the columns of what is no patch.",
-)
+@exercise.prop(0.5, "Cut off both the rows and the columns of what is no patch.")
 def prefixes(t: Trial) -> None:
+    """no token before the patches, or two of them"""
     maps = _to_patches(_maps(t, 2, 11, 11), 2)
     alone = _distance(t, maps[..., 2:, 2:], (3, 3), 0)
     t.close(t.call(maps, (3, 3), 2), alone, "the distance", note="two tokens that are no patches")
     t.close(t.call(maps[..., 1:, 1:], (3, 3)), alone, "the distance", note="n_prefix left out")
 
 
-@exercise.prop(
-    "what a patch gives to the class token makes its view no nearer",
-    points=0.5,
-    hint="Take nine tenths of each row for the class token: should the distance change?",
-)
+@exercise.prop(0.5, "Take nine tenths of each row for the class token: should the distance change?")
 def class_token(t: Trial) -> None:
+    """what a patch gives to the class token makes its view no nearer"""
     maps = _maps(t, 2, 10, 10)
     before = _distance(t, _to_patches(maps), (3, 3))
     # More of some rows than of others, each of which counts alike all the same.
@@ -93,23 +83,17 @@ def class_token(t: Trial) -> None:
     t.close(after, before, "the distance", note="most weight on the class token")
 
 
-@exercise.prop(
-    "a distance in pixels, when the side of a patch is given",
-    points=0.5,
-    hint="The next patch is as many pixels away as a patch is wide.",
-)
+@exercise.prop(0.5, "The next patch is as many pixels away as a patch is wide.")
 def pixels(t: Trial) -> None:
+    """a distance in pixels, when the side of a patch is given"""
     maps, side = _maps(t, 2, 10, 10), float(t.integer(2, 16))
     want = side * _distance(t, maps, (3, 3))
     t.close(t.call(maps, (3, 3), 1, side), want, "the distance", note=f"patches of {side:g} pixels")
 
 
-@exercise.prop(
-    "any axes in front, such as layers, pictures and heads, and one distance for each map",
-    points=0.5,
-    hint="Count axes from the end.",
-)
+@exercise.prop(0.5, "Count axes from the end.")
 def leading_axes(t: Trial) -> None:
+    """any axes in front, such as layers, pictures and heads, and one distance for each map"""
     maps = _maps(t, 2, 3, 2, 10, 10)
     got = _distance(t, maps, (3, 3))
     alone = t.a_tensor(t.call(maps[1, 2, 0], (3, 3)), ())
@@ -118,12 +102,12 @@ def leading_axes(t: Trial) -> None:
 
 
 @exercise.prop(
-    "weights in any precision, left as they were",
-    points=0.5,
-    hint="Dividing in place changes what the caller still wants to draw. And which functions know"
-    " half precision?",
+    0.5,
+    "Dividing in place changes what the caller still wants to draw. And which functions know half"
+    " precision?",
 )
 def unharmed(t: Trial) -> None:
+    """weights in any precision, left as they were"""
     maps = _maps(t, 2, 10, 10)
     best = _distance(t, maps.double(), (3, 3))
     for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):

@@ -27,12 +27,9 @@ def _batch(t: Trial, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor
     return 2 * t.randn(B, C, dtype=dtype), teacher, labels
 
 
-@exercise.prop(
-    "hard: the teacher's answer is a second label",
-    points=1,
-    hint="Which class does the teacher name? That alone counts, not how sure it is.",
-)
+@exercise.prop(1, "Which class does the teacher name? That alone counts, not how sure it is.")
 def hard(t: Trial) -> None:
+    """hard: the teacher's answer is a second label"""
     for _ in range(3):
         student, teacher, labels = _batch(t)
         for right in (labels, labels.flip(0)):
@@ -40,12 +37,9 @@ def hard(t: Trial) -> None:
         t.same(student, teacher, labels, note="kind and weight left out")
 
 
-@exercise.prop(
-    "soft: the student's distribution is drawn to the teacher's, both at the temperature",
-    points=1,
-    hint="Divide both by the temperature; the teacher's distribution is what is aimed at.",
-)
+@exercise.prop(1, "Divide both by the temperature; the teacher's distribution is what is aimed at.")
 def soft(t: Trial) -> None:
+    """soft: the student's distribution is drawn to the teacher's, both at the temperature"""
     for temperature in (1.0, 2.0, 5.0, None):
         student, teacher, labels = _batch(t)
         more = ("soft", 0.5) if temperature is None else ("soft", 0.5, temperature)
@@ -58,12 +52,9 @@ def soft(t: Trial) -> None:
         t.close(found[0] - found[1], wanted[0] - wanted[1], "the gap of two teachers", note=note)
 
 
-@exercise.prop(
-    "labels and teacher weigh as `weight` says, the labels at no temperature",
-    points=1,
-    hint="With weight 0 the teacher doesn't matter, with weight 1 the labels don't.",
-)
+@exercise.prop(1, "With weight 0 the teacher doesn't matter, with weight 1 the labels don't.")
 def shares(t: Trial) -> None:
+    """labels and teacher weigh as `weight` says, the labels at no temperature"""
     for kind in ("hard", "soft"):
         student, teacher, labels = _batch(t)
         args = student, teacher, labels, kind
@@ -75,23 +66,17 @@ def shares(t: Trial) -> None:
             t.close(t.call(*args, weight, 4.0), want, f"the loss with weight {weight}", note=note)
 
 
-@exercise.prop(
-    "a student that answers as its teacher has nothing to learn from it softly",
-    points=0.5,
-    hint="The divergence of a distribution from itself is 0; the cross-entropy is not.",
-)
+@exercise.prop(0.5, "The divergence of a distribution from itself is 0; the cross-entropy is not.")
 def nothing_left(t: Trial) -> None:
+    """a student that answers as its teacher has nothing to learn from it softly"""
     student, _, labels = _batch(t)
     for temperature in (1.0, 3.0):
         t.same(student, student.clone(), labels, "soft", 0.5, temperature)
 
 
-@exercise.prop(
-    "the gradient for the student, and none for the teacher",
-    points=1,
-    hint="The teacher is not being taught.",
-)
+@exercise.prop(1, "The teacher is not being taught.")
 def gradients(t: Trial) -> None:
+    """the gradient for the student, and none for the teacher"""
     for kind in ("hard", "soft"):
         student, teacher, labels = _batch(t, torch.float64)
         rest = labels, kind, 0.7, 2.0
@@ -110,11 +95,10 @@ def gradients(t: Trial) -> None:
 
 
 @exercise.prop(
-    "logits so large that a probability would round to 0",
-    points=0.5,
-    hint="Is there a logarithm of a softmax in your code? There is a function for both at once.",
+    0.5, "Is there a logarithm of a softmax in your code? There is a function for both at once."
 )
 def large(t: Trial) -> None:
+    """logits so large that a probability would round to 0"""
     student, teacher, labels = _batch(t)
     for kind in ("soft", "hard"):
         args = 300 * student, 300 * teacher, labels, kind

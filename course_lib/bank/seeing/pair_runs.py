@@ -49,22 +49,18 @@ def _shuffled(t: Trial, runs: list[Run]) -> list[Run]:
     return [runs[i] for i in t.permutation(len(runs)).tolist()]
 
 
-@exercise.prop(
-    "one difference for each seed, the better arm's accuracy first",
-    points=0.5,
-    hint="The gain of the arm that is called better: positive where it is.",
-)
+@exercise.prop(0.5, "The gain of the arm that is called better: positive where it is.")
 def gains(t: Trial) -> None:
+    """one difference for each seed, the better arm's accuracy first"""
     for n in (2, 3, t.integer(4, 7)):
         t.same(_runs(t, ("whole", "half"), n), "whole", "half", note=f"{n} seeds", exact=True)
 
 
 @exercise.prop(
-    "runs come in any order, with those of other arms between; gains go by seed",
-    points=1,
-    hint="Files come in the order of their names, or in none. What says who belongs to whom?",
+    1, "Files come in the order of their names, or in none. What says who belongs to whom?"
 )
 def order(t: Trial) -> None:
+    """runs come in any order, with those of other arms between; gains go by seed"""
     for _ in range(3):
         runs = _runs(t, ("whole", "half", "third"), t.integer(5, 8))
         t.same(_shuffled(t, runs), "half", "third", note="shuffled")
@@ -73,35 +69,26 @@ def order(t: Trial) -> None:
     t.same(_shuffled(t, runs), "whole", "half", note="seeds with one, two and three digits")
 
 
-@exercise.prop(
-    "a run without a partner is left out",
-    points=0.5,
-    hint="One arm has seeds 0 to 4, the other 2 to 6. How many pairs?",
-)
+@exercise.prop(0.5, "One arm has seeds 0 to 4, the other 2 to 6. How many pairs?")
 def partners(t: Trial) -> None:
+    """a run without a partner is left out"""
     runs = _runs(t, ("whole", "half"), 7)
     some = [r for r in runs if (r["arm"] == "whole") == (int(r["seed"]) < 5) or r["seed"] in (2, 3)]
     t.same(some[::-1], "whole", "half", note="some seeds are missing, the last ones come first")
 
 
-@exercise.prop(
-    "runs of the size that is asked for, small ones unless said otherwise",
-    points=1,
-    hint="A large model's run with seed 0 is no partner of a small one's.",
-)
+@exercise.prop(1, "A large model's run with seed 0 is no partner of a small one's.")
 def sizes(t: Trial) -> None:
+    """runs of the size that is asked for, small ones unless said otherwise"""
     small, large = (_runs(t, ("whole", "half"), 4, size=size) for size in ("cpu", "full"))
     t.same(small + large, "whole", "half", note="small runs, then large ones")
     t.same(large + small, "whole", "half", note="large runs, then small ones")
     t.same(small + large, "whole", "half", "full", note="large ones are asked for")
 
 
-@exercise.prop(
-    "only runs on the same data are compared",
-    points=1,
-    hint="The variant says which CIFAR-10 it was: a lossy copy makes other accuracies.",
-)
+@exercise.prop(1, "The variant says which CIFAR-10 it was: a lossy copy makes other accuracies.")
 def same_data(t: Trial) -> None:
+    """only runs on the same data are compared"""
     runs = _runs(t, ("whole", "half"), 5)
     for arm, seed in (("whole", 1), ("half", 3)):
         for run in runs:

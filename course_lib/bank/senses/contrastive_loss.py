@@ -36,21 +36,17 @@ def mirrored(t: Trial, n: int) -> tuple[Tensor, Tensor]:
 
 
 @exercise.prop(
-    "the value is that of the formula",
-    points=1,
-    hint="Compute a batch of two by hand: four cosines, two softmaxes by row, two by column.",
+    1, "Compute a batch of two by hand: four cosines, two softmaxes by row, two by column."
 )
 def values(t: Trial) -> None:
+    """the value is that of the formula"""
     for n in (t.integer(3, 6), 9):
         t.same(*mirrored(t, n), torch.tensor(0.0), note=f"{n} pairs of unit vectors, factor 1")
 
 
-@exercise.prop(
-    "captions look for pictures as pictures look for captions",
-    points=1,
-    hint="Exchange the two arguments. May the loss change? Then print both halves.",
-)
+@exercise.prop(1, "Exchange the two arguments. May the loss change? Then print both halves.")
 def both_ways(t: Trial) -> None:
+    """captions look for pictures as pictures look for captions"""
     images, texts = (F.normalize(x, dim=-1) for x in hub(t, t.integer(3, 6)))
     factor = torch.tensor(0.0)
     one = t.same(images, texts, factor, note="one picture is near all texts")
@@ -58,12 +54,9 @@ def both_ways(t: Trial) -> None:
     t.close(other, one, "the loss with images and texts exchanged")
 
 
-@exercise.prop(
-    "the lengths of embeddings don't count",
-    points=0.5,
-    hint="What is the cosine of two vectors, and what has become of their lengths?",
-)
+@exercise.prop(0.5, "What is the cosine of two vectors, and what has become of their lengths?")
 def lengths(t: Trial) -> None:
+    """the lengths of embeddings don't count"""
     images, texts, factor = t.randn(4, 6), t.randn(4, 6), torch.tensor(1.5)
     long = images * torch.tensor([[0.1], [1.0], [7.0], [30.0]])
     base = t.a_tensor(t.call(images, texts, factor), ())
@@ -74,22 +67,18 @@ def lengths(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the factor is the exponential of what is given, and multiplies",
-    points=0.5,
-    hint="What is given is a logarithm, so the factor stays positive. Try 0: no factor at all.",
+    0.5, "What is given is a logarithm, so the factor stays positive. Try 0: no factor at all."
 )
 def factors(t: Trial) -> None:
+    """the factor is the exponential of what is given, and multiplies"""
     images, texts = mirrored(t, 5)
     for log_factor in (-1.0, -9.0, 2.66):
         t.same(images, texts, torch.tensor(log_factor), note=f"log factor {log_factor}")
 
 
-@exercise.prop(
-    "the factor is at most 100, whatever is given",
-    points=1,
-    hint="`math.log(100)` is about 4.6. What should 6 do, and what 200?",
-)
+@exercise.prop(1, "`math.log(100)` is about 4.6. What should 6 do, and what 200?")
 def ceiling(t: Trial) -> None:
+    """the factor is at most 100, whatever is given"""
     images, texts = t.randn(4, 6), t.randn(4, 6)
     highest = t.a_tensor(t.call(images, texts, torch.tensor(math.log(100))), ())
     for log_factor in (4.8, 6.0, 200.0):
@@ -100,32 +89,23 @@ def ceiling(t: Trial) -> None:
     t.expect((lower - highest).abs() > 1e-4, "a log factor of 4.3 does as one of 4.6 does")
 
 
-@exercise.prop(
-    "knowing nothing costs ln N, and one pair alone nothing",
-    points=0.5,
-    hint="If all embeddings are equal every softmax is uniform. How large is -log(1/N)?",
-)
+@exercise.prop(0.5, "If all embeddings are equal every softmax is uniform. How large is -log(1/N)?")
 def guessing(t: Trial) -> None:
+    """knowing nothing costs ln N, and one pair alone nothing"""
     factor = torch.tensor(2.0)
     n = t.integer(3, 9)
     t.same(torch.ones(n, 4), torch.ones(n, 4), factor, note=f"{n} equal pairs")
     t.same(t.randn(1, 5), t.randn(1, 5), factor, note="one pair")
 
 
-@exercise.prop(
-    "gradients reach both towers and the factor",
-    points=1,
-    hint="Is something taken out of the graph, by `.item()` or `.detach()`?",
-)
+@exercise.prop(1, "Is something taken out of the graph, by `.item()` or `.detach()`?")
 def gradients(t: Trial) -> None:
+    """gradients reach both towers and the factor"""
     images, texts = (t.randn(4, 5, dtype=torch.float64) for _ in range(2))
     t.gradient(images, texts, torch.tensor(1.0, dtype=torch.float64))
 
 
-@exercise.prop(
-    "embeddings are left as they were",
-    points=0.5,
-    hint="`x /= norm` changes the caller's embeddings.",
-)
+@exercise.prop(0.5, "`x /= norm` changes the caller's embeddings.")
 def no_side_effect(t: Trial) -> None:
+    """embeddings are left as they were"""
     t.unchanged(t.randn(3, 5), t.randn(3, 5), torch.tensor(1.0))

@@ -35,12 +35,9 @@ def rows(t: Trial, image: Tensor, looks: Tensor, seen: Tensor, note: str) -> Non
     t.close(part[0], part[1], f"who sees whom in {kinds}" if T < 15 else "who sees whom", note=note)
 
 
-@exercise.prop(
-    "words see themselves and what stands before, pictures included",
-    points=1,
-    hint="A word after a picture sees all of it. A word before it?",
-)
+@exercise.prop(1, "A word after a picture sees all of it. A word before it?")
 def words(t: Trial) -> None:
+    """words see themselves and what stands before, pictures included"""
     n = t.integer(2, 3)
     for image in (
         row((0, n + 3)),
@@ -50,12 +47,9 @@ def words(t: Trial) -> None:
         rows(t, image, image[0] == 0, image[0] >= 0, "rows of the words")
 
 
-@exercise.prop(
-    "patches see their whole picture, and the words before it",
-    points=1,
-    hint="Print the rows of a picture's patches: all alike, up to its last patch.",
-)
+@exercise.prop(1, "Print the rows of a picture's patches: all alike, up to its last patch.")
 def patches(t: Trial) -> None:
+    """patches see their whole picture, and the words before it"""
     for image in (
         row((1, t.integer(3, 5)), (0, 2)),
         row((0, t.integer(1, 3)), (1, t.integer(2, 5))),
@@ -64,12 +58,9 @@ def patches(t: Trial) -> None:
         rows(t, image, image[0] > 0, image[0] >= 0, "rows of the patches")
 
 
-@exercise.prop(
-    "a picture sees earlier pictures, and no later one",
-    points=1,
-    hint="Put two pictures directly behind each other. May the first see the second?",
-)
+@exercise.prop(1, "Put two pictures directly behind each other. May the first see the second?")
 def pictures(t: Trial) -> None:
+    """a picture sees earlier pictures, and no later one"""
     far = t.integer(200, 900)
     for first, second in ((1, 2), (9, 10), (far, far + 1)):
         a, b = t.integer(2, 4), t.integer(2, 4)
@@ -79,12 +70,9 @@ def pictures(t: Trial) -> None:
             rows(t, image, image[0] == looks, image[0] == seen, note)
 
 
-@exercise.prop(
-    "padding neither sees nor is seen, on either side",
-    points=1,
-    hint="Print the row and the column of a padding token: all False, its diagonal too.",
-)
+@exercise.prop(1, "Print the row and the column of a padding token: all False, its diagonal too.")
 def padding(t: Trial) -> None:
+    """padding neither sees nor is seen, on either side"""
     n = t.integer(2, 4)
     for image in (row((0, 2), (1, 3), (0, 2), (-1, n)), row((-1, n), (0, 2), (1, 3), (0, 1))):
         every = torch.ones_like(image[0], dtype=torch.bool)
@@ -95,12 +83,9 @@ def padding(t: Trial) -> None:
         t.expect(bool(seen.diagonal().all()), "real tokens do not see themselves")
 
 
-@exercise.prop(
-    "each text of a batch has a mask of its own",
-    points=1,
-    hint="Build the mask of the second text alone and compare.",
-)
+@exercise.prop(1, "Build the mask of the second text alone and compare.")
 def batch(t: Trial) -> None:
+    """each text of a batch has a mask of its own"""
     n = t.integer(1, 3)
     one = row((0, 2), (1, 3), (0, n), (2, 2))
     other = row((1, 2), (0, n), (2, 4), (-1, 1))

@@ -41,12 +41,9 @@ def found(t: Trial, x: Tensor, memory: Tensor, keep: Tensor, gate: float) -> Ten
     return added / factor
 
 
-@exercise.prop(
-    "words find what they look for among the patches they may see, and it is added",
-    points=1.5,
-    hint="Queries are words, keys and values are patches. By what are scores divided?",
-)
+@exercise.prop(1.5, "Queries are words, keys and values are patches. By what are scores divided?")
 def values(t: Trial) -> None:
+    """words find what they look for among the patches they may see, and it is added"""
     x, memory, keep = scene(t)
     for gate, mask, note in (
         (0.4, keep, "some patches hidden"),
@@ -56,12 +53,9 @@ def values(t: Trial) -> None:
         t.close(found(t, x, memory, mask, gate), want, "what is found", note=note)
 
 
-@exercise.prop(
-    "the gate is a tanh: shut at 0, it may turn what is found around",
-    points=1,
-    hint="Try a gate of 0: words must pass unchanged. Then -1, and then 3.",
-)
+@exercise.prop(1, "Try a gate of 0: words must pass unchanged. Then -1, and then 3.")
 def gates(t: Trial) -> None:
+    """the gate is a tanh: shut at 0, it may turn what is found around"""
     x, memory, keep = scene(t)
     # All patches alike: whatever the weights are, that is what is found.
     memory = memory[:, :1].expand_as(memory).contiguous()
@@ -69,12 +63,9 @@ def gates(t: Trial) -> None:
         t.same(x, memory, torch.ones_like(keep), torch.tensor(gate), note=f"gate {gate}")
 
 
-@exercise.prop(
-    "a word without any picture passes unchanged",
-    points=1,
-    hint="Its row of `keep` is empty. What does your softmax make of that row?",
-)
+@exercise.prop(1, "Its row of `keep` is empty. What does your softmax make of that row?")
 def blind(t: Trial) -> None:
+    """a word without any picture passes unchanged"""
     x, memory, keep = scene(t)
     keep[0, 0] = False
     keep[1] = False
@@ -85,22 +76,18 @@ def blind(t: Trial) -> None:
     t.expect(not torch.equal(got[0, 1:], x[0, 1:]), "words that see something find nothing")
 
 
-@exercise.prop(
-    "a memory of no patches at all is fine",
-    points=0.5,
-    hint="`memory` may be (B, 0, D). Which of your lines needs at least one key?",
-)
+@exercise.prop(0.5, "`memory` may be (B, 0, D). Which of your lines needs at least one key?")
 def no_memory(t: Trial) -> None:
+    """a memory of no patches at all is fine"""
     x, memory, keep = scene(t)
     t.same(x, memory[:, :0], keep[:, :, :0], torch.tensor(0.7), note="no patches")
 
 
 @exercise.prop(
-    "large scores stay finite, and half precision stays half",
-    points=0.5,
-    hint="Is the largest number of a float16 larger than your fill value? Does exp overflow?",
+    0.5, "Is the largest number of a float16 larger than your fill value? Does exp overflow?"
 )
 def precision(t: Trial) -> None:
+    """large scores stay finite, and half precision stays half"""
     x, memory, keep = scene(t)
     gate = torch.tensor(0.5)
     got = t.a_tensor(t.call(100 * x, 100 * memory, keep, gate), x.shape)
@@ -111,21 +98,17 @@ def precision(t: Trial) -> None:
 
 
 @exercise.prop(
-    "gradients are right and finite, also where nothing is seen",
-    points=1,
-    hint="Is anything taken out of the graph? And what is the slope of a row without a key?",
+    1, "Is anything taken out of the graph? And what is the slope of a row without a key?"
 )
 def gradients(t: Trial) -> None:
+    """gradients are right and finite, also where nothing is seen"""
     x, memory, keep = scene(t, dtype=torch.float64)
     keep[0, 1] = False
     t.gradient(x, memory, keep, torch.tensor([0.6], dtype=torch.float64))
 
 
-@exercise.prop(
-    "words, patches and mask are left as they were",
-    points=0.5,
-    hint="`x += found` changes the caller's words.",
-)
+@exercise.prop(0.5, "`x += found` changes the caller's words.")
 def no_side_effect(t: Trial) -> None:
+    """words, patches and mask are left as they were"""
     x, memory, keep = scene(t)
     t.unchanged(x, memory, keep, torch.tensor(0.5))

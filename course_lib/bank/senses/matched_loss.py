@@ -47,11 +47,10 @@ def _repaired(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a picture with several captions is asked for all of them, in equal shares",
-    points=1,
-    hint="A picture with three captions should count as much as one with a single caption.",
+    1, "A picture with three captions should count as much as one with a single caption."
 )
 def several(t: Trial) -> None:
+    """a picture with several captions is asked for all of them, in equal shares"""
     n = t.integer(4, 7)
     matches = fitting(t, n, n)
     t.same(mirrored(t, n), matches | matches.T, note="several matches a row")
@@ -60,11 +59,10 @@ def several(t: Trial) -> None:
 
 
 @exercise.prop(
-    "captions are asked about pictures, by a softmax over pictures",
-    points=1,
-    hint="Transpose both arguments: the loss must not change. Whose softmax runs along which axis?",
+    1, "Transpose both arguments: the loss must not change. Whose softmax runs along which axis?"
 )
 def both_ways(t: Trial) -> None:
+    """captions are asked about pictures, by a softmax over pictures"""
     n = t.integer(3, 5)
     s = 2 * t.randn(n, n) + torch.linspace(0, 4, n)[:, None]
     matches = torch.eye(n, dtype=torch.bool)
@@ -74,11 +72,10 @@ def both_ways(t: Trial) -> None:
 
 
 @exercise.prop(
-    "who matches nothing is not asked, but remains a wrong answer for the others",
-    points=1,
-    hint="Over how many rows is your mean? And is the unmatched one still in the others' softmax?",
+    1, "Over how many rows is your mean? And is the unmatched one still in the others' softmax?"
 )
 def unmatched(t: Trial) -> None:
+    """who matches nothing is not asked, but remains a wrong answer for the others"""
     n = t.integer(5, 7)
     matches = torch.eye(n, dtype=torch.bool)
     matches[n - 1] = False
@@ -87,12 +84,9 @@ def unmatched(t: Trial) -> None:
     t.same(mirrored(t, n), matches, note="two pictures and two captions match nothing")
 
 
-@exercise.prop(
-    "a batch without any match costs exactly 0, one of a single match what that costs",
-    points=0.5,
-    hint="0 / 0 is NaN. Over how many is your mean then?",
-)
+@exercise.prop(0.5, "0 / 0 is NaN. Over how many is your mean then?")
 def nothing(t: Trial) -> None:
+    """a batch without any match costs exactly 0, one of a single match what that costs"""
     s, none = mirrored(t, 4), torch.zeros(4, 4, dtype=torch.bool)
     t.same(s, none, note="no match")
     t.same(s[:, :3].contiguous(), none[:, :3].contiguous(), note="no match, four by three")
@@ -102,23 +96,17 @@ def nothing(t: Trial) -> None:
     t.same(s, one, note="a single match")
 
 
-@exercise.prop(
-    "large similarities stay finite",
-    points=0.5,
-    hint="exp(100) is too large for float32. What does `log_softmax` do about it?",
-)
+@exercise.prop(0.5, "exp(100) is too large for float32. What does `log_softmax` do about it?")
 def large(t: Trial) -> None:
+    """large similarities stay finite"""
     _repaired(t)
     n = t.integer(4, 6)
     t.same(1e4 * mirrored(t, n), torch.eye(n, dtype=torch.bool), note="similarities of 10,000")
 
 
-@exercise.prop(
-    "gradients are right, where nothing matches as well; nothing is changed in place",
-    points=1,
-    hint="A NaN in a branch that is not taken still has a gradient.",
-)
+@exercise.prop(1, "A NaN in a branch that is not taken still has a gradient.")
 def gradients(t: Trial) -> None:
+    """gradients are right, where nothing matches as well; nothing is changed in place"""
     _repaired(t)
     matches = fitting(t, 4, 5)
     matches[2] = False

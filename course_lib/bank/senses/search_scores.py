@@ -27,41 +27,31 @@ def sizes(t: Trial) -> tuple[int, int, int, int, int, int]:
     )
 
 
-@exercise.prop(
-    "two towers",
-    points=1,
-    hint="How often must a picture be encoded if a hundred texts are compared with it?",
-)
+@exercise.prop(1, "How often must a picture be encoded if a hundred texts are compared with it?")
 def towers(t: Trial) -> None:
+    """two towers"""
     for _ in range(2):
         t.same("towers", *sizes(t))
 
 
-@exercise.prop(
-    "one encoder over both",
-    points=1,
-    hint="How long is the sequence? What of it could be kept for the next pair?",
-)
+@exercise.prop(1, "How long is the sequence? What of it could be kept for the next pair?")
 def joint(t: Trial) -> None:
+    """one encoder over both"""
     for _ in range(2):
         t.same("joint", *sizes(t))
 
 
 @exercise.prop(
-    "an image encoder, and words that look across",
-    points=1,
-    hint="A block of the text has two attentions. Can the words' own be kept from pair to pair?",
+    1, "A block of the text has two attentions. Can the words' own be kept from pair to pair?"
 )
 def cross(t: Trial) -> None:
+    """an image encoder, and words that look across"""
     for _ in range(2):
         t.same("cross", *sizes(t))
 
 
-@exercise.prop(
-    "an image encoder, slots that read it once, and one encoder over words and slots",
-    points=1,
-    hint="Three parts. Which of them is done once for a picture, and which has layers?",
-)
+@exercise.prop(1, "Three parts. Which of them is done once for a picture, and which has layers?")
 def slots(t: Trial) -> None:
+    """an image encoder, slots that read it once, and one encoder over words and slots"""
     for _ in range(2):
         t.same("slots", *sizes(t))

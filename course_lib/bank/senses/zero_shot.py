@@ -32,23 +32,19 @@ def sample(t: Trial, more: int = 0) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @exercise.prop(
-    "one caption a class: the nearest caption names the picture",
-    points=1,
-    hint="Compare each picture with each class, and count the pictures whose own is the largest.",
+    1, "Compare each picture with each class, and count the pictures whose own is the largest."
 )
 def single(t: Trial) -> None:
+    """one caption a class: the nearest caption names the picture"""
     images, prompts, labels = sample(t)
     t.same(images, prompts[:, :1], labels)
     t.same(images, prompts[:, :1] * (1 + t.integers(0, 9, len(prompts), 1, 1)), labels)
     t.same(images, prompts[:, :1], labels.roll(1), note="most labels are wrong")
 
 
-@exercise.prop(
-    "captions of a class are averaged as directions",
-    points=1,
-    hint="Make one caption of a class ten times as long. Should it outvote the others?",
-)
+@exercise.prop(1, "Make one caption of a class ten times as long. Should it outvote the others?")
 def lengths(t: Trial) -> None:
+    """captions of a class are averaged as directions"""
     # All classes disagree alike, so that it matters only which captions are long.
     axes = torch.linalg.qr(t.randn(8, 8)).Q
     prompts = axes[:4, None] + 0.8 * axes[None, 4:7]
@@ -61,11 +57,10 @@ def lengths(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a class whose captions disagree is not farther away for that",
-    points=1,
-    hint="The mean of unit vectors is shorter than 1, and the shorter the more they disagree.",
+    1, "The mean of unit vectors is shorter than 1, and the shorter the more they disagree."
 )
 def disagreeing(t: Trial) -> None:
+    """a class whose captions disagree is not farther away for that"""
     # Pictures beside one caption of class 0, whose mean is farther away than class 1.
     turn = torch.deg2rad(torch.tensor([[0.0, 100.0], [-20.0, -24.0]]) + t.integer(0, 90))
     near = torch.deg2rad(torch.tensor([2.0, 4.0, 6.0, 50.0])) + turn[0, 0]
@@ -80,22 +75,20 @@ def disagreeing(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the class may be among the k nearest, and every picture counts alike",
-    points=1,
-    hint="Count the classes that are at least as near as the right one. How many may there be?",
+    1, "Count the classes that are at least as near as the right one. How many may there be?"
 )
 def more_answers(t: Trial) -> None:
+    """the class may be among the k nearest, and every picture counts alike"""
     images, prompts, labels = sample(t, more=90)
     for k in (2, 3, len(prompts)):
         t.same(images, prompts[:, :1], labels, k, note=f"k = {k}, many pictures of one class")
 
 
 @exercise.prop(
-    "ties count against, however many; what is nearly as near is no tie",
-    points=1,
-    hint="Let all classes have the same captions. `argmax` then answers 0. Is that knowledge?",
+    1, "Let all classes have the same captions. `argmax` then answers 0. Is that knowledge?"
 )
 def ties(t: Trial) -> None:
+    """ties count against, however many; what is nearly as near is no tie"""
     axes = torch.eye(4)
     n = 2 * t.integer(1, 2)
     same = axes[torch.zeros(n, 2, dtype=torch.long)]

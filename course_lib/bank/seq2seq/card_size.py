@@ -30,12 +30,12 @@ def _longest(t: Trial, vocab_size: int, d_model: int, levels: int) -> None:
 
 
 @exercise.prop(
-    "the largest length n such that all sentences of n words can have states of their own",
-    points=1,
-    hint="How many different states are there? And how many different sentences of exactly two"
-    " words? Shorter sentences need no room beside those of length n.",
+    1,
+    "How many different states are there? And how many different sentences of exactly two words?"
+    " Shorter sentences need no room beside those of length n.",
 )
 def longest(t: Trial) -> None:
+    """the largest length n such that all sentences of n words can have states of their own"""
     for _ in range(3):
         _longest(t, t.integer(20, 99), t.integer(9, 40), t.integer(3, 9))
     # Of two words the shorter sentences are together as many as those of length n, all but two,
@@ -43,32 +43,23 @@ def longest(t: Trial) -> None:
     _longest(t, 2, t.integer(9, 40), 3)
 
 
-@exercise.prop(
-    "sentences that fit exactly, however large the numbers are",
-    points=0.5,
-    hint="`math.log(1000) / math.log(10)`: what is it, and what should it be?",
-)
+@exercise.prop(0.5, "`math.log(1000) / math.log(10)`: what is it, and what should it be?")
 def exact_fit(t: Trial) -> None:
+    """sentences that fit exactly, however large the numbers are"""
     _longest(t, 10, t.integer(1, 4), 1000)
     _longest(t, 5, t.integer(1, 4), 125)
     _longest(t, 2**10, 10 * t.integer(3, 20), 2**16)
 
 
-@exercise.prop(
-    "a state that is too small for two different words",
-    points=0.5,
-    hint="Is there a length that always fits?",
-)
+@exercise.prop(0.5, "Is there a length that always fits?")
 def too_small(t: Trial) -> None:
+    """a state that is too small for two different words"""
     _longest(t, t.integer(10, 90), 1, 8)
 
 
-@exercise.prop(
-    "the best share of right sentences of one length, when they don't fit any more",
-    points=1,
-    hint="A hundred sentences and ten states: how many can be told apart?",
-)
+@exercise.prop(1, "A hundred sentences and ten states: how many can be told apart?")
 def share(t: Trial) -> None:
+    """the best share of right sentences of one length, when they don't fit any more"""
     for args in (
         (t.integer(5, 9), 4, 3, 4),
         (t.integer(10, 20), t.integer(2, 3), 6, 2),

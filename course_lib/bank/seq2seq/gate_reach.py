@@ -42,12 +42,9 @@ def _two(t: Trial, *args: Any) -> list[Any]:
     return t.values(t.call(*args))
 
 
-@exercise.prop(
-    "what is left of a gradient after some steps through a gate",
-    points=1,
-    hint="A bias of 0 opens a gate half. What is left after one step, two steps, ten?",
-)
+@exercise.prop(1, "A bias of 0 opens a gate half. What is left after one step, two steps, ten?")
 def passed(t: Trial) -> None:
+    """what is left of a gradient after some steps through a gate"""
     bias = _off_the_edge(t, -2.0, 4.0, 4, 0.1)
     for distance in (1, t.integer(2, 9), t.integer(20, 60)):
         got, want = _two(t, bias, distance, 0.1)[0], exercise.reference(bias, distance, 0.1)[0]
@@ -56,18 +53,16 @@ def passed(t: Trial) -> None:
         t.close(got, want.float(), "the share passed", note=note)
 
 
-@exercise.prop("after no step at all everything is left", points=0.5, hint="To the power of 0.")
+@exercise.prop(0.5, "To the power of 0.")
 def no_step(t: Trial) -> None:
+    """after no step at all everything is left"""
     bias = _off_the_edge(t, -2.0, 4.0, 3, 0.5)
     t.close(_two(t, bias, 0, 0.5)[0], torch.ones(3), "the share passed")
 
 
-@exercise.prop(
-    "the largest number of steps after which a share is still left",
-    points=1,
-    hint="Half-open gates and a share of 0.2: 0.5, 0.25, 0.125. How many steps may it be?",
-)
+@exercise.prop(1, "Half-open gates and a share of 0.2: 0.5, 0.25, 0.125. How many steps may it be?")
 def reach(t: Trial) -> None:
+    """the largest number of steps after which a share is still left"""
     # Of what the answer itself says is left: whether that is right is asked above.
     for share in (0.2, 0.01, t.integer(30, 70) / 100):
         bias = _off_the_edge(t, 0.5, 5.0, 4, share)
@@ -82,24 +77,21 @@ def reach(t: Trial) -> None:
             )
 
 
-@exercise.prop(
-    "a gate that is nearly shut reaches no step at all",
-    points=0.5,
-    hint="A reach of 0 is an honest answer. Can yours be negative, or one too many?",
-)
+@exercise.prop(0.5, "A reach of 0 is an honest answer. Can yours be negative, or one too many?")
 def shut(t: Trial) -> None:
+    """a gate that is nearly shut reaches no step at all"""
     bias = torch.tensor([-6.0, -3.0, -40.0]) - t.randn(3).abs().clamp(max=1)
     got = _two(t, bias, 1, 0.5)[1]
     t.close(got, torch.zeros(3, dtype=torch.long), "the reach", exact=True)
 
 
 @exercise.prop(
-    "gates that are as good as open are told apart",
-    points=1,
-    hint="How near to 1 is the largest number below 1 that single precision has? Chapter 0 computed"
+    1,
+    "How near to 1 is the largest number below 1 that single precision has? Chapter 0 computed"
     " the logarithm of a softmax without the softmax.",
 )
 def open_gates(t: Trial) -> None:
+    """gates that are as good as open are told apart"""
     share = t.integer(30, 60) / 100
     bias = torch.tensor([11.0, 14.0, 18.0, 22.0]) + t.randn(4).clamp(-1, 1) / 2
     # Each reaches more than 10,000 steps, so that one more or less is nothing.

@@ -81,23 +81,19 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "one sentence: its words, the end token last, and nothing but padding after it",
-    points=1.5,
-    hint="Which word goes in first, and which one at every later step? And what else has changed?",
+    1.5, "Which word goes in first, and which one at every later step? And what else has changed?"
 )
 def one_sentence(t: Trial) -> None:
+    """one sentence: its words, the end token last, and nothing but padding after it"""
     for length in (3, t.integer(4, 6)):
         args = _sample(t, [length], 12)
         written = _padded(t, t.call(*args), PAD)
         t.close(written, _padded(t, t.want(*args), PAD), "what is written")
 
 
-@exercise.prop(
-    "a batch: every sentence is written to its end, and then filled up with padding",
-    points=1.5,
-    hint="A sentence that has ended has nothing to say any more. The others go on.",
-)
+@exercise.prop(1.5, "A sentence that has ended has nothing to say any more. The others go on.")
 def batch(t: Trial) -> None:
+    """a batch: every sentence is written to its end, and then filled up with padding"""
     # The end token itself is asked about above.
     args = _sample(t, [2, t.integer(5, 7), 4], 12)
     written, want = (_padded(t, value, PAD) for value in (t.call(*args), t.want(*args)))
@@ -107,12 +103,12 @@ def batch(t: Trial) -> None:
 
 
 @exercise.prop(
-    "no word too many: the loop stops when all sentences have ended, or at `max_len` words",
-    points=1,
-    hint="How often may your loop run, and is there always an end token? How wide is the result"
-    " when the longest sentence has three words, its end among them?",
+    1,
+    "How often may your loop run, and is there always an end token? How wide is the result when"
+    " the longest sentence has three words, its end among them?",
 )
 def cut_off(t: Trial) -> None:
+    """no word too many: the loop stops when all sentences have ended, or at `max_len` words"""
     # Judged by what was written: whether these are the right words is asked above.
     args = _sample(t, [2, t.integer(6, 7)], 12)
     # A word that the longer one says on its way may serve as padding: only the end ends.
@@ -129,12 +125,9 @@ def cut_off(t: Trial) -> None:
         )
 
 
-@exercise.prop(
-    "other ids for start, end and padding",
-    points=0.5,
-    hint="Is there a 0, 1 or 2 in your code that should be an argument?",
-)
+@exercise.prop(0.5, "Is there a 0, 1 or 2 in your code that should be an argument?")
 def other_ids(t: Trial) -> None:
+    """other ids for start, end and padding"""
     # The same decoder with its words renumbered has to write the same, renumbered.
     state, decoder, *_ = _sample(t, [t.integer(3, 5)], 9)
     # Padding is neither the best word nor the worst one, so that something is written.
@@ -150,10 +143,7 @@ def other_ids(t: Trial) -> None:
     t.close(after, ids[before.long()], "what is written with other ids", exact=True)
 
 
-@exercise.prop(
-    "the state that was handed over is left as it was",
-    points=0.5,
-    hint="The same sentence may be translated again, with a beam for instance.",
-)
+@exercise.prop(0.5, "The same sentence may be translated again, with a beam for instance.")
 def no_side_effect(t: Trial) -> None:
+    """the state that was handed over is left as it was"""
     t.unchanged(*_sample(t, [4], 4))

@@ -54,22 +54,18 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "without padding: the states of both directions, side by side at their words",
-    points=1.5,
-    hint="What has the backward direction read when it stands at the first word of the sentence?",
+    1.5, "What has the backward direction read when it stands at the first word of the sentence?"
 )
 def without_padding(t: Trial) -> None:
+    """without padding: the states of both directions, side by side at their words"""
     words = t.integer(3, 6)
     args = t.randn(2, words, 3), torch.tensor([words, words]), *_two(t)
     t.close(_pair(t, *args)[0], t.want(*args)[0], "the memory")
 
 
-@exercise.prop(
-    "padding changes nothing at the words of a sentence",
-    points=1,
-    hint="Which words does the backward direction read first in a short sentence?",
-)
+@exercise.prop(1, "Which words does the backward direction read first in a short sentence?")
 def padding(t: Trial) -> None:
+    """padding changes nothing at the words of a sentence"""
     # Against the answer's own reading of each sentence alone.
     lengths = torch.tensor([6, t.integer(2, 4), 1])
     x = t.randn(3, 6, 3)
@@ -84,12 +80,12 @@ def padding(t: Trial) -> None:
 
 
 @exercise.prop(
-    "after the end of a sentence the memory is exactly 0, up to the width of x",
-    points=0.5,
-    hint="Whoever looks back at the memory should find nothing there that looks like a word. And"
-    " how many places has it, if even the longest sentence ends before the last place of x?",
+    0.5,
+    "Whoever looks back at the memory should find nothing there that looks like a word. And how"
+    " many places has it, if even the longest sentence ends before the last place of x?",
 )
 def after_the_end(t: Trial) -> None:
+    """after the end of a sentence the memory is exactly 0, up to the width of x"""
     short = t.integer(1, 3)
     for lengths in (torch.tensor([short, 5]), torch.tensor([short, 3])):
         words = torch.arange(5) < lengths[:, None]
@@ -101,24 +97,22 @@ def after_the_end(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the last state of each direction: after its last real word",
-    points=1.5,
-    hint="Where does the forward direction end, and where does the backward one? Not at the same"
-    " word.",
+    1.5,
+    "Where does the forward direction end, and where does the backward one? Not at the same word.",
 )
 def last_states(t: Trial) -> None:
+    """the last state of each direction: after its last real word"""
     for lengths in ([4, 4], [2, 5], [5, 1]):
         args = t.randn(2, max(lengths), 3), torch.tensor(lengths), *_two(t)
         t.close(_pair(t, *args)[1], t.want(*args)[1], "the last states", note=f"lengths {lengths}")
 
 
 @exercise.prop(
-    "gradients reach words and parameters, and never the padding; nothing is changed in place",
-    points=0.5,
-    hint="Multiply the padding by 0 and it still has been read. Was it read? And do you write"
-    " into x?",
+    0.5,
+    "Multiply the padding by 0 and it still has been read. Was it read? And do you write into x?",
 )
 def gradients(t: Trial) -> None:
+    """gradients reach words and parameters, and never the padding; nothing is changed in place"""
     f64 = torch.float64
     lengths = torch.tensor([2, 4])
     x = t.randn(2, 4, 2, dtype=f64)

@@ -45,42 +45,38 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    'a step of the plain network, `"rnn"`',
-    points=0.5,
-    hint="One matrix for the input, one for the state, two halves of a bias, one tanh."
-    " The result has the leading axis that the state has.",
+    0.5,
+    "One matrix for the input, one for the state, two halves of a bias, one tanh. The result has"
+    " the leading axis that the state has.",
 )
 def plain(t: Trial) -> None:
+    """a step of the plain network, `"rnn"`"""
     *arguments, bias = _arguments(t, "rnn")
     t.same(*arguments, torch.zeros_like(bias), note="rnn")
 
 
 @exercise.prop(
-    'a step of the GRU, `"gru"`',
-    points=1.5,
-    hint="Set all weights and biases to 0: what must come out? Then open one gate by its bias.",
+    1.5, "Set all weights and biases to 0: what must come out? Then open one gate by its bias."
 )
 def gated(t: Trial) -> None:
+    """a step of the GRU, `"gru"`"""
     t.same(*_arguments(t, "gru", width=t.integer(3, 6)), note="gru")
 
 
-@exercise.prop(
-    'a step of the LSTM, `"lstm"`: state and cell',
-    points=1.5,
-    hint="Compute the new cell first. Which four rows of the matrices make which gate?",
-)
+@exercise.prop(1.5, "Compute the new cell first. Which four rows of the matrices make which gate?")
 def with_cell(t: Trial) -> None:
+    """a step of the LSTM, `"lstm"`: state and cell"""
     *arguments, bias = _arguments(t, "lstm", width=t.integer(3, 6))
     t.same(*arguments, torch.zeros_like(bias), note="lstm")
 
 
 @exercise.prop(
-    "sentences don't see each other, and inputs may be narrower or wider than the state",
-    points=0.5,
-    hint="Count axes from the end, and cut the rows by the state's width, not by the input's. An"
-    " input of 0 must count as no input.",
+    0.5,
+    "Count axes from the end, and cut the rows by the state's width, not by the input's. An input"
+    " of 0 must count as no input.",
 )
 def widths(t: Trial) -> None:
+    """sentences don't see each other, and inputs may be narrower or wider than the state"""
     pairs = (t.integer(2, 3), t.integer(6, 8)), (t.integer(5, 6), 3)
     for cell, (width, wide) in itertools.product(GATES, pairs):
         _, x, state, weight, *rest = _arguments(t, cell, 2, width, wide)
@@ -94,21 +90,17 @@ def widths(t: Trial) -> None:
         t.close(narrow, all_of_it, note=f"{cell}, inputs of width 1 and the same with zeros")
 
 
-@exercise.prop(
-    "gradients reach the input, the state and all parameters",
-    points=0.5,
-    hint="Is anything detached, or written into the state in place?",
-)
+@exercise.prop(0.5, "Is anything detached, or written into the state in place?")
 def gradients(t: Trial) -> None:
+    """gradients reach the input, the state and all parameters"""
     for cell in GATES:
         t.gradient(*_arguments(t, cell, 2, 3, 2, torch.float64))
 
 
 @exercise.prop(
-    "the old state is left as it was",
-    points=0.5,
-    hint="Whoever calls you may need the state before the step again: a beam search does.",
+    0.5, "Whoever calls you may need the state before the step again: a beam search does."
 )
 def no_side_effect(t: Trial) -> None:
+    """the old state is left as it was"""
     for cell in GATES:
         t.unchanged(*_arguments(t, cell))

@@ -41,24 +41,24 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "what goes in: the start and all words, then padding on the right",
-    points=1,
-    hint="Write both rows below each other for three words. The model stands at one place and is"
-    " asked for the next.",
+    1,
+    "Write both rows below each other for three words. The model stands at one place and is asked"
+    " for the next.",
 )
 def goes_in(t: Trial) -> None:
+    """what goes in: the start and all words, then padding on the right"""
     for lengths in ((t.integer(3, 6),), (t.integer(2, 3), 5, 1), (4, 4, 2)):
         sentences = _sentences(t, *lengths)
         _same_input(t, sentences, 1, 2, 0, note=f"sentences of {lengths} words")
 
 
 @exercise.prop(
-    "what is asked for: all words and the end, then padding on the right",
-    points=1,
-    hint="Where does the end token of a *short* sentence stand: after its words, or after its"
-    " padding? And what is asked after it?",
+    1,
+    "Where does the end token of a *short* sentence stand: after its words, or after its padding?"
+    " And what is asked after it?",
 )
 def is_asked(t: Trial) -> None:
+    """what is asked for: all words and the end, then padding on the right"""
     for lengths in ((t.integer(3, 6),), (t.integer(2, 3), 5, 1), (4, 4, 2)):
         sentences = _sentences(t, *lengths)
         _, wanted = t.parts(t.call(sentences, 1, 2, 0), *exercise.returns)
@@ -66,12 +66,9 @@ def is_asked(t: Trial) -> None:
         t.close(wanted, want, note=f"sentences of {lengths} words")
 
 
-@exercise.prop(
-    "any ids for start, end and padding",
-    points=0.5,
-    hint="Is there a 0, 1 or 2 in your code that should be an argument?",
-)
+@exercise.prop(0.5, "Is there a 0, 1 or 2 in your code that should be an argument?")
 def other_ids(t: Trial) -> None:
+    """any ids for start, end and padding"""
     # Against the answer's own tables: whether these are right is asked above.
     sentences = _sentences(t, 2, 4)
     ids = 70 + t.integer(0, 9), 80 + t.integer(0, 9), 90 + t.integer(0, 9)
@@ -86,12 +83,12 @@ def other_ids(t: Trial) -> None:
 
 
 @exercise.prop(
-    "an empty sentence: the end is asked for right after the start; the lists stay as they are",
-    points=0.5,
-    hint="How many places does a sentence of no words take? And does `insert` or `+=` change a"
+    0.5,
+    "How many places does a sentence of no words take? And does `insert` or `+=` change a"
     " sentence that belongs to your caller?",
 )
 def empty(t: Trial) -> None:
+    """an empty sentence: the end is asked for right after the start; the lists stay as they are"""
     sentences: Any
     for sentences in ([[]], [[], _sentences(t, 2)[0]]):
         got = _same_input(t, sentences, 1, 2, 0, note="an empty sentence")

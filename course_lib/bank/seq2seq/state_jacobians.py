@@ -30,22 +30,21 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "one step back: a single factor",
-    points=2,
-    hint="h' = tanh(U h + ...). Differentiate one entry of h' by one entry of h: which state stands"
-    " in it?",
+    2,
+    "h' = tanh(U h + ...). Differentiate one entry of h' by one entry of h: which state stands in"
+    " it?",
 )
 def one_step(t: Trial) -> None:
+    """one step back: a single factor"""
     width = t.integer(2, 5)
     t.same(_states(t, 2, width), t.randn(width, width))
 
 
 @exercise.prop(
-    "several steps back: the product of the factors, in the order of the chain rule",
-    points=1,
-    hint="Three states: h_3 depends on h_2, and h_2 on h_1. Which factor stands on the left?",
+    1, "Three states: h_3 depends on h_2, and h_2 on h_1. Which factor stands on the left?"
 )
 def several_steps(t: Trial) -> None:
+    """several steps back: the product of the factors, in the order of the chain rule"""
     # The factors are the answer's own: whether they are right is asked above.
     width, steps = t.integer(3, 5), t.integer(3, 5)
     states, weight = _states(t, steps + 1, width), t.randn(width, width)
@@ -59,33 +58,24 @@ def several_steps(t: Trial) -> None:
     t.close(got[0], product, "the product of the single factors")
 
 
-@exercise.prop(
-    "the last state depends on itself by the identity",
-    points=0.5,
-    hint="The product of no factors at all: what is it?",
-)
+@exercise.prop(0.5, "The product of no factors at all: what is it?")
 def last(t: Trial) -> None:
+    """the last state depends on itself by the identity"""
     width = t.integer(2, 4)
     t.same(_states(t, 1, width), t.randn(width, width), note="a single state")
     got = t.a_tensor(t.call(_states(t, 3, width), t.randn(width, width)), (3, width, width))
     t.close(got[-1], torch.eye(width), "the last matrix")
 
 
-@exercise.prop(
-    "a state of width 1, where all matrices are numbers",
-    points=0.5,
-    hint="Multiply the factors by hand for three states of one unit each.",
-)
+@exercise.prop(0.5, "Multiply the factors by hand for three states of one unit each.")
 def numbers(t: Trial) -> None:
+    """a state of width 1, where all matrices are numbers"""
     t.same(_states(t, t.integer(3, 6), 1), t.randn(1, 1))
 
 
-@exercise.prop(
-    "a saturated unit passes nothing on, and long products stay exact in double precision",
-    points=0.5,
-    hint="At h = 1 the tanh is flat. And which dtype has your identity?",
-)
+@exercise.prop(0.5, "At h = 1 the tanh is flat. And which dtype has your identity?")
 def saturated(t: Trial) -> None:
+    """a saturated unit passes nothing on, and long products stay exact in double precision"""
     states, weight = _states(t, 5, 3), t.randn(3, 3)
     after = t.integer(1, 3)
     states[after] = torch.tensor([1.0, -1.0, 1.0])
@@ -101,10 +91,7 @@ def saturated(t: Trial) -> None:
     t.close(whole[0], product, "60 steps, against 30 times 30", exact=True)
 
 
-@exercise.prop(
-    "states and matrix are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore, and for `*=` on an argument.",
-)
+@exercise.prop(0.5, "Look for operations that end in an underscore, and for `*=` on an argument.")
 def no_side_effect(t: Trial) -> None:
+    """states and matrix are left as they were"""
     t.unchanged(_states(t, 4, 3), t.randn(3, 3))

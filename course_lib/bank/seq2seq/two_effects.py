@@ -28,32 +28,28 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "how often a single word must have been right at each length",
-    points=1,
-    hint="Turn it round: words that are right with 0.9, and three of them have to be. How often are"
+    1,
+    "Turn it round: words that are right with 0.9, and three of them have to be. How often are"
     " all right? And is a word the last thing that has to be right?",
 )
 def words(t: Trial) -> None:
+    """how often a single word must have been right at each length"""
     args = _curve(t, 3, 6, 9, t.integer(10, 16))
     got, _ = t.parts(t.call(*args), *exercise.returns)
     t.close(got, exercise.reference(*args)[0], "right words")
 
 
 @exercise.prop(
-    "the share of whole sentences, had every word stayed as easy as in the shortest ones",
-    points=1,
-    hint="At the shortest length nothing can have become harder. What do more words alone do?",
+    1, "At the shortest length nothing can have become harder. What do more words alone do?"
 )
 def if_no_harder(t: Trial) -> None:
+    """the share of whole sentences, had every word stayed as easy as in the shortest ones"""
     t.same(*_curve(t, t.integer(2, 3), 5, 8, t.integer(10, 16)))
 
 
-@exercise.prop(
-    "lengths in any order, and words that are not always harder in longer sentences",
-    points=0.5,
-    hint="Which row is the shortest? There the second result is what was measured.",
-)
+@exercise.prop(0.5, "Which row is the shortest? There the second result is what was measured.")
 def any_order(t: Trial) -> None:
+    """lengths in any order, and words that are not always harder in longer sentences"""
     exact, lengths = _curve(t, 8, t.integer(9, 14), 3, 5)
     easiest = torch.tensor([0.7, t.integer(80, 95) / 100, 0.75]) ** torch.tensor([10, 7, 4])
     for args in ((exact, lengths), (easiest, torch.tensor([9, 6, 3]))):
@@ -67,11 +63,10 @@ def any_order(t: Trial) -> None:
 
 
 @exercise.prop(
-    "shares of 0 and of 1",
-    points=0.5,
-    hint="If no sentence at all is right, how often is a word right, as far as one can tell?",
+    0.5, "If no sentence at all is right, how often is a word right, as far as one can tell?"
 )
 def ends(t: Trial) -> None:
+    """shares of 0 and of 1"""
     lengths = torch.tensor([3, t.integer(5, 9), 12])
     t.same(torch.tensor([1.0, 0.0, 0.0]), lengths, note="from 1 down to 0")
     t.same(torch.tensor([0.0, 0.0, 0.0]), lengths, note="nothing right")

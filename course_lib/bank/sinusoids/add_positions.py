@@ -21,23 +21,22 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "every token gets the code of its place in the sentence",
-    points=1.5,
-    hint="Add to zeros, and look at two sentences: are they alike? Are two places alike?",
+    1.5, "Add to zeros, and look at two sentences: are they alike? Are two places alike?"
 )
 def places(t: Trial) -> None:
+    """every token gets the code of its place in the sentence"""
     B = t.integer(2, 4)
     t.same(t.randn(B, B + t.integer(1, 4), 4), note="more places than sentences")
     t.same(t.randn(5, 5, 8), note="as many places as sentences")
 
 
 @exercise.prop(
-    "sentences alone, in batches, under more leading axes; the tokens are left as they were",
-    points=1,
-    hint="Count axes from the end. Which one is time? And what does `x += table` do to the caller's"
+    1,
+    "Count axes from the end. Which one is time? And what does `x += table` do to the caller's"
     " tokens?",
 )
 def leading_axes(t: Trial) -> None:
+    """sentences alone, in batches, under more leading axes; the tokens are left as they were"""
     x = t.randn(2, 3, t.integer(4, 7), 8)
     whole = t.a_tensor(t.call(x), x.shape)
     t.expect(not torch.equal(whole, x), "nothing has been added")
@@ -46,22 +45,18 @@ def leading_axes(t: Trial) -> None:
     t.unchanged(x)
 
 
-@exercise.prop(
-    "wide models have slow channels and fast ones, as the formula says",
-    points=1,
-    hint="Print the exponents for d_model 8: they should begin 0, 0.25, and stay below 1.",
-)
+@exercise.prop(1, "Print the exponents for d_model 8: they should begin 0, 0.25, and stay below 1.")
 def wide(t: Trial) -> None:
+    """wide models have slow channels and fast ones, as the formula says"""
     t.same(t.randn(6, 16 * t.integer(1, 3)))
     t.same(t.randn(6, 8), base=float(t.integer(5, 90)), note="another base")
 
 
 @exercise.prop(
-    "with an offset the first token stands at that position",
-    points=0.5,
-    hint="Cut a sentence in two: the second half, offset by the first's length, must be as it was.",
+    0.5, "Cut a sentence in two: the second half, offset by the first's length, must be as it was."
 )
 def offset(t: Trial) -> None:
+    """with an offset the first token stands at that position"""
     x, first = t.randn(2, 45, 8), t.integer(3, 40)
     whole = t.a_tensor(t.call(x), x.shape)
     t.expect((whole - x).std(1).max() > 1e-3, "all places have the same code")
@@ -69,12 +64,9 @@ def offset(t: Trial) -> None:
     t.close(t.call(x[:, first:], offset=first), whole[:, first:], note=note)
 
 
-@exercise.prop(
-    "in half precision positions are exact at any place",
-    points=0.5,
-    hint="`torch.tensor([2049], dtype=torch.float16)`: what is it?",
-)
+@exercise.prop(0.5, "`torch.tensor([2049], dtype=torch.float16)`: what is it?")
 def half_precision(t: Trial) -> None:
+    """in half precision positions are exact at any place"""
     far = 2 * t.integer(1500, 4000) + 1
     for dtype, place in ((torch.float16, far), (torch.bfloat16, 301)):
         x = t.randn(1, 4, 8).to(dtype)
@@ -84,12 +76,9 @@ def half_precision(t: Trial) -> None:
         t.close(got, exact.to(dtype), note=f"{dtype} from place {place}, against float64")
 
 
-@exercise.prop(
-    "what comes out has the dtype of the tokens",
-    points=0.5,
-    hint="What is the sum of a half-precision token and a single-precision code?",
-)
+@exercise.prop(0.5, "What is the sum of a half-precision token and a single-precision code?")
 def dtype(t: Trial) -> None:
+    """what comes out has the dtype of the tokens"""
     for kind in (torch.float16, torch.bfloat16):
         got = t.a_tensor(t.call(t.randn(1, 4, 8).to(kind)), (1, 4, 8))
         t.close(got.dtype, kind, "the dtype")

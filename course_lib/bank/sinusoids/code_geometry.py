@@ -27,23 +27,20 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "the inner product of positions a few steps apart",
-    points=1,
-    hint="One pair of channels first: what is sin a sin b + cos a cos b?",
-)
+@exercise.prop(1, "One pair of channels first: what is sin a sin b + cos a cos b?")
 def values(t: Trial) -> None:
+    """the inner product of positions a few steps apart"""
     k, d_model = torch.arange(1, t.integer(5, 9)), 2 * t.integer(3, 8)
     t.close(_two(t, k, d_model)[0], t.want(k, d_model)[0], exercise.returns[0])
 
 
 @exercise.prop(
-    "the distance is that of two codes made by the formula, wherever the two stand",
-    points=1,
-    hint="Make the codes of positions 5 and 8, and of 105 and 108, and compare with yours for 3."
-    " How long is a code?",
+    1,
+    "Make the codes of positions 5 and 8, and of 105 and 108, and compare with yours for 3. How"
+    " long is a code?",
 )
 def of_real_codes(t: Trial) -> None:
+    """the distance is that of two codes made by the formula, wherever the two stand"""
     d_model, k = 2 * t.integer(4, 16), t.integers(2, 60, 4)
     found = _two(t, k, d_model)[1]
     for start in (0, t.integer(1, 500)):
@@ -55,11 +52,10 @@ def of_real_codes(t: Trial) -> None:
 
 
 @exercise.prop(
-    "distances below 0 give what those above give, and those of 0 the extremes",
-    points=1,
-    hint="Which of the two numbers is 0 for a position with itself? Which is largest there?",
+    1, "Which of the two numbers is 0 for a position with itself? Which is largest there?"
 )
 def itself_and_back(t: Trial) -> None:
+    """distances below 0 give what those above give, and those of 0 the extremes"""
     k, d_model = torch.arange(1, 30), 2 * t.integer(2, 9)
     ahead, back = _two(t, k, d_model), _two(t, -k, d_model)
     itself = _two(t, torch.tensor(0), d_model)
@@ -71,12 +67,9 @@ def itself_and_back(t: Trial) -> None:
     t.expect((ahead[1] > 0).all(), "another code is at distance 0")
 
 
-@exercise.prop(
-    "distances of any shape, between whole numbers, and another base",
-    points=0.5,
-    hint="The sum runs over the pairs of channels: which axis have you put them on?",
-)
+@exercise.prop(0.5, "The sum runs over the pairs of channels: which axis have you put them on?")
 def any_shape(t: Trial) -> None:
+    """distances of any shape, between whole numbers, and another base"""
     k, base = t.integers(1, 40, 2, 3), float(t.integer(5, 90))
     table, flat = _two(t, k, 8, base=base), _two(t, k.flatten(), 8, base=base)
     usual, near = _two(t, k, 8), _two(t, k + 0.25, 8)
@@ -88,11 +81,10 @@ def any_shape(t: Trial) -> None:
 
 
 @exercise.prop(
-    "distances of a million, as exactly",
-    points=1,
-    hint="An angle of 100 000 in single precision: how many digits stand behind its point?",
+    1, "An angle of 100 000 in single precision: how many digits stand behind its point?"
 )
 def far(t: Trial) -> None:
+    """distances of a million, as exactly"""
     far = t.integers(200_000, 1_000_000, 5)
     t.same(far, 16)
     t.same(far.double() + 0.3, 16, note="between whole numbers, in double precision")

@@ -26,22 +26,21 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "one position further: 2 x 2 blocks along the diagonal, zeros elsewhere",
-    points=1.75,
-    hint="Write sin(a + b) and cos(a + b) with the sines and cosines of a and b. What multiplies"
-    " sin a, what cos a?",
+    1.75,
+    "Write sin(a + b) and cos(a + b) with the sines and cosines of a and b. What multiplies sin"
+    " a, what cos a?",
 )
 def one_step(t: Trial) -> None:
+    """one position further: 2 x 2 blocks along the diagonal, zeros elsewhere"""
     t.same(1, 4)
     t.same(1, 2 * t.integer(3, 6))
 
 
 @exercise.prop(
-    "it turns the code of every position p into that of p + shift",
-    points=0.5,
-    hint="Multiply your matrix with the code of a position. Which position's code comes out?",
+    0.5, "Multiply your matrix with the code of a position. Which position's code comes out?"
 )
 def moves_codes(t: Trial) -> None:
+    """it turns the code of every position p into that of p + shift"""
     shift, d_model = t.integer(2, 30), 2 * t.integer(3, 6)
     places = t.integers(0, 400, 5).double()
     matrix = t.a_tensor(t.call(shift, d_model), (d_model, d_model))
@@ -55,12 +54,9 @@ def moves_codes(t: Trial) -> None:
         )
 
 
-@exercise.prop(
-    "backwards, and not at all: shifts below 0, and 0",
-    points=0.75,
-    hint="Where does a shift of 5 and then one of -5 lead?",
-)
+@exercise.prop(0.75, "Where does a shift of 5 and then one of -5 lead?")
 def backwards(t: Trial) -> None:
+    """backwards, and not at all: shifts below 0, and 0"""
     # Against the answer's own matrix: whether it is right is asked above.
     shift = t.integer(2, 20)
     there, back = _matrix(t, shift), _matrix(t, -shift)
@@ -69,12 +65,9 @@ def backwards(t: Trial) -> None:
     t.close(_matrix(t, 0).float(), torch.eye(8), "the shift by 0")
 
 
-@exercise.prop(
-    "shifts between whole numbers",
-    points=1,
-    hint="Does your matrix ask for whole steps where the sine doesn't?",
-)
+@exercise.prop(1, "Does your matrix ask for whole steps where the sine doesn't?")
 def fractions(t: Trial) -> None:
+    """shifts between whole numbers"""
     n = t.integer(1, 9)
     half, most = _matrix(t, 0.5), _matrix(t, n + 0.25)
     t.expect(not torch.allclose(half, torch.eye(8).double()), "half a step changes nothing")
@@ -83,8 +76,9 @@ def fractions(t: Trial) -> None:
     t.close((half @ most).float(), more, f"1/2 and {n} 1/4, against {n} 3/4")
 
 
-@exercise.prop("another base", points=0.5, hint="Which blocks of the matrix does the base change?")
+@exercise.prop(0.5, "Which blocks of the matrix does the base change?")
 def base(t: Trial) -> None:
+    """another base"""
     number = float(t.integer(3, 9))
     shift = t.integer(2, 9)
     matrix = t.a_tensor(t.call(shift, 8, base=number), (8, 8), "the matrix")
@@ -93,10 +87,7 @@ def base(t: Trial) -> None:
     t.close(matrix.float(), want, note=f"base {number:g}")
 
 
-@exercise.prop(
-    "long shifts are exact, too, in double precision",
-    points=0.5,
-    hint="Double precision is wanted of the result: does it begin with the frequencies?",
-)
+@exercise.prop(0.5, "Double precision is wanted of the result: does it begin with the frequencies?")
 def long_shifts(t: Trial) -> None:
+    """long shifts are exact, too, in double precision"""
     t.same(t.integer(50_000, 90_000), 16, exact=True)

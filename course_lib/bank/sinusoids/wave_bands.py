@@ -37,45 +37,33 @@ def _count(t: Trial, d_model: int, max_len: int, base: float = 10_000.0) -> None
     t.close(_three(t, d_model, max_len, base)[2], count, "the number of whole waves", note=note)
 
 
-@exercise.prop(
-    "the shortest wave",
-    points=0.5,
-    hint="By which angle does the first pair turn from one position to the next?",
-)
+@exercise.prop(0.5, "By which angle does the first pair turn from one position to the next?")
 def shortest(t: Trial) -> None:
+    """the shortest wave"""
     d_model, base = 8 * t.integer(2, 16), float(t.integer(20, 999))
     got = _three(t, d_model, 100, base)[0]
     t.close(got, 2 * math.pi, "the shortest wave", note=f"d_model {d_model}, base {base:g}")
 
 
-@exercise.prop(
-    "the longest wave, which is a little shorter than the base suggests",
-    points=1.5,
-    hint="What is the largest i, if there are d_model/2 pairs and the first has i = 0?",
-)
+@exercise.prop(1.5, "What is the largest i, if there are d_model/2 pairs and the first has i = 0?")
 def longest(t: Trial) -> None:
+    """the longest wave, which is a little shorter than the base suggests"""
     for d_model, base in ((64, 10_000.0), (8 * t.integer(2, 9), float(t.integer(50, 5_000)))):
         got, want = _three(t, d_model, 100, base)[1], t.want(d_model, 100, base=base)[1]
         t.close(got, want, "the longest wave", note=f"d_model {d_model}, base {base:g}")
 
 
-@exercise.prop(
-    "how many pairs turn at least once within the sequence",
-    points=1.5,
-    hint="List the wavelengths for d_model 8: by which factor do they grow? Then count.",
-)
+@exercise.prop(1.5, "List the wavelengths for d_model 8: by which factor do they grow? Then count.")
 def whole_waves(t: Trial) -> None:
+    """how many pairs turn at least once within the sequence"""
     _count(t, 16, _between(16, t.integer(4, 7)))
     _count(t, 64, _between(64, t.integer(4, 24), 500.0), 500.0)
     _count(t, 512, 512)
 
 
-@exercise.prop(
-    "a code of width 2, and sequences too short for any wave or long enough for all",
-    points=0.5,
-    hint="With a single pair, which wave is the longest?",
-)
+@exercise.prop(0.5, "With a single pair, which wave is the longest?")
 def ends(t: Trial) -> None:
+    """a code of width 2, and sequences too short for any wave or long enough for all"""
     length = t.integer(10, 99)
     t.close(_three(t, 2, length)[1], 2 * math.pi, "the longest wave", note="d_model 2")
     _count(t, 2, length)

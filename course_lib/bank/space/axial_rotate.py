@@ -27,12 +27,12 @@ def _turns(t: Trial, got: Tensor, x: Tensor) -> None:
 
 
 @exercise.prop(
-    "the first half of the pairs turns by the row",
-    points=1,
-    hint="For d_head 4 there is one pair for the row and one for the column, both with frequency 1."
+    1,
+    "For d_head 4 there is one pair for the row and one for the column, both with frequency 1."
     " Turn ones and look at the first column of the grid.",
 )
 def by_row(t: Trial) -> None:
+    """the first half of the pairs turns by the row"""
     n = t.integer(3, 4)
     for Dh, note in ((4, "one pair"), (12, "three pairs")):
         x = t.randn(n * n, Dh)
@@ -41,12 +41,12 @@ def by_row(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the second half of the pairs turns by the column, with the same frequencies",
-    points=1,
-    hint="For d_head 4 there is one pair for the row and one for the column, both with frequency 1."
+    1,
+    "For d_head 4 there is one pair for the row and one for the column, both with frequency 1."
     " Turn ones and look at the first row of the grid.",
 )
 def by_column(t: Trial) -> None:
+    """the second half of the pairs turns by the column, with the same frequencies"""
     n = t.integer(3, 4)
     for Dh, note in ((4, "one pair"), (12, "three pairs")):
         x = t.randn(n * n, Dh)
@@ -54,12 +54,9 @@ def by_column(t: Trial) -> None:
         t.close(got[:, Dh // 2 :], want[:, Dh // 2 :], "the second half of the channels", note=note)
 
 
-@exercise.prop(
-    "grids that are wider than high, or higher than wide",
-    points=0.5,
-    hint="In a grid of 2 x 5, which token is the first of the second row?",
-)
+@exercise.prop(0.5, "In a grid of 2 x 5, which token is the first of the second row?")
 def oblong(t: Trial) -> None:
+    """grids that are wider than high, or higher than wide"""
     rows = t.integer(2, 4)
     columns = rows + t.integer(1, 2)
     t.same(t.randn(rows * columns, 4), rows, columns, note="wide")
@@ -67,11 +64,10 @@ def oblong(t: Trial) -> None:
 
 
 @exercise.prop(
-    "heads and batches come along",
-    points=0.5,
-    hint="Count axes from the end: the last is the channels, the one before it the tokens.",
+    0.5, "Count axes from the end: the last is the channels, the one before it the tokens."
 )
 def leading_axes(t: Trial) -> None:
+    """heads and batches come along"""
     x = t.randn(2, 3, 9, 8)
     got = t.a_tensor(t.call(x, 3, 3), x.shape)
     for b, h in ((0, 2), (1, 1)):
@@ -81,12 +77,9 @@ def leading_axes(t: Trial) -> None:
     _turns(t, got, x)
 
 
-@exercise.prop(
-    "tokens before the grid stay as they are, and the grid begins after them",
-    points=0.5,
-    hint="Where does the patch (0, 0) stand in the sequence? It does not turn either.",
-)
+@exercise.prop(0.5, "Where does the patch (0, 0) stand in the sequence? It does not turn either.")
 def prefix(t: Trial) -> None:
+    """tokens before the grid stay as they are, and the grid begins after them"""
     for n in (1, t.integer(2, 4)):
         x = t.randn(2, n + 9, 8)
         got = t.a_tensor(t.call(x, 3, 3, n_prefix=n), x.shape)
@@ -97,22 +90,21 @@ def prefix(t: Trial) -> None:
 
 
 @exercise.prop(
-    "another base changes the frequencies of both halves",
-    points=0.5,
-    hint="The slower pairs turn by base^(-2i/half), where half is the number of channels of one"
-    " axis.",
+    0.5,
+    "The slower pairs turn by base^(-2i/half), where half is the number of channels of one axis.",
 )
 def another_base(t: Trial) -> None:
+    """another base changes the frequencies of both halves"""
     t.same(t.randn(9, 12), 3, 3, base=float(t.integer(4, 40)))
 
 
 @exercise.prop(
-    "a score depends on how far down and how far to the right, and on nothing else",
-    points=1,
-    hint="Put the same query and the same key everywhere, and compare the scores of two pairs of"
+    1,
+    "Put the same query and the same key everywhere, and compare the scores of two pairs of"
     " places with the same step between them.",
 )
 def relative(t: Trial) -> None:
+    """a score depends on how far down and how far to the right, and on nothing else"""
     q, k = t.randn(1, 8).double(), t.randn(1, 8).double()
     n = 5
     turned = [
@@ -133,12 +125,12 @@ def relative(t: Trial) -> None:
 
 
 @exercise.prop(
-    "angles in double precision for tokens of any dtype; gradients reach the tokens",
-    points=0.5,
-    hint="Where do you convert to the dtype of the tokens: places, frequencies, angles, or the end?"
+    0.5,
+    "Where do you convert to the dtype of the tokens: places, frequencies, angles, or the end?"
     " And is everything still a tensor of torch's?",
 )
 def kind(t: Trial) -> None:
+    """angles in double precision for tokens of any dtype; gradients reach the tokens"""
     # So far out that neither half nor single precision has the angle. All channels of a token are
     # alike, and each that turns by the column is looked for among all that come out: which make a
     # pair, which half turns by the column, and which way is asked elsewhere.
@@ -161,11 +153,10 @@ def kind(t: Trial) -> None:
 
 
 @exercise.prop(
-    "what comes out has the dtype of the tokens, which are left as they were",
-    points=0.5,
-    hint="Angles are double. What is a double-precision cosine times a single-precision token?",
+    0.5, "Angles are double. What is a double-precision cosine times a single-precision token?"
 )
 def dtype(t: Trial) -> None:
+    """what comes out has the dtype of the tokens, which are left as they were"""
     # Nothing turns at a single place: whether it turns as it should is asked above.
     for kind in (torch.float16, torch.float32, torch.float64):
         x = t.randn(1, 8).to(kind)

@@ -31,68 +31,54 @@ def _count(t: Trial, *asked: Any, note: str = "", which: int = 0) -> None:
 
 
 @exercise.prop(
-    "concatenated: every place has a code of its own",
-    points=0.5,
-    hint="Two places differ in their row or in their column. Can a half of the code hide it?",
+    0.5, "Two places differ in their row or in their column. Can a half of the code hide it?"
 )
 def concatenated(t: Trial) -> None:
+    """concatenated: every place has a code of its own"""
     short, long = _sides(t)
     _count(t, "concatenated", short, long)
     _count(t, "concatenated", long, short)
 
 
 @exercise.prop(
-    "added, square grids",
-    points=0.75,
-    hint="Which place has the same sum as (2, 5)? Mark all places that have such a partner.",
+    0.75, "Which place has the same sum as (2, 5)? Mark all places that have such a partner."
 )
 def added_square(t: Trial) -> None:
+    """added, square grids"""
     n = t.integer(3, 30)
     _count(t, "added", n, n)
     _count(t, "added", 14, 14, note="the grid of a picture of 224 x 224")
 
 
-@exercise.prop(
-    "added, grids that are wide or high",
-    points=0.75,
-    hint="In a grid of 3 x 10, does the place (2, 8) have a partner?",
-)
+@exercise.prop(0.75, "In a grid of 3 x 10, does the place (2, 8) have a partner?")
 def added_other(t: Trial) -> None:
+    """added, grids that are wide or high"""
     short, long = _sides(t)
     _count(t, "added", short, long, note="wide")
     _count(t, "added", long, short, note="high")
 
 
-@exercise.prop(
-    "a single row or column shares nothing by addition, and nothing along diagonals",
-    points=0.5,
-    hint="A grid of one row is a line.",
-)
+@exercise.prop(0.5, "A grid of one row is a line.")
 def a_line(t: Trial) -> None:
+    """a single row or column shares nothing by addition, and nothing along diagonals"""
     n = t.integer(3, 20)
     for scheme in ("added", "diagonal"):
         _count(t, scheme, 1, n)
         _count(t, scheme, n, 1)
 
 
-@exercise.prop(
-    "the code of row + column: one for each diagonal",
-    points=0.75,
-    hint="What is the least sum of row and column, and what the greatest?",
-)
+@exercise.prop(0.75, "What is the least sum of row and column, and what the greatest?")
 def diagonals(t: Trial) -> None:
+    """the code of row + column: one for each diagonal"""
     short, long = _sides(t)
     _count(t, "diagonal", short, long)
     _count(t, "diagonal", long, short)
     _count(t, "diagonal", short, short)
 
 
-@exercise.prop(
-    "rows counted with the wrong stride",
-    points=0.75,
-    hint="Write row * height + column into a grid of 2 x 5, then into one of 5 x 2.",
-)
+@exercise.prop(0.75, "Write row * height + column into a grid of 2 x 5, then into one of 5 x 2.")
 def wrong_stride(t: Trial) -> None:
+    """rows counted with the wrong stride"""
     short, long = _sides(t)
     _count(t, "wrong stride", long, short, note="a high grid")
     _count(t, "wrong stride", short, short, note="a square")
@@ -101,12 +87,9 @@ def wrong_stride(t: Trial) -> None:
     _count(t, "wrong stride", t.integer(4, 6), 3 * t.integer(4, 6) + 1, note="a band")
 
 
-@exercise.prop(
-    "in every scheme, how many places the largest group with one code has",
-    points=1,
-    hint="List the codes of a grid of 2 x 5, and count how often each of them comes.",
-)
+@exercise.prop(1, "List the codes of a grid of 2 x 5, and count how often each of them comes.")
 def largest_group(t: Trial) -> None:
+    """in every scheme, how many places the largest group with one code has"""
     short, long = _sides(t)
     band = t.integer(4, 6), 3 * t.integer(4, 6) + 1
     for scheme in ("concatenated", "added", "diagonal", "wrong stride"):

@@ -45,35 +45,29 @@ def apart(t: Trial, height: int, width: int, d_model: int, **more: Any) -> Tenso
     return t.a_tensor(got, want.shape)
 
 
-@exercise.prop(
-    "places are numbered row after row, and each two are as far apart as their codes say",
-    points=1,
-    hint="Print the table for a grid of 2 x 3. Which three places are in the first row?",
-)
+@exercise.prop(1, "Print the table for a grid of 2 x 3. Which three places are in the first row?")
 def places(t: Trial) -> None:
+    """places are numbered row after row, and each two are as far apart as their codes say"""
     height, width = _grid(t)
     apart(t, height, width, 8)
     apart(t, width, height, 16)
 
 
 @exercise.prop(
-    "the code of row and column, for grids that are wider or higher than square",
-    points=0.5,
-    hint="Print the first channel for a grid of 2 x 3: the sine of the row, so it is 0 three"
-    " times and then 0.84 three times.",
+    0.5,
+    "Print the first channel for a grid of 2 x 3: the sine of the row, so it is 0 three times and"
+    " then 0.84 three times.",
 )
 def values(t: Trial) -> None:
+    """the code of row and column, for grids that are wider or higher than square"""
     height, width = _grid(t)
     t.same(height, width, 8, note="a wide grid")
     t.same(width, height, 16, note="a high grid", exact=True)
 
 
-@exercise.prop(
-    "the first half of the channels says the row and nothing else, the second half the column",
-    points=1,
-    hint="Unflatten the places into rows and columns and compare two places of one row.",
-)
+@exercise.prop(1, "Unflatten the places into rows and columns and compare two places of one row.")
 def halves(t: Trial) -> None:
+    """the first half of the channels says the row and nothing else, the second half the column"""
     n = t.integer(3, 6)
     table = t.a_tensor(t.call(n, n, 12), (n * n, 12))
     grid = table.unflatten(0, (n, n))
@@ -84,34 +78,25 @@ def halves(t: Trial) -> None:
     t.expect((columns[:, 0] - columns[:, 1]).abs().max() > 0.1, "two columns look alike")
 
 
-@exercise.prop(
-    "another base changes the frequencies of both halves",
-    points=0.5,
-    hint="`base` goes to both calls of `line_code`.",
-)
+@exercise.prop(0.5, "`base` goes to both calls of `line_code`.")
 def another_base(t: Trial) -> None:
+    """another base changes the frequencies of both halves"""
     n, base = t.integer(3, 6), float(t.integer(5, 90))
     apart(t, 1, n, 8, base=base)
     apart(t, n, 1, 8, base=base)
 
 
-@exercise.prop(
-    "a single row, a single column and a single place are grids, too",
-    points=0.5,
-    hint="Which of your steps needs more than one row?",
-)
+@exercise.prop(0.5, "Which of your steps needs more than one row?")
 def thin(t: Trial) -> None:
+    """a single row, a single column and a single place are grids, too"""
     n = t.integer(3, 6)
     for height, width in ((1, n), (n, 1)):
         apart(t, height, width, 8)
     t.a_tensor(t.call(1, 1, 4), (1, 4), "the table of one place")
 
 
-@exercise.prop(
-    "a width that is no multiple of 4 is refused with a ValueError",
-    points=0.5,
-    hint="Each half needs pairs. What does `9 // 2` do with the ninth channel?",
-)
+@exercise.prop(0.5, "Each half needs pairs. What does `9 // 2` do with the ninth channel?")
 def uneven(t: Trial) -> None:
+    """a width that is no multiple of 4 is refused with a ValueError"""
     for d_model in (4 * t.integer(1, 9) + 1, 6):
         t.raises(2, 2, d_model, why=f"d_model is {d_model}")

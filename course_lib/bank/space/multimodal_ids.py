@@ -24,22 +24,18 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "words count up, with the same number three times",
-    points=1,
-    hint="This is the branch that was there already. Does its next number reach the next part?",
+    1, "This is the branch that was there already. Does its next number reach the next part?"
 )
 def words(t: Trial) -> None:
+    """words count up, with the same number three times"""
     n = t.integer(2, 6)
     t.same([n])
     t.same([n, t.integer(1, 4)], note="two texts")
 
 
-@exercise.prop(
-    "a picture's patches have their row and column, counted from where the words ended",
-    points=1,
-    hint="Write the three rows of [2, (1, 2, 3)] by hand: the time of all patches is 2.",
-)
+@exercise.prop(1, "Write the three rows of [2, (1, 2, 3)] by hand: the time of all patches is 2.")
 def picture(t: Trial) -> None:
+    """a picture's patches have their row and column, counted from where the words ended"""
     rows = t.integer(2, 3)
     t.same([t.integer(2, 5), [1, rows, rows + t.integer(1, 2)]], note="wide")
     t.same([t.integer(2, 5), [1, rows + t.integer(1, 2), rows]], note="high")
@@ -47,34 +43,27 @@ def picture(t: Trial) -> None:
 
 
 @exercise.prop(
-    "what follows a picture goes on behind its largest number",
-    points=1,
-    hint="Not behind its number of patches. What is the largest number in any of the three rows?",
+    1, "Not behind its number of patches. What is the largest number in any of the three rows?"
 )
 def after(t: Trial) -> None:
+    """what follows a picture goes on behind its largest number"""
     rows = t.integer(2, 3)
     t.same([3, [1, rows, rows + 2], t.integer(2, 4)], note="the columns are more")
     t.same([3, [1, rows + 2, rows], t.integer(2, 4)], note="the rows are more")
     t.same([1, [1, 2, 2], [1, 3, 2], 1], note="two pictures")
 
 
-@exercise.prop(
-    "a film counts its frames, too",
-    points=0.5,
-    hint="Frames change slowest: all patches of frame 0 come before those of frame 1.",
-)
+@exercise.prop(0.5, "Frames change slowest: all patches of frame 0 come before those of frame 1.")
 def film(t: Trial) -> None:
+    """a film counts its frames, too"""
     frames = t.integer(2, 3)
     t.same([2, [frames, 2, 3]], note="a short film")
     t.same([1, [5, 2, 2], 2], note="more frames than rows or columns")
 
 
-@exercise.prop(
-    "numbering may begin anywhere",
-    points=0.5,
-    hint="`start` is the number of the first token, whatever that is.",
-)
+@exercise.prop(0.5, "`start` is the number of the first token, whatever that is.")
 def start(t: Trial) -> None:
+    """numbering may begin anywhere"""
     for parts in ([2, [1, 2, 3], 1], [[2, 2, 1], 2]):
         number = t.integer(3, 20)
         (here, after), (zero, then) = t.call(parts, start=number), t.call(parts)

@@ -53,24 +53,21 @@ def _apart(t: Trial, height: int, width: int, d_model: int, base: float = 10_000
 
 
 @exercise.prop(
-    "no two places of a grid are nearer than a quarter of a step from row to row",
-    points=1.5,
-    hint="List the pairs of places with one code. What would have to be different, so that no"
-    " column's code is any row's code?",
+    1.5,
+    "List the pairs of places with one code. What would have to be different, so that no column's"
+    " code is any row's code?",
 )
 def distinct(t: Trial) -> None:
+    """no two places of a grid are nearer than a quarter of a step from row to row"""
     height, width = _grid(t)
     _apart(t, height, width, 32)
     _apart(t, width, height, 32)
     _apart(t, height, height, 64)
 
 
-@exercise.prop(
-    "the code is a sum: the step from column to column is the same in all rows and at all calls",
-    points=1,
-    hint="The repair is not a product, and no place gets a code that only it has.",
-)
+@exercise.prop(1, "The repair is not a product, and no place gets a code that only it has.")
 def a_sum(t: Trial) -> None:
+    """the code is a sum: the step from column to column is the same in all rows and at all calls"""
     height, width = _grid(t)
     for rows, columns in ((height, width), (width, height)):
         grid = _table(t, rows, columns, 16)
@@ -81,11 +78,10 @@ def a_sum(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the place (r, c) is number r * width + c, and its row is said as before",
-    points=1.5,
-    hint="Try a grid of 2 x 3. Which rows of the table belong to the first row of the grid?",
+    1.5, "Try a grid of 2 x 3. Which rows of the table belong to the first row of the grid?"
 )
 def rows_as_before(t: Trial) -> None:
+    """the place (r, c) is number r * width + c, and its row is said as before"""
     height, width = _grid(t)
     for rows, columns in ((height, width), (width, height)):
         grid = _table(t, rows, columns, 16)
@@ -94,12 +90,9 @@ def rows_as_before(t: Trial) -> None:
         t.close(grid - grid[:1], want, "the code minus that of row 0")
 
 
-@exercise.prop(
-    "another base changes the rows' frequencies",
-    points=0.5,
-    hint="Does `base` still reach `line_code`?",
-)
+@exercise.prop(0.5, "Does `base` still reach `line_code`?")
 def another_base(t: Trial) -> None:
+    """another base changes the rows' frequencies"""
     base = float(t.integer(5, 90))
     grid = _table(t, 4, 3, 8, base)
     line = sinusoidal_encoding(torch.arange(4), 8, base=base)
@@ -116,12 +109,9 @@ def another_base(t: Trial) -> None:
         _apart(t, 4, 5, 32, base)
 
 
-@exercise.prop(
-    "a single row or column and a single place work",
-    points=0.5,
-    hint="Where does your table of columns end?",
-)
+@exercise.prop(0.5, "Where does your table of columns end?")
 def thin(t: Trial) -> None:
+    """a single row or column and a single place work"""
     given = colleagues_sum(2, 3, 8)
     t.expect(difference(t.call(2, 3, 8), given) is not None, "it is still the colleague's sum")
     n = t.integer(3, 6)

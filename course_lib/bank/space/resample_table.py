@@ -26,12 +26,12 @@ def _shapes(t: Trial) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 @exercise.prop(
-    "to a finer grid, along one side",
-    points=1,
-    hint="The place i of 6 lies where among the places of 4? What do the shares of a new place add"
-    " up to? If only the last digits differ: in which precision do you compute?",
+    1,
+    "The place i of 6 lies where among the places of 4? What do the shares of a new place add up"
+    " to? If only the last digits differ: in which precision do you compute?",
 )
 def finer(t: Trial) -> None:
+    """to a finer grid, along one side"""
     n = t.integer(3, 5)
     m = n + t.integer(1, 3)
     t.same(t.randn(n, 3), (1, n), (1, m), note=f"a row of {n} to {m}")
@@ -39,35 +39,29 @@ def finer(t: Trial) -> None:
     t.same(t.randn(n, 3).double(), (1, n), (1, 2 * n), note="twice as fine, float64")
 
 
-@exercise.prop(
-    "along both sides at once",
-    points=0.5,
-    hint="First the rows, then the columns. Which axis is which after the first step?",
-)
+@exercise.prop(0.5, "First the rows, then the columns. Which axis is which after the first step?")
 def both(t: Trial) -> None:
+    """along both sides at once"""
     old, new = _shapes(t)
     t.same(t.randn(old[0] * old[1], 3), old, new, note=f"{old} to {new}")
     t.same(t.randn(16, 2), (4, 4), (8, 8), note="twice as fine")
 
 
-@exercise.prop(
-    "to a coarser grid, by the same rule",
-    points=0.5,
-    hint="The formula does not ask which grid is the larger one.",
-)
+@exercise.prop(0.5, "The formula does not ask which grid is the larger one.")
 def coarser(t: Trial) -> None:
+    """to a coarser grid, by the same rule"""
     n = t.integer(6, 8)
     t.same(t.randn(n, 3), (1, n), (1, n - 3), note=f"a row of {n} to {n - 3}")
     t.same(t.randn(n, 3), (n, 1), (n - 2, 1), note=f"a column of {n} to {n - 2}")
 
 
 @exercise.prop(
-    "wide stays wide and high stays high",
-    points=1,
-    hint="`table.T.reshape(D, rows, columns)`, or `table.reshape(rows, columns, D)`: which of the"
-    " two do you have, and which do you need?",
+    1,
+    "`table.T.reshape(D, rows, columns)`, or `table.reshape(rows, columns, D)`: which of the two"
+    " do you have, and which do you need?",
 )
 def not_turned(t: Trial) -> None:
+    """wide stays wide and high stays high"""
     # What does not change along the side that is stretched is the same afterwards.
     n, m = t.integer(4, 5), t.integer(6, 8)
     number = t.randn(3)
@@ -80,12 +74,12 @@ def not_turned(t: Trial) -> None:
 
 
 @exercise.prop(
-    "at the border a place takes the nearest row of the table",
-    points=0.5,
-    hint="The first of the new places lies before the first of the old ones. What is there to"
+    0.5,
+    "The first of the new places lies before the first of the old ones. What is there to"
     " interpolate?",
 )
 def border(t: Trial) -> None:
+    """at the border a place takes the nearest row of the table"""
     t.same(t.randn(1, 2), (1, 1), (2, 3), note="from a single place")
     for n, m in ((2, 7), (t.integer(3, 4), 10)):
         table = t.randn(n, 2)
@@ -93,12 +87,9 @@ def border(t: Trial) -> None:
         t.close(got[[0, -1]], table[[0, -1]], "the outermost", note=f"{n} places to {m}")
 
 
-@exercise.prop(
-    "rows before the grid are kept as they are",
-    points=1,
-    hint="A class token has no place in the picture.",
-)
+@exercise.prop(1, "A class token has no place in the picture.")
 def prefix(t: Trial) -> None:
+    """rows before the grid are kept as they are"""
     old, new = _shapes(t)
     for n in (1, t.integer(2, 3)):
         table = t.randn(n + old[0] * old[1], 2)
@@ -109,12 +100,12 @@ def prefix(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the same grid gives the same table, and sums of tables give sums",
-    points=1,
-    hint="Interpolating is linear: weights times rows, and the weights don't depend on the rows. If"
+    1,
+    "Interpolating is linear: weights times rows, and the weights don't depend on the rows. If"
     " only the last digits differ: in which precision do you compute?",
 )
 def linear(t: Trial) -> None:
+    """the same grid gives the same table, and sums of tables give sums"""
     old, new = _shapes(t)
     n = old[0] * old[1]
     a, b = t.randn(n, 2).double(), t.randn(n, 2).double()
@@ -126,12 +117,12 @@ def linear(t: Trial) -> None:
 
 
 @exercise.prop(
-    "half precision keeps its dtype, and its weights come from double precision",
-    points=0.5,
-    hint="Places and weights have a dtype, too. Print it, line by line, for a table in bfloat16 and"
+    0.5,
+    "Places and weights have a dtype, too. Print it, line by line, for a table in bfloat16 and"
     " places up to 60.",
 )
 def dtypes(t: Trial) -> None:
+    """half precision keeps its dtype, and its weights come from double precision"""
     # Neighbours differ, and from place 32 on bfloat16 has no quarters.
     n = 2 * t.integer(28, 32)
     table = (torch.arange(n) % 2)[:, None] + 0.1 * torch.rand(n, 1, generator=t.generator)

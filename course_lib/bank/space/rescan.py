@@ -27,35 +27,31 @@ def _orders(t: Trial, n: int) -> tuple[Tensor, Tensor]:
             return a, b
 
 
-@exercise.prop(
-    "from a scan back to raster order",
-    points=1,
-    hint="order[i] is the place of token i. Where, then, does token i go?",
-)
+@exercise.prop(1, "order[i] is the place of token i. Where, then, does token i go?")
 def to_raster(t: Trial) -> None:
+    """from a scan back to raster order"""
     n = t.integer(6, 9)
     t.same(t.randn(n, 3), _orders(t, n)[0], torch.arange(n))
     t.same(t.randn(12, 2), scan_order("spiral", 3, 4), torch.arange(12), note="a spiral of 3 x 4")
 
 
 @exercise.prop(
-    "from raster order to a scan",
-    points=0.5,
-    hint="If the tokens lie in raster order, token new_order[j] is the one to come as number j.",
+    0.5, "If the tokens lie in raster order, token new_order[j] is the one to come as number j."
 )
 def from_raster(t: Trial) -> None:
+    """from raster order to a scan"""
     n = t.integer(6, 9)
     # As wide as the sequence is long: the last axis may be taken for that of the tokens.
     t.same(t.randn(n, n), torch.arange(n), _orders(t, n)[0])
 
 
 @exercise.prop(
-    "from any scan to any other",
-    points=1,
-    hint="Two steps: back to the raster, and from there along the new scan. Which of the two is"
-    " done first?",
+    1,
+    "Two steps: back to the raster, and from there along the new scan. Which of the two is done"
+    " first?",
 )
 def between(t: Trial) -> None:
+    """from any scan to any other"""
     n = t.integer(7, 9)
     t.same(t.randn(n, 2), *_orders(t, n))
     t.same(
@@ -66,12 +62,9 @@ def between(t: Trial) -> None:
     )
 
 
-@exercise.prop(
-    "batches come along, and whole numbers stay whole",
-    points=0.5,
-    hint="Count axes from the end: tokens are the one before the last.",
-)
+@exercise.prop(0.5, "Count axes from the end: tokens are the one before the last.")
 def leading_axes(t: Trial) -> None:
+    """batches come along, and whole numbers stay whole"""
     a, b = _orders(t, 6)
     for x in (t.randn(3, 6, 4), t.randn(6, 6, 6), t.integers(0, 99, 2, 6, 1)):
         got = t.a_tensor(t.call(x, a, b), x.shape)
@@ -81,12 +74,9 @@ def leading_axes(t: Trial) -> None:
         t.expect(not got.equal(x), "the tokens did not move")
 
 
-@exercise.prop(
-    "there and back is where it began, and the arguments are as they were",
-    points=1,
-    hint="`x[...] = ` writes into the caller's tokens.",
-)
+@exercise.prop(1, "`x[...] = ` writes into the caller's tokens.")
 def there_and_back(t: Trial) -> None:
+    """there and back is where it began, and the arguments are as they were"""
     a, b = _orders(t, 8)
     x = t.randn(8, 2)
     there = t.a_tensor(t.call(x, a, b), x.shape)
@@ -95,12 +85,9 @@ def there_and_back(t: Trial) -> None:
     t.unchanged(x, a, b)
 
 
-@exercise.prop(
-    "40,000 tokens take no matrix of 40,000 x 40,000",
-    points=1,
-    hint="A permutation is a list. Do you compare every token with every other?",
-)
+@exercise.prop(1, "A permutation is a list. Do you compare every token with every other?")
 def large(t: Trial) -> None:
+    """40,000 tokens take no matrix of 40,000 x 40,000"""
     n = 40_000
     # Backwards is its own inverse: whichever way it is gone.
     order, new_order = torch.arange(n).flip(0), torch.arange(n)

@@ -21,40 +21,32 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "the soft maximum of each row",
-    points=1,
-    hint=see("logsumexp", "Two scores of 0: what must come out? And over which axis is summed?"),
+    1, see("logsumexp", "Two scores of 0: what must come out? And over which axis is summed?")
 )
 def values(t: Trial) -> None:
+    """the soft maximum of each row"""
     t.same(t.randn(3, t.integer(4, 7)))
     t.same(t.randn(2, 3, 4), note="three axes")
 
 
 @exercise.prop(
-    "very large and very small scores do no harm",
-    points=1,
-    hint=see("logsumexp", "What is the largest number whose exponential fits into a float?"),
+    1, see("logsumexp", "What is the largest number whose exponential fits into a float?")
 )
 def large(t: Trial) -> None:
+    """very large and very small scores do no harm"""
     t.same(1e3 * t.randn(4, 5))
     t.same(t.randn(3, 5) + torch.tensor([[-2000.0], [0.0], [2000.0]]), note="rows far apart")
 
 
-@exercise.prop(
-    "a row of minus infinity has the soft maximum minus infinity",
-    points=0.5,
-    hint=see("logsumexp", "What is minus infinity minus minus infinity?"),
-)
+@exercise.prop(0.5, see("logsumexp", "What is minus infinity minus minus infinity?"))
 def nothing(t: Trial) -> None:
+    """a row of minus infinity has the soft maximum minus infinity"""
     scores = t.randn(3, 4)
     scores[t.integer(0, 2)] = -math.inf
     t.same(scores)
 
 
-@exercise.prop(
-    "gradients are the softmax",
-    points=0.5,
-    hint=see("autograd", "Is the record of what was done cut somewhere?"),
-)
+@exercise.prop(0.5, see("autograd", "Is the record of what was done cut somewhere?"))
 def gradients(t: Trial) -> None:
+    """gradients are the softmax"""
     t.gradient(t.randn(2, 3, dtype=torch.float64))

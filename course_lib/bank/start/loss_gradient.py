@@ -17,34 +17,27 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "the gradient of the mean squared error",
-    points=1,
-    hint=see("autograd", "Move a weight a little, up and down: how does the loss change?"),
-)
+@exercise.prop(1, see("autograd", "Move a weight a little, up and down: how does the loss change?"))
 def values(t: Trial) -> None:
+    """the gradient of the mean squared error"""
     S = t.integer(2, 4)
     t.same(t.randn(S), t.randn(S + 3, S), t.randn(S + 3))
     t.same(t.randn(5), t.randn(3, 5), t.randn(3), note="more weights than examples")
 
 
-@exercise.prop(
-    "a single example, and a single weight",
-    points=0.5,
-    hint=see("shapes", "Which axis is summed when there is only one example?"),
-)
+@exercise.prop(0.5, see("shapes", "Which axis is summed when there is only one example?"))
 def single(t: Trial) -> None:
+    """a single example, and a single weight"""
     t.same(t.randn(3), t.randn(1, 3), t.randn(1))
     B = t.integer(3, 6)
     t.same(t.randn(1), t.randn(B, 1), t.randn(B))
 
 
 @exercise.prop(
-    "at the best weights the gradient is 0, and away from them it is not",
-    points=0.5,
-    hint=see("autograd", "If every prediction is right, what is the loss, and can it fall?"),
+    0.5, see("autograd", "If every prediction is right, what is the loss, and can it fall?")
 )
 def at_the_best(t: Trial) -> None:
+    """at the best weights the gradient is 0, and away from them it is not"""
     w, x = t.randn(3), t.randn(8, 3)
     t.same(w, x, x @ w + 0.1 * t.randn(8))
     t.same(w, x, x @ w)

@@ -21,33 +21,35 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "each sentence's average over the words that count",
-    points=1,
-    hint=see("broadcasting", "By how many words is each sentence divided, and has its count an axis"
-             " to line up with?"),
-)  # fmt: skip
+    1,
+    see(
+        "broadcasting",
+        "By how many words is each sentence divided, and has its count an axis to line up with?",
+    ),
+)
 def values(t: Trial) -> None:
+    """each sentence's average over the words that count"""
     mask = torch.tensor([[1, 0, 0, 0, 0], [1, 1, 1, 0, 0], [1, 1, 0, 1, 1]]).bool()
     t.same(t.randn(3, 5, 3), mask, note="B = D")
     t.same(t.randn(3, 5, t.integer(4, 6)), mask)
 
 
 @exercise.prop(
-    "a sentence without words that count has the average 0",
-    points=1,
-    hint=see("logsumexp", "0 divided by 0 is not a number, and a number is what was asked for."
-             " What would be a safe divisor?"),
-)  # fmt: skip
+    1,
+    see(
+        "logsumexp",
+        "0 divided by 0 is not a number, and a number is what was asked for."
+        " What would be a safe divisor?",
+    ),
+)
 def empty(t: Trial) -> None:
+    """a sentence without words that count has the average 0"""
     t.same(t.randn(2, 4, 3), torch.tensor([[False] * 4, [True, False, True, False]]))
 
 
-@exercise.prop(
-    "what doesn't count may be anything, infinity too",
-    points=1,
-    hint=see("logsumexp", "What is infinity times 0?"),
-)
+@exercise.prop(1, see("logsumexp", "What is infinity times 0?"))
 def anything_hidden(t: Trial) -> None:
+    """what doesn't count may be anything, infinity too"""
     # As many words in one sentence as in the other: what each is divided by is asked above.
     x, mask = t.randn(2, 4, 3), t.randn(2, 4).argsort(-1) < t.integer(1, 3)
     t.same(x.masked_fill(~mask[..., None], math.inf), mask)

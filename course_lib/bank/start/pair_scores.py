@@ -20,30 +20,25 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "products of every query with every key of its own sentence",
-    points=0.5,
-    hint=see("shapes", "Which axis is summed, and which of k's axes has to stand last but one?"),
+    0.5, see("shapes", "Which axis is summed, and which of k's axes has to stand last but one?")
 )
 def products(t: Trial) -> None:
+    """products of every query with every key of its own sentence"""
     D = t.integer(2, 5)
     t.same(t.randn(2, 4, D), t.randn(2, 7, D), torch.zeros(2, 7))
 
 
 @exercise.prop(
-    "the bias is added to its key, for all queries of its sentence",
-    points=1,
-    hint=see("broadcasting", "Shapes line up at the right. Under which axis does B come to stand?"),
+    1, see("broadcasting", "Shapes line up at the right. Under which axis does B come to stand?")
 )
 def bias(t: Trial) -> None:
+    """the bias is added to its key, for all queries of its sentence"""
     T = t.integer(3, 5)
     t.same(t.randn(T, T, 2), t.randn(T, T, 2), t.randn(T, T), note="B = T = S")
     t.same(t.randn(2, T, 3), t.randn(2, T + 2, 3), t.randn(2, T + 2))
 
 
-@exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint=see("shapes", "Look for operations that end in an underscore, and for `+=`."),
-)
+@exercise.prop(0.5, see("shapes", "Look for operations that end in an underscore, and for `+=`."))
 def no_side_effect(t: Trial) -> None:
+    """the arguments are left as they were"""
     t.unchanged(t.randn(2, 3, 4), t.randn(2, 5, 4), t.randn(2, 5))

@@ -33,42 +33,34 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "one step along the gradient, and a second one from there",
-    points=0.5,
-    hint=see("loop", "After one turn through the five lines, where are the parameters?"),
-)
+@exercise.prop(0.5, see("loop", "After one turn through the five lines, where are the parameters?"))
 def one_step(t: Trial) -> None:
+    """one step along the gradient, and a second one from there"""
     t.same(*_data(t, t.integer(2, 5)), 1, 0.7)
     _goes_on(t)
 
 
 @exercise.prop(
-    "several steps, each along its own gradient",
-    points=1.5,
-    hint=see("loop", "Print the gradient before each step. Does it hold more than this step's?"),
+    1.5, see("loop", "Print the gradient before each step. Does it hold more than this step's?")
 )
 def several_steps(t: Trial) -> None:
+    """several steps, each along its own gradient"""
     t.same(*_data(t), t.integer(3, 6), 0.5)
 
 
 @exercise.prop(
-    "no step changes nothing, and two are one after the other",
-    points=0.5,
-    hint=see("check", "How often does your loop run with `steps=0`? The table shows the call."),
+    0.5, see("check", "How often does your loop run with `steps=0`? The table shows the call.")
 )
 def no_step(t: Trial) -> None:
+    """no step changes nothing, and two are one after the other"""
     theta, x, y = _data(t)
     t.same(theta, x, y, 0, 0.5, note="steps=0")
     _goes_on(t)
 
 
-@exercise.prop(
-    "the parameters that were handed over are left as they were, call after call",
-    points=0.5,
-    hint=see("autograd", "Whose tensor does your optimiser move? A copy needs `clone`."),
-)
+@exercise.prop(0.5, see("autograd", "Whose tensor does your optimiser move? A copy needs `clone`."))
 def no_side_effect(t: Trial) -> None:
+    """the parameters that were handed over are left as they were, call after call"""
     data = _data(t)
     t.unchanged(*data, 2, 0.5)
     t.close(t.call(*data, 2, 0.5), t.call(*data, 2, 0.5), "the result of a second call")

@@ -33,54 +33,41 @@ def _agree(t: Trial, place: int, *args: int, note: str = "", **options: Any) -> 
     t.close(got[place], float(want[place]), what, note=f"{note or 'called'} with {called}")
 
 
-@exercise.prop(
-    "the share of the pairs that is saved",
-    points=1,
-    hint="With how many tokens is each token paired, with windows and without?",
-)
+@exercise.prop(1, "With how many tokens is each token paired, with windows and without?")
 def pairs(t: Trial) -> None:
+    """the share of the pairs that is saved"""
     m = t.integer(2, 7)
     _agree(t, 0, t.integer(2, 5) * m, t.integer(6, 9) * m, 8 * t.integer(2, 9), m)
 
 
 @exercise.prop(
-    "the share of the attention layer",
-    points=1.5,
-    hint="How many matrices of D x D is each token multiplied with, whoever it attends to?",
+    1.5, "How many matrices of D x D is each token multiplied with, whoever it attends to?"
 )
 def layer(t: Trial) -> None:
+    """the share of the attention layer"""
     _agree(t, 1, 14, 14, 768, 7)
     m = t.integer(3, 8)
     _agree(t, 1, t.integer(2, 5) * m, t.integer(2, 9) * m, 8 * t.integer(2, 9), m)
 
 
-@exercise.prop(
-    "the share of the whole block",
-    points=1,
-    hint="The feed-forward part has two matrices, of D x 4D and back.",
-)
+@exercise.prop(1, "The feed-forward part has two matrices, of D x 4D and back.")
 def block(t: Trial) -> None:
+    """the share of the whole block"""
     _agree(t, 2, 56, 56, 96, 7)
     m = t.integer(3, 8)
     _agree(t, 2, t.integer(2, 5) * m, t.integer(2, 9) * m, 8 * t.integer(2, 9), m)
 
 
-@exercise.prop(
-    "feed-forward parts that are wider or narrower",
-    points=0.5,
-    hint="Where does `mlp_ratio` enter, and in how many matrices?",
-)
+@exercise.prop(0.5, "Where does `mlp_ratio` enter, and in how many matrices?")
 def ratio(t: Trial) -> None:
+    """feed-forward parts that are wider or narrower"""
     for mlp_ratio in (t.integer(1, 3), t.integer(5, 8)):
         _agree(t, 2, 12, 18, 8 * t.integer(2, 9), 6, mlp_ratio=mlp_ratio)
 
 
-@exercise.prop(
-    "a window that is not smaller than the grid, along one axis or both",
-    points=1,
-    hint="What does a window of 7 x 7 hold of a grid of 4 x 14? Not 49 tokens.",
-)
+@exercise.prop(1, "What does a window of 7 x 7 hold of a grid of 4 x 14? Not 49 tokens.")
 def small_grids(t: Trial) -> None:
+    """a window that is not smaller than the grid, along one axis or both"""
     m = t.integer(5, 8)
     for place in range(3):
         _agree(t, place, m, m, 32, m, note="one window")

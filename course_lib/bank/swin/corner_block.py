@@ -21,23 +21,22 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "one stage, windows that move by half",
-    points=1.5,
-    hint="Where is the news after the first block, the second, the third? Find the two blocks'"
-    " common gain.",
+    1.5,
+    "Where is the news after the first block, the second, the third? Find the two blocks' common"
+    " gain.",
 )
 def one_stage(t: Trial) -> None:
+    """one stage, windows that move by half"""
     m = 2 * t.integer(2, 4)
     for n in (2, t.integer(3, 6)):
         t.same(n * m, m, m // 2, [2 * n + 2], note=f"{n} windows in a row")
 
 
 @exercise.prop(
-    "any other shift, and none",
-    points=1,
-    hint="In which window is the token that the news has reached, before the shift and after?",
+    1, "In which window is the token that the news has reached, before the shift and after?"
 )
 def any_shift(t: Trial) -> None:
+    """any other shift, and none"""
     m, n = t.integer(4, 7), t.integer(2, 5)
     for shift in (1, m - 1, m // 2):
         t.same(n * m, m, shift, [2 * n + 4], note=f"moved by {shift}")
@@ -45,11 +44,10 @@ def any_shift(t: Trial) -> None:
 
 
 @exercise.prop(
-    "several stages: merging makes the way shorter",
-    points=1.5,
-    hint="After a merge, token 9 of 56 has become which token of 28? How large is a window now?",
+    1.5, "After a merge, token 9 of 56 has become which token of 28? How large is a window now?"
 )
 def stages(t: Trial) -> None:
+    """several stages: merging makes the way shorter"""
     t.same(40, 5, 2, [2, 2, 20], note="windows with an odd side")
     t.same(56, 7, 3, [2, 2, 6, 2], note="as Swin-T")
     m = t.integer(4, 6)
@@ -59,12 +57,9 @@ def stages(t: Trial) -> None:
     t.same(16 * m, m, m - 1, [1, 3, 2, 8])
 
 
-@exercise.prop(
-    "every stage begins with windows that stand still",
-    points=0.5,
-    hint="With an odd number of blocks in a stage, does the next one begin moved?",
-)
+@exercise.prop(0.5, "With an odd number of blocks in a stage, does the next one begin moved?")
 def begins_still(t: Trial) -> None:
+    """every stage begins with windows that stand still"""
     m = t.integer(2, 4)
     t.same(8 * m, 2 * m, m, [1, 1, 1, 1], note="one block a stage")
     t.same(8 * m, m, 1, [3, 3, 5], note="odd stages")
@@ -72,11 +67,10 @@ def begins_still(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a map that is one window, or less",
-    points=1,
-    hint="Where the window holds the whole map, how many blocks does it take, and does it move?",
+    1, "Where the window holds the whole map, how many blocks does it take, and does it move?"
 )
 def one_window(t: Trial) -> None:
+    """a map that is one window, or less"""
     m = t.integer(3, 8)
     t.same(m, m, m // 2, [2], note="exactly a window")
     t.same(m - 1, m, m // 2, [1], note="less than a window")
@@ -86,12 +80,9 @@ def one_window(t: Trial) -> None:
     t.same(4, 1, 0, [3, 1, 2], note="a window for each token, merged to one")
 
 
-@exercise.prop(
-    "0 if the model ends before",
-    points=0.5,
-    hint="What does your function return when its loops are over?",
-)
+@exercise.prop(0.5, "What does your function return when its loops are over?")
 def too_shallow(t: Trial) -> None:
+    """0 if the model ends before"""
     m, n = 2 * t.integer(2, 4), t.integer(3, 6)
     t.same(n * m, m, m // 2, [2 * n - 2], note="one block too few")
     t.same(n * m, m, m // 2, [2 * n - 1], note="just enough")

@@ -27,11 +27,10 @@ def _repaired(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a token is made of the four of its square",
-    points=1,
-    hint="Put the number of its square on each token. Has every new token four equal channels?",
+    1, "Put the number of its square on each token. Has every new token four equal channels?"
 )
 def squares(t: Trial) -> None:
+    """a token is made of the four of its square"""
     _repaired(t)
     rows, columns = t.integer(2, 3), t.integer(4, 5)
     number = torch.arange(1.0, rows * columns + 1).view(1, rows, columns, 1)
@@ -40,33 +39,24 @@ def squares(t: Trial) -> None:
     t.close(got, number.expand(-1, -1, -1, 4), "a token of each square")
 
 
-@exercise.prop(
-    "in the order down first: (0, 0), (1, 0), (0, 1), (1, 1)",
-    points=1,
-    hint="Merge the numbers 0 to 3 in a square of 2 x 2: you should get 0, 2, 1, 3.",
-)
+@exercise.prop(1, "Merge the numbers 0 to 3 in a square of 2 x 2: you should get 0, 2, 1, 3.")
 def order(t: Trial) -> None:
+    """in the order down first: (0, 0), (1, 0), (0, 1), (1, 1)"""
     t.same(t.randn(t.integer(1, 2), 2 * t.integer(1, 3), 8, 1), note="one channel")
     t.same(torch.arange(4.0).view(1, 2, 2, 1) + t.integer(1, 9), note="four numbers")
 
 
-@exercise.prop(
-    "all channels of the first token come first, then all of the second",
-    points=1,
-    hint="Merge tokens of two channels, one of them always 0. Where do the zeros stand?",
-)
+@exercise.prop(1, "Merge tokens of two channels, one of them always 0. Where do the zeros stand?")
 def channels(t: Trial) -> None:
+    """all channels of the first token come first, then all of the second"""
     D = t.integer(3, 5)
     t.same(t.randn(2, 4, 6, D), note=f"{D} channels")
     t.same(t.randn(1, 2, 2, 2), note="one square")
 
 
-@exercise.prop(
-    "odd sides get zeros below and to the right",
-    points=0.5,
-    hint="How many new tokens do seven make? And which of the old ones is left over?",
-)
+@exercise.prop(0.5, "How many new tokens do seven make? And which of the old ones is left over?")
 def odd(t: Trial) -> None:
+    """odd sides get zeros below and to the right"""
     n = 2 * t.integer(1, 3)
     _repaired(t)
     for rows, columns in ((n + 1, n), (n, n + 3)):
@@ -80,11 +70,10 @@ def odd(t: Trial) -> None:
 
 
 @exercise.prop(
-    "gradients reach every token, half precision stays, and the tokens are left as they were",
-    points=0.5,
-    hint="Padding in place changes the caller's tokens; a new tensor filled from them is fine.",
+    0.5, "Padding in place changes the caller's tokens; a new tensor filled from them is fine."
 )
 def numbers(t: Trial) -> None:
+    """gradients reach every token, half precision stays, and the tokens are left as they were"""
     x = t.randn(1, 3, 4, 2)
     t.gradient(x.double())
     t.same(x.half(), note="half precision", exact=True)

@@ -32,34 +32,29 @@ def steps(t: Trial, rows: int, columns: int) -> None:
 
 
 @exercise.prop(
-    "square windows",
-    points=1,
-    hint="For 2 x 2 the four rows are 4 3 1 0, 5 4 2 1, 7 6 4 3 and 8 7 5 4. Find out what 4 is.",
+    1, "For 2 x 2 the four rows are 4 3 1 0, 5 4 2 1, 7 6 4 3 and 8 7 5 4. Find out what 4 is."
 )
 def square(t: Trial) -> None:
+    """square windows"""
     steps(t, 2, 2)
     n = t.integer(3, 5)
     steps(t, n, n)
 
 
 @exercise.prop(
-    "wide windows and high ones",
-    points=1,
-    hint="How many offsets has one row of the grid of offsets, if the window has 3 rows and 7"
-    " columns?",
+    1,
+    "How many offsets has one row of the grid of offsets, if the window has 3 rows and 7 columns?",
 )
 def any_shape(t: Trial) -> None:
+    """wide windows and high ones"""
     n = t.integer(2, 3)
     steps(t, n, n + t.integer(2, 4))
     steps(t, n + t.integer(2, 4), n)
 
 
-@exercise.prop(
-    "equal offsets share a number, different ones don't",
-    points=1,
-    hint="Collect the offsets of all pairs that got the same number.",
-)
+@exercise.prop(1, "Collect the offsets of all pairs that got the same number.")
 def one_number_an_offset(t: Trial) -> None:
+    """equal offsets share a number, different ones don't"""
     rows = t.integer(2, 4)
     columns = rows + t.integer(1, 3)
     for shape in ((rows, columns), (columns, rows)):
@@ -75,11 +70,10 @@ def one_number_an_offset(t: Trial) -> None:
 
 
 @exercise.prop(
-    "numbers fit a table with one row for each offset",
-    points=0.5,
-    hint="The smallest number should be 0, for the offset that is smallest along both axes.",
+    0.5, "The smallest number should be 0, for the offset that is smallest along both axes."
 )
 def fits_the_table(t: Trial) -> None:
+    """numbers fit a table with one row for each offset"""
     rows = columns = t.integer(3, 5)
     n = (2 * rows - 1) * (2 * columns - 1)
     index = t.a_tensor(t.call(rows, columns), (rows * columns, rows * columns), "the index")
@@ -89,22 +83,16 @@ def fits_the_table(t: Trial) -> None:
     t.expect(middle == n // 2, f"a token with itself has the number {middle}, wanted {n // 2}")
 
 
-@exercise.prop(
-    "a table can be looked into by the numbers as they are: their dtype is one of whole numbers",
-    points=0.5,
-    hint="What does `table[index]` say to numbers with a point?",
-)
+@exercise.prop(0.5, "What does `table[index]` say to numbers with a point?")
 def looks_up(t: Trial) -> None:
+    """a table can be looked into by the numbers as they are: their dtype is one of whole numbers"""
     index = t.a_tensor(t.call(2, 3), (6, 6), "the index")
     t.expect(index.dtype in (torch.int64, torch.int32), f"the index has dtype {name(index)}")
 
 
-@exercise.prop(
-    "a window of one row, of one column, of one token",
-    points=1,
-    hint="A window of one row has offsets along one axis only.",
-)
+@exercise.prop(1, "A window of one row has offsets along one axis only.")
 def thin(t: Trial) -> None:
+    """a window of one row, of one column, of one token"""
     n = t.integer(3, 7)
     for shape in ((1, n), (n, 1), (1, 1)):
         steps(t, *shape)

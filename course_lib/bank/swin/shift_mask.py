@@ -45,46 +45,38 @@ def corners(t: Trial, side: int, window: int, shift: int) -> None:
 
 
 @exercise.prop(
-    "square grids, moved by half a window: the first window and the last",
-    points=1,
-    hint="Write the numbers of a grid of 4 x 4 after the roll by 1 on paper. Which of the numbers"
-    " in the last window touch in the picture?",
+    1,
+    "Write the numbers of a grid of 4 x 4 after the roll by 1 on paper. Which of the numbers in"
+    " the last window touch in the picture?",
 )
 def half(t: Trial) -> None:
+    """square grids, moved by half a window: the first window and the last"""
     m = 2 * t.integer(1, 2)
     for n in (2, 3):
         corners(t, n * m, m, m // 2)
 
 
-@exercise.prop(
-    "any other shift: the first window and the last",
-    points=1,
-    hint="After a roll by 1, how many rows at the bottom have come from the top?",
-)
+@exercise.prop(1, "After a roll by 1, how many rows at the bottom have come from the top?")
 def any_shift(t: Trial) -> None:
+    """any other shift: the first window and the last"""
     m = t.integer(4, 5)
     for shift in (1, m - 1):
         corners(t, 2 * m, m, shift)
 
 
-@exercise.prop(
-    "grids that are wide or high",
-    points=1,
-    hint="In which order are windows numbered, and in which order tokens of one?",
-)
+@exercise.prop(1, "In which order are windows numbered, and in which order tokens of one?")
 def any_shape(t: Trial) -> None:
+    """grids that are wide or high"""
     m = t.integer(3, 4)
     t.same(m, 3 * m, m, 1, note="a single row of windows")
     t.same(4 * m, 2 * m, m, m - 1, note="a high grid")
 
 
 @exercise.prop(
-    "no token attends across the border of the picture",
-    points=1,
-    hint="Two tokens that are further apart in the picture than a window is long can't be"
-    " neighbours.",
+    1, "Two tokens that are further apart in the picture than a window is long can't be neighbours."
 )
 def border(t: Trial) -> None:
+    """no token attends across the border of the picture"""
     m = t.integer(3, 4)
     sizes = (2 * m, 3 * m, m, m - 1)
     mask, place = _mask(t, *sizes), _places(*sizes)
@@ -97,12 +89,9 @@ def border(t: Trial) -> None:
         t.expect(False, f"in window {w}, token {a} of the picture attends to {b}, far away")
 
 
-@exercise.prop(
-    "real neighbours in a window attend to each other, and everyone to itself",
-    points=1,
-    hint="Count the True in each window of your mask. Which windows should have no False?",
-)
+@exercise.prop(1, "Count the True in each window of your mask. Which windows should have no False?")
 def neighbours(t: Trial) -> None:
+    """real neighbours in a window attend to each other, and everyone to itself"""
     m = t.integer(3, 4)
     sizes = (3 * m, 2 * m, m, 1)
     mask, place = _mask(t, *sizes), _places(*sizes)
@@ -117,12 +106,12 @@ def neighbours(t: Trial) -> None:
 
 
 @exercise.prop(
-    "nothing is masked when nothing moves",
-    points=1,
-    hint="What is `rows - shift` for a shift of 0, and what does the slice from there hold? And"
+    1,
+    "What is `rows - shift` for a shift of 0, and what does the slice from there hold? And"
     " `x[-0:]`?",
 )
 def still(t: Trial) -> None:
+    """nothing is masked when nothing moves"""
     m = t.integer(2, 4)
     t.same(2 * m, 3 * m, m, 0)
     t.same(m, m, m, 0, note="a single window")

@@ -59,24 +59,18 @@ def affordable(t: Trial) -> None:
     )
 
 
-@exercise.prop(
-    "square grids in square windows; other windows are never touched",
-    points=1,
-    hint="Cut a grid of the numbers 0 to 15 and print the first window: 0, 1, 4, 5?",
-)
+@exercise.prop(1, "Cut a grid of the numbers 0 to 15 and print the first window: 0, 1, 4, 5?")
 def square(t: Trial) -> None:
+    """square grids in square windows; other windows are never touched"""
     affordable(t)
     m = t.integer(2, 3)
     t.same(*grids(t, 1, 2 * m, 2 * m, 5, 5), (m, m), note=f"windows of {m} x {m}")
     t.same(*grids(t, 2, 3 * m, 3 * m, 5, 5), (m, m), note="nine of them in two pictures")
 
 
-@exercise.prop(
-    "grids that are wide or high, windows that are wide or high",
-    points=1,
-    hint="How many windows stand in a row of the grid, and how many in a column?",
-)
+@exercise.prop(1, "How many windows stand in a row of the grid, and how many in a column?")
 def any_shape(t: Trial) -> None:
+    """grids that are wide or high, windows that are wide or high"""
     affordable(t)
     m = t.integer(2, 3)
     t.same(*grids(t, 2, m, 4 * m, 5, 5), (m, m), note="a wide grid")
@@ -85,12 +79,9 @@ def any_shape(t: Trial) -> None:
     t.same(*grids(t, 1, 8, 3 * m, 4, 4), (4, m), note="high windows")
 
 
-@exercise.prop(
-    "a token hears its own window and nothing else",
-    points=0.5,
-    hint="Change one value and look at who notices: is it a rectangle of the grid?",
-)
+@exercise.prop(0.5, "Change one value and look at who notices: is it a rectangle of the grid?")
 def borders(t: Trial) -> None:
+    """a token hears its own window and nothing else"""
     affordable(t)
     q, k, v = grids(t, 1, 4, 9, 3, 2)
     other = v.clone()
@@ -104,24 +95,18 @@ def borders(t: Trial) -> None:
     t.expect(heard[2:4, 3:6].all(), "a value is not heard everywhere in its window of 2 x 3")
 
 
-@exercise.prop(
-    "values of another width, one window for all, one token in each",
-    points=1,
-    hint="Which width scales the scores, and which one has the result?",
-)
+@exercise.prop(1, "Which width scales the scores, and which one has the result?")
 def sizes(t: Trial) -> None:
+    """values of another width, one window for all, one token in each"""
     affordable(t)
     t.same(*grids(t, 1, 2, 3, t.integer(6, 9), 2), (2, 3), note="values narrower than keys")
     t.same(*grids(t, 2, 3, 5, 4, 3), (3, 5), note="one window")
     t.same(*grids(t, 1, 1, 3, 4, 4), (1, 1), note="a window for each token")
 
 
-@exercise.prop(
-    "large scores, half precision, gradients, and arguments that stay as they were",
-    points=1,
-    hint="`softmax` of torch is safe; are all your other steps differentiable copies?",
-)
+@exercise.prop(1, "`softmax` of torch is safe; are all your other steps differentiable copies?")
 def numbers(t: Trial) -> None:
+    """large scores, half precision, gradients, and arguments that stay as they were"""
     affordable(t)
     q, k, v = grids(t, 1, 4, 4, 5, 5)
     got = t.a_tensor(t.call(100 * q, 100 * k, v, (2, 2)), v.shape)
@@ -133,11 +118,10 @@ def numbers(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a large grid takes no more memory than its windows need",
-    points=1.5,
-    hint="Which of your tensors has as many rows as the grid has tokens, and as many columns?",
+    1.5, "Which of your tensors has as many rows as the grid has tokens, and as many columns?"
 )
 def large(t: Trial) -> None:
+    """a large grid takes no more memory than its windows need"""
     affordable(t)
     shape = [1, 128, 96, 8]
     seeds = [t.integer(0, 999), t.integer(0, 999), t.integer(0, 999)]

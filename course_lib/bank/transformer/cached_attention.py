@@ -45,12 +45,9 @@ def _three(t: Trial, *args: Tensor) -> list[Tensor]:
     return t.parts(t.call(*args), *exercise.returns)
 
 
-@exercise.prop(
-    "one new token looks at everything cached and at itself",
-    points=1,
-    hint="How many keys are there for a new token behind S cached ones?",
-)
+@exercise.prop(1, "How many keys are there for a new token behind S cached ones?")
 def one_new(t: Trial) -> None:
+    """one new token looks at everything cached and at itself"""
     # Equal widths: whose root divides the scores is asked further down.
     for S in (1, t.integer(3, 7)):
         arguments = cached(t, 2, 1, S, 4, 4, 4)
@@ -59,12 +56,12 @@ def one_new(t: Trial) -> None:
 
 
 @exercise.prop(
-    "several new tokens don't look at those that come after them, however well they fit",
-    points=1,
-    hint="The new queries are the last T of S + T positions. What may the first of them see? And"
-    " what is left of a later token's weight, if its score is 300 and you add -100?",
+    1,
+    "The new queries are the last T of S + T positions. What may the first of them see? And what"
+    " is left of a later token's weight, if its score is 300 and you add -100?",
 )
 def several_new(t: Trial) -> None:
+    """several new tokens don't look at those that come after them, however well they fit"""
     for T, S in ((2, t.integer(3, 6)), (4, 2), (3, 3)):
         x, keys, values, w_q, _, w_v = cached(t, 2, T, S, 4, 4, 4)
         # Keys are what queries look for; the last token's is 200 times as large as the first's.
@@ -79,22 +76,16 @@ def several_new(t: Trial) -> None:
         t.expect((after[:, -1] != before[:, -1]).any(), "the last token's output has not changed")
 
 
-@exercise.prop(
-    "with an empty cache it is causal attention",
-    points=0.5,
-    hint="Begin with keys of shape (B, 0, Dh). What does the first token look at?",
-)
+@exercise.prop(0.5, "Begin with keys of shape (B, 0, Dh). What does the first token look at?")
 def empty_cache(t: Trial) -> None:
+    """with an empty cache it is causal attention"""
     t.same(*cached(t, 2, t.integer(3, 5), 0, 4, 4, 4))
     t.same(*cached(t, 1, 1, 0, 4, 4, 4), note="the very first token")
 
 
-@exercise.prop(
-    "a text read in pieces comes out as it does in one",
-    points=1,
-    hint="Feed three tokens, then two more with the cache that came back. What differs?",
-)
+@exercise.prop(1, "Feed three tokens, then two more with the cache that came back. What differs?")
 def in_pieces(t: Trial) -> None:
+    """a text read in pieces comes out as it does in one"""
     x, keys, values, *weights = cached(t, 1, 6, t.integer(1, 3), 6, 4, 4)
     # Against the answer's own reading at once: whether that is right is asked above.
     whole = t.a_tensor(_three(t, x, keys, values, *weights)[0], (1, 6, 4), "the output")
@@ -106,24 +97,18 @@ def in_pieces(t: Trial) -> None:
     t.close(torch.cat(outs, dim=1), whole, "the output, read in pieces")
 
 
-@exercise.prop(
-    "the cache comes back with the new keys and values behind the old ones",
-    points=0.5,
-    hint="Which rows of the keys that you return equal those that you were given?",
-)
+@exercise.prop(0.5, "Which rows of the keys that you return equal those that you were given?")
 def grown(t: Trial) -> None:
+    """the cache comes back with the new keys and values behind the old ones"""
     arguments = cached(t, 2, t.integer(2, 3), t.integer(2, 4), 5, 4, 4)
     _, *got = _three(t, *arguments)
     for found, want, what in zip(got, t.want(*arguments)[1:], exercise.returns[1:], strict=True):
         t.close(found, want, what)
 
 
-@exercise.prop(
-    "keys and values of different widths, large scores, half precision",
-    points=0.5,
-    hint="The scores are divided by the root of a width: whose?",
-)
+@exercise.prop(0.5, "The scores are divided by the root of a width: whose?")
 def widths(t: Trial) -> None:
+    """keys and values of different widths, large scores, half precision"""
     arguments = cached(t, 2, 1, 3, 9, 4, 7)
     t.close(_three(t, *arguments)[0], t.want(*arguments)[0], "the output", note="Dh = 4, Dv = 7")
     x, *rest = cached(t, 1, 1, 3, 6, 4, 4)
@@ -135,21 +120,19 @@ def widths(t: Trial) -> None:
 
 
 @exercise.prop(
-    "gradients reach tokens, cache and projections; nothing is changed in place",
-    points=0.5,
-    hint="Does anything in your function cut the graph, or write into what it was given?",
+    0.5, "Does anything in your function cut the graph, or write into what it was given?"
 )
 def gradients(t: Trial) -> None:
+    """gradients reach tokens, cache and projections; nothing is changed in place"""
     t.gradient(*cached(t, 1, 2, 2, 3, 2, 2, torch.float64))
     t.unchanged(*cached(t, 1, 2, 3, 4, 4, 4))
 
 
 @exercise.prop(
-    "two new tokens on 40,000 cached ones cost no square of the length",
-    points=1.5,
-    hint="How many scores are needed for two queries? And how large is the mask that you make?",
+    1.5, "How many scores are needed for two queries? And how large is the mask that you make?"
 )
 def no_square(t: Trial) -> None:
+    """two new tokens on 40,000 cached ones cost no square of the length"""
     shapes = ([1, 2, 4], [1, 40_000, 4], [1, 40_000, 4], [4, 4], [4, 4], [4, 4])
     seeds = [t.integer(0, 10**6) for _ in shapes]
     large = list(zip(shapes, seeds, strict=True))

@@ -39,65 +39,49 @@ def both(t: Trial, T: int | None = None, S: int | None = None) -> tuple[Tensor, 
     return t.randn(2, T, 4), t.randn(2, S, 4)
 
 
-@exercise.prop(
-    "a decoder alone looks at its own past, whatever memory there is",
-    points=1,
-    hint="GPT has no encoder. What could it do with a memory?",
-)
+@exercise.prop(1, "GPT has no encoder. What could it do with a memory?")
 def decoder_alone(t: Trial) -> None:
+    """a decoder alone looks at its own past, whatever memory there is"""
     own, memory = both(t)
     t.same("gpt", own, memory)
     t.same("gpt", own, memory + 1, gate=1.0, note="another memory, and a gate")
 
 
-@exercise.prop(
-    "BART and Whisper look at their own past, then at all of the memory",
-    points=1.5,
-    hint="The recording is there as a whole before a word is written. Who asks?",
-)
+@exercise.prop(1.5, "The recording is there as a whole before a word is written. Who asks?")
 def encoder_decoders(t: Trial) -> None:
+    """BART and Whisper look at their own past, then at all of the memory"""
     for name in ("bart", "whisper"):
         t.same(name, *both(t), note=name)
         t.same(name, *both(t, 5, 3), gate=1.0, note=f"{name}, more words than memory, and a gate")
 
 
-@exercise.prop(
-    "Stable Diffusion looks at its whole picture, then at all of the caption",
-    points=1,
-    hint="Is a picture written from left to right?",
-)
+@exercise.prop(1, "Is a picture written from left to right?")
 def pictures(t: Trial) -> None:
+    """Stable Diffusion looks at its whole picture, then at all of the caption"""
     t.same("stable-diffusion", *both(t))
     t.same("stable-diffusion", *both(t, 5, 2), gate=1.0, note="and a gate")
 
 
 @exercise.prop(
-    "Flamingo first looks at the picture, through its gate, then at its own past",
-    points=1,
-    hint="At the start the gate is 0 and the language model speaks as it always did. tanh(0) = 0.",
+    1, "At the start the gate is 0 and the language model speaks as it always did. tanh(0) = 0."
 )
 def gated(t: Trial) -> None:
+    """Flamingo first looks at the picture, through its gate, then at its own past"""
     t.same("flamingo", *both(t), note="gate at its default")
     for gate in (0.5, -1.5):
         t.same("flamingo", *both(t), gate=gate, note=f"gate {gate}")
 
 
-@exercise.prop(
-    "LLaVA reads one sequence, the picture in front",
-    points=1,
-    hint="Picture and words compete in one softmax. Whose places do you return?",
-)
+@exercise.prop(1, "Picture and words compete in one softmax. Whose places do you return?")
 def one_stream(t: Trial) -> None:
+    """LLaVA reads one sequence, the picture in front"""
     t.same("llava", *both(t))
     t.same("llava", *both(t, 5, 2), gate=1.0, note="a gate means nothing here")
 
 
-@exercise.prop(
-    "whatever writes words never sees a later one",
-    points=0.5,
-    hint="Change the last word, and see which outputs change.",
-)
+@exercise.prop(0.5, "Change the last word, and see which outputs change.")
 def no_future(t: Trial) -> None:
+    """whatever writes words never sees a later one"""
     own, memory = both(t, 4)
     later = torch.cat([own[:, :3], own[:, 3:] + 1], dim=1)
     for name in ("gpt", "bart", "whisper", "flamingo", "llava"):
@@ -109,12 +93,9 @@ def no_future(t: Trial) -> None:
         )
 
 
-@exercise.prop(
-    "an unknown name is refused, and nothing is changed in place",
-    points=0.5,
-    hint="A ValueError says what came and what was wanted.",
-)
+@exercise.prop(0.5, "A ValueError says what came and what was wanted.")
 def refused(t: Trial) -> None:
+    """an unknown name is refused, and nothing is changed in place"""
     own, memory = both(t, 4, 4)
     for name in ("bart", "flamingo", "llava"):
         t.unchanged(name, own, memory, 1.0)

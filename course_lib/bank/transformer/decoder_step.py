@@ -55,11 +55,10 @@ def _logits(t: Trial, *args: Tensor) -> Tensor:
 
 
 @exercise.prop(
-    "a later token changes no logit before it",
-    points=1,
-    hint="Which tokens may the first of three look at? Where in your function is that said?",
+    1, "Which tokens may the first of three look at? Where in your function is that said?"
 )
 def causal(t: Trial) -> None:
+    """a later token changes no logit before it"""
     for T in (3, t.integer(4, 6)):
         tokens, *rest = _sample(t, T, 2)
         other = tokens.clone()
@@ -69,13 +68,11 @@ def causal(t: Trial) -> None:
         t.expect((after[:, -1] != before[:, -1]).any(), "its own logits have not changed")
 
 
-@exercise.prop(
-    "places count: two words that change places change what comes next, but not if all places"
-    " are alike",
-    points=0.5,
-    hint="Which rows of `places` belong to the tokens, and what is done with them?",
-)
+@exercise.prop(0.5, "Which rows of `places` belong to the tokens, and what is done with them?")
 def places_count(t: Trial) -> None:
+    """places count: two words that change places change what comes next, but not if all places are
+    alike
+    """
     tokens, keys, values, words, places, *rest = _sample(t, 4, 1)
     other = tokens[:, [1, 0, 2, 3]]
     gaps = []
@@ -87,12 +84,12 @@ def places_count(t: Trial) -> None:
 
 
 @exercise.prop(
-    "one layer's attention, two heads: what the last token finds is added to it",
-    points=1,
-    hint="Set `w_up` to 0. One head sees the first half of the channels. Along which axis are"
-    " channels cut, and what is the stream after attention?",
+    1,
+    "Set `w_up` to 0. One head sees the first half of the channels. Along which axis are channels"
+    " cut, and what is the stream after attention?",
 )
 def attention_alone(t: Trial) -> None:
+    """one layer's attention, two heads: what the last token finds is added to it"""
     for D in (8, 12):
         *args, w_up, w_down = _sample(t, t.integer(3, 5), 1, D=D)
         args = [*args, torch.zeros_like(w_up), w_down]
@@ -101,33 +98,29 @@ def attention_alone(t: Trial) -> None:
 
 
 @exercise.prop(
-    "one layer's feed-forward part, and the last norm",
-    points=0.5,
-    hint="Set `w_out` to 0, so that attention adds nothing. What is left of the formula?",
+    0.5, "Set `w_out` to 0, so that attention adds nothing. What is left of the formula?"
 )
 def feed_forward_alone(t: Trial) -> None:
+    """one layer's feed-forward part, and the last norm"""
     *args, w_out, w_up, w_down = _sample(t, 3, 1)
     args = [*args, torch.zeros_like(w_out), w_up, w_down]
     t.close(_logits(t, *args), t.want(*args)[0], "the logits", note="w_out is 0")
 
 
-@exercise.prop(
-    "several layers: logits, and keys and values of every layer",
-    points=1,
-    hint="What does the second layer read: the words, or what the first has made of them?",
-)
+@exercise.prop(1, "What does the second layer read: the words, or what the first has made of them?")
 def several_layers(t: Trial) -> None:
+    """several layers: logits, and keys and values of every layer"""
     for n_layers in (2, 3):
         t.same(*_sample(t, t.integer(3, 5), n_layers), note=f"{n_layers} layers")
 
 
 @exercise.prop(
-    "a text read in pieces comes out as it does in one",
-    points=1.5,
-    hint="Read one token, then one more with the cache that came back. Which place has the second,"
+    1.5,
+    "Read one token, then one more with the cache that came back. Which place has the second,"
     " which keys does it meet in each layer, and how many of them?",
 )
 def in_pieces(t: Trial) -> None:
+    """a text read in pieces comes out as it does in one"""
     tokens, keys, values, *numbers = _sample(t, 6, 2)
     # Against the answer's own reading at once: whether that is right is asked above.
     whole = _logits(t, tokens, keys, values, *numbers)
@@ -139,12 +132,9 @@ def in_pieces(t: Trial) -> None:
     t.close(torch.cat(found, dim=1), whole, "the logits, read in pieces")
 
 
-@exercise.prop(
-    "gradients reach words, places and every matrix; nothing is kept or changed between calls",
-    points=0.5,
-    hint="Does anything cut the graph, or write into what was given?",
-)
+@exercise.prop(0.5, "Does anything cut the graph, or write into what was given?")
 def gradients(t: Trial) -> None:
+    """gradients reach words, places and every matrix; nothing is kept or changed between calls"""
     args = _sample(t, 3, 2, D=4, dtype=torch.float64)
     t.gradient(*args, output=0)
     first = _logits(t, *args)
@@ -156,11 +146,11 @@ STEPS, BATCH, N_WORDS, LENGTH, WIDTH, N_LAYERS = 110, 24, 8, 3, 16, 2
 
 
 @exercise.prop(
-    f"it learns: after at most {STEPS} steps of training it reverses {LENGTH} words, one at a time"
-    " with its cache, and stops",
-    points=1.5,
-    hint="If it doesn't get there: is the word that a token began with still in the stream when the"
+    1.5,
+    "If it doesn't get there: is the word that a token began with still in the stream when the"
     " logits are made? If it isn't trained at all: does it meet in writing what it met in reading?",
+    says=f"it learns: after at most {STEPS} steps of training it reverses {LENGTH} words, one at a"
+    " time with its cache, and stops",
 )
 def learns(t: Trial) -> None:
     words, _, *matrices = _numbers(t, N_WORDS, WIDTH, N_LAYERS)

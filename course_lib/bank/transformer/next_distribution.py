@@ -26,34 +26,27 @@ def logits(t: Trial, *shape: int) -> Tensor:
 
 
 @exercise.prop(
-    "the temperature sharpens below 1 and flattens above",
-    points=1.5,
-    hint="What becomes of the ratio of two probabilities when their logits are divided by T?",
+    1.5, "What becomes of the ratio of two probabilities when their logits are divided by T?"
 )
 def warm_and_cold(t: Trial) -> None:
+    """the temperature sharpens below 1 and flattens above"""
     t.same(logits(t, 2))
     for temperature in (0.25, 0.5, 3.0):
         t.same(logits(t), temperature=temperature, note=f"temperature {temperature}")
 
 
-@exercise.prop(
-    "top-k leaves the k likeliest of each row, and they add up to 1",
-    points=1,
-    hint="Print two rows for k = 2. How many numbers are not 0, and what is their sum?",
-)
+@exercise.prop(1, "Print two rows for k = 2. How many numbers are not 0, and what is their sum?")
 def k_likeliest(t: Trial) -> None:
+    """top-k leaves the k likeliest of each row, and they add up to 1"""
     for top_k in (1, t.integer(2, 4)):
         t.same(logits(t), top_k=top_k, note=f"k = {top_k}")
     rows = logits(t, 3) + torch.tensor([0.0, 4.0, 8.0])[:, None]
     t.same(rows, top_k=2, note="rows at different heights")
 
 
-@exercise.prop(
-    "top-p leaves the fewest that together reach p",
-    points=1,
-    hint="Probabilities 0.5, 0.3, 0.2 and p = 0.6: is 0.5 enough? How many are needed?",
-)
+@exercise.prop(1, "Probabilities 0.5, 0.3, 0.2 and p = 0.6: is 0.5 enough? How many are needed?")
 def nucleus(t: Trial) -> None:
+    """top-p leaves the fewest that together reach p"""
     # How many are left: which ones, and what they have then, is asked above and below.
     # Of 21: 6, 11, 15, 18, 20, 21.
     for reached in (8.5, 13.0, 16.5, 19.0):
@@ -63,12 +56,9 @@ def nucleus(t: Trial) -> None:
         t.close((got > 0).sum(-1), (want > 0).sum(-1), "the number of tokens", note=f"p = {p:.3f}")
 
 
-@exercise.prop(
-    "temperature first, then k, then p of what is left",
-    points=0.5,
-    hint="After top-k the rest adds up to 1 again. Of which probabilities is p a share?",
-)
+@exercise.prop(0.5, "After top-k the rest adds up to 1 again. Of which probabilities is p a share?")
 def in_turn(t: Trial) -> None:
+    """temperature first, then k, then p of what is left"""
     # The three likeliest are 6, 5 and 4 of 15: two of them hold 0.73, of all six only 0.52.
     t.same(logits(t), top_k=3, top_p=0.65, note="k and p")
     # Squared, 36 and 25 of 91 hold 0.67; as they were, 0.52.
@@ -77,11 +67,10 @@ def in_turn(t: Trial) -> None:
 
 
 @exercise.prop(
-    "at the ends: temperature 0, p near 0 and 1, k beyond the vocabulary, equal tokens",
-    points=0.5,
-    hint="Each end has a meaning: what should be left at temperature 0? And of a tiny p?",
+    0.5, "Each end has a meaning: what should be left at temperature 0? And of a tiny p?"
 )
 def ends(t: Trial) -> None:
+    """at the ends: temperature 0, p near 0 and 1, k beyond the vocabulary, equal tokens"""
     t.same(logits(t, 2), temperature=0, note="temperature 0")
     t.same(logits(t), temperature=0, top_k=3, top_p=0.9, note="temperature 0 with cuts")
     t.same(logits(t), top_p=0.01, note="p = 0.01")
@@ -95,12 +84,12 @@ def ends(t: Trial) -> None:
 
 
 @exercise.prop(
-    "forbidden tokens stay at 0, large logits do no harm, any precision comes back as float32",
-    points=0.5,
-    hint="A logit of minus infinity has probability 0, before and after any cut. And which dtype"
-    " has your result, for logits in half and in double precision, at temperature 0 as well?",
+    0.5,
+    "A logit of minus infinity has probability 0, before and after any cut. And which dtype has"
+    " your result, for logits in half and in double precision, at temperature 0 as well?",
 )
 def extremes(t: Trial) -> None:
+    """forbidden tokens stay at 0, large logits do no harm, any precision comes back as float32"""
     some = logits(t)
     # Without the likeliest, 5 and 4 of 15 are left first, at any of the temperatures.
     some[some.argmax()] = -torch.inf
@@ -116,11 +105,10 @@ def extremes(t: Trial) -> None:
 
 
 @exercise.prop(
-    "logits of any shape, every row for itself, left as they were",
-    points=0.5,
-    hint="Does one of your steps end in an underscore, or write into what you were given?",
+    0.5, "Does one of your steps end in an underscore, or write into what you were given?"
 )
 def left_alone(t: Trial) -> None:
+    """logits of any shape, every row for itself, left as they were"""
     rows = logits(t, 2, 2) + torch.tensor([[0.0, 4.0], [8.0, 2.0]])[..., None]
     together = t.a_tensor(t.call(rows, temperature=0.7, top_k=4, top_p=0.8), rows.shape)
     t.expect(together.std(-1).min() > 0, "all tokens are equally likely")

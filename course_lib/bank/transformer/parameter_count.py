@@ -44,41 +44,33 @@ def three(t: Trial, *arguments: int, **options: Any) -> list[int]:
 
 
 @exercise.prop(
-    "an encoder: attention, feed-forward part, two norms, and all their biases",
-    points=1,
-    hint="Print the names and shapes in `nn.TransformerEncoderLayer(8, 2, 32).named_parameters()`.",
+    1, "Print the names and shapes in `nn.TransformerEncoderLayer(8, 2, 32).named_parameters()`."
 )
 def encoder(t: Trial) -> None:
+    """an encoder: attention, feed-forward part, two norms, and all their biases"""
     one_of_three(t, 1, *sizes(t), 1)
     one_of_three(t, 1, *sizes(t), t.integer(2, 7))
 
 
-@exercise.prop(
-    "a decoder: the same, and what it needs to look at the encoder",
-    points=1,
-    hint="How many attention layers has a decoder block, and how many norms?",
-)
+@exercise.prop(1, "How many attention layers has a decoder block, and how many norms?")
 def decoder(t: Trial) -> None:
+    """a decoder: the same, and what it needs to look at the encoder"""
     one_of_three(t, 2, *sizes(t), 1)
     one_of_three(t, 2, *sizes(t), t.integer(2, 7))
 
 
-@exercise.prop(
-    "the matrices of words: one for each side, and the logits use the target's",
-    points=1,
-    hint="With tied weights, which matrix turns the last vectors into logits?",
-)
+@exercise.prop(1, "With tied weights, which matrix turns the last vectors into logits?")
 def words(t: Trial) -> None:
+    """the matrices of words: one for each side, and the logits use the target's"""
     one_of_three(t, 0, *sizes(t), 2)
     one_of_three(t, 0, *sizes(t), 2, t.integer(5, 2000))
 
 
 @exercise.prop(
-    "untied logits, and one matrix for both sides",
-    points=1,
-    hint="Untied, a matrix for the logits comes on top, without a bias. Shared, one falls away.",
+    1, "Untied, a matrix for the logits comes on top, without a bias. Shared, one falls away."
 )
 def tied_and_shared(t: Trial) -> None:
+    """untied logits, and one matrix for both sides"""
     source, target, *rest = sizes(t)
     one_of_three(t, 0, source, target, *rest, 2, tied=False)
     one_of_three(t, 0, source, source, *rest, 2, shared=True)
@@ -86,11 +78,10 @@ def tied_and_shared(t: Trial) -> None:
 
 
 @exercise.prop(
-    "pre-norm has a norm more at the end of each stack; heads and longest length change nothing",
-    points=1,
-    hint="What does a head add to the layer: new weights, or a cut through those that are there?",
+    1, "What does a head add to the layer: new weights, or a cut through those that are there?"
 )
 def norms_and_heads(t: Trial) -> None:
+    """pre-norm has a norm more at the end of each stack; heads and longest length change nothing"""
     # Differences of the answer's own counts: the counts themselves are asked above.
     source, target, d_model, _, d_ff = sizes(t)
     post = three(t, source, target, d_model, 2, d_ff, 3)

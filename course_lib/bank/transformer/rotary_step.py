@@ -44,12 +44,12 @@ def _three(t: Trial, *args: Tensor, **kwargs: Any) -> list[Tensor]:
 
 
 @exercise.prop(
-    "the cache comes back as it was, with the new keys turned to their places behind it",
-    points=1.5,
-    hint="Compare the first S keys that you return with those that you were given. How often has"
-    " the first one been turned after three calls? And are the values turned at all?",
+    1.5,
+    "Compare the first S keys that you return with those that you were given. How often has the"
+    " first one been turned after three calls? And are the values turned at all?",
 )
 def cache(t: Trial) -> None:
+    """the cache comes back as it was, with the new keys turned to their places behind it"""
     for T, S in ((1, t.integer(2, 5)), (3, t.integer(2, 5)), (2, 0)):
         arguments = step(t, T, S)
         _, keys, values = _three(t, *arguments)
@@ -63,11 +63,10 @@ def cache(t: Trial) -> None:
 
 
 @exercise.prop(
-    "queries stand where their tokens stand: behind the cached ones, one behind the other",
-    points=1.5,
-    hint="The cache holds S keys, at positions 0 to S - 1. At which position is the new token?",
+    1.5, "The cache holds S keys, at positions 0 to S - 1. At which position is the new token?"
 )
 def positions(t: Trial) -> None:
+    """queries stand where their tokens stand: behind the cached ones, one behind the other"""
     # Judged whatever the mask, and however often cached keys are turned: the last query is asked,
     # keys near it score next to nothing, cached keys but the first are zeros.
     for S in (1, t.integer(2, 3)):
@@ -84,12 +83,11 @@ def positions(t: Trial) -> None:
         t.close(out[..., -1, :], want, "what the last token finds", note=f"T = {T}, S = {S}")
 
 
-@exercise.prop(
-    "a token finds values of all cached tokens, of earlier new ones and its own, and of no later",
-    points=2,
-    hint="T queries, S + T keys: what may the first query see? Where does it stand?",
-)
+@exercise.prop(2, "T queries, S + T keys: what may the first query see? Where does it stand?")
 def mask(t: Trial) -> None:
+    """a token finds values of all cached tokens, of earlier new ones and its own, and of no
+    later
+    """
     for T, S in ((1, t.integer(1, 3)), (3, t.integer(2, 4)), (2, 0)):
         # Small queries: every key that may be seen has some weight.
         q, k, v, keys, values = step(t, T, S)
@@ -105,11 +103,10 @@ def mask(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a text in pieces comes out as it does at once",
-    points=0.5,
-    hint="Feed a text token by token, always with the cache that came back, and compare.",
+    0.5, "Feed a text token by token, always with the cache that came back, and compare."
 )
 def in_pieces(t: Trial) -> None:
+    """a text in pieces comes out as it does at once"""
     q, k, v, keys, values = step(t, 5, 0)
     whole = t.want(q, k, v, keys, values)
     outs = []
@@ -120,12 +117,9 @@ def in_pieces(t: Trial) -> None:
     t.close(values, whole[2], "the values, read in pieces")
 
 
-@exercise.prop(
-    "keys are cached so with another base, in several sentences, and beyond position 2,000",
-    points=0.5,
-    hint="Is every argument used? Are positions exact wherever they are?",
-)
+@exercise.prop(0.5, "Is every argument used? Are positions exact wherever they are?")
 def other_settings(t: Trial) -> None:
+    """keys are cached so with another base, in several sentences, and beyond position 2,000"""
     base = float(t.integer(5, 50))
     settings: tuple[Any, ...] = (
         (step(t, 2, 6, B=3, H=1, Dh=4), {"base": base}, f"base {base:g}"),

@@ -38,43 +38,39 @@ def drawn(
 
 
 @exercise.prop(
-    "as many key heads as query heads: each head attends with its own",
-    points=0.5,
-    hint="With one query head to a group nothing is shared. What does one query of width Dh see?",
+    0.5, "With one query head to a group nothing is shared. What does one query of width Dh see?"
 )
 def own_keys(t: Trial) -> None:
+    """as many key heads as query heads: each head attends with its own"""
     for H in (1, t.integer(2, 4)):
         t.same(*drawn(t, H, H, 1, t.integer(3, 6)), note=f"{H} of each, one new token")
 
 
 @exercise.prop(
-    "neighbouring query heads share a key head",
-    points=1,
-    hint="Four query heads, two key heads: which of them do heads 0 and 1 use? And in which order"
-    " do the four outputs come back?",
+    1,
+    "Four query heads, two key heads: which of them do heads 0 and 1 use? And in which order do"
+    " the four outputs come back?",
 )
 def groups(t: Trial) -> None:
+    """neighbouring query heads share a key head"""
     for H, G in ((4, 2), (6, 3), (6, 2)):
         T = t.integer(3, 5)  # nothing is cached: where the mask begins then is asked below
         t.same(*drawn(t, H, G, T, T), note=f"{H} query heads, {G} key heads, {T} new tokens")
 
 
-@exercise.prop(
-    "a single key head serves all query heads",
-    points=0.5,
-    hint="All queries meet the same keys. What is left that tells the heads apart?",
-)
+@exercise.prop(0.5, "All queries meet the same keys. What is left that tells the heads apart?")
 def one_for_all(t: Trial) -> None:
+    """a single key head serves all query heads"""
     t.same(*drawn(t, t.integer(2, 4), 1, 1, t.integer(3, 6)), note="one key head, one new token")
 
 
 @exercise.prop(
-    "several new tokens, the last of the text: none looks at those that come after it",
-    points=1,
-    hint="The first of T new tokens behind S - T cached ones: how many keys may it see? Write the"
-    " mask of one head, then ask whether another head needs another one.",
+    1,
+    "The first of T new tokens behind S - T cached ones: how many keys may it see? Write the mask"
+    " of one head, then ask whether another head needs another one.",
 )
 def no_future(t: Trial) -> None:
+    """several new tokens, the last of the text: none looks at those that come after it"""
     for H, G, T, S in ((2, 2, 2, 5), (4, 1, 3, 3), (4, 2, 2, t.integer(4, 6))):
         q, k, v = drawn(t, H, G, T, S)
         before = t.a_tensor(t.call(q, k, v), (2, H, T, 4))
@@ -91,34 +87,30 @@ def no_future(t: Trial) -> None:
     t.same(*drawn(t, 2, 2, 3, 5), note="3 new of 5 tokens")
 
 
-@exercise.prop(
-    "values of another width, large scores",
-    points=0.5,
-    hint="The scores are divided by the root of a width: whose?",
-)
+@exercise.prop(0.5, "The scores are divided by the root of a width: whose?")
 def widths(t: Trial) -> None:
+    """values of another width, large scores"""
     t.same(*drawn(t, 2, 2, 4, 4, 9, 5), note="Dh = 9, Dv = 5")
     q, k, v = drawn(t, 2, 2, 4, 4)
     t.same(1e3 * q, k, v, note="large scores")
 
 
 @exercise.prop(
-    "gradients reach queries, keys and values; nothing is changed in place",
-    points=0.5,
-    hint="Does anything in your function cut the graph, or write into what it was given?",
+    0.5, "Does anything in your function cut the graph, or write into what it was given?"
 )
 def gradients(t: Trial) -> None:
+    """gradients reach queries, keys and values; nothing is changed in place"""
     t.gradient(*drawn(t, 4, 2, 2, 3, 2, 2, 1, torch.float64))
     t.unchanged(*drawn(t, 4, 2, 2, 3))
 
 
 @exercise.prop(
-    "64 query heads on two key heads of 8,000 tokens, in two texts, cost no copy of them",
-    points=1,
-    hint="64 heads with a query each, or one head with 64 queries: which numbers differ? Remember"
-    " that a product of batches copies what has to be repeated.",
+    1,
+    "64 heads with a query each, or one head with 64 queries: which numbers differ? Remember that"
+    " a product of batches copies what has to be repeated.",
 )
 def no_copy(t: Trial) -> None:
+    """64 query heads on two key heads of 8,000 tokens, in two texts, cost no copy of them"""
     shapes = ([2, 64, 1, 128], [2, 2, 8_000, 128], [2, 2, 8_000, 128])
     seeds = [t.integer(0, 10**6) for _ in shapes]
     large = list(zip(shapes, seeds, strict=True))

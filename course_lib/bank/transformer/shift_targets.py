@@ -31,11 +31,10 @@ def _two(t: Trial, *args: object) -> list[Tensor]:
 
 
 @exercise.prop(
-    "what goes in: the start token and all words",
-    points=1,
-    hint="For the words 5, 6, 7, write two rows: what is given, and below, what is asked for.",
+    1, "For the words 5, 6, 7, write two rows: what is given, and below, what is asked for."
 )
 def given(t: Trial) -> None:
+    """what goes in: the start token and all words"""
     n = t.integer(2, 5)
     cases = (sentences(t, n, n), 1, 2, 0), (sentences(t, 1), t.integer(3, 5), 9, 0)
     for case in cases:
@@ -43,24 +42,21 @@ def given(t: Trial) -> None:
 
 
 @exercise.prop(
-    "what is asked for: all words and the end token, one place before they are given",
-    points=1,
-    hint="Which word may a decoder have read when it is asked for the third one? And what has it to"
+    1,
+    "Which word may a decoder have read when it is asked for the third one? And what has it to"
     " say after the last word?",
 )
 def asked(t: Trial) -> None:
+    """what is asked for: all words and the end token, one place before they are given"""
     n = t.integer(3, 6)
     cases = (sentences(t, n, n), 1, 2, 0), (sentences(t, 1), 3, t.integer(6, 9), 0)
     for case in cases:
         t.close(_two(t, *case)[1], t.want(*case)[1], "the labels")
 
 
-@exercise.prop(
-    "short sentences are filled up on the right, and nothing is asked for there",
-    points=1,
-    hint="`F.cross_entropy` leaves out places labelled -100. Which should it leave out?",
-)
+@exercise.prop(1, "`F.cross_entropy` leaves out places labelled -100. Which should it leave out?")
 def filled_up(t: Trial) -> None:
+    """short sentences are filled up on the right, and nothing is asked for there"""
     # What stands before the filling is asked above.
     lengths = torch.tensor([t.integer(4, 6), 1, t.integer(2, 3)])
     for pad, ignore in ((0, -100), (t.integer(3, 9), -t.integer(1, 9))):
@@ -74,11 +70,10 @@ def filled_up(t: Trial) -> None:
 
 
 @exercise.prop(
-    "end token and padding may have the same number",
-    points=0.5,
-    hint="Many models pad with their end token. Can you then tell by its number what to leave out?",
+    0.5, "Many models pad with their end token. Can you then tell by its number what to leave out?"
 )
 def one_number_for_both(t: Trial) -> None:
+    """end token and padding may have the same number"""
     cases = (sentences(t, 4, t.integer(1, 3)), 1, 2, 2), ([[7, 3, 7], [3]], 1, 2, 3)
     for case in cases:
         places = torch.tensor([len(words) + 1 for words in case[0]])
@@ -89,12 +84,12 @@ def one_number_for_both(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a sentence without words asks for its end; the lists are left as they were",
-    points=0.5,
-    hint="Nothing is to be written. How does the decoder learn to stop at once? And does `insert`"
-    " or `+=` change a sentence that belongs to your caller?",
+    0.5,
+    "Nothing is to be written. How does the decoder learn to stop at once? And does `insert` or"
+    " `+=` change a sentence that belongs to your caller?",
 )
 def no_words(t: Trial) -> None:
+    """a sentence without words asks for its end; the lists are left as they were"""
     lists: Any
     for lists in ([[], *sentences(t, t.integer(1, 3))], [[]]):
         labels = _two(t, lists, 1, 2, 0)[1]

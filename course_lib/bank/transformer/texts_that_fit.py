@@ -32,24 +32,18 @@ def part(t: Trial, index: int, note: str, *args: int) -> None:
     t.close(got[index], want[index], exercise.returns[index], note=note)
 
 
-@exercise.prop(
-    "what a token adds to the cache of one text, in multi-head attention",
-    points=0.5,
-    hint="One token, one layer, one head: how many vectors are kept, of which width?",
-)
+@exercise.prop(0.5, "One token, one layer, one head: how many vectors are kept, of which width?")
 def a_token(t: Trial) -> None:
+    """what a token adds to the cache of one text, in multi-head attention"""
     note = "as many key heads as query heads"
     for layers in (1, t.integer(5, 40)):
         _, *rest = sizes(t, grouped=False)
         part(t, 0, note, 80 * GIB, 10**9, layers, *rest, t.integer(500, 5000))
 
 
-@exercise.prop(
-    "the same with shared keys: in groups, and with a single key head",
-    points=0.5,
-    hint="Which of queries, keys and values is asked for again at the next token?",
-)
+@exercise.prop(0.5, "Which of queries, keys and values is asked for again at the next token?")
 def a_token_with_shared_keys(t: Trial) -> None:
+    """the same with shared keys: in groups, and with a single key head"""
     layers, n_heads, n_kv_heads, d_head = sizes(t)
     rest = d_head, t.integer(500, 5000)
     note = f"{n_heads} query heads and"
@@ -59,12 +53,9 @@ def a_token_with_shared_keys(t: Trial) -> None:
     part(t, 0, f"{note} 1 key head", 80 * GIB, 10**9, layers, n_heads, 1, *rest)
 
 
-@exercise.prop(
-    "how many texts fit, if there were no parameters",
-    points=0.5,
-    hint="What does one text of n_tokens take? A text that fits in part does not fit.",
-)
+@exercise.prop(0.5, "What does one text of n_tokens take? A text that fits in part does not fit.")
 def texts(t: Trial) -> None:
+    """how many texts fit, if there were no parameters"""
     layers, _, n_kv_heads, d_head = sizes(t)
     heads = n_kv_heads, n_kv_heads
     n_tokens, fit = t.integer(100, 900), t.integer(5, 30)
@@ -77,12 +68,9 @@ def texts(t: Trial) -> None:
         t.close(got, want, exercise.returns[1], note=f"{memory} bytes, {text} for a text")
 
 
-@exercise.prop(
-    "the parameters take their place first",
-    points=0.5,
-    hint="The memory holds the model, too. How many bytes has one of its parameters?",
-)
+@exercise.prop(0.5, "The memory holds the model, too. How many bytes has one of its parameters?")
 def parameters(t: Trial) -> None:
+    """the parameters take their place first"""
     layers, _, n_kv_heads, d_head = sizes(t)
     rest = layers, n_kv_heads, n_kv_heads, d_head, t.integer(100, 900)
     n = 10**8 * t.integer(2, 9)
@@ -93,12 +81,9 @@ def parameters(t: Trial) -> None:
     t.close(beside, alone, exercise.returns[1], note=f"{n:,} parameters, and 2 bytes more for each")
 
 
-@exercise.prop(
-    "where the parameters alone are too large, no text fits",
-    points=0.5,
-    hint="Can fewer texts fit than none?",
-)
+@exercise.prop(0.5, "Can fewer texts fit than none?")
 def none_fits(t: Trial) -> None:
+    """where the parameters alone are too large, no text fits"""
     rest = sizes(t)
     for n in (600 * 2**20, t.integer(2, 9) * 10**9):
         part(t, 1, f"{n:,} parameters in a GiB", GIB, n, *rest, 1000)
@@ -107,12 +92,9 @@ def none_fits(t: Trial) -> None:
     t.close(got, 0, exercise.returns[1], note="10 bytes left")
 
 
-@exercise.prop(
-    "other precisions, for the cache and for the parameters",
-    points=0.5,
-    hint="Half precision takes 2 bytes, single precision 4, and 8-bit numbers 1.",
-)
+@exercise.prop(0.5, "Half precision takes 2 bytes, single precision 4, and 8-bit numbers 1.")
 def precisions(t: Trial) -> None:
+    """other precisions, for the cache and for the parameters"""
     layers, _, n_kv_heads, d_head = sizes(t)
     rest = layers, n_kv_heads, n_kv_heads, d_head, t.integer(100, 900)
     in_two, _ = t.values(t.call(80 * GIB, 10**9, *rest))

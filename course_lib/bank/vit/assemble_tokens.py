@@ -26,21 +26,19 @@ def _repaired(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the class token comes first, and the patches follow in their order",
-    points=1.5,
-    hint="Give it positions of zero. Where is the class token, and is it the same in all pictures?",
+    1.5, "Give it positions of zero. Where is the class token, and is it the same in all pictures?"
 )
 def order(t: Trial) -> None:
+    """the class token comes first, and the patches follow in their order"""
     B, N, D = t.integer(2, 3), t.integer(4, 6), 2 * t.integer(2, 4)
     t.same(t.randn(B, N, D), torch.zeros(N + 1, D), t.randn(D), note="positions are zero")
 
 
 @exercise.prop(
-    "row 0 of the positions belongs to the class token, row n + 1 to patch n",
-    points=1.5,
-    hint="Give it patches and a class token of zeros: the positions should come out, all of them.",
+    1.5, "Give it patches and a class token of zeros: the positions should come out, all of them."
 )
 def rows(t: Trial) -> None:
+    """row 0 of the positions belongs to the class token, row n + 1 to patch n"""
     B, N, D = t.integer(2, 3), t.integer(4, 6), 2 * t.integer(2, 4)
     positions = t.randn(N + 1, D)
     t.same(torch.zeros(B, N, D), positions, torch.zeros(D), note="patches are zero")
@@ -49,22 +47,18 @@ def rows(t: Trial) -> None:
 
 
 @exercise.prop(
-    "without a class token, row n belongs to patch n",
-    points=0.5,
-    hint="With mean pooling there is nothing in front of the patches, and no row for it.",
+    0.5, "With mean pooling there is nothing in front of the patches, and no row for it."
 )
 def without(t: Trial) -> None:
+    """without a class token, row n belongs to patch n"""
     _repaired(t)
     N, D = t.integer(4, 6), 6
     t.same(t.randn(2, N, D), t.randn(N, D))
 
 
-@exercise.prop(
-    "a table with rows too few or too many is refused with a ValueError",
-    points=1,
-    hint="What does your function do with the table of a larger picture?",
-)
+@exercise.prop(1, "What does your function do with the table of a larger picture?")
 def refused(t: Trial) -> None:
+    """a table with rows too few or too many is refused with a ValueError"""
     N, D = t.integer(4, 6), 6
     patches, cls_token = t.randn(2, N, D), t.randn(D)
     t.raises(patches, t.randn(N + 3, D), cls_token, why="two rows too many")
@@ -75,11 +69,10 @@ def refused(t: Trial) -> None:
 
 
 @exercise.prop(
-    "patches, class token and table get their gradients and stay as they were",
-    points=0.5,
-    hint="The class token and the table are learned: nothing may be copied out of the graph.",
+    0.5, "The class token and the table are learned: nothing may be copied out of the graph."
 )
 def gradients(t: Trial) -> None:
+    """patches, class token and table get their gradients and stay as they were"""
     _repaired(t)
     double = torch.float64
     t.gradient(

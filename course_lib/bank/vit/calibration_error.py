@@ -43,34 +43,27 @@ def _both(*parts: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
 
 
 @exercise.prop(
-    "answers of one confidence: how far it is from the share that is right",
-    points=1,
-    hint="The confidence is the probability of the answer that is given, not of the label.",
+    1, "The confidence is the probability of the answer that is given, not of the label."
 )
 def one_bin(t: Trial) -> None:
+    """answers of one confidence: how far it is from the share that is right"""
     for confidence in (0.87, 0.63):
         n = t.integer(8, 14)
         t.same(*_sure(t, n, confidence, t.integer(2, n - 4)), 10)
 
 
-@exercise.prop(
-    "two confidences: bins weigh as many answers as they hold",
-    points=1.5,
-    hint="A bin of 2 answers and a bin of 20: which should count more?",
-)
+@exercise.prop(1.5, "A bin of 2 answers and a bin of 20: which should count more?")
 def two_bins(t: Trial) -> None:
+    """two confidences: bins weigh as many answers as they hold"""
     few, many = _sure(t, 4, 0.93, 1), _sure(t, t.integer(15, 25), 0.47, 8)
     t.same(*_both(few, many), 10)
     # One bin says too much and one too little: in the mean over all they would cancel.
     t.same(*_both(_sure(t, 10, 0.95, 6), _sure(t, 10, 0.55, 9)), 10, note="errors of both signs")
 
 
-@exercise.prop(
-    "within a bin, means are taken before they are compared",
-    points=1,
-    hint="Ten answers of confidence 0.8, eight of them right: what should come out?",
-)
+@exercise.prop(1, "Ten answers of confidence 0.8, eight of them right: what should come out?")
 def within_a_bin(t: Trial) -> None:
+    """within a bin, means are taken before they are compared"""
     t.same(*_sure(t, 10, 0.83, 8), 10)
     t.same(*_both(_sure(t, 10, 0.82, 9), _sure(t, 10, 0.88, 6)), 10)
     # Too sure in every bin, so that signs do not matter here.
@@ -79,12 +72,9 @@ def within_a_bin(t: Trial) -> None:
     t.same(*_both(*some), 5, note="two confidences in a bin, and bins of several sizes")
 
 
-@exercise.prop(
-    "the number of bins is a choice, and 10 if nothing is said",
-    points=0.5,
-    hint="With a single bin only the means over all count.",
-)
+@exercise.prop(0.5, "With a single bin only the means over all count.")
 def bins(t: Trial) -> None:
+    """the number of bins is a choice, and 10 if nothing is said"""
     logits, labels = _both(_sure(t, 9, 0.617, 1), _sure(t, 7, 0.683, 7), _sure(t, 5, 0.941, 1))
     for n_bins in (1, 3, t.integer(15, 40)):
         t.same(logits, labels, n_bins)
@@ -92,12 +82,12 @@ def bins(t: Trial) -> None:
 
 
 @exercise.prop(
-    "answers that are quite sure, and a confidence of one half between two bins",
-    points=1,
-    hint="A confidence of exactly 1 belongs to the last bin, and one of exactly 1/2 to the lower of"
+    1,
+    "A confidence of exactly 1 belongs to the last bin, and one of exactly 1/2 to the lower of"
     " two.",
 )
 def edges(t: Trial) -> None:
+    """answers that are quite sure, and a confidence of one half between two bins"""
     n = t.integer(6, 9)
     answers = t.integers(0, 2, n)
     certain = 200.0 * F.one_hot(answers, 3)

@@ -34,53 +34,47 @@ def _sample(t: Trial, C: int = 3) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 @exercise.prop(
-    "pixels that are normalised already: the matrix holds the kernel's numbers in patchify's order",
-    points=1.5,
-    hint="`patchify` lists a patch channel by channel, row by row. How is a kernel laid out?",
+    1.5, "`patchify` lists a patch channel by channel, row by row. How is a kernel laid out?"
 )
 def plain(t: Trial) -> None:
+    """pixels that are normalised already: the matrix holds the kernel's numbers in
+    patchify's order
+    """
     kernel, bias, mean, _ = _sample(t)
     t.same(kernel, bias, torch.zeros_like(mean), torch.ones_like(mean))
 
 
 @exercise.prop(
-    "patches listed pixel by pixel, colours side by side",
-    points=1,
-    hint="The columns of the matrix change places as the numbers of a patch do. Which axis of the"
+    1,
+    "The columns of the matrix change places as the numbers of a patch do. Which axis of the"
     " kernel comes last then?",
 )
 def channels_last(t: Trial) -> None:
+    """patches listed pixel by pixel, colours side by side"""
     kernel, bias, mean, _ = _sample(t)
     t.same(kernel, bias, torch.zeros_like(mean), torch.ones_like(mean), layout="channels last")
 
 
 @exercise.prop(
-    "raw pixels, divided by each channel's deviation: the matrix does it",
-    points=1,
-    hint="Write W ((x - m) / s) as a product of something with x. What is s multiplied by?",
+    1, "Write W ((x - m) / s) as a product of something with x. What is s multiplied by?"
 )
 def deviations(t: Trial) -> None:
+    """raw pixels, divided by each channel's deviation: the matrix does it"""
     kernel, bias, mean, std = _sample(t)
     for layout in ("channels first", "channels last"):
         t.same(kernel, bias, torch.zeros_like(mean), std, layout=layout)
 
 
-@exercise.prop(
-    "raw pixels, minus each channel's mean: the bias does it",
-    points=1,
-    hint="What is left of W ((x - m) / s) + b for a patch that is black, x = 0?",
-)
+@exercise.prop(1, "What is left of W ((x - m) / s) + b for a patch that is black, x = 0?")
 def means(t: Trial) -> None:
+    """raw pixels, minus each channel's mean: the bias does it"""
     for C in (3, t.integer(4, 5)):
         kernel, bias, mean, std = _sample(t, C)
         t.same(kernel, bias, mean, std)
         t.same(kernel, bias, mean, std, layout="channels last")
 
 
-@exercise.prop(
-    "kernel and bias are left as they were",
-    points=0.5,
-    hint="`kernel /= std` would change the trained model.",
-)
+@exercise.prop(0.5, "`kernel /= std` would change the trained model.")
 def unharmed(t: Trial) -> None:
+    """kernel and bias are left as they were"""
     t.unchanged(*_sample(t))

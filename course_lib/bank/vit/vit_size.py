@@ -39,55 +39,48 @@ def _one_of_two(t: Trial, which: int, *arguments: int, **more: Any) -> None:
 
 
 @exercise.prop(
-    "parameters of a model that has no table of positions and reads the mean of its patches",
-    points=1.5,
-    hint="Build `nn.TransformerEncoderLayer(6, 2, 12)` and list its parameters. What else is there,"
+    1.5,
+    "Build `nn.TransformerEncoderLayer(6, 2, 12)` and list its parameters. What else is there,"
     " before the blocks and behind them?",
 )
 def parameters(t: Trial) -> None:
+    """parameters of a model that has no table of positions and reads the mean of its patches"""
     for n_layers in (1, t.integer(2, 7)):
         _one_of_two(t, 0, *_sizes(t), n_layers, learned=False, pooling="mean")
     _one_of_two(t, 0, *_sizes(t), 2, t.integer(20, 90), learned=False, pooling="mean")
 
 
-@exercise.prop(
-    "parameters of class token and learned table, which has a row for every token",
-    points=1,
-    hint="How many tokens are there with a class token, and how many without?",
-)
+@exercise.prop(1, "How many tokens are there with a class token, and how many without?")
 def tokens(t: Trial) -> None:
+    """parameters of class token and learned table, which has a row for every token"""
     _one_of_two(t, 0, *_sizes(t), 3)
     _one_of_two(t, 0, *_sizes(t), 3, learned=False)
     _one_of_two(t, 0, *_sizes(t), 3, pooling="mean")
 
 
 @exercise.prop(
-    "multiplications of a model that reads the mean of its patches",
-    points=1,
-    hint="A matrix (m, n) times a matrix (n, p) is m n p multiplications. List the products of a"
+    1,
+    "A matrix (m, n) times a matrix (n, p) is m n p multiplications. List the products of a"
     " block: which of them grow with the square of the tokens?",
 )
 def multiplications(t: Trial) -> None:
+    """multiplications of a model that reads the mean of its patches"""
     for n_layers in (1, t.integer(2, 7)):
         _one_of_two(t, 1, *_sizes(t), n_layers, pooling="mean")
 
 
 @exercise.prop(
-    "multiplications with a class token",
-    points=0.5,
-    hint="The class token goes through the blocks like the others. Is it made of pixels, too?",
+    0.5, "The class token goes through the blocks like the others. Is it made of pixels, too?"
 )
 def with_class(t: Trial) -> None:
+    """multiplications with a class token"""
     _one_of_two(t, 1, *_sizes(t), 2)
     _one_of_two(t, 1, *_sizes(t), 2, t.integer(20, 90))
 
 
-@exercise.prop(
-    "whole numbers, the same for any number of heads; and those of three models with a name",
-    points=1,
-    hint="Heads cut the width into pieces. Does that add a weight, or a multiplication?",
-)
+@exercise.prop(1, "Heads cut the width into pieces. Does that add a weight, or a multiplication?")
 def named(t: Trial) -> None:
+    """whole numbers, the same for any number of heads; and those of three models with a name"""
     image, patch, d_model, _, d_ff = _sizes(t)
     for n_heads in (1, 2, d_model):
         t.same(image, patch, d_model, n_heads, d_ff, 2)
