@@ -72,7 +72,7 @@ def files(cells: Iterable[str], root: Path) -> set[Path]:
 
 
 def plain(path: Path) -> bytes:
-    """A file's content; of a module its syntax tree without docstrings, which only the bank shows."""
+    """A file's content; of a module its syntax tree, without docstrings unless they are shown."""
     content = path.read_bytes()
     return _tree(content) if path.suffix == ".py" and "bank" not in path.parts else content
 

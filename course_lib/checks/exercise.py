@@ -71,12 +71,12 @@ class Exercise:
     """A graded exercise."""
 
     id: str  # ``"<topic>.<name>"``, stable once released
-    function: str  # the name that the student defines
     points: float  # those of the properties add up to it
     minutes: int  # how long a good student needs
     difficulty: int  # from 1 (a line) to 5 (an afternoon's puzzle)
     chapter: str  # where the idea is explained, such as ``"03_attention.html#scale"``
     example: Callable[[Trial], tuple[Any, ...]]  # arguments of the visible example
+    function: str = ""  # the name that the student defines, unless it is the id's
     outcomes: tuple[str, ...] = ()  # ids of ``book/outcomes.yml``
     # functions handed to the student above this exercise
     given: tuple[Callable[..., Any], ...] = ()
@@ -90,6 +90,9 @@ class Exercise:
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Answer] = field(default_factory=list)
     alternatives: list[Answer] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.function = self.function or self.id.rpartition(".")[2]
 
     @property
     def grade_id(self) -> str:

@@ -1,5 +1,3 @@
-"""Exercise ``ablations.break_verdicts``."""
-
 from collections.abc import Callable
 
 from torch import Tensor

@@ -1,5 +1,3 @@
-"""Answers to ``ablations.break_verdicts``."""
-
 import torch
 
 from course_lib.bank.ablations.break_verdicts import exercise

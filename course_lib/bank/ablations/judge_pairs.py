@@ -1,5 +1,3 @@
-"""Exercise ``ablations.judge_pairs``."""
-
 from torch import Tensor
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="ablations.judge_pairs",
-    function="judge_pairs",
     points=4.5,
     minutes=20,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``ablations.judge_pairs``."""
-
 import math
 
 from torch import Tensor

@@ -1,11 +1,8 @@
-"""Exercise ``ablations.legendre_table``."""
-
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="ablations.legendre_table",
-    function="legendre_table",
     points=5,
     minutes=25,
     difficulty=3,

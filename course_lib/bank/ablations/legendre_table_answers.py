@@ -1,5 +1,3 @@
-"""Answers to ``ablations.legendre_table``."""
-
 import math
 
 import torch

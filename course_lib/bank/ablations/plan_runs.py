@@ -1,5 +1,3 @@
-"""Exercise ``ablations.plan_runs``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="ablations.plan_runs",
-    function="plan_runs",
     points=4,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``ablations.plan_runs``."""
-
 import math
 from statistics import NormalDist
 

@@ -1,5 +1,3 @@
-"""Exercise ``attention.layer_cost``."""
-
 from itertools import product
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="attention.layer_cost",
-    function="layer_cost",
     points=6,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``attention.layer_cost``."""
-
 import math
 
 from course_lib.bank.attention.layer_cost import exercise

@@ -1,5 +1,3 @@
-"""Exercise ``attention.saturation_lead``."""
-
 import math
 
 from course_lib.checks.compare import kind
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial, Wrong
 
 exercise = Exercise(
     id="attention.saturation_lead",
-    function="saturation_lead",
     points=3,
     minutes=15,
     difficulty=3,

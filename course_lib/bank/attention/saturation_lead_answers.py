@@ -1,5 +1,3 @@
-"""Answers to ``attention.saturation_lead``."""
-
 import math
 
 import torch

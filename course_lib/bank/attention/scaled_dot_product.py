@@ -1,5 +1,3 @@
-"""Exercise ``attention.scaled_dot_product``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Answers to ``attention.scaled_dot_product``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``attention.score_moments``."""
-
 from typing import Any
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="attention.score_moments",
-    function="score_moments",
     points=4,
     minutes=20,
     difficulty=3,

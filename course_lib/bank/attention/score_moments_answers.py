@@ -1,5 +1,3 @@
-"""Answers to ``attention.score_moments``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``attention.self_attention``."""
-
 import math
 
 import torch
@@ -9,7 +7,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="attention.self_attention",
-    function="self_attention",
     points=5,
     minutes=20,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``attention.self_attention``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``attention.softmax_gradient``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="attention.softmax_gradient",
-    function="softmax_gradient",
     points=4,
     minutes=15,
     difficulty=3,

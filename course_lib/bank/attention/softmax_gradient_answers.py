@@ -1,5 +1,3 @@
-"""Answers to ``attention.softmax_gradient``."""
-
 import torch
 
 from course_lib.bank.attention.softmax_gradient import exercise

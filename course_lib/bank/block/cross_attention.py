@@ -1,5 +1,3 @@
-"""Exercise ``block.cross_attention``."""
-
 import math
 
 import torch
@@ -18,7 +16,6 @@ def _projections(
 
 exercise = Exercise(
     id="block.cross_attention",
-    function="cross_attention",
     points=6,
     minutes=20,
     difficulty=2,

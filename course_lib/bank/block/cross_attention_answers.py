@@ -1,5 +1,3 @@
-"""Answers to ``block.cross_attention``."""
-
 import math
 
 import torch

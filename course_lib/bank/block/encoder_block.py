@@ -1,5 +1,3 @@
-"""Exercise ``block.encoder_block``."""
-
 import math
 from typing import Any
 
@@ -46,7 +44,6 @@ def _state(
 
 exercise = Exercise(
     id="block.encoder_block",
-    function="encoder_block",
     points=7,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``block.encoder_block``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``block.layer_norm``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="block.layer_norm",
-    function="layer_norm",
     points=6,
     minutes=20,
     difficulty=2,

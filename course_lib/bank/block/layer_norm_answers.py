@@ -1,5 +1,3 @@
-"""Answers to ``block.layer_norm``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``block.residual_stack``."""
-
 from typing import Any
 
 import torch
@@ -16,7 +14,6 @@ def _matrices(t: Trial, n_layers: int, d_model: int) -> Tensor:
 
 exercise = Exercise(
     id="block.residual_stack",
-    function="residual_stack",
     points=5,
     minutes=20,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``block.residual_stack``."""
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

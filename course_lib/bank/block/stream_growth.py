@@ -1,5 +1,3 @@
-"""Exercise ``block.stream_growth``."""
-
 import math
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="block.stream_growth",
-    function="stream_growth",
     points=4,
     minutes=20,
     difficulty=3,

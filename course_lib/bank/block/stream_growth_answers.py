@@ -1,5 +1,3 @@
-"""Answers to ``block.stream_growth``."""
-
 import math
 
 from course_lib.bank.block.stream_growth import exercise

@@ -1,5 +1,3 @@
-"""Exercise ``block.which_norm``."""
-
 import torch
 from torch import Tensor
 
@@ -61,7 +59,6 @@ def _experiment(
 
 exercise = Exercise(
     id="block.which_norm",
-    function="which_norm",
     points=5,
     minutes=20,
     difficulty=3,

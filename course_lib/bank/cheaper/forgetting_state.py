@@ -1,5 +1,3 @@
-"""Exercise ``cheaper.forgetting_state``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -17,7 +15,6 @@ def features(x):
 
 exercise = Exercise(
     id="cheaper.forgetting_state",
-    function="forgetting_state",
     points=6,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``cheaper.forgetting_state``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``cheaper.keys_and_radius``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="cheaper.keys_and_radius",
-    function="keys_and_radius",
     points=5,
     minutes=20,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``cheaper.keys_and_radius``."""
-
 import math
 
 import torch

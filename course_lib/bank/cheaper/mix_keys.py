@@ -1,5 +1,3 @@
-"""Exercise ``cheaper.mix_keys``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="cheaper.mix_keys",
-    function="mix_keys",
     points=5,
     minutes=20,
     difficulty=2,

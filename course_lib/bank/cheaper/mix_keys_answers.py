@@ -1,5 +1,3 @@
-"""Answers to ``cheaper.mix_keys``."""
-
 import math
 
 import torch

@@ -1,12 +1,9 @@
-"""Exercise ``cheaper.pattern_counts``."""
-
 from course_lib.checks.compare import difference, misfit
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial, Wrong
 
 exercise = Exercise(
     id="cheaper.pattern_counts",
-    function="pattern_counts",
     points=5.5,
     minutes=25,
     difficulty=3,

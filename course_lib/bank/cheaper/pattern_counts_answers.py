@@ -1,5 +1,3 @@
-"""Answers to ``cheaper.pattern_counts``."""
-
 import math
 
 import torch

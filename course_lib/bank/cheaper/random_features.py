@@ -1,5 +1,3 @@
-"""Exercise ``cheaper.random_features``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -26,7 +24,6 @@ def colleagues_random_features(q, k, v, directions):
 
 exercise = Exercise(
     id="cheaper.random_features",
-    function="random_features",
     points=6,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``cheaper.random_features``."""
-
 import torch
 from torch import Tensor
 

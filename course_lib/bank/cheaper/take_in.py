@@ -1,5 +1,3 @@
-"""Exercise ``cheaper.take_in``."""
-
 import math
 
 import torch
@@ -10,7 +8,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="cheaper.take_in",
-    function="take_in",
     points=6,
     minutes=25,
     difficulty=3,

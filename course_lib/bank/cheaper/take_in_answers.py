@@ -1,5 +1,3 @@
-"""Answers to ``cheaper.take_in``."""
-
 import torch
 from torch import Tensor
 

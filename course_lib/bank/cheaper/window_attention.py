@@ -1,5 +1,3 @@
-"""Exercise ``cheaper.window_attention``."""
-
 import math
 
 import torch
@@ -21,7 +19,6 @@ def masked_attention(q, k, v, radius):
 
 exercise = Exercise(
     id="cheaper.window_attention",
-    function="window_attention",
     points=6,
     minutes=30,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``cheaper.window_attention``."""
-
 import math
 
 import torch

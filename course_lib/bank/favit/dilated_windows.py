@@ -1,5 +1,3 @@
-"""Exercise ``favit.dilated_windows``."""
-
 import torch
 from torch import Tensor
 
@@ -9,7 +7,6 @@ from course_lib.favit import reflected
 
 exercise = Exercise(
     id="favit.dilated_windows",
-    function="dilated_windows",
     points=6,
     minutes=25,
     difficulty=3,

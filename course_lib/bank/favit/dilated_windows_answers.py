@@ -1,5 +1,3 @@
-"""Answers to ``favit.dilated_windows``."""
-
 import math
 
 import torch

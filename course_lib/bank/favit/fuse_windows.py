@@ -1,5 +1,3 @@
-"""Exercise ``favit.fuse_windows``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -25,7 +23,6 @@ def colleagues_fuse_windows(windows: Tensor, operator: str, weight: Tensor | Non
 
 exercise = Exercise(
     id="favit.fuse_windows",
-    function="fuse_windows",
     points=5,
     minutes=20,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``favit.fuse_windows``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``favit.group_costs``."""
-
 from typing import Any
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="favit.group_costs",
-    function="group_costs",
     points=5,
     minutes=15,
     difficulty=2,

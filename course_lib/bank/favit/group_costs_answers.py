@@ -1,5 +1,3 @@
-"""Answers to ``favit.group_costs``."""
-
 import torch
 from torch.nn import functional as F
 

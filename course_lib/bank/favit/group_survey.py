@@ -1,11 +1,8 @@
-"""Exercise ``favit.group_survey``."""
-
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="favit.group_survey",
-    function="group_survey",
     points=5,
     minutes=15,
     difficulty=2,

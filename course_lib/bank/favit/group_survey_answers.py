@@ -1,5 +1,3 @@
-"""Answers to ``favit.group_survey``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``favit.informative_keys``."""
-
 import math
 
 import torch
@@ -10,7 +8,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="favit.informative_keys",
-    function="informative_keys",
     points=6,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``favit.informative_keys``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``favit.name_operator``."""
-
 from collections.abc import Callable
 
 import torch
@@ -16,7 +14,6 @@ def _alike(one: Tensor, other: Tensor) -> bool:
 
 exercise = Exercise(
     id="favit.name_operator",
-    function="name_operator",
     points=6,
     minutes=25,
     difficulty=3,

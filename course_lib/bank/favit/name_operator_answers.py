@@ -1,5 +1,3 @@
-"""Answers to ``favit.name_operator``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``heads.head_contributions``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="heads.head_contributions",
-    function="head_contributions",
     points=4,
     minutes=15,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Exercise ``heads.head_cost``."""
-
 from typing import Any
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="heads.head_cost",
-    function="head_cost",
     points=4,
     minutes=15,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``heads.head_cost``."""
-
 from course_lib.bank.heads.head_cost import exercise
 
 

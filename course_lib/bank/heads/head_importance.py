@@ -1,5 +1,3 @@
-"""Exercise ``heads.head_importance``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="heads.head_importance",
-    function="head_importance",
     points=5,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``heads.head_importance``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``heads.multi_head_attention``."""
-
 import math
 
 import torch
@@ -26,7 +24,6 @@ def _square(t: Trial, d_model: int, d_memory: int | None = None) -> tuple[Tensor
 
 exercise = Exercise(
     id="heads.multi_head_attention",
-    function="multi_head_attention",
     points=7,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``heads.multi_head_attention``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``heads.positional_heads``."""
-
 from collections.abc import Callable
 
 import torch
@@ -65,7 +63,6 @@ def _sizes(t: Trial, *args: object, note: str = "") -> None:
 
 exercise = Exercise(
     id="heads.positional_heads",
-    function="positional_heads",
     points=5,
     minutes=20,
     difficulty=3,

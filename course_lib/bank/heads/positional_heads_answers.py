@@ -1,5 +1,3 @@
-"""Answers to ``heads.positional_heads``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

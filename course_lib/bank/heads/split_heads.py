@@ -1,5 +1,3 @@
-"""Exercise ``heads.split_heads``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="heads.split_heads",
-    function="split_heads",
     points=3,
     minutes=10,
     difficulty=1,

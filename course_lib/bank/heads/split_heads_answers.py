@@ -1,5 +1,3 @@
-"""Answers to ``heads.split_heads``."""
-
 import torch
 
 from course_lib.attention import split_heads

@@ -1,5 +1,3 @@
-"""Exercise ``informer.divergences``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="informer.divergences",
-    function="divergences",
     points=4,
     minutes=15,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``informer.divergences``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``informer.forecast_windows``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="informer.forecast_windows",
-    function="forecast_windows",
     points=5,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``informer.forecast_windows``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``informer.judge_queries``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -9,7 +7,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="informer.judge_queries",
-    function="judge_queries",
     points=5,
     minutes=20,
     difficulty=3,

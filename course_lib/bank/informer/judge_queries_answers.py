@@ -1,5 +1,3 @@
-"""Answers to ``informer.judge_queries``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``informer.opposite_rows``."""
-
 import math
 
 import torch
@@ -15,7 +13,6 @@ MARGIN = 1.1
 
 exercise = Exercise(
     id="informer.opposite_rows",
-    function="opposite_rows",
     points=4,
     minutes=20,
     difficulty=3,

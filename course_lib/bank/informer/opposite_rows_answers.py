@@ -1,5 +1,3 @@
-"""Answers to ``informer.opposite_rows``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``informer.sparse_attention``."""
-
 import torch
 from torch import Tensor
 
@@ -10,7 +8,6 @@ from course_lib.informer import budget
 
 exercise = Exercise(
     id="informer.sparse_attention",
-    function="sparse_attention",
     points=6,
     minutes=30,
     difficulty=4,

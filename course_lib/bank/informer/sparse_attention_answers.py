@@ -1,5 +1,3 @@
-"""Answers to ``informer.sparse_attention``."""
-
 import math
 
 import torch

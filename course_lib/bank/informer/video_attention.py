@@ -1,5 +1,3 @@
-"""Exercise ``informer.video_attention``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -26,7 +24,6 @@ def dense_video_attention(video, causal=False):
 
 exercise = Exercise(
     id="informer.video_attention",
-    function="video_attention",
     points=5,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``informer.video_attention``."""
-
 import math
 
 import torch

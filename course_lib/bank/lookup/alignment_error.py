@@ -1,5 +1,3 @@
-"""Exercise ``lookup.alignment_error``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="lookup.alignment_error",
-    function="alignment_error",
     points=3,
     minutes=18,
     difficulty=3,

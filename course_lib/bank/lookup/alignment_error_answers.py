@@ -1,5 +1,3 @@
-"""Answers to ``lookup.alignment_error``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``lookup.attend_padded``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="lookup.attend_padded",
-    function="attend_padded",
     points=6,
     minutes=25,
     difficulty=3,

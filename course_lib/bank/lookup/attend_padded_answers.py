@@ -1,5 +1,3 @@
-"""Answers to ``lookup.attend_padded``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

@@ -1,5 +1,3 @@
-"""Exercise ``lookup.ideal_weights``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="lookup.ideal_weights",
-    function="ideal_weights",
     points=3,
     minutes=12,
     difficulty=2,

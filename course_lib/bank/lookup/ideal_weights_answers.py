@@ -1,5 +1,3 @@
-"""Answers to ``lookup.ideal_weights``."""
-
 import torch
 
 from course_lib.alignment import ideal_weights

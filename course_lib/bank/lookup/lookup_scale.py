@@ -1,5 +1,3 @@
-"""Exercise ``lookup.lookup_scale``."""
-
 import math
 
 import torch
@@ -11,7 +9,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="lookup.lookup_scale",
-    function="lookup_scale",
     points=4,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``lookup.lookup_scale``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``lookup.luong_general``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="lookup.luong_general",
-    function="luong_general",
     points=3,
     minutes=10,
     difficulty=1,

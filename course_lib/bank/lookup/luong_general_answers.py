@@ -1,5 +1,3 @@
-"""Answers to ``lookup.luong_general``."""
-
 import math
 
 import torch

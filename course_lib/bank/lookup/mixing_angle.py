@@ -1,5 +1,3 @@
-"""Exercise ``lookup.mixing_angle``."""
-
 import math
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="lookup.mixing_angle",
-    function="mixing_angle",
     points=3,
     minutes=12,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``lookup.mixing_angle``."""
-
 import math
 
 import torch

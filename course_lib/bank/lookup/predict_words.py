@@ -1,5 +1,3 @@
-"""Exercise ``lookup.predict_words``."""
-
 import math
 
 import torch
@@ -15,7 +13,6 @@ RETURNS = ("logits", "weights")
 
 exercise = Exercise(
     id="lookup.predict_words",
-    function="predict_words",
     points=6,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``lookup.predict_words``."""
-
 import math
 
 import torch

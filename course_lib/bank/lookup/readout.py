@@ -1,5 +1,3 @@
-"""Exercise ``lookup.readout``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise

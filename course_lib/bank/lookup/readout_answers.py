@@ -1,5 +1,3 @@
-"""Answers to ``lookup.readout``."""
-
 import torch
 from torch.nn import functional as F
 

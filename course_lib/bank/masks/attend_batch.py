@@ -1,5 +1,3 @@
-"""Exercise ``masks.attend_batch``."""
-
 import math
 
 import torch
@@ -10,7 +8,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="masks.attend_batch",
-    function="attend_batch",
     points=5,
     minutes=20,
     difficulty=3,

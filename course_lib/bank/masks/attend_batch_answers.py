@@ -1,5 +1,3 @@
-"""Answers to ``masks.attend_batch``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``masks.break_padding``."""
-
 import math
 from collections.abc import Callable
 

@@ -1,5 +1,3 @@
-"""Answers to ``masks.break_padding``."""
-
 import torch
 from torch import Tensor
 

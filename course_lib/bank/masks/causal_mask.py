@@ -1,11 +1,8 @@
-"""Exercise ``masks.causal_mask``."""
-
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="masks.causal_mask",
-    function="causal_mask",
     points=3,
     minutes=10,
     difficulty=2,

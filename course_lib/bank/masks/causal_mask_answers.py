@@ -1,5 +1,3 @@
-"""Answers to ``masks.causal_mask``."""
-
 import torch
 
 from course_lib.bank.masks.causal_mask import exercise

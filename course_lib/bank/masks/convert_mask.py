@@ -1,5 +1,3 @@
-"""Exercise ``masks.convert_mask``."""
-
 import math
 
 import torch
@@ -13,7 +11,6 @@ CONVENTIONS = ("keep", "blocked", "additive", "integers", "lengths")
 
 exercise = Exercise(
     id="masks.convert_mask",
-    function="convert_mask",
     points=6,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``masks.convert_mask``."""
-
 import math
 
 import torch

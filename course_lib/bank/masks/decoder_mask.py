@@ -1,5 +1,3 @@
-"""Exercise ``masks.decoder_mask``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="masks.decoder_mask",
-    function="decoder_mask",
     points=5,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``masks.decoder_mask``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``masks.leak_gap``."""
-
 import math
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="masks.leak_gap",
-    function="leak_gap",
     points=2.5,
     minutes=15,
     difficulty=3,

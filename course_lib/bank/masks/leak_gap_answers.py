@@ -1,5 +1,3 @@
-"""Answers to ``masks.leak_gap``."""
-
 import math
 
 import torch

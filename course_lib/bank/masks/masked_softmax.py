@@ -1,5 +1,3 @@
-"""Exercise ``masks.masked_softmax``."""
-
 import math
 
 import torch
@@ -9,7 +7,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="masks.masked_softmax",
-    function="masked_softmax",
     points=6,
     minutes=20,
     difficulty=3,

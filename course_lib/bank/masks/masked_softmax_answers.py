@@ -1,5 +1,3 @@
-"""Answers to ``masks.masked_softmax``."""
-
 import torch
 from torch.nn import functional as F
 

@@ -1,11 +1,8 @@
-"""Exercise ``masks.window_mask``."""
-
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="masks.window_mask",
-    function="window_mask",
     points=2.5,
     minutes=10,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``masks.window_mask``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

@@ -1,5 +1,3 @@
-"""Exercise ``reading.alignment_scores``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="reading.alignment_scores",
-    function="alignment_scores",
     points=5,
     minutes=20,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``reading.alignment_scores``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``reading.archetypes``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -56,7 +54,6 @@ _N_MAPS = 25
 
 exercise = Exercise(
     id="reading.archetypes",
-    function="archetypes",
     points=5,
     minutes=30,
     difficulty=4,

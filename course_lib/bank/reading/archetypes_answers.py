@@ -1,5 +1,3 @@
-"""Answers to ``reading.archetypes``."""
-
 import math
 
 import torch

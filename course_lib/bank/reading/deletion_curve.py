@@ -1,5 +1,3 @@
-"""Exercise ``reading.deletion_curve``."""
-
 import torch
 from torch import Tensor
 
@@ -39,7 +37,6 @@ def colleagues_curve(
 
 exercise = Exercise(
     id="reading.deletion_curve",
-    function="deletion_curve",
     points=5,
     minutes=25,
     difficulty=3,

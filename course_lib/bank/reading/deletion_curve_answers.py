@@ -1,5 +1,3 @@
-"""Answers to ``reading.deletion_curve``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``reading.map_metrics``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="reading.map_metrics",
-    function="map_metrics",
     points=6,
     minutes=25,
     difficulty=3,

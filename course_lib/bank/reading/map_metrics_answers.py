@@ -1,5 +1,3 @@
-"""Answers to ``reading.map_metrics``."""
-
 import math
 
 import torch

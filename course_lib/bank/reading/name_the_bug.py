@@ -1,5 +1,3 @@
-"""Exercise ``reading.name_the_bug``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="reading.name_the_bug",
-    function="name_the_bug",
     points=6,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``reading.name_the_bug``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``reading.spare_heads``."""
-
 import torch
 from torch import Tensor
 
@@ -9,7 +7,6 @@ from course_lib.checks.trial import Trial, Wrong
 
 exercise = Exercise(
     id="reading.spare_heads",
-    function="spare_heads",
     points=5,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``reading.spare_heads``."""
-
 from itertools import combinations
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``relative.alibi_reach``."""
-
 import math
 from typing import Any
 
@@ -18,7 +16,6 @@ def _exact(n_heads: int, share: float, length: int | None) -> list[float]:
 
 exercise = Exercise(
     id="relative.alibi_reach",
-    function="alibi_reach",
     points=4,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``relative.alibi_reach``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``relative.attend_rolling``."""
-
 import math
 
 import torch
@@ -20,7 +18,6 @@ def turn(x: Tensor, positions: Tensor, base: float = 10_000.0) -> Tensor:
 
 exercise = Exercise(
     id="relative.attend_rolling",
-    function="attend_rolling",
     points=6,
     minutes=30,
     difficulty=4,

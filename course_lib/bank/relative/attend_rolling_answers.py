@@ -1,5 +1,3 @@
-"""Answers to ``relative.attend_rolling``."""
-
 import math
 
 import torch

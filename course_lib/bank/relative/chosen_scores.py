@@ -1,5 +1,3 @@
-"""Exercise ``relative.chosen_scores``."""
-
 import math
 
 import torch
@@ -11,7 +9,6 @@ from course_lib.positions import TERMS
 
 exercise = Exercise(
     id="relative.chosen_scores",
-    function="chosen_scores",
     points=5,
     minutes=20,
     difficulty=2,

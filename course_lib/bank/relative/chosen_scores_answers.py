@@ -1,5 +1,3 @@
-"""Answers to ``relative.chosen_scores``."""
-
 import math
 from collections.abc import Collection
 

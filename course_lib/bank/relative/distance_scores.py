@@ -1,5 +1,3 @@
-"""Exercise ``relative.distance_scores``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -33,7 +31,6 @@ def _no_vectors(t: Trial) -> None:
 
 exercise = Exercise(
     id="relative.distance_scores",
-    function="distance_scores",
     points=5,
     minutes=25,
     difficulty=4,

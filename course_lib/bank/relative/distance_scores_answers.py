@@ -1,5 +1,3 @@
-"""Answers to ``relative.distance_scores``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``relative.rotate_pairs``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="relative.rotate_pairs",
-    function="rotate_pairs",
     points=5,
     minutes=25,
     difficulty=3,

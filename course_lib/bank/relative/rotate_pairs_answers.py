@@ -1,5 +1,3 @@
-"""Answers to ``relative.rotate_pairs``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``relative.to_interleaved``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -8,7 +6,6 @@ from course_lib.positions import Layout, rotary_angles, rotate
 
 exercise = Exercise(
     id="relative.to_interleaved",
-    function="to_interleaved",
     points=4.5,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``relative.to_interleaved``."""
-
 import torch
 from torch import Tensor
 

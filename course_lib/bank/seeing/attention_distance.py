@@ -1,5 +1,3 @@
-"""Exercise ``seeing.attention_distance``."""
-
 from typing import Any
 
 import torch
@@ -11,7 +9,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="seeing.attention_distance",
-    function="attention_distance",
     points=4,
     minutes=25,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``seeing.attention_distance``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``seeing.break_distance``."""
-
 import math
 from collections.abc import Callable
 

@@ -1,5 +1,3 @@
-"""Answers to ``seeing.break_distance``."""
-
 from course_lib.bank.seeing.break_distance import by_rows, exercise, from_zero, patch_distance
 
 

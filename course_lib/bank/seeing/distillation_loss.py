@@ -1,5 +1,3 @@
-"""Exercise ``seeing.distillation_loss``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="seeing.distillation_loss",
-    function="distillation_loss",
     points=5,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``seeing.distillation_loss``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

@@ -1,5 +1,3 @@
-"""Exercise ``seeing.pair_runs``."""
-
 from collections.abc import Sequence
 
 from course_lib.checks.exercise import Exercise
@@ -15,7 +13,6 @@ def _example(t: Trial) -> tuple[list[Run], str, str]:
 
 exercise = Exercise(
     id="seeing.pair_runs",
-    function="pair_runs",
     points=4,
     minutes=20,
     difficulty=2,

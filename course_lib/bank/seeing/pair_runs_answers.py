@@ -1,5 +1,3 @@
-"""Answers to ``seeing.pair_runs``."""
-
 import torch
 from torch import Tensor
 

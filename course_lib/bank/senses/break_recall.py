@@ -1,5 +1,3 @@
-"""Exercise ``senses.break_recall``."""
-
 from collections.abc import Callable
 
 from torch import Tensor

@@ -1,5 +1,3 @@
-"""Answers to ``senses.break_recall``."""
-
 import torch
 from torch import Tensor
 

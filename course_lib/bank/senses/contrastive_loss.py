@@ -1,5 +1,3 @@
-"""Exercise ``senses.contrastive_loss``."""
-
 import math
 
 import torch
@@ -11,7 +9,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="senses.contrastive_loss",
-    function="contrastive_loss",
     points=6,
     minutes=25,
     difficulty=2,

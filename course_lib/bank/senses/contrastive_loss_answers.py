@@ -1,5 +1,3 @@
-"""Answers to ``senses.contrastive_loss``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``senses.joint_mask``."""
-
 import torch
 from torch import Tensor
 
@@ -15,7 +13,6 @@ def row(*runs: tuple[int, int]) -> Tensor:
 
 exercise = Exercise(
     id="senses.joint_mask",
-    function="joint_mask",
     points=5,
     minutes=25,
     difficulty=2,

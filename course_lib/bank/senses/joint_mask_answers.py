@@ -1,5 +1,3 @@
-"""Answers to ``senses.joint_mask``."""
-
 import torch
 from torch import Tensor
 

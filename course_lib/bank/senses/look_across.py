@@ -1,5 +1,3 @@
-"""Exercise ``senses.look_across``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="senses.look_across",
-    function="look_across",
     points=6,
     minutes=30,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``senses.look_across``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``senses.matched_loss``."""
-
 import torch
 from torch import Tensor
 
@@ -23,7 +21,6 @@ def fitting(t: Trial, n: int, m: int) -> Tensor:
 
 exercise = Exercise(
     id="senses.matched_loss",
-    function="matched_loss",
     points=5,
     minutes=30,
     difficulty=3,

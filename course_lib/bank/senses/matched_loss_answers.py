@@ -1,5 +1,3 @@
-"""Answers to ``senses.matched_loss``."""
-
 import torch
 from torch import Tensor
 

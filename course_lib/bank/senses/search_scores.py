@@ -1,11 +1,8 @@
-"""Exercise ``senses.search_scores``."""
-
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="senses.search_scores",
-    function="search_scores",
     points=4,
     minutes=25,
     difficulty=2,

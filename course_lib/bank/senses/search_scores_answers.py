@@ -1,5 +1,3 @@
-"""Answers to ``senses.search_scores``."""
-
 from course_lib.bank.senses.search_scores import exercise
 from course_lib.multimodal.costs import Layout, search_scores
 

@@ -1,5 +1,3 @@
-"""Exercise ``senses.zero_shot``."""
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -9,7 +7,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="senses.zero_shot",
-    function="zero_shot",
     points=5,
     minutes=25,
     difficulty=3,

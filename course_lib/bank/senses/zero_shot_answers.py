@@ -1,5 +1,3 @@
-"""Answers to ``senses.zero_shot``."""
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -1,5 +1,3 @@
-"""Exercise ``seq2seq.card_size``."""
-
 from typing import Any
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="seq2seq.card_size",
-    function="card_size",
     points=3,
     minutes=15,
     difficulty=2,

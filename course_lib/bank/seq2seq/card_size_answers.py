@@ -1,5 +1,3 @@
-"""Answers to ``seq2seq.card_size``."""
-
 import math
 from fractions import Fraction
 

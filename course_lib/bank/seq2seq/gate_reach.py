@@ -1,5 +1,3 @@
-"""Exercise ``seq2seq.gate_reach``."""
-
 import math
 from typing import Any
 
@@ -12,7 +10,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="seq2seq.gate_reach",
-    function="gate_reach",
     points=4,
     minutes=15,
     difficulty=2,

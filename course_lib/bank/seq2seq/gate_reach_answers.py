@@ -1,5 +1,3 @@
-"""Answers to ``seq2seq.gate_reach``."""
-
 import math
 
 import torch

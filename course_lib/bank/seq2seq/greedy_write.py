@@ -1,5 +1,3 @@
-"""Exercise ``seq2seq.greedy_write``."""
-
 from typing import Any
 
 import torch
@@ -69,7 +67,6 @@ def _padded(t: Trial, written: Any, pad: int, width: int = 12) -> Tensor:
 
 exercise = Exercise(
     id="seq2seq.greedy_write",
-    function="greedy_write",
     points=5,
     minutes=20,
     difficulty=3,

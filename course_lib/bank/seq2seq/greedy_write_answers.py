@@ -1,5 +1,3 @@
-"""Answers to ``seq2seq.greedy_write``."""
-
 import torch
 from torch import Tensor
 

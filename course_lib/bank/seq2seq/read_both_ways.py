@@ -1,5 +1,3 @@
-"""Exercise ``seq2seq.read_both_ways``."""
-
 from typing import Any
 
 import torch
@@ -41,7 +39,6 @@ def _pair(t: Trial, *args: Any) -> list[Tensor]:
 
 exercise = Exercise(
     id="seq2seq.read_both_ways",
-    function="read_both_ways",
     points=5,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``seq2seq.read_both_ways``."""
-
 import torch
 from torch import Tensor, nn
 

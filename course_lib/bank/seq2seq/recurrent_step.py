@@ -1,5 +1,3 @@
-"""Exercise ``seq2seq.recurrent_step``."""
-
 import itertools
 
 import torch
@@ -33,7 +31,6 @@ def _arguments(
 
 exercise = Exercise(
     id="seq2seq.recurrent_step",
-    function="recurrent_step",
     points=5,
     minutes=20,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``seq2seq.recurrent_step``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

@@ -1,5 +1,3 @@
-"""Exercise ``seq2seq.shift_targets``."""
-
 from typing import Any
 
 import torch
@@ -29,7 +27,6 @@ def _same_input(
 
 exercise = Exercise(
     id="seq2seq.shift_targets",
-    function="shift_targets",
     points=3,
     minutes=10,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``seq2seq.shift_targets``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``seq2seq.state_jacobians``."""
-
 import torch
 from torch import Tensor
 
@@ -14,7 +12,6 @@ def _states(t: Trial, steps: int, width: int, dtype: torch.dtype = torch.float32
 
 exercise = Exercise(
     id="seq2seq.state_jacobians",
-    function="state_jacobians",
     points=5,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``seq2seq.state_jacobians``."""
-
 import torch
 from torch import Tensor
 

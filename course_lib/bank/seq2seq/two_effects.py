@@ -1,5 +1,3 @@
-"""Exercise ``seq2seq.two_effects``."""
-
 import torch
 from torch import Tensor
 
@@ -16,7 +14,6 @@ def _curve(t: Trial, *lengths: int) -> tuple[Tensor, Tensor]:
 
 exercise = Exercise(
     id="seq2seq.two_effects",
-    function="two_effects",
     points=3,
     minutes=15,
     difficulty=2,

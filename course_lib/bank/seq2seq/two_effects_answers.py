@@ -1,5 +1,3 @@
-"""Answers to ``seq2seq.two_effects``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``sinusoids.add_positions``."""
-
 import math
 
 import torch
@@ -9,7 +7,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="sinusoids.add_positions",
-    function="add_positions",
     points=5,
     minutes=20,
     difficulty=2,

@@ -1,14 +1,9 @@
-"""Answers to ``sinusoids.add_positions``."""
-
 import math
 
 import torch
 from torch import Tensor
 
-from course_lib.bank.sinusoids.add_positions import (
-    colleagues_add_positions,
-    exercise,
-)
+from course_lib.bank.sinusoids.add_positions import colleagues_add_positions, exercise
 from course_lib.positions import sinusoidal_encoding
 
 

@@ -1,5 +1,3 @@
-"""Exercise ``sinusoids.break_code``."""
-
 import math
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="sinusoids.break_code",
-    function="break_code",
     points=5,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``sinusoids.break_code``."""
-
 import math
 
 from course_lib.bank.sinusoids.break_code import exercise

@@ -1,5 +1,3 @@
-"""Exercise ``sinusoids.code_geometry``."""
-
 from typing import Any
 
 import torch
@@ -16,7 +14,6 @@ def _two(t: Trial, *args: object, **kwargs: Any) -> list[Tensor]:
 
 exercise = Exercise(
     id="sinusoids.code_geometry",
-    function="code_geometry",
     points=4.5,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``sinusoids.code_geometry``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``sinusoids.shift_matrix``."""
-
 import torch
 from torch import Tensor
 
@@ -14,7 +12,6 @@ def _matrix(t: Trial, shift: float, d_model: int = 8) -> Tensor:
 
 exercise = Exercise(
     id="sinusoids.shift_matrix",
-    function="shift_matrix",
     points=5,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``sinusoids.shift_matrix``."""
-
 import math
 
 import torch

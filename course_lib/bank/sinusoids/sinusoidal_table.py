@@ -1,5 +1,3 @@
-"""Exercise ``sinusoids.sinusoidal_table``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="sinusoids.sinusoidal_table",
-    function="sinusoidal_table",
     points=5,
     minutes=20,
     difficulty=2,

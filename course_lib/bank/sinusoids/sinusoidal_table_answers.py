@@ -1,5 +1,3 @@
-"""Answers to ``sinusoids.sinusoidal_table``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``sinusoids.wave_bands``."""
-
 import math
 from typing import Any
 
@@ -9,7 +7,6 @@ from course_lib.positions import wavelengths
 
 exercise = Exercise(
     id="sinusoids.wave_bands",
-    function="wave_bands",
     points=4,
     minutes=15,
     difficulty=2,

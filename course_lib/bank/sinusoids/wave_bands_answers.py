@@ -1,5 +1,3 @@
-"""Answers to ``sinusoids.wave_bands``."""
-
 import math
 
 import torch

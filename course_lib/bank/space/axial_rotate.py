@@ -1,5 +1,3 @@
-"""Exercise ``space.axial_rotate``."""
-
 import math
 
 import torch
@@ -11,7 +9,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="space.axial_rotate",
-    function="axial_rotate",
     points=6,
     minutes=25,
     difficulty=3,

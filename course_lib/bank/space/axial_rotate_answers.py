@@ -1,5 +1,3 @@
-"""Answers to ``space.axial_rotate``."""
-
 import math
 
 import torch

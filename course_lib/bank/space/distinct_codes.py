@@ -1,5 +1,3 @@
-"""Exercise ``space.distinct_codes``."""
-
 from typing import Any
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="space.distinct_codes",
-    function="distinct_codes",
     points=5,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``space.distinct_codes``."""
-
 import torch
 
 from course_lib.bank.space.distinct_codes import exercise

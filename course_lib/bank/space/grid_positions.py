@@ -1,5 +1,3 @@
-"""Exercise ``space.grid_positions``."""
-
 from typing import Any
 
 import torch
@@ -19,7 +17,6 @@ def line_code(positions, d_model, base=10_000.0):
 
 exercise = Exercise(
     id="space.grid_positions",
-    function="grid_positions",
     points=4,
     minutes=15,
     difficulty=2,

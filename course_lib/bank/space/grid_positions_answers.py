@@ -1,5 +1,3 @@
-"""Answers to ``space.grid_positions``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``space.multimodal_ids``."""
-
 from torch import Tensor
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="space.multimodal_ids",
-    function="multimodal_ids",
     points=4,
     minutes=15,
     difficulty=2,

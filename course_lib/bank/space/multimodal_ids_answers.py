@@ -1,5 +1,3 @@
-"""Answers to ``space.multimodal_ids``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``space.repaired_sum``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -12,7 +10,6 @@ from course_lib.positions import sinusoidal_encoding
 
 exercise = Exercise(
     id="space.repaired_sum",
-    function="repaired_sum",
     points=5,
     minutes=20,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``space.repaired_sum``."""
-
 import torch
 from torch import Tensor
 

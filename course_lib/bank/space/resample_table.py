@@ -1,5 +1,3 @@
-"""Exercise ``space.resample_table``."""
-
 import torch
 
 from course_lib.checks.compare import name
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="space.resample_table",
-    function="resample_table",
     points=6,
     minutes=30,
     difficulty=4,

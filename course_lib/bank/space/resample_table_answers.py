@@ -1,5 +1,3 @@
-"""Answers to ``space.resample_table``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

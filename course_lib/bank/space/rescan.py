@@ -1,5 +1,3 @@
-"""Exercise ``space.rescan``."""
-
 import torch
 from torch import Tensor
 
@@ -9,7 +7,6 @@ from course_lib.positions.scans import scan_order
 
 exercise = Exercise(
     id="space.rescan",
-    function="rescan",
     points=5,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``space.rescan``."""
-
 import torch
 from torch import Tensor
 

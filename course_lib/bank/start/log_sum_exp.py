@@ -1,5 +1,3 @@
-"""Exercise ``start.log_sum_exp``."""
-
 import math
 
 import torch
@@ -10,7 +8,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="start.log_sum_exp",
-    function="log_sum_exp",
     points=3,
     minutes=10,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``start.log_sum_exp``."""
-
 import torch
 from torch import Tensor
 

@@ -1,12 +1,9 @@
-"""Exercise ``start.loss_gradient``."""
-
 from course_lib.bank.start import see
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="start.loss_gradient",
-    function="loss_gradient",
     points=2,
     minutes=10,
     difficulty=2,

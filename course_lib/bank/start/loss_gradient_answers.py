@@ -1,5 +1,3 @@
-"""Answers to ``start.loss_gradient``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``start.masked_mean``."""
-
 import math
 
 import torch
@@ -10,7 +8,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="start.masked_mean",
-    function="masked_mean",
     points=3,
     minutes=10,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``start.masked_mean``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``start.pair_scores``."""
-
 import torch
 
 from course_lib.bank.start import see
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="start.pair_scores",
-    function="pair_scores",
     points=2,
     minutes=10,
     difficulty=1,

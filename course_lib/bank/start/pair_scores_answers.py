@@ -1,5 +1,3 @@
-"""Answers to ``start.pair_scores``."""
-
 import torch
 from torch import Tensor
 

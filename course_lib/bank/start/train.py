@@ -1,5 +1,3 @@
-"""Exercise ``start.train``."""
-
 import torch
 from torch import Tensor
 
@@ -23,7 +21,6 @@ def _goes_on(t: Trial) -> None:
 
 exercise = Exercise(
     id="start.train",
-    function="train",
     points=3,
     minutes=15,
     difficulty=2,

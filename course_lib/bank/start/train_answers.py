@@ -1,5 +1,3 @@
-"""Answers to ``start.train``."""
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

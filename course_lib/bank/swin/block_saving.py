@@ -1,5 +1,3 @@
-"""Exercise ``swin.block_saving``."""
-
 from typing import Any
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="swin.block_saving",
-    function="block_saving",
     points=5,
     minutes=20,
     difficulty=3,

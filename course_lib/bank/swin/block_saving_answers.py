@@ -1,5 +1,3 @@
-"""Answers to ``swin.block_saving``."""
-
 from course_lib.bank.swin.block_saving import exercise
 from course_lib.swin import block_cost
 

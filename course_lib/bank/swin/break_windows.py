@@ -1,5 +1,3 @@
-"""Exercise ``swin.break_windows``."""
-
 import math
 from collections.abc import Callable
 

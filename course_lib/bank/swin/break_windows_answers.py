@@ -1,5 +1,3 @@
-"""Answers to ``swin.break_windows``."""
-
 import math
 
 import torch

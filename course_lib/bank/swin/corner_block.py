@@ -1,11 +1,8 @@
-"""Exercise ``swin.corner_block``."""
-
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="swin.corner_block",
-    function="corner_block",
     points=6,
     minutes=30,
     difficulty=4,

@@ -1,5 +1,3 @@
-"""Answers to ``swin.corner_block``."""
-
 from collections.abc import Sequence
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``swin.merge_patches``."""
-
 import torch
 
 from course_lib.checks.compare import difference
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="swin.merge_patches",
-    function="merge_patches",
     points=4,
     minutes=20,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``swin.merge_patches``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

@@ -1,5 +1,3 @@
-"""Exercise ``swin.relative_index``."""
-
 import torch
 
 from course_lib.checks.compare import name
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="swin.relative_index",
-    function="relative_index",
     points=5,
     minutes=20,
     difficulty=3,

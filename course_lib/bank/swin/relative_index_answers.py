@@ -1,5 +1,3 @@
-"""Answers to ``swin.relative_index``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``swin.shift_mask``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="swin.shift_mask",
-    function="shift_mask",
     points=6,
     minutes=25,
     difficulty=4,

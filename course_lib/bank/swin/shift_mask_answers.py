@@ -1,5 +1,3 @@
-"""Answers to ``swin.shift_mask``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``swin.window_attention``."""
-
 import math
 
 import torch
@@ -23,7 +21,6 @@ def attend_under_a_mask(q, k, v, window):
 
 exercise = Exercise(
     id="swin.window_attention",
-    function="window_attention",
     points=6,
     minutes=25,
     difficulty=3,

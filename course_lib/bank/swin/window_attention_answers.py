@@ -1,5 +1,3 @@
-"""Answers to ``swin.window_attention``."""
-
 import math
 
 import torch

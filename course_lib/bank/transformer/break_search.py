@@ -1,5 +1,3 @@
-"""Exercise ``transformer.break_search``."""
-
 from collections.abc import Callable
 
 from torch import Tensor

@@ -1,5 +1,3 @@
-"""Answers to ``transformer.break_search``."""
-
 import torch
 from torch import Tensor
 

@@ -1,5 +1,3 @@
-"""Exercise ``transformer.cached_attention``."""
-
 import math
 
 import torch
@@ -21,7 +19,6 @@ def attend_anew(x, w_q, w_k, w_v):
 
 exercise = Exercise(
     id="transformer.cached_attention",
-    function="cached_attention",
     points=6.5,
     minutes=20,
     difficulty=3,

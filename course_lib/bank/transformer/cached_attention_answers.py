@@ -1,5 +1,3 @@
-"""Answers to ``transformer.cached_attention``."""
-
 import math
 
 import torch

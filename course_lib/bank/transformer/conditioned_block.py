@@ -1,5 +1,3 @@
-"""Exercise ``transformer.conditioned_block``."""
-
 import math
 
 import torch
@@ -22,7 +20,6 @@ def attend(asks: Tensor, searched: Tensor, mask: Tensor | None = None) -> Tensor
 
 exercise = Exercise(
     id="transformer.conditioned_block",
-    function="conditioned_block",
     points=6.5,
     minutes=20,
     difficulty=2,

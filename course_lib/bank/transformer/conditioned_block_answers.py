@@ -1,5 +1,3 @@
-"""Answers to ``transformer.conditioned_block``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``transformer.decoder_step``."""
-
 import math
 
 import torch
@@ -36,7 +34,6 @@ def _sample(
 
 exercise = Exercise(
     id="transformer.decoder_step",
-    function="decoder_step",
     points=7.5,
     minutes=40,
     difficulty=4,

@@ -1,5 +1,3 @@
-"""Answers to ``transformer.decoder_step``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``transformer.next_distribution``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="transformer.next_distribution",
-    function="next_distribution",
     points=5.5,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``transformer.next_distribution``."""
-
 import math
 
 import torch

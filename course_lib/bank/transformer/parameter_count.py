@@ -1,5 +1,3 @@
-"""Exercise ``transformer.parameter_count``."""
-
 from typing import Any
 
 from course_lib.checks.compare import kind
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial, Wrong
 
 exercise = Exercise(
     id="transformer.parameter_count",
-    function="parameter_count",
     points=5,
     minutes=15,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``transformer.parameter_count``."""
-
 import math
 from typing import Literal
 

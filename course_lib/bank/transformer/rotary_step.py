@@ -1,5 +1,3 @@
-"""Exercise ``transformer.rotary_step``."""
-
 import math
 from typing import Any
 
@@ -22,7 +20,6 @@ def turn(x: Tensor, positions: Tensor, base: float = 10_000.0) -> Tensor:
 
 exercise = Exercise(
     id="transformer.rotary_step",
-    function="rotary_step",
     points=6,
     minutes=20,
     difficulty=3,

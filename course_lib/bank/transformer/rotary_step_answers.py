@@ -1,5 +1,3 @@
-"""Answers to ``transformer.rotary_step``."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``transformer.shared_keys``."""
-
 import torch
 from torch import Tensor
 
@@ -10,7 +8,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="transformer.shared_keys",
-    function="shared_keys",
     points=5,
     minutes=20,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``transformer.shared_keys``."""
-
 import math
 
 import torch

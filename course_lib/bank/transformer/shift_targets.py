@@ -1,5 +1,3 @@
-"""Exercise ``transformer.shift_targets``."""
-
 from typing import Any
 
 import torch
@@ -10,7 +8,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="transformer.shift_targets",
-    function="shift_targets",
     points=4,
     minutes=10,
     difficulty=1,

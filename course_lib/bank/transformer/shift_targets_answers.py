@@ -1,5 +1,3 @@
-"""Answers to ``transformer.shift_targets``."""
-
 from collections.abc import Sequence
 
 import torch

@@ -1,5 +1,3 @@
-"""Exercise ``transformer.texts_that_fit``."""
-
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.trial import Trial
 
@@ -8,7 +6,6 @@ GIB = 2**30
 
 exercise = Exercise(
     id="transformer.texts_that_fit",
-    function="texts_that_fit",
     points=3,
     minutes=10,
     difficulty=1,

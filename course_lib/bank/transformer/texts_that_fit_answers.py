@@ -1,5 +1,3 @@
-"""Answers to ``transformer.texts_that_fit``."""
-
 import math
 
 from course_lib.bank.transformer.texts_that_fit import exercise

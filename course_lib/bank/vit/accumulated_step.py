@@ -1,5 +1,3 @@
-"""Exercise ``vit.accumulated_step``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="vit.accumulated_step",
-    function="accumulated_step",
     points=5,
     minutes=20,
     difficulty=2,

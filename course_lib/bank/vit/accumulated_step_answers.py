@@ -1,5 +1,3 @@
-"""Answers to ``vit.accumulated_step``."""
-
 import math
 
 import torch

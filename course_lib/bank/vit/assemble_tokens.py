@@ -1,5 +1,3 @@
-"""Exercise ``vit.assemble_tokens``."""
-
 import torch
 
 from course_lib.checks.compare import difference
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="vit.assemble_tokens",
-    function="assemble_tokens",
     points=5,
     minutes=20,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``vit.assemble_tokens``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

@@ -1,5 +1,3 @@
-"""Exercise ``vit.calibration_error``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -9,7 +7,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="vit.calibration_error",
-    function="calibration_error",
     points=5,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``vit.calibration_error``."""
-
 import torch
 from torch.nn import functional as F
 

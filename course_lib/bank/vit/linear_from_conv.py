@@ -1,5 +1,3 @@
-"""Exercise ``vit.linear_from_conv``."""
-
 import torch
 from torch import Tensor
 
@@ -8,7 +6,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="vit.linear_from_conv",
-    function="linear_from_conv",
     points=5,
     minutes=25,
     difficulty=3,

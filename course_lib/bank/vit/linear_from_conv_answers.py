@@ -1,5 +1,3 @@
-"""Answers to ``vit.linear_from_conv``."""
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

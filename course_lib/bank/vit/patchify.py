@@ -1,5 +1,3 @@
-"""Exercise ``vit.patchify``."""
-
 import torch
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="vit.patchify",
-    function="patchify",
     points=5,
     minutes=20,
     difficulty=2,

@@ -1,5 +1,3 @@
-"""Answers to ``vit.patchify``."""
-
 import torch
 
 from course_lib.bank.vit.patchify import exercise

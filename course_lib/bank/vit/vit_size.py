@@ -1,5 +1,3 @@
-"""Exercise ``vit.vit_size``."""
-
 from typing import Any
 
 from course_lib.checks.exercise import Exercise
@@ -7,7 +5,6 @@ from course_lib.checks.trial import Trial, Wrong
 
 exercise = Exercise(
     id="vit.vit_size",
-    function="vit_size",
     points=5,
     minutes=25,
     difficulty=3,

@@ -1,5 +1,3 @@
-"""Answers to ``vit.vit_size``."""
-
 import math
 
 import torch
