@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-import course_lib
 from course_lib.checks.exercise import ANSWERS, BANK, Exercise, find
+from course_lib.checks.exercise import identifiers as every
 from course_lib.checks.recorded import SEEDS, SUFFIX, Records, returned_sketch
 from course_lib.checks.report import composed, grade_source
 from course_lib.experiments.source import Symbol, reached
@@ -44,10 +44,12 @@ def files(
     """
     topics = sorted({identifier.partition(".")[0] for identifier in identifiers})
     modules = {name: f"bank/{name.replace('.', '/')}" for name in identifiers}
-    common = ["bank/__init__.py", "bank/inputs.py", *(f"bank/{t}/__init__.py" for t in topics)]
+    common = [path.relative_to(library).as_posix() for path in (library / "bank").glob("*.py")]
+    common += [f"bank/{topic}/__init__.py" for topic in topics]
     names = [*common, *(f"{module}.py" for module in modules.values())]
     found = {name: (library / name).read_bytes() for name in names}
-    emptied = answers(identifiers)
+    # Of all exercises, so that what is kept is of use for other assignments as well.
+    emptied = answers(every())
     stand_ins = {name: _stood_in(find(name), emptied) for name in identifiers}
     for identifier, content in recorded_once(stand_ins, kept, say).items():
         found[f"{modules[identifier]}{SUFFIX}"] = content
@@ -74,9 +76,7 @@ def recorded_once(
 
     What is there has a digest of all that it depends on in its name.
     """
-    checks = Path(course_lib.__file__).parent / "checks"
-    engine = [(f"course_lib.checks.{path.stem}", "*") for path in sorted(checks.glob("[!_]*.py"))]
-    same = reached([*engine, (__name__, "record")])
+    same = reached([(__name__, "record")])
     found = {}
     for identifier, names in stand_ins.items():
         module = f"{BANK}.{identifier}"

@@ -1,9 +1,7 @@
 from collections.abc import Callable
 
-from torch import Tensor
-
 from course_lib.bank.inputs import counterexample, numbers
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.bank.prelude import Tensor, Trial, Wrong
 from course_lib.experiments.verdict import verdict
 
 MOST = 10

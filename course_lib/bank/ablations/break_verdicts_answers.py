@@ -1,6 +1,5 @@
-import torch
-
 from course_lib.bank.ablations.break_verdicts import exercise
+from course_lib.bank.prelude import torch
 
 
 @exercise.answer

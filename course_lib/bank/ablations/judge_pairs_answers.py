@@ -1,8 +1,5 @@
-import math
-
-from torch import Tensor
-
 from course_lib.bank.ablations.judge_pairs import exercise
+from course_lib.bank.prelude import Tensor, math
 
 
 @exercise.answer

@@ -1,9 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-
 from course_lib.bank.ablations.legendre_table import exercise
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.positions.legendre import legendre_positions
 
 

@@ -1,9 +1,7 @@
-import math
 from statistics import NormalDist
 
-import torch
-
 from course_lib.bank.ablations.plan_runs import exercise
+from course_lib.bank.prelude import math, torch
 
 
 @exercise.answer

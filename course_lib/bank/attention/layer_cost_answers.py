@@ -1,6 +1,5 @@
-import math
-
 from course_lib.bank.attention.layer_cost import exercise
+from course_lib.bank.prelude import math
 from course_lib.mixing import layer_cost
 
 exercise.answer(layer_cost)

@@ -1,8 +1,5 @@
-import math
-
+from course_lib.bank.prelude import Exercise, Trial, Wrong, math
 from course_lib.checks.compare import kind
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
 
 exercise = Exercise(
     id="attention.saturation_lead",

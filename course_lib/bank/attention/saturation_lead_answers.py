@@ -1,8 +1,5 @@
-import math
-
-import torch
-
 from course_lib.bank.attention.saturation_lead import exercise
+from course_lib.bank.prelude import math, torch
 from course_lib.scaling import saturation_lead
 
 exercise.answer(saturation_lead)

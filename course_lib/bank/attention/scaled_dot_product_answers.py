@@ -1,10 +1,6 @@
-import math
-
-import torch
-from torch.nn import functional as F
-
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.bank.attention.scaled_dot_product import exercise
+from course_lib.bank.prelude import F, math, torch
 
 exercise.answer(scaled_dot_product_attention)
 

@@ -1,8 +1,5 @@
-import math
-
-import torch
-
 from course_lib.bank.attention.score_moments import exercise
+from course_lib.bank.prelude import math, torch
 from course_lib.scaling import score_moments
 
 exercise.answer(score_moments)

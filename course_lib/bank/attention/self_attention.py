@@ -1,9 +1,4 @@
-import math
-
-import torch
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Trial, math, torch
 
 exercise = Exercise(
     id="attention.self_attention",

@@ -1,9 +1,5 @@
-import math
-
-import torch
-from torch.nn import functional as F
-
 from course_lib.bank.attention.self_attention import colleagues_self_attention, exercise
+from course_lib.bank.prelude import F, math, torch
 from course_lib.mixing import self_attention
 
 exercise.answer(self_attention)

@@ -1,6 +1,5 @@
-import torch
-
 from course_lib.bank.attention.softmax_gradient import exercise
+from course_lib.bank.prelude import torch
 from course_lib.scaling import softmax_gradient
 
 exercise.answer(softmax_gradient)

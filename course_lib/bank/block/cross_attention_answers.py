@@ -1,11 +1,6 @@
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.bank.block.cross_attention import exercise
+from course_lib.bank.prelude import F, Tensor, math, torch
 from course_lib.masks import padding_mask
 
 

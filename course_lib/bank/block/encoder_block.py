@@ -1,12 +1,6 @@
-import math
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, math, torch
 from course_lib.layers import EncoderBlock
 
 

@@ -1,10 +1,5 @@
-import math
-
-import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
-
 from course_lib.bank.block.encoder_block import exercise, multi_head
+from course_lib.bank.prelude import F, Tensor, math, nn, torch
 from course_lib.layers import EncoderBlock
 
 

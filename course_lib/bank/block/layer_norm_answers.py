@@ -1,8 +1,6 @@
-import torch
-from torch import Tensor
-
 from course_lib import layers
 from course_lib.bank.block.layer_norm import exercise
+from course_lib.bank.prelude import Tensor, torch
 
 
 @exercise.answer

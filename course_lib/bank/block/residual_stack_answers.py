@@ -1,8 +1,5 @@
-import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
-
 from course_lib.bank.block.residual_stack import colleagues_stack, exercise
+from course_lib.bank.prelude import F, Tensor, nn, torch
 
 
 @exercise.answer

@@ -1,6 +1,5 @@
-import math
-
 from course_lib.bank.block.stream_growth import exercise
+from course_lib.bank.prelude import math
 
 
 @exercise.answer

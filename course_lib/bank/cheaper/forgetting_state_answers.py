@@ -1,7 +1,5 @@
-import torch
-from torch import Tensor
-
 from course_lib.bank.cheaper.forgetting_state import exercise, features
+from course_lib.bank.prelude import Tensor, torch
 
 
 def masked_table(

@@ -1,10 +1,6 @@
-import math
-
-import torch
-from torch import Tensor
-
 from course_lib.attention_maps import top_mass
 from course_lib.bank.cheaper.keys_and_radius import exercise
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.masks import sliding_window_mask
 
 

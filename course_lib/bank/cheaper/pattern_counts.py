@@ -1,6 +1,5 @@
+from course_lib.bank.prelude import Exercise, Trial, Wrong
 from course_lib.checks.compare import difference, misfit
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
 
 exercise = Exercise(
     id="cheaper.pattern_counts",

@@ -1,8 +1,5 @@
-import math
-
-import torch
-
 from course_lib.bank.cheaper.pattern_counts import exercise
+from course_lib.bank.prelude import math, torch
 
 
 @exercise.answer

@@ -1,13 +1,8 @@
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.attention import scaled_dot_product_attention
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
 from course_lib.checks.compare import difference
-from course_lib.checks.exercise import Exercise
 from course_lib.checks.fixtures import normal
 from course_lib.checks.protocol import Fixture
-from course_lib.checks.trial import Trial
 from course_lib.efficient import orthogonal_features
 
 

@@ -1,7 +1,5 @@
-import torch
-from torch import Tensor
-
 from course_lib.bank.cheaper.random_features import exercise
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.efficient import performer_linear_attention
 
 

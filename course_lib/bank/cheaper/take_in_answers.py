@@ -1,7 +1,5 @@
-import torch
-from torch import Tensor
-
 from course_lib.bank.cheaper.take_in import exercise
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.efficient import Running, online_step
 
 

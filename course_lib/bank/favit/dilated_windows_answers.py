@@ -1,10 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.bank.favit.dilated_windows import exercise
+from course_lib.bank.prelude import F, Tensor, math, torch
 from course_lib.favit import dilated_windows as library_dilated_windows
 from course_lib.favit import reflected
 

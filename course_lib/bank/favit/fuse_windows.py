@@ -1,9 +1,4 @@
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
 
 
 def colleagues_fuse_windows(windows: Tensor, operator: str, weight: Tensor | None = None) -> Tensor:

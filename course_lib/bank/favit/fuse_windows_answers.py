@@ -1,7 +1,5 @@
-import torch
-from torch import Tensor
-
 from course_lib.bank.favit.fuse_windows import colleagues_fuse_windows, exercise
+from course_lib.bank.prelude import Tensor, torch
 
 
 @exercise.answer

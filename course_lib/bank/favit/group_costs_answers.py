@@ -1,7 +1,5 @@
-import torch
-from torch.nn import functional as F
-
 from course_lib.bank.favit.group_costs import exercise
+from course_lib.bank.prelude import F, torch
 from course_lib.favit import factorised_cost, window_cost
 
 

@@ -1,8 +1,5 @@
-import math
-
-import torch
-
 from course_lib.bank.favit.group_survey import exercise
+from course_lib.bank.prelude import math, torch
 from course_lib.favit import group_survey as library_group_survey
 
 

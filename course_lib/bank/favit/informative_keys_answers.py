@@ -1,9 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-
 from course_lib.bank.favit.informative_keys import exercise
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.favit import informative_keys as library_informative_keys
 
 

@@ -1,10 +1,6 @@
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 from course_lib.favit import average_neighbouring_channels, informative_keys
 
 

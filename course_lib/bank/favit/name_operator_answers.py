@@ -1,7 +1,5 @@
-import torch
-from torch import Tensor
-
 from course_lib.bank.favit.name_operator import _alike, exercise
+from course_lib.bank.prelude import Tensor, torch
 
 
 @exercise.answer

@@ -1,7 +1,5 @@
-import torch
-from torch import Tensor
-
 from course_lib.bank.heads.head_contributions import exercise
+from course_lib.bank.prelude import Tensor, torch
 
 
 @exercise.answer

@@ -1,11 +1,6 @@
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.attention import merge_heads, scaled_dot_product_attention, split_heads
 from course_lib.bank.heads.multi_head_attention import attend, exercise
+from course_lib.bank.prelude import F, Tensor, math, torch
 
 
 @exercise.answer

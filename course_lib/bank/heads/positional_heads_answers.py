@@ -1,8 +1,5 @@
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.bank.heads.positional_heads import exercise
+from course_lib.bank.prelude import F, Tensor, torch
 
 
 @exercise.answer

@@ -1,7 +1,6 @@
-import torch
-
 from course_lib.attention import split_heads
 from course_lib.bank.heads.split_heads import colleagues_split, exercise
+from course_lib.bank.prelude import torch
 
 exercise.answer(split_heads)
 

@@ -1,9 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-
 from course_lib.bank.informer.judge_queries import exercise
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.informer import max_mean_measure, sampled_scores
 
 

@@ -1,9 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-
 from course_lib.bank.informer.opposite_rows import LIMIT, exercise
+from course_lib.bank.prelude import Tensor, math, torch
 
 
 @exercise.answer

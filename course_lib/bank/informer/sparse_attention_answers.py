@@ -1,9 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-
 from course_lib.bank.informer.sparse_attention import colleagues_sparse_attention, exercise
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.informer import budget, first_in_prefix
 from course_lib.masks import causal_mask
 

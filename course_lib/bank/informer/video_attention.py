@@ -1,9 +1,6 @@
-import torch
-
-from course_lib.checks.exercise import Exercise
+from course_lib.bank.prelude import Exercise, Trial, torch
 from course_lib.checks.fixtures import normal
 from course_lib.checks.protocol import Fixture
-from course_lib.checks.trial import Trial
 
 
 def dense_video_attention(video, causal=False):

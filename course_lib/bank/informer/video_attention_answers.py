@@ -1,10 +1,6 @@
-import math
-
-import torch
-from torch import Tensor
-
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.bank.informer.video_attention import exercise
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.masks import causal_mask
 
 

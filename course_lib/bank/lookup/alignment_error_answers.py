@@ -1,8 +1,6 @@
-import torch
-from torch import Tensor
-
 from course_lib.alignment import alignment_error_rate, hard_alignment
 from course_lib.bank.lookup.alignment_error import exercise
+from course_lib.bank.prelude import Tensor, torch
 
 
 @exercise.answer

@@ -1,8 +1,5 @@
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.bank.lookup.attend_padded import exercise
+from course_lib.bank.prelude import F, Tensor, torch
 from course_lib.masks import padding_mask
 from course_lib.seq2seq import attend
 

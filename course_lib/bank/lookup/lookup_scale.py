@@ -1,11 +1,5 @@
-import math
-
-import torch
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import Exercise, F, Trial, math, torch
 from course_lib.checks.compare import kind
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="lookup.lookup_scale",

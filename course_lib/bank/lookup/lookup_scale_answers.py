@@ -1,9 +1,5 @@
-import math
-
-import torch
-from torch.nn import functional as F
-
 from course_lib.bank.lookup.lookup_scale import exercise
+from course_lib.bank.prelude import F, math, torch
 from course_lib.lookup import lookup_scale
 
 exercise.answer(lookup_scale)

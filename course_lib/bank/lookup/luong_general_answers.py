@@ -1,9 +1,5 @@
-import math
-
-import torch
-from torch.nn import functional as F
-
 from course_lib.bank.lookup.luong_general import exercise
+from course_lib.bank.prelude import F, math, torch
 from course_lib.seq2seq import luong_general
 
 exercise.answer(luong_general)

@@ -1,8 +1,5 @@
-import math
-
-import torch
-
 from course_lib.bank.lookup.mixing_angle import exercise
+from course_lib.bank.prelude import math, torch
 from course_lib.lookup import mixing_angle
 
 exercise.answer(mixing_angle)

@@ -1,10 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.bank.lookup.predict_words import exercise
+from course_lib.bank.prelude import F, Tensor, math, torch
 from course_lib.masks import padding_mask
 from course_lib.seq2seq import attend, luong_general, luong_readout
 

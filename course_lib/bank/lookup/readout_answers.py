@@ -1,7 +1,5 @@
-import torch
-from torch.nn import functional as F
-
 from course_lib.bank.lookup.readout import exercise
+from course_lib.bank.prelude import F, torch
 from course_lib.seq2seq import luong_readout
 
 exercise.answer(luong_readout)

@@ -1,11 +1,6 @@
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.attention import attention_weights
 from course_lib.bank.masks.attend_batch import attend_as_it_came, exercise
+from course_lib.bank.prelude import F, Tensor, math, torch
 
 
 @exercise.answer

@@ -1,11 +1,7 @@
-import math
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
 from course_lib.bank.inputs import counterexample, numbers, tells_apart, whole_numbers
-from course_lib.checks.trial import Trial, Wrong
+from course_lib.bank.prelude import Tensor, Trial, Wrong, math, torch
 
 
 def sentence_by_sentence(scores, lengths):

@@ -1,7 +1,5 @@
-import torch
-from torch import Tensor
-
 from course_lib.bank.masks.break_padding import exercise
+from course_lib.bank.prelude import Tensor, torch
 
 
 @exercise.answer

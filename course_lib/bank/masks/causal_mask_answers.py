@@ -1,6 +1,5 @@
-import torch
-
 from course_lib.bank.masks.causal_mask import exercise
+from course_lib.bank.prelude import torch
 from course_lib.masks import causal_mask
 
 exercise.answer(causal_mask)

@@ -1,10 +1,6 @@
-import math
-
-import torch
-from torch import Tensor
-
 from course_lib import masks as library
 from course_lib.bank.masks.convert_mask import exercise
+from course_lib.bank.prelude import Tensor, math, torch
 
 
 @exercise.answer

@@ -1,7 +1,5 @@
-import torch
-from torch import Tensor
-
 from course_lib.bank.masks.decoder_mask import exercise
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.masks import causal_mask, padding_mask
 
 

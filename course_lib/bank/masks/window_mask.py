@@ -1,5 +1,4 @@
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Trial
 
 exercise = Exercise(
     id="masks.window_mask",

@@ -1,8 +1,5 @@
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.bank.masks.window_mask import exercise
+from course_lib.bank.prelude import F, Tensor, torch
 from course_lib.masks import causal_mask, sliding_window_mask
 
 

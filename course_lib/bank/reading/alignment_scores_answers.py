@@ -1,7 +1,5 @@
-import torch
-from torch import Tensor
-
 from course_lib.alignment import alignment_error_rate
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.reading.alignment_scores import exercise
 
 

@@ -1,11 +1,6 @@
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.attention_maps import ARCHETYPES
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, Wrong, torch
 from course_lib.checks.compare import kind
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
 
 
 def draw_map(kind: str, n: int, generator: torch.Generator, noise: float = 0.1) -> Tensor:

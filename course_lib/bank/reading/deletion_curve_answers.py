@@ -1,7 +1,5 @@
-import torch
-from torch import Tensor
-
 from course_lib.attention_maps import deletion_curve as library_deletion_curve
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.reading.deletion_curve import exercise, pooled_answer
 
 

@@ -1,9 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-
 from course_lib.attention_maps import diagonality, entropy, max_weight, mean_relative_position
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.bank.reading.map_metrics import exercise
 
 

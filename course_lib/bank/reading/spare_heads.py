@@ -1,9 +1,5 @@
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, Wrong, torch
 from course_lib.checks.compare import kind
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
 
 exercise = Exercise(
     id="reading.spare_heads",

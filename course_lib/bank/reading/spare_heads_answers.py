@@ -1,8 +1,6 @@
 from itertools import combinations
 
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.reading.spare_heads import exercise
 
 

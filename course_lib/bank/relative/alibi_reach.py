@@ -1,9 +1,7 @@
-import math
 from typing import Any
 
+from course_lib.bank.prelude import Exercise, Trial, Wrong, math
 from course_lib.checks.compare import kind
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
 from course_lib.positions import alibi_slopes
 
 

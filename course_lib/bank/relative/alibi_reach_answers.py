@@ -1,7 +1,4 @@
-import math
-
-import torch
-
+from course_lib.bank.prelude import math, torch
 from course_lib.bank.relative.alibi_reach import _exact, exercise
 
 

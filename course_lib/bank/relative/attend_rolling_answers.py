@@ -1,9 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-
 from course_lib.attention import scaled_dot_product_attention
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.bank.relative.attend_rolling import colleagues_attend_rolling, exercise, turn
 from course_lib.positions import rotary_angles, rotate
 

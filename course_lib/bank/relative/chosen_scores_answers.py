@@ -1,9 +1,6 @@
-import math
 from collections.abc import Collection
 
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.bank.relative.chosen_scores import exercise
 from course_lib.positions import TERMS, four_terms
 from course_lib.positions.terms.decomposition import term_scale

@@ -1,6 +1,4 @@
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.relative.distance_scores import exercise
 from course_lib.positions import relative_shift
 

@@ -1,8 +1,4 @@
-import math
-
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.bank.relative.rotate_pairs import exercise
 from course_lib.positions import rotary_angles, rotate
 

@@ -1,6 +1,4 @@
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.relative.to_interleaved import exercise
 from course_lib.positions import convert_rotary_layout
 

@@ -1,11 +1,7 @@
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 from course_lib.checks.compare import name
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="seeing.attention_distance",

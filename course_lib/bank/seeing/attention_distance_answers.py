@@ -1,9 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-
 from course_lib import attention_maps
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.bank.seeing.attention_distance import exercise
 
 

@@ -1,8 +1,5 @@
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib import vit
+from course_lib.bank.prelude import F, Tensor, torch
 from course_lib.bank.seeing.distillation_loss import exercise
 
 

@@ -1,7 +1,6 @@
 from collections.abc import Sequence
 
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Trial
 
 Run = dict[str, str | int | float]
 VARIANTS = ("CIFAR-10", "CIFAR-10 (JPEG copy)")

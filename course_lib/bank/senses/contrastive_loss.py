@@ -1,11 +1,4 @@
-import math
-
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, math, torch
 
 exercise = Exercise(
     id="senses.contrastive_loss",

@@ -1,9 +1,4 @@
-import math
-
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
+from course_lib.bank.prelude import F, Tensor, math, torch
 from course_lib.bank.senses.contrastive_loss import exercise
 from course_lib.multimodal import contrastive_loss, pair_similarities
 

@@ -1,6 +1,4 @@
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.senses.matched_loss import colleagues_matched_loss, exercise
 
 

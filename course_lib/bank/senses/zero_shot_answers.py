@@ -1,7 +1,4 @@
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
+from course_lib.bank.prelude import F, Tensor, torch
 from course_lib.bank.senses.zero_shot import exercise
 
 

@@ -1,8 +1,6 @@
-import math
 from fractions import Fraction
 
-import torch
-
+from course_lib.bank.prelude import math, torch
 from course_lib.bank.seq2seq.card_size import exercise
 
 

@@ -1,9 +1,4 @@
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import F, Tensor, math, torch
 from course_lib.bank.seq2seq.gate_reach import exercise
 
 

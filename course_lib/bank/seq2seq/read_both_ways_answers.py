@@ -1,6 +1,4 @@
-import torch
-from torch import Tensor, nn
-
+from course_lib.bank.prelude import Tensor, nn, torch
 from course_lib.bank.seq2seq.read_both_ways import colleagues_read_both_ways, exercise, read
 
 

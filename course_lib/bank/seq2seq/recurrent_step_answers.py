@@ -1,7 +1,4 @@
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import F, Tensor, torch
 from course_lib.bank.seq2seq.recurrent_step import exercise
 from course_lib.recurrence import gru_step, lstm_step, rnn_step
 

@@ -1,8 +1,4 @@
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 
 def _states(t: Trial, steps: int, width: int, dtype: torch.dtype = torch.float32) -> Tensor:

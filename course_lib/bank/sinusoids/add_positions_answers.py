@@ -1,8 +1,4 @@
-import math
-
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.bank.sinusoids.add_positions import colleagues_add_positions, exercise
 from course_lib.positions import sinusoidal_encoding
 

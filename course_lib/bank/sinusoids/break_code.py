@@ -1,7 +1,4 @@
-import math
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Trial, math
 
 exercise = Exercise(
     id="sinusoids.break_code",

@@ -1,5 +1,4 @@
-import math
-
+from course_lib.bank.prelude import math
 from course_lib.bank.sinusoids.break_code import exercise
 
 

@@ -1,8 +1,4 @@
-import math
-
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.bank.sinusoids.shift_matrix import exercise
 from course_lib.positions import shift_matrix as library_shift_matrix
 

@@ -1,8 +1,4 @@
-import math
-
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.bank.sinusoids.sinusoidal_table import exercise
 from course_lib.positions import sinusoidal_encoding
 

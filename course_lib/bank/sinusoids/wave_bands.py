@@ -1,8 +1,6 @@
-import math
 from typing import Any
 
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Trial, math
 from course_lib.positions import wavelengths
 
 exercise = Exercise(

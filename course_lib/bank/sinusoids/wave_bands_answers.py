@@ -1,7 +1,4 @@
-import math
-
-import torch
-
+from course_lib.bank.prelude import math, torch
 from course_lib.bank.sinusoids.wave_bands import exercise
 from course_lib.positions import wavelengths
 

@@ -1,11 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
 from course_lib.checks.compare import name
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="space.axial_rotate",

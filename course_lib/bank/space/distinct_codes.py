@@ -1,7 +1,6 @@
 from typing import Any
 
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Trial
 
 exercise = Exercise(
     id="space.distinct_codes",

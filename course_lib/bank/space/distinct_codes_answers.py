@@ -1,5 +1,4 @@
-import torch
-
+from course_lib.bank.prelude import torch
 from course_lib.bank.space.distinct_codes import exercise
 
 

@@ -1,8 +1,4 @@
-import math
-
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, math, torch
 from course_lib.bank.space.grid_positions import exercise, line_code
 from course_lib.positions import spatial_positions
 

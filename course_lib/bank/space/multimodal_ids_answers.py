@@ -1,6 +1,4 @@
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.space.multimodal_ids import exercise
 from course_lib.positions import multimodal_positions, next_position
 

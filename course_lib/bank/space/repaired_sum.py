@@ -1,11 +1,6 @@
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, Wrong, torch
 from course_lib.bank.space.grid_positions import line_code
 from course_lib.checks.compare import difference
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
 from course_lib.positions import sinusoidal_encoding
 
 exercise = Exercise(

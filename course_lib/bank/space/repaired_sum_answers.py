@@ -1,6 +1,4 @@
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.space.grid_positions import line_code
 from course_lib.bank.space.repaired_sum import colleagues_sum, exercise
 from course_lib.positions import sinusoidal_encoding

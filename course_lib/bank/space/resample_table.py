@@ -1,8 +1,5 @@
-import torch
-
+from course_lib.bank.prelude import Exercise, Trial, torch
 from course_lib.checks.compare import name
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="space.resample_table",

@@ -1,6 +1,4 @@
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.space.rescan import exercise
 from course_lib.positions.scans import inverse_order
 

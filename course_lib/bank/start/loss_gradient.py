@@ -1,6 +1,5 @@
+from course_lib.bank.prelude import Exercise, Trial
 from course_lib.bank.start import see
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="start.loss_gradient",

@@ -1,10 +1,5 @@
-import math
-
-import torch
-
+from course_lib.bank.prelude import Exercise, Trial, math, torch
 from course_lib.bank.start import see
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="start.masked_mean",

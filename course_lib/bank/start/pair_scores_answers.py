@@ -1,6 +1,4 @@
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.start import see
 from course_lib.bank.start.pair_scores import exercise
 

@@ -1,9 +1,5 @@
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 from course_lib.bank.start import see
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
 
 
 def _data(t: Trial, width: int = 4, batch: int = 6) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,7 +1,4 @@
-import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import F, Tensor, nn, torch
 from course_lib.bank.start import see
 from course_lib.bank.start.train import colleagues_train, exercise
 

@@ -1,7 +1,4 @@
-import math
-
-import torch
-
+from course_lib.bank.prelude import math, torch
 from course_lib.bank.swin.break_windows import exercise, number_windows, whole_across, whole_down
 
 

@@ -1,7 +1,6 @@
 from collections.abc import Sequence
 
-import torch
-
+from course_lib.bank.prelude import torch
 from course_lib.bank.swin.corner_block import exercise
 from course_lib.swin import grid_connections, window_layout
 

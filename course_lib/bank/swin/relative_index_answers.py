@@ -1,6 +1,4 @@
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.swin.relative_index import exercise
 from course_lib.positions.window import window_index
 

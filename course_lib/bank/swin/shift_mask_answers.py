@@ -1,6 +1,4 @@
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Tensor, torch
 from course_lib.bank.swin.shift_mask import exercise
 from course_lib.swin import Layout, window_mask
 

@@ -1,9 +1,4 @@
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import F, Tensor, math, torch
 from course_lib.bank.swin.window_attention import exercise
 from course_lib.swin import window_partition, window_reverse
 

@@ -1,10 +1,5 @@
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.attention import scaled_dot_product_attention
+from course_lib.bank.prelude import F, Tensor, math, torch
 from course_lib.bank.transformer.cached_attention import exercise
 from course_lib.masks import causal_mask
 

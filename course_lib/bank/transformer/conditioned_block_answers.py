@@ -1,7 +1,4 @@
-import math
-
-import torch
-
+from course_lib.bank.prelude import math, torch
 from course_lib.bank.transformer.conditioned_block import attend, exercise
 from course_lib.transformer.wiring import conditioned_block
 

@@ -1,8 +1,7 @@
 from typing import Any
 
+from course_lib.bank.prelude import Exercise, Trial, Wrong
 from course_lib.checks.compare import kind
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
 
 exercise = Exercise(
     id="transformer.parameter_count",

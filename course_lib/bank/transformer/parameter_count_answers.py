@@ -1,9 +1,6 @@
-import math
 from typing import Literal
 
-import torch
-from torch import nn
-
+from course_lib.bank.prelude import math, nn, torch
 from course_lib.bank.transformer.parameter_count import exercise
 from course_lib.training import count_parameters
 from course_lib.transformer import EncoderDecoder, TransformerConfig

@@ -1,11 +1,6 @@
-import math
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
 from course_lib.masks import causal_mask
 
 

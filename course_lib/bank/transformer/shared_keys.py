@@ -1,10 +1,6 @@
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 from course_lib.checks.fixtures import normal
 from course_lib.checks.protocol import Fixture
-from course_lib.checks.trial import Trial
 
 exercise = Exercise(
     id="transformer.shared_keys",

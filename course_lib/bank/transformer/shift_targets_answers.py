@@ -1,8 +1,6 @@
 from collections.abc import Sequence
 
-import torch
-from torch import Tensor, nn
-
+from course_lib.bank.prelude import Tensor, nn, torch
 from course_lib.bank.transformer.shift_targets import exercise
 
 

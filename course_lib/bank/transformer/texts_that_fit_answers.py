@@ -1,5 +1,4 @@
-import math
-
+from course_lib.bank.prelude import math
 from course_lib.bank.transformer.texts_that_fit import exercise
 
 

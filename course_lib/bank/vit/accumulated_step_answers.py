@@ -1,8 +1,4 @@
-import math
-
-import torch
-from torch import Tensor, nn
-
+from course_lib.bank.prelude import Tensor, math, nn, torch
 from course_lib.bank.vit.accumulated_step import exercise
 
 

@@ -1,6 +1,4 @@
-import torch
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import F, torch
 from course_lib.bank.vit.calibration_error import exercise
 from course_lib.calibration import expected_calibration_error
 

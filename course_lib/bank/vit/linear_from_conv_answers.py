@@ -1,7 +1,4 @@
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import F, Tensor, torch
 from course_lib.bank.vit.linear_from_conv import exercise
 
 

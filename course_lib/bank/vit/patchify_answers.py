@@ -1,5 +1,4 @@
-import torch
-
+from course_lib.bank.prelude import torch
 from course_lib.bank.vit.patchify import exercise
 from course_lib.vit.patches import patchify
 

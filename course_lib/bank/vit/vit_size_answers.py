@@ -1,8 +1,4 @@
-import math
-
-import torch
-from torch import nn
-
+from course_lib.bank.prelude import math, nn, torch
 from course_lib.bank.vit.vit_size import exercise
 from course_lib.vit import ViTConfig, vit_costs
 
