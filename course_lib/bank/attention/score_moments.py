@@ -1,5 +1,3 @@
-from typing import Any
-
 from course_lib.bank.prelude import Exercise, Trial
 
 exercise = Exercise(
@@ -21,13 +19,9 @@ def _std(t: Trial) -> float:
 
 def _agree(t: Trial, *args: float, note: str, which: tuple[int, ...] = (0, 1)) -> None:
     """Compare mean and deviation, and say which one of them is wrong."""
-    got, want = _two(t, *args), t.want(*args)
+    got, want = t.values(t.call(*args)), t.want(*args)
     for part in which:
         t.close(got[part], want[part], ("the mean", "the standard deviation")[part], note=note)
-
-
-def _two(t: Trial, *args: float, **kwargs: Any) -> list[Any]:
-    return t.values(t.call(*args, **kwargs))
 
 
 @exercise.prop(
@@ -77,10 +71,10 @@ def other_scale(t: Trial) -> None:
     """the dot product may be multiplied by another factor than 1/√d_head"""
     # Against the answer's own bare dot product.
     d_head, std = t.integer(8, 80), _std(t)
-    bare = _two(t, d_head, std, 1.0, 0.5, scale=1.0)
+    bare = t.values(t.call(d_head, std, 1.0, 0.5, scale=1.0))
     for scale in (None, 1 / d_head, t.integer(15, 40) / 100, 0.0):
         options = {} if scale is None else {"scale": scale}
-        got = _two(t, d_head, std, 1.0, 0.5, **options)
+        got = t.values(t.call(d_head, std, 1.0, 0.5, **options))
         factor = d_head**-0.5 if scale is None else scale
         for part, what in enumerate(("the mean", "the standard deviation")):
             note = f"scale {factor:.3g}"

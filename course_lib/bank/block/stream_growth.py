@@ -16,13 +16,9 @@ def _gain(t: Trial) -> float:
     return t.integer(10, 90) / 100
 
 
-def _two(t: Trial, *args: object) -> list[float]:
-    return t.values(t.call(*args))
-
-
 def _entry(t: Trial, index: int, n_layers: int, start: float, gain: float, norm: str) -> None:
     """One of the two numbers alone, so that either can be right without the other."""
-    got = _two(t, n_layers, start, gain, norm)
+    got = t.values(t.call(n_layers, start, gain, norm))
     want = exercise.reference(n_layers, start, gain, norm)[index]
     note = f"{n_layers} blocks, start {start:g}, gain {gain:g}, norm {norm!r}"
     t.close(got[index], want, ("the variance", "the share")[index], note=note)
@@ -61,7 +57,7 @@ def pre_share(t: Trial) -> None:
     # Of the answer's own variance, whose last part is the gain.
     for n_layers in (1, t.integer(2, 12), t.integer(20, 48)):
         start, gain = t.integer(5, 30) / 4, _gain(t)
-        variance, share = _two(t, n_layers, start, gain, "pre")
+        variance, share = t.values(t.call(n_layers, start, gain, "pre"))
         want = math.sqrt(gain / (float(variance) - gain))
         t.close(share, want, "the share", note=f"variance {float(variance):g}, gain {gain:g}")
 

@@ -52,11 +52,6 @@ def kept_of(
     return phi.mT @ v, phi.sum(-2)
 
 
-def three(t: Trial, *args: object) -> list[Tensor]:
-    """What the answer returns, as three tensors."""
-    return t.parts(t.call(*args), *exercise.returns)
-
-
 @exercise.prop(
     0.5, "What are the weights of one query divided by? Follow a single token on an empty state."
 )
@@ -65,7 +60,7 @@ def averages(t: Trial) -> None:
     for T in (1, t.integer(3, 5)):
         q, k, _ = drawn(t, T)
         want = t.randn(1, 4).expand(T, 4).contiguous()
-        out, state, _ = three(t, q, k, want, *nothing_yet(), 1.0)
+        out, state, _ = t.parts(t.call(q, k, want, *nothing_yet(), 1.0))
         t.expect(state.any(), "the state that came back is 0: nothing has been written")
         t.close(out, want, "the output", note=f"{T} tokens on an empty state")
 
@@ -76,7 +71,7 @@ def as_a_table(t: Trial) -> None:
     for T in (2, t.integer(4, 7)):
         args = *drawn(t, T), *nothing_yet()
         note = f"{T} tokens on an empty state, no decay given"
-        t.close(three(t, *args)[0], t.want(*args)[0], "the output", note=note)
+        t.close(t.parts(t.call(*args))[0], t.want(*args)[0], "the output", note=note)
 
 
 @exercise.prop(
@@ -88,10 +83,10 @@ def fading(t: Trial) -> None:
     """with a decay older tokens count less, those before the first call too"""
     for decay in (0.5, t.integer(80, 95) / 100):
         args = *drawn(t, t.integer(4, 7)), *nothing_yet(), decay
-        t.close(three(t, *args)[0], t.want(*args)[0], "the output", note=f"decay {decay:g}")
+        t.close(t.parts(t.call(*args))[0], t.want(*args)[0], "the output", note=f"decay {decay:g}")
         args = *drawn(t, 3), *kept_of(t), decay
         note = f"decay {decay:g}, on a state of three tokens"
-        t.close(three(t, *args)[0], t.want(*args)[0], "the output", note=note)
+        t.close(t.parts(t.call(*args))[0], t.want(*args)[0], "the output", note=note)
 
 
 @exercise.prop(
@@ -103,7 +98,7 @@ def state_back(t: Trial) -> None:
     """the state comes back: a row for each feature, a column for each channel of the values"""
     for decay in (1.0, 0.5):
         args = *drawn(t, 3), *kept_of(t), decay
-        t.close(three(t, *args)[1], t.want(*args)[1], "the state", note=f"decay {decay:g}")
+        t.close(t.parts(t.call(*args))[1], t.want(*args)[1], "the state", note=f"decay {decay:g}")
 
 
 @exercise.prop(
@@ -113,7 +108,7 @@ def total_back(t: Trial) -> None:
     """the total comes back: one number for each feature"""
     for decay in (1.0, 0.5):
         args = *drawn(t, 3), *kept_of(t), decay
-        t.close(three(t, *args)[2], t.want(*args)[2], "the total", note=f"decay {decay:g}")
+        t.close(t.parts(t.call(*args))[2], t.want(*args)[2], "the total", note=f"decay {decay:g}")
 
 
 @exercise.prop(0.5, "Hand what came back to the next call. What does that call start from?")
@@ -123,11 +118,11 @@ def in_pieces(t: Trial) -> None:
     for decay in (1.0, 0.7):
         seen = kept_of(t)
         # Against the answer's own reading at once: whether that is right is asked above.
-        whole = t.a_tensor(three(t, q, k, v, *seen, decay)[0], (6, 4), "the output")
+        whole = t.a_tensor(t.parts(t.call(q, k, v, *seen, decay))[0], (6, 4), "the output")
         t.expect((whole[1:] - whole[:1]).abs().max() > 1e-3, "all tokens find the same")
         outs = []
         for a, b, c in zip(*(x.split([2, 1, 3]) for x in (q, k, v)), strict=True):
-            out, *rest = three(t, a, b, c, *seen, decay)
+            out, *rest = t.parts(t.call(a, b, c, *seen, decay))
             seen = rest[0], rest[1]
             outs.append(out)
         t.close(torch.cat(outs), whole, "the output, read in pieces", note=f"decay {decay:g}")
@@ -138,10 +133,10 @@ def no_future(t: Trial) -> None:
     """no token learns anything of those that come after it"""
     q, k, v = drawn(t, 5)
     seen = kept_of(t)
-    before = t.a_tensor(three(t, q, k, v, *seen, 0.9)[0], (5, 4), "the output")
+    before = t.a_tensor(t.parts(t.call(q, k, v, *seen, 0.9))[0], (5, 4), "the output")
     # The value stays: a function that hands on the values would see nothing of this.
     q, k = (torch.cat([x[:-1], -2 * x[-1:]]) for x in (q, k))
-    after = three(t, q, k, v, *seen, 0.9)[0]
+    after = t.parts(t.call(q, k, v, *seen, 0.9))[0]
     t.close(after[:-1], before[:-1], "the output of those before the last", note="another last key")
     t.expect((after[-1] - before[-1]).abs().max() > 1e-4, "the last output has not changed")
 
@@ -153,9 +148,9 @@ def the_rest(t: Trial) -> None:
     """other widths of keys and values, any axes in front; gradients; nothing is changed in place"""
     for lead in ((2,), (2, 3)):
         args = *drawn(t, 3, lead, 5, 2), *kept_of(t, lead, 5, 2)
-        both = three(t, *args, 0.8)
+        both = t.parts(t.call(*args, 0.8))
         last = tuple(n - 1 for n in lead)
-        alone = three(t, *(x[last] for x in args), 0.8)
+        alone = t.parts(t.call(*(x[last] for x in args), 0.8))
         for found, one, what in zip(both, alone, exercise.returns, strict=True):
             t.close(found[last], one, what, note=f"the last of {tuple(args[2].shape)}, and alone")
     double = torch.float64
@@ -173,7 +168,7 @@ def long_text(t: Trial) -> None:
     places, want = t.slices((1, 1), (T, 20)), []
     for _, at in places:
         near = slice(max(at.stop - last, 0), at.stop)
-        short = three(t, *(x[:, near] for x in (q, k, v)), *nothing_yet((1,)), 0.8)
+        short = t.parts(t.call(*(x[:, near] for x in (q, k, v)), *nothing_yet((1,)), 0.8))
         out = t.a_tensor(short[0], v[:, near].shape, "the output")[:, -20:]
         t.expect(bool(out.any()), "all outputs are 0")
         want.append([out, short[1][:, :0], short[2][:, :0]])

@@ -47,7 +47,7 @@ def large(t: Trial) -> None:
     scores = 1e4 * t.randn(3, 6)
     # Two best keys in one row: its weights are no zeros and ones.
     scores[0, :2] = scores.max()
-    got = t.parts(t.call(scores), *exercise.returns)
+    got = t.parts(t.call(scores))
     for part, want, what in zip(got, t.want(scores), exercise.returns, strict=True):
         t.expect(bool(t.a_tensor(part, (3,), what).any()), f"{what} is all 0")
         # A factor, a constant or the direction are asked above: here, whether the size is right.
@@ -61,8 +61,8 @@ def large(t: Trial) -> None:
 def axes(t: Trial) -> None:
     """batches and heads before the keys, and gradients"""
     scores = t.randn(2, 3, 4, 5)
-    many = t.parts(t.call(scores), *exercise.returns)
-    alone = t.parts(t.call(scores[1, 2, 3]), *exercise.returns)
+    many = t.parts(t.call(scores))
+    alone = t.parts(t.call(scores[1, 2, 3]))
     for part, one, what in zip(many, alone, exercise.returns, strict=True):
         t.a_tensor(part, (2, 3, 4), what)
         t.close(part[1, 2, 3], one, what, note="the last query, compared to alone")

@@ -33,7 +33,7 @@ def _pair(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
 
 def _windows(t: Trial, *args: object) -> Tensor:
     """Inputs and targets of each window in one row, of however many windows there are."""
-    got, want = t.parts(t.call(*args), *exercise.returns), t.want(*args)
+    got, want = t.parts(t.call(*args)), t.want(*args)
     for g, w, what in zip(got, want, exercise.returns, strict=True):
         t.expect(len(got[0]) > 0 and g.ndim == 3, f"{what} are no windows (N, rows, columns)")
         t.a_tensor(g, (len(got[0]), *w.shape[1:]), what)

@@ -32,10 +32,6 @@ def _pieces(
     return (*new, 2 * t.randn(B, H, P, d_head), t.randn(B, H, P, d_v))
 
 
-def _three(t: Trial, *args: object) -> list[Tensor]:
-    return t.parts(t.call(*args), *exercise.returns)
-
-
 @exercise.prop(1.5, "With 3 keys kept the new one is the fourth. By how much does its query turn?")
 def positions(t: Trial) -> None:
     """a new token stands behind what was kept"""
@@ -50,7 +46,7 @@ def positions(t: Trial) -> None:
             k[..., place : place + 1, :] = -60 * away / last.square().sum(-1, keepdim=True)
         values[..., 1:, :] = 0
         arguments = q, k, 0 * v, keys, values, 20
-        out = t.a_tensor(_three(t, *arguments)[0], q.shape, "the output")
+        out = t.a_tensor(t.parts(t.call(*arguments))[0], q.shape, "the output")
         want = t.want(*arguments)[0][..., -1, :]
         t.close(out[..., -1, :], want, "what the last token finds", note=f"{P} kept, {T} new")
 
@@ -66,13 +62,15 @@ def within_the_window(t: Trial) -> None:
     for T, P, most in ((1, window, window), (3, window, window), (4, 0, 2), (3, 2, 20)):
         # Small queries: every key that may be seen has some weight.
         q, k, v, keys, values = _pieces(t, T, P)
-        before = t.a_tensor(_three(t, q / 8, k, v, keys, values, most)[0], q.shape, "the output")
+        before = t.a_tensor(
+            t.parts(t.call(q / 8, k, v, keys, values, most))[0], q.shape, "the output"
+        )
         finds = torch.zeros(T, P + T, dtype=torch.bool)
         for key in range(P + T):
             every = torch.cat([values, v], dim=-2)
             every[..., key, :] += 100
             new, kept = every[..., P:, :], every[..., :P, :]
-            after = _three(t, q / 8, k, new, keys, kept, most)[0]
+            after = t.parts(t.call(q / 8, k, new, keys, kept, most))[0]
             moved = (t.a_tensor(after, q.shape, "the output") - before).abs()
             finds[:, key] = moved.amax(dim=(0, 1, 3)) > 1e-3
         distance = torch.arange(P, P + T)[:, None] - torch.arange(P + T)
@@ -93,7 +91,7 @@ def kept(t: Trial) -> None:
     window = t.integer(4, 6)
     for T, P in ((2, window), (1, 2)):
         pieces = _pieces(t, T, P)
-        found = _three(t, *pieces, window)
+        found = t.parts(t.call(*pieces, window))
         for got, old, new, name in (
             (found[1], pieces[3], pieces[1], "keys"),
             (found[2], pieces[4], pieces[2], "values"),
@@ -112,7 +110,7 @@ def in_pieces(t: Trial) -> None:
     outs = []
     for piece in torch.arange(9).split([1, 1, 2, 1, 3, 1]):
         new = (x[..., piece, :] for x in (q, k, v))
-        out, keys, values = _three(t, *new, keys, values, window)
+        out, keys, values = t.parts(t.call(*new, keys, values, window))
         outs.append(out)
     t.close(torch.cat(outs, dim=-2), whole, "the output, read in pieces")
 

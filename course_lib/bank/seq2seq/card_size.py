@@ -1,5 +1,3 @@
-from typing import Any
-
 from course_lib.bank.prelude import Exercise, Trial
 
 exercise = Exercise(
@@ -14,13 +12,9 @@ exercise = Exercise(
 )
 
 
-def _two(t: Trial, *args: int) -> list[Any]:
-    return t.values(t.call(*args))
-
-
 def _longest(t: Trial, vocab_size: int, d_model: int, levels: int) -> None:
     want = exercise.reference(vocab_size, 1, d_model, levels)[0]
-    got = _two(t, vocab_size, 1, d_model, levels)[0]
+    got = t.values(t.call(vocab_size, 1, d_model, levels))[0]
     note = f"{vocab_size} words, {d_model} units with {levels} levels"
     t.close(got, want, "the longest length", note=note)
 
@@ -63,5 +57,5 @@ def share(t: Trial) -> None:
         (1000, t.integer(1, 9), 128, 2**16),
         (7, 5, 10, 3),
     ):
-        got, want = _two(t, *args)[1], exercise.reference(*args)[1]
+        got, want = t.values(t.call(*args))[1], exercise.reference(*args)[1]
         t.close(got, want, "the share", note=f"card_size{args}")

@@ -1,5 +1,3 @@
-from typing import Any
-
 from course_lib.bank.prelude import Exercise, F, Tensor, Trial, math, torch
 
 exercise = Exercise(
@@ -29,16 +27,15 @@ def _off_the_edge(t: Trial, low: float, high: float, count: int, share: float) -
     return torch.tensor(found)
 
 
-def _two(t: Trial, *args: Any) -> list[Any]:
-    return t.values(t.call(*args))
-
-
 @exercise.prop(1, "A bias of 0 opens a gate half. What is left after one step, two steps, ten?")
 def passed(t: Trial) -> None:
     """what is left of a gradient after some steps through a gate"""
     bias = _off_the_edge(t, -2.0, 4.0, 4, 0.1)
     for distance in (1, t.integer(2, 9), t.integer(20, 60)):
-        got, want = _two(t, bias, distance, 0.1)[0], exercise.reference(bias, distance, 0.1)[0]
+        got, want = (
+            t.values(t.call(bias, distance, 0.1))[0],
+            exercise.reference(bias, distance, 0.1)[0],
+        )
         # Single precision is asked about further down.
         note = f"distance {distance}"
         t.close(got, want.float(), "the share passed", note=note)
@@ -48,7 +45,7 @@ def passed(t: Trial) -> None:
 def no_step(t: Trial) -> None:
     """after no step at all everything is left"""
     bias = _off_the_edge(t, -2.0, 4.0, 3, 0.5)
-    t.close(_two(t, bias, 0, 0.5)[0], torch.ones(3), "the share passed")
+    t.close(t.values(t.call(bias, 0, 0.5))[0], torch.ones(3), "the share passed")
 
 
 @exercise.prop(1, "Half-open gates and a share of 0.2: 0.5, 0.25, 0.125. How many steps may it be?")
@@ -57,10 +54,12 @@ def reach(t: Trial) -> None:
     # Of what the answer itself says is left: whether that is right is asked above.
     for share in (0.2, 0.01, t.integer(30, 70) / 100):
         bias = _off_the_edge(t, 0.5, 5.0, 4, share)
-        steps = t.a_tensor(_two(t, bias, 3, share)[1], (4,), "the reach")
+        steps = t.a_tensor(t.values(t.call(bias, 3, share))[1], (4,), "the reach")
         for gate, n in zip(bias.split(1), steps.long().tolist(), strict=True):
             t.expect(0 <= n < 10**6, f"the reach is {n} steps, which can't be")
-            left, later = (float(_two(t, gate, distance, share)[0]) for distance in (n, n + 1))
+            left, later = (
+                float(t.values(t.call(gate, distance, share))[0]) for distance in (n, n + 1)
+            )
             t.expect(
                 left >= share * (1 - 1e-6) and later < share * (1 + 1e-6),
                 f"the reach of a gate with bias {float(gate):.3g} is {n} steps for a share of"
@@ -72,7 +71,7 @@ def reach(t: Trial) -> None:
 def shut(t: Trial) -> None:
     """a gate that is nearly shut reaches no step at all"""
     bias = torch.tensor([-6.0, -3.0, -40.0]) - t.randn(3).abs().clamp(max=1)
-    got = _two(t, bias, 1, 0.5)[1]
+    got = t.values(t.call(bias, 1, 0.5))[1]
     t.close(got, torch.zeros(3, dtype=torch.long), "the reach", exact=True)
 
 
@@ -86,7 +85,7 @@ def open_gates(t: Trial) -> None:
     share = t.integer(30, 60) / 100
     bias = torch.tensor([11.0, 14.0, 18.0, 22.0]) + t.randn(4).clamp(-1, 1) / 2
     # Each reaches more than 10,000 steps, so that one more or less is nothing.
-    got, want = _two(t, bias, 1_000_000, share), exercise.reference(bias, 1_000_000, share)
+    got, want = t.values(t.call(bias, 1_000_000, share)), exercise.reference(bias, 1_000_000, share)
     t.close(got[0], want[0], "the share passed", note="after a million steps")
     steps = t.a_tensor(got[1], (4,), "the reach").double()
     t.expect(

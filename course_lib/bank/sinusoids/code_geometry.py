@@ -1,12 +1,5 @@
-from typing import Any
-
-from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
+from course_lib.bank.prelude import Exercise, Trial, torch
 from course_lib.positions import sinusoidal_encoding
-
-
-def _two(t: Trial, *args: object, **kwargs: Any) -> list[Tensor]:
-    return t.parts(t.call(*args, **kwargs), *exercise.returns)
-
 
 exercise = Exercise(
     id="sinusoids.code_geometry",
@@ -24,7 +17,7 @@ exercise = Exercise(
 def values(t: Trial) -> None:
     """the inner product of positions a few steps apart"""
     k, d_model = torch.arange(1, t.integer(5, 9)), 2 * t.integer(3, 8)
-    t.close(_two(t, k, d_model)[0], t.want(k, d_model)[0], exercise.returns[0])
+    t.close(t.parts(t.call(k, d_model))[0], t.want(k, d_model)[0], exercise.returns[0])
 
 
 @exercise.prop(
@@ -35,7 +28,7 @@ def values(t: Trial) -> None:
 def of_real_codes(t: Trial) -> None:
     """the distance is that of two codes made by the formula, wherever the two stand"""
     d_model, k = 2 * t.integer(4, 16), t.integers(2, 60, 4)
-    found = _two(t, k, d_model)[1]
+    found = t.parts(t.call(k, d_model))[1]
     for start in (0, t.integer(1, 500)):
         here = sinusoidal_encoding(torch.tensor(start, dtype=torch.float64), d_model)
         there = sinusoidal_encoding((start + k).double(), d_model)
@@ -50,8 +43,8 @@ def of_real_codes(t: Trial) -> None:
 def itself_and_back(t: Trial) -> None:
     """distances below 0 give what those above give, and those of 0 the extremes"""
     k, d_model = torch.arange(1, 30), 2 * t.integer(2, 9)
-    ahead, back = _two(t, k, d_model), _two(t, -k, d_model)
-    itself = _two(t, torch.tensor(0), d_model)
+    ahead, back = t.parts(t.call(k, d_model)), t.parts(t.call(-k, d_model))
+    itself = t.parts(t.call(torch.tensor(0), d_model))
     for part, what in enumerate(exercise.returns):
         t.close(back[part], ahead[part], what, note="distances below 0, against those above")
         t.a_tensor(itself[part], (), f"{what} at distance 0")
@@ -64,8 +57,8 @@ def itself_and_back(t: Trial) -> None:
 def any_shape(t: Trial) -> None:
     """distances of any shape, between whole numbers, and another base"""
     k, base = t.integers(1, 40, 2, 3), float(t.integer(5, 90))
-    table, flat = _two(t, k, 8, base=base), _two(t, k.flatten(), 8, base=base)
-    usual, near = _two(t, k, 8), _two(t, k + 0.25, 8)
+    table, flat = t.parts(t.call(k, 8, base=base)), t.parts(t.call(k.flatten(), 8, base=base))
+    usual, near = t.parts(t.call(k, 8)), t.parts(t.call(k + 0.25, 8))
     for part, what in enumerate(exercise.returns):
         t.a_tensor(table[part], (2, 3), what)
         t.close(table[part].flatten(), flat[part], what, note="a table, against a row")

@@ -32,17 +32,13 @@ def cached(
     return tuple(t.randn(*shape, dtype=dtype) for shape in shapes)
 
 
-def _three(t: Trial, *args: Tensor) -> list[Tensor]:
-    return t.parts(t.call(*args), *exercise.returns)
-
-
 @exercise.prop(1, "How many keys are there for a new token behind S cached ones?")
 def one_new(t: Trial) -> None:
     """one new token looks at everything cached and at itself"""
     # Equal widths: whose root divides the scores is asked further down.
     for S in (1, t.integer(3, 7)):
         arguments = cached(t, 2, 1, S, 4, 4, 4)
-        out = _three(t, *arguments)[0]
+        out = t.parts(t.call(*arguments))[0]
         t.close(out, t.want(*arguments)[0], "the output", note=f"T = 1, S = {S}")
 
 
@@ -58,9 +54,9 @@ def several_new(t: Trial) -> None:
         # Keys are what queries look for; the last token's is 200 times as large as the first's.
         x = 2 * x / x.norm(dim=-1, keepdim=True)
         x[:, -1] = 200 * x[:, 0]
-        before = _three(t, x, keys, values, w_q, w_q, w_v)[0]
+        before = t.parts(t.call(x, keys, values, w_q, w_q, w_v))[0]
         other = torch.cat([x[:, :-1], -x[:, -1:]], dim=1)
-        after = _three(t, other, keys, values, w_q, w_q, w_v)[0]
+        after = t.parts(t.call(other, keys, values, w_q, w_q, w_v))[0]
         t.a_tensor(before, (2, T, 4), "the output")
         note = f"T = {T}, S = {S}, the last token another one"
         t.close(after[:, :-1], before[:, :-1], "the output of those before it", note=note)
@@ -79,11 +75,11 @@ def in_pieces(t: Trial) -> None:
     """a text read in pieces comes out as it does in one"""
     x, keys, values, *weights = cached(t, 1, 6, t.integer(1, 3), 6, 4, 4)
     # Against the answer's own reading at once: whether that is right is asked above.
-    whole = t.a_tensor(_three(t, x, keys, values, *weights)[0], (1, 6, 4), "the output")
+    whole = t.a_tensor(t.parts(t.call(x, keys, values, *weights))[0], (1, 6, 4), "the output")
     t.expect((whole[:, 1:] - whole[:, :1]).abs().max() > 1e-3, "all tokens find the same")
     outs = []
     for piece in x.split([1, 3, 1, 1] if t.integer(0, 1) else [2, 1, 3], dim=1):
-        out, keys, values = _three(t, piece, keys, values, *weights)
+        out, keys, values = t.parts(t.call(piece, keys, values, *weights))
         outs.append(out)
     t.close(torch.cat(outs, dim=1), whole, "the output, read in pieces")
 
@@ -92,7 +88,7 @@ def in_pieces(t: Trial) -> None:
 def grown(t: Trial) -> None:
     """the cache comes back with the new keys and values behind the old ones"""
     arguments = cached(t, 2, t.integer(2, 3), t.integer(2, 4), 5, 4, 4)
-    _, *got = _three(t, *arguments)
+    _, *got = t.parts(t.call(*arguments))
     for found, want, what in zip(got, t.want(*arguments)[1:], exercise.returns[1:], strict=True):
         t.close(found, want, what)
 
@@ -101,12 +97,14 @@ def grown(t: Trial) -> None:
 def widths(t: Trial) -> None:
     """keys and values of different widths, large scores, half precision"""
     arguments = cached(t, 2, 1, 3, 9, 4, 7)
-    t.close(_three(t, *arguments)[0], t.want(*arguments)[0], "the output", note="Dh = 4, Dv = 7")
+    t.close(
+        t.parts(t.call(*arguments))[0], t.want(*arguments)[0], "the output", note="Dh = 4, Dv = 7"
+    )
     x, *rest = cached(t, 1, 1, 3, 6, 4, 4)
-    out, want = _three(t, 1e3 * x, *rest)[0], t.want(1e3 * x, *rest)[0]
+    out, want = t.parts(t.call(1e3 * x, *rest))[0], t.want(1e3 * x, *rest)[0]
     t.close(out, want, "the output", note="large scores")
     arguments = cached(t, 1, 1, 3, 6, 4, 4, torch.bfloat16)
-    out, want = _three(t, *arguments)[0], t.want(*arguments)[0]
+    out, want = t.parts(t.call(*arguments))[0], t.want(*arguments)[0]
     t.close(out, want, "the output", note="bfloat16", exact=True)
 
 

@@ -40,7 +40,7 @@ exercise = Exercise(
 
 def _logits(t: Trial, *args: Tensor) -> Tensor:
     tokens, words = args[0], args[3]
-    got = t.parts(t.call(*args), *exercise.returns)[0]
+    got = t.parts(t.call(*args))[0]
     return t.a_tensor(got, (*tokens.shape, len(words)), "the logits")
 
 
@@ -117,7 +117,7 @@ def in_pieces(t: Trial) -> None:
     t.expect((whole[:, 1:] - whole[:, :1]).abs().max() > 1e-3, "all tokens have the same logits")
     found = []
     for piece in tokens.split([2, 1, 3] if t.integer(0, 1) else [1, 1, 3, 1], dim=1):
-        logits, keys, values = t.parts(t.call(piece, keys, values, *numbers), *exercise.returns)
+        logits, keys, values = t.parts(t.call(piece, keys, values, *numbers))
         found.append(logits)
     t.close(torch.cat(found, dim=1), whole, "the logits, read in pieces")
 
@@ -202,5 +202,5 @@ def _parts(t: Trial, *args: Tensor) -> list[Tensor]:
     reply = t.settled(t.proxy.call(exercise.function, *args), args)
     if reply.error is not None:
         raise Wrong(f"raised {reply.error}")
-    logits, keys, values = t.parts(reply.value, *exercise.returns)
+    logits, keys, values = t.parts(reply.value)
     return [t.a_tensor(logits, (*args[0].shape, N_WORDS), "the logits"), keys, values]

@@ -31,10 +31,6 @@ def step(t: Trial, T: int, S: int, B: int = 1, H: int = 2, Dh: int = 6) -> tuple
     return tuple(2 * t.randn(B, H, n, Dh) for n in (T, T, T, S, S))
 
 
-def _three(t: Trial, *args: Tensor, **kwargs: Any) -> list[Tensor]:
-    return t.parts(t.call(*args, **kwargs), *exercise.returns)
-
-
 @exercise.prop(
     1.5,
     "Compare the first S keys that you return with those that you were given. How often has the"
@@ -44,7 +40,7 @@ def cache(t: Trial) -> None:
     """the cache comes back as it was, with the new keys turned to their places behind it"""
     for T, S in ((1, t.integer(2, 5)), (3, t.integer(2, 5)), (2, 0)):
         arguments = step(t, T, S)
-        _, keys, values = _three(t, *arguments)
+        _, keys, values = t.parts(t.call(*arguments))
         _, want_keys, want_values = t.want(*arguments)
         note = f"T = {T}, S = {S}"
         t.a_tensor(keys, want_keys.shape, "the keys")
@@ -70,7 +66,7 @@ def positions(t: Trial) -> None:
             k[..., place : place + 1, :] = -60 * away / last.square().sum(-1, keepdim=True)
         keys[..., 1:, :] = 0
         arguments = q, k, v * 0, keys, values
-        out = t.a_tensor(_three(t, *arguments)[0], q.shape, "the output")
+        out = t.a_tensor(t.parts(t.call(*arguments))[0], q.shape, "the output")
         want = t.want(*arguments)[0][..., -1, :]
         t.close(out[..., -1, :], want, "what the last token finds", note=f"T = {T}, S = {S}")
 
@@ -83,12 +79,12 @@ def mask(t: Trial) -> None:
     for T, S in ((1, t.integer(1, 3)), (3, t.integer(2, 4)), (2, 0)):
         # Small queries: every key that may be seen has some weight.
         q, k, v, keys, values = step(t, T, S)
-        before = t.a_tensor(_three(t, q / 8, k, v, keys, values)[0], q.shape, "the output")
+        before = t.a_tensor(t.parts(t.call(q / 8, k, v, keys, values))[0], q.shape, "the output")
         sees = torch.zeros(T, S + T, dtype=torch.bool)
         for key in range(S + T):
             every = torch.cat([values, v], dim=-2)
             every[..., key, :] += 100
-            after = _three(t, q / 8, k, every[..., S:, :], keys, every[..., :S, :])[0]
+            after = t.parts(t.call(q / 8, k, every[..., S:, :], keys, every[..., :S, :]))[0]
             moved = (t.a_tensor(after, q.shape, "the output") - before).abs()
             sees[:, key] = moved.amax(dim=(0, 1, 3)) > 1e-3
         t.close(sees, causal_mask(T, S + T), "which token finds which", note=f"T = {T}, S = {S}")
@@ -103,7 +99,7 @@ def in_pieces(t: Trial) -> None:
     whole = t.want(q, k, v, keys, values)
     outs = []
     for piece in torch.arange(5).split([1, 1, 3] if t.integer(0, 1) else [2, 1, 2]):
-        out, keys, values = _three(t, *(x[..., piece, :] for x in (q, k, v)), keys, values)
+        out, keys, values = t.parts(t.call(*(x[..., piece, :] for x in (q, k, v)), keys, values))
         outs.append(out)
     t.close(torch.cat(outs, dim=-2), whole[0], "the output, read in pieces")
     t.close(values, whole[2], "the values, read in pieces")
@@ -118,7 +114,7 @@ def other_settings(t: Trial) -> None:
         (step(t, 1, 2049 + 2 * t.integer(0, 9), H=1, Dh=4), {}, "far along"),
     )
     for arguments, options, note in settings:
-        keys, want = _three(t, *arguments, **options)[1], t.want(*arguments, **options)[1]
+        keys, want = t.parts(t.call(*arguments, **options))[1], t.want(*arguments, **options)[1]
         t.a_tensor(keys, want.shape, "the keys")
         # Angles in single precision are good enough.
         t.expect((keys - want).abs().max() < 1e-2, f"{note}: the keys are not where they should be")

@@ -1,6 +1,6 @@
 from typing import Any
 
-from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
+from course_lib.bank.prelude import Exercise, Trial, torch
 
 exercise = Exercise(
     id="transformer.shift_targets",
@@ -19,10 +19,6 @@ def sentences(t: Trial, *lengths: int) -> list[list[int]]:
     return [t.integers(10, 60, length).tolist() for length in lengths]
 
 
-def _two(t: Trial, *args: object) -> list[Tensor]:
-    return t.parts(t.call(*args), *exercise.returns)
-
-
 @exercise.prop(
     1, "For the words 5, 6, 7, write two rows: what is given, and below, what is asked for."
 )
@@ -31,7 +27,7 @@ def given(t: Trial) -> None:
     n = t.integer(2, 5)
     cases = (sentences(t, n, n), 1, 2, 0), (sentences(t, 1), t.integer(3, 5), 9, 0)
     for case in cases:
-        t.close(_two(t, *case)[0], t.want(*case)[0], "the inputs")
+        t.close(t.parts(t.call(*case))[0], t.want(*case)[0], "the inputs")
 
 
 @exercise.prop(
@@ -44,7 +40,7 @@ def asked(t: Trial) -> None:
     n = t.integer(3, 6)
     cases = (sentences(t, n, n), 1, 2, 0), (sentences(t, 1), 3, t.integer(6, 9), 0)
     for case in cases:
-        t.close(_two(t, *case)[1], t.want(*case)[1], "the labels")
+        t.close(t.parts(t.call(*case))[1], t.want(*case)[1], "the labels")
 
 
 @exercise.prop(1, "`F.cross_entropy` leaves out places labelled -100. Which should it leave out?")
@@ -55,7 +51,9 @@ def filled_up(t: Trial) -> None:
     for pad, ignore in ((0, -100), (t.integer(3, 9), -t.integer(1, 9))):
         case = sentences(t, *lengths.tolist()), 1, 2, pad, ignore
         filling = torch.arange(int(lengths.max()) + 1) > lengths[:, None]
-        for got, want, what in zip(_two(t, *case), t.want(*case), exercise.returns, strict=True):
+        for got, want, what in zip(
+            t.parts(t.call(*case)), t.want(*case), exercise.returns, strict=True
+        ):
             t.a_tensor(got, want.shape, what)
             note = f"behind the sentences, pad = {pad}, ignore = {ignore}"
             t.close(got[filling], want[filling], what, note=note)
@@ -70,7 +68,7 @@ def one_number_for_both(t: Trial) -> None:
     cases = (sentences(t, 4, t.integer(1, 3)), 1, 2, 2), ([[7, 3, 7], [3]], 1, 2, 3)
     for case in cases:
         places = torch.tensor([len(words) + 1 for words in case[0]])
-        labels = _two(t, *case)[1]
+        labels = t.parts(t.call(*case))[1]
         t.a_tensor(labels, t.want(*case)[1].shape, "the labels")
         asked = (labels != -100).sum(dim=1)
         t.close(asked, places, "the number of places with a label", note=f"pad = {case[3]}")
@@ -85,9 +83,9 @@ def no_words(t: Trial) -> None:
     """a sentence without words asks for its end; the lists are left as they were"""
     lists: Any
     for lists in ([[], *sentences(t, t.integer(1, 3))], [[]]):
-        labels = _two(t, lists, 1, 2, 0)[1]
+        labels = t.parts(t.call(lists, 1, 2, 0))[1]
         t.close(labels[:1], t.want(lists, 1, 2, 0)[1][:1], "the labels of no words")
     lists = sentences(t, 2, 3)
-    _two(t, lists, 1, 2, 0)
+    t.parts(t.call(lists, 1, 2, 0))
     after = t.reply(lists, 1, 2, 0).after
     t.expect(after[0] == lists, "the sentences are not what they were before the call")
