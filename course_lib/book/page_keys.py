@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from course_lib.checks.exercise import ANSWERS
 from course_lib.experiments.source import FOLDERS, Symbol, drop_docstrings, located, reached
 from course_lib.files import digest
 
@@ -43,7 +44,8 @@ def files(cells: Iterable[str], root: Path) -> set[Path]:
     said = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     places = {text.replace("-", "_").replace(".", "/") for text in said if len(text) < 100}
     library = root / "course_lib"
-    by_name = {library / folder / f"{place}.py" for folder in _NAMED for place in places}
+    by_name = {library / f for folder in _NAMED for p in places
+               for f in (f"{folder}/{p}.py", f"{folder}/{p}{ANSWERS}.py")}  # fmt: skip
     start = [*_imported(nodes), *((_module(p, root), "*") for p in by_name if p.is_file())]
     modules: set[Path] = set()
     words = set(said)
@@ -70,9 +72,9 @@ def files(cells: Iterable[str], root: Path) -> set[Path]:
 
 
 def plain(path: Path) -> bytes:
-    """A file's content; of a module its syntax tree without docstrings."""
+    """A file's content; of a module its syntax tree, without docstrings unless they are shown."""
     content = path.read_bytes()
-    return _tree(content) if path.suffix == ".py" else content
+    return _tree(content) if path.suffix == ".py" and "bank" not in path.parts else content
 
 
 @cache

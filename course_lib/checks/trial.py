@@ -242,7 +242,8 @@ class Trial(Samples):
         return list(got)
 
     def parts(self, got: Any, *names: str) -> list[Tensor]:
-        """The tensors of a returned tuple, one for each name."""
+        """The tensors of a returned tuple, one for each name (the exercise's own names)."""
+        names = names or self.exercise.returns
         for value, part in zip(self.values(got, *names, of="tensors"), names, strict=True):
             if not isinstance(value, Tensor):
                 raise Wrong(f"{part} is {kind(value)}, wanted a tensor")

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from course_lib.checks.exercise import BANK
+from course_lib.checks.exercise import ANSWERS, BANK
 from course_lib.experiments.source import ROOT, Symbol, located, reached
 from course_lib.grading import authoring
 
@@ -51,7 +51,8 @@ def decides(root: Path, name: str = "") -> dict[str, Path]:
 def _used(cells: list[str]) -> Iterator[Symbol]:
     """What of the library the cells of an assignment check, hand out and import."""
     for cell in cells:
-        yield from ((f"{BANK}.{name}", "*") for name in authoring.CHECK.findall(cell))
+        for name in authoring.CHECK.findall(cell):
+            yield from ((f"{BANK}.{name}{part}", "*") for part in ("", ANSWERS))
         for given in authoring.GIVEN.findall(cell):
             module, _, function = given.rpartition(".")
             yield module, function

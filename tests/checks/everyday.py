@@ -12,7 +12,7 @@ from course_lib.checks.exercise import Exercise, find, identifiers, namespace
 from course_lib.checks.report import grade, quiet
 from course_lib.checks.seen import EVERYDAY, Recorder
 from course_lib.grading.authoring import Model, answers
-from course_lib.handout.answers_apart import reference_source
+from course_lib.handout.recording import reference_source
 
 
 def main() -> None:

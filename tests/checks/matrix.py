@@ -16,7 +16,7 @@ from course_lib.checks.seeds import sample_seed
 from course_lib.checks.trial import UNREAD, Trial, shapes
 from course_lib.errors import Refused
 from course_lib.grading.authoring import Model
-from course_lib.handout.answers_apart import reference_source, stubs
+from course_lib.handout.recording import reference_source, stubs
 from course_tests.checks.mutation_report import Survey, survey
 
 Grader = Callable[[Exercise, str, str], Report]

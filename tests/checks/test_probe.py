@@ -83,8 +83,9 @@ exercise = Exercise(
 )
 
 
-@exercise.prop("never holds a score for every pair", points=1, hint="Which product comes first?")
+@exercise.prop(1, "Which product comes first?")
 def cheap(trial):
+    """never holds a score for every pair"""
     seed = trial.integer(0, 2**31)
     x, places = normal([T, D], seed), trial.slices((T, 4))
     trial.size_probe(

@@ -9,7 +9,7 @@ from course_lib.checks.report import Report, grade, grade_source
 from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import ForkServer
-from course_lib.handout.answers_apart import reference_source
+from course_lib.handout.recording import reference_source
 from course_tests.checks.matrix import Grader
 
 # Seconds of processor time: one worker takes a thousand times as many answers as a submission has.

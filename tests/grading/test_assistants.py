@@ -8,7 +8,7 @@ from traitlets.config import Config
 from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import assistants, authoring
-from course_lib.handout import answers_apart
+from course_lib.handout import recording
 
 NAME = "03_attention"
 
@@ -75,7 +75,7 @@ def test_a_handout_tells_it_in_its_root_and_beside_each_notebook(
     root, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(root)
-    monkeypatch.setattr(answers_apart, "recorded_once", lambda *asked: {})
+    monkeypatch.setattr(recording, "recorded_once", lambda *asked: {})
     folder = tmp_path / "course"
     assert main(["handout", str(folder), "03", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["written"]
