@@ -11,7 +11,7 @@ from pathlib import Path
 
 from course_lib.checks.exercise import ANSWERS
 from course_lib.experiments.source import FOLDERS, Symbol, drop_docstrings, located, reached
-from course_lib.files import digest
+from course_lib.files import digest, placed
 
 # What is imported by a name that a page says: `check("masks.causal_mask")`.
 _NAMED = ("bank", "figures", "experiments")
@@ -30,7 +30,7 @@ def page_keys(root: Path) -> dict[str, str]:
     found = {}
     for page in sorted((root / "book").rglob("*.md")):
         if cells := [match[2] for match in _FENCE.findall(page.read_text(encoding="utf-8"))]:
-            key = digest(sorted(files(cells, root)), root, plain)
+            key = digest(placed(sorted(files(cells, root)), root), plain)
             found[page.relative_to(root).as_posix()] = key
     return found
 

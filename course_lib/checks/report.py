@@ -246,7 +246,7 @@ def grade(
             harmless.add(prop.name)
         transcript += [*trial.transcript, prop.name]
         calls += trial.calls
-    rows = _with_others(_paid_once(rows, affordable), harmless)
+    rows = _with_others(_paid_once(rows, affordable), harmless | affordable)
     passed = {row.passed for row in rows}
     if len(passed) == 2 and (nothing := idle(calls, exercise.reference)):
         shown = next((row.example for row in rows if row.example), None)
@@ -279,10 +279,13 @@ def _paid_once(rows: list[Row], affordable: Container[str]) -> list[Row]:
 
 
 def _with_others(rows: list[Row], harmless: Container[str]) -> list[Row]:
-    """The rows, of which to leave everything as it was is nothing where nothing else holds."""
+    """The rows, of which to harm nothing or to cost little is nothing where nothing else holds."""
     if any(row.passed for row in rows if row.name not in harmless):
         return rows
-    return [replace(row, passed=False, why=ALONE) if row.name in harmless else row for row in rows]
+    return [
+        replace(row, passed=False, why=ALONE) if row.passed and row.name in harmless else row
+        for row in rows
+    ]
 
 
 def _counted(things: Sequence[_T], what: str, progress: bool) -> Iterable[_T]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from course_lib.errors import Refused
-from course_lib.files import digest, write_whole
+from course_lib.files import digest, placed, write_whole
 from course_lib.hub.settings import Place
 
 PROXY = "configurable-http-proxy@4"
@@ -47,7 +47,7 @@ def _copy_library(place: Place, root: Path) -> None:
     files = [root / name for name in _PARTS]
     files += [p for p in sorted((root / "course_lib").rglob("*")) if "__pycache__" not in p.parts]
     files = [path for path in files if path.is_file()]
-    now = digest(files, root)
+    now = digest(placed(files, root))
     stamp = place.library / ".copied"
     if stamp.exists() and stamp.read_text() == now:
         return

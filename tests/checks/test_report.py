@@ -106,8 +106,9 @@ def test_a_size_probe_that_is_wrong_alone_fails_and_one_beside_wrong_values_does
         "    out = own(video, causal)\n    return out * (1 + {wrong})\n"
     )
     in_large = graded(exercise, only.format(wrong="(video.numel() > 10_000)"), "1")
-    everywhere = graded(exercise, only.format(wrong="1"), "1")
-    verdict = [next(r for r in g.rows if r.name == "cheap").passed for g in (in_large, everywhere)]
+    in_all_sizes = graded(exercise, only.format(wrong="causal"), "1")
+    both = (in_large, in_all_sizes)
+    verdict = [next(r for r in g.rows if r.name == "cheap").passed for g in both]
     assert verdict == [False, True]
     assert in_large.score == in_large.max_points - 1
 
@@ -119,6 +120,17 @@ def test_to_harm_nothing_is_nothing_where_nothing_else_holds():
     rows = grade_source(exercise, nonsense, "1").rows
     assert not any(row.passed for row in rows)
     assert [row.why for row in rows if row.name == "no side effect"] == [ALONE]
+
+
+@pytest.mark.parametrize(
+    "identifier", ["cheaper.window_attention", "swin.window_attention", "transformer.shared_keys"]
+)
+def test_to_cost_little_is_nothing_where_nothing_else_holds(identifier):
+    """A norm of the first argument has the right form, and a small bill."""
+    exercise = find(identifier)
+    nonsense = f"def {exercise.function}(q, *_, **__):\n    return F.layer_norm(q, q.shape[-1:])\n"
+    report = grade_source(exercise, nonsense, "1")
+    assert not report.score and ALONE in [row.why for row in report.rows]
 
 
 def test_a_given_function_handed_in_as_it_came_earns_nothing_for_harming_nothing():

@@ -21,7 +21,8 @@ RENAMING = ".renaming.json"
 def lock(course: Path, *, renaming: bool = False) -> Iterator[None]:
     """One grader at a time for a course folder."""
     course.mkdir(parents=True, exist_ok=True)
-    with (course / ".grading.lock").open("w") as file:
+    # Appended to, so that its time stays that of the first command here.
+    with (course / ".grading.lock").open("a") as file:
         try:
             # A lock of this process alone, which nothing that is forked from it keeps.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
