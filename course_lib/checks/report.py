@@ -240,7 +240,7 @@ def grade(
         if why and not reveal:
             why, shown = trial.concealed(why)
         rows.append(_row(prop, trial, why, shown))
-        if trial.affordable:
+        if trial.affordable and (why or trial.measured == len(trial.transcript)):
             affordable.add(prop.name)
         if not why and 0 < trial.untouched == len(trial.transcript):
             harmless.add(prop.name)

@@ -61,6 +61,8 @@ class Trial(Samples):
         self._pair: Pair | None = None
         # Whether a size probe held, and at most its values are wrong.
         self.affordable = False
+        # Entries of the transcript up to the last size probe that looks at values.
+        self.measured = 0
         # Calls of which only the arguments were looked at.
         self.untouched = 0
         self._widened = False
@@ -176,6 +178,8 @@ class Trial(Samples):
         self.affordable = False
         reply = self.proxy.probe(self.exercise.function, args, memory=memory, cpu=cpu, keep=keep)
         self.transcript.append(reply.error or reply.value)
+        if not all(isinstance(part, Tensor) and part.numel() == 0 for part in want):
+            self.measured = len(self.transcript)
         costly = (TooMuchMemory.__name__, *[OutOfTime.__name__] * timed)
         if reply.error is not None and reply.error.type in costly:
             raise Wrong(f"{why}: {reply.error.message}")
