@@ -86,3 +86,6 @@ def test_positional_heads_by_hand():
     half[0, 4:] = eye[0]
     assert positional_heads.reference(half[None], torch.tensor([6]))[0] is None
     assert positional_heads.reference(half[None], torch.tensor([4]))[0] == -1
+    padded = maps.clone()
+    padded[..., 4:] = 9  # what stands in columns after a sentence means nothing
+    assert positional_heads.reference(padded[None], torch.tensor([4]))[0] == -1

@@ -62,6 +62,8 @@ def test_the_reach_is_the_last_step_with_enough_left():
     for b, steps in zip(bias, reach.tolist(), strict=True):
         gate = b.double().sigmoid()
         assert gate**steps >= share > gate ** (steps + 1)
+    # Three times a half is just an eighth.
+    assert gate_reach.reference(torch.zeros(1), 1, 0.125)[1].tolist() == [3]
 
 
 def test_reading_both_ways_is_torchs_packed_network():

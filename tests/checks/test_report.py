@@ -122,12 +122,9 @@ def test_to_harm_nothing_is_nothing_where_nothing_else_holds():
     assert [row.why for row in rows if row.name == "no side effect"] == [ALONE]
 
 
-@pytest.mark.parametrize(
-    "identifier", ["cheaper.window_attention", "swin.window_attention", "transformer.shared_keys"]
-)
-def test_to_cost_little_is_nothing_where_nothing_else_holds(identifier):
+def test_to_cost_little_is_nothing_where_nothing_else_holds():
     """A norm of the first argument has the right form, and a small bill."""
-    exercise = find(identifier)
+    exercise = find("cheaper.window_attention")
     nonsense = f"def {exercise.function}(q, *_, **__):\n    return F.layer_norm(q, q.shape[-1:])\n"
     report = grade_source(exercise, nonsense, "1")
     assert not report.score and ALONE in [row.why for row in report.rows]

@@ -75,7 +75,7 @@ def post_norm(t: Trial) -> None:
 def feed_forward(t: Trial) -> None:
     """the feed-forward part may have any width and uses the exact GELU"""
     for width in (2, t.integer(9, 20)):
-        t.same(t.randn(1, 3, 4), _state(t, 4, width), 1, note=f"feed-forward width {width}")
+        t.same(3 * t.randn(1, 3, 8), _state(t, 8, width), 1, note=f"feed-forward width {width}")
 
 
 @exercise.prop(1, "Who has a use for the mask? Does it get there?")
@@ -98,13 +98,15 @@ def mask(t: Trial) -> None:
 @exercise.prop(1, "Set the last matrix and bias of each part to 0. What is left of your block?")
 def silent_parts(t: Trial) -> None:
     """where both parts add nothing, pre-norm returns x and post-norm norms it twice"""
-    x, state = 3 * t.randn(2, 3, 4), _state(t, 4, 8)
+    x, state = 3 * t.randn(2, 3, 8), _state(t, 8, 8)
     for name, value in state.items():
         if "out_proj" in name:
             state[name] = torch.zeros_like(value)
     out = t.a_tensor(t.call(x, state, 2), x.shape)
     t.close(out, x, "pre-norm with silent parts")
     t.same(x, state, 2, norm="post", note="post-norm with silent parts")
+    # Tokens so small that the epsilon is seen.
+    t.same(x / 1000, state, 2, norm="post", note="post-norm of small tokens, silent parts")
 
 
 @exercise.prop(0.5, "How much of a token of size 1,000 should be left behind a pre-norm block?")

@@ -45,6 +45,8 @@ def normed_at_the_end(t: Trial) -> None:
         t.close(out.mean(-1), torch.zeros(3), "a token's mean", note=note)
         spread = out.var(-1, correction=0)
         t.close(spread, torch.ones(3), "a token's variance", note=note)
+        moved = (out - F.layer_norm(x, (8,))).abs().max()
+        t.expect(n_layers == 0 or moved > 1e-3, f"{note}: they add nothing")
 
 
 @exercise.prop(1, "A mask that drops everything: what should be left of x?")

@@ -76,6 +76,7 @@ def padding(t: Trial) -> None:
             t.close(t.a_tensor(found, (3, 4, 4))[one], alone, note=note)
     every = t.call(q, k, v, e, f, torch.ones_like(real))
     t.close(every, t.call(q, k, v, e, f), note="nothing padded, compared to no mask")
+    t.expect((every != behind).any(), "to hide words changes nothing")
 
 
 @exercise.prop(0.5, "What are the mixed values if every value has been made 0?")

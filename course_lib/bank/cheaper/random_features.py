@@ -46,11 +46,13 @@ def drawn(
 
 
 def averages_only(t: Trial) -> None:
-    """What was handed out averages nothing: it earns nothing by itself."""
+    """What was handed out averages nothing, and a mean asks nobody: they earn nothing."""
     q, k, v, directions = drawn(t, 1, 4, 5, 4, 3, m=6)
     got = t.call(q, k, torch.ones_like(v), directions)
     given = colleagues_random_features(q, k, torch.ones_like(v), directions)
     t.expect(difference(got, given) is not None, "it is the colleague's function")
+    mean = v.mean(-2, keepdim=True).expand(1, 4, 3)
+    t.expect(difference(t.call(q, k, v, directions), mean) is not None, "all keys weigh alike")
 
 
 def weights_of(t: Trial, q: Tensor, k: Tensor, directions: Tensor) -> Tensor:
@@ -69,6 +71,7 @@ def shares(t: Trial, q: Tensor, k: Tensor, directions: Tensor, note: str) -> Non
 @exercise.prop(1, "What do the weights of a row add up to? Which step of the softmax does that?")
 def averages(t: Trial) -> None:
     """an average of equal values is that value"""
+    averages_only(t)
     q, k, _, directions = drawn(t, 2, 5, 6, 4, 4, m=8)
     row = t.randn(1, 1, 4)
     want = row.expand(2, 5, 4)

@@ -9,8 +9,8 @@ def reference(
     """The offset at which each head nearly always looks most, or None."""
     T = weights.shape[-1]
     places = torch.arange(T)
-    top = weights.argmax(-1) - places  # (B, H, T)
     real = places < lengths[:, None]
+    top = weights.masked_fill(~real[:, None, None], -1).argmax(-1) - places  # (B, H, T)
     found: list[int | None] = []
     for h in range(weights.shape[1]):
         kind = None

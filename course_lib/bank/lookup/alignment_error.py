@@ -80,6 +80,8 @@ def threshold(t: Trial) -> None:
         got = t.call(weights, gold & links(3, 4, (2, order[3])), least)
         rate = got.item() if isinstance(got, torch.Tensor) and got.numel() == 1 else got
         t.expect(rate != 0, f"threshold {least}: the rate is 0 although a link is not true")
+    every = torch.ones(4, 5, dtype=torch.bool)
+    t.close(t.call(attention(t, order, 5), every, 0.0), 0.0, RATE, note="threshold 0, all linked")
 
 
 @exercise.prop(0.5, "What does argmax answer for a row of zeros?")

@@ -6,7 +6,8 @@ from course_lib.bank.seq2seq.gate_reach import exercise
 def reference(bias: Tensor, distance: int, share: float) -> tuple[Tensor, Tensor]:
     """What gates of these biases let through, and how far they let a share through."""
     log_gate = F.logsigmoid(bias.double())
-    return (distance * log_gate).exp(), (math.log(share) / log_gate).floor().long()
+    # A share that is left exactly is left, whichever way its logarithm is rounded.
+    return (distance * log_gate).exp(), (math.log(share) / log_gate + 1e-9).floor().long()
 
 
 @exercise.mistake("The cell is added to, yes. What is it multiplied by at each step, though?")

@@ -52,6 +52,7 @@ def offset(t: Trial) -> None:
     x, first = t.randn(2, 45, 8), t.integer(3, 40)
     whole = t.a_tensor(t.call(x), x.shape)
     t.expect((whole - x).std(1).max() > 1e-3, "all places have the same code")
+    t.expect((t.call(x, offset=first) != whole).any(), "an offset changes nothing")
     note = f"from place {first} on, against the whole sentence"
     t.close(t.call(x[:, first:], offset=first), whole[:, first:], note=note)
 

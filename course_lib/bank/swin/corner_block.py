@@ -36,6 +36,7 @@ def any_shift(t: Trial) -> None:
     m, n = t.integer(4, 7), t.integer(2, 5)
     for shift in (1, m - 1, m // 2):
         t.same(n * m, m, shift, [2 * n + 4], note=f"moved by {shift}")
+    t.same(n * m - 1, m, 1, [2 * n + 4], note="the last window is cut off, moved by 1")
     t.same(n * m, m, 0, [4 * n], note="not moved")
 
 
