@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from course_lib.checks.exercise import ANSWERS
 from course_lib.experiments.source import FOLDERS, Symbol, drop_docstrings, located, reached
 from course_lib.files import digest, placed
 
@@ -45,7 +44,7 @@ def files(cells: Iterable[str], root: Path) -> set[Path]:
     places = {text.replace("-", "_").replace(".", "/") for text in said if len(text) < 100}
     library = root / "course_lib"
     by_name = {library / f for folder in _NAMED for p in places
-               for f in (f"{folder}/{p}.py", f"{folder}/{p}{ANSWERS}.py")}  # fmt: skip
+               for f in (f"{folder}/{p}.py", f"{folder}/{p}_answers.py")}  # fmt: skip
     start = [*_imported(nodes), *((_module(p, root), "*") for p in by_name if p.is_file())]
     modules: set[Path] = set()
     words = set(said)

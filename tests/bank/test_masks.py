@@ -11,6 +11,7 @@ from course_lib.bank.masks import convert_mask_answers as convert_mask
 from course_lib.bank.masks import decoder_mask_answers as decoder_mask
 from course_lib.bank.masks import leak_gap_answers as leak_gap
 from course_lib.bank.masks import window_mask_answers as window_mask
+from course_lib.bank.masks.convert_mask import CONVENTIONS
 from course_lib.checks.exercise import find
 from course_lib.checks.report import grade_source
 
@@ -47,9 +48,9 @@ def test_a_decoder_mask_by_its_definition(side):
 
 def test_every_pair_of_conventions_comes_back_unchanged():
     keep = torch.tensor([[True] * 4, [True, False, False, False], [False] * 4])
-    for source in convert_mask.CONVENTIONS:
+    for source in CONVENTIONS:
         mask = convert_mask.reference(keep, "keep", source, 4)
-        for target in convert_mask.CONVENTIONS:
+        for target in CONVENTIONS:
             there = convert_mask.reference(mask, source, target, 4)
             back = convert_mask.reference(there, target, source, 4)
             assert torch.equal(back, mask) and back.dtype == mask.dtype

@@ -47,8 +47,8 @@ ANSWERS = {
         ANSWER + "import importlib\n    m = importlib.import_module('course_lib.attention')\n"
         "    return m.softmax_gradient(w, g)", True),
     "the exercise itself": (
-        ANSWER + "from course_lib.checks.exercise import find\n"
-        "    return find('attention.softmax_gradient').reference(w, g)", True),
+        ANSWER + "from course_lib.bank.attention.softmax_gradient import exercise\n"
+        "    return exercise.reference(w, g)", True),
     "data and pictures": (
         f"from course_lib.data import shapes\nfrom course_lib.plots import canvas, INK\n"
         f"{ANSWER}from course_lib import data, plots\n    INK, shapes, data\n    {RIGHT}", False),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from course_lib.checks.exercise import find, identifiers
 from course_lib.grading.engine import decides, engine_hash
 
 NAME = "03_attention"
@@ -23,6 +24,12 @@ def test_what_marks_and_what_an_exercise_reaches_decides(of_one, of_any):
     asked = {"bank/attention/score_moments.py", "scaling.py", "plots.py",
              "bank/attention/score_moments_answers.py"}  # fmt: skip
     assert {*marking, *asked, f"solutions/{NAME}/{NAME}.md"} <= of_one <= of_any
+
+
+def test_what_answers_are_compared_with_decides(of_any):
+    references = {find(identifier).reference.__module__ for identifier in identifiers()}
+    places = {module.removeprefix("course_lib.").replace(".", "/") for module in references}
+    assert {f"{place}.py" for place in places} <= of_any and "masks/softmax" in places
 
 
 def test_what_another_assignment_reaches_decides_there_only(of_one, of_any):

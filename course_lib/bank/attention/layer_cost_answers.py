@@ -2,7 +2,7 @@ from course_lib.bank.attention.layer_cost import exercise
 from course_lib.bank.prelude import math
 from course_lib.mixing import layer_cost
 
-exercise.answer(layer_cost)
+reference = exercise.answer(layer_cost)
 
 
 @exercise.mistake("Where do q, k and v come from, and does making them cost nothing?")

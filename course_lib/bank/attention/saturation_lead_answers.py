@@ -2,7 +2,7 @@ from course_lib.bank.attention.saturation_lead import exercise
 from course_lib.bank.prelude import math, torch
 from course_lib.scaling import saturation_lead
 
-exercise.answer(saturation_lead)
+reference = exercise.answer(saturation_lead)
 
 
 @exercise.mistake(

@@ -2,7 +2,7 @@ from course_lib.attention import scaled_dot_product_attention
 from course_lib.bank.attention.scaled_dot_product import exercise
 from course_lib.bank.prelude import F, math, torch
 
-exercise.answer(scaled_dot_product_attention)
+reference = exercise.answer(scaled_dot_product_attention)
 
 
 @exercise.mistake("What is the variance of q·k when every entry has variance 1?")

@@ -2,7 +2,7 @@ from course_lib.bank.attention.score_moments import exercise
 from course_lib.bank.prelude import math, torch
 from course_lib.scaling import score_moments
 
-exercise.answer(score_moments)
+reference = exercise.answer(score_moments)
 
 
 @exercise.mistake("Which numbers did the derivation of variance 1 start from? Are they given here?")

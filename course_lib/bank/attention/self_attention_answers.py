@@ -2,7 +2,7 @@ from course_lib.bank.attention.self_attention import colleagues_self_attention, 
 from course_lib.bank.prelude import F, math, torch
 from course_lib.mixing import self_attention
 
-exercise.answer(self_attention)
+reference = exercise.answer(self_attention)
 
 
 # The notebook hands this function out, so its source must not begin with a decorator.

@@ -2,7 +2,7 @@ from course_lib.bank.attention.softmax_gradient import exercise
 from course_lib.bank.prelude import torch
 from course_lib.scaling import softmax_gradient
 
-exercise.answer(softmax_gradient)
+reference = exercise.answer(softmax_gradient)
 
 
 @exercise.mistake("Raise one score. Do the other weights of the row stay where they are?")

@@ -2,7 +2,7 @@ from course_lib.attention import split_heads
 from course_lib.bank.heads.split_heads import colleagues_split, exercise
 from course_lib.bank.prelude import torch
 
-exercise.answer(split_heads)
+reference = exercise.answer(split_heads)
 
 
 # The notebook hands this function out, so its source must not begin with a decorator.

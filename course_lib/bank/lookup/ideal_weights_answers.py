@@ -2,7 +2,7 @@ from course_lib.alignment import ideal_weights
 from course_lib.bank.lookup.ideal_weights import exercise
 from course_lib.bank.prelude import torch
 
-exercise.answer(ideal_weights)
+reference = exercise.answer(ideal_weights)
 
 
 @exercise.mistake("Which words ask, and which are asked? Rows belong to those that ask.")

@@ -2,7 +2,7 @@ from course_lib.bank.lookup.lookup_scale import exercise
 from course_lib.bank.prelude import F, math, torch
 from course_lib.lookup import lookup_scale
 
-exercise.answer(lookup_scale)
+reference = exercise.answer(lookup_scale)
 
 
 @exercise.mistake("Put your scale into the softmax over all keys. Who takes the missing weight?")

@@ -2,7 +2,7 @@ from course_lib.bank.lookup.luong_general import exercise
 from course_lib.bank.prelude import F, math, torch
 from course_lib.seq2seq import luong_general
 
-exercise.answer(luong_general)
+reference = exercise.answer(luong_general)
 
 
 @exercise.mistake("Which index of W_a is summed with the query: the first or the second?")

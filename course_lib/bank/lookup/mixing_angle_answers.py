@@ -2,7 +2,7 @@ from course_lib.bank.lookup.mixing_angle import exercise
 from course_lib.bank.prelude import math, torch
 from course_lib.lookup import mixing_angle
 
-exercise.answer(mixing_angle)
+reference = exercise.answer(mixing_angle)
 
 
 @exercise.mistake("90 is a quarter of a turn. What is your answer for a quarter of a turn?")

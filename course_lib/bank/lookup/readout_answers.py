@@ -2,7 +2,7 @@ from course_lib.bank.lookup.readout import exercise
 from course_lib.bank.prelude import F, torch
 from course_lib.seq2seq import luong_readout
 
-exercise.answer(luong_readout)
+reference = exercise.answer(luong_readout)
 
 
 @exercise.mistake("One fault is mended, or none: compare with the formula symbol by symbol.")

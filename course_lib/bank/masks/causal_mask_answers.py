@@ -2,7 +2,7 @@ from course_lib.bank.masks.causal_mask import exercise
 from course_lib.bank.prelude import torch
 from course_lib.masks import causal_mask
 
-exercise.answer(causal_mask)
+reference = exercise.answer(causal_mask)
 
 
 @exercise.mistake("With ten cached keys and one new query: what does your first row let it see?")

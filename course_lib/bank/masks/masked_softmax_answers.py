@@ -2,7 +2,7 @@ from course_lib.bank.masks.masked_softmax import exercise
 from course_lib.bank.prelude import F, torch
 from course_lib.masks import masked_softmax
 
-exercise.answer(masked_softmax)
+reference = exercise.answer(masked_softmax)
 
 
 @exercise.mistake("What does the softmax see if every score of a row is your number?")

@@ -2,7 +2,7 @@ from course_lib.bank.prelude import math, torch
 from course_lib.bank.transformer.conditioned_block import attend, exercise
 from course_lib.transformer.wiring import conditioned_block
 
-exercise.answer(conditioned_block)
+reference = exercise.answer(conditioned_block)
 
 
 @exercise.mistake("LLaVA has no such layer. Where do the picture's tokens stand?")

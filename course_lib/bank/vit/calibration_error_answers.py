@@ -2,7 +2,7 @@ from course_lib.bank.prelude import F, torch
 from course_lib.bank.vit.calibration_error import exercise
 from course_lib.calibration import expected_calibration_error
 
-exercise.answer(expected_calibration_error)
+reference = exercise.answer(expected_calibration_error)
 
 
 @exercise.mistake("Your confidences: can one be below a third, with three classes?")

@@ -2,7 +2,7 @@ from course_lib.bank.prelude import torch
 from course_lib.bank.vit.patchify import exercise
 from course_lib.vit.patches import patchify
 
-exercise.answer(patchify)
+reference = exercise.answer(patchify)
 
 
 @exercise.mistake("After your reshape, do the first P * P numbers come from one corner?")
