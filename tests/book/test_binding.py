@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -102,8 +103,11 @@ def test_a_real_epub_is_whole_and_well_formed(tmp_path: Path) -> None:
         assert wanted in intro
     assert "<script" not in intro and "<input" not in intro
     assert 'properties="mathml"' in pages["content.opf"].decode()
-    if judge := shutil.which("epubcheck"):
+    assert intro.count("../_static/") > 3
+    assert 'property="schema:accessMode">textual' in pages["content.opf"].decode()
+    assert all(b' lang="en"' in page for name, page in pages.items() if name.endswith(".xhtml"))
+    if shutil.which("java"):
         said = subprocess.run(
-            ["java", "-jar", judge, str(made)], capture_output=True, text=True, check=False
+            [sys.executable, "-m", "epubcheck", made], capture_output=True, text=True, check=False
         )
-        assert "FATAL" not in said.stderr + said.stdout
+        assert not said.stdout.strip(), said.stdout
