@@ -220,7 +220,7 @@ class Sketch:
         over = f'<path class="line grid" d="{grid}"/>' if grid else ""
         over += rect(box, "line", 4) if masked else ""
         if cut:
-            over += f'<path class="cut" d="M{x + cut * w:g} {y - 4:g}v{box.h + 8:g}"/>'
+            over += f'<path class="cut" d="M{x + cut * w:g} {y:g}v{box.h:g}"/>'
         self._put(2, role, over)
         self.shapes.append(box)
         for i, j, value in numbers:

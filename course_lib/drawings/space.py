@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from course_lib.drawings import Box, Page, Sketch, drawing
+from course_lib.drawings import Box, Page, Part, Sketch, drawing
 from course_lib.drawings.rows import painted, pixels, said
 from course_lib.positions import (
     axial_angles,
@@ -136,14 +136,6 @@ def codes_of_two_places(s: Sketch) -> None:
     )
 
 
-def _of_step(s: Sketch, box: Box, names: tuple[str, ...], upright: bool) -> None:
-    for i, name in enumerate(names):
-        if upright:
-            s.text(box.x - 8, box.cell(i).cy, name, kind="small quiet", at="end")
-        else:
-            s.text(box.cell(0, i).cx, box.y - 11, name, kind="small quiet")
-
-
 @drawing(
     f"""A head of four channels. The first pair of channels of the key turns by how far the key is
     below the query, and its dot product with the first pair of the query is the part A. The second
@@ -156,57 +148,50 @@ def _of_step(s: Sketch, box: Box, names: tuple[str, ...], upright: bool) -> None
 )
 def scores_by_axis(s: Sketch) -> None:
     """Two pairs of channels, two numbers, and nine sums of them."""
-    w, h = 44.0, 28.0
-    x, y = (112.0, 38.0) if s.narrow else (84.0, 54.0)
-    query = s.cells(x, y, Q, "query", w=30, h=26, cut=2)
-    key = s.cells(x, y + 52, K, "key", w=30, h=26, cut=2)
-    s.text(x - 8, query.cy, "*q*", at="end", role="query")
-    s.text(x - 8, key.cy, "*k*", at="end", role="key")
-    low = key.bottom + 42
-    for pair, (part, way) in enumerate((("A", "down"), ("B", "right"))):
-        at = key.cell(0, 2 * pair).right
-        step = s.step(at + (30 if pair else -30), low, 96, 26, f"turn by Δ*{'rc'[pair]}*")
-        s.arrow((at, key.bottom), (at, low - 34), (step.cx, low - 34), (step.cx, step.y))
-        dot = s.sign(step.cx, low + 36, "·", r=8)
-        s.flow(step, dot)
-        s.text(step.cx, low + 62, f"*{part}*, for steps {way}")
-        # The query's pair comes in from outside.
-        side = x - 64 if not pair else query.right + 64
-        end = dot.x if not pair else dot.right
-        s.arrow(
-            (at, query.y), (at, query.y - 14), (side, query.y - 14), (side, dot.cy), (end, dot.cy)
-        )
-    top = low + 150 if s.narrow else 96.0
-    left = 112.0 if s.narrow else 430.0
-    a = s.cells(left, top, DOWN[:, None], "position", w=w, h=h)
-    table_x = left + w + 18
-    b = s.cells(table_x, top - h - 18, RIGHT, "position", w=w, h=h)
-    _of_step(s, a, ("1 up", "same row", "1 down"), upright=True)
-    _of_step(s, b, ("1 left", "same", "1 right"), upright=False)
-    s.text(a.cx, a.y - 11, "*A*", role="position")
-    s.text(b.right + 8, b.cy, "*B*", role="position", at="start")
-    for i in range(3):
-        for j in range(3):
-            role = "query" if (i, j) == (1, 1) else "state"
-            s.cells(
-                table_x + j * w,
-                top + i * h,
-                [[float(SCORES[i, j])]],
-                role,
-                w=w,
-                h=h,
-                thick=(i, j) in RISING,
-            )
-    below = top + 3 * h + 18
-    for n, corners in enumerate((FALLING, RISING)):
-        other, one = sorted(float(SCORES[place]) for place in corners)
-        more = f"+ {other:.2f}" if other >= 0 else f"− {-other:.2f}"
-        s.text(
-            table_x + 1.5 * w,
-            below + 18 * n,
-            f"{one:.2f} {more} = {one + other:.2f}",
-            kind="strong" if n else "",
-        )
+    p = Page(s)
+    key = p.cells(K, "key", w=30, h=26, cut=2, name="*k*", shape="", at="left")
+    query = p.cells(Q, "query", w=30, h=26, cut=2, name="*q*", shape="", at="right")
+    rows: list[tuple[Part, Part]] = []
+    for part, way, axis in (("A", "down", "r"), ("B", "right", "c")):
+        turn, dot = p.step(f"turn by Δ*{axis}*"), p.sign("·")
+        p.link(key, turn, label="pair 1" if axis == "r" else "pair 2", side="left")
+        p.link(turn, dot)
+        p.link(query, dot)
+        p.named(dot, "", f"*{part}*, for steps {way}", at="below" if rows else "above")
+        rows.append((turn, dot))
+    head = p.grid(rows[0], (key, query), rows[1], gap=(p.of(30, 24), 26), turn=False)
+    w, h = 46, 28
+    falling, rising = (
+        sorted((float(SCORES[at]) for at in ends), reverse=True) for ends in (FALLING, RISING)
+    )
+    a = p.cells(
+        DOWN[:, None],
+        "position",
+        w=w,
+        h=h,
+        words=("1 up", "same row", "1 down"),
+        name="*A*",
+        shape="",
+    )
+    b = p.cells(
+        RIGHT,
+        "position",
+        w=w,
+        h=h,
+        over=("1 left", "same", "1 right"),
+        name="*B*",
+        shape="",
+        at="right",
+    )
+    table = p.cells(
+        SCORES, lambda i, j: "query" if i == j == 1 else "state", w=w, h=h, thick=RISING
+    )
+    sums = [
+        f"{one:.2f} {'−' if other < 0 else '+'} {abs(other):.2f} = {one + other:.2f}"
+        for one, other in (falling, rising)
+    ]
+    below = p.column(p.text(sums[0]), p.text(sums[1], kind="strong"), gap=0)
+    p.done(head, p.grid((None, b), (a, table), (None, below), turn=False))
 
 
 @drawing(
@@ -253,16 +238,24 @@ def stretched_places(s: Sketch) -> None:
 )
 def three_numbers(s: Sketch) -> None:
     """Nine tokens, and three numbers below each."""
-    w, h = (32.0, 26.0) if s.narrow else (58.0, 28.0)
-    x, y = (52.0, 70.0) if s.narrow else (100.0, 70.0)
-    table = s.cells(x, y, IDS, "position", w=w, h=h)
-    s.name_rows(table, AXES, role="position", kind="small" if s.narrow else "")
-    corners = (1, 2, 5, 6)
-    dot = 6.0
-    for j, word in enumerate(SEQUENCE):
-        at = table.cell(0, j)
-        if word is None:
-            _patch(s, corners[j - 3], at.cx - 2 * dot, y - 40, dot)
-        else:
-            s.text(at.cx, y - 28, word, kind="small strong" if s.narrow else "strong")
-    s.text((table.cell(0, 3).x + table.cell(0, 6).right) / 2, y - 54, "2 × 2 patches", kind="small")
+    p = Page(s)
+    corners = iter((1, 2, 5, 6))
+    heads = [
+        p.text(word, kind=p.of("strong", "strong small"))
+        if word
+        else p.pixels(pixels(PATCHES[next(corners)]), 6)
+        for word in SEQUENCE
+    ]
+    columns = [
+        p.cells(
+            IDS[:, j : j + 1],
+            "position",
+            w=p.of(58, 32),
+            h=28,
+            words=() if j else AXES,
+            asks=("position", ""),
+        )
+        for j in range(len(heads))
+    ]
+    p.named(heads[4], "", "2 × 2 patches", free=True)
+    p.done(p.grid([p.loose(head, both=True) for head in heads], columns, gap=(0, 8), turn=False))
