@@ -22,7 +22,7 @@ LENGTHS = BROUGHT.norm(dim=-1)
 SHARES = LENGTHS / LENGTHS.sum()
 
 SOURCE = ("ich", "liebe", "dich")
-READS, WRITES = ("⟨sos⟩", "I", "love"), ("I", "love", "you")
+READS, WRITES = ("<bos>", "I", "love"), ("I", "love", "you")
 ALIGNED = (3 * torch.eye(3)).softmax(-1)
 
 # Whoever has met Anna Bell expects Bell after Anna.
@@ -200,19 +200,19 @@ def induction_by_hand(s: Sketch) -> None:
     p.link(own.each[-1], asks, bend="y")
     p.link(asks, dots.each[-1], bend="x", tip=False)
     p.link(*reversed(dots.each), tip=False)
-    p.each(before, dots, scores, pill, weights)
+    values = p.rows(words, "value", name="word", shape="")
+    for value in values.each:
+        p.link(value, out, bend="xx")
+    p.each(before, dots, scores, pill, *p.of([weights], []))
     asked = p.column(before, asks, axle=0, gap=20)
     head = p.row(own, asked, dots, scores, pill, gap=p.of(20, 12))
+    mixed = p.row(weights, p.signs("×", weights, 7), values, gap=12)
+    p.named(out, "next word", role="value")
     if s.narrow:
-        p.named(out, "next word", role="value", at="left", free=True)
-        p.link(weights, out)
-        p.done(p.row(head, p.column(weights, out, axle=0, gap=24), gap=14))
+        p.link(pill, weights, bend="yy", at=0.75)
+        p.done(head, p.row(mixed, out, gap=24))
     else:
-        p.named(out, "next word", role="value")
-        values = p.rows(words, "value", name="word", shape="")
-        for value in values.each:
-            p.link(value, out)
-        p.done(p.row(head, weights, p.signs("×", weights, 7), values, gap=12), out)
+        p.done(p.row(head, mixed, gap=12), out)
     y = own.box.y - 44
-    for a, b, name in ((own, before, "head 1"), (scores, weights, "head 2")):
+    for a, b, name in ((own, before, "head 1"), (scores, pill, "head 2")):
         s.text((a.box.right + b.box.x) / 2, y, name, kind="small quiet")

@@ -563,7 +563,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
     before = state(touched)
     target = {
         "alignment-reader": touched.get_by_role("radio", name="train"),
-        "attention-map-reader": touched.get_by_role("radio", name="(end)"),
+        "attention-map-reader": touched.get_by_role("radio", name="<eos>"),
         "collision-map": touched.get_by_role("gridcell", name="row 5, column 2"),
         "contrastive-matrix": touched.get_by_role("checkbox").first,
         "cost-calculator": touched.get_by_role("slider").first,
