@@ -96,7 +96,7 @@ def whole_transformer(s: Sketch) -> None:
 def teacher_or_own_words(s: Sketch) -> None:
     """One step for all places with the true words; or one step for each word, with its own."""
     p = Page(s)
-    panels, decoders = [], []
+    panels = []
 
     def line(words: Sequence[str], role: str = "", at: int = 1) -> list[Part]:
         return [
@@ -110,12 +110,12 @@ def teacher_or_own_words(s: Sketch) -> None:
     for way, given in (("training", GIVEN), ("writing", ("<bos>", *SAYS[:3]))):
         true = way == "training"
         reads, says = line(given, "key", -1 if true else 2), line(SAYS, "key")
-        steps = [p.own(48, 30, lambda x, y: None) if true else p.layer("dec.") for _ in SAYS]
+        steps = [p.place(48, 30) if true else p.layer("dec.") for _ in SAYS]
         for before, step, after in zip(reads, steps, says, strict=True):
             p.link(before, step, after)
         rows = [(label("says"), *says), (None, *steps), (label("given"), *reads)]
         if true:
-            decoders = steps
+            p.over(steps, "decoder")
             signs = ["=" if one == two else "≠" for one, two in zip(SAYS, ASKED, strict=True)]
             rows = [(label("asked"), *line(ASKED, "value")), (None, *line(signs)), *rows]
             notes = "the loss compares, place by place", "the true words, whatever it says"
@@ -127,8 +127,6 @@ def teacher_or_own_words(s: Sketch) -> None:
         panels.append((way, p.column(label(notes[0]), table, label(notes[1]))))
     whole = p.panels(*panels)
     p.done(whole)
-    first, last = decoders[0].box, decoders[-1].box
-    s.layer((first.x + last.right) / 2, first.cy, last.right - first.x, first.h, "decoder")
     told = "one step, all places", "one step for each word"
     for part, said in zip(whole.each, told, strict=True):
         s.text(part.box.right - 12, part.box.y + 15, said, kind="small quiet", at="end")
