@@ -39,11 +39,6 @@ PARTS = (
 )
 
 
-def _left(p: Page, said: str) -> Part:
-    """A text that begins where others in its column begin."""
-    return p.own(p.size(*PARTS), 16, lambda x, y: p.s.text(x, y + 8, said, at="start"))
-
-
 def _badge(s: Sketch, x: float, y: float, number: int) -> Box:
     return s.sign(x, y, str(number), r=9, role="weight")
 
@@ -78,13 +73,16 @@ def parts_taken_out(s: Sketch) -> None:
     p.link(places, plus)
     p.link(plus, head, stream=True)
     p.link(head, end)
-    told = [(p.sign(f"{n}", role="weight"), _left(p, said)) for n, said in enumerate(PARTS, 1)]
+    told = [
+        (p.sign(f"{n}", role="weight"), p.text(said, at="start")) for n, said in enumerate(PARTS, 1)
+    ]
     added = p.stack(plus, places, axle=0, gap=p.of(22, 60))
     chain = p.line(
         tokens, added, p.panel(grid, "block, several times", axle=True), head, end, gap=p.of(24, 24)
     )
     left, right = (p.grid(*some, gap=(12, 6), turn=False) for some in (told[:3], told[3:]))
-    p.done(p.column(chain, p.line(left, right, gap=p.of(60, 6)), gap=26))
+    legend = p.row(p.line(p.flush(left), p.flush(right), gap=p.of(60, 6)))
+    p.done(p.column(chain, legend, gap=26))
     _badge(s, plus.box.x - 8, plus.box.y - 12, 1)
     for n, (fork, norm, work, add) in enumerate(parts):
         if s.narrow:
