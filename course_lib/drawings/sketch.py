@@ -128,13 +128,6 @@ class Sketch:
         for j, said in enumerate(names):
             self.text(box.cell(0, j).cx, box.y - gap, f"{said}", role=role, kind=kind)
 
-    def word(self, x: float, y: float, said: str, gloss: str = "", *, role: str = "") -> Box:
-        """Write a word of a sentence, with its meaning below; x, y are its middle."""
-        box = self.text(x, y, said, kind="strong", role=role)
-        if gloss:
-            self.text(x, y + 15, gloss, kind="small quiet")
-        return Box(box.x, box.y - 2, box.w, box.h + 4)
-
     # -------------------------------------------------------------------- shapes
 
     def panel(self, x: float, y: float, w: float, h: float, said: str = "") -> Box:

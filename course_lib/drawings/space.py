@@ -205,26 +205,23 @@ def scores_by_axis(s: Sketch) -> None:
 )
 def stretched_places(s: Sketch) -> None:
     """A side of a picture in four patches and in six, numbered in two ways."""
-    unit = 55.0 if s.narrow else 108.0
-    x, h, gap = 4.0, 28.0, 78.0
-    strips = (
-        ("trained on", [*range(OLD)], unit, OLD, False),
-        ("finer, stretched", STRETCHED.tolist(), unit * OLD / NEW, NEW, False),
-        ("finer, counting on", [*range(NEW)], unit, NEW, True),
-    )
-    middles = []
-    for n, (name, numbers, w, count, on) in enumerate(strips):
-        y = 24.0 + gap * n
-        box = s.cells(x, y, [numbers], "position", w=w, h=h, thick=not on)
-        s.text(x, y - 11, name, kind="strong", at="start")
-        middles.append((box.cx, box))
-        value = numbers[count // 2] / 2 + numbers[count // 2 - 1] / 2
-        s.text(box.cx, box.bottom + 26, f"middle: {value:g}", kind="small", role="value")
-        s.arrow((box.cx, box.bottom + 17), (box.cx, box.bottom), gap=1)
-    first, second = middles[0][1], middles[1][1]
-    s.text(first.right + 12, first.cy, f"{OLD} patches", kind="small quiet", at="start")
-    s.text(second.right + 12, second.cy, f"{NEW} patches,", kind="small quiet", at="start")
-    s.text(second.right + 12, second.cy + 15, "the same side", kind="small quiet", at="start")
+    p = Page(s)
+    side = p.of(432, 220)
+    strips: list[tuple[str, list[Any], float, tuple[str, ...]]] = [
+        ("trained on", [*range(OLD)], side, ("", f"{OLD} patches")),
+        ("finer, stretched", STRETCHED.tolist(), side, (f"{NEW} patches,", "the same side")),
+        ("finer, counting on", [*range(NEW)], side * NEW / OLD, ()),
+    ]
+    made = []
+    for name, numbers, wide, note in strips:
+        strip = p.cells([numbers], "position", w=wide / len(numbers), h=28, thick=bool(note))
+        middle = p.text(f"middle: {sum(numbers) / len(numbers):g}", kind="small", role="value")
+        p.link(middle, strip)
+        whole = p.flush(p.column(strip, middle, gap=16))
+        if note:
+            p.named(strip, *note, at="right")
+        made.append(p.column(p.text(name, kind="strong", at="start"), whole, gap=4))
+    p.done(p.row(p.column(*made, gap=6)))
 
 
 @drawing(
